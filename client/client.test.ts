@@ -608,6 +608,7 @@ describe('pages', () => {
       '/v2/events': { query: { limit: 2 } },
       '/v2/transfer/crypto-destination-addresses': {},
       '/v2/policy/versions': {},
+      '/v2/search': { query: { q: customer.profile_id } },
       '/v2/transfer/limits/utilizations': {},
       '/v2/profiles': { query: { limit: 1 } },
       '/v2/profiles/{id}/balances': { path: { id: customer.profile_id } },

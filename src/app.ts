@@ -58,6 +58,7 @@ import { openSigningKeys, type SigningKeys } from './oauth/signing-keys.ts'
 import { signInRoutes } from './operators/routes.ts'
 import { getEvent } from './events/get-event.ts'
 import { listAuditLog } from './audit-log/list-audit-log.ts'
+import { streamEvents } from './events/stream-events.ts'
 import { listEvents } from './events/list-events.ts'
 import { createOrchestrationRule } from './orchestrations/create-orchestration-rule.ts'
 import { createOrchestration } from './orchestrations/create-orchestration.ts'
@@ -89,6 +90,7 @@ import { Policies } from './records/policy.ts'
 import type { Problem } from './contract/problems.ts'
 import { Refusals } from './records/refusals.ts'
 import { WebhookSecrets } from './records/webhook-secrets.ts'
+import { searchRecords } from './search/search-records.ts'
 import type { Settings } from './settings.ts'
 import { getRewardsStatement } from './statements/get-rewards-statement.ts'
 import { listPayments } from './statements/list-payments.ts'
@@ -110,6 +112,8 @@ import { createFiatWithdrawal } from './transfers/create-fiat-withdrawal.ts'
 import { createInternalTransfer } from './transfers/create-internal-transfer.ts'
 import { cancelTransfer } from './transfers/cancel-transfer.ts'
 import { getTransfer } from './transfers/get-transfer.ts'
+import { verifyTransfer } from './transfers/verify-transfer.ts'
+import { getTransferHistory } from './transfers/get-transfer-history.ts'
 import { getFiatDepositInstructions } from './fiat-deposit-instructions/get-fiat-deposit-instructions.ts'
 import { listDepositAddresses } from './deposit-addresses/list-deposit-addresses.ts'
 import { listFiatDepositInstructions } from './fiat-deposit-instructions/list-fiat-deposit-instructions.ts'
@@ -157,6 +161,9 @@ export const OPERATIONS: readonly Operation[] = [
   addAccountMembers,
   removeAccountMember,
   getTransfer,
+  getTransferHistory,
+  verifyTransfer,
+  searchRecords,
   listTransfers,
   cancelTransfer,
   createInternalTransfer,
@@ -306,6 +313,13 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
     if (operation.sandboxOnly && settings.mode !== 'sandbox') continue
     mount(app, { rateLimit, limitAddress, oneByOne, requests, lists, standing }, perform, operation, baseUrl)
   }
+  streamEvents(app, {
+    nodes: options.backgroundNodes ?? onlyNode(options.background ?? db),
+    log: options.log,
+    requireScope: rateLimit.requireScope,
+    standing,
+    isStopping: () => requests.draining,
+  })
   if (settings.docs)
     docsPage(app, {
       baseUrl,

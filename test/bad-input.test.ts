@@ -1938,6 +1938,32 @@ const CASES: Record<string, Case> = {
     order: [UNKNOWN_PARAMETER, nobodys(`/v2/transfer/transfers/${NOBODYS}`)],
   },
 
+  ...Object.fromEntries(
+    ['history', 'verification'].map((part) => {
+      const at = (id: string) => `/v2/transfer/transfers/${id}/${part}`
+      return [
+        `GET ${at(':id')}`,
+        {
+          good: () => ({ path: at(idOf(world.own.transfer)) }),
+          rows: pathId(at, 'transfer', others('transfer')),
+          order: [UNKNOWN_PARAMETER, nobodys(at(NOBODYS))],
+        },
+      ]
+    }),
+  ),
+
+  'GET /v2/search': {
+    good: () => ({ path: '/v2/search', query: 'q=x' }),
+    rows: [
+      ['no q', { query: '' }, bad('q is required')],
+      ...inQuery('q', 'at most 256', 'x'.repeat(257)),
+      ...inQuery('q', 'is given more than once', 'x&q=y'),
+      ...inQuery('q', 'must not hold the NUL character', '%00'),
+      ...inQuery('q', 'at least 1', ''),
+    ],
+    order: [UNKNOWN_PARAMETER],
+  },
+
   'POST /v2/transfer/transfers/:id/cancel': {
     good: () => ({ path: cancelOf(own('cancellable')()) }),
     rows: [
@@ -3050,8 +3076,15 @@ function changed(good: Request, change: Change): Request {
     ...good,
     ...rest,
     ...(body !== undefined && { body: { ...good.body, ...body } }),
-    ...(query !== undefined && { query: good.query === undefined ? query : `${good.query}&${query}` }),
+    ...(query !== undefined && { query: queryWith(good.query ?? '', query) }),
   }
+}
+
+/** The good query with the parameters of a change, which replace its own of the same name. No change is no query at all. */
+function queryWith(good: string, change: string): string {
+  const named = (text: string) => text.split('&').map((one) => one.split('=')[0])
+  const kept = good.split('&').filter((one) => one !== '' && !named(change).includes(one.split('=')[0]!))
+  return change === '' ? '' : [...kept, change].join('&')
 }
 
 async function expectRefusal(call: Call, refusal: Refusal, on = service, fault?: string): Promise<void> {

@@ -1,6 +1,7 @@
 /** The console as a person uses it: in a browser, in a sandbox that was just started and in live mode. */
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
-import { readdirSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -21,6 +22,7 @@ import {
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const SCREENSHOTS = join(ROOT, 'test/screenshots')
+const PHONE = { width: 360, height: 740 }
 const DESKTOP = { width: 1280, height: 900 }
 /** What the browser loads, compressed. */
 const BYTES_MAX = 200 * 1024
@@ -100,6 +102,18 @@ const launch = (folder: string): Promise<BrowserContext> =>
     viewport: DESKTOP,
   })
 
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** What axe finds on the page that is serious or critical: the rule and the element. */
+const seriousFaults = (page: Page): Promise<string[]> =>
+  page.evaluate(`(async () => {
+    ${AXE};
+    const { violations } = await axe.run()
+    return violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .flatMap(({ id, nodes }) => nodes.map(({ target }) => id + ' ' + target.join(' ')))
+  })()`)
+
 /** Not hiding the caret, for which a style would have to be put into the page, against its policy. */
 const shoot = (page: Page, name: string) =>
   page.screenshot({ path: join(SCREENSHOTS, `console-${name}.png`), caret: 'initial', fullPage: true })
@@ -144,6 +158,103 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     await page.getByRole('button', { name: "Open the demo's records" }).click()
     await page.getByRole('navigation', { name: 'Pages' }).waitFor()
     expect(complaints).toEqual([])
+  })
+
+  /** A page of the console, after its first answer. */
+  async function at(path: string, options?: Parameters<typeof openPage>[2]) {
+    const opened = await openPage(context, `${address}/console/${path}`, options)
+    await opened.page.getByRole('navigation', { name: 'Pages' }).waitFor()
+    return opened
+  }
+
+  test('a withdrawal becomes a story, which goes on by itself and derives again', async () => {
+    const { page, complaints } = await at('')
+    await page.getByText('● live').waitFor()
+    await page.getByRole('button', { name: 'A wire of 100 USD' }).click()
+    await page.getByText('Made transfer').waitFor()
+    await page.getByRole('button', { name: /Withdraw 10 USDP/ }).click()
+    await page.locator('.sandbox .curl summary').click()
+    expect(await page.locator('.sandbox pre').innerText()).toContain('/v2/')
+    await expect
+      .poll(() => page.locator('table a', { hasText: 'Crypto withdrawal' }).count())
+      .toBeGreaterThan(0)
+    await page.getByRole('link', { name: /^transfer / }).click()
+    await page.getByRole('heading', { name: 'Crypto withdrawal' }).waitFor()
+    // No reload: the simulated network confirms after two seconds, and the page shows it.
+    await page.getByText('The ledger settled it').waitFor({ timeout: 20_000 })
+    const story = await page.locator('.story').innerText()
+    for (const part of ['asked for it', 'The ledger moved the money', 'transfer.crypto_withdrawal.completed'])
+      expect(story).toContain(part)
+    const own = page.locator('.entries .own td.number')
+    const [change, before, after] = (await own.allInnerTexts()).map((text) =>
+      text.replaceAll(/[^\d.−+-]/g, ''),
+    )
+    expect(change).toBe('−11')
+    expect(Number(before) - 11).toBe(Number(after))
+    await page.getByRole('button', { name: 'Verify these entries again' }).click()
+    await page.locator('.checks').waitFor()
+    expect(await page.locator('.checks .status').allInnerTexts()).toEqual(Array(4).fill('HOLDS'))
+    expect(await seriousFaults(page)).toEqual([])
+    await shoot(page, 'story')
+    await page.emulateMedia({ colorScheme: 'dark' })
+    expect(await seriousFaults(page)).toEqual([])
+    await shoot(page, 'story-dark')
+    await page.setViewportSize(PHONE)
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(PHONE.width)
+    await shoot(page, 'story-phone')
+    expect(complaints).toEqual([])
+  })
+
+  test('the search box opens the only record with a name, from the keyboard alone', async () => {
+    const { page, complaints } = await at('')
+    await page.keyboard.press('/')
+    await page.keyboard.type('demo-wire')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Wire deposit' }).waitFor()
+    await page.keyboard.press('/')
+    await page.keyboard.press('ControlOrMeta+A')
+    await page.keyboard.type('nothing has this name')
+    await page.keyboard.press('Enter')
+    await page.getByText('Nothing has this id').waitFor()
+    expect(await seriousFaults(page)).toEqual([])
+    await page.goBack()
+    await page.getByRole('heading', { name: 'Wire deposit' }).waitFor()
+    expect(complaints).toEqual([])
+  })
+
+  test('filters are kept in the address, and a CSV has what they leave', async () => {
+    const { page, complaints } = await at('transfers', { size: PHONE })
+    await page.locator('tbody tr').first().waitFor()
+    await page.getByLabel('Type').selectOption('WIRE_DEPOSIT')
+    await expect.poll(() => new URL(page.url()).search).toBe('?type=WIRE_DEPOSIT')
+    await page.reload()
+    await page.locator('tbody tr').first().waitFor()
+    const types = await page.locator('tbody a').allInnerTexts()
+    expect(new Set(types)).toEqual(new Set(['Wire deposit']))
+    const downloading = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Save as CSV' }).click()
+    const text = await readFile((await (await downloading).path())!, 'utf8')
+    const lines = text.trim().split('\r\n')
+    expect(lines[0]).toMatch(/^id,created_at,/)
+    expect(lines.length - 1).toBe(types.length)
+    expect(lines.slice(1).every((line) => line.includes(',WIRE_DEPOSIT,'))).toBe(true)
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(PHONE.width)
+    expect(await seriousFaults(page)).toEqual([])
+    await shoot(page, 'transfers-phone')
+    expect(complaints).toEqual([])
+  })
+
+  test('home and the sign-in have no serious fault of accessibility', async () => {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      const { page, complaints } = await at('', { colorScheme })
+      await page.locator('tbody tr').first().waitFor()
+      expect(await seriousFaults(page)).toEqual([])
+      await shoot(page, `home-${colorScheme}`)
+      await page.goto(`${address}/console/sign-in`)
+      await page.getByRole('heading', { name: 'Sign in to Bursar' }).waitFor()
+      expect(await seriousFaults(page)).toEqual([])
+      expect(complaints).toEqual([])
+    }
   })
 
   test('a name that points to this machine does not sign in', async () => {

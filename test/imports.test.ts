@@ -84,6 +84,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'console',
     'audit-log',
     'policy',
+    'search',
     'oauth',
     'health',
     'context',
@@ -117,7 +118,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   metrics: ['deliveries', 'screening', 'movements', 'records', 'networks', 'http', 'contract', 'db'],
 
   // The resources.
-  transfers: ['settlement', 'operation', ...SHARED],
+  transfers: ['settlement', 'verify', 'operation', ...SHARED],
   'deposit-addresses': ['operation', ...SHARED],
   'destination-addresses': ['operation', ...SHARED],
   'fiat-accounts': ['operation', ...SHARED],
@@ -140,6 +141,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'audit-log': ['operation', ...SHARED],
   /** The rules for payments. */
   policy: ['operation', ...SHARED],
+  /** Records by any of their names. */
+  search: ['operation', ...SHARED],
   oauth: SHARED,
   markets: ['operation', ...SHARED],
   catalogue: ['operation', ...SHARED],

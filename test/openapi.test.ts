@@ -574,6 +574,15 @@ describe('replies match the document', () => {
       const { body } = await customer.call<{ items: { id: string }[] }>('GET', '/v2/transfer/transfers')
       return body.items.map(({ id }) => [`/v2/transfer/transfers/${id}`])
     },
+    'GET /v2/transfer/transfers/:id/history': async () => {
+      const { body } = await customer.call<{ items: { id: string }[] }>('GET', '/v2/transfer/transfers')
+      return body.items.map(({ id }) => [`/v2/transfer/transfers/${id}/history`])
+    },
+    'GET /v2/transfer/transfers/:id/verification': async () => {
+      const { body } = await customer.call<{ items: { id: string }[] }>('GET', '/v2/transfer/transfers')
+      return body.items.map(({ id }) => [`/v2/transfer/transfers/${id}/verification`])
+    },
+    'GET /v2/search': async () => [[`/v2/search?q=${customer.profile_id}`], ['/v2/search?q=nobody']],
     'POST /v2/transfer/transfers/:id/cancel': async () => {
       const { body } = await customer.call<{ id: string }>('POST', WITHDRAWALS, withdrawalOf(customer))
       const path = `/v2/transfer/transfers/${body.id}/cancel`

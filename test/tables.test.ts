@@ -121,13 +121,13 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   seen_deposits: { owners: ['movements', 'settlement'], readers: ['verify'] },
   signing_keys: { owners: ['oauth'], readers: [] },
   simulated_chain: { owners: ['networks'], readers: ['deployment'] },
-  statements: { owners: ['statements'], readers: ['demo', 'verify'] },
+  statements: { owners: ['statements'], readers: ['demo', 'records', 'verify'] },
   transfers: {
     owners: ['ledger', 'movements', 'settlement'],
     readers: ['commands', 'deployment', 'metrics', 'networks', 'records', 'transfers', 'verify'],
   },
   wallet_checks: { owners: ['networks'], readers: [] },
-  webhook_attempts: { owners: ['deliveries'], readers: ['retention', 'webhooks'] },
+  webhook_attempts: { owners: ['deliveries'], readers: ['records', 'retention', 'webhooks'] },
   webhook_deliveries: {
     owners: ['deliveries', 'records'],
     readers: ['events', 'metrics', 'retention', 'webhooks'],

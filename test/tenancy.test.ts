@@ -414,6 +414,24 @@ const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = 
     [`/v2/profiles/${profile_id}/balances/NOPE`],
   ],
   [`GET ${TRANSFERS}/:id`]: ({ transfer_id }) => [[`${TRANSFERS}/${transfer_id}`]],
+  [`GET ${TRANSFERS}/:id/history`]: ({ transfer_id }) => [[`${TRANSFERS}/${transfer_id}/history`]],
+  [`GET ${TRANSFERS}/:id/verification`]: ({ transfer_id }) => [[`${TRANSFERS}/${transfer_id}/verification`]],
+  // Each kind of name. The customers have the same ref_ids.
+  'GET /v2/search': ({
+    transfer_id,
+    profile_id,
+    statement_ref_id,
+    crypto_tx_hash,
+    memo_id,
+    address,
+    ...marks
+  }) =>
+    [
+      ...[transfer_id, profile_id, statement_ref_id, crypto_tx_hash, memo_id, address],
+      ...[marks.orchestration_id, marks.rule_id, marks.identity_id, marks.account_id, marks.fiat_account_id],
+      ...[marks.address_id, marks.book_id, marks.webhook_id, marks.event_id, marks.approval_id],
+      ...[marks.group_id, marks.instructions_id, marks.statement_id],
+    ].map((text) => [`/v2/search?q=${encodeURIComponent(text)}`]),
   [`POST ${TRANSFERS}/:id/cancel`]: ({ transfer_id }) => [[`${TRANSFERS}/${transfer_id}/cancel`]],
   [`GET ${TRANSFERS}`]: ({ transfer_id, profile_id, ref_id, crypto_tx_hash, ...marks }) => [
     [`${TRANSFERS}?ids=${transfer_id}`],

@@ -1,6 +1,12 @@
 import type { ComponentType } from 'preact'
+import { AuditLogPage } from './pages/audit-log.tsx'
+import { EventsPage } from './pages/events.tsx'
 import { Home } from './pages/home.tsx'
 import { NoSuchPage } from './pages/no-such-page.tsx'
+import { ProfilePage, ProfilesPage } from './pages/profiles.tsx'
+import { SearchPage } from './pages/search.tsx'
+import { TransferPage } from './pages/transfer.tsx'
+import { TransfersPage } from './pages/transfers.tsx'
 
 /** The console's pages: a line each, in the order of the list on the page. */
 
@@ -10,10 +16,25 @@ interface PageAt {
 }
 
 /** Addresses and their pages. `:id` matches one part of an address. */
-const ROUTES: [pattern: string, page: ComponentType<never>][] = [['', Home]]
+const ROUTES: [pattern: string, page: ComponentType<never>][] = [
+  ['', Home],
+  ['search', SearchPage],
+  ['events', EventsPage],
+  ['audit-log', AuditLogPage],
+  ['profiles', ProfilesPage],
+  ['profiles/:id', ProfilePage],
+  ['transfers', TransfersPage],
+  ['transfers/:id', TransferPage],
+]
 
 /** The pages that the console lists. */
-export const PAGES = [{ name: 'Home', to: '' }]
+export const PAGES = [
+  { name: 'Home', to: '' },
+  { name: 'Transfers', to: 'transfers' },
+  { name: 'Profiles', to: 'profiles' },
+  { name: 'Events and webhooks', to: 'events' },
+  { name: 'Audit log', to: 'audit-log' },
+]
 
 /** The page at this path, and the parts of the path that its pattern names. */
 export function pageAt(path: string): PageAt {

@@ -1,6 +1,9 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
-import { open, ROOT } from './address.ts'
+import { useSignal } from '@preact/signals'
+import { address, open, ROOT, setQuery } from './address.ts'
+import { curlOf, type Call } from './api.ts'
+import { dayOf, groupDigits, short, signed, timeOf } from './format.ts'
 import { service } from './session.ts'
 
 /** Parts of pages. */
@@ -61,3 +64,91 @@ export const Banner = () => {
     </span>
   )
 }
+
+/** The status of a record. The word says it, the colour only helps. */
+export const Status = ({ of }: { of: string }) => {
+  const kind = /^(COMPLETED|DELIVERED|APPROVED|STATEMENT_STATUS_PAID|HOLDS|DONE|ACTIVE)$/.test(of)
+    ? 'good'
+    : /^(FAILED|REFUSED|REJECTED|EXPIRED|DISABLED|DENIED)$/.test(of)
+      ? 'bad'
+      : 'wait'
+  return <span class={`status ${kind}`}>{of.replace(/^STATEMENT_STATUS_/, '')}</span>
+}
+
+/** An amount with its asset, its digits aligned. */
+export const Amount = ({
+  amount,
+  asset,
+  sign = false,
+}: {
+  amount: string
+  asset: string
+  sign?: boolean
+}) => (
+  <span class="amount">
+    {sign ? signed(amount) : groupDigits(amount)} <span class="asset">{asset}</span>
+  </span>
+)
+
+/** A moment in UTC. */
+export const Time = ({ at }: { at: string }) => (
+  <time dateTime={at} title={at}>
+    <span class="day">{dayOf(at)}</span> {timeOf(at)}
+  </time>
+)
+
+/** An id, hash or address: shortened, with a button that copies all of it. */
+export function Id({ of, whole = false }: { of: string; whole?: boolean }) {
+  const copied = useSignal(false)
+  return (
+    <span class="id">
+      <code title={of}>{whole ? of : short(of)}</code>
+      <button
+        type="button"
+        class="copy"
+        aria-label={`Copy ${of}`}
+        onClick={() =>
+          void navigator.clipboard.writeText(of).then(() => {
+            copied.value = true
+            setTimeout(() => (copied.value = false), 1_200)
+          })
+        }
+      >
+        {copied.value ? 'copied' : 'copy'}
+      </button>
+    </span>
+  )
+}
+
+/** A call of the API as curl, so that a person can do the same without the page. */
+export function Curl({ of }: { of: Call }) {
+  const text = curlOf(of)
+  return (
+    <details class="curl">
+      <summary>curl</summary>
+      <pre tabIndex={0}>{text}</pre>
+      <button type="button" onClick={() => void navigator.clipboard.writeText(text)}>
+        Copy
+      </button>
+    </details>
+  )
+}
+
+/** What is shown until the answer comes. */
+export const Loading = () => <p class="quiet">Loading…</p>
+
+/** Buttons to the first and to the next page. */
+export const Pager = ({ next }: { next: string | undefined }) => (
+  <p class="pager">
+    {address.value.query.has('cursor') && (
+      <button type="button" onClick={() => setQuery({ cursor: '' })}>
+        First page
+      </button>
+    )}
+    {next !== undefined && (
+      <button type="button" onClick={() => setQuery({ cursor: next })}>
+        Next page
+      </button>
+    )}
+  </p>
+)

@@ -184,6 +184,31 @@ class ChainCheck {
     }
   }
 
+  /** Recomputes one link from its records and entries, and from the link before it. */
+  async faultOfLink(position: number): Promise<string | undefined> {
+    const around = (await this.#links(Math.max(0, position - 2))).filter(
+      (link) => Number(link.position) <= position,
+    )
+    const link = around.find((one) => Number(one.position) === position)
+    if (link === undefined) return `link ${position} is missing`
+    const records = await this.#records(position - 1, [link])
+    const fault = this.#faultOfRecords(link, records.get(link.position) ?? [])
+    if (fault !== undefined) return fault.fault
+    const before =
+      around.find((one) => Number(one.position) === position - 1)?.hash ?? (await this.#firstHash())
+    return linkHash(before, link.digests).equals(link.hash)
+      ? undefined
+      : `link ${position} does not follow from the link before it`
+  }
+
+  async #firstHash(): Promise<Buffer> {
+    const { rows } = await this.#tx.query<Pick<Head, 'covered_from'>>(
+      'select covered_from from audit_heads where customer_id = $1',
+      [this.#customerId],
+    )
+    return firstHash(this.#customerId, momentAt(rows[0]!.covered_from))
+  }
+
   #faultOfEnd(head: Head, position: number, hash: Buffer): Fault | undefined {
     const last = Number(head.position)
     if (last > position)
@@ -308,6 +333,21 @@ class ChainCheck {
     }
   }
 }
+
+/** Recomputes one link of a customer's chain, in the caller's snapshot. Returns its fault, or undefined. */
+export const faultOfLink = (
+  tx: Queryable,
+  customerId: string,
+  position: number,
+): Promise<string | undefined> =>
+  new ChainCheck(tx, customerId, [], {
+    chains: 0,
+    links: 0,
+    records: 0,
+    anchors: 0,
+    faults: [],
+    covered_from: null,
+  }).faultOfLink(position)
 
 const placeOf = ({ id, created_at, action, subject_id, subject_ids }: StoredRow) => ({
   record_id: id,

@@ -1,4 +1,264 @@
-import { Title } from '../parts.tsx'
+import type { ComponentChildren } from 'preact'
+import { useEffect } from 'preact/hooks'
+import { inWords } from '../format.ts'
+import { live, onEvents } from '../live.ts'
+import { useCall } from '../load.ts'
+import { Amount, Curl, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
+import type { Approval, Balance, Network, Page, Profile, Transfer, Webhook } from '../records.ts'
+import { may, service } from '../session.ts'
+import { SandboxButtons } from './sandbox.tsx'
 
-/** What needs a person first. */
-export const Home = () => <Title>Home</Title>
+/** What needs a person first: what waits, oldest first, then what arrived last. */
+
+const SHOWN = 10
+const waiting = {
+  method: 'GET',
+  path: '/v2/transfer/transfers',
+  query: { statuses: ['PENDING'], order: 'ASC', limit: SHOWN },
+} as const
+const approvals = {
+  method: 'GET',
+  path: '/v2/approvals',
+  query: { statuses: ['PENDING'], order: 'ASC', limit: SHOWN },
+} as const
+const webhooks = { method: 'GET', path: '/v2/webhooks', query: { limit: 100 } } as const
+const networks = { method: 'GET', path: '/v2/networks' } as const
+const latest = { method: 'GET', path: '/v2/transfer/transfers', query: { limit: SHOWN } } as const
+const profiles = { method: 'GET', path: '/v2/profiles', query: { order: 'ASC', limit: 5 } } as const
+
+/** Events come in bursts: the lists are read again once for all of a burst. */
+const SETTLE_MS = 400
+
+export function Home() {
+  const lists = {
+    waiting: useCall<Page<Transfer>>(waiting),
+    approvals: useCall<Page<Approval>>(may('approvals:read_approval') ? approvals : undefined),
+    webhooks: useCall<Page<Webhook>>(may('webhooks:read_webhook') ? webhooks : undefined),
+    networks: useCall<{ items: Network[] }>(may('funding:read_profile') ? networks : undefined),
+    latest: useCall<Page<Transfer>>(latest),
+    profiles: useCall<Page<Profile>>(may('funding:read_profile') ? profiles : undefined),
+  }
+  useEffect(() => {
+    let timer = 0
+    const again = () => {
+      clearTimeout(timer)
+      timer = window.setTimeout(() => {
+        for (const list of [lists.waiting, lists.approvals, lists.webhooks, lists.networks, lists.latest])
+          list.again(true)
+      }, SETTLE_MS)
+    }
+    const stop = onEvents(again)
+    return () => {
+      clearTimeout(timer)
+      stop()
+    }
+  }, [])
+  const failing = lists.webhooks.data.value?.items.filter(
+    (one) => one.failing_since ?? one.status === 'DISABLED',
+  )
+  const stopped = lists.networks.data.value?.items.filter(({ status }) =>
+    ['DELAYED', 'STOPPED'].includes(status),
+  )
+  const error = Object.values(lists).find((list) => list.error.value !== undefined)?.error.value
+  return (
+    <>
+      <div class="page-title">
+        <Title>What needs a person</Title>
+        <span class="quiet">{live.value ? '● live' : '○ connecting'}</span>
+      </div>
+      <Failure of={error} />
+      <div class="columns">
+        <Section
+          name="Waiting, oldest first"
+          count={countOf(lists.waiting.data.value)}
+          of={lists.waiting.data.value}
+        >
+          <Transfers items={lists.waiting.data.value?.items ?? []} none="No transfer waits." />
+        </Section>
+        <div>
+          {may('approvals:read_approval') && (
+            <Section
+              name="Approvals"
+              count={countOf(lists.approvals.data.value)}
+              of={lists.approvals.data.value}
+            >
+              <Approvals items={lists.approvals.data.value?.items ?? []} />
+            </Section>
+          )}
+          {may('webhooks:read_webhook') && (
+            <Section name="Webhooks that fail" count={String(failing?.length ?? '')} of={failing}>
+              {failing?.length === 0 && <p class="quiet">Every webhook answers.</p>}
+              <ul class="plain">
+                {failing?.map(({ id, name, status, failing_since }) => (
+                  <li key={id}>
+                    <strong>{name}</strong> <Status of={status} />
+                    {failing_since !== undefined && (
+                      <>
+                        {' since '}
+                        <Time at={failing_since} />
+                      </>
+                    )}
+                  </li>
+                ))}
+              </ul>
+            </Section>
+          )}
+          {may('funding:read_profile') && (
+            <Section name="Networks that stand still" count={String(stopped?.length ?? '')} of={stopped}>
+              {stopped?.length === 0 && <p class="quiet">No connected network is delayed or stopped.</p>}
+              <ul class="plain">
+                {stopped?.map(({ crypto_network, status }) => (
+                  <li key={crypto_network}>
+                    {crypto_network} <Status of={status} />
+                  </li>
+                ))}
+              </ul>
+            </Section>
+          )}
+        </div>
+      </div>
+      <h2>Latest transfers</h2>
+      {lists.latest.data.value === undefined ? (
+        <Loading />
+      ) : (
+        <Transfers items={lists.latest.data.value.items} none="There is no transfer yet." />
+      )}
+      {may('funding:read_profile') && (
+        <>
+          <h2>Balances</h2>
+          <div class="columns">
+            {lists.profiles.data.value?.items.map((profile) => (
+              <Balances key={profile.id} profile={profile} />
+            ))}
+          </div>
+        </>
+      )}
+      {service.value?.mode === 'sandbox' && (
+        <SandboxButtons profiles={lists.profiles.data.value?.items ?? []} />
+      )}
+      <Curl of={waiting} />
+    </>
+  )
+}
+
+const countOf = (page: Page<unknown> | undefined) =>
+  page === undefined ? '' : `${page.items.length}${page.next_page_cursor === undefined ? '' : '+'}`
+
+/** A part of the page with its count. */
+const Section = ({
+  name,
+  count,
+  of,
+  children,
+}: {
+  name: string
+  count: string
+  of: unknown
+  children: ComponentChildren
+}) => (
+  <section class="part">
+    <h2>
+      {name} <span class="count">{count}</span>
+    </h2>
+    {of === undefined ? <Loading /> : children}
+  </section>
+)
+
+/** Transfers, a line each. */
+export const Transfers = ({ items, none }: { items: readonly Transfer[]; none: string }) =>
+  items.length === 0 ? (
+    <p class="quiet">{none}</p>
+  ) : (
+    <div class="scroll" tabIndex={0} role="region" aria-label="Table">
+      <table>
+        <thead>
+          <tr>
+            <th>Created</th>
+            <th>Type</th>
+            <th>Status</th>
+            <th class="number">Balance change</th>
+            <th>ref_id</th>
+          </tr>
+        </thead>
+        <tbody>
+          {items.map(
+            ({
+              id,
+              type,
+              status,
+              direction,
+              total,
+              asset,
+              balance_asset,
+              created_at,
+              ref_id,
+              secondary_status,
+            }) => (
+              <tr key={id}>
+                <td>
+                  <Time at={created_at} />
+                </td>
+                <td>
+                  <Link to={`transfers/${id}`}>{inWords(type)}</Link>
+                </td>
+                <td>
+                  <Status of={status} />
+                  {secondary_status !== undefined && <small> {inWords(secondary_status.name)}</small>}
+                </td>
+                <td class="number">
+                  <Amount
+                    amount={direction === 'DEBIT' ? `-${total}` : total}
+                    asset={balance_asset ?? asset}
+                    sign
+                  />
+                </td>
+                <td class="ref">{ref_id}</td>
+              </tr>
+            ),
+          )}
+        </tbody>
+      </table>
+    </div>
+  )
+
+const Approvals = ({ items }: { items: readonly Approval[] }) =>
+  items.length === 0 ? (
+    <p class="quiet">Nothing waits for approvers.</p>
+  ) : (
+    <ul class="plain">
+      {items.map(({ id, subject, approvals: given, required, role, deadline }) => (
+        <li key={id}>
+          {subject.type === 'transfer' ? (
+            <Link to={`transfers/${subject.id}`}>Transfer</Link>
+          ) : (
+            inWords(subject.type)
+          )}{' '}
+          <Id of={subject.id} /> {given} of {required} {role}, until <Time at={deadline} />
+        </li>
+      ))}
+    </ul>
+  )
+
+function Balances({ profile: { id, nickname } }: { profile: Profile }) {
+  const { data } = useCall<{ items: Balance[] }>({ method: 'GET', path: `/v2/profiles/${id}/balances` })
+  return (
+    <section class="part">
+      <h3>
+        <Link to={`profiles/${id}`}>{nickname}</Link>
+      </h3>
+      <table>
+        <tbody>
+          {data.value?.items.map(({ asset, available }) => (
+            <tr key={asset}>
+              <td>{asset}</td>
+              <td class="number">
+                <Amount amount={available} asset={asset} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {data.value?.items.length === 0 && <p class="quiet">No balance.</p>}
+    </section>
+  )
+}

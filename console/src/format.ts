@@ -1,0 +1,55 @@
+/** How values are written. Amounts are strings and stay strings: no digit is lost or rounded. */
+
+/** Groups the digits before the point by three: `1234567.5` is `1 234 567.5`, with thin spaces. */
+export function groupDigits(amount: string): string {
+  const [, sign = '', whole = '', rest = ''] = /^([+-]?)(\d+)(\..*)?$/.exec(amount) ?? ['', '', amount, '']
+  return sign.replace('-', '−') + whole.replaceAll(/\B(?=(\d{3})+$)/g, '\u2009') + rest
+}
+
+/** The amount with a sign, also where it is positive. */
+export const signed = (amount: string): string => (amount.startsWith('-') ? '' : '+') + groupDigits(amount)
+
+/** Adds two amounts exactly. */
+export function addAmounts(first: string, second: string): string {
+  const places = Math.max(...[first, second].map((text) => text.split('.')[1]?.length ?? 0))
+  const minor = (text: string) => {
+    const [whole = '0', rest = ''] = text.split('.')
+    return BigInt(whole + rest.padEnd(places, '0'))
+  }
+  const sum = minor(first) + minor(second)
+  const digits = (sum < 0n ? -sum : sum).toString().padStart(places + 1, '0')
+  const cut = digits.length - places
+  const text = places === 0 ? digits : `${digits.slice(0, cut)}.${digits.slice(cut)}`.replace(/\.?0+$/, '')
+  return (sum < 0n ? '-' : '') + text
+}
+
+/** `CRYPTO_WITHDRAWAL` is `Crypto withdrawal`. */
+export function inWords(name: string): string {
+  const words = name.replaceAll('_', ' ').toLowerCase()
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}
+
+const DAY = new Intl.DateTimeFormat('en-GB', {
+  day: 'numeric',
+  month: 'short',
+  year: 'numeric',
+  timeZone: 'UTC',
+})
+
+/** A timestamp of the API in UTC: its day, and its time to the millisecond, from the text and not by a calculation. */
+export const dayOf = (timestamp: string): string => DAY.format(new Date(timestamp))
+export const timeOf = (timestamp: string): string => timestamp.slice(11, 23)
+
+/** How long after another moment something happened, such as `+2.1 s`. */
+export function after(from: string, to: string): string {
+  const seconds = (Date.parse(to) - Date.parse(from)) / 1000
+  if (seconds < 1) return `+${Math.round(seconds * 1000)} ms`
+  if (seconds < 120) return `+${seconds.toFixed(1)} s`
+  if (seconds < 7_200) return `+${Math.round(seconds / 60)} min`
+  if (seconds < 172_800) return `+${Math.round(seconds / 3600)} h`
+  return `+${Math.round(seconds / 86_400)} days`
+}
+
+/** A long id or hash, shortened in its middle. */
+export const short = (text: string): string =>
+  text.length <= 18 ? text : `${text.slice(0, 8)}…${text.slice(-6)}`

@@ -1,0 +1,87 @@
+import { signal } from '@preact/signals'
+import { API } from './address.ts'
+import { headersOf } from './api.ts'
+import { session } from './session.ts'
+
+/**
+ * Events as they happen: one stream for the whole page (Server-Sent Events). It is read with `fetch`, because an EventSource
+ * cannot send the headers that mark a request as this page's. After a break it goes on after the last event that it got.
+ */
+
+interface LiveEvent {
+  id: string
+  type: string
+  /** The record that changed. */
+  object: { id: string }
+}
+
+/** Whether the stream is open: the page then shows what happens without being loaded again. */
+export const live = signal(false)
+
+const listeners = new Set<(event: LiveEvent) => void>()
+const PAUSES_MS = [500, 1_000, 2_000, 5_000, 15_000]
+/** Without a byte for this long, the connection is gone: the service sends a comment every 15 seconds. */
+const SILENT_MS_MAX = 45_000
+let running = false
+let lastId = ''
+
+/** Calls the listener with each event from now on. Returns what ends that. */
+export function onEvents(listener: (event: LiveEvent) => void): () => void {
+  listeners.add(listener)
+  if (!running) void run()
+  return () => void listeners.delete(listener)
+}
+
+async function run(): Promise<void> {
+  running = true
+  let failures = 0
+  while (listeners.size > 0 && session.value !== undefined) {
+    const began = Date.now()
+    const again = await follow().catch(() => true)
+    live.value = false
+    if (!again) break
+    failures = Date.now() - began > 10_000 ? 0 : failures + 1
+    await new Promise((resolve) => setTimeout(resolve, PAUSES_MS[Math.min(failures, PAUSES_MS.length - 1)]))
+  }
+  running = false
+}
+
+/** Reads one connection to its end. False: the service will not have it again, as without the scope. */
+async function follow(): Promise<boolean> {
+  const control = new AbortController()
+  let silence = setTimeout(() => control.abort(), SILENT_MS_MAX)
+  try {
+    const answer = await fetch(`${API}/v2/events/stream`, {
+      headers: { ...headersOf(true), ...(lastId !== '' && { 'last-event-id': lastId }) },
+      signal: control.signal,
+    })
+    if (!answer.ok || answer.body === null) return answer.status >= 500 || answer.status === 429
+    live.value = true
+    let text = ''
+    const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader()
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done || listeners.size === 0) break
+      clearTimeout(silence)
+      silence = setTimeout(() => control.abort(), SILENT_MS_MAX)
+      text += value
+      const blocks = text.split('\n\n')
+      text = blocks.pop()!
+      blocks.forEach(take)
+    }
+    control.abort()
+    return true
+  } finally {
+    clearTimeout(silence)
+  }
+}
+
+function take(block: string): void {
+  const lines = block.split('\n')
+  const member = (name: string) => lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2)
+  lastId = member('id') ?? lastId
+  const data = member('data')
+  if (data === undefined) return
+  const event = JSON.parse(data) as LiveEvent
+  for (const listener of listeners) listener(event)
+}

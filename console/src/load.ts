@@ -1,0 +1,42 @@
+import { useSignal, type Signal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
+import { send, type Call } from './api.ts'
+
+/** The answer of a call while a page is shown. */
+export interface Loaded<T> {
+  data: Signal<T | undefined>
+  error: Signal<unknown>
+  /** Makes the call again. `background`: by itself, without a person. */
+  again: (background?: boolean) => void
+}
+
+/** Makes a call when the page opens and whenever the call changes. An answer to an earlier call is dropped. */
+export function useCall<T>(call: Call | undefined): Loaded<T> {
+  const data = useSignal<T | undefined>(undefined)
+  const error = useSignal<unknown>(undefined)
+  const running = useRef<AbortController | undefined>(undefined)
+  const key = JSON.stringify(call)
+  const run = (background = false) => {
+    if (call === undefined) return
+    running.current?.abort()
+    const control = new AbortController()
+    running.current = control
+    void send<T>(call, { background, signal: control.signal }).then(
+      (answer) => {
+        if (control.signal.aborted) return
+        data.value = answer
+        error.value = undefined
+      },
+      (reason: unknown) => {
+        if (!control.signal.aborted) error.value = reason
+      },
+    )
+  }
+  useEffect(() => {
+    data.value = undefined
+    error.value = undefined
+    run()
+    return () => running.current?.abort()
+  }, [key])
+  return { data, error, again: run }
+}

@@ -1,0 +1,514 @@
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { useEffect } from 'preact/hooks'
+import { send } from '../api.ts'
+import { addAmounts, after, inWords, short } from '../format.ts'
+import { onEvents } from '../live.ts'
+import { useCall } from '../load.ts'
+import { Amount, Curl, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
+import type {
+  Approval,
+  Change,
+  Delivery,
+  Entry,
+  Event,
+  Transfer,
+  TransferHistory,
+  Verification,
+} from '../records.ts'
+import { may } from '../session.ts'
+
+/** One transfer as a story on a time line. Each line says which record proves it. */
+
+const callOf = (id: string) => ({ method: 'GET', path: `/v2/transfer/transfers/${id}/history` }) as const
+const verificationOf = (id: string) =>
+  ({ method: 'GET', path: `/v2/transfer/transfers/${id}/verification` }) as const
+
+/** Asked again this often while the transfer is under way: its hash and its reason to wait are not events. */
+const REFRESH_MS = 3_000
+
+export function TransferPage({ id }: { id: string }) {
+  const { data, error, again } = useCall<TransferHistory>(callOf(id))
+  useEffect(
+    () =>
+      onEvents(({ object }) => {
+        if (object.id === id) again(true)
+      }),
+    [id],
+  )
+  const isPending = data.value?.transfer.status === 'PENDING'
+  useEffect(() => {
+    if (!isPending) return
+    const timer = setInterval(() => document.hidden || again(true), REFRESH_MS)
+    return () => clearInterval(timer)
+  }, [id, isPending])
+  const history = data.value
+  return (
+    <>
+      <Failure of={error.value} />
+      {history === undefined && error.value === undefined && <Loading />}
+      {history !== undefined && <Story history={history} again={again} />}
+      <Curl of={callOf(id)} />
+    </>
+  )
+}
+
+function Story({ history, again }: { history: TransferHistory; again: () => void }) {
+  const { transfer } = history
+  return (
+    <>
+      <Head transfer={transfer} again={again} />
+      <Facts history={history} />
+      <h2>What happened</h2>
+      <ol class="story" aria-live="polite">
+        {linesOf(history).map((line) => (
+          <StoryLine key={line.key} line={line} start={transfer.created_at} />
+        ))}
+      </ol>
+      <Verify id={transfer.id} />
+    </>
+  )
+}
+
+function Head({ transfer, again }: { transfer: Transfer; again: () => void }) {
+  const { id, type, status, direction, total, balance_asset, asset } = transfer
+  const error = useSignal<unknown>(undefined)
+  const writes =
+    type === 'CRYPTO_WITHDRAWAL'
+      ? may('transfer:write_crypto_withdrawal')
+      : type === 'WIRE_WITHDRAWAL' && may('transfer:write_fiat_withdrawal')
+  const cancel = { method: 'POST', path: `/v2/transfer/transfers/${id}/cancel` } as const
+  return (
+    <header class="of-record">
+      <Title of={`${inWords(type)} ${id}`}>{inWords(type)}</Title>
+      <p class="figure">
+        <Amount amount={direction === 'DEBIT' ? `-${total}` : total} asset={balance_asset ?? asset} sign />{' '}
+        <Status of={status} />
+      </p>
+      <Id of={id} whole />
+      {status === 'PENDING' && writes && (
+        <p>
+          <button
+            type="button"
+            onClick={() => {
+              error.value = undefined
+              void send(cancel).then(again, (reason: unknown) => (error.value = reason))
+            }}
+          >
+            Cancel and refund
+          </button>{' '}
+          <small>possible until it is signed</small>
+        </p>
+      )}
+      <Failure of={error.value} />
+    </header>
+  )
+}
+
+/** The transfer's own members, and its fee: charged against paid. */
+function Facts({ history: { transfer, entries } }: { history: TransferHistory }) {
+  const { asset, amount, fee, crypto_network, destination_address, crypto_tx_hash, ref_id, memo } = transfer
+  const paid = entries.filter(({ account }) => account.startsWith('network_fees:'))
+  return (
+    <dl class="facts">
+      <Fact name="Amount">
+        <Amount amount={amount} asset={asset} />
+      </Fact>
+      <Fact name="Fee charged">
+        <Amount amount={fee} asset={asset} />
+      </Fact>
+      {paid.length > 0 && (
+        <Fact name="Network fee paid">
+          <Amount amount={addAmounts('0', paid[0]!.amount).replace('-', '')} asset={paid[0]!.asset} />
+        </Fact>
+      )}
+      {crypto_network !== undefined && <Fact name="Network">{crypto_network}</Fact>}
+      {destination_address !== undefined && (
+        <Fact name="To">
+          <Id of={destination_address} />
+        </Fact>
+      )}
+      {crypto_tx_hash !== undefined && (
+        <Fact name="Transaction">
+          <Id of={crypto_tx_hash} />
+        </Fact>
+      )}
+      {ref_id !== undefined && (
+        <Fact name="ref_id">
+          <code>{ref_id}</code>
+        </Fact>
+      )}
+      {memo !== undefined && <Fact name="Memo">{memo}</Fact>}
+      <Fact name="Profile">
+        <Link to={`profiles/${transfer.profile_id}`}>{short(transfer.profile_id)}</Link>
+      </Fact>
+    </dl>
+  )
+}
+
+const Fact = ({ name, children }: { name: string; children: ComponentChildren }) => (
+  <div>
+    <dt>{name}</dt>
+    <dd>{children}</dd>
+  </div>
+)
+
+/** A line of the story: when, what, and the record that proves it. */
+interface Line {
+  key: string
+  /** Undefined: now. */
+  at?: string
+  title: ComponentChildren
+  kind: 'good' | 'bad' | 'wait' | 'plain'
+  /** The record that proves the line. */
+  proof: ComponentChildren
+  body?: ComponentChildren
+}
+
+function StoryLine({ line: { at, title, kind, proof, body }, start }: { line: Line; start: string }) {
+  return (
+    <li class={kind}>
+      <div class="when">{at === undefined ? 'now' : <Time at={at} />}</div>
+      <div class="what">
+        <p class="title">
+          {title}
+          {at !== undefined && at !== start && <span class="since">{after(start, at)}</span>}
+        </p>
+        {body}
+        <p class="proof">{proof}</p>
+      </div>
+    </li>
+  )
+}
+
+/** All lines of a transfer, oldest first. Lines of one moment keep the order in which they follow from each other. */
+function linesOf(history: TransferHistory): Line[] {
+  const lines = [
+    ...changeLines(history),
+    ...entryLines(history),
+    ...approvalLines(history.approval),
+    ...transactionLines(history),
+    ...eventLines(history),
+    ...orchestrationLines(history),
+  ]
+  const dated = lines
+    .filter(({ at }) => at !== undefined)
+    .sort((a, b) => (a.at! < b.at! ? -1 : a.at! > b.at! ? 1 : 0))
+  return [...dated, ...lines.filter(({ at }) => at === undefined)]
+}
+
+const WHO: Record<string, string> = {
+  API_CLIENT: 'API client',
+  OPERATOR: 'operator',
+  WORKER: 'worker',
+  COMMAND_LINE: 'command line,',
+}
+
+const DID: Record<string, string> = {
+  'transfer.create': 'asked for it',
+  'transfer.complete': 'completed it',
+  'transfer.fail': 'ended it: it failed',
+  'transfer.cancel': 'cancelled it',
+}
+
+/** Who did it, from the audit log. */
+const changeLines = ({ changes = [], transfer }: TransferHistory): Line[] =>
+  changes.map(({ id, at, actor, action, outcome, request_id, ip }: Change) => ({
+    key: id,
+    at,
+    kind: outcome === 'REFUSED' || action === 'transfer.fail' ? 'bad' : 'plain',
+    title: (
+      <>
+        {action === 'transfer.create' && transfer.type.endsWith('DEPOSIT') ? 'Recorded by' : 'By'}{' '}
+        {WHO[actor.type] ?? actor.type}{' '}
+        {actor.id.length === 36 ? <Id of={actor.id} /> : <code>{actor.id}</code>}
+        {': '}
+        {DID[action] ?? inWords(action.replace('transfer.', ''))}
+      </>
+    ),
+    proof: (
+      <>
+        audit log <code>{action}</code> <Id of={id} />
+        {request_id !== undefined && (
+          <>
+            {' · request '}
+            <Id of={request_id} />
+          </>
+        )}
+        {ip !== undefined && ` · from ${ip}`}
+      </>
+    ),
+  }))
+
+const POSTED: Record<string, string> = {
+  CREATED: 'The ledger moved the money',
+  SETTLED: 'The ledger settled it',
+  REFUNDED: 'The ledger gave the money back',
+}
+
+/** The entries of each event of the ledger, with the balances before and after. */
+function entryLines({ entries }: TransferHistory): Line[] {
+  const events = [...new Set(entries.map(({ event }) => event))]
+  return events.map((event) => {
+    const own = entries.filter((entry) => entry.event === event)
+    return {
+      key: `entries ${event}`,
+      at: own[0]!.created_at,
+      kind: event === 'REFUNDED' ? 'bad' : event === 'SETTLED' ? 'good' : 'plain',
+      title: POSTED[event],
+      body: <Entries entries={own} />,
+      proof: (
+        <>
+          {own.length} entries <code>{event}</code>, which sum to zero
+        </>
+      ),
+    }
+  })
+}
+
+function Entries({ entries }: { entries: Entry[] }) {
+  // Accounts of the platform keep no balance.
+  const balances = entries.some(({ balance_after }) => balance_after !== undefined)
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label="Entries">
+      <table class="entries">
+        <thead>
+          <tr>
+            <th>Account</th>
+            <th class="number">Change</th>
+            {balances && <th class="number">Before</th>}
+            {balances && <th class="number">After</th>}
+          </tr>
+        </thead>
+        <tbody>
+          {entries.map((entry) => (
+            <EntryLine key={entry.position} entry={entry} balances={balances} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+function EntryLine({ entry, balances }: { entry: Entry; balances: boolean }) {
+  const { account, profile_id, amount, asset, balance_before, balance_after, sequence } = entry
+  const figure = (value: string | undefined) =>
+    balances && <td class="number">{value !== undefined && <Amount amount={value} asset={asset} />}</td>
+  return (
+    <tr class={account === 'profile' ? 'own' : undefined}>
+      <td>
+        {account}
+        {profile_id !== undefined && (
+          <>
+            {' '}
+            <Id of={profile_id} /> <small>#{sequence}</small>
+          </>
+        )}
+      </td>
+      <td class="number">
+        <Amount amount={amount} asset={asset} sign />
+      </td>
+      {figure(balance_before)}
+      {figure(balance_after)}
+    </tr>
+  )
+}
+
+/** The approval that the policy required, and each decision. */
+function approvalLines(approval: Approval | undefined): Line[] {
+  if (approval === undefined) return []
+  const { id, created_at, required, role, rule_id, policy_version, decisions, status, ended_at, deadline } =
+    approval
+  const proof = (
+    <>
+      approval <Id of={id} />
+    </>
+  )
+  const asked: Line = {
+    key: id,
+    at: created_at,
+    kind: 'wait',
+    title: `The policy requires ${required} of the role ${role}`,
+    body: (
+      <p>
+        Rule <code>{rule_id ?? 'default'}</code> of version {policy_version}; until <Time at={deadline} />
+      </p>
+    ),
+    proof,
+  }
+  const decided = decisions.map(({ approver_id, decision, created_at: at }): Line => ({
+    key: `${id} ${approver_id}`,
+    at,
+    kind: decision === 'APPROVE' ? 'good' : 'bad',
+    title: (
+      <>
+        {decision === 'APPROVE' ? 'Approved' : 'Rejected'} by approver <Id of={approver_id} />
+      </>
+    ),
+    proof,
+  }))
+  const ended: Line[] =
+    ended_at === undefined
+      ? []
+      : [{ key: `${id} end`, at: ended_at, kind: 'plain', title: `The approval is ${status}`, proof }]
+  return [asked, ...decided, ...ended]
+}
+
+/** The transactions on the network, replaced ones too, and why the payment waits now. */
+function transactionLines({ transactions, waiting, transfer }: TransferHistory): Line[] {
+  const lines = transactions
+    .filter(({ state }) => state === 'REPLACED' || transfer.status === 'PENDING')
+    .map(({ crypto_tx_hash, state, replaced_at }): Line => ({
+      key: crypto_tx_hash,
+      ...(replaced_at !== undefined && { at: replaced_at }),
+      kind: 'wait',
+      title:
+        state === 'REPLACED'
+          ? 'A transaction was replaced for a higher fee'
+          : state === 'BROADCAST'
+            ? 'Broadcast: it waits for confirmations'
+            : 'Signed: it will be broadcast',
+      proof: (
+        <>
+          transaction <Id of={crypto_tx_hash} />
+        </>
+      ),
+    }))
+  if (waiting !== undefined)
+    lines.push({
+      key: 'waiting',
+      kind: 'wait',
+      title: `Waiting: ${waiting.detail}`,
+      ...(waiting.since !== undefined && {
+        body: (
+          <p>
+            Since <Time at={waiting.since} />
+          </p>
+        ),
+      }),
+      proof: <code>{waiting.code}</code>,
+    })
+  return lines
+}
+
+/** The events that told receivers, and each attempt to deliver them. */
+const eventLines = ({ events = [], deliveries = [] }: TransferHistory): Line[] =>
+  events.map(({ id, type, created_at }: Event) => {
+    const own = deliveries.filter(({ delivery }) => delivery.id === id)
+    return {
+      key: id,
+      at: created_at,
+      kind: type.endsWith('.completed') ? 'good' : type.endsWith('.failed') ? 'bad' : 'plain',
+      title: (
+        <>
+          Event <code>{type}</code>
+        </>
+      ),
+      body: own.length === 0 ? undefined : <Deliveries deliveries={own} />,
+      proof: (
+        <>
+          event <Id of={id} />
+          {own.length === 0 && ' · it was sent to no webhook'}
+        </>
+      ),
+    }
+  })
+
+const Deliveries = ({ deliveries }: { deliveries: Delivery[] }) => (
+  <ul class="deliveries">
+    {deliveries.map(({ delivery, webhook_name, attempts }) => (
+      <li key={delivery.webhook_id}>
+        <strong>{webhook_name}</strong> <Status of={delivery.status} />
+        <ol>
+          {attempts.map(({ id, attempt, status_code, error, duration_ms, created_at }) => (
+            <li key={id}>
+              <Time at={created_at} /> attempt {attempt}: {status_code ?? 'no answer'} after {duration_ms} ms
+              {error !== undefined && <span class="quiet"> {error}</span>}
+            </li>
+          ))}
+        </ol>
+        {delivery.next_attempt_at !== undefined && (
+          <p>
+            Next attempt <Time at={delivery.next_attempt_at} />
+          </p>
+        )}
+      </li>
+    ))}
+  </ul>
+)
+
+/** The orchestration that the transfer belongs to, with its other transfer. */
+const orchestrationLines = ({ orchestrations = [], transfer }: TransferHistory): Line[] =>
+  orchestrations.map(({ id, status, role, source_transfer_id, destination_transfer_id }) => {
+    const other = role === 'SOURCE' ? destination_transfer_id : source_transfer_id
+    return {
+      key: id,
+      at: transfer.created_at,
+      kind: 'plain',
+      title: (
+        <>
+          {role === 'SOURCE' ? 'It started an orchestration' : 'It pays out an orchestration'}{' '}
+          <Status of={status} />
+        </>
+      ),
+      body:
+        other === undefined || other === transfer.id ? undefined : (
+          <p>
+            {role === 'SOURCE' ? 'The money went on with ' : 'The money came with '}
+            <Link to={`transfers/${other}`}>transfer {other}</Link>
+          </p>
+        ),
+      proof: (
+        <>
+          orchestration <Id of={id} />
+        </>
+      ),
+    }
+  })
+
+const CHECKS: Record<string, string> = {
+  SUMS_TO_ZERO: 'The entries sum to zero',
+  BALANCES_FOLLOW: 'Each balance follows from the one before it',
+  POSTINGS_OF_STATUS: 'The postings are those of the status',
+  AUDIT_CHAIN: 'The audit log has them as they were written',
+}
+
+/** A button that derives the entries again, and what it found. */
+function Verify({ id }: { id: string }) {
+  const found = useSignal<Verification | undefined>(undefined)
+  const error = useSignal<unknown>(undefined)
+  return (
+    <section class="verify">
+      <h2>Proof</h2>
+      <p>
+        <button
+          type="button"
+          class="main"
+          onClick={() => {
+            error.value = found.value = undefined
+            void send<Verification>(verificationOf(id)).then(
+              (answer) => (found.value = answer),
+              (reason: unknown) => (error.value = reason),
+            )
+          }}
+        >
+          Verify these entries again
+        </button>
+      </p>
+      <Failure of={error.value} />
+      <div role="status">
+        {found.value !== undefined && (
+          <ul class="checks">
+            {found.value.checks.map(({ check, holds, detail }) => (
+              <li key={check} class={holds ? 'good' : 'bad'}>
+                <strong>{CHECKS[check] ?? check}</strong> <Status of={holds ? 'HOLDS' : 'FAILED'} />
+                <p>{detail}</p>
+              </li>
+            ))}
+          </ul>
+        )}
+      </div>
+      <Curl of={verificationOf(id)} />
+    </section>
+  )
+}

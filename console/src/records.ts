@@ -1,0 +1,43 @@
+import type { components } from '../../client/src/schema.ts'
+
+/** The API's records, as the client package types them. Amounts are strings from end to end. */
+
+type Schemas = components['schemas']
+export type Transfer = Schemas['Transfer']
+export type Entry = Schemas['LedgerEntry']
+export type Change = Schemas['AuditLogRecord']
+export type Approval = Schemas['Approval']
+export type Profile = Schemas['Profile']
+export type Balance = Schemas['Balance']
+export type BalanceEntry = Schemas['BalanceEntry']
+export type WebhookDelivery = Schemas['WebhookDelivery']
+export type Attempt = Schemas['WebhookAttempt']
+export type Webhook = Schemas['Webhook']
+export type Network = Schemas['NetworkRecord']
+export type Event = Schemas['Event']
+export type Found = Schemas['FoundRecord']
+export type Delivery = Schemas['DeliveryWithAttempts']
+export type NetworkTransaction = Schemas['NetworkTransaction']
+export type OrchestrationOfTransfer = Schemas['OrchestrationOfTransfer']
+
+export interface TransferHistory {
+  transfer: Transfer
+  entries: Entry[]
+  transactions: NetworkTransaction[]
+  waiting?: { code: string; detail: string; since?: string }
+  changes?: Change[]
+  approval?: Approval
+  orchestrations?: OrchestrationOfTransfer[]
+  events?: Event[]
+  deliveries?: Delivery[]
+}
+
+export interface Verification {
+  holds: boolean
+  checks: { check: string; holds: boolean; detail: string }[]
+}
+
+export interface Page<T> {
+  items: T[]
+  next_page_cursor?: string
+}

@@ -1,0 +1,171 @@
+/* What a transfer's history tells, whom it tells what, and that a changed entry no longer derives. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import {
+  asAdmin,
+  caller,
+  fund,
+  fetchToken,
+  newCustomer,
+  startTestService,
+  withdrawalOf,
+  type TestCustomer,
+  type TestService,
+} from '../../test/support.ts'
+import { hurry, workOff } from '../../test/work-off.ts'
+import type { ClientScope } from '../contract/scopes.ts'
+import { createApiClient } from '../oauth/api-clients.ts'
+
+let service: TestService
+let customer: TestCustomer
+
+beforeAll(async () => {
+  service = await startTestService()
+  customer = await newCustomer(service)
+  await fund(customer, '1000')
+})
+afterAll(() => service.close())
+
+interface Entry {
+  event: string
+  account: string
+  asset: string
+  amount: string
+  balance_before?: string
+  balance_after?: string
+  sequence?: number
+}
+interface History {
+  transfer: { id: string; status: string; crypto_tx_hash?: string }
+  entries: Entry[]
+  transactions: { crypto_tx_hash: string; state: string }[]
+  changes?: { action: string; actor: { type: string; id: string }; request_id?: string }[]
+  approval?: object
+  orchestrations?: { id: string; role: string }[]
+  events?: { type: string }[]
+  deliveries?: object[]
+}
+interface Verification {
+  holds: boolean
+  checks: { check: string; holds: boolean; detail: string }[]
+}
+
+const historyOf = async (id: string, call = customer.call): Promise<History> =>
+  (await call<History>('GET', `/v2/transfer/transfers/${id}/history`)).body
+const verificationOf = async (id: string): Promise<Verification> =>
+  (await customer.call<Verification>('GET', `/v2/transfer/transfers/${id}/verification`)).body
+
+async function withdraw(): Promise<string> {
+  const { status, body } = await customer.call<{ id: string }>(
+    'POST',
+    '/v2/transfer/crypto-withdrawals',
+    withdrawalOf(customer),
+  )
+  expect(status).toBe(200)
+  return body.id
+}
+
+test('a withdrawal: who asked, the entries with balances, the transaction, the events', async () => {
+  const id = await withdraw()
+  const pending = await historyOf(id)
+  expect(pending.transfer.status).toBe('PENDING')
+  expect(pending.events!.map(({ type }) => type)).toEqual(['transfer.crypto_withdrawal.pending'])
+  await workOff(service, () => hurry(service.db))
+  const { transfer, entries, transactions, changes, events, deliveries, orchestrations, approval } =
+    await historyOf(id)
+  expect(transfer.status).toBe('COMPLETED')
+  const own = entries.filter(({ account }) => account === 'profile')
+  expect(own).toHaveLength(1)
+  expect(Number(own[0]!.balance_before) + Number(own[0]!.amount)).toBe(Number(own[0]!.balance_after))
+  expect(entries.map(({ event }) => event)).toEqual([...entries.map(({ event }) => event)].sort())
+  expect(new Set(entries.map(({ event }) => event))).toEqual(new Set(['CREATED', 'SETTLED']))
+  expect(transactions).toEqual([{ crypto_tx_hash: transfer.crypto_tx_hash, state: 'ENDED' }])
+  expect(changes!.map(({ action }) => action)).toEqual(['transfer.create', 'transfer.complete'])
+  expect(changes![0]).toMatchObject({ actor: { type: 'API_CLIENT', id: customer.client_id } })
+  expect(changes![0]!.request_id).toBeDefined()
+  expect(events!.map(({ type }) => type)).toEqual([
+    'transfer.crypto_withdrawal.pending',
+    'transfer.crypto_withdrawal.completed',
+  ])
+  expect(deliveries).toEqual([])
+  expect(orchestrations).toEqual([])
+  expect(approval).toBeUndefined()
+})
+
+test('an orchestration is named with both of its transfers', async () => {
+  const { body } = await customer.call<{ id: string; destination_transfer: { id: string } }>(
+    'POST',
+    '/v2/orchestration/orchestrations',
+    {
+      ref_id: 'history',
+      source_asset: 'USD',
+      destination_asset: 'USDP',
+      source_amount: '10',
+      source: { profile: { profile_id: customer.profile_id } },
+      destination: {
+        crypto: { network: 'ETHEREUM', address: '0x52908400098527886E0F7030069857D2E4169EE7' },
+      },
+    },
+  )
+  const { rows } = await service.db.query<{ id: string }>(
+    'select destination_transfer_id as id from orchestrations where id = $1',
+    [body.id],
+  )
+  const { orchestrations } = await historyOf(rows[0]!.id)
+  expect(orchestrations).toEqual([expect.objectContaining({ id: body.id, role: 'DESTINATION' })])
+})
+
+test('a part without its scope is absent', async () => {
+  const id = await withdraw()
+  const scopes: ClientScope[] = ['transfer:read_transfer']
+  const client = await createApiClient(service.db, customer.customer_id, scopes)
+  const call = caller(service.app, await fetchToken(service.app, client))
+  expect(Object.keys(await historyOf(id, call)).sort()).toEqual(['entries', 'transactions', 'transfer'])
+})
+
+test('the reason of a payment that waits is for operators only', async () => {
+  const id = await withdraw()
+  await service.db.query(
+    `update outgoing_transfers set waiting_code = 'HOT_WALLET_SHORT', waiting_detail = 'secret', waiting_since = now()
+     where transfer_id = $1`,
+    [id],
+  )
+  expect(JSON.stringify(await historyOf(id))).not.toContain('secret')
+})
+
+test('everything derives again; a changed entry, balance or status does not', async () => {
+  await workOff(service, () => hurry(service.db))
+  const id = await withdraw()
+  await workOff(service, () => hurry(service.db))
+  const sound = await verificationOf(id)
+  expect(sound.checks.filter(({ holds }) => !holds)).toEqual([])
+  expect(sound.holds).toBe(true)
+  const failing = async () =>
+    (await verificationOf(id)).checks.filter(({ holds }) => !holds).map(({ check }) => check)
+  const damage = async (change: string, undo: string) => {
+    await asAdmin(change.replaceAll('$1', `'${id}'`), service.url)
+    const found = await failing()
+    await asAdmin(undo.replaceAll('$1', `'${id}'`), service.url)
+    expect(await failing()).toEqual([])
+    return found
+  }
+  const fees = `where transfer_id = $1 and account = 'fees'`
+  expect(
+    await damage(
+      `update entries set amount = amount + 1 ${fees}`,
+      `update entries set amount = amount - 1 ${fees}`,
+    ),
+  ).toEqual(['SUMS_TO_ZERO', 'AUDIT_CHAIN'])
+  const profile = `where transfer_id = $1 and account = 'profile'`
+  expect(
+    await damage(
+      `update entries set balance_after = balance_after + 1 ${profile}`,
+      `update entries set balance_after = balance_after - 1 ${profile}`,
+    ),
+  ).toEqual(['BALANCES_FOLLOW', 'AUDIT_CHAIN'])
+  expect(
+    await damage(
+      `update transfers set status = 'FAILED' where id = $1`,
+      `update transfers set status = 'COMPLETED' where id = $1`,
+    ),
+  ).toEqual(['POSTINGS_OF_STATUS'])
+})
