@@ -51,7 +51,7 @@ export function Title({ children, of }: { children: ComponentChildren; of?: stri
 export const Failure = ({ of }: { of: unknown }) =>
   of === undefined ? null : (
     <p class="failure" role="alert">
-      {of instanceof Error ? of.message : String(of)}
+      {of instanceof Error ? of.message : 'Something failed.'}
     </p>
   )
 

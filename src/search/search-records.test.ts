@@ -35,7 +35,7 @@ test('a withdrawal by id, ref_id and hash, also while it is under way and in ano
     '/v2/transfer/crypto-withdrawals',
     withdrawalOf(customer, { ref_id: 'Invoice 7, part 2' }),
   )
-  const expected = (found_by: string) => [
+  const expected = (found_by: string): unknown => [
     expect.objectContaining({ type: 'transfer', id: body.id, found_by }),
   ]
   expect(await search(body.id)).toEqual(expected('ID'))

@@ -131,8 +131,8 @@ export function SignIn() {
       <form
         onSubmit={(event) => {
           event.preventDefault()
-          const link = String(new FormData(event.currentTarget).get('link')).trim()
-          if (link !== '') run(() => signInWithLink(link))
+          const { value: link } = event.currentTarget.elements.namedItem('link') as HTMLInputElement
+          if (link.trim() !== '') run(() => signInWithLink(link.trim()))
         }}
       >
         <label>
