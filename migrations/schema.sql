@@ -674,6 +674,7 @@ create table orchestrations (
   constraint orchestrations_source_amount CHECK (source_amount > 0::numeric),
   constraint orchestrations_status CHECK (status = ANY (ARRAY['PROCESSING'::text, 'COMPLETED'::text, 'FAILED'::text]))
 );
+CREATE INDEX orchestrations_destination ON orchestrations USING btree (customer_id, destination_transfer_id) WHERE destination_transfer_id IS NOT NULL;
 CREATE INDEX orchestrations_kind ON orchestrations USING btree (customer_id, source_asset, destination_asset, status, id);
 CREATE INDEX orchestrations_paying ON orchestrations USING btree (customer_id, destination_transfer_id) WHERE status = 'PROCESSING'::text AND destination_transfer_id IS NOT NULL;
 CREATE INDEX orchestrations_profile ON orchestrations USING btree (customer_id, profile_id, source_asset, destination_asset, status, id);
