@@ -25,7 +25,11 @@ beforeAll(async () => {
   await fund(other, '10000')
   address = await service.app.listen({ port: 0, host: '127.0.0.1' })
 })
-afterAll(() => service.close())
+afterAll(async () => {
+  // The connections that these tests leave open. A service that stops closes them itself (src/serve.ts).
+  service.app.server.closeAllConnections()
+  await service.close()
+})
 
 interface Sent {
   id: string
