@@ -471,6 +471,66 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/v2/transfer/transfers/{id}/history': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Get Transfer History
+     * @description Answers what happened to one transfer: who asked for it, the entries of the ledger with the balances before and after, its approval, its transactions on the network, its events with each delivery, and its orchestration. A part that needs a scope which the token lacks is absent.
+     */
+    get: operations['getTransferHistory']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/transfer/transfers/{id}/verification': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Verify Transfer
+     * @description Derives the entries of one transfer again: they sum to zero, each balance follows from the one before it, they are those of its status, and the audit log has them as they were written.
+     */
+    get: operations['verifyTransfer']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/search': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Search Records
+     * @description Finds records by their exact id, `ref_id`, transaction hash, address or memo, newest first and at most 50. Records of types that the token may not read are left out.
+     */
+    get: operations['searchRecords']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   '/v2/transfer/transfers': {
     parameters: {
       query?: never
@@ -3073,6 +3133,871 @@ export interface components {
        */
       updated_at: string
     }
+    LedgerEntry: {
+      /**
+       * @description CREATED: the transfer was made. SETTLED: it ended. REFUNDED: it failed, and the money came back.
+       * @enum {string}
+       */
+      event: 'CREATED' | 'SETTLED' | 'REFUNDED'
+      /** @description Its place among the entries of the event. */
+      position: number
+      /**
+       * @description `profile`, or the account of the platform that is the other side.
+       * @example in_flight:ETHEREUM
+       */
+      account: string
+      /**
+       * Format: uuid
+       * @description The profile, for `profile`.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      profile_id?: string
+      /**
+       * @description Asset, by its ticker.
+       * @example USDP
+       */
+      asset: string
+      /**
+       * @description Change of the account: negative for a debit.
+       * @example -25.5
+       */
+      amount: string
+      /**
+       * @description Available balance of the profile before the entry.
+       * @example 25.5
+       */
+      balance_before?: string
+      /**
+       * @description Available balance of the profile after the entry.
+       * @example 25.5
+       */
+      balance_after?: string
+      /** @description Place among the changes of this balance. */
+      sequence?: number
+      /**
+       * Format: date-time
+       * @description Time of the entry.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+    }
+    NetworkTransaction: {
+      /** @description Hash of the transaction. */
+      crypto_tx_hash: string
+      /**
+       * @description SIGNED: kept, not accepted by the network yet. BROADCAST: waits for the network. REPLACED: signed again for a higher fee; either may be mined. ENDED: the transfer has ended with it.
+       * @enum {string}
+       */
+      state: 'SIGNED' | 'BROADCAST' | 'REPLACED' | 'ENDED'
+      /**
+       * Format: date-time
+       * @description When another took its place.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      replaced_at?: string
+    }
+    AuditLogRecord: {
+      /**
+       * Format: uuid
+       * @description Record id.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * Format: date-time
+       * @description When the change was made or refused.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      at: string
+      /** @description Who made the change. */
+      actor: {
+        /**
+         * @description API_CLIENT: a program of the customer. OPERATOR: a person who signed in. WORKER: a loop of Bursar. COMMAND_LINE: a user of the operating system.
+         * @enum {string}
+         */
+        type: 'API_CLIENT' | 'OPERATOR' | 'WORKER' | 'COMMAND_LINE'
+        /** @description Id of the API client or operator, name of the loop, or name of the user. */
+        id: string
+      }
+      /** @description What was done: the type of the subject, a dot and a verb. */
+      action: string
+      /** @description The record that was changed. */
+      subject: {
+        /** @description Type of the record that was changed. */
+        type: string
+        /** @description Its id. */
+        id: string
+      }
+      /**
+       * Format: uuid
+       * @description The request, as in `request_id` of problems. Absent where there was none.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      request_id?: string
+      /** @description The address that the request came from. */
+      ip?: string
+      /**
+       * @description DONE: the change was made. REFUSED: the actor may not make it, or a policy forbids it.
+       * @enum {string}
+       */
+      outcome: 'DONE' | 'REFUSED'
+      /** @description Of configuration only: the values that were changed. Never secrets or personal values. */
+      changes?: {
+        /** @description Values before. */
+        before?: {
+          [key: string]: unknown
+        }
+        /** @description Values after. */
+        after?: {
+          [key: string]: unknown
+        }
+      }
+    }
+    Approval: {
+      /**
+       * Format: uuid
+       * @description Id of the approval.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * Format: uuid
+       * @description Customer.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      customer_id: string
+      /** @description What is to be approved. */
+      subject: {
+        /** @description `transfer`, or the kind of record that is changed. */
+        type: string
+        /** @description The transfer, or the record that is changed. */
+        id: string
+      }
+      /**
+       * @description CANCELLED: its transfer ended otherwise. USED: its change was made.
+       * @enum {string}
+       */
+      status: 'PENDING' | 'APPROVED' | 'REJECTED' | 'EXPIRED' | 'CANCELLED' | 'USED'
+      /** @description How many approvers have approved. */
+      approvals: number
+      /** @description How many different approvers must approve. */
+      required: number
+      /** @description The role that approvers need. */
+      role: string
+      /** @description The rule that requires the approval. */
+      rule_id?: string
+      /** @description The version of the policy that the rule is of. */
+      policy_version: number
+      /** @description Who asked for it, and may not approve it. */
+      initiator: {
+        /**
+         * @description Kind of actor.
+         * @enum {string}
+         */
+        type: 'API_CLIENT' | 'OPERATOR' | 'WORKER' | 'COMMAND_LINE'
+        /** @description The actor. */
+        id: string
+      }
+      /** @description The change, with secrets as their SHA-256. */
+      change?: {
+        [key: string]: unknown
+      }
+      /** @description In the order in which they were made. */
+      decisions: {
+        /**
+         * Format: uuid
+         * @description The approver.
+         * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+         */
+        approver_id: string
+        /**
+         * @description What the approver signed.
+         * @enum {string}
+         */
+        decision: 'APPROVE' | 'REJECT'
+        /**
+         * Format: date-time
+         * @description When the decision was recorded.
+         * @example 2026-01-31T09:30:00.123456Z
+         */
+        created_at: string
+      }[]
+      /**
+       * Format: date-time
+       * @description Creation time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+      /**
+       * Format: date-time
+       * @description Without enough approvals by then, it is EXPIRED.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      deadline: string
+      /**
+       * Format: date-time
+       * @description When it became REJECTED, EXPIRED, CANCELLED or USED.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      ended_at?: string
+    }
+    OrchestrationOfTransfer: {
+      /**
+       * Format: uuid
+       * @description The orchestration.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * @description Status.
+       * @enum {string}
+       */
+      status: 'PROCESSING' | 'COMPLETED' | 'FAILED'
+      /**
+       * @description Whether the transfer brought the money, or took it on.
+       * @enum {string}
+       */
+      role: 'SOURCE' | 'DESTINATION'
+      /**
+       * Format: uuid
+       * @description The transfer that brought the money.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      source_transfer_id?: string
+      /**
+       * Format: uuid
+       * @description The transfer that took the money on.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      destination_transfer_id?: string
+    }
+    Event:
+      | {
+          /**
+           * Format: uuid
+           * @description Event id.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          id: string
+          /**
+           * @description What happened.
+           * @enum {string}
+           */
+          type:
+            | 'transfer.crypto_deposit.pending'
+            | 'transfer.crypto_deposit.completed'
+            | 'transfer.crypto_deposit.failed'
+            | 'transfer.crypto_withdrawal.pending'
+            | 'transfer.crypto_withdrawal.completed'
+            | 'transfer.crypto_withdrawal.failed'
+            | 'transfer.wire_deposit.pending'
+            | 'transfer.wire_deposit.completed'
+            | 'transfer.wire_deposit.failed'
+            | 'transfer.wire_withdrawal.pending'
+            | 'transfer.wire_withdrawal.completed'
+            | 'transfer.wire_withdrawal.failed'
+            | 'transfer.internal_transfer_debit.completed'
+            | 'transfer.internal_transfer_credit.completed'
+            | 'transfer.paxos_transfer_credit.completed'
+            | 'transfer.paxos_transfer_debit.completed'
+          /**
+           * @description Type of the object.
+           * @enum {string}
+           */
+          object_type: 'transfer_status_change'
+          object: {
+            /**
+             * Format: uuid
+             * @description The transfer.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            id: string
+            /**
+             * @description Transfer type.
+             * @enum {string}
+             */
+            type:
+              | 'INTERNAL_TRANSFER_DEBIT'
+              | 'INTERNAL_TRANSFER_CREDIT'
+              | 'CRYPTO_DEPOSIT'
+              | 'CRYPTO_WITHDRAWAL'
+              | 'WIRE_DEPOSIT'
+              | 'WIRE_WITHDRAWAL'
+              | 'SEN_DEPOSIT'
+              | 'SEN_WITHDRAWAL'
+              | 'BANK_DEPOSIT'
+              | 'BANK_WITHDRAWAL'
+              | 'PAXOS_TRANSFER_DEBIT'
+              | 'PAXOS_TRANSFER_CREDIT'
+              | 'SIGNET_DEPOSIT'
+              | 'SIGNET_WITHDRAWAL'
+              | 'CBIT_WITHDRAWAL'
+              | 'CBIT_DEPOSIT'
+              | 'CUBIX_DEPOSIT'
+              | 'CUBIX_WITHDRAWAL'
+              | 'RTP_DEPOSIT'
+            /**
+             * @description Status.
+             * @enum {string}
+             */
+            status: 'PENDING' | 'COMPLETED' | 'FAILED'
+            /**
+             * Format: uuid
+             * @description Profile whose balance the transfer changes.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            profile_id: string
+            /** @description The `ref_id` of the record. */
+            ref_id?: string
+            /**
+             * @description Blockchain network.
+             * @example ETHEREUM
+             * @enum {string}
+             */
+            crypto_network?:
+              | 'BITCOIN'
+              | 'ETHEREUM'
+              | 'BITCOIN_CASH'
+              | 'LITECOIN'
+              | 'SOLANA'
+              | 'POLYGON_POS'
+              | 'BASE'
+              | 'ARBITRUM_ONE'
+              | 'STELLAR'
+              | 'INK'
+              | 'XLAYER'
+            /** @description On-chain transaction hash. Absent while a withdrawal is PENDING. */
+            crypto_tx_hash?: string
+            /** @description Output index or output address. */
+            crypto_tx_index?: string
+            /** @description Memo of the transfer. */
+            memo?: string
+          }
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           * @example 2026-01-31T09:30:00.123456Z
+           */
+          created_at: string
+          /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
+          undelivered_webhooks: number
+        }
+      | {
+          /**
+           * Format: uuid
+           * @description Event id.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          id: string
+          /**
+           * @description What happened.
+           * @enum {string}
+           */
+          type: 'orchestration.processing' | 'orchestration.completed' | 'orchestration.failed'
+          /**
+           * @description Type of the object.
+           * @enum {string}
+           */
+          object_type: 'orchestration_status_change'
+          object: {
+            /**
+             * Format: uuid
+             * @description The orchestration.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            id: string
+            /** @description The `ref_id` of the record. */
+            ref_id?: string
+            /**
+             * @description Status.
+             * @enum {string}
+             */
+            status: 'PROCESSING' | 'COMPLETED' | 'FAILED'
+            /**
+             * Format: uuid
+             * @description Rule that initiated it.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            orchestration_rule_id?: string
+          }
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           * @example 2026-01-31T09:30:00.123456Z
+           */
+          created_at: string
+          /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
+          undelivered_webhooks: number
+        }
+      | {
+          /**
+           * Format: uuid
+           * @description Event id.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          id: string
+          /**
+           * @description What happened.
+           * @enum {string}
+           */
+          type: 'identity.approved' | 'identity.denied' | 'identity.disabled'
+          /**
+           * @description Type of the object.
+           * @enum {string}
+           */
+          object_type: 'identity_summary_status_change'
+          object: {
+            /**
+             * Format: uuid
+             * @description Id of the change: that of the event.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            id: string
+            /**
+             * Format: uuid
+             * @description The identity.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            identity_id: string
+            /**
+             * @description summary_status before the change.
+             * @enum {string}
+             */
+            old_summary_status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
+            /**
+             * @description summary_status after the change.
+             * @enum {string}
+             */
+            new_summary_status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
+          }
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           * @example 2026-01-31T09:30:00.123456Z
+           */
+          created_at: string
+          /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
+          undelivered_webhooks: number
+        }
+      | {
+          /**
+           * Format: uuid
+           * @description Event id.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          id: string
+          /**
+           * @description What happened.
+           * @enum {string}
+           */
+          type: 'account.approved' | 'account.denied' | 'account.disabled'
+          /**
+           * @description Type of the object.
+           * @enum {string}
+           */
+          object_type: 'account_summary_status_change'
+          object: {
+            /**
+             * Format: uuid
+             * @description Id of the change: that of the event.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            id: string
+            /**
+             * Format: uuid
+             * @description The account.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            account_id: string
+            /**
+             * @description summary_status before the change.
+             * @enum {string}
+             */
+            old_summary_status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
+            /**
+             * @description summary_status after the change.
+             * @enum {string}
+             */
+            new_summary_status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
+          }
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           * @example 2026-01-31T09:30:00.123456Z
+           */
+          created_at: string
+          /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
+          undelivered_webhooks: number
+        }
+      | {
+          /**
+           * Format: uuid
+           * @description Event id.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          id: string
+          /**
+           * @description What happened.
+           * @enum {string}
+           */
+          type: 'statement.generated' | 'statement.paid'
+          /**
+           * @description Type of the object.
+           * @enum {string}
+           */
+          object_type: 'statement_status_change'
+          object: {
+            /**
+             * Format: uuid
+             * @description The statement.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            id: string
+            /** @description The `ref_id` of the record. */
+            ref_id: string
+            /**
+             * Format: uuid
+             * @description Customer.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            customer_id: string
+            /**
+             * @description Status.
+             * @enum {string}
+             */
+            status: 'STATEMENT_STATUS_GENERATED' | 'STATEMENT_STATUS_PAID'
+            /**
+             * Format: date-time
+             * @description Start of the period covered.
+             * @example 2026-01-31T09:30:00.123456Z
+             */
+            period_start: string
+            /**
+             * Format: date-time
+             * @description End of the period covered: its last microsecond.
+             * @example 2026-01-31T09:30:00.123456Z
+             */
+            period_end: string
+          }
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           * @example 2026-01-31T09:30:00.123456Z
+           */
+          created_at: string
+          /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
+          undelivered_webhooks: number
+        }
+      | {
+          /**
+           * Format: uuid
+           * @description Event id.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          id: string
+          /**
+           * @description What happened.
+           * @enum {string}
+           */
+          type: 'fiat_account.approved' | 'fiat_account.rejected'
+          /**
+           * @description Type of the object.
+           * @enum {string}
+           */
+          object_type: 'fiat_account_status_change'
+          object: {
+            /**
+             * Format: uuid
+             * @description The fiat account.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            id: string
+            /**
+             * @description Status.
+             * @enum {string}
+             */
+            status: 'PENDING' | 'APPROVED' | 'REJECTED'
+          }
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           * @example 2026-01-31T09:30:00.123456Z
+           */
+          created_at: string
+          /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
+          undelivered_webhooks: number
+        }
+      | {
+          /**
+           * Format: uuid
+           * @description Event id.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          id: string
+          /**
+           * @description What happened.
+           * @enum {string}
+           */
+          type: 'crypto_destination_address.approved' | 'crypto_destination_address.rejected'
+          /**
+           * @description Type of the object.
+           * @enum {string}
+           */
+          object_type: 'crypto_destination_address_status_change'
+          object: {
+            /**
+             * Format: uuid
+             * @description The address of the address book.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            id: string
+            /**
+             * @description Blockchain network.
+             * @example ETHEREUM
+             * @enum {string}
+             */
+            crypto_network:
+              | 'BITCOIN'
+              | 'ETHEREUM'
+              | 'BITCOIN_CASH'
+              | 'LITECOIN'
+              | 'SOLANA'
+              | 'POLYGON_POS'
+              | 'BASE'
+              | 'ARBITRUM_ONE'
+              | 'STELLAR'
+              | 'INK'
+              | 'XLAYER'
+            /** @description The address, as it was sent. */
+            address: string
+            /**
+             * @description Only an APPROVED address can be paid by its id.
+             * @enum {string}
+             */
+            status: 'PENDING' | 'APPROVED' | 'REJECTED'
+          }
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           * @example 2026-01-31T09:30:00.123456Z
+           */
+          created_at: string
+          /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
+          undelivered_webhooks: number
+        }
+      | {
+          /**
+           * Format: uuid
+           * @description Event id.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          id: string
+          /**
+           * @description What happened.
+           * @enum {string}
+           */
+          type: 'webhook.disabled'
+          /**
+           * @description Type of the object.
+           * @enum {string}
+           */
+          object_type: 'webhook_status_change'
+          object: {
+            /**
+             * Format: uuid
+             * @description The webhook.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            id: string
+            /** @description Its name. */
+            name: string
+            /**
+             * Format: date-time
+             * @description The first failure after the last success.
+             * @example 2026-01-31T09:30:00.123456Z
+             */
+            failing_since: string
+          }
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           * @example 2026-01-31T09:30:00.123456Z
+           */
+          created_at: string
+          /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
+          undelivered_webhooks: number
+        }
+      | {
+          /**
+           * Format: uuid
+           * @description Event id.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          id: string
+          /**
+           * @description What happened.
+           * @enum {string}
+           */
+          type: 'approval.requested' | 'approval.approved' | 'approval.rejected' | 'approval.expired'
+          /**
+           * @description Type of the object.
+           * @enum {string}
+           */
+          object_type: 'approval_status_change'
+          object: {
+            /**
+             * Format: uuid
+             * @description The approval.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            id: string
+            /** @description What is to be approved. */
+            subject: {
+              /** @description `transfer`, or the kind of record that is changed. */
+              type: string
+              /** @description The transfer, or the record that is changed. */
+              id: string
+            }
+            /**
+             * @description CANCELLED: its transfer ended otherwise. USED: its change was made.
+             * @enum {string}
+             */
+            status: 'PENDING' | 'APPROVED' | 'REJECTED' | 'EXPIRED' | 'CANCELLED' | 'USED'
+            /** @description How many approvers have approved. */
+            approvals: number
+            /** @description How many different approvers must approve. */
+            required: number
+          }
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           * @example 2026-01-31T09:30:00.123456Z
+           */
+          created_at: string
+          /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
+          undelivered_webhooks: number
+        }
+    WebhookDelivery: {
+      /**
+       * Format: uuid
+       * @description Id of the delivery: that of its event.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * Format: uuid
+       * @description The webhook.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      webhook_id: string
+      /**
+       * @description Type of the event.
+       * @example transfer.crypto_withdrawal.completed
+       */
+      event_type?: string
+      /**
+       * Format: uuid
+       * @description The record whose status changed.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      object_id: string
+      /**
+       * @description FAILED: no attempt succeeded, and none is left. Recover or resend starts again.
+       * @enum {string}
+       */
+      status: 'PENDING' | 'DELIVERED' | 'FAILED'
+      /** @description Attempts made in all. */
+      attempts: number
+      /**
+       * Format: date-time
+       * @description When the next attempt is due.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      next_attempt_at?: string
+      /**
+       * Format: date-time
+       * @description Time of the event.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+      /**
+       * Format: date-time
+       * @description When it was DELIVERED or FAILED.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      ended_at?: string
+    }
+    WebhookAttempt: {
+      /**
+       * Format: uuid
+       * @description Id of the attempt.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /** @description Its number. */
+      attempt: number
+      /** @description Status of the answer. Absent: no answer came. */
+      status_code?: number
+      /** @description Why the attempt failed. */
+      error?: string
+      /** @description How long it took, in milliseconds. */
+      duration_ms: number
+      /** @description The first bytes of the answer, 1 KiB at most. */
+      response?: string
+      /**
+       * Format: date-time
+       * @description When it was made.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+    }
+    DeliveryWithAttempts: {
+      delivery: components['schemas']['WebhookDelivery']
+      /** @description Name of the webhook. */
+      webhook_name: string
+      /** @description The latest attempts, oldest first. */
+      attempts: components['schemas']['WebhookAttempt'][]
+    }
+    FoundRecord: {
+      /**
+       * @description Type of the record.
+       * @enum {string}
+       */
+      type:
+        | 'transfer'
+        | 'orchestration'
+        | 'orchestration_rule'
+        | 'profile'
+        | 'account'
+        | 'identity'
+        | 'statement'
+        | 'deposit_address'
+        | 'destination_address'
+        | 'fiat_account'
+        | 'fiat_deposit_instructions'
+        | 'approval'
+        | 'event'
+        | 'webhook'
+      /**
+       * Format: uuid
+       * @description Id of the record.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * @description Which of its names was searched for.
+       * @enum {string}
+       */
+      found_by: 'ID' | 'REF_ID' | 'GROUP_ID' | 'HASH' | 'ADDRESS' | 'MEMO'
+      /** @description Status of the record, where it has one. */
+      status?: string
+      /**
+       * Format: date-time
+       * @description When the record was created.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+    }
     DepositAddress: {
       /**
        * Format: uuid
@@ -4171,569 +5096,6 @@ export interface components {
        */
       updated_at: string
     }
-    Event:
-      | {
-          /**
-           * Format: uuid
-           * @description Event id.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          id: string
-          /**
-           * @description What happened.
-           * @enum {string}
-           */
-          type:
-            | 'transfer.crypto_deposit.pending'
-            | 'transfer.crypto_deposit.completed'
-            | 'transfer.crypto_deposit.failed'
-            | 'transfer.crypto_withdrawal.pending'
-            | 'transfer.crypto_withdrawal.completed'
-            | 'transfer.crypto_withdrawal.failed'
-            | 'transfer.wire_deposit.pending'
-            | 'transfer.wire_deposit.completed'
-            | 'transfer.wire_deposit.failed'
-            | 'transfer.wire_withdrawal.pending'
-            | 'transfer.wire_withdrawal.completed'
-            | 'transfer.wire_withdrawal.failed'
-            | 'transfer.internal_transfer_debit.completed'
-            | 'transfer.internal_transfer_credit.completed'
-            | 'transfer.paxos_transfer_credit.completed'
-            | 'transfer.paxos_transfer_debit.completed'
-          /**
-           * @description Type of the object.
-           * @enum {string}
-           */
-          object_type: 'transfer_status_change'
-          object: {
-            /**
-             * Format: uuid
-             * @description The transfer.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            id: string
-            /**
-             * @description Transfer type.
-             * @enum {string}
-             */
-            type:
-              | 'INTERNAL_TRANSFER_DEBIT'
-              | 'INTERNAL_TRANSFER_CREDIT'
-              | 'CRYPTO_DEPOSIT'
-              | 'CRYPTO_WITHDRAWAL'
-              | 'WIRE_DEPOSIT'
-              | 'WIRE_WITHDRAWAL'
-              | 'SEN_DEPOSIT'
-              | 'SEN_WITHDRAWAL'
-              | 'BANK_DEPOSIT'
-              | 'BANK_WITHDRAWAL'
-              | 'PAXOS_TRANSFER_DEBIT'
-              | 'PAXOS_TRANSFER_CREDIT'
-              | 'SIGNET_DEPOSIT'
-              | 'SIGNET_WITHDRAWAL'
-              | 'CBIT_WITHDRAWAL'
-              | 'CBIT_DEPOSIT'
-              | 'CUBIX_DEPOSIT'
-              | 'CUBIX_WITHDRAWAL'
-              | 'RTP_DEPOSIT'
-            /**
-             * @description Status.
-             * @enum {string}
-             */
-            status: 'PENDING' | 'COMPLETED' | 'FAILED'
-            /**
-             * Format: uuid
-             * @description Profile whose balance the transfer changes.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            profile_id: string
-            /** @description The `ref_id` of the record. */
-            ref_id?: string
-            /**
-             * @description Blockchain network.
-             * @example ETHEREUM
-             * @enum {string}
-             */
-            crypto_network?:
-              | 'BITCOIN'
-              | 'ETHEREUM'
-              | 'BITCOIN_CASH'
-              | 'LITECOIN'
-              | 'SOLANA'
-              | 'POLYGON_POS'
-              | 'BASE'
-              | 'ARBITRUM_ONE'
-              | 'STELLAR'
-              | 'INK'
-              | 'XLAYER'
-            /** @description On-chain transaction hash. Absent while a withdrawal is PENDING. */
-            crypto_tx_hash?: string
-            /** @description Output index or output address. */
-            crypto_tx_index?: string
-            /** @description Memo of the transfer. */
-            memo?: string
-          }
-          /**
-           * Format: date-time
-           * @description When the status changed.
-           * @example 2026-01-31T09:30:00.123456Z
-           */
-          created_at: string
-          /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
-          undelivered_webhooks: number
-        }
-      | {
-          /**
-           * Format: uuid
-           * @description Event id.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          id: string
-          /**
-           * @description What happened.
-           * @enum {string}
-           */
-          type: 'orchestration.processing' | 'orchestration.completed' | 'orchestration.failed'
-          /**
-           * @description Type of the object.
-           * @enum {string}
-           */
-          object_type: 'orchestration_status_change'
-          object: {
-            /**
-             * Format: uuid
-             * @description The orchestration.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            id: string
-            /** @description The `ref_id` of the record. */
-            ref_id?: string
-            /**
-             * @description Status.
-             * @enum {string}
-             */
-            status: 'PROCESSING' | 'COMPLETED' | 'FAILED'
-            /**
-             * Format: uuid
-             * @description Rule that initiated it.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            orchestration_rule_id?: string
-          }
-          /**
-           * Format: date-time
-           * @description When the status changed.
-           * @example 2026-01-31T09:30:00.123456Z
-           */
-          created_at: string
-          /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
-          undelivered_webhooks: number
-        }
-      | {
-          /**
-           * Format: uuid
-           * @description Event id.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          id: string
-          /**
-           * @description What happened.
-           * @enum {string}
-           */
-          type: 'identity.approved' | 'identity.denied' | 'identity.disabled'
-          /**
-           * @description Type of the object.
-           * @enum {string}
-           */
-          object_type: 'identity_summary_status_change'
-          object: {
-            /**
-             * Format: uuid
-             * @description Id of the change: that of the event.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            id: string
-            /**
-             * Format: uuid
-             * @description The identity.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            identity_id: string
-            /**
-             * @description summary_status before the change.
-             * @enum {string}
-             */
-            old_summary_status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
-            /**
-             * @description summary_status after the change.
-             * @enum {string}
-             */
-            new_summary_status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
-          }
-          /**
-           * Format: date-time
-           * @description When the status changed.
-           * @example 2026-01-31T09:30:00.123456Z
-           */
-          created_at: string
-          /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
-          undelivered_webhooks: number
-        }
-      | {
-          /**
-           * Format: uuid
-           * @description Event id.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          id: string
-          /**
-           * @description What happened.
-           * @enum {string}
-           */
-          type: 'account.approved' | 'account.denied' | 'account.disabled'
-          /**
-           * @description Type of the object.
-           * @enum {string}
-           */
-          object_type: 'account_summary_status_change'
-          object: {
-            /**
-             * Format: uuid
-             * @description Id of the change: that of the event.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            id: string
-            /**
-             * Format: uuid
-             * @description The account.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            account_id: string
-            /**
-             * @description summary_status before the change.
-             * @enum {string}
-             */
-            old_summary_status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
-            /**
-             * @description summary_status after the change.
-             * @enum {string}
-             */
-            new_summary_status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
-          }
-          /**
-           * Format: date-time
-           * @description When the status changed.
-           * @example 2026-01-31T09:30:00.123456Z
-           */
-          created_at: string
-          /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
-          undelivered_webhooks: number
-        }
-      | {
-          /**
-           * Format: uuid
-           * @description Event id.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          id: string
-          /**
-           * @description What happened.
-           * @enum {string}
-           */
-          type: 'statement.generated' | 'statement.paid'
-          /**
-           * @description Type of the object.
-           * @enum {string}
-           */
-          object_type: 'statement_status_change'
-          object: {
-            /**
-             * Format: uuid
-             * @description The statement.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            id: string
-            /** @description The `ref_id` of the record. */
-            ref_id: string
-            /**
-             * Format: uuid
-             * @description Customer.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            customer_id: string
-            /**
-             * @description Status.
-             * @enum {string}
-             */
-            status: 'STATEMENT_STATUS_GENERATED' | 'STATEMENT_STATUS_PAID'
-            /**
-             * Format: date-time
-             * @description Start of the period covered.
-             * @example 2026-01-31T09:30:00.123456Z
-             */
-            period_start: string
-            /**
-             * Format: date-time
-             * @description End of the period covered: its last microsecond.
-             * @example 2026-01-31T09:30:00.123456Z
-             */
-            period_end: string
-          }
-          /**
-           * Format: date-time
-           * @description When the status changed.
-           * @example 2026-01-31T09:30:00.123456Z
-           */
-          created_at: string
-          /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
-          undelivered_webhooks: number
-        }
-      | {
-          /**
-           * Format: uuid
-           * @description Event id.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          id: string
-          /**
-           * @description What happened.
-           * @enum {string}
-           */
-          type: 'fiat_account.approved' | 'fiat_account.rejected'
-          /**
-           * @description Type of the object.
-           * @enum {string}
-           */
-          object_type: 'fiat_account_status_change'
-          object: {
-            /**
-             * Format: uuid
-             * @description The fiat account.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            id: string
-            /**
-             * @description Status.
-             * @enum {string}
-             */
-            status: 'PENDING' | 'APPROVED' | 'REJECTED'
-          }
-          /**
-           * Format: date-time
-           * @description When the status changed.
-           * @example 2026-01-31T09:30:00.123456Z
-           */
-          created_at: string
-          /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
-          undelivered_webhooks: number
-        }
-      | {
-          /**
-           * Format: uuid
-           * @description Event id.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          id: string
-          /**
-           * @description What happened.
-           * @enum {string}
-           */
-          type: 'crypto_destination_address.approved' | 'crypto_destination_address.rejected'
-          /**
-           * @description Type of the object.
-           * @enum {string}
-           */
-          object_type: 'crypto_destination_address_status_change'
-          object: {
-            /**
-             * Format: uuid
-             * @description The address of the address book.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            id: string
-            /**
-             * @description Blockchain network.
-             * @example ETHEREUM
-             * @enum {string}
-             */
-            crypto_network:
-              | 'BITCOIN'
-              | 'ETHEREUM'
-              | 'BITCOIN_CASH'
-              | 'LITECOIN'
-              | 'SOLANA'
-              | 'POLYGON_POS'
-              | 'BASE'
-              | 'ARBITRUM_ONE'
-              | 'STELLAR'
-              | 'INK'
-              | 'XLAYER'
-            /** @description The address, as it was sent. */
-            address: string
-            /**
-             * @description Only an APPROVED address can be paid by its id.
-             * @enum {string}
-             */
-            status: 'PENDING' | 'APPROVED' | 'REJECTED'
-          }
-          /**
-           * Format: date-time
-           * @description When the status changed.
-           * @example 2026-01-31T09:30:00.123456Z
-           */
-          created_at: string
-          /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
-          undelivered_webhooks: number
-        }
-      | {
-          /**
-           * Format: uuid
-           * @description Event id.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          id: string
-          /**
-           * @description What happened.
-           * @enum {string}
-           */
-          type: 'webhook.disabled'
-          /**
-           * @description Type of the object.
-           * @enum {string}
-           */
-          object_type: 'webhook_status_change'
-          object: {
-            /**
-             * Format: uuid
-             * @description The webhook.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            id: string
-            /** @description Its name. */
-            name: string
-            /**
-             * Format: date-time
-             * @description The first failure after the last success.
-             * @example 2026-01-31T09:30:00.123456Z
-             */
-            failing_since: string
-          }
-          /**
-           * Format: date-time
-           * @description When the status changed.
-           * @example 2026-01-31T09:30:00.123456Z
-           */
-          created_at: string
-          /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
-          undelivered_webhooks: number
-        }
-      | {
-          /**
-           * Format: uuid
-           * @description Event id.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          id: string
-          /**
-           * @description What happened.
-           * @enum {string}
-           */
-          type: 'approval.requested' | 'approval.approved' | 'approval.rejected' | 'approval.expired'
-          /**
-           * @description Type of the object.
-           * @enum {string}
-           */
-          object_type: 'approval_status_change'
-          object: {
-            /**
-             * Format: uuid
-             * @description The approval.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            id: string
-            /** @description What is to be approved. */
-            subject: {
-              /** @description `transfer`, or the kind of record that is changed. */
-              type: string
-              /** @description The transfer, or the record that is changed. */
-              id: string
-            }
-            /**
-             * @description CANCELLED: its transfer ended otherwise. USED: its change was made.
-             * @enum {string}
-             */
-            status: 'PENDING' | 'APPROVED' | 'REJECTED' | 'EXPIRED' | 'CANCELLED' | 'USED'
-            /** @description How many approvers have approved. */
-            approvals: number
-            /** @description How many different approvers must approve. */
-            required: number
-          }
-          /**
-           * Format: date-time
-           * @description When the status changed.
-           * @example 2026-01-31T09:30:00.123456Z
-           */
-          created_at: string
-          /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
-          undelivered_webhooks: number
-        }
-    AuditLogRecord: {
-      /**
-       * Format: uuid
-       * @description Record id.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      id: string
-      /**
-       * Format: date-time
-       * @description When the change was made or refused.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      at: string
-      /** @description Who made the change. */
-      actor: {
-        /**
-         * @description API_CLIENT: a program of the customer. OPERATOR: a person who signed in. WORKER: a loop of Bursar. COMMAND_LINE: a user of the operating system.
-         * @enum {string}
-         */
-        type: 'API_CLIENT' | 'OPERATOR' | 'WORKER' | 'COMMAND_LINE'
-        /** @description Id of the API client or operator, name of the loop, or name of the user. */
-        id: string
-      }
-      /** @description What was done: the type of the subject, a dot and a verb. */
-      action: string
-      /** @description The record that was changed. */
-      subject: {
-        /** @description Type of the record that was changed. */
-        type: string
-        /** @description Its id. */
-        id: string
-      }
-      /**
-       * Format: uuid
-       * @description The request, as in `request_id` of problems. Absent where there was none.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      request_id?: string
-      /** @description The address that the request came from. */
-      ip?: string
-      /**
-       * @description DONE: the change was made. REFUSED: the actor may not make it, or a policy forbids it.
-       * @enum {string}
-       */
-      outcome: 'DONE' | 'REFUSED'
-      /** @description Of configuration only: the values that were changed. Never secrets or personal values. */
-      changes?: {
-        /** @description Values before. */
-        before?: {
-          [key: string]: unknown
-        }
-        /** @description Values after. */
-        after?: {
-          [key: string]: unknown
-        }
-      }
-    }
     Webhook: {
       /**
        * Format: uuid
@@ -4821,80 +5183,6 @@ export interface components {
        * @example 2026-01-31T09:30:00.123456Z
        */
       updated_at: string
-    }
-    WebhookDelivery: {
-      /**
-       * Format: uuid
-       * @description Id of the delivery: that of its event.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      id: string
-      /**
-       * Format: uuid
-       * @description The webhook.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      webhook_id: string
-      /**
-       * @description Type of the event.
-       * @example transfer.crypto_withdrawal.completed
-       */
-      event_type?: string
-      /**
-       * Format: uuid
-       * @description The record whose status changed.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      object_id: string
-      /**
-       * @description FAILED: no attempt succeeded, and none is left. Recover or resend starts again.
-       * @enum {string}
-       */
-      status: 'PENDING' | 'DELIVERED' | 'FAILED'
-      /** @description Attempts made in all. */
-      attempts: number
-      /**
-       * Format: date-time
-       * @description When the next attempt is due.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      next_attempt_at?: string
-      /**
-       * Format: date-time
-       * @description Time of the event.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      created_at: string
-      /**
-       * Format: date-time
-       * @description When it was DELIVERED or FAILED.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      ended_at?: string
-    }
-    WebhookAttempt: {
-      /**
-       * Format: uuid
-       * @description Id of the attempt.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      id: string
-      /** @description Its number. */
-      attempt: number
-      /** @description Status of the answer. Absent: no answer came. */
-      status_code?: number
-      /** @description Why the attempt failed. */
-      error?: string
-      /** @description How long it took, in milliseconds. */
-      duration_ms: number
-      /** @description The first bytes of the answer, 1 KiB at most. */
-      response?: string
-      /**
-       * Format: date-time
-       * @description When it was made.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      created_at: string
     }
     Policy: {
       /** @description Number of the version: 1, 2, ...; 0 where there is none. */
@@ -4987,94 +5275,6 @@ export interface components {
        * @example 2026-01-31T09:30:00.123456Z
        */
       created_at?: string
-    }
-    Approval: {
-      /**
-       * Format: uuid
-       * @description Id of the approval.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      id: string
-      /**
-       * Format: uuid
-       * @description Customer.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      customer_id: string
-      /** @description What is to be approved. */
-      subject: {
-        /** @description `transfer`, or the kind of record that is changed. */
-        type: string
-        /** @description The transfer, or the record that is changed. */
-        id: string
-      }
-      /**
-       * @description CANCELLED: its transfer ended otherwise. USED: its change was made.
-       * @enum {string}
-       */
-      status: 'PENDING' | 'APPROVED' | 'REJECTED' | 'EXPIRED' | 'CANCELLED' | 'USED'
-      /** @description How many approvers have approved. */
-      approvals: number
-      /** @description How many different approvers must approve. */
-      required: number
-      /** @description The role that approvers need. */
-      role: string
-      /** @description The rule that requires the approval. */
-      rule_id?: string
-      /** @description The version of the policy that the rule is of. */
-      policy_version: number
-      /** @description Who asked for it, and may not approve it. */
-      initiator: {
-        /**
-         * @description Kind of actor.
-         * @enum {string}
-         */
-        type: 'API_CLIENT' | 'OPERATOR' | 'WORKER' | 'COMMAND_LINE'
-        /** @description The actor. */
-        id: string
-      }
-      /** @description The change, with secrets as their SHA-256. */
-      change?: {
-        [key: string]: unknown
-      }
-      /** @description In the order in which they were made. */
-      decisions: {
-        /**
-         * Format: uuid
-         * @description The approver.
-         * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-         */
-        approver_id: string
-        /**
-         * @description What the approver signed.
-         * @enum {string}
-         */
-        decision: 'APPROVE' | 'REJECT'
-        /**
-         * Format: date-time
-         * @description When the decision was recorded.
-         * @example 2026-01-31T09:30:00.123456Z
-         */
-        created_at: string
-      }[]
-      /**
-       * Format: date-time
-       * @description Creation time.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      created_at: string
-      /**
-       * Format: date-time
-       * @description Without enough approvals by then, it is EXPIRED.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      deadline: string
-      /**
-       * Format: date-time
-       * @description When it became REJECTED, EXPIRED, CANCELLED or USED.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      ended_at?: string
     }
     ThinEvent: {
       /**
@@ -7440,6 +7640,128 @@ export interface operations {
         }
         content: {
           'application/json': components['schemas']['Transfer']
+        }
+      }
+    }
+  }
+  getTransferHistory: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Transfer id.
+         * @example 0192f3a4-0000-7000-8000-000000000009
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            transfer: components['schemas']['Transfer']
+            /** @description The entries of the ledger, in their order. */
+            entries: components['schemas']['LedgerEntry'][]
+            /** @description The transactions that were signed for a crypto withdrawal, oldest first. */
+            transactions: components['schemas']['NetworkTransaction'][]
+            /** @description Why the payment waits now. Only operators see it. */
+            waiting?: {
+              /** @description Why the payment waits. */
+              code: string
+              /** @description The same for people. */
+              detail: string
+              /**
+               * Format: date-time
+               * @description Since when.
+               * @example 2026-01-31T09:30:00.123456Z
+               */
+              since?: string
+            }
+            /** @description Its records of the audit log. With `audit:read_audit_log`. */
+            changes?: components['schemas']['AuditLogRecord'][]
+            approval?: components['schemas']['Approval']
+            /** @description With `orchestration:read_orchestration`. */
+            orchestrations?: components['schemas']['OrchestrationOfTransfer'][]
+            /** @description With `events:read_event`. */
+            events?: components['schemas']['Event'][]
+            /** @description The deliveries of `events`. With `webhooks:read_webhook`, too. */
+            deliveries?: components['schemas']['DeliveryWithAttempts'][]
+          }
+        }
+      }
+    }
+  }
+  verifyTransfer: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Transfer id.
+         * @example 0192f3a4-0000-7000-8000-000000000009
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            /** @description Whether every check holds. */
+            holds: boolean
+            checks: {
+              /**
+               * @description The check.
+               * @enum {string}
+               */
+              check: 'SUMS_TO_ZERO' | 'BALANCES_FOLLOW' | 'POSTINGS_OF_STATUS' | 'AUDIT_CHAIN'
+              /** @description Whether it holds. */
+              holds: boolean
+              /** @description What was compared, or what differs. */
+              detail: string
+            }[]
+          }
+        }
+      }
+    }
+  }
+  searchRecords: {
+    parameters: {
+      query: {
+        /**
+         * @description An id, `ref_id`, transaction hash, address or memo.
+         * @example 0192f3a4-0000-7000-8000-000000000009
+         */
+        q: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            items: components['schemas']['FoundRecord'][]
+          }
         }
       }
     }
