@@ -81,15 +81,7 @@ export async function examine(settings: Settings, version: string): Promise<Find
     await runCheck('database', 'start Bursar as the user that the data belongs to', async () => {
       const embedded = await findEmbedded(settings.dataDir)
       url = embedded?.url
-      const says =
-        embedded === undefined
-          ? 'there is no embedded PostgreSQL yet: bursar serve creates it'
-          : url === undefined
-            ? `the embedded PostgreSQL is stopped, bursar serve starts it; its data is in ${embedded.data}`
-            : `the embedded PostgreSQL is running, its data is in ${embedded.data}`
-      return settings.mode === 'sandbox'
-        ? ok(says)
-        : warn(`${says}; it is meant for sandboxes`, 'set DATABASE_URL to your own PostgreSQL server')
+      return embeddedServer(settings, embedded)
     })
   }
   const db = url === undefined ? undefined : openDatabase(url, doctorPool)
@@ -145,6 +137,21 @@ export async function examine(settings: Settings, version: string): Promise<Find
     issuer(settings),
   )
   return findings
+}
+
+function embeddedServer(
+  { mode }: Settings,
+  embedded: { url?: string | undefined; data: string } | undefined,
+): Verdict {
+  const says =
+    embedded === undefined
+      ? 'there is no embedded PostgreSQL yet: bursar serve creates it'
+      : embedded.url === undefined
+        ? `the embedded PostgreSQL is stopped, bursar serve starts it; its data is in ${embedded.data}`
+        : `the embedded PostgreSQL is running, its data is in ${embedded.data}`
+  return mode === 'sandbox'
+    ? ok(says)
+    : warn(`${says}; it is meant for sandboxes`, 'set DATABASE_URL to your own PostgreSQL server')
 }
 
 const doctorPool = {
