@@ -159,7 +159,7 @@ export async function lockMembers(tx: Transaction, customerId: string, id: strin
   const { rows } = await tx.query<{ id: string }>(
     `
     update accounts
-    set updated_at = clock_timestamp()
+    set updated_at = (select clock_timestamp())
     where customer_id = $1 and id = $2
     returning id`,
     [customerId, id],

@@ -35,7 +35,7 @@ export const removeAccountMember = operation({
       // Another request may have removed the member before the lock.
       if (!present.some(({ id }) => id === params.id)) return {}
       await tx.query(
-        'update account_members set removed_at = clock_timestamp() where customer_id = $1 and id = $2',
+        'update account_members set removed_at = (select clock_timestamp()) where customer_id = $1 and id = $2',
         [customerId, params.id],
       )
       await recordNow(tx, customerId, audited(origin, 'account.remove_member', member.account_id))

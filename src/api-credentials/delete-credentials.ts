@@ -44,7 +44,7 @@ export const deleteCredentials = operation({
         `
         update api_clients
         set disabled_at = now, updated_at = now
-        from clock_timestamp() now
+        from (select clock_timestamp() as now) clock
         where customer_id = $1 and id = $2
         returning ${CREDENTIALS_COLUMNS}`,
         [customerId, client_id],

@@ -473,7 +473,7 @@ export async function pauseEndpoint(
 ): Promise<void> {
   await db.query(
     `
-    update webhooks set next_at = greatest(next_at, clock_timestamp() + make_interval(secs => $3))
+    update webhooks set next_at = greatest(next_at, (select clock_timestamp()) + make_interval(secs => $3))
     where customer_id = $1 and id = $2`,
     [customer_id, id, seconds],
   )

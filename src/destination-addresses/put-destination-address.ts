@@ -212,7 +212,7 @@ async function update(
         updated_at = case
           when (nickname, bookmarked, travelrule_metadata) is distinct from
                (coalesce($3, nickname), coalesce($4, bookmarked), coalesce($5, travelrule_metadata))
-          then clock_timestamp() else updated_at end
+          then (select clock_timestamp()) else updated_at end
     where customer_id = $1 and id = $2
     returning ${DESTINATION_ADDRESS_COLUMNS}`,
     [customerId, id, nickname, bookmarked_status, travelrule_metadata],

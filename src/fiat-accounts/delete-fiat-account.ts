@@ -36,7 +36,7 @@ export const deleteFiatAccount = operation({
         `
         update fiat_accounts
         set deleted_at = now, updated_at = now
-        from clock_timestamp() now
+        from (select clock_timestamp() as now) clock
         where customer_id = $1 and id = $2 and deleted_at is null
         returning ${FIAT_ACCOUNT_COLUMNS}`,
         [customerId, params.id],

@@ -57,7 +57,7 @@ export const updateFiatAccount = operation({
       const { rows } = await tx.query<FiatAccountRow>(
         `
         update fiat_accounts
-        set metadata = $3, updated_at = clock_timestamp()
+        set metadata = $3, updated_at = (select clock_timestamp())
         where customer_id = $1 and id = $2 and deleted_at is null
         returning ${FIAT_ACCOUNT_COLUMNS}`,
         [customerId, params.id, metadata],

@@ -103,7 +103,7 @@ export async function lockInstitution(
     update identities
     set status = case status when 'APPROVED' then 'PENDING' else status end,
         sandbox_checks = case status when 'APPROVED' then null else sandbox_checks end,
-        updated_at = clock_timestamp()
+        updated_at = (select clock_timestamp())
     where customer_id = $1 and id = $2
     returning type`,
     [customerId, id],

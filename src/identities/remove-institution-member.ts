@@ -36,7 +36,7 @@ export const removeInstitutionMember = operation({
       // Another request may have removed the member before the lock.
       if (!present.some(({ id }) => id === params.id)) return {}
       await tx.query(
-        'update institution_members set removed_at = clock_timestamp() where customer_id = $1 and id = $2',
+        'update institution_members set removed_at = (select clock_timestamp()) where customer_id = $1 and id = $2',
         [customerId, params.id],
       )
       await recordNow(tx, customerId, audited(origin, 'identity.remove_member', member.institution_id))

@@ -7,7 +7,7 @@ import { operation } from '../operation.ts'
 import { problem } from '../contract/problems.ts'
 import { identitySummary, STATUSES, type Flags, type Status } from '../records/holders.ts'
 import { insertIdentityEvents } from '../records/summary-status.ts'
-import { Identity, IDENTITY_COLUMNS, identityWritten, type IdentityRow } from './identity.ts'
+import { Identity, identityWritten, requireIdentity } from './identity.ts'
 import { audited } from '../records/audited.ts'
 import { recordChanges } from '../ledger/audit.ts'
 
@@ -102,7 +102,7 @@ export const setIdentitySandboxStatus = operation({
       const known = checks && { ...identity.sandbox_checks, ...checks }
       // The clock is read after the row is locked, so that updated_at never decreases.
       const now = await readClock(tx)
-      const { rows } = await tx.query<IdentityRow>(
+      await tx.query(
         `
         update identities
         set status = coalesce($3, status),
@@ -110,8 +110,7 @@ export const setIdentitySandboxStatus = operation({
             user_disabled = coalesce($5, user_disabled),
             admin_disabled = coalesce($6, admin_disabled),
             updated_at = $7
-        where customer_id = $1 and id = $2
-        returning ${IDENTITY_COLUMNS}`,
+        where customer_id = $1 and id = $2`,
         [
           customerId,
           params.id,
@@ -122,14 +121,15 @@ export const setIdentitySandboxStatus = operation({
           now.text,
         ],
       )
-      const after = identitySummary(rows[0]!)
+      const changed = await requireIdentity(tx, customerId, params.id)
+      const after = identitySummary(changed)
       await insertIdentityEvents(tx, customerId, now, {
         id: params.id,
         before: identitySummary(identity),
         after,
       })
       recordChanges(tx, customerId, now, [audited(origin, 'identity.set_status', params.id)])
-      return answered ? identityWritten(rows[0]!) : {}
+      return answered ? identityWritten(changed) : {}
     })
   },
 })

@@ -122,8 +122,8 @@ export async function rotateSecret(
   const { rows } = await db.query<Omit<RotatedSecret, keyof ClientCredentials>>(
     `
     update api_clients
-    set previous_secret_hash = secret_hash, secret_hash = $2, updated_at = clock_timestamp(),
-        previous_secret_expires_at = clock_timestamp() + make_interval(secs => $3)
+    set previous_secret_hash = secret_hash, secret_hash = $2, updated_at = (select clock_timestamp()),
+        previous_secret_expires_at = (select clock_timestamp()) + make_interval(secs => $3)
     where id = $1 and disabled_at is null
     returning customer_id, previous_secret_expires_at, updated_at`,
     [clientId, hashOf(client_secret), graceSeconds],

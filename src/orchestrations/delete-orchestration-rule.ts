@@ -41,7 +41,7 @@ export const deleteOrchestrationRule = operation({
       const { rows: deleted } = await tx.query<RuleRow>(
         `
         update orchestration_rules
-        set status = 'DELETED', updated_at = clock_timestamp()
+        set status = 'DELETED', updated_at = (select clock_timestamp())
         where customer_id = $1 and id = $2
         returning ${RULE_COLUMNS}`,
         [customerId, params.id],

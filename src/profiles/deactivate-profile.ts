@@ -41,7 +41,7 @@ export const deactivateProfile = operation({
       if (use !== undefined) throw problem.badRequest(`profile ${id} cannot be deactivated: ${use}`)
       const { rows: changed } = await tx.query<ProfileRow>(
         `
-        update profiles set deactivated_at = clock_timestamp()
+        update profiles set deactivated_at = (select clock_timestamp())
         where customer_id = $1 and id = $2
         returning ${PROFILE_COLUMNS}`,
         [customerId, id],

@@ -239,7 +239,7 @@ export async function endOrchestrations(
         ) as place
         from json_to_recordset($3) as e (transfer_id uuid, status text, detail text)
       ) e
-      where o.ctid = e.place
+      where o.customer_id = $1 and o.ctid = e.place
       returning o.id, o.status`,
     values: [customerId, now.text, JSON.stringify(ended)],
   })

@@ -221,7 +221,7 @@ export async function deleteEndedWindows(db: Queryable, max: number): Promise<nu
     `delete from policy_windows w
      using unnest($1::uuid[], $2::text[], $3::text[], $4::text[]) as old (customer_id, rule_id, asset, subject)
      where w.customer_id = old.customer_id and w.rule_id = old.rule_id and w.asset = old.asset
-       and w.subject = old.subject and w.ends_at < clock_timestamp() - make_interval(days => $5)`,
+       and w.subject = old.subject and w.ends_at < (select clock_timestamp()) - make_interval(days => $5)`,
     [arrayLiteral(rows.map(({ customer_id }) => customer_id)), ...columnsOf(rows), ENDED_KEPT_DAYS],
   )
   return rowCount ?? 0

@@ -128,9 +128,15 @@ export type Webhook = Static<typeof Webhook>
 type Absent = 'profile_ids' | 'disabled_reason' | 'failing_since' | 'previous_secret_until'
 export type WebhookRow = Omit<Webhook, Absent> & { [K in Absent]: Exclude<Webhook[K], undefined> | null }
 
-export const WEBHOOK_COLUMNS = `id, name, url, event_types, payload, auth, profile_ids, rate_limit, status, disabled_reason,
-  failing_since, case when previous_secret_until > clock_timestamp() then previous_secret_until end as previous_secret_until,
-  created_at, updated_at`
+const columnsWith = (previousSecretUntil: string) =>
+  `id, name, url, event_types, payload, auth, profile_ids, rate_limit, status, disabled_reason, failing_since,
+  ${previousSecretUntil} as previous_secret_until, created_at, updated_at`
+
+export const WEBHOOK_COLUMNS = columnsWith(
+  'case when previous_secret_until > clock_timestamp() then previous_secret_until end',
+)
+/** The columns of a webhook that is just made. It has no previous secret. */
+export const NEW_WEBHOOK_COLUMNS = columnsWith('null::timestamptz')
 
 export const webhookToWire = (row: WebhookRow): Webhook => presentOf(row)
 

@@ -136,7 +136,7 @@ export class Screening {
       const { rowCount } = await db.query(
         `
         update screenings
-        set attempts = attempts + 1, detail = $5, due_at = clock_timestamp() + make_interval(secs => $6)
+        set attempts = attempts + 1, detail = $5, due_at = (select clock_timestamp()) + make_interval(secs => $6)
         where customer_id = $1 and kind = $2 and subject = $3 and state = 'WAITING' and due_at = $4`,
         [...key, verdict.detail, Math.min(2 ** Math.min(leased.attempts, 16), PAUSE_SECONDS_MAX)],
       )
@@ -170,7 +170,7 @@ export class Screening {
     const { rows } = await db.query<DueQuestion>(
       `
       update screenings s
-      set due_at = clock_timestamp() + make_interval(secs => $5)
+      set due_at = (select clock_timestamp()) + make_interval(secs => $5)
       from unnest($2::text[], $3::text[], $4::timestamptz[]) as q (kind, subject, due_at)
       where s.customer_id = $1 and s.kind = q.kind and s.subject = q.subject and s.state = 'WAITING'
         and s.due_at = q.due_at
@@ -266,7 +266,7 @@ export const makeDue = (
     const { rowCount } = await tx.query(
       `
       update screenings
-      set state = 'WAITING', due_at = clock_timestamp(), attempts = 0, decided_at = null
+      set state = 'WAITING', due_at = (select clock_timestamp()), attempts = 0, decided_at = null
       where customer_id = $1 and kind = $2 and subject = $3 and state in ('WAITING', 'REJECTED')`,
       [customer_id, kind, subject],
     )

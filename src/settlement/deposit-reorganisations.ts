@@ -147,11 +147,11 @@ export async function resumeAfterReorganisation(
 async function readBalancesAgain(tx: Transaction, network: CryptoNetwork): Promise<void> {
   await tx.query(
     `
-    update evm_holdings h set stale_at = clock_timestamp()
+    update evm_holdings h set stale_at = (select clock_timestamp())
     where h.network = $1 and exists (
       select 1 from evm_sweeps s
       where s.customer_id = h.customer_id and s.network = h.network and s.address = h.address
-        and s.ended_at > clock_timestamp() - make_interval(hours => $2))`,
+        and s.ended_at > (select clock_timestamp()) - make_interval(hours => $2))`,
     [network, SWEPT_LATELY_HOURS],
   )
 }

@@ -221,7 +221,7 @@ export async function keepWaiting(
     await db.query(
       `
       update incoming_transfers
-      set reason = $5, detail = $6, attempts = attempts + 1, due_at = clock_timestamp() + $7::text::interval
+      set reason = $5, detail = $6, attempts = attempts + 1, due_at = (select clock_timestamp()) + $7::text::interval
       where customer_id = $1 and network = $2 and crypto_tx_hash = $3 and crypto_tx_index = $4 and state = 'WAITING'`,
       [...keyOf(incoming), reason, detail, `${Math.min(seconds, RETRY_SECONDS_MAX)} seconds`],
     )
@@ -236,7 +236,7 @@ const keyOf = ({ customer_id, network, crypto_tx_hash, crypto_tx_index }: Incomi
 export async function wakeDeposit(db: Queryable, incoming: IncomingTransfer): Promise<void> {
   await db.query(
     `
-    update incoming_transfers set due_at = clock_timestamp()
+    update incoming_transfers set due_at = (select clock_timestamp())
     where customer_id = $1 and network = $2 and crypto_tx_hash = $3 and crypto_tx_index = $4
       and state = 'WAITING' and reason = 'SCREENING'`,
     keyOf(incoming),

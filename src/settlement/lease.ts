@@ -67,26 +67,27 @@ export async function claimNew(
   { customer_id, network }: Omit<Work, 'state'>,
   limit = CLAIM_MAX,
 ): Promise<Claimed[]> {
+  // Two statements: as one, a distributed database would send the claimed ids to every node.
+  const { rows: claimed } = await tx.query<{ transfer_id: string }>({
+    text: `
+      insert into outgoing_transfers (customer_id, transfer_id, network, state, created_at)
+      select t.customer_id, t.id, $2, 'HELD', clock_timestamp()
+      from transfers t
+      where t.customer_id = $1 and ${NETWORK} = $2 and ${IS_NEW}
+      order by t.id
+      limit $3
+      for update of t skip locked
+      on conflict (customer_id, transfer_id) do nothing
+      returning transfer_id`,
+    values: [customer_id, network, limit],
+  })
+  if (claimed.length === 0) return []
   const { rows } = await tx.query<Claimed>({
     text: `
-      with new as (
-        select t.id
-        from transfers t
-        where t.customer_id = $1 and ${NETWORK} = $2 and ${IS_NEW}
-        order by t.id
-        limit $3
-        for update of t skip locked
-      ), claimed as (
-        insert into outgoing_transfers (customer_id, transfer_id, network, state, created_at)
-        select $1, new.id, $2, 'HELD', clock_timestamp()
-        from new
-        on conflict (customer_id, transfer_id) do nothing
-        returning transfer_id
-      )
       ${SELECT_WITHDRAWAL}, 'NEW' as state, null::bytea as raw_transaction, null as crypto_tx_hash, '{}'::text[] as replaced, 0 as age_ms
-      from claimed b ${JOIN_TRANSFER}
+      from unnest($2::uuid[]) as b (transfer_id) ${JOIN_TRANSFER}
       order by t.id`,
-    values: [customer_id, network, limit],
+    values: [customer_id, claimed.map(({ transfer_id }) => transfer_id)],
   })
   return rows.map(withCanonicalAddress)
 }
@@ -127,11 +128,11 @@ export async function leaseKept(
     text: `
       with leased as (
         update outgoing_transfers
-        set leased_until = clock_timestamp() + make_interval(secs => $4::float8 / 1000)
+        set leased_until = (select clock_timestamp()) + make_interval(secs => $4::float8 / 1000)
         where customer_id = $1 and transfer_id in (
           select transfer_id
           from outgoing_transfers
-          where customer_id = $1 and network = $2 and due_at <= clock_timestamp() and ${IS_FREE}
+          where customer_id = $1 and network = $2 and due_at <= (select clock_timestamp()) and ${IS_FREE}
             and state in ('SIGNED', 'BROADCAST')
           order by due_at, transfer_id
           limit $3

@@ -1,4 +1,5 @@
 import type { Database, Queryable, Transaction } from '../db/database.ts'
+import { readClock } from '../db/ids.ts'
 import { OWNERS, PAYOUT_TYPES } from '../records/treasury.ts'
 import type { SecondaryStatus } from '../contract/transfer-status.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
@@ -209,6 +210,8 @@ export async function updateOutgoing(tx: Transaction, customerId: string, steps:
     customerId,
     steps.flatMap(({ withdrawal, replaces }) => (replaces ? withdrawal.transfer_id : [])),
   )
+  // As a value: a distributed database updates rows by their place only without a function of the time.
+  const now = await readClock(tx)
   const { rowCount } = await tx.query({
     text: `
       update outgoing_transfers b
@@ -217,22 +220,23 @@ export async function updateOutgoing(tx: Transaction, customerId: string, steps:
           raw_transaction = case when s.crypto_tx_hash is null then b.raw_transaction else s.raw_transaction end,
           crypto_tx_hash = coalesce(s.crypto_tx_hash, b.crypto_tx_hash),
           crypto_tx_index = coalesce(s.crypto_tx_index, b.crypto_tx_index),
-          due_at = clock_timestamp() + make_interval(secs => s.due_in_ms::float8 / 1000),
+          due_at = s.due_at,
           waiting_code = s.waiting_code,
           waiting_detail = s.waiting_detail,
           -- Only the time for which the wallet was short counts for keeping its money, not a freeze before (longest-waiting.ts).
           waiting_since = case when s.waiting_code is null then null
                                when s.waiting_code = 'HOT_WALLET_SHORT' and b.waiting_code <> 'HOT_WALLET_SHORT'
-                               then clock_timestamp()
-                               else coalesce(b.waiting_since, clock_timestamp()) end
+                               then $12
+                               else coalesce(b.waiting_since, $12) end
       from (
-        select *, (select ctid from outgoing_transfers where customer_id = $1 and transfer_id = s.transfer_id) as place
+        select *, $12::timestamptz + make_interval(secs => due_in_ms::float8 / 1000) as due_at,
+               (select ctid from outgoing_transfers where customer_id = $1 and transfer_id = s.transfer_id) as place
         from unnest($2::uuid[], $3::text[], $4::bytea[], $5::text[], $6::int[], $7::text[], $8::text[], $9::text[], $10::text[],
                     $11::text[])
           as s (transfer_id, state, raw_transaction, crypto_tx_hash, due_in_ms, waiting_code, waiting_detail, was, hash_was,
                 crypto_tx_index)
       ) s
-      where b.ctid = s.place and b.state = s.was and b.crypto_tx_hash is not distinct from s.hash_was`,
+      where b.customer_id = $1 and b.ctid = s.place and b.state = s.was and b.crypto_tx_hash is not distinct from s.hash_was`,
     values: [
       customerId,
       steps.map((step) => step.withdrawal.transfer_id),
@@ -247,6 +251,7 @@ export async function updateOutgoing(tx: Transaction, customerId: string, steps:
       steps.map(({ withdrawal: { state } }) => (state === 'NEW' ? 'HELD' : state)),
       steps.map(({ withdrawal }) => withdrawal.crypto_tx_hash),
       steps.map((step) => step.signed?.crypto_tx_index ?? null),
+      now.text,
     ],
   })
   if (rowCount !== steps.length) throw new TakenMeanwhile(steps.length - rowCount!)
@@ -296,7 +301,7 @@ export async function beginOutgoing(tx: Transaction, ids: OutgoingId): Promise<b
 export async function wakeScreened(db: Queryable, ids: OutgoingId): Promise<void> {
   await db.query(
     `
-    update outgoing_transfers set due_at = clock_timestamp()
+    update outgoing_transfers set due_at = (select clock_timestamp())
     where customer_id = $1 and transfer_id = $2 and state = 'HELD' and waiting_code = '${SCREENING}'`,
     [...ids],
   )
@@ -376,7 +381,7 @@ export async function setTransaction(
   const { rowCount } = await tx.query(
     `
     update outgoing_transfers
-    set state = 'SIGNED', raw_transaction = $3, crypto_tx_hash = $4, crypto_tx_index = $5, due_at = clock_timestamp(),
+    set state = 'SIGNED', raw_transaction = $3, crypto_tx_hash = $4, crypto_tx_index = $5, due_at = (select clock_timestamp()),
         waiting_code = null, waiting_detail = null, waiting_since = null, leased_until = null
     where customer_id = $1 and transfer_id = $2 and state = $6 and crypto_tx_hash is not distinct from $7`,
     [

@@ -151,7 +151,7 @@ async function updateTransfers(
         from json_to_recordset($3) as c (id uuid, status text, secondary_status jsonb, status_details jsonb,
                                          crypto_tx_hash text, crypto_tx_index text)
       ) c
-      where t.ctid = c.place`,
+      where t.customer_id = $1 and t.ctid = c.place`,
     values: [
       customerId,
       now,

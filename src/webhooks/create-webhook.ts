@@ -9,6 +9,7 @@ import {
   configurationOf,
   RATE_LIMIT_DEFAULT,
   Webhook,
+  NEW_WEBHOOK_COLUMNS,
   WEBHOOK_COLUMNS,
   WebhookAuthBody,
   WebhookFields,
@@ -165,7 +166,7 @@ export async function insertWebhook(
     insert into webhooks (customer_id, id, created_at, updated_at, name, url, event_types, payload, auth, profile_ids,
                           rate_limit, status, encrypted_secrets, cursor_id, next_at)
     values ($1, $2, $3, $3, $4, $5, $6, $7, $8, nullif($9::uuid[], '{}'), $10, $11, $12, $13, $3)
-    returning ${WEBHOOK_COLUMNS}`,
+    returning ${NEW_WEBHOOK_COLUMNS}`,
     [
       customerId,
       id,

@@ -72,12 +72,15 @@ export const rotateWebhookSecret = operation({
       const kept = grace_seconds > 0 ? { previous } : {}
       const { rows: rotated } = await tx.query<WebhookRow>(
         `
-        update webhooks
-        set encrypted_secrets = $3, updated_at = now,
-            previous_secret_until = case when $4 > 0 then now + make_interval(secs => $4) end
-        from clock_timestamp() now
-        where customer_id = $1 and id = $2
-        returning ${WEBHOOK_COLUMNS}`,
+        with changed as (
+          update webhooks
+          set encrypted_secrets = $3, updated_at = now,
+              previous_secret_until = case when $4 > 0 then ends_at end
+          from (select now, now + make_interval(secs => $4) as ends_at from clock_timestamp() now) clock
+          where customer_id = $1 and id = $2
+          returning *
+        )
+        select ${WEBHOOK_COLUMNS} from changed`,
         [
           customerId,
           id,

@@ -130,17 +130,20 @@ async function update(
   const starts = wakes || after.url !== before.url
   const { rows: updated } = await tx.query<WebhookRow>(
     `
+    with changed as (
     update webhooks
-    set updated_at = clock_timestamp(), name = $3, url = $4, event_types = $5, payload = $6, auth = $7,
+    set updated_at = (select clock_timestamp()), name = $3, url = $4, event_types = $5, payload = $6, auth = $7,
         profile_ids = $8, rate_limit = $9, status = $10, encrypted_secrets = $11,
         cursor_id = coalesce($12, cursor_id),
         failing_since = case when $13 then null else failing_since end,
         slow_until = case when $13 then null else slow_until end,
         -- The old URL's Retry-After ends. A second keeps every rate limit.
-        next_at = case when $13 then least(next_at, clock_timestamp() + interval '1 second') else next_at end,
+        next_at = case when $13 then least(next_at, (select clock_timestamp() + interval '1 second')) else next_at end,
         disabled_reason = case when $10 = 'ACTIVE' then null else disabled_reason end
     where customer_id = $1 and id = $2
-    returning ${WEBHOOK_COLUMNS}`,
+    returning *
+    )
+    select ${WEBHOOK_COLUMNS} from changed`,
     [
       customerId,
       id,

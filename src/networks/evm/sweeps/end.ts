@@ -23,9 +23,12 @@ export async function endLost(
 ): Promise<boolean> {
   const { rows } = await db.query<{ isLost: boolean }>(
     `
-    update evm_sweeps set lost_since = coalesce(lost_since, clock_timestamp())
-    where customer_id = $1 and id = $2 and state = 'SIGNED' and crypto_tx_hash = $3
-    returning lost_since <= clock_timestamp() - make_interval(secs => $4) as "isLost"`,
+    with lost as (
+      update evm_sweeps set lost_since = coalesce(lost_since, (select clock_timestamp()))
+      where customer_id = $1 and id = $2 and state = 'SIGNED' and crypto_tx_hash = $3
+      returning lost_since
+    )
+    select lost_since <= clock_timestamp() - make_interval(secs => $4) as "isLost" from lost`,
     [one.customer_id, one.id, one.crypto_tx_hash, LOST_SECONDS],
   )
   if (rows[0]?.isLost !== true) return false
@@ -92,7 +95,7 @@ async function endAs(
       `
       update evm_sweeps
       set state = $3, crypto_tx_hash = $4, network_fee = $5, amount = coalesce($6, amount),
-          ended_at = clock_timestamp(), audit_block = $8
+          ended_at = (select clock_timestamp()), audit_block = $8
       where customer_id = $1 and id = $2 and state = $7`,
       [
         ...[one.customer_id, one.id, state, hash, networkFee.amount, amount, from],
@@ -102,7 +105,7 @@ async function endAs(
     )
     if (rowCount === 0) return false
     await tx.query(
-      `update evm_holdings set stale_at = clock_timestamp()
+      `update evm_holdings set stale_at = (select clock_timestamp())
        where customer_id = $1 and network = $2 and address = $3`,
       [one.customer_id, chain.network, one.address],
     )

@@ -124,7 +124,7 @@ async function keepReplacement(
       `
       update evm_sweeps
       set raw_transaction = $4, crypto_tx_hash = $5, replaced = replaced || crypto_tx_hash, state = 'SIGNED',
-          amount = coalesce($6, amount), signed_at = clock_timestamp()
+          amount = coalesce($6, amount), signed_at = (select clock_timestamp())
       where customer_id = $1 and id = $2 and state = 'BROADCAST' and crypto_tx_hash = $3`,
       [one.customer_id, one.id, one.crypto_tx_hash, raw_transaction, crypto_tx_hash, amount],
     )

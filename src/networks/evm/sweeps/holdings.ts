@@ -110,7 +110,7 @@ export async function markStale(
   { customer_id, address, asset }: Pick<Holding, 'customer_id' | 'address' | 'asset'>,
 ): Promise<void> {
   await db.query(
-    `update evm_holdings set stale_at = clock_timestamp()
+    `update evm_holdings set stale_at = (select clock_timestamp())
      where customer_id = $1 and network = $2 and address = $3 and asset = $4`,
     [customer_id, network, address, asset],
   )
