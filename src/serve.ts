@@ -5,7 +5,7 @@ import type { Logger } from 'pino'
 import { buildApp } from './app.ts'
 import { connect } from './connect.ts'
 import type { Database, Limits } from './db/database.ts'
-import { Cluster, type Nodes } from './db/nodes.ts'
+import { Cluster, type Node, type Nodes } from './db/nodes.ts'
 import { Deliverer } from './deliveries/deliver.ts'
 import { faultsOfRole } from './db/privileges.ts'
 import type { SandboxCredentials } from './demo/credentials.ts'
@@ -258,12 +258,7 @@ async function startService({
         log,
         meter: metrics.worker,
         screening,
-        delivererOf: (node) => {
-          // The same node by the connections for deliveries.
-          const { db, hints } = deliveries.list().find(({ name }) => name === node.name) ?? node
-          const secrets = new WebhookSecrets(masterKeys)
-          return new Deliverer({ db, hints, secrets, settings, log, meter: metrics.deliveries })
-        },
+        delivererOf: delivererOn({ deliveries, masterKeys, settings, log, metrics }),
       })
     : undefined
   const days = settings.simulatedPriceDays
@@ -280,6 +275,21 @@ async function startService({
     },
   }
 }
+
+/** Returns the function that makes the deliverer of a node, which uses the connections for deliveries. */
+const delivererOn =
+  ({
+    deliveries,
+    masterKeys,
+    settings,
+    log,
+    metrics,
+  }: Pick<Parts, 'deliveries' | 'masterKeys' | 'settings' | 'log' | 'metrics'>) =>
+  (node: Node): Deliverer => {
+    const { db, hints } = deliveries.list().find(({ name }) => name === node.name) ?? node
+    const secrets = new WebhookSecrets(masterKeys)
+    return new Deliverer({ db, hints, secrets, settings, log, meter: metrics.deliveries })
+  }
 
 /**
  * Opens the networks, which sign only what was accepted and, where there is a screening endpoint, only what it allowed. Throws

@@ -89,7 +89,7 @@ export class ClientStanding implements Standing {
   async stop(): Promise<void> {
     this.#stopping.abort()
     await this.#running
-    await Promise.allSettled([this.#ofOthers, ...this.#ofClients.values()].map(({ reading }) => reading))
+    for (const { reading } of [this.#ofOthers, ...this.#ofClients.values()]) await reading
   }
 
   async #follow(): Promise<void> {
