@@ -1056,6 +1056,7 @@ declare
   first_id uuid;
   end_id uuid;
   waiting integer;
+  default_bytes bigint;
 begin
   if parent is null or parent not in ('events', 'webhook_deliveries', 'webhook_attempts') then
     raise exception 'keep_partitions: % has no weekly partitions', coalesce(parent, 'null')
@@ -1069,14 +1070,22 @@ begin
     return null;
   end if;
 
+  default_bytes := pg_relation_size(format('public.%I', parent || '_default'));
+  if to_regclass('pg_catalog.pg_dist_partition') is not null then
+    -- One connection to each node, because partitions are made on all shards of a node in one transaction.
+    perform set_config('citus.multi_shard_modify_mode', 'sequential', true);
+    execute 'select coalesce(sum(shard_size), 0) from citus_shards where table_name = $1'
+      into default_bytes using format('public.%I', parent || '_default')::regclass;
+  end if;
+
   for week in 0 .. weeks_ahead loop
-    exit when pg_relation_size(format('public.%I', parent || '_default')) > default_bytes_max;
+    exit when default_bytes > default_bytes_max;
     starts := this_week + week * interval '7 days';
     name := parent || '_' || to_char(starts, 'YYYYMMDD');
     continue when to_regclass(format('public.%I', name)) is not null;
     first_id := (lpad(to_hex((extract(epoch from starts) * 1000)::bigint), 12, '0') || rest_of_id)::uuid;
     end_id := (lpad(to_hex((extract(epoch from starts + interval '7 days') * 1000)::bigint), 12, '0') || rest_of_id)::uuid;
-    execute format('select count(*) from (select from public.%I where %I >= $1 and %2$I < $2 limit $3) r',
+    execute format('select count(*) from (select 1 from public.%I where %I >= $1 and %2$I < $2 limit $3) r',
                    parent || '_default', partition_key)
       into waiting using first_id, end_id, moved_max + 1;
     -- Moving more would stop writers for too long. The default partition keeps these rows until they are too old.
