@@ -29,6 +29,8 @@ import { measureOrchestrationReads, measureOrchestrationRuns } from './orchestra
 import { measureStatements } from './statements.ts'
 import { measurePrices } from './prices.ts'
 import { measureReads, type ReadFigure } from './reads.ts'
+import { measureRecovery } from './recovery.ts'
+import { measureShapes, measureSteady, peakMiB as readPeakMemory } from './shapes.ts'
 import { PARTS, runOf, withTables, type Part, type TableRow } from './write-tables.ts'
 
 /**
@@ -40,9 +42,12 @@ const { values: options } = parseArgs({
     seconds: { type: 'string', default: '5' },
     rounds: { type: 'string', default: '3' },
     rows: { type: 'string', default: '1000000' },
+    /** How long the steady load runs: 600 seconds, or 3600 for the hour that Mojaloop publishes. */
+    'steady-seconds': { type: 'string', default: '600' },
     /** Milliseconds that a slower disk needs to make a commit durable, in addition to this one. */
     'slower-disk': { type: 'string', default: '0' },
-    only: { type: 'string', default: PARTS.join(',') },
+    /** All but the steady load, which takes ten minutes. */
+    only: { type: 'string', default: PARTS.filter((part) => part !== 'steady').join(',') },
     /** The page that receives the tables: docs/performance.md. */
     write: { type: 'string' },
   },
@@ -110,6 +115,27 @@ try {
     report.policy = await withApi(db, (api) => measurePolicies(db, api))
     console.log('\nWithdrawals a second under a policy; "times" is relative to no policy')
     show('policy', report.policy as TableRow[])
+  }
+  if (options.only.includes('shapes')) {
+    report.shapes = await withApi(db, (api) => measureShapes(db, api, SECONDS))
+    console.log('\nThe shapes of others')
+    show('shapes', report.shapes as TableRow[])
+  }
+  if (options.only.includes('steady')) {
+    report.steady = await withApi(db, (api) => measureSteady(db, api, Number(options['steady-seconds'])))
+    console.log('\nA thousand withdrawals a second, offered whether or not the last are answered')
+    show('steady', report.steady as TableRow[])
+  }
+  if (options.only.includes('recovery')) {
+    let owner: Owner | undefined
+    const start = async () => {
+      const api = await startApi({ BURSAR_WORKER: 'true', BURSAR_SIMULATED_CONFIRMATION_MS: '0' })
+      owner ??= await newOwner(db, api.baseUrl)
+      return { ...owner, ...api }
+    }
+    report.recovery = await measureRecovery(start, ROUNDS)
+    console.log('\nFrom kill -9 to the next answer and the next paid withdrawal')
+    show('recovery', report.recovery as TableRow[])
   }
   if (options.only.includes('deliveries')) {
     const masterKeys = await openMasterKeys({ ...readSettings({}), dataDir })
@@ -314,8 +340,10 @@ interface Api extends Owner {
   process: ChildProcess
 }
 
-/** Runs the built `bursar serve` in a separate process, without its worker, which would add load. */
-async function withApi<T>(db: Database, work: (api: Api) => Promise<T>): Promise<T> {
+/** Starts the built `bursar serve` in a separate process, without its worker, which would add load. */
+async function startApi(
+  environment: Record<string, string> = {},
+): Promise<{ baseUrl: string; process: ChildProcess }> {
   // The command of `npm start`.
   const { scripts } = JSON.parse(await readFile('package.json', 'utf8')) as { scripts: { start: string } }
   const [, ...startArguments] = scripts.start.split(' ')
@@ -328,11 +356,16 @@ async function withApi<T>(db: Database, work: (api: Api) => Promise<T>): Promise
       BURSAR_WORKER: 'false',
       BURSAR_LOG_LEVEL: 'warn',
       BURSAR_RATE_LIMIT_PER_SECOND: '0',
+      ...environment,
     },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   await once(createInterface(child.stdout), 'line')
-  const baseUrl = `http://127.0.0.1:${PORT}`
+  return { baseUrl: `http://127.0.0.1:${PORT}`, process: child }
+}
+
+async function withApi<T>(db: Database, work: (api: Api) => Promise<T>): Promise<T> {
+  const { baseUrl, process: child } = await startApi()
   try {
     return await work({ baseUrl, process: child, ...(await newOwner(db, baseUrl)) })
   } finally {
@@ -442,13 +475,6 @@ async function measureLedger(db: Database, api: Api, callers: number, prefix: st
     }
     return run({ db, ledger, networks, settings, customerId: api.customerId, body } as never)
   })
-}
-
-/** Returns the highest resident memory of a process, in MiB; only Linux reports it. */
-async function readPeakMemory({ pid }: ChildProcess): Promise<number | undefined> {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
-  const kib = /VmHWM:\s+(\d+)/.exec(status)?.[1]
-  return kib === undefined ? undefined : Math.round(Number(kib) / 1024)
 }
 
 function median(values: number[]): number {

@@ -10,6 +10,13 @@ export interface Load {
   seconds: number
   /** Withdrawals of each request; without it, each request makes one. */
   itemsEach?: number
+  /**
+   * Requests a second over all connections (open loop): a request is due at its time, also while the service is slow, and
+   * its latency counts from then. Without it, each connection sends as soon as the last request is answered.
+   */
+  perSecond?: number
+  /** The share of requests for the first profile. Without it, the profiles take turns. */
+  hotShare?: number
   /** The prefix of the ref_ids, which makes them unique. */
   prefix: string
 }
@@ -18,6 +25,9 @@ export interface LoadResult {
   perSecond: number
   p50Ms: number
   p99Ms: number
+  p999Ms: number
+  /** The share that took longer than a second. */
+  shareOverSecond: number
   refused: number
   cpuSeconds: number
 }

@@ -10,6 +10,8 @@ const load = JSON.parse(process.argv[2]!) as Load
 const { hostname, port } = new URL(load.baseUrl)
 const latencies: number[] = []
 let sent = 0
+/** Requests with a time, of a load with a fixed rate. */
+let due = 0
 let refused = 0
 
 const start = performance.now()
@@ -24,6 +26,8 @@ const seen: LoadResult = {
   perSecond: latencies.length / seconds,
   p50Ms: at(0.5),
   p99Ms: at(0.99),
+  p999Ms: at(0.999),
+  shareOverSecond: latencies.filter((latency) => latency > 1_000).length / latencies.length,
   refused,
   cpuSeconds: (user + system) / 1e6,
 }
@@ -37,10 +41,16 @@ function client(): Promise<void> {
     let parts: string[] = []
     let missing = Infinity
     let before = 0
+    const send = () => void socket.write(requestOf(sent++))
     const next = () => {
       before = performance.now()
-      if (before >= end) return void socket.end(resolve)
-      socket.write(requestOf(sent++))
+      if (load.perSecond !== undefined) {
+        const now = before
+        before = start + (1000 * due++) / load.perSecond
+        if (before >= end) return void socket.end(resolve)
+        if (before > now) return void setTimeout(send, before - now)
+      } else if (before >= end) return void socket.end(resolve)
+      send()
     }
     socket.setEncoding('latin1')
     socket.once('connect', next)
@@ -90,7 +100,8 @@ function manyOf(count: number, n: number): string {
 }
 
 function bodyOf(n: number): string {
-  const profile = load.profileIds[n % load.profileIds.length]
+  const isHot = load.hotShare !== undefined && Math.random() < load.hotShare
+  const profile = load.profileIds[isHot ? 0 : n % load.profileIds.length]
   return `{"profile_id":"${profile}","asset":"USDP","crypto_network":"ETHEREUM","amount":"1.25","destination_address":"0x52908400098527886E0F7030069857D2E4169EE7","ref_id":"${load.prefix}-${n}"}`
 }
 

@@ -11,6 +11,9 @@ export const PARTS = [
   'bulk',
   'deliveries',
   'policy',
+  'shapes',
+  'steady',
+  'recovery',
 ] as const
 export type Part = (typeof PARTS)[number]
 
