@@ -2,19 +2,23 @@
  * Every example in the API document works unchanged on a newly started sandbox with its demo. Each answer, success or
  * problem, matches the document.
  */
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
+import * as prettier from 'prettier'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { BODY_LIMIT, OPERATIONS } from '../src/app.ts'
 import { approve } from '../src/approvals/approve.ts'
 import { getApproval } from '../src/approvals/get-approval.ts'
 import { reject } from '../src/approvals/reject.ts'
+import { demoRecords } from '../src/demo/demo-records.ts'
 import { credentialsFile, type SandboxCredentials } from '../src/demo/credentials.ts'
 import { UUID } from '../src/db/ids.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
+import { ANSWER_EXAMPLES } from '../src/contract/answer-examples.ts'
 import { EXAMPLE } from '../src/contract/example-records.ts'
 import { ONE_BY_ONE_BODY_LIMIT } from '../src/http/one-by-one.ts'
 import { createCryptoWithdrawals } from '../src/transfers/create-crypto-withdrawals.ts'
@@ -119,6 +123,13 @@ function examplesOf(place: Place): Call[] {
   return Object.values(examples).map(({ value }) => ({ ...call, body: value }))
 }
 
+/** Returns the validator of the document's schema for an answer. */
+function validatorOf({ path, method }: Place, status: string, type: string) {
+  const pointer = ['paths', path, method, 'responses', status, 'content', type]
+  const escaped = pointer.map((part) => part.replaceAll('~', '~0').replaceAll('/', '~1')).join('/')
+  return ajv.compile({ $ref: `document#/${encodeURI(escaped)}/schema` })
+}
+
 /** Sends a request, and checks the answer against the document for this operation and status. */
 async function send(place: Place, call: Call): Promise<Answer> {
   const path = place.path.replaceAll(/{(\w+)}/g, (_, name: string) => encodeURIComponent(call.path![name]!))
@@ -146,9 +157,7 @@ async function send(place: Place, call: Call): Promise<Answer> {
     said,
     `${url.pathname} answers ${answer.status} ${type} ${JSON.stringify(answer.body)}`,
   ).toBeDefined()
-  const pointer = ['paths', place.path, place.method, 'responses', String(answer.status), 'content', type]
-  const escaped = pointer.map((part) => part.replaceAll('~', '~0').replaceAll('/', '~1')).join('/')
-  const validate = ajv.compile({ $ref: `document#/${encodeURI(escaped)}/schema` })
+  const validate = validatorOf(place, String(answer.status), type)
   validate(answer.body)
   expect(validate.errors ?? [], JSON.stringify(answer.body)).toEqual([])
   if (answer.status !== 200) {
@@ -275,6 +284,10 @@ function addSecrets(body: object): void {
     if (/secret$/.test(name) && typeof value === 'string') secrets.add(value)
 }
 
+/** The answers to the first examples. */
+const answers: Record<string, unknown> = {}
+const nameOf = ({ method, path }: Place) => `${method.toUpperCase()} ${path}`
+
 // In the order of the document: later examples meet the records of earlier ones.
 describe.each(OPERATIONS.map((operation) => [`${operation.method} ${operation.url}`, operation] as const))(
   '%s',
@@ -287,8 +300,9 @@ describe.each(OPERATIONS.map((operation) => [`${operation.method} ${operation.ur
       const calls = examplesOf(place)
       expect(calls.length).toBeGreaterThan(0)
       for (const call of calls) {
-        const { status, requestId } = await send(place, call)
+        const { status, requestId, body } = await send(place, call)
         expect(status).toBe(works)
+        if (status === 200 && call === calls[0]) answers[nameOf(place)] = body
         await requireRecorded(operation, works === 200, requestId)
       }
       for (const call of calls) {
@@ -364,4 +378,51 @@ test('neither the audit log nor the log of the program has a secret or a text of
   const found = (among: string, marks: Iterable<string>) => [...marks].filter((mark) => among.includes(mark))
   expect(found(audit, [...secrets, ...texts, token, client.client_secret])).toEqual([])
   expect(found(bursar.log(), [...secrets, token, client.client_secret])).toEqual([])
+})
+
+const ANSWERS = fileURLToPath(new URL('../src/contract/answer-examples.ts', import.meta.url))
+const ELEMENTS_MAX = 2
+
+/** Returns an answer as an example: the ids of the demo by their fixed ones, no secret, and short arrays. */
+async function exampleOf(answer: unknown): Promise<unknown> {
+  const demo = Object.entries((await demoRecords(database.db))!)
+  const fixed = new Map(demo.map(([name, id]) => [id, EXAMPLE[name as keyof typeof EXAMPLE]]))
+  const idOf = (id: string) => {
+    if (!fixed.has(id)) fixed.set(id, `0192f3a4-0000-7000-8000-${String(fixed.size + 900).padStart(12, '0')}`)
+    return fixed.get(id)!
+  }
+  const convert = (value: unknown, member = ''): unknown => {
+    if (Array.isArray(value)) return value.slice(0, ELEMENTS_MAX).map((one) => convert(one, member))
+    if (typeof value === 'object' && value !== null)
+      return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, convert(one, name)]))
+    if (typeof value !== 'string') return value
+    if (/secret$/.test(member))
+      return value.startsWith('whsec_') ? 'whsec_dGhlIHNlY3JldCBvZiBhbiBlbmRwb2ludA==' : 'a-secret'
+    if (fixed.has(value)) return fixed.get(value)
+    return value
+      .replaceAll(bursar.address, 'http://127.0.0.1:8080')
+      .replaceAll(new RegExp(UUID.source.replaceAll(/[$^]/g, ''), 'g'), idOf)
+  }
+  return convert(answer)
+}
+
+test('the answer of each operation has an example, which fits its schema', async () => {
+  const { snapshotState } = expect.getState() as unknown as { snapshotState: { _updateSnapshot: string } }
+  const examples: Record<string, unknown> = { ...ANSWER_EXAMPLES }
+  if (snapshotState._updateSnapshot === 'all') {
+    const head = (await readFile(ANSWERS, 'utf8')).split('= {')[0]!
+    for (const [name, answer] of Object.entries(answers)) examples[name] = await exampleOf(answer)
+    const known = OPERATIONS.map((operation) => nameOf(placeOf(operation))).filter((name) => name in examples)
+    const ordered = Object.fromEntries(known.map((name) => [name, examples[name]]))
+    const options = { ...(await prettier.resolveConfig(ANSWERS)), filepath: ANSWERS }
+    await writeFile(ANSWERS, await prettier.format(`${head}= ${JSON.stringify(ordered)}`, options))
+  }
+  for (const operation of OPERATIONS) {
+    const place = placeOf(operation)
+    expect(Object.keys(examples), 'answer-examples.ts').toContain(nameOf(place))
+    const validate = validatorOf(place, '200', 'application/json')
+    validate(examples[nameOf(place)])
+    expect(validate.errors ?? [], nameOf(place)).toEqual([])
+  }
+  expect(Object.keys(examples)).toHaveLength(OPERATIONS.length)
 })

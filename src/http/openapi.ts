@@ -1,5 +1,6 @@
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
+import { ANSWER_EXAMPLES } from '../contract/answer-examples.ts'
 import { withRecords, type ExampleRecords } from '../contract/example-records.ts'
 import { keptText } from './kept-text.ts'
 import type { Operation } from './operation.ts'
@@ -106,7 +107,10 @@ interface DocumentedOperation {
 export type ApiResponses = Record<string, DocumentedResponse>
 interface DocumentedResponse {
   description: string
-  content?: Record<string, { examples?: Record<string, { summary: string; value: { type?: string } }> }>
+  content?: Record<
+    string,
+    { example?: unknown; examples?: Record<string, { summary: string; value: { type?: string } }> }
+  >
 }
 interface SecurityScheme {
   type: string
@@ -117,8 +121,19 @@ interface SecurityScheme {
 
 const omitOwnKeywords = (key: string, value: unknown) => (OWN_KEYWORDS.includes(key) ? undefined : value)
 
-/** Adds the webhooks, and the tags and scopes that the operations use. */
+/** Adds an example to each answer of an operation that succeeds. */
+function addAnswers({ paths }: ApiDocument): void {
+  for (const [path, operations] of Object.entries(paths))
+    for (const [method, { responses }] of Object.entries(operations)) {
+      const example = ANSWER_EXAMPLES[`${method.toUpperCase()} ${path}`]
+      const content = responses['200']?.content?.['application/json']
+      if (example !== undefined && content !== undefined) content.example = example
+    }
+}
+
+/** Adds the examples of answers, the webhooks, and the tags and scopes that the operations use. */
 function addTagsAndScopes(document: ApiDocument, options: OpenApiOptions): object {
+  addAnswers(document)
   const operations = Object.values(document.paths).flatMap((path) => Object.values(path))
   const used = new Set(operations.flatMap(({ tags }) => tags))
   const grants = (scope: string) =>
