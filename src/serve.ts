@@ -202,9 +202,10 @@ async function startService({
   metrics,
 }: Parts): Promise<{ address: string; demo: SandboxCredentials | undefined; stop: () => Promise<void> }> {
   const { shared: db } = nodes
+  const isSandbox = settings.mode === 'sandbox'
   const { shared: background } = backgroundNodes
   const macs = new WithdrawalMacs(masterKeys)
-  const policies = new Policies(masterKeys, { sandbox: settings.mode === 'sandbox' })
+  const policies = new Policies(masterKeys, { sandbox: isSandbox })
   const waitMsMax = settings.requestTimeoutMs
   const ledger = new Ledger(nodes, { meter: metrics.ledger, macs, policies, waitMsMax })
   // Check the settings before stamping the database: refused settings must leave no stamp.
@@ -224,7 +225,7 @@ async function startService({
     log,
     meter: metrics.request,
     onLimit: metrics.limit,
-    exampleRecords: async () => (settings.mode === 'sandbox' ? demoRecords(db) : undefined),
+    exampleRecords: async () => (isSandbox ? demoRecords(db) : undefined),
     background,
     backgroundNodes,
   })
@@ -242,13 +243,8 @@ async function startService({
   const address = await app
     .listen({ host: settings.host, port })
     .catch((error: NodeJS.ErrnoException) => blame(PORT_ERRORS.has(error.code) ? 'PORT' : 'HOST')(error))
-  const demo =
-    settings.mode === 'sandbox'
-      ? await makeDemo(
-          { db: background, ledger, networks, webhookSecrets: new WebhookSecrets(masterKeys) },
-          { dataDir: settings.dataDir, baseUrl },
-        )
-      : undefined
+  const demoParts = { db: background, ledger, networks, webhookSecrets: new WebhookSecrets(masterKeys) }
+  const demo = isSandbox ? await makeDemo(demoParts, { dataDir: settings.dataDir, baseUrl }) : undefined
   const worker = settings.worker
     ? startWorker({
         db: backgroundNodes,
@@ -261,9 +257,7 @@ async function startService({
         delivererOf: delivererOn({ deliveries, masterKeys, settings, log, metrics }),
       })
     : undefined
-  const days = settings.simulatedPriceDays
-  const simulates = settings.mode === 'sandbox' && settings.worker && days > 0
-  const simulation = simulates ? startSimulation({ db: background, days, log }) : undefined
+  const simulation = simulatePrices(background, settings, log)
   return {
     address,
     demo,
@@ -274,6 +268,12 @@ async function startService({
       await ledger.drain()
     },
   }
+}
+
+/** Starts the simulation of prices where this process has one: a sandbox with a worker. */
+function simulatePrices(db: Database, settings: Settings, log: Logger) {
+  const { mode, worker, simulatedPriceDays: days } = settings
+  return mode === 'sandbox' && worker && days > 0 ? startSimulation({ db, days, log }) : undefined
 }
 
 /** Returns the function that makes the deliverer of a node, which uses the connections for deliveries. */

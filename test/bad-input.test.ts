@@ -3083,7 +3083,7 @@ function changed(good: Request, change: Change): Request {
 /** The good query with the parameters of a change, which replace its own of the same name. No change is no query at all. */
 function queryWith(good: string, change: string): string {
   const named = (text: string) => text.split('&').map((one) => one.split('=')[0])
-  const kept = good.split('&').filter((one) => one !== '' && !named(change).includes(one.split('=')[0]!))
+  const kept = good.split('&').filter((one) => one !== '' && !named(change).includes(one.split('=')[0]))
   return change === '' ? '' : [...kept, change].join('&')
 }
 

@@ -297,7 +297,7 @@ test('operators without an ADMIN, and those who cannot sign in', async () => {
   expect(await operatorLines(half)).toEqual([
     'FAIL operators: BURSAR_OPENID_CLIENT_ID: needed with BURSAR_OPENID_ISSUER',
     admin,
-    passkeys!.replace('is not set', 'names an address'),
+    passkeys.replace('is not set', 'names an address'),
   ])
   await own.db.query(`update operators set role = 'ADMIN'`)
   const whole = {

@@ -86,7 +86,7 @@ export async function createDatabase(template?: string) {
   return {
     url: addressOf(inject('templateUrl')),
     ownerUrl,
-    async drop() {
+    drop: async (): Promise<void> => {
       await asAdmin(`drop database ${name} with (force)`)
       await onWorkers([`drop database if exists ${name} with (force)`])
     },
@@ -103,7 +103,7 @@ export async function createClusterDatabase() {
     url: addressOf(inject('templateUrl')),
     ownerUrl,
     join: () => joinNodes(name),
-    async drop() {
+    drop: async (): Promise<void> => {
       await asAdmin(`drop database ${name} with (force)`)
       await onWorkers([`drop database if exists ${name} with (force)`])
     },

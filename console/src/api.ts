@@ -4,7 +4,7 @@ import { customer, forgetSession, readSession } from './session.ts'
 /** Requests to the API. The service adds the access token; the page never has it. */
 
 /** A refusal of the API, or of the console. */
-export class Refused extends Error {
+class Refused extends Error {
   readonly status: number
   /** The name of the typed problem, such as `insufficient-funds`. */
   readonly slug: string | undefined
@@ -27,8 +27,8 @@ export class Refused extends Error {
 }
 
 type Value = string | number | boolean | undefined
-export type Query = Record<string, Value | readonly string[]>
-export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
+type Query = Record<string, Value | readonly string[]>
+type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
 /** One call of the API, as the page makes it and shows it as curl. */
 export interface Call {

@@ -17,8 +17,8 @@ export type Network = Schemas['NetworkRecord']
 export type Event = Schemas['Event']
 export type Found = Schemas['FoundRecord']
 export type Delivery = Schemas['DeliveryWithAttempts']
-export type NetworkTransaction = Schemas['NetworkTransaction']
-export type OrchestrationOfTransfer = Schemas['OrchestrationOfTransfer']
+type NetworkTransaction = Schemas['NetworkTransaction']
+type OrchestrationOfTransfer = Schemas['OrchestrationOfTransfer']
 
 export interface TransferHistory {
   transfer: Transfer

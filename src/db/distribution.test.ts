@@ -246,7 +246,7 @@ interface Sent {
 /** Returns the statements with parameters that the driver sends meanwhile. */
 async function statementsOf(work: () => Promise<unknown>): Promise<Sent[]> {
   type Query = (this: pg.Client, ...args: unknown[]) => unknown
-  const query = pg.Client.prototype.query as Query
+  const { query } = pg.Client.prototype as unknown as { query: Query }
   const sent: Sent[] = []
   pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]) {
     const [config, values] = args as [string | { text?: string; values?: unknown[] }, unknown[] | undefined]

@@ -90,7 +90,7 @@ export const SHARDS_DEFAULT = 16
 export const SHARDS_MAX = 256
 
 /** Why a database cannot be distributed. The message says what to do about it. */
-export class DistributionError extends Error {}
+class DistributionError extends Error {}
 
 /** A distributed database as `bursar migrate --distribute` made or found it. */
 export interface Distributed {

@@ -6,7 +6,7 @@ import type { Database, Queryable, Transaction } from '../db/database.ts'
 import { nodesOf, type Node, type Nodes } from '../db/nodes.ts'
 
 /** The limits of a customer's requests, which each process counts for itself. Settings have their defaults. */
-export const REQUEST_LIMITS = {
+const REQUEST_LIMITS = {
   client_requests_per_second: 'requests a second of each API client, in each process',
   requests_per_second: 'requests a second of all clients together, in each process',
   changes_per_day: 'requests that are not reads, in 24 hours, in each process',

@@ -24,7 +24,7 @@ export const FOUND_TYPES = {
   event: 'events:read_event',
   webhook: 'webhooks:read_webhook',
 } as const satisfies Record<string, Scope>
-export type FoundType = keyof typeof FOUND_TYPES
+type FoundType = keyof typeof FOUND_TYPES
 
 /** By which of its names a record was found. */
 export const FOUND_BY = ['ID', 'REF_ID', 'GROUP_ID', 'HASH', 'ADDRESS', 'MEMO'] as const

@@ -210,7 +210,7 @@ export async function updateOutgoing(tx: Transaction, customerId: string, steps:
     customerId,
     steps.flatMap(({ withdrawal, replaces }) => (replaces ? withdrawal.transfer_id : [])),
   )
-  // As a value: a distributed database updates rows by their place only without a function of the time.
+  // One moment for all rows of the round.
   const now = await readClock(tx)
   const { rowCount } = await tx.query({
     text: `

@@ -12,7 +12,7 @@ import type { Found } from '../records.ts'
 const call = (q: string) => ({ method: 'GET', path: '/v2/search', query: { q } }) as const
 
 /** The page of a record; undefined for types that have none. */
-export function pageOf({ type, id }: Pick<Found, 'type' | 'id'>): string | undefined {
+function pageOf({ type, id }: Pick<Found, 'type' | 'id'>): string | undefined {
   if (type === 'transfer') return `transfers/${id}`
   if (type === 'profile') return `profiles/${id}`
   return undefined
