@@ -86,6 +86,7 @@ const ELSEWHERE = [
     'prices follow',
     'statements generate',
     'statements pay',
+    'statements reverse',
   ],
   ...[
     'wire take',

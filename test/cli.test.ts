@@ -291,7 +291,7 @@ describe('help', () => {
     ['bursar account enable', ['account', 'enable'], ['<account_id>', '--user', '--json']],
     ['bursar screening', ['screening'], ['list', 'ask']],
     ['bursar verify', ['verify'], ['--json', 'exit code 1']],
-    ['bursar statements', ['statements'], ['generate', 'pay', 'list', 'explain']],
+    ['bursar statements', ['statements'], ['generate', 'pay', 'list', 'explain', 'reverse']],
     ['bursar statements list', ['statements', 'list'], ['--period <YYYY-MM>', '--customer <id>', '--json']],
     [
       'bursar statements generate',
@@ -300,6 +300,7 @@ describe('help', () => {
     ],
     ['bursar statements pay', ['statements', 'pay'], ['--period <YYYY-MM>', '--customer <id>', '--json']],
     ['bursar statements explain', ['statements', 'explain'], ['<statement_id>', '--json', 'exit code 1']],
+    ['bursar statements reverse', ['statements', 'reverse'], ['<statement_id>', '--json']],
     ['bursar rewards rate', ['rewards', 'rate'], ['set', 'list']],
     [
       'bursar rewards rate set',

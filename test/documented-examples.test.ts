@@ -409,20 +409,27 @@ async function exampleOf(answer: unknown): Promise<unknown> {
 test('the answer of each operation has an example, which fits its schema', async () => {
   const { snapshotState } = expect.getState() as unknown as { snapshotState: { _updateSnapshot: string } }
   const examples: Record<string, unknown> = { ...ANSWER_EXAMPLES }
+  const errorsOf = (name: string) => {
+    const [method, path] = name.split(' ') as [string, string]
+    const validate = validatorOf({ method: method.toLowerCase(), path }, '200', 'application/json')
+    validate(examples[name])
+    return validate.errors ?? []
+  }
+  const fits = (name: string) => name in examples && errorsOf(name).length === 0
   if (snapshotState._updateSnapshot === 'all') {
     const head = (await readFile(ANSWERS, 'utf8')).split('= {')[0]!
-    for (const [name, answer] of Object.entries(answers)) examples[name] = await exampleOf(answer)
+    // An example that still fits stays, so that the file changes only with the API.
+    for (const [name, answer] of Object.entries(answers))
+      if (!fits(name)) examples[name] = await exampleOf(answer)
     const known = OPERATIONS.map((operation) => nameOf(placeOf(operation))).filter((name) => name in examples)
     const ordered = Object.fromEntries(known.map((name) => [name, examples[name]]))
     const options = { ...(await prettier.resolveConfig(ANSWERS)), filepath: ANSWERS }
     await writeFile(ANSWERS, await prettier.format(`${head}= ${JSON.stringify(ordered)}`, options))
   }
   for (const operation of OPERATIONS) {
-    const place = placeOf(operation)
-    expect(Object.keys(examples), 'answer-examples.ts').toContain(nameOf(place))
-    const validate = validatorOf(place, '200', 'application/json')
-    validate(examples[nameOf(place)])
-    expect(validate.errors ?? [], nameOf(place)).toEqual([])
+    const name = nameOf(placeOf(operation))
+    expect(Object.keys(examples), 'answer-examples.ts').toContain(name)
+    expect(errorsOf(name), name).toEqual([])
   }
   expect(Object.keys(examples)).toHaveLength(OPERATIONS.length)
 })

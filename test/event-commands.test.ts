@@ -9,7 +9,6 @@ import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { Webhook as Verifier } from 'standardwebhooks'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { OTHERWISE, RECIPES } from '../src/commands/trigger-recipes.ts'
 import { EVENT_TYPES, type EventType } from '../src/contract/event-types.ts'
 import type { Event } from '../src/records/event.ts'
 import type { Webhook } from '../src/records/webhook.ts'
@@ -126,20 +125,10 @@ async function otherCustomer(baseUrl = service.address) {
 describe('trigger', () => {
   const TYPES = Object.keys(EVENT_TYPES) as EventType[]
 
-  test('every type has a recipe, or the reason why it has none', () => {
-    for (const type of TYPES)
-      expect([type, RECIPES[type] !== undefined, OTHERWISE[type] !== undefined]).toEqual([
-        type,
-        OTHERWISE[type] === undefined,
-        RECIPES[type] === undefined,
-      ])
-  })
-
   test('makes each type happen, and prints the event that the service then shows', async () => {
-    const types = TYPES.filter((type) => RECIPES[type] !== undefined)
     // An approval expires after a minute, in which the other types happen.
     const expiring = start('trigger', 'approval.expired', '--json')
-    const queue = types.filter((type) => type !== 'approval.expired')
+    const queue = TYPES.filter((type) => type !== 'approval.expired')
     const seen = new Map<string, Event>()
     const worker = async () => {
       for (let type = queue.shift(); type !== undefined; type = queue.shift()) {
@@ -149,7 +138,7 @@ describe('trigger', () => {
     }
     await Promise.all([worker(), worker(), expiring.printed(1)])
     seen.set('approval.expired', JSON.parse(expiring.lines[0]!) as Event)
-    expect([...seen.keys()].sort()).toEqual(types.toSorted())
+    expect([...seen.keys()].sort()).toEqual(TYPES.toSorted())
     for (const [type, event] of seen) {
       expect(event).toMatchObject({ type, object_type: EVENT_TYPES[type as EventType] })
       const status = (event.object as { status?: string }).status
@@ -182,10 +171,7 @@ describe('trigger', () => {
     expect(after).toEqual(before)
   })
 
-  test('says why a type cannot be triggered, and refuses an unknown one', async () => {
-    const seen = await bursar('trigger', 'transfer.paxos_transfer_debit.completed')
-    expect(seen).toMatchObject({ code: 1, stdout: '' })
-    expect(seen.stderr).toMatch(/paxos_transfer_debit.completed cannot be triggered: nothing makes/)
+  test('refuses an unknown type', async () => {
     const unknown = await bursar('trigger', 'transfer.lost')
     expect(unknown.code).toBe(2)
     expect(unknown.stderr).toContain('must be a type of event')

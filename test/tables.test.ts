@@ -124,7 +124,16 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   statements: { owners: ['statements'], readers: ['demo', 'records', 'verify'] },
   transfers: {
     owners: ['ledger', 'movements', 'settlement'],
-    readers: ['commands', 'deployment', 'metrics', 'networks', 'records', 'transfers', 'verify'],
+    readers: [
+      'commands',
+      'deployment',
+      'metrics',
+      'networks',
+      'records',
+      'statements',
+      'transfers',
+      'verify',
+    ],
   },
   wallet_checks: { owners: ['networks'], readers: [] },
   webhook_attempts: { owners: ['deliveries'], readers: ['records', 'retention', 'webhooks'] },

@@ -6,6 +6,7 @@ import { listAllStatements } from '../statements/list-all-statements.ts'
 import { generateStatements, type OnStart } from '../statements/generate-statements.ts'
 import { payStatements } from '../statements/pay-statements.ts'
 import { periodOf, type Period } from '../statements/period.ts'
+import { reversePayment } from '../statements/reverse-payment.ts'
 import { listRewardRates, setRewardRate } from '../statements/reward-rates.ts'
 import { RATE_DECIMALS, type Derivation, type RewardMethod } from '../statements/reward.ts'
 import {
@@ -32,6 +33,7 @@ export function statementCommands(program: Command): void {
   definePay(statements)
   defineList(statements)
   defineExplain(statements)
+  defineReverse(statements)
 
   const rate = program
     .command('rewards')
@@ -131,6 +133,21 @@ function defineExplain(statements: Command): void {
         const stated = statement.metadata!.total_amount
         print(json ? { statement, method, derivation } : describeDerivation(derivation, method, stated))
         if (derivation.total !== stated) process.exitCode = EXIT.failed
+      }),
+    )
+}
+
+function defineReverse(statements: Command): void {
+  statements
+    .command('reverse')
+    .description('take back the reward of a statement that was paid by mistake; it is not paid again')
+    .argument('<statement_id>', 'statement', uuid)
+    .option('--json', 'print JSON')
+    .action((id: string, { json }: { json?: true }) =>
+      withMigratedDatabase(async (db, settings) => {
+        const reversed = await reversePayment(db, id, originOfCommand())
+        logOperator(settings, 'took back the reward of a statement', { ...reversed })
+        print(json ? reversed : `${reversed.amount} USDG taken back by transfer ${reversed.transfer_id}.`)
       }),
     )
 }

@@ -203,8 +203,8 @@ async function disableWebhook(api: Api): Promise<string> {
   return webhook.id
 }
 
-/** How to make each event happen. A type has its recipe here, or its reason in `OTHERWISE`. */
-export const RECIPES: Partial<{ [type in EventType]: Recipe }> = {
+/** How to make each event happen. */
+export const RECIPES: { [type in EventType]: Recipe } = {
   'transfer.crypto_deposit.pending': depositPending(COMPLETED_LATER),
   'transfer.crypto_deposit.failed': depositPending(FAILED_LATER),
   'transfer.crypto_deposit.completed': async ({ call, credentials }) => {
@@ -242,14 +242,10 @@ export const RECIPES: Partial<{ [type in EventType]: Recipe }> = {
   'statement.generated': makeStatement('statement.generated'),
   'statement.paid': makeStatement('statement.paid'),
   'transfer.paxos_transfer_credit.completed': makeStatement('transfer.paxos_transfer_credit.completed'),
+  'transfer.paxos_transfer_debit.completed': makeStatement('transfer.paxos_transfer_debit.completed'),
   'approval.requested': makeApproval('approval.requested'),
   'approval.approved': makeApproval('approval.approved'),
   'approval.rejected': makeApproval('approval.rejected'),
   'approval.expired': makeApproval('approval.expired'),
   'webhook.disabled': disableWebhook,
-}
-
-/** The types that this command does not make in a sandbox, each with the way to see one. */
-export const OTHERWISE: Partial<{ [type in EventType]: string }> = {
-  'transfer.paxos_transfer_debit.completed': 'nothing makes such a transfer yet',
 }

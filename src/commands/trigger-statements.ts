@@ -4,6 +4,7 @@ import { makeEarlierHolding } from '../demo/history.ts'
 import { generateStatements } from '../statements/generate-statements.ts'
 import { listAllStatements } from '../statements/list-all-statements.ts'
 import { payStatements, type Paid } from '../statements/pay-statements.ts'
+import { reversePayment } from '../statements/reverse-payment.ts'
 import { lastPeriod, type Period } from '../statements/period.ts'
 import type { Api } from './call-api.ts'
 import { originOfCommand, withMigratedDatabase } from './command-line.ts'
@@ -16,7 +17,10 @@ import { originOfCommand, withMigratedDatabase } from './command-line.ts'
 /** The types of events that a new statement makes. */
 type StatementEvent = Extract<
   EventType,
-  'statement.generated' | 'statement.paid' | 'transfer.paxos_transfer_credit.completed'
+  | 'statement.generated'
+  | 'statement.paid'
+  | 'transfer.paxos_transfer_credit.completed'
+  | 'transfer.paxos_transfer_debit.completed'
 >
 
 /** Returns the recipe of an event of a statement. It throws where the database is not a sandbox's. */
@@ -28,8 +32,14 @@ export const makeStatement =
     await withMigratedDatabase(async (db, { mode }) => {
       if (mode !== 'sandbox') throw new Error('only a sandbox invents holdings: this database is live')
       const { period, statement_id } = await generateEarlier(db, api)
-      made =
-        type === 'statement.generated' ? statement_id : recordOf(await pay(db, customer_id, period), type)
+      if (type === 'statement.generated') made = statement_id
+      else {
+        const paid = await pay(db, customer_id, period)
+        made =
+          type === 'transfer.paxos_transfer_debit.completed'
+            ? (await reversePayment(db, statement_id, originOfCommand())).transfer_id
+            : recordOf(paid, type)
+      }
     })
     return made!
   }

@@ -1,7 +1,7 @@
 /**
  * An answer of each operation for its first example, by method and path. Real answers, which
- * `npx vitest run test/documented-examples.test.ts --update` writes, with two elements at most of each array. Answers to what
- * the demo does not have are written by hand.
+ * `npx vitest run test/documented-examples.test.ts --update` writes, with two elements at most of each array, where one is
+ * missing or no longer fits. Answers to what the demo does not have are written by hand.
  */
 export const ANSWER_EXAMPLES: Readonly<Record<string, unknown>> = {
   'POST /v2/transfer/crypto-withdrawals': {

@@ -44,7 +44,7 @@ const VERBS_OF = {
   screening: ['ask', 'reject'],
   session: ['revoke'],
   signing_key: ['create', 'retire'],
-  statement: ['generate', 'pay'],
+  statement: ['generate', 'pay', 'reverse'],
   sweep: ['settle'],
   transfer: [
     'acknowledge',

@@ -28,6 +28,7 @@ import { verify } from '../verify/verify.ts'
 import { generateStatements } from './generate-statements.ts'
 import { payStatements, type Paid } from './pay-statements.ts'
 import { periodOf } from './period.ts'
+import { NotReversible, reversePayment } from './reverse-payment.ts'
 import { setRewardRate } from './reward-rates.ts'
 import type { Statement } from './statement.ts'
 
@@ -302,4 +303,91 @@ test('several workers that die at any step pay once', async () => {
     }),
     runs(20),
   )
+})
+
+// ---------------------------------------------------------------------------------------------- taken back
+
+/** Reads the debits of the default profile. */
+async function debitsOf({ call, profile_id }: TestCustomer): Promise<Transfer[]> {
+  const url = `/v2/transfer/transfers?order=ASC&profile_ids=${profile_id}&type=PAXOS_TRANSFER_DEBIT`
+  return (await call<{ items: Transfer[] }>('GET', url)).body.items
+}
+
+const reverse = (id: string, db = service.db) => reversePayment(db, id, TEST_ORIGIN)
+
+test('a paid reward is taken back once, by one debit that names the statement, which stays as it was', async () => {
+  const customer = await newCreditor(['2024-02'])
+  const { customer_id, profile_id } = customer
+  await payStatements(service.db, { customerId: customer_id })
+  const [paid] = await statementsOf(customer)
+  const amount = paid!.metadata!.total_amount
+  const { transfer_id } = await reverse(paid!.id)
+  const [debit, ...others] = await debitsOf(customer)
+  expect(others).toEqual([])
+  expect(debit).toMatchObject({
+    ...{ id: transfer_id, customer_id, profile_id, direction: 'DEBIT', status: 'COMPLETED' },
+    ...{ asset: 'USDG', amount, fee: '0', total: amount, group_id: paid!.id, memo: paid!.ref_id },
+  })
+  expect(await entriesOf(service.db, transfer_id)).toEqual([
+    `CREATED profile USDG -${amount}`,
+    `CREATED rewards USDG ${amount}`,
+  ])
+  expect(await available(customer)).toBe('0')
+  expect(await statementsOf(customer)).toEqual([paid])
+  const events = await customer.call<{ items: { type: string }[] }>(
+    'GET',
+    `/v2/events?object_id=${transfer_id}`,
+  )
+  expect(events.body.items.map(({ type }) => type)).toEqual(['transfer.paxos_transfer_debit.completed'])
+
+  const { rows } = await service.db.query<{ action: string; actor_id: string }>(
+    `select action, actor_id from audit_log where customer_id = $1 and subject_id = $2 order by id desc limit 1`,
+    [customer_id, paid!.id],
+  )
+  expect(rows).toEqual([{ action: 'statement.reverse', actor_id: TEST_ORIGIN.actor.id }])
+
+  await expect(reverse(paid!.id)).rejects.toThrow(`transfer ${transfer_id} has taken the reward`)
+  expect(await payStatements(service.db, { customerId: customer_id })).toEqual([])
+  expect(await debitsOf(customer)).toHaveLength(1)
+})
+
+test('nothing is taken back that was not paid, or that the profile no longer has', async () => {
+  const customer = await newCreditor(['2024-02'])
+  const { customer_id: customerId, profile_id } = customer
+  const [generated] = await statementsOf(customer)
+  await expect(reverse(crypto.randomUUID())).rejects.toThrow(NotReversible)
+  await expect(reverse(generated!.id)).rejects.toThrow('STATEMENT_STATUS_GENERATED: only a paid one')
+  await payStatements(service.db, { customerId })
+  await move(service.db, customerId, undefined, { from: profile_id, minor: 1n })
+  const before = await everyTable(service.db)
+  await expect(reverse(generated!.id)).rejects.toMatchObject({ slug: 'insufficient-funds' })
+  expect(await everyTable(service.db)).toEqual(before)
+
+  const poor = await newCreditor(['2024-02'], 1n)
+  await payStatements(service.db, { customerId: poor.customer_id })
+  const [empty] = await statementsOf(poor)
+  expect(empty!.metadata).toEqual({ total_amount: '0' })
+  await expect(reverse(empty!.id)).rejects.toThrow('nothing was paid')
+})
+
+test('commands that run at once, or die at any step, take a reward back once', async () => {
+  const customer = await newCreditor(['2024-01'])
+  await payStatements(service.db, { customerId: customer.customer_id })
+  const [{ id } = { id: '' }] = await statementsOf(customer)
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 6 }, (_, n) => reverse(id, n % 2 ? otherPool : service.db)),
+  )
+  expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+  expect(await debitsOf(customer)).toHaveLength(1)
+
+  for (const failure of ['BEFORE', 'AFTER'] as const)
+    await dieAtEachStep(failure, 4, async (failures) => {
+      const another = await newCreditor(['2024-01'])
+      await payStatements(service.db, { customerId: another.customer_id })
+      const [paid] = await statementsOf(another)
+      await reverse(paid!.id, failures.database(service.db)).catch(() => undefined)
+      await reverse(paid!.id).catch(() => undefined)
+      expect(await debitsOf(another)).toHaveLength(1)
+      expect(await available(another)).toBe('0')
+    })
 })

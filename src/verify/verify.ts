@@ -168,15 +168,18 @@ const RULES: Record<string, string> = {
     join transfers t on t.customer_id = $1 and t.group_id = o.id and t.direction = 'DEBIT'
     where o.customer_id = $1
     group by o.id, o.destination_transfer_id having count(*) > 1 or o.destination_transfer_id is null`,
-  'every statement is paid exactly once, with the amount owed': `
-    select format('statement %s is %s, %s owed, transfers of %s', s.id, s.status, s.total_amount_owed,
-                  coalesce(sum(t.amount), 0)) as detail
+  'every statement is paid exactly once, with the amount owed, and taken back at most once': `
+    select format('statement %s is %s, %s owed, credits of %s, %s taken back', s.id, s.status, s.total_amount_owed,
+                  coalesce(sum(t.amount) filter (where t.direction = 'CREDIT'), 0),
+                  coalesce(sum(t.amount) filter (where t.direction = 'DEBIT'), 0)) as detail
     from statements s
     left join transfers t on t.customer_id = $1 and t.group_id = s.id and t.status = 'COMPLETED'
     where s.customer_id = $1
     group by s.customer_id, s.id
-    having coalesce(sum(t.amount), 0)
-           <> case s.status when 'STATEMENT_STATUS_PAID' then s.total_amount_owed else 0 end`,
+    having coalesce(sum(t.amount) filter (where t.direction = 'CREDIT'), 0)
+           <> case s.status when 'STATEMENT_STATUS_PAID' then s.total_amount_owed else 0 end
+       or coalesce(sum(t.amount) filter (where t.direction = 'DEBIT'), 0)
+          not in (0, coalesce(sum(t.amount) filter (where t.direction = 'CREDIT'), 0))`,
   'every orchestration has its source transfer': `
     select format('orchestration %s: transfer %s', o.id, o.source_transfer_id) as detail
     from orchestrations o
