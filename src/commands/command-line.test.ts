@@ -32,6 +32,8 @@ const CHANGES_NOTHING = new Set([
     'rewards',
     'screening',
     'statements',
+    'console',
+    'limits',
     'treasury',
     'wallet',
     'wire',
