@@ -464,6 +464,7 @@ async function measureLedger(db: Database, api: Api, callers: number, prefix: st
   const settings = readSettings({})
   const networks = simulatedNetworks(db, { confirmationMs: 0, holdMs: 0 })
   const { run } = createCryptoWithdrawal
+  const origin = originOfLoop('bench')
   return measureCallers(callers, (n) => {
     const body = {
       profile_id: api.profileIds[n % PROFILES],
@@ -473,7 +474,13 @@ async function measureLedger(db: Database, api: Api, callers: number, prefix: st
       destination_address: '0x52908400098527886E0F7030069857D2E4169EE7',
       ref_id: `${prefix}-${n}`,
     }
-    return run({ db, ledger, networks, settings, customerId: api.customerId, body } as never)
+    const { customerId } = api
+    return run({
+      ...{ db, shared: db, ledger, networks, settings, customerId },
+      origin,
+      query: {},
+      body,
+    } as never)
   })
 }
 
