@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { chromium, type BrowserContext, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { credentialsFile, type SandboxCredentials } from '../src/demo/credentials.ts'
-import { POLICY } from '../src/console/files.ts'
+import { PAGE_POLICY } from '../src/http/page-policy.ts'
 import { CHROMIUM, CHROMIUM_ARGS, HAS_CHROMIUM } from './chromium.ts'
 import {
   cloneDatabase,
@@ -35,10 +35,10 @@ test('the page, its policy and its files, which browsers keep', async () => {
     for (const path of ['/console/', '/console/transfers/any', '/console/sign-in']) {
       const page = await app.inject(path)
       expect(page.statusCode, path).toBe(200)
-      expect(page.headers['content-security-policy']).toBe(POLICY)
+      expect(page.headers['content-security-policy']).toBe(PAGE_POLICY)
       expect(page.headers['cache-control']).toBe('no-cache')
     }
-    expect(POLICY).not.toMatch(/unsafe|https?:|\*/)
+    expect(PAGE_POLICY).not.toMatch(/unsafe|https?:|\*/)
     const { body } = await app.inject('/console/')
     const files = [...body.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, address]) => address!)
     expect(files.length).toBe(3)

@@ -3,23 +3,12 @@ import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { noSuchPath } from '../http/errors.ts'
+import { PAGE_POLICY } from '../http/page-policy.ts'
 
 /** Where `npm run build` writes the console's files: below the built program. */
 const FOLDER = fileURLToPath(new URL('../../dist/console/', import.meta.url))
 const ASSETS = 'assets/'
 const PAGE = 'index.html'
-
-/** Content security policy: nothing from elsewhere, no inline script and style, no framing, no form that leaves. */
-export const POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
 
 const TYPES: Record<string, string> = {
   '.html': 'text/html; charset=utf-8',
@@ -80,7 +69,7 @@ export function consoleFiles(app: FastifyInstance, root: string): void {
   app.get('/console/*', options, async (request, reply) => {
     if (files === undefined) throw noSuchPath(request)
     return reply
-      .headers({ 'content-security-policy': POLICY, 'cross-origin-opener-policy': 'same-origin' })
+      .headers({ 'content-security-policy': PAGE_POLICY, 'cross-origin-opener-policy': 'same-origin' })
       .header('cache-control', 'no-cache')
       .type(TYPES['.html']!)
       .send(page)
@@ -99,7 +88,7 @@ function sendFile({ headers }: FastifyRequest, reply: FastifyReply, { type, plai
   const accepted = (headers['accept-encoding'] ?? '').split(',').map((part) => part.trim().split(';'))
   const takes = (encoding: string) =>
     accepted.some(([name, weight]) => name === encoding && !/^ *q=0(?:\.0*)?$/.test(weight ?? ''))
-  reply.type(type).headers({ vary: 'accept-encoding', 'content-security-policy': POLICY })
+  reply.type(type).headers({ vary: 'accept-encoding', 'content-security-policy': PAGE_POLICY })
   for (const [encoding, content] of compressed)
     if (takes(encoding)) return reply.header('content-encoding', encoding).send(content)
   return reply.send(plain)

@@ -3,20 +3,9 @@ import { readFileSync } from 'node:fs'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { keptText } from './kept-text.ts'
 import { JSON_TYPE, type ApiDocument, type ApiResponses } from './openapi.ts'
+import { PAGE_POLICY } from './page-policy.ts'
 import { problem } from '../contract/problems.ts'
 import { SCOPES } from '../contract/scopes.ts'
-
-/** Content security policy: no external resources, no inline scripts or styles, no framing by other pages. */
-const POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
 
 const JAVASCRIPT = 'text/javascript; charset=utf-8'
 const CSS = 'text/css; charset=utf-8'
@@ -81,7 +70,7 @@ export function docsPage(app: FastifyInstance, { baseUrl, document, sandbox, dem
   app.get('/docs', options, async (_request, reply) => reply.redirect('./docs/'))
   const sendPage = keptText(() => Promise.resolve(page), 'text/html; charset=utf-8')
   app.get('/docs/', options, (request, reply) => {
-    void reply.header('content-security-policy', POLICY)
+    void reply.header('content-security-policy', PAGE_POLICY)
     return sendPage(request, reply)
   })
   app.get('/docs/json', options, keptText(read, JSON_TYPE))
