@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { useSignal } from '@preact/signals'
-import { address, open, ROOT, setQuery } from './address.ts'
+import { open, ROOT } from './address.ts'
 import { curlOf, type Call } from './api.ts'
 import { dayOf, groupDigits, short, signed, timeOf } from './format.ts'
 import { service } from './session.ts'
@@ -136,19 +136,3 @@ export function Curl({ of }: { of: Call }) {
 
 /** What is shown until the answer comes. */
 export const Loading = () => <p class="quiet">Loading…</p>
-
-/** Buttons to the first and to the next page. */
-export const Pager = ({ next }: { next: string | undefined }) => (
-  <p class="pager">
-    {address.value.query.has('cursor') && (
-      <button type="button" onClick={() => setQuery({ cursor: '' })}>
-        First page
-      </button>
-    )}
-    {next !== undefined && (
-      <button type="button" onClick={() => setQuery({ cursor: next })}>
-        Next page
-      </button>
-    )}
-  </p>
-)

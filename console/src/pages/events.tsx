@@ -3,14 +3,14 @@ import { useEffect } from 'preact/hooks'
 import { address, setQuery } from '../address.ts'
 import { send } from '../api.ts'
 import { onEvents } from '../live.ts'
+import { Choice, filterOf, Filters, ListOf, useList, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
-import { Curl, Failure, Id, Link, Loading, Pager, Status, Time, Title } from '../parts.tsx'
+import { Curl, Failure, Id, Link, Status, Time, Title } from '../parts.tsx'
 import type { Attempt, Event, Page, Webhook, WebhookDelivery } from '../records.ts'
 import { may } from '../session.ts'
 
 /** Events as they happen, the webhooks that get them, and each attempt to deliver them. */
 
-const PAGE_SIZE = 50
 const KINDS = [
   'transfer.*',
   'orchestration.*',
@@ -21,77 +21,43 @@ const KINDS = [
   'webhook.*',
 ]
 
+const COLUMNS: Column<Event>[] = [
+  { name: 'Time', cell: ({ created_at }) => <Time at={created_at} /> },
+  { name: 'Type', cell: ({ type }) => <code>{type}</code> },
+  {
+    name: 'Record',
+    cell: ({ type, object: { id } }) => {
+      const pages = PAGES_OF_TYPES.find(([start]) => type.startsWith(start))
+      return pages === undefined ? <Id of={id} /> : <Link to={`${pages[1]}/${id}`}>{id}</Link>
+    },
+  },
+  { name: 'Undelivered', number: true, cell: ({ undelivered_webhooks }) => undelivered_webhooks },
+  { name: 'Event', cell: ({ id }) => <Id of={id} /> },
+]
+/** The pages of events' records. */
+const PAGES_OF_TYPES = [['transfer.', 'transfers']] as const
+
 export function EventsPage() {
-  const { query } = address.value
-  const cursor = query.get('cursor') ?? ''
-  const call = {
-    method: 'GET',
-    path: '/v2/events',
-    query: { types: query.get('types') ?? '', order: 'DESC', limit: PAGE_SIZE, page_cursor: cursor },
-  } as const
-  const { data, error, again } = useCall<Page<Event>>(call)
-  useEffect(() => (cursor === '' ? onEvents(() => again(true)) : undefined), [cursor, query.get('types')])
+  const types = filterOf('types')
+  const list = useList<Event>('/v2/events', { types, order: 'DESC' })
+  const { isFirst, again } = list
+  useEffect(() => (isFirst ? onEvents(() => again(true)) : undefined), [isFirst, types])
   return (
     <>
       <Title>Events</Title>
       {may('webhooks:read_webhook') && <Webhooks />}
       <h2>All events, newest first</h2>
-      <form class="filters" onSubmit={(event) => event.preventDefault()}>
-        <label>
-          Type
-          <select
-            value={query.get('types') ?? ''}
-            onChange={({ currentTarget }) => setQuery({ types: currentTarget.value, cursor: '' })}
-          >
-            <option value="">Any</option>
-            {KINDS.map((kind) => (
-              <option key={kind}>{kind}</option>
-            ))}
-          </select>
-        </label>
-      </form>
-      <Failure of={error.value} />
-      {data.value === undefined && error.value === undefined && <Loading />}
-      <div class="scroll" tabIndex={0} role="region" aria-label="Events">
-        <table>
-          <thead>
-            <tr>
-              <th>Time</th>
-              <th>Type</th>
-              <th>Record</th>
-              <th class="number">Undelivered</th>
-              <th>Event</th>
-            </tr>
-          </thead>
-          <tbody>
-            {data.value?.items.map((event) => (
-              <EventLine key={event.id} event={event} />
-            ))}
-          </tbody>
-        </table>
-      </div>
-      <Pager next={data.value?.next_page_cursor} />
-      <Curl of={call} />
+      <Filters>
+        <Choice name="Type" filter="types" of={KINDS} say={(kind) => kind} />
+      </Filters>
+      <ListOf
+        list={list}
+        name="Events"
+        none="There is no such event."
+        columns={COLUMNS}
+        keyOf={({ id }) => id}
+      />
     </>
-  )
-}
-
-function EventLine({ event: { id, type, object, created_at, undelivered_webhooks } }: { event: Event }) {
-  const page = type.startsWith('transfer.') ? `transfers/${object.id}` : undefined
-  return (
-    <tr>
-      <td>
-        <Time at={created_at} />
-      </td>
-      <td>
-        <code>{type}</code>
-      </td>
-      <td>{page === undefined ? <Id of={object.id} /> : <Link to={page}>{object.id}</Link>}</td>
-      <td class="number">{undelivered_webhooks}</td>
-      <td>
-        <Id of={id} />
-      </td>
-    </tr>
   )
 }
 

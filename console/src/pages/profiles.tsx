@@ -1,58 +1,43 @@
 import { useMemo } from 'preact/hooks'
 import { address, setQuery } from '../address.ts'
 import { BalanceChart } from '../chart.tsx'
+import { ListOf, useList, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
-import { Amount, Curl, Failure, Id, Link, Loading, Pager, Status, Time, Title } from '../parts.tsx'
+import { Amount, Curl, Failure, Id, Link, Status, Time, Title } from '../parts.tsx'
 import type { Balance, BalanceEntry, Page, Profile } from '../records.ts'
 
 /** Profiles, and one profile: its balances, how each came about, and what it was at any moment. */
 
-const PAGE_SIZE = 50
 /** Entries that the chart shows: the latest. The table leads on to all of them. */
 const CHART_ENTRIES = 500
 
+const COLUMNS: Column<Profile>[] = [
+  {
+    name: 'Nickname',
+    cell: ({ id, nickname, deactivated_at }) => (
+      <>
+        <Link to={`profiles/${id}`}>{nickname}</Link>{' '}
+        {deactivated_at !== undefined && <Status of="DISABLED" />}
+      </>
+    ),
+  },
+  { name: 'Id', cell: ({ id }) => <Id of={id} /> },
+  { name: 'Type', cell: ({ type }) => type },
+  { name: 'Account', cell: ({ account_id }) => account_id !== undefined && <Id of={account_id} /> },
+]
+
 export function ProfilesPage() {
-  const { query } = address.value
-  const call = {
-    method: 'GET',
-    path: '/v2/profiles',
-    query: { limit: PAGE_SIZE, page_cursor: query.get('cursor') ?? '' },
-  } as const
-  const { data, error } = useCall<Page<Profile>>(call)
+  const list = useList<Profile>('/v2/profiles')
   return (
     <>
       <Title>Profiles</Title>
-      <Failure of={error.value} />
-      {data.value === undefined && error.value === undefined && <Loading />}
-      <div class="scroll" tabIndex={0} role="region" aria-label="Profiles">
-        <table>
-          <thead>
-            <tr>
-              <th>Nickname</th>
-              <th>Id</th>
-              <th>Type</th>
-              <th>Account</th>
-            </tr>
-          </thead>
-          <tbody>
-            {data.value?.items.map(({ id, nickname, type, account_id, deactivated_at }) => (
-              <tr key={id}>
-                <td>
-                  <Link to={`profiles/${id}`}>{nickname}</Link>{' '}
-                  {deactivated_at !== undefined && <Status of="DISABLED" />}
-                </td>
-                <td>
-                  <Id of={id} />
-                </td>
-                <td>{type}</td>
-                <td>{account_id !== undefined && <Id of={account_id} />}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-      <Pager next={data.value?.next_page_cursor} />
-      <Curl of={call} />
+      <ListOf
+        list={list}
+        name="Profiles"
+        none="There is no profile."
+        columns={COLUMNS}
+        keyOf={({ id }) => id}
+      />
     </>
   )
 }
@@ -124,21 +109,31 @@ export function ProfilePage({ id }: { id: string }) {
   )
 }
 
+const entryColumns = (asset: string): Column<BalanceEntry>[] => [
+  { name: 'Time', cell: ({ created_at }) => <Time at={created_at} /> },
+  {
+    name: 'Transfer',
+    cell: ({ transfer_id }) => <Link to={`transfers/${transfer_id}`}>{transfer_id}</Link>,
+  },
+  { name: 'Event', cell: ({ event }) => event },
+  { name: 'Change', number: true, cell: ({ amount }) => <Amount amount={amount} asset={asset} sign /> },
+  {
+    name: 'After',
+    number: true,
+    cell: ({ balance_after }) => <Amount amount={balance_after} asset={asset} />,
+  },
+  { name: '#', number: true, cell: ({ sequence }) => sequence },
+]
+
 /** The changes of a balance: a chart of the latest, and all of them a page at a time. */
 function History({ id, asset }: { id: string; asset: string }) {
   const path = `/v2/profiles/${id}/entries`
-  const cursor = address.value.query.get('cursor') ?? ''
   const charted = useCall<Page<BalanceEntry>>({
     method: 'GET',
     path,
     query: { assets: asset, limit: CHART_ENTRIES },
   })
-  const call = {
-    method: 'GET',
-    path,
-    query: { assets: asset, limit: PAGE_SIZE, page_cursor: cursor },
-  } as const
-  const { data, error } = useCall<Page<BalanceEntry>>(call)
+  const list = useList<BalanceEntry>(path, { assets: asset })
   const entries = charted.data.value?.items
   const points = useMemo(
     () =>
@@ -151,44 +146,13 @@ function History({ id, asset }: { id: string; asset: string }) {
       {points !== undefined && points.length > 0 && (
         <BalanceChart points={points} label={`Balance of ${asset}, the last ${points.length} changes`} />
       )}
-      <Failure of={error.value} />
-      {data.value === undefined && error.value === undefined && <Loading />}
-      <div class="scroll" tabIndex={0} role="region" aria-label={`Entries of ${asset}`}>
-        <table>
-          <thead>
-            <tr>
-              <th>Time</th>
-              <th>Transfer</th>
-              <th>Event</th>
-              <th class="number">Change</th>
-              <th class="number">After</th>
-              <th class="number">#</th>
-            </tr>
-          </thead>
-          <tbody>
-            {data.value?.items.map(({ transfer_id, event, amount, balance_after, sequence, created_at }) => (
-              <tr key={sequence}>
-                <td>
-                  <Time at={created_at} />
-                </td>
-                <td>
-                  <Link to={`transfers/${transfer_id}`}>{transfer_id}</Link>
-                </td>
-                <td>{event}</td>
-                <td class="number">
-                  <Amount amount={amount} asset={asset} sign />
-                </td>
-                <td class="number">
-                  <Amount amount={balance_after} asset={asset} />
-                </td>
-                <td class="number">{sequence}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-      <Pager next={data.value?.next_page_cursor} />
-      <Curl of={call} />
+      <ListOf
+        list={list}
+        name={`Entries of ${asset}`}
+        none="Nothing has changed this balance."
+        columns={entryColumns(asset)}
+        keyOf={({ sequence }) => sequence}
+      />
     </>
   )
 }

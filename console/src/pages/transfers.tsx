@@ -1,10 +1,8 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { address, setQuery } from '../address.ts'
-import { send, type Call } from '../api.ts'
-import { inWords } from '../format.ts'
-import { useCall } from '../load.ts'
-import { Curl, Failure, Loading, Pager, Title } from '../parts.tsx'
+import { send } from '../api.ts'
+import { Choice, Day, filterOf, Filters, Paged, startOfDay, useList } from '../list.tsx'
+import { Title } from '../parts.tsx'
 import type { Page, Transfer } from '../records.ts'
 import { Transfers } from './home.tsx'
 
@@ -20,94 +18,40 @@ const TYPES = [
   'INTERNAL_TRANSFER_CREDIT',
   'PAXOS_TRANSFER_CREDIT',
 ]
-const PAGE_SIZE = 50
 /** Rows of an export: 100 pages of the API's largest size. The file says where it was cut. */
 const EXPORT_MAX = 100_000
 const EXPORT_PAGE = 1_000
 
-/** The call for the filters in the address. */
-function callOf(query: URLSearchParams, limit: number, cursor: string): Call {
-  const one = (name: string) => query.get(name) ?? ''
-  const day = (name: string) => (one(name) === '' ? '' : `${one(name)}T00:00:00Z`)
-  return {
-    method: 'GET',
-    path: '/v2/transfer/transfers',
-    query: {
-      statuses: one('status'),
-      type: one('type'),
-      profile_ids: one('profile'),
-      'created_at.gte': day('from'),
-      'created_at.lt': day('before'),
-      order: one('order'),
-      limit,
-      page_cursor: cursor,
-    },
-  }
-}
+const PATH = '/v2/transfer/transfers'
+/** The filters in the address, as the API names them. */
+const filters = () => ({
+  statuses: filterOf('status'),
+  type: filterOf('type'),
+  profile_ids: filterOf('profile'),
+  'created_at.gte': startOfDay('from'),
+  'created_at.lt': startOfDay('before'),
+  order: filterOf('order'),
+})
 
 export function TransfersPage() {
-  const { query } = address.value
-  const call = callOf(query, PAGE_SIZE, query.get('cursor') ?? '')
-  const { data, error } = useCall<Page<Transfer>>(call)
-  // A filter begins at the first page: a cursor belongs to its filters.
-  const filter = (name: string) => (value: string) => setQuery({ [name]: value, cursor: '' })
+  const list = useList<Transfer>(PATH, filters())
   return (
     <>
       <Title>Transfers</Title>
-      <form class="filters" onSubmit={(event) => event.preventDefault()}>
-        <Choice name="Status" value={query.get('status')} of={STATUSES} choose={filter('status')} />
-        <Choice name="Type" value={query.get('type')} of={TYPES} choose={filter('type')} />
-        <Day name="From" value={query.get('from')} choose={filter('from')} />
-        <Day name="Before" value={query.get('before')} choose={filter('before')} />
-        <label>
-          Order
-          <select
-            value={query.get('order') ?? ''}
-            onChange={({ currentTarget }) => filter('order')(currentTarget.value)}
-          >
-            <option value="">Newest first</option>
-            <option value="ASC">Oldest first</option>
-          </select>
-        </label>
+      <Filters>
+        <Choice name="Status" filter="status" of={STATUSES} />
+        <Choice name="Type" filter="type" of={TYPES} />
+        <Day name="From" filter="from" />
+        <Day name="Before" filter="before" />
+        <Choice name="Order" filter="order" of={['ASC']} any="Newest first" say={() => 'Oldest first'} />
         <Export />
-      </form>
-      <Failure of={error.value} />
-      {data.value === undefined && error.value === undefined && <Loading />}
-      {data.value !== undefined && (
-        <Transfers items={data.value.items} none="No transfer has these properties." />
-      )}
-      <Pager next={data.value?.next_page_cursor} />
-      <Curl of={call} />
+      </Filters>
+      <Paged list={list}>
+        <Transfers items={list.items ?? []} none="No transfer has these properties." />
+      </Paged>
     </>
   )
 }
-
-interface FieldProps {
-  name: string
-  value: string | null
-  choose: (value: string) => void
-}
-
-const Choice = ({ name, value, of, choose }: FieldProps & { of: readonly string[] }) => (
-  <label>
-    {name}
-    <select value={value ?? ''} onChange={({ currentTarget }) => choose(currentTarget.value)}>
-      <option value="">Any</option>
-      {of.map((one) => (
-        <option key={one} value={one}>
-          {inWords(one)}
-        </option>
-      ))}
-    </select>
-  </label>
-)
-
-const Day = ({ name, value, choose }: FieldProps) => (
-  <label>
-    {name}
-    <input type="date" value={value ?? ''} onChange={({ currentTarget }) => choose(currentTarget.value)} />
-  </label>
-)
 
 const COLUMNS = [
   'id',
@@ -146,9 +90,11 @@ function Export() {
     const lines = [COLUMNS.join(',')]
     let cursor = ''
     do {
-      const { items, next_page_cursor = '' } = await send<Page<Transfer>>(
-        callOf(address.value.query, EXPORT_PAGE, cursor),
-      )
+      const { items, next_page_cursor = '' } = await send<Page<Transfer>>({
+        method: 'GET',
+        path: PATH,
+        query: { ...filters(), limit: EXPORT_PAGE, page_cursor: cursor },
+      })
       for (const item of items) lines.push(COLUMNS.map((name) => cell(item[name])).join(','))
       cursor = next_page_cursor
       progress.value = `${lines.length - 1} transfers`

@@ -1,0 +1,204 @@
+import type { ComponentChildren } from 'preact'
+import { address, setQuery } from './address.ts'
+import { inWords } from './format.ts'
+import { useCall, type Loaded } from './load.ts'
+import { Curl, Failure, Loading } from './parts.tsx'
+import type { Page } from './records.ts'
+
+/** Lists of records: their filters and their place in the list are in the address, and a page is shown at a time. */
+
+const PAGE_SIZE = 50
+
+/** The parameter that keeps the place in the list. */
+const CURSOR = 'cursor'
+
+interface ListCall {
+  method: 'GET'
+  path: string
+  query: Record<string, string | number>
+}
+
+/** One page of a list. */
+export interface List<T> extends Omit<Loaded<Page<T>>, 'data'> {
+  call: ListCall
+  /** Undefined until the answer has come. */
+  items: readonly T[] | undefined
+  next: string | undefined
+  /** Whether this is the first page, where new records appear. */
+  isFirst: boolean
+}
+
+/** A filter's value in the address; empty where it is not set. */
+export const filterOf = (name: string): string => address.value.query.get(name) ?? ''
+
+/** Sets a filter. The list begins again at its first page, because a cursor belongs to its filters. */
+export const setFilter = (name: string, value: string): void =>
+  setQuery({ [name]: value.trim(), [CURSOR]: '' })
+
+/** Reads the page of a list that the address names. Empty values of the query are left out. */
+export function useList<T>(path: string, query: Record<string, string> = {}, limit = PAGE_SIZE): List<T> {
+  const cursor = filterOf(CURSOR)
+  const call: ListCall = { method: 'GET', path, query: { ...query, limit, page_cursor: cursor } }
+  const { data, error, again } = useCall<Page<T>>(call)
+  return {
+    call,
+    items: data.value?.items,
+    next: data.value?.next_page_cursor,
+    isFirst: cursor === '',
+    error,
+    again,
+  }
+}
+
+/** A column of a table. */
+export interface Column<T> {
+  /** Its heading. */
+  name: string
+  /** Whether its values are aligned as numbers. */
+  number?: boolean
+  cell: (item: T) => ComponentChildren
+}
+
+/** Records as a table, which scrolls by itself where the screen is narrow. */
+export const Table = <T,>({
+  name,
+  items,
+  columns,
+  keyOf,
+}: {
+  name: string
+  items: readonly T[]
+  columns: readonly Column<T>[]
+  keyOf: (item: T) => string | number
+}) => (
+  <div class="scroll" tabIndex={0} role="region" aria-label={name}>
+    <table>
+      <thead>
+        <tr>
+          {columns.map((column) => (
+            <th key={column.name} class={column.number ? 'number' : undefined}>
+              {column.name}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {items.map((item) => (
+          <tr key={keyOf(item)}>
+            {columns.map((column) => (
+              <td key={column.name} class={column.number ? 'number' : undefined}>
+                {column.cell(item)}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+)
+
+/** A page of a list: its table, the buttons to the other pages, and the call as curl. */
+export const ListOf = <T,>({
+  list,
+  none,
+  ...table
+}: {
+  list: List<T>
+  name: string
+  /** What an empty list says. */
+  none: string
+  columns: readonly Column<T>[]
+  keyOf: (item: T) => string | number
+}) => (
+  <Paged list={list}>
+    {list.items?.length === 0 ? <p class="quiet">{none}</p> : <Table items={list.items ?? []} {...table} />}
+  </Paged>
+)
+
+/** What is around a page of a list, whatever shows its records. */
+export const Paged = ({ list, children }: { list: List<unknown>; children: ComponentChildren }) => (
+  <>
+    <Failure of={list.error.value} />
+    {list.items === undefined ? list.error.value === undefined && <Loading /> : children}
+    <p class="pager">
+      {!list.isFirst && (
+        <button type="button" onClick={() => setQuery({ [CURSOR]: '' })}>
+          First page
+        </button>
+      )}
+      {list.next !== undefined && (
+        <button type="button" onClick={() => setQuery({ [CURSOR]: list.next! })}>
+          Next page
+        </button>
+      )}
+    </p>
+    <Curl of={list.call} />
+  </>
+)
+
+/** The filters of a list. They work as soon as they are chosen. */
+export const Filters = ({ children }: { children: ComponentChildren }) => (
+  <form class="filters" onSubmit={(event) => event.preventDefault()}>
+    {children}
+  </form>
+)
+
+/** A filter with a few values. */
+export const Choice = ({
+  name,
+  filter,
+  of,
+  any = 'Any',
+  say = inWords,
+}: {
+  name: string
+  /** Its parameter in the address. */
+  filter: string
+  of: readonly string[]
+  /** What the choice of no value is called. */
+  any?: string
+  /** How a value is written. */
+  say?: (value: string) => string
+}) => (
+  <label>
+    {name}
+    <select value={filterOf(filter)} onChange={({ currentTarget }) => setFilter(filter, currentTarget.value)}>
+      <option value="">{any}</option>
+      {of.map((one) => (
+        <option key={one} value={one}>
+          {say(one)}
+        </option>
+      ))}
+    </select>
+  </label>
+)
+
+/** A filter by a day, UTC. */
+export const Day = ({ name, filter }: { name: string; filter: string }) => (
+  <label>
+    {name}
+    <input
+      type="date"
+      value={filterOf(filter)}
+      onChange={({ currentTarget }) => setFilter(filter, currentTarget.value)}
+    />
+  </label>
+)
+
+/** The day of a filter as the API's bound: its first moment. */
+export const startOfDay = (filter: string): string =>
+  filterOf(filter) === '' ? '' : `${filterOf(filter)}T00:00:00Z`
+
+/** A filter by an id or another text. */
+export const TextFilter = ({ name, filter, size = 36 }: { name: string; filter: string; size?: number }) => (
+  <label>
+    {name}
+    <input
+      value={filterOf(filter)}
+      size={size}
+      maxLength={100}
+      spellcheck={false}
+      onChange={({ currentTarget }) => setFilter(filter, currentTarget.value)}
+    />
+  </label>
+)
