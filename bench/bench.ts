@@ -456,7 +456,11 @@ async function measureTextbook(connections: number) {
     const values = [debit, credit, '1.25', `textbook-${textbookCalls++}`]
     return pool.query({ name: 'textbook', text: 'select textbook_transfer($1, $2, $3, $4)', values })
   }
-  return measureCallers(connections, call).finally(() => pool.end())
+  try {
+    return await measureCallers(connections, call)
+  } finally {
+    await pool.end()
+  }
 }
 
 async function measureLedger(db: Database, api: Api, callers: number, prefix: string) {

@@ -239,7 +239,7 @@ export async function measureOrchestrationRuns(db: Database): Promise<RunFigure[
 /** Counts every statement of this process, including pipelined ones. */
 const statements = { sent: 0 }
 const { prototype } = pg.Client
-// eslint-disable-next-line @typescript-eslint/unbound-method -- called with its own `this` below
+// oxlint-disable-next-line typescript/unbound-method -- called with its own `this` below
 const send = prototype.query as (...values: unknown[]) => unknown
 Object.assign(prototype, {
   query(this: pg.Client, ...values: unknown[]) {

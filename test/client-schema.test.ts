@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript'
-import { format, resolveConfig } from 'prettier'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { formatted } from './formatted.ts'
 import { startTestService, type TestService } from './support.ts'
 
 // The client's types, generated from the document that the service answers.
@@ -32,7 +32,7 @@ test('client/src/schema.ts matches the API document of the service', async () =>
     operation.responses = { 200: success }
   }
   const types = astToString(await openapiTS(document))
-  const text = await format(HEADER + types, { ...(await resolveConfig(FILE)), filepath: FILE })
+  const text = await formatted(FILE, HEADER + types)
   expect(text).toContain("'/v2/transfer/crypto-withdrawals'")
   await expect(text, 'the API has changed; `npm run client-schema` writes it down').toMatchFileSnapshot(FILE)
 })

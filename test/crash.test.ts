@@ -92,13 +92,21 @@ class Deployment {
   /** Runs work on the same PostgreSQL, as another process would. */
   async attached<T>(work: (postgres: EmbeddedPostgres) => Promise<T>): Promise<T> {
     const postgres = await EmbeddedPostgres.start({ dataDir: this.dataDir, log: () => undefined })
-    return work(postgres).finally(() => postgres.stop())
+    try {
+      return await work(postgres)
+    } finally {
+      await postgres.stop()
+    }
   }
 
   async query<T>(work: (db: Database) => Promise<T>): Promise<T> {
     return this.attached(async ({ url }) => {
       const db = openDatabase(url, { max: 2, onError: () => undefined })
-      return work(db).finally(() => db.end())
+      try {
+        return await work(db)
+      } finally {
+        await db.end()
+      }
     })
   }
 

@@ -8,7 +8,6 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
-import * as prettier from 'prettier'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { BODY_LIMIT, OPERATIONS } from '../src/app.ts'
 import { approve } from '../src/approvals/approve.ts'
@@ -31,6 +30,7 @@ import { rotateCredentials } from '../src/api-credentials/rotate-credentials.ts'
 import { deactivateProfile } from '../src/profiles/deactivate-profile.ts'
 import { deleteFiatAccount } from '../src/fiat-accounts/delete-fiat-account.ts'
 import { cancelTransfer } from '../src/transfers/cancel-transfer.ts'
+import { formatted } from './formatted.ts'
 import { cloneDatabase, spawnBursar, type BursarProcess, type TestDatabase } from './support.ts'
 
 interface Media {
@@ -423,8 +423,7 @@ test('the answer of each operation has an example, which fits its schema', async
       if (!fits(name)) examples[name] = await exampleOf(answer)
     const known = OPERATIONS.map((operation) => nameOf(placeOf(operation))).filter((name) => name in examples)
     const ordered = Object.fromEntries(known.map((name) => [name, examples[name]]))
-    const options = { ...(await prettier.resolveConfig(ANSWERS)), filepath: ANSWERS }
-    await writeFile(ANSWERS, await prettier.format(`${head}= ${JSON.stringify(ordered)}`, options))
+    await writeFile(ANSWERS, await formatted(ANSWERS, `${head}= ${JSON.stringify(ordered)}`))
   }
   for (const operation of OPERATIONS) {
     const name = nameOf(placeOf(operation))

@@ -43,7 +43,7 @@ export class Failures {
         ),
       connect: async () => {
         const client = await db.connect()
-        const cut = () => void (client as unknown as Connected).connection.stream.destroy()
+        const cut = () => (client as unknown as Connected).connection.stream.destroy()
         const send = client.query.bind(client) as Send
         return {
           query: (...query: unknown[]) => this.around(() => send(...query), cut),

@@ -10,8 +10,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
 import createClient, { type Client, type Middleware } from 'openapi-fetch'
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript'
-import { format, resolveConfig } from 'prettier'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { formatted } from './formatted.ts'
 import type { paths } from './foreign-client/schema.ts'
 import {
   BASE_URL,
@@ -93,7 +93,7 @@ test('foreign-client/schema.ts is generated from the document', async () => {
   const types = astToString(await openapiTS(document))
   const header =
     '/** Generated from openapi.yaml by openapi-typescript; `--update` of foreign-client.test.ts writes it. */\n'
-  const text = await format(header + types, { ...(await resolveConfig(SCHEMA)), filepath: SCHEMA })
+  const text = await formatted(SCHEMA, header + types)
   await expect(text).toMatchFileSnapshot(SCHEMA)
 })
 

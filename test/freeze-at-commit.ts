@@ -19,7 +19,7 @@ const held = new WeakMap<pg.Client, Promise<void>>()
 /** The insert of each connection's current transaction. */
 const inserted = new WeakMap<pg.Client, Promise<unknown>>()
 type Query = (...args: unknown[]) => unknown
-// eslint-disable-next-line @typescript-eslint/unbound-method -- it is called with its client
+// oxlint-disable-next-line typescript/unbound-method -- it is called with its client
 const query = pg.Client.prototype.query as Query
 pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]) {
   const waiting = held.get(this)

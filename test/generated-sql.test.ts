@@ -114,7 +114,7 @@ type Query = (this: pg.Client, ...args: unknown[]) => unknown
 /** Returns the texts of the statements that are sent while `run` runs, each once. */
 async function statementsOf(run: () => Promise<unknown>): Promise<string[]> {
   const texts = new Set<string>()
-  // eslint-disable-next-line @typescript-eslint/unbound-method -- called with its own client
+  // oxlint-disable-next-line typescript/unbound-method -- called with its own client
   const query = pg.Client.prototype.query as Query
   pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]) {
     const [statement] = args as [string | { text: string }]

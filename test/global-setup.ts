@@ -190,5 +190,9 @@ async function givenServer(adminUrl: string): Promise<TestServer> {
 async function asAdmin(adminUrl: string, work: (admin: pg.Client) => Promise<unknown>): Promise<void> {
   const admin = new pg.Client({ connectionString: adminUrl })
   await admin.connect()
-  await work(admin).finally(() => admin.end())
+  try {
+    await work(admin)
+  } finally {
+    await admin.end()
+  }
 }

@@ -160,8 +160,11 @@ export class InstalledPostgres {
     url.pathname = `/${database}`
     const client = new pg.Client({ connectionString: url.href })
     await client.connect()
-    const { rows } = await client.query<Record<string, unknown>>(statement).finally(() => client.end())
-    return rows
+    try {
+      return (await client.query<Record<string, unknown>>(statement)).rows
+    } finally {
+      await client.end()
+    }
   }
 
   /** SIGINT stops it cleanly. SIGQUIT stops it at once, as a crash would. */

@@ -56,7 +56,7 @@ async function counted<T>(step: string, work: () => Promise<T>): Promise<T> {
 }
 
 type Query = (...args: unknown[]) => unknown
-// eslint-disable-next-line @typescript-eslint/unbound-method -- it is called with its client
+// oxlint-disable-next-line typescript/unbound-method -- it is called with its client
 const query = pg.Client.prototype.query as Query
 pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]) {
   const [statement] = args as [string | { text: string }]

@@ -30,7 +30,12 @@ const lines = () =>
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as Line)
-const stream = new Writable({ write: (chunk, _encoding, done) => void ((written += String(chunk)), done()) })
+const stream = new Writable({
+  write: (chunk, _encoding, done) => {
+    written += String(chunk)
+    done()
+  },
+})
 const log = pino(logOptions('trace'), stream)
 
 let service: TestService

@@ -567,7 +567,11 @@ export async function emptier({ url, db }: TestDatabase): Promise<() => Promise<
   return async () => {
     const client = new pg.Client({ connectionString: admin.href })
     await client.connect()
-    await client.query(statements.join(';')).finally(() => client.end())
+    try {
+      await client.query(statements.join(';'))
+    } finally {
+      await client.end()
+    }
   }
 }
 

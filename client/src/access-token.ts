@@ -46,7 +46,8 @@ export function tokenSource(options: {
       { retries, repeatable: true },
     )
     const body = (await response.json().catch(() => undefined)) as
-      { access_token?: unknown; expires_in?: unknown } | undefined
+      | { access_token?: unknown; expires_in?: unknown }
+      | undefined
     if (!response.ok || typeof body?.access_token !== 'string') throw new BursarProblem(response, body)
     const lifetimeMs = Number(body.expires_in) * 1000
     cached = {

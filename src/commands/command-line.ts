@@ -132,7 +132,11 @@ export async function withOwnerAlone(
   })
   const { url, settings, ...done } = prepared!
   const owner = openDatabase(url, { max: 1, onError: () => undefined, applicationName: OWNER })
-  await work(owner, settings, done).finally(() => owner.end())
+  try {
+    await work(owner, settings, done)
+  } finally {
+    await owner.end()
+  }
 }
 
 async function connected(work: (database: Connected, settings: Settings) => Promise<void>): Promise<void> {

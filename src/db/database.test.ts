@@ -9,11 +9,10 @@ test('connections override the planner settings of the database', async () => {
   for (const setting of ['enable_seqscan = on', 'jit = on', `timezone = 'Asia/Tokyo'`])
     await owner.query(`alter database ${name} set ${setting}`)
   const fresh = openDatabase(url, { max: 1, onError: () => undefined })
-  const { rows } = await fresh
-    .query(
-      `select name, setting from pg_settings where name in ('enable_seqscan', 'jit', 'TimeZone') order by name`,
-    )
-    .finally(() => fresh.end())
+  atEnd(() => fresh.end())
+  const { rows } = await fresh.query(
+    `select name, setting from pg_settings where name in ('enable_seqscan', 'jit', 'TimeZone') order by name`,
+  )
   expect(rows).toEqual([
     { name: 'TimeZone', setting: 'UTC' },
     { name: 'enable_seqscan', setting: 'off' },

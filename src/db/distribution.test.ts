@@ -71,7 +71,11 @@ describe.skipIf(CLUSTER.length === 0)('the command on a cluster', () => {
     expect(ended.code).toBe(1)
     expect(toldIn(ended).join()).toMatch(says)
     const owner = openDatabase(empty.ownerUrl, { max: 1, onError: () => undefined })
-    expect(await isDistributed(owner).finally(() => owner.end())).toBe(false)
+    try {
+      expect(await isDistributed(owner)).toBe(false)
+    } finally {
+      await owner.end()
+    }
   }
 
   test('refuses a cluster without worker nodes, a table that it does not know, and company; then distributes once', async () => {

@@ -82,9 +82,13 @@ export async function bringUpToDate(
     return []
   }
   const owner = openDatabase(ownerUrl, { max: 1, onError: () => undefined, applicationName: OWNER })
-  const applied = await migrate(owner, role, steps).finally(() => owner.end())
-  await requireUpToDate(service, 'DATABASE_URL and BURSAR_MIGRATIONS_DATABASE_URL must name one database')
-  return applied
+  try {
+    const applied = await migrate(owner, role, steps)
+    await requireUpToDate(service, 'DATABASE_URL and BURSAR_MIGRATIONS_DATABASE_URL must name one database')
+    return applied
+  } finally {
+    await owner.end()
+  }
 }
 
 const MIGRATE_AS_OWNER =

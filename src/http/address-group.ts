@@ -10,7 +10,7 @@ export function addressGroup(address: string): string {
   const mapped = MAPPED.exec(address)?.[1]
   if (mapped !== undefined) return mapped
   if (!isIPv6(address)) return address
-  const [head = '', tail] = address.split('%')[0]!.split('::') as [string, string | undefined]
+  const [head, tail] = address.split('%')[0]!.split('::') as [string, string | undefined]
   const before = head === '' ? [] : head.split(':')
   const after = tail === undefined || tail === '' ? [] : tail.split(':')
   // An IPv4 address at the end is two groups.

@@ -100,6 +100,7 @@ export function mount(
       }),
     },
     handler: (request, reply) => {
+      // oxlint-disable-next-line typescript/no-useless-default-assignment -- a public operation has no caller
       const { params, query, body, caller = NOBODY } = request
       const work = () =>
         perform(operation, {

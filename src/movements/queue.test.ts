@@ -1256,5 +1256,9 @@ async function asSuperuser(databaseUrl: string, statement: string): Promise<void
   url.pathname = new URL(databaseUrl).pathname
   const superuser = new pg.Client({ connectionString: url.href })
   await superuser.connect()
-  await superuser.query(statement).finally(() => superuser.end())
+  try {
+    await superuser.query(statement)
+  } finally {
+    await superuser.end()
+  }
 }

@@ -94,7 +94,9 @@ export type Signing =
  * does not accept it now, and the same bytes are broadcast again.
  */
 export type BroadcastAnswer =
-  { accepted: true } | { accepted: false; refusal: Refusal } | { accepted: false; reason: WaitingReason }
+  | { accepted: true }
+  | { accepted: false; refusal: Refusal }
+  | { accepted: false; reason: WaitingReason }
 
 /** A transaction that an operator claims for a withdrawal. */
 export interface ClaimedTransaction extends SignedTransaction {

@@ -176,7 +176,11 @@ export class EmbeddedPostgres {
     url.pathname = '/bursar'
     const admin = new Client({ connectionString: url.href })
     await admin.connect()
-    await admin.query('reassign owned by bursar to bursar_owner').finally(() => admin.end())
+    try {
+      await admin.query('reassign owned by bursar to bursar_owner')
+    } finally {
+      await admin.end()
+    }
     this.#log('Handed the database over from the role bursar to bursar_owner')
   }
 

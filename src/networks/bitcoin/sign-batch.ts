@@ -104,7 +104,8 @@ export async function signAccepted(
 
 /** A signed transaction, or why there is none: with fewer payments the same would happen where it `concernsAll`. */
 type Attempt =
-  { signed: SignedTransaction; paid: Payable[] } | { rejection: string; concernsAll: boolean; isShort?: true }
+  | { signed: SignedTransaction; paid: Payable[] }
+  | { rejection: string; concernsAll: boolean; isShort?: true }
 
 /**
  * Signs a transaction with these payments in their order, followed by the change. Throws RpcError where the node fails, with

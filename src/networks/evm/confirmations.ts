@@ -37,7 +37,9 @@ function confirmedIn(answer: unknown, confirmations: Finality): bigint {
  * that block is confirmed and in the node's canonical chain. UNKNOWN: the node does not have the transaction.
  */
 export type Standing =
-  { state: 'MINED'; receipt: Receipt; isConfirmed: boolean } | { state: 'PENDING' } | { state: 'UNKNOWN' }
+  | { state: 'MINED'; receipt: Receipt; isConfirmed: boolean }
+  | { state: 'PENDING' }
+  | { state: 'UNKNOWN' }
 
 /**
  * Where each transaction is. The head is read before the receipts, so that no block seems confirmed too early. A receipt
