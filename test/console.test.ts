@@ -8,11 +8,13 @@ import { fileURLToPath } from 'node:url'
 import { chromium, type BrowserContext, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { credentialsFile, type SandboxCredentials } from '../src/demo/credentials.ts'
+import { magicAddress } from '../src/networks/simulated/magic-addresses.ts'
 import { PAGE_POLICY } from '../src/http/page-policy.ts'
 import { CHROMIUM, CHROMIUM_ARGS, HAS_CHROMIUM } from './chromium.ts'
 import {
   cloneDatabase,
   MASTER_KEY,
+  remoteCaller,
   runBursar,
   spawnBursar,
   startTestService,
@@ -130,7 +132,11 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     database = await cloneDatabase(2)
     folder = await mkdtemp(join(tmpdir(), 'bursar-console-'))
     await mkdir(SCREENSHOTS, { recursive: true })
-    bursar = await spawnBursar({ DATABASE_URL: database.url, BURSAR_DATA_DIR: folder })
+    bursar = await spawnBursar({
+      DATABASE_URL: database.url,
+      BURSAR_DATA_DIR: folder,
+      BURSAR_SIMULATED_PRICE_DAYS: '2',
+    })
     demo = JSON.parse(await readFile(credentialsFile(folder), 'utf8')) as SandboxCredentials
     address = bursar.address.replace('127.0.0.1', 'localhost')
     context = await launch(join(folder, 'browser'))
@@ -277,6 +283,103 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     expect(await page.locator('tbody').innerText()).toContain('operator.sign_in')
     expect(await seriousFaults(page)).toEqual([])
     await shoot(page, 'audit-log')
+    expect(complaints).toEqual([])
+  })
+
+  /** The page, in both schemes and on a phone: without a serious fault, and no wider than the screen. */
+  async function holdsEverywhere(page: Page, name: string) {
+    expect(await seriousFaults(page)).toEqual([])
+    await shoot(page, name)
+    await page.emulateMedia({ colorScheme: 'dark' })
+    expect(await seriousFaults(page)).toEqual([])
+    await shoot(page, `${name}-dark`)
+    await page.setViewportSize(PHONE)
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(PHONE.width)
+    expect(await seriousFaults(page)).toEqual([])
+    await shoot(page, `${name}-phone`)
+    await page.setViewportSize(DESKTOP)
+    await page.emulateMedia({ colorScheme: 'light' })
+  }
+
+  test('an orchestration that failed shows its way, and opens the step that failed', async () => {
+    const call = await remoteCaller(bursar.address, demo)
+    const profile = { profile_id: demo.profile_id }
+    const { body: run } = await call('POST', '/v2/orchestration/orchestrations', {
+      ref_id: 'console-fails',
+      ...profile,
+      source_asset: 'USD',
+      destination_asset: 'USDP',
+      source_amount: '12',
+      source: { profile },
+      destination: {
+        crypto: { network: 'ETHEREUM', address: magicAddress('ETHEREUM', 'TRAVEL_RULE_REJECTED') },
+      },
+    })
+    const { page, complaints } = await at(`orchestrations/${String(run.id)}`)
+    // No reload: the simulated network refuses it, and the page shows it.
+    await page.locator('.figure .status', { hasText: 'FAILED' }).waitFor({ timeout: 20_000 })
+    const steps = page.locator('.steps > li > details')
+    await expect
+      .poll(() => steps.evaluateAll((all) => all.map((one) => one.hasAttribute('open'))))
+      .toEqual([false, true])
+    expect(await steps.last().innerText()).toContain('travel rule information was not accepted')
+    await steps.last().getByRole('link', { name: 'Crypto withdrawal' }).waitFor()
+    expect(await page.getByRole('img').getAttribute('aria-label')).toMatch(
+      /^The way of the money: Profile .*Ethereum/,
+    )
+    await holdsEverywhere(page, 'orchestration')
+    await steps.last().getByRole('link', { name: 'Crypto withdrawal' }).click()
+    await page.getByText('It pays out an orchestration').waitFor()
+    await page.getByRole('link', { name: 'orchestration', exact: true }).click()
+    await page.getByRole('heading', { name: 'Its steps' }).waitFor()
+    expect(complaints).toEqual([])
+  })
+
+  test('orchestrations by filters in the address, their rules, and the runs of a rule', async () => {
+    const { page, complaints } = await at('orchestrations')
+    const rows = page.locator('tbody tr')
+    await expect.poll(() => rows.count()).toBeGreaterThan(1)
+    await page.getByLabel('Status').selectOption('FAILED')
+    await expect.poll(() => new URL(page.url()).search).toBe('?status=FAILED')
+    await expect.poll(() => rows.count()).toBe(1)
+    await holdsEverywhere(page, 'orchestrations')
+    await page.getByRole('link', { name: 'Rules', exact: true }).click()
+    await page.getByRole('link', { name: 'Wires become USDP on Ethereum' }).click()
+    const run = page.locator('.runs > li').first()
+    await run.locator('summary').first().press('Enter')
+    await run.getByText('The money arrives').waitFor()
+    await holdsEverywhere(page, 'rule')
+    await run.getByRole('link', { name: 'Open this run' }).click()
+    await page.getByRole('heading', { name: 'Its steps' }).waitFor()
+    await page.goto(`${address}/console/orchestrations/${demo.profile_id}`)
+    await page.getByRole('alert').waitFor()
+    expect(complaints).toEqual([expect.stringContaining('404')])
+  })
+
+  test('a market as candles and as a line, with its source, and gaps where no price is known', async () => {
+    const { page, complaints } = await at('markets')
+    await page.getByRole('link', { name: 'BTCUSD' }).click()
+    await page.getByText('No price is missing.').waitFor()
+    expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe('BTCUSD Simulated prices')
+    await page.locator('.chart canvas').waitFor()
+    await holdsEverywhere(page, 'market')
+    await page.getByRole('button', { name: 'Line' }).click()
+    await page.getByRole('button', { name: '1 day' }).click()
+    await expect.poll(() => new URL(page.url()).search).toBe('?as=line&span=1d')
+    await page.getByText('candles of fifteen minutes').waitFor()
+    await shoot(page, 'market-line')
+    await database.owner.query(`
+      delete from price_points
+      where market_id = (select id from markets where market = 'BTCUSD') and increment_minutes = 15
+        and starts_at between extract(epoch from now() - interval '9 hours') / 60
+                          and extract(epoch from now() - interval '7 hours') / 60`)
+    await page.reload()
+    await page.getByText('1 gap, in which no price is known').waitFor()
+    await page.getByRole('button', { name: 'Candles' }).click()
+    await shoot(page, 'market-gap')
+    await page.getByRole('navigation').getByRole('link', { name: 'Markets' }).click()
+    await page.getByText('In 24 hours').waitFor()
+    await holdsEverywhere(page, 'markets')
     expect(complaints).toEqual([])
   })
 

@@ -2,7 +2,9 @@ import type { ComponentType } from 'preact'
 import { AuditLogPage } from './pages/audit-log.tsx'
 import { EventsPage } from './pages/events.tsx'
 import { Home } from './pages/home.tsx'
+import { MarketPage, MarketsPage } from './pages/markets.tsx'
 import { NoSuchPage } from './pages/no-such-page.tsx'
+import { OrchestrationPage, OrchestrationsPage, RulePage, RulesPage } from './pages/orchestrations.tsx'
 import { ProfilePage, ProfilesPage } from './pages/profiles.tsx'
 import { SearchPage } from './pages/search.tsx'
 import { TransferPage } from './pages/transfer.tsx'
@@ -21,6 +23,12 @@ const ROUTES: [pattern: string, page: ComponentType<never>][] = [
   ['search', SearchPage],
   ['events', EventsPage],
   ['audit-log', AuditLogPage],
+  ['orchestrations', OrchestrationsPage],
+  ['orchestrations/rules', RulesPage],
+  ['orchestrations/rules/:id', RulePage],
+  ['orchestrations/:id', OrchestrationPage],
+  ['markets', MarketsPage],
+  ['markets/:market', MarketPage],
   ['profiles', ProfilesPage],
   ['profiles/:id', ProfilePage],
   ['transfers', TransfersPage],
@@ -32,6 +40,8 @@ export const PAGES = [
   { name: 'Home', to: '' },
   { name: 'Transfers', to: 'transfers' },
   { name: 'Profiles', to: 'profiles' },
+  { name: 'Orchestrations', to: 'orchestrations' },
+  { name: 'Markets', to: 'markets' },
   { name: 'Events and webhooks', to: 'events' },
   { name: 'Audit log', to: 'audit-log' },
 ]

@@ -6,6 +6,11 @@ type Schemas = components['schemas']
 export type Transfer = Schemas['Transfer']
 export type Entry = Schemas['LedgerEntry']
 export type Change = Schemas['AuditLogRecord']
+export type Orchestration = Schemas['Orchestration']
+export type Rule = Schemas['OrchestrationRule']
+export type Market = Schemas['Market']
+export type Price = Schemas['MarketPrice']
+export type Candle = Schemas['HistoricalCandle']
 export type Approval = Schemas['Approval']
 export type Profile = Schemas['Profile']
 export type Balance = Schemas['Balance']
@@ -41,3 +46,15 @@ export interface Page<T> {
   items: T[]
   next_page_cursor?: string
 }
+
+/** The page of a type of record that has pages. */
+const PAGES_OF: Record<string, string> = {
+  transfer: 'transfers',
+  profile: 'profiles',
+  orchestration: 'orchestrations',
+  orchestration_rule: 'orchestrations/rules',
+}
+
+/** The page of a record, by the type that the API names; undefined for types without one. */
+export const pageOf = ({ type, id }: { type: string; id: string }): string | undefined =>
+  PAGES_OF[type] === undefined ? undefined : `${PAGES_OF[type]}/${id}`

@@ -1,7 +1,7 @@
 import { inWords } from '../format.ts'
 import { Choice, filterOf, Filters, ListOf, TextFilter, useList, type Column } from '../list.tsx'
 import { Id, Link, Status, Time, Title } from '../parts.tsx'
-import type { Change } from '../records.ts'
+import { pageOf, type Change } from '../records.ts'
 
 /** Who changed what, and what was refused. */
 
@@ -21,16 +21,15 @@ const COLUMNS: Column<Change>[] = [
   },
   {
     name: 'Record',
-    cell: ({ subject }) => (
-      <>
-        {subject.type === 'transfer' ? (
-          <Link to={`transfers/${subject.id}`}>transfer</Link>
-        ) : (
-          inWords(subject.type)
-        )}{' '}
-        <Id of={subject.id} />
-      </>
-    ),
+    cell: ({ subject }) => {
+      const page = pageOf(subject)
+      const name = inWords(subject.type)
+      return (
+        <>
+          {page === undefined ? name : <Link to={page}>{name}</Link>} <Id of={subject.id} />
+        </>
+      )
+    },
   },
   { name: 'Request', cell: ({ request_id }) => request_id !== undefined && <Id of={request_id} /> },
   { name: 'From', cell: ({ ip }) => ip },

@@ -6,7 +6,14 @@ import { onEvents } from '../live.ts'
 import { Choice, filterOf, Filters, ListOf, useList, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
 import { Curl, Failure, Id, Link, Status, Time, Title } from '../parts.tsx'
-import type { Attempt, Event, Page, Webhook, WebhookDelivery } from '../records.ts'
+import {
+  pageOf,
+  type Attempt,
+  type Event,
+  type Page,
+  type Webhook,
+  type WebhookDelivery,
+} from '../records.ts'
 import { may } from '../session.ts'
 
 /** Events as they happen, the webhooks that get them, and each attempt to deliver them. */
@@ -27,16 +34,13 @@ const COLUMNS: Column<Event>[] = [
   {
     name: 'Record',
     cell: ({ type, object: { id } }) => {
-      const pages = PAGES_OF_TYPES.find(([start]) => type.startsWith(start))
-      return pages === undefined ? <Id of={id} /> : <Link to={`${pages[1]}/${id}`}>{id}</Link>
+      const page = pageOf({ type: type.split('.')[0]!, id })
+      return page === undefined ? <Id of={id} /> : <Link to={page}>{id}</Link>
     },
   },
   { name: 'Undelivered', number: true, cell: ({ undelivered_webhooks }) => undelivered_webhooks },
   { name: 'Event', cell: ({ id }) => <Id of={id} /> },
 ]
-/** The pages of events' records. */
-const PAGES_OF_TYPES = [['transfer.', 'transfers']] as const
-
 export function EventsPage() {
   const types = filterOf('types')
   const list = useList<Event>('/v2/events', { types, order: 'DESC' })

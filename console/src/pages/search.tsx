@@ -5,18 +5,11 @@ import { send } from '../api.ts'
 import { inWords } from '../format.ts'
 import { useCall } from '../load.ts'
 import { Curl, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
-import type { Found } from '../records.ts'
+import { pageOf, type Found } from '../records.ts'
 
 /** One box that takes any id, `ref_id`, hash, address or memo. */
 
 const call = (q: string) => ({ method: 'GET', path: '/v2/search', query: { q } }) as const
-
-/** The page of a record; undefined for types that have none. */
-function pageOf({ type, id }: Pick<Found, 'type' | 'id'>): string | undefined {
-  if (type === 'transfer') return `transfers/${id}`
-  if (type === 'profile') return `profiles/${id}`
-  return undefined
-}
 
 /** Opens the only record with this name, or the list of them. */
 async function find(q: string): Promise<void> {

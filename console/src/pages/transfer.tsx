@@ -460,7 +460,7 @@ const orchestrationLines = ({ orchestrations = [], transfer }: TransferHistory):
         ),
       proof: (
         <>
-          orchestration <Id of={id} />
+          <Link to={`orchestrations/${id}`}>orchestration</Link> <Id of={id} />
         </>
       ),
     }

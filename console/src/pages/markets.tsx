@@ -1,0 +1,221 @@
+import { useMemo } from 'preact/hooks'
+import { setQuery } from '../address.ts'
+import { PriceChart } from '../chart.tsx'
+import { groupDigits, inWords } from '../format.ts'
+import { filterOf, Table, type Column } from '../list.tsx'
+import { useCall } from '../load.ts'
+import { Curl, Failure, Link, Loading, Time, Title } from '../parts.tsx'
+import type { Candle, Market, Price } from '../records.ts'
+import { may } from '../session.ts'
+
+/** Markets: the newest prices, and one market over time. */
+
+const markets = { method: 'GET', path: '/v2/markets' } as const
+const prices = { method: 'GET', path: '/v2/all-markets/prices' } as const
+
+interface Row extends Market {
+  price: Price | undefined
+}
+
+const COLUMNS: Column<Row>[] = [
+  { name: 'Market', cell: ({ market }) => <Link to={`markets/${market}`}>{market}</Link> },
+  {
+    name: 'Price',
+    number: true,
+    cell: ({ price, quote_asset }) =>
+      price !== undefined && (
+        <span class="amount">
+          {groupDigits(price.current_price)} <span class="asset">{quote_asset}</span>
+        </span>
+      ),
+  },
+  {
+    name: 'In 24 hours',
+    number: true,
+    cell: ({ price }) => <ChangeOf price={price} />,
+  },
+  { name: 'At', cell: ({ price }) => price !== undefined && <Time at={price.snapshot_at} /> },
+  { name: 'Source', cell: ({ source }) => (source === undefined ? 'no price yet' : inWords(source)) },
+]
+
+/** The change of a price in percent. It is shown, and nothing is calculated with it. */
+function ChangeOf({ price }: { price: Price | undefined }) {
+  if (price?.yesterday_price === undefined) return <>–</>
+  const percent = (Number(price.current_price) / Number(price.yesterday_price) - 1) * 100
+  return (
+    <span class={percent < 0 ? 'fall' : 'rise'}>
+      {percent < 0 ? '−' : '+'}
+      {Math.abs(percent).toFixed(2)} %
+    </span>
+  )
+}
+
+export function MarketsPage() {
+  const listed = useCall<{ markets: Market[] }>(markets)
+  const priced = useCall<{ items: Price[] }>(prices)
+  const rows = listed.data.value?.markets.map((market) => ({
+    ...market,
+    price: priced.data.value?.items.find((one) => one.market === market.market),
+  }))
+  return (
+    <>
+      <Title>Markets</Title>
+      <Failure of={listed.error.value ?? priced.error.value} />
+      {rows === undefined ? (
+        listed.error.value === undefined && <Loading />
+      ) : (
+        <Table name="Markets" items={rows} columns={COLUMNS} keyOf={({ market }) => market} />
+      )}
+      <Curl of={prices} />
+    </>
+  )
+}
+
+const DAY_MS = 86_400_000
+/** How far a chart goes back; the API chooses candles that are fine enough. */
+const SPANS: Record<string, { name: string; days: number }> = {
+  '1d': { name: '1 day', days: 1 },
+  '1w': { name: '1 week', days: 7 },
+  '1m': { name: '1 month', days: 30 },
+  '1y': { name: '1 year', days: 365 },
+  all: { name: 'All', days: 36_500 },
+}
+const CANDLES_MAX = 240
+const ROWS = 20
+
+/** How long an increment of the API is, in seconds. */
+const SECONDS: Record<string, number> = {
+  ONE_MINUTE: 60,
+  FIVE_MINUTES: 300,
+  FIFTEEN_MINUTES: 900,
+  THIRTY_MINUTES: 1_800,
+  ONE_HOUR: 3_600,
+  TWO_HOURS: 7_200,
+  TWELVE_HOURS: 43_200,
+  ONE_DAY: 86_400,
+  ONE_WEEK: 604_800,
+  TWO_WEEKS: 1_209_600,
+  FOUR_WEEKS: 2_419_200,
+}
+
+export function MarketPage({ market }: { market: string }) {
+  const listed = useCall<{ markets: Market[] }>(markets)
+  const record = listed.data.value?.markets.find((one) => one.market === market)
+  return (
+    <>
+      <Title of={market}>
+        {market} {record?.source !== undefined && <small>{inWords(record.source)} prices</small>}
+      </Title>
+      <Failure of={listed.error.value} />
+      {listed.data.value === undefined && listed.error.value === undefined && <Loading />}
+      {listed.data.value !== undefined && record === undefined && (
+        <p class="quiet">There is no market with this name.</p>
+      )}
+      {record !== undefined &&
+        (record.last_time === undefined ? (
+          <p class="quiet">This market has no price yet.</p>
+        ) : may('exchange:historical_prices') ? (
+          <History market={record} last={record.last_time} />
+        ) : (
+          <p class="quiet">Your role does not read the history of prices.</p>
+        ))}
+    </>
+  )
+}
+
+function History({ market, last }: { market: Market; last: string }) {
+  const chosen = filterOf('span') in SPANS ? filterOf('span') : '1m'
+  const asLine = filterOf('as') === 'line'
+  const begin = new Date(Date.parse(last) - SPANS[chosen]!.days * DAY_MS)
+  const call = {
+    method: 'GET',
+    path: `/v2/markets/${market.market}/historical-candles`,
+    query: {
+      max_data_points: CANDLES_MAX,
+      'range.begin': begin.getUTCFullYear() < 1970 ? '' : begin.toISOString(),
+      limit: CANDLES_MAX,
+    },
+  } as const
+  const { data, error } = useCall<{ increment: string; items: Candle[] }>(call)
+  const answer = data.value
+  const seconds = SECONDS[answer?.increment ?? ''] ?? 60
+  const candles = useMemo(() => answer?.items.toReversed(), [answer])
+  const gaps = useMemo(() => gapsOf(candles ?? [], seconds), [candles])
+  return (
+    <>
+      <div class="buttons" role="group" aria-label="Chart">
+        <span class="choice">
+          {Object.entries(SPANS).map(([span, { name }]) => (
+            <button
+              key={span}
+              type="button"
+              aria-pressed={span === chosen}
+              onClick={() => setQuery({ span: span === '1m' ? '' : span })}
+            >
+              {name}
+            </button>
+          ))}
+        </span>
+        <span class="choice">
+          <button type="button" aria-pressed={!asLine} onClick={() => setQuery({ as: '' })}>
+            Candles
+          </button>
+          <button type="button" aria-pressed={asLine} onClick={() => setQuery({ as: 'line' })}>
+            Line
+          </button>
+        </span>
+      </div>
+      <Failure of={error.value} />
+      {candles === undefined && error.value === undefined && <Loading />}
+      {candles?.length === 0 && <p class="quiet">No candle has ended in this time.</p>}
+      {candles !== undefined && candles.length > 0 && (
+        <>
+          <PriceChart
+            candles={candles}
+            seconds={seconds}
+            asLine={asLine}
+            label={`${market.market}, ${candles.length} candles of ${inWords(answer!.increment).toLowerCase()}`}
+          />
+          <p class="quiet">
+            {candles.length} candles of {inWords(answer!.increment).toLowerCase()}.{' '}
+            {gaps.length === 0
+              ? 'No price is missing.'
+              : `${gaps.length === 1 ? '1 gap' : `${gaps.length} gaps`}, in which no price is known; the longest from ${gaps[0]!.from} to ${gaps[0]!.to}.`}
+          </p>
+          <h2>The latest</h2>
+          <Table
+            name="Candles"
+            items={answer!.items.slice(0, ROWS)}
+            columns={CANDLE_COLUMNS}
+            keyOf={({ timestamp }) => timestamp}
+          />
+        </>
+      )}
+      <Curl of={call} />
+    </>
+  )
+}
+
+const priceColumn = (name: string, of: 'open' | 'high' | 'low' | 'close'): Column<Candle> => ({
+  name,
+  number: true,
+  cell: (candle) => groupDigits(candle[of]),
+})
+const CANDLE_COLUMNS: Column<Candle>[] = [
+  { name: 'From', cell: ({ timestamp }) => <Time at={timestamp} /> },
+  priceColumn('Open', 'open'),
+  priceColumn('High', 'high'),
+  priceColumn('Low', 'low'),
+  priceColumn('Close', 'close'),
+]
+
+/** Where candles are missing, the longest first. */
+function gapsOf(candles: readonly Candle[], seconds: number): { from: string; to: string; length: number }[] {
+  const day = (ms: number) => new Date(ms).toISOString().slice(0, 16).replace('T', ' ')
+  const gaps = candles.slice(1).flatMap(({ timestamp }, index) => {
+    const from = Date.parse(candles[index]!.timestamp) + seconds * 1000
+    const to = Date.parse(timestamp)
+    return to > from ? [{ from: day(from), to: day(to), length: to - from }] : []
+  })
+  return gaps.sort((one, other) => other.length - one.length)
+}

@@ -1,0 +1,445 @@
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { useEffect } from 'preact/hooks'
+import { groupDigits, inWords, short } from '../format.ts'
+import { Graph, type Arrow, type Place } from '../graph.tsx'
+import { Choice, filterOf, Filters, ListOf, Paged, TextFilter, useList, type Column } from '../list.tsx'
+import { onEvents } from '../live.ts'
+import { useCall } from '../load.ts'
+import { Amount, Curl, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
+import type { Orchestration, Rule, Transfer } from '../records.ts'
+import { may } from '../session.ts'
+
+/** Orchestrations: money that moves on by itself, the rules that start them, and each step of a run. */
+
+const PATH = '/v2/orchestration/orchestrations'
+const STATUSES = ['PROCESSING', 'COMPLETED', 'FAILED']
+
+const COLUMNS: Column<Orchestration>[] = [
+  { name: 'Created', cell: ({ created_at }) => <Time at={created_at} /> },
+  {
+    name: 'Way',
+    cell: ({ id, source, destination }) => (
+      <Link to={`orchestrations/${id}`}>
+        {kindOf(source)} → {kindOf(destination)}
+      </Link>
+    ),
+  },
+  {
+    name: 'Status',
+    cell: ({ status, fail_reason }) => (
+      <>
+        <Status of={status} /> {fail_reason !== undefined && <small>{fail_reason.detail}</small>}
+      </>
+    ),
+  },
+  {
+    name: 'Amount',
+    number: true,
+    cell: ({ source_amount, source_asset }) => <Amount amount={source_amount} asset={source_asset} />,
+  },
+  { name: 'Paid in', cell: ({ destination_asset }) => destination_asset },
+  {
+    name: 'Started by',
+    cell: ({ orchestration_rule_id: rule, ref_id }) =>
+      rule === undefined ? (
+        <span class="ref">{ref_id}</span>
+      ) : (
+        <Link to={`orchestrations/rules/${rule}`}>its rule</Link>
+      ),
+  },
+]
+
+export function OrchestrationsPage() {
+  const list = useList<Orchestration>(PATH, {
+    status: filterOf('status'),
+    source_asset: filterOf('source'),
+    destination_asset: filterOf('destination'),
+    orchestration_rule_id: filterOf('rule'),
+    order: filterOf('order'),
+  })
+  useOrchestrationEvents(list.isFirst ? list.again : undefined)
+  return (
+    <>
+      <Heading of="orchestrations" />
+      <Filters>
+        <Choice name="Status" filter="status" of={STATUSES} />
+        <TextFilter name="From asset" filter="source" size={6} />
+        <TextFilter name="To asset" filter="destination" size={6} />
+        <TextFilter name="Rule" filter="rule" />
+        <Choice name="Order" filter="order" of={['ASC']} any="Newest first" say={() => 'Oldest first'} />
+      </Filters>
+      <ListOf
+        list={list}
+        name="Orchestrations"
+        none="No orchestration has these properties."
+        columns={COLUMNS}
+        keyOf={({ id }) => id}
+      />
+    </>
+  )
+}
+
+const RULE_COLUMNS: Column<Rule>[] = [
+  {
+    name: 'Rule',
+    cell: ({ id, nickname, ref_id }) => <Link to={`orchestrations/rules/${id}`}>{nickname ?? ref_id}</Link>,
+  },
+  { name: 'Status', cell: ({ status }) => <Status of={status} /> },
+  {
+    name: 'Way',
+    cell: ({ source, destination }) => `${kindOf(source)} → ${kindOf(destination)}`,
+  },
+  {
+    name: 'Assets',
+    cell: ({ source_asset, destination_asset }) => `${source_asset} → ${destination_asset}`,
+  },
+  { name: 'Created', cell: ({ created_at }) => <Time at={created_at} /> },
+  { name: 'ref_id', cell: ({ ref_id }) => <span class="ref">{ref_id}</span> },
+]
+
+export function RulesPage() {
+  const list = useList<Rule>('/v2/orchestration/rules', {
+    statuses: filterOf('status'),
+    source_asset: filterOf('source'),
+    destination_asset: filterOf('destination'),
+  })
+  return (
+    <>
+      <Heading of="orchestrations/rules" />
+      <Filters>
+        <Choice name="Status" filter="status" of={['ACTIVE', 'DELETED']} />
+        <TextFilter name="From asset" filter="source" size={6} />
+        <TextFilter name="To asset" filter="destination" size={6} />
+      </Filters>
+      <ListOf
+        list={list}
+        name="Rules"
+        none="No rule has these properties."
+        columns={RULE_COLUMNS}
+        keyOf={({ id }) => id}
+      />
+    </>
+  )
+}
+
+/** The heading of both lists, with the way from one to the other. */
+const Heading = ({ of }: { of: 'orchestrations' | 'orchestrations/rules' }) => (
+  <>
+    <Title>{of === 'orchestrations' ? 'Orchestrations' : 'Rules of orchestrations'}</Title>
+    {may('orchestration:read_orchestration_rule') && (
+      <nav class="tabs" aria-label="Orchestrations and rules">
+        <Link to="orchestrations" current={of === 'orchestrations'}>
+          Orchestrations
+        </Link>
+        <Link to="orchestrations/rules" current={of !== 'orchestrations'}>
+          Rules
+        </Link>
+      </nav>
+    )}
+  </>
+)
+
+/** One rule: its way, and its runs with the step that failed. */
+export function RulePage({ id }: { id: string }) {
+  const call = { method: 'GET', path: '/v2/orchestration/rules', query: { ids: id } } as const
+  const { data, error } = useCall<{ items: Rule[] }>(call)
+  const list = useList<Orchestration>(PATH, { orchestration_rule_id: id, status: filterOf('status') })
+  useOrchestrationEvents(list.isFirst ? list.again : undefined)
+  const rule = data.value?.items[0]
+  return (
+    <>
+      <Failure of={error.value} />
+      {data.value === undefined && error.value === undefined && <Loading />}
+      {data.value !== undefined && rule === undefined && <Title>There is no such rule</Title>}
+      {rule !== undefined && (
+        <>
+          <header class="of-record">
+            <Title of={rule.nickname ?? rule.ref_id}>
+              {rule.nickname ?? rule.ref_id} <Status of={rule.status} />
+            </Title>
+            <Id of={id} whole />
+          </header>
+          <Way of={rule} amount={rule.source_asset} />
+        </>
+      )}
+      <h2>Its runs, newest first</h2>
+      <Filters>
+        <Choice name="Status" filter="status" of={STATUSES} />
+      </Filters>
+      <Paged list={list}>
+        {list.items?.length === 0 && <p class="quiet">No deposit has started it.</p>}
+        <ol class="runs">
+          {list.items?.map((run) => (
+            <li key={run.id}>
+              <details open={run.status === 'FAILED'}>
+                <summary>
+                  <Time at={run.created_at} /> <Status of={run.status} />{' '}
+                  <Amount amount={run.source_amount} asset={run.source_asset} />
+                </summary>
+                <Link to={`orchestrations/${run.id}`}>Open this run</Link>
+                <Steps of={run} />
+              </details>
+            </li>
+          ))}
+        </ol>
+      </Paged>
+    </>
+  )
+}
+
+/** One run: its way as a graph, and its steps, with the one that failed opened. */
+export function OrchestrationPage({ id }: { id: string }) {
+  const call = { method: 'GET', path: `${PATH}/${id}` } as const
+  const { data, error, again } = useCall<Orchestration>(call)
+  useOrchestrationEvents(again)
+  const run = data.value
+  if (run === undefined)
+    return error.value === undefined ? (
+      <Loading />
+    ) : (
+      <>
+        <Title>Orchestration</Title>
+        <Failure of={error.value} />
+      </>
+    )
+  return (
+    <>
+      <header class="of-record">
+        <p class="figure">
+          <Amount amount={run.source_amount} asset={run.source_asset} />
+          {run.source_asset !== run.destination_asset && <> → {run.destination_asset}</>}{' '}
+          <Status of={run.status} />
+        </p>
+        <Title>Orchestration</Title>
+        <Id of={id} whole />
+      </header>
+      <Way of={run} amount={`${groupDigits(run.source_amount)} ${run.source_asset}`} />
+      <dl class="facts">
+        <Fact name="Created">
+          <Time at={run.created_at} />
+        </Fact>
+        <Fact name="Changed">
+          <Time at={run.updated_at} />
+        </Fact>
+        <Fact name="Started by">
+          {run.orchestration_rule_id === undefined ? (
+            'a request'
+          ) : (
+            <Link to={`orchestrations/rules/${run.orchestration_rule_id}`}>its rule</Link>
+          )}
+        </Fact>
+        <Fact name="Profile">
+          <Link to={`profiles/${run.profile_id}`}>{short(run.profile_id)}</Link>
+        </Fact>
+        {run.ref_id !== undefined && <Fact name="ref_id">{run.ref_id}</Fact>}
+      </dl>
+      <h2>Its steps</h2>
+      <Steps of={run} />
+      <Curl of={call} />
+    </>
+  )
+}
+
+const Fact = ({ name, children }: { name: string; children: ComponentChildren }) => (
+  <div>
+    <dt>{name}</dt>
+    <dd>{children}</dd>
+  </div>
+)
+
+/** Reads again when an orchestration or a transfer has changed; an event of a burst does it once for all. */
+function useOrchestrationEvents(again: ((background: boolean) => void) | undefined) {
+  useEffect(() => {
+    if (again === undefined) return undefined
+    let timer = 0
+    const stop = onEvents(({ type }) => {
+      if (!/^(orchestration|transfer)\./.test(type)) return
+      clearTimeout(timer)
+      timer = window.setTimeout(() => again(true), 400)
+    })
+    return () => {
+      clearTimeout(timer)
+      stop()
+    }
+  }, [again === undefined])
+}
+
+// ------------------------------------------------------------------------------------------------- the way of the money
+
+type Ways = Pick<Orchestration | Rule, 'profile_id' | 'source_asset' | 'destination_asset'> & {
+  source: Orchestration['source'] | Rule['source']
+  destination: Orchestration['destination'] | Rule['destination']
+}
+
+/** What is at an end of an orchestration. */
+function kindOf({ crypto, fiat }: Ways['source'] | Ways['destination']): string {
+  if (crypto !== undefined) return inWords(crypto.network)
+  return fiat === undefined ? 'Profile' : 'Bank'
+}
+
+type State = Place['kind']
+
+const stateOf = (status: string | undefined): State =>
+  status === undefined ? undefined : status === 'COMPLETED' ? 'good' : status === 'FAILED' ? 'bad' : 'wait'
+
+/** Whether one transfer is both the debit of the source and the payment. */
+const isOneTransfer = ({ source_transfer, destination_transfer }: Orchestration) =>
+  source_transfer !== undefined && source_transfer.transfer_id === destination_transfer?.transfer_id
+
+/** The number of the step that a failed run stopped at: its deposit, the conversion and payment, or the payment's end. */
+function failedStep(run: Orchestration): number | undefined {
+  if (run.status !== 'FAILED') return undefined
+  if (run.source_transfer?.status === 'FAILED' && !isOneTransfer(run)) return 0
+  return run.destination_transfer === undefined ? 1 : 2
+}
+
+/** The way as a graph. A rule has no states; a run has those of its transfers. */
+function Way({ of, amount }: { of: Orchestration | Rule; amount: string }) {
+  const run = 'source_amount' in of ? of : undefined
+  const failed = run && failedStep(run)
+  const arrived = run && (isOneTransfer(run) ? 'good' : stateOf(run.source_transfer?.status))
+  const paid: State = run && (failed === undefined ? stateOf(run.destination_transfer?.status) : 'bad')
+  const from = sourceOf(of)
+  const to = destinationOf(of)
+  const places: Place[] = [{ ...from, kind: arrived }]
+  const arrows: Arrow[] = []
+  // The profile is in between, unless the money begins or ends there.
+  if (
+    of.source.profile?.profile_id !== of.profile_id &&
+    of.destination.profile?.profile_id !== of.profile_id
+  ) {
+    arrows.push({ label: amount, kind: arrived })
+    const kind = failed === 1 ? 'bad' : arrived
+    places.push({ title: 'Profile', lines: [short(of.profile_id), conversionOf(of)], kind })
+    arrows.push({ label: of.destination_asset, kind: paid })
+  } else {
+    const { source_asset, destination_asset } = of
+    const label = source_asset === destination_asset ? amount : `${amount} → ${destination_asset}`
+    arrows.push({ label, kind: paid })
+  }
+  places.push({ ...to, kind: paid })
+  const words = places.map(({ title, lines }) => [title, ...lines].join(' ')).join(', then ')
+  return <Graph places={places} arrows={arrows} label={`The way of the money: ${words}`} />
+}
+
+const conversionOf = ({ source_asset, destination_asset }: Ways) =>
+  source_asset === destination_asset ? '' : `${source_asset} becomes ${destination_asset}`
+
+function sourceOf({ source: { crypto, fiat, profile } }: Ways): Place {
+  if (crypto !== undefined)
+    return { title: `${inWords(crypto.network)} deposit`, lines: ['to address', short(crypto.address)] }
+  if (fiat !== undefined)
+    return { title: 'Wire', lines: ['with memo', 'memo_id' in fiat ? fiat.memo_id : fiat.memo] }
+  return { title: 'Profile', lines: [short(profile!.profile_id)] }
+}
+
+function destinationOf({ destination: { crypto, fiat, profile } }: Ways): Place {
+  if (crypto !== undefined)
+    return { title: inWords(crypto.network), lines: ['to address', short(crypto.address)] }
+  if (fiat !== undefined) {
+    const id = 'bank_account_id' in fiat ? fiat.bank_account_id : fiat.fiat_account_id
+    return { title: 'Bank account', lines: [short(id)] }
+  }
+  return { title: 'Profile', lines: [short(profile!.profile_id)] }
+}
+
+// ------------------------------------------------------------------------------------------------- the steps of a run
+
+interface Step {
+  name: string
+  status: string
+  transferId?: string | undefined
+  /** Where it has no transfer. */
+  detail?: string | undefined
+}
+
+function stepsOf(run: Orchestration): Step[] {
+  const { source, source_transfer, destination, destination_transfer, fail_reason, status } = run
+  const failed = failedStep(run)
+  const steps: Step[] = []
+  if (!isOneTransfer(run))
+    steps.push({
+      name: source.profile === undefined ? 'The money arrives' : 'The money leaves its profile',
+      status: source_transfer?.status ?? (status === 'PROCESSING' ? 'PENDING' : status),
+      transferId: source_transfer?.transfer_id,
+      detail: 'There is no transfer for this step.',
+    })
+  if (run.source_asset !== run.destination_asset)
+    steps.push({
+      name: `${run.source_asset} becomes ${run.destination_asset}`,
+      status: failed === 1 ? 'FAILED' : destination_transfer === undefined ? 'PENDING' : 'COMPLETED',
+      detail:
+        'One to one, by the same posting as the payment: the profile pays from its balance of the first asset.',
+    })
+  const ends: Record<string, string> = { crypto: 'It is paid on the network', fiat: 'It is wired' }
+  steps.push({
+    name: ends[Object.keys(destination)[0]!] ?? 'It reaches the profile',
+    status: destination_transfer?.status ?? (failed === undefined ? 'PENDING' : 'FAILED'),
+    transferId: destination_transfer?.transfer_id,
+    detail: failed === undefined ? 'Its transfer is not made yet.' : 'Its transfer was not made.',
+  })
+  const at = steps.findIndex((step) => step.status === 'FAILED')
+  if (failed !== undefined && at >= 0)
+    steps[at] = { ...steps[at]!, detail: fail_reason?.detail ?? steps[at]!.detail }
+  return steps
+}
+
+function Steps({ of }: { of: Orchestration }) {
+  const steps = stepsOf(of)
+  const failed = steps.findIndex(({ status }) => status === 'FAILED')
+  return (
+    <ol class="steps">
+      {steps.map((step, index) => (
+        <li key={step.name}>
+          <StepLine step={step} opened={index === failed} />
+        </li>
+      ))}
+    </ol>
+  )
+}
+
+function StepLine({ step, opened }: { step: Step; opened: boolean }) {
+  const isOpen = useSignal(opened)
+  return (
+    <details open={opened} onToggle={({ currentTarget }) => (isOpen.value = currentTarget.open)}>
+      <summary>
+        {step.name} <Status of={step.status} />
+      </summary>
+      {opened && step.detail !== undefined && <p class="failure">{step.detail}</p>}
+      {!opened && step.transferId === undefined && <p class="quiet">{step.detail}</p>}
+      {isOpen.value && step.transferId !== undefined && <TransferOfStep id={step.transferId} />}
+    </details>
+  )
+}
+
+/** What a step's transfer says; read when the step is opened. */
+function TransferOfStep({ id }: { id: string }) {
+  const allowed = may('transfer:read_transfer')
+  const { data, error } = useCall<Transfer>(
+    allowed ? { method: 'GET', path: `/v2/transfer/transfers/${id}` } : undefined,
+  )
+  const transfer = data.value
+  if (transfer === undefined)
+    return error.value === undefined && allowed ? <Loading /> : <Failure of={error.value} />
+  const { type, amount, asset, crypto_tx_hash, secondary_status, status_details, updated_at } = transfer
+  return (
+    <div class="step">
+      <p>
+        <Link to={`transfers/${id}`}>{inWords(type)}</Link> of <Amount amount={amount} asset={asset} />,{' '}
+        <Time at={updated_at} />
+      </p>
+      {secondary_status !== undefined && (
+        <p>
+          <strong>{inWords(secondary_status.name)}</strong>{' '}
+          {status_details !== undefined && <small>{JSON.stringify(status_details)}</small>}
+        </p>
+      )}
+      {crypto_tx_hash !== undefined && (
+        <p>
+          Transaction <Id of={crypto_tx_hash} />
+        </p>
+      )}
+    </div>
+  )
+}
