@@ -251,7 +251,7 @@ const ENTRY_COLUMNS = {
 const POST_SQL = numbered`
   with made as (
     insert into balances (customer_id, updated_at, profile_id, asset, available, version)
-    select $1, $2, * from unnest(${MADE_BALANCES})
+    select $1, $2, ${MADE_BALANCES}
   ), moved as (
     update balances b
     set available = m.available, version = m.version, updated_at = $2
@@ -260,19 +260,19 @@ const POST_SQL = numbered`
         select ctid from balances
         where customer_id = $1 and profile_id = n.profile_id and asset = n.asset and version = n.version_read
       ) as place
-      from unnest(${UPDATED_BALANCES}) as n (profile_id, asset, available, version, version_read)
+      from (select ${UPDATED_BALANCES}) n (profile_id, asset, available, version, version_read)
     ) m
     where b.ctid = m.place
     returning 1
   ), posted as (
     insert into entries (customer_id, created_at, ${Object.keys(ENTRY_COLUMNS).join(', ')})
-    select $1, $2, * from unnest(${Object.values(ENTRY_COLUMNS)})
+    select $1, $2, ${Object.values(ENTRY_COLUMNS)}
   ), recorded as (
     insert into transfers (customer_id, created_at, updated_at, ${NEW_TRANSFER_COLUMNS.map(({ name }) => name).join(', ')})
-    select $1, $2, $2, * from unnest(${NEW_TRANSFER_COLUMNS.map(({ type }) => type)})
+    select $1, $2, $2, ${NEW_TRANSFER_COLUMNS.map(({ type }) => type)}
   ), told as (
     insert into events (customer_id, created_at, is_test, ${Object.keys(EVENT_COLUMNS).join(', ')})
-    select $1, $2, false, * from unnest(${Object.values(EVENT_COLUMNS)})
+    select $1, $2, false, ${Object.values(EVENT_COLUMNS)}
   )
   select 1 / ((select count(*) from moved) = $3)::int`
 
@@ -308,13 +308,16 @@ const MOVE_SQL = `
   where customer_id = $1 and profile_id = any ($3::uuid[]) and asset = any ($4::text[])
     and $5::jsonb ? (profile_id || '/' || asset)`
 
-/** Builds SQL in which each list of types becomes array parameters, numbered from $4. */
+/**
+ * Builds SQL in which each list of types becomes array parameters, numbered from $4, each unnested in the select list. One
+ * `unnest` of all of them in FROM would store every array as a table first (measured: 41 us a withdrawal, not 37.5).
+ */
 function numbered(text: TemplateStringsArray, ...parts: (string | string[])[]): string {
   let used = 3
   return String.raw(
     { raw: text },
     ...parts.map((part) =>
-      typeof part === 'string' ? part : part.map((type) => `$${++used}::${type}[]`).join(', '),
+      typeof part === 'string' ? part : part.map((type) => `unnest($${++used}::${type}[])`).join(', '),
     ),
   )
 }
