@@ -225,6 +225,15 @@ create table customer_fee_checks (
   constraint customer_fee_checks_pkey PRIMARY KEY (customer_id, network)
 );
 
+create table customer_freezes (
+  customer_id uuid not null,
+  subject uuid not null,
+  reason text not null,
+  detail text not null,
+  created_at timestamp with time zone not null,
+  constraint customer_freezes_pkey PRIMARY KEY (customer_id, subject, reason)
+);
+
 create table customer_limits (
   customer_id uuid not null,
   name text not null,
@@ -436,10 +445,10 @@ create table freezes (
   reason text not null,
   detail text not null,
   created_at timestamp with time zone not null,
+  unrecorded jsonb,
   constraint freezes_pkey PRIMARY KEY (kind, subject, reason),
-  constraint freezes_kind CHECK (kind = ANY (ARRAY['ALL'::text, 'NETWORK'::text, 'CUSTOMER'::text, 'PROFILE'::text]))
+  constraint freezes_kind CHECK (kind = ANY (ARRAY['ALL'::text, 'NETWORK'::text]))
 );
-CREATE INDEX freezes_of_customer ON freezes USING btree (split_part(subject, '/'::text, 1)) WHERE kind = ANY (ARRAY['CUSTOMER'::text, 'PROFILE'::text]);
 
 create table identities (
   customer_id uuid not null,

@@ -14,6 +14,7 @@ import { expireApprovals } from './records/approved-change.ts'
 import { deleteOldRows, deleteOldSimulation } from './retention/delete-old-rows.ts'
 import { keepPartitions } from './retention/keep-partitions.ts'
 import { beginMissingChains, MovedHeads } from './records/audit-heads.ts'
+import { recordWaitingFreezes } from './records/freezes.ts'
 import type { Settings } from './settings.ts'
 import { generateLastStatements } from './statements/generate-statements.ts'
 import { auditSweeps } from './settlement/audit-sweeps.ts'
@@ -414,6 +415,7 @@ function auditHeads({ node, log, attempt }: OfNode): Round {
 /** Begins the audit chains of customers that a process of an older version created during the upgrade. */
 function missingChains({ db, log, attempt }: Shared): Round {
   return async () => {
+    await attempt('audit_heads', recordWaitingFreezes(db))
     const begun = await attempt('audit_heads', beginMissingChains(db))
     if (begun !== undefined && begun > 0)
       log.info({ chains: begun }, 'began the chains of customers without one')

@@ -5,20 +5,30 @@
 import pino from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { buildApp } from '../src/app.ts'
-import { openDatabase, type Database } from '../src/db/database.ts'
+import { openDatabase, transaction, type Database } from '../src/db/database.ts'
+import { PLATFORM_ID } from '../src/db/ids.ts'
 import { Cluster, type Nodes } from '../src/db/nodes.ts'
 import { Ledger } from '../src/movements/queue.ts'
 import { WithdrawalMacs } from '../src/movements/withdrawal-macs.ts'
 import { simulatedNetworks } from '../src/networks/simulated/adapter.ts'
+import {
+  freeze,
+  freezesOfSigning,
+  recordWaitingFreezes,
+  selectFreezesOf,
+  unfreeze,
+} from '../src/records/freezes.ts'
 import { Policies } from '../src/records/policy.ts'
 import { verify } from '../src/verify/verify.ts'
 import { CLUSTER, onNode } from './cluster.ts'
 import {
   BASE_URL,
   cloneDatabase,
+  credit,
   fetchToken,
   MASTER_KEYS,
   newCustomer,
+  TEST_ORIGIN,
   testSettings,
   type TestCustomer,
   type TestDatabase,
@@ -85,6 +95,22 @@ async function withdraw(by: TestCustomer): Promise<{ status: number; ref_id: str
   return { status, ref_id }
 }
 
+const addressOf = (node: string) => CLUSTER.find((one) => new URL(one).host === node)!
+const nameOfDatabase = () => new URL(database.url).pathname.slice(1)
+
+/** Lets a node refuse this test's database. */
+const stopNode = (node: string) =>
+  onNode(
+    addressOf(node),
+    [
+      `alter database ${nameOfDatabase()} connection limit 0`,
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${nameOfDatabase()}' and usename <> current_user`,
+    ],
+    'postgres',
+  )
+const startNode = (node: string) =>
+  onNode(addressOf(node), [`alter database ${nameOfDatabase()} connection limit -1`], 'postgres')
+
 onCluster(
   'while a node is gone, its own customers get 503, and all others pay as before',
   async () => {
@@ -114,16 +140,7 @@ onCluster(
         while (!underLoad.isOver) await statusOf(by)
       }),
     )
-    const address = CLUSTER.find((one) => new URL(one).host === gone)!
-    const name = new URL(database.url).pathname.slice(1)
-    await onNode(
-      address,
-      [
-        `alter database ${name} connection limit 0`,
-        `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}' and usename <> current_user`,
-      ],
-      'postgres',
-    )
+    await stopNode(gone)
     for (let one = 0; one < 5; one++) {
       expect(await statusOf(itsOwn)).toBe(503)
       expect(await statusOf(other)).toBe(200)
@@ -131,7 +148,7 @@ onCluster(
     await fetchToken(service.app, other)
     await expect(fetchToken(service.app, itsOwn)).rejects.toThrow('no token')
     expect((await service.app.inject('/health/ready')).statusCode).toBe(200)
-    await onNode(address, [`alter database ${name} connection limit -1`], 'postgres')
+    await startNode(gone)
     await expect.poll(() => statusOf(itsOwn), { timeout: 20_000 }).toBe(200)
     underLoad.isOver = true
     await load
@@ -141,6 +158,56 @@ onCluster(
       expect(body.items).toHaveLength(1)
     }
     expect((await verify(database.db)).disagreements).toEqual([])
+  },
+  120_000,
+)
+
+onCluster(
+  'while the node of the audit log of the platform is gone, everything and the customers of the others can be frozen',
+  async () => {
+    const gone = nodes.nameOf(PLATFORM_ID)
+    const found = new Map<string, TestCustomer>()
+    while (found.size < 2) {
+      const customer = await newCustomer(service)
+      found.set(nodes.nameOf(customer.customer_id), customer)
+    }
+    const itsOwn = found.get(gone)!
+    const [, other] = [...found].find(([node]) => node !== gone)!
+    const { db } = service
+    const customer = ({ customer_id }: TestCustomer) => ({ kind: 'CUSTOMER', customer_id }) as const
+    await credit(service.ledger, other, 'ETH', '10')
+    await stopNode(gone)
+    try {
+      await expect(freeze(db, TEST_ORIGIN, customer(itsOwn), 'OPERATOR', 'a leak')).rejects.toThrow()
+      await freeze(db, TEST_ORIGIN, customer(other), 'OPERATOR', 'a leak')
+      expect((await withdraw(other)).status).toBe(403)
+      expect(await unfreeze(db, TEST_ORIGIN, customer(other))).toBe(1)
+      expect((await withdraw(other)).status).toBe(200)
+      await freeze(db, TEST_ORIGIN, { kind: 'ALL' }, 'OPERATOR', 'a leak')
+      await freeze(db, TEST_ORIGIN, { kind: 'ALL' }, 'OPERATOR', 'again')
+      expect(await selectFreezesOf(db, { kind: 'ALL' })).toMatchObject([{ detail: 'a leak' }])
+      const signing = await transaction(db, (tx) =>
+        freezesOfSigning(tx, { network: 'ETHEREUM', customer_id: other.customer_id }),
+      )
+      expect(signing).toMatchObject([{ kind: 'ALL' }])
+      await expect(recordWaitingFreezes(db)).rejects.toThrow()
+    } finally {
+      await startNode(gone)
+    }
+    const recorded = async () => {
+      const { rows } = await db.query<{ action: string; actor_id: string }>(
+        `select action, actor_id from audit_log where customer_id = $1 and action like 'platform.%' order by id`,
+        [PLATFORM_ID],
+      )
+      return rows
+    }
+    expect(await recorded()).toEqual([])
+    expect(await recordWaitingFreezes(db)).toBe(1)
+    expect(await recordWaitingFreezes(db)).toBe(0)
+    const froze = { action: 'platform.freeze', actor_id: TEST_ORIGIN.actor.id }
+    expect(await recorded()).toEqual([froze])
+    expect(await unfreeze(db, TEST_ORIGIN, { kind: 'ALL' })).toBe(1)
+    expect(await recorded()).toEqual([froze, { ...froze, action: 'platform.unfreeze' }])
   },
   120_000,
 )

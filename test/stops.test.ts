@@ -3,6 +3,7 @@ import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createCustomer } from '../src/customers/create-customer.ts'
+import { selectFreezes } from '../src/records/freezes.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { Ledger } from '../src/movements/queue.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
@@ -60,7 +61,15 @@ test('freezes are set, listed, found by doctor and lifted, and the log names the
     'Network LITECOIN is frozen (OPERATOR): no reason was given\n' +
       'Nothing more is signed. Withdrawals that are already signed are still broadcast and confirmed.\n',
   )
-  const again = await bursar('freeze', 'profile', profile_id, '--reason', 'another')
+  const again = await bursar(
+    'freeze',
+    'profile',
+    profile_id,
+    '--customer',
+    customer_id,
+    '--reason',
+    'another',
+  )
   expect(again.code).toBe(0)
 
   const listed = await bursar('freeze', 'list', '--json')
@@ -106,6 +115,11 @@ test('freezes are set, listed, found by doctor and lifted, and the log names the
 
 test.each([
   [['freeze', 'profile', crypto.randomUUID()], 1, /^there is no profile /],
+  [
+    ['freeze', 'profile', crypto.randomUUID(), '--customer', crypto.randomUUID()],
+    1,
+    /^customer .* has no profile /,
+  ],
   [['freeze', 'customer', crypto.randomUUID()], 1, /^there is no customer /],
   [['freeze', 'customer', 'Acme'], 2, /must be a UUID/],
   [['freeze', 'network', 'DOGECOIN'], 2, /must be one of BITCOIN, .* and WIRE/],
@@ -115,7 +129,7 @@ test.each([
   const { stdout, told, code: ended } = await bursar(...args)
   expect({ stdout, ended }).toEqual({ stdout: '', ended: code })
   expect(told[0]).toMatch(says)
-  expect((await database.db.query('select from freezes')).rowCount).toBe(0)
+  expect(await selectFreezes(database.db)).toEqual([])
 })
 
 test('two processes refuse a disabled account or client within seconds of the command', async () => {

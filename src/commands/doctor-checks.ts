@@ -462,9 +462,8 @@ const DUE = `
     select created_at from orchestrations o
     where status = 'PROCESSING' and destination_transfer_id is null
       and not exists (
-        select 1 from freezes
-        where kind in ('CUSTOMER', 'PROFILE') and split_part(subject, '/', 1) = o.customer_id::text
-          and subject in (o.customer_id::text, o.customer_id::text || '/' || o.profile_id))
+        select 1 from customer_freezes f
+        where f.customer_id = o.customer_id and f.subject in (o.customer_id, o.profile_id))
   ) due`
 
 async function worker(db: Database, settings: Settings): Promise<Verdict> {

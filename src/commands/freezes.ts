@@ -6,6 +6,7 @@ import {
   freeze,
   FREEZE_REASONS,
   selectFreezes,
+  selectFreezesOf,
   subjectOf,
   unfreeze,
   waitForSigning,
@@ -26,7 +27,7 @@ const TARGETS: {
   name: string
   description: string
   argument?: [name: string, description: string, read: (text: string) => string]
-  target: (db: Database, subject: string) => Promise<FreezeTarget>
+  target: (db: Database, subject: string, options: { customer?: string }) => Promise<FreezeTarget>
 }[] = [
   {
     name: 'customer',
@@ -41,8 +42,8 @@ const TARGETS: {
     name: 'profile',
     description: 'one profile',
     argument: ['<profile_id>', 'profile', uuid],
-    async target(db, profile_id) {
-      return { kind: 'PROFILE', customer_id: await customerOf(db, profile_id), profile_id }
+    async target(db, profile_id, { customer }) {
+      return { kind: 'PROFILE', customer_id: await customerOf(db, profile_id, customer), profile_id }
     },
   },
   {
@@ -65,22 +66,30 @@ export function freezeCommands(program: Command): void {
   for (const { name, description, argument, target } of TARGETS) {
     const stop = freezing.command(name).description(`freeze ${description}`)
     const go = unfreezing.command(name).description(`unfreeze ${description}`)
-    for (const command of [stop, go]) if (argument !== undefined) command.argument(...argument)
+    for (const command of [stop, go]) {
+      if (argument !== undefined) command.argument(...argument)
+      if (name === 'profile')
+        command.option(
+          '--customer <id>',
+          "the profile's customer: on a cluster, only the customer's node is asked then",
+          uuid,
+        )
+    }
     stop
       .option('--reason <text>', 'reason, for other operators', reason, 'no reason was given')
       .option('--json', 'print JSON')
       .action((...args: unknown[]) => {
-        const [subject, options] = argumentsOf<{ reason: string; json?: true }>(args)
+        const [subject, options] = argumentsOf<{ reason: string; customer?: string; json?: true }>(args)
         return withDatabase(async (db, settings) => {
-          await freezeTarget(db, settings, await target(db, subject), options)
+          await freezeTarget(db, settings, await target(db, subject, options), options)
         })
       })
     go.option('--cause <cause>', `end only the freeze with this cause: ${FREEZE_REASONS.join(', ')}`, cause)
       .option('--json', 'print JSON')
       .action((...args: unknown[]) => {
-        const [subject, options] = argumentsOf<{ cause?: FreezeReason; json?: true }>(args)
+        const [subject, options] = argumentsOf<{ cause?: FreezeReason; customer?: string; json?: true }>(args)
         return withDatabase(async (db, settings) => {
-          await unfreezeTarget(db, settings, await target(db, subject), options)
+          await unfreezeTarget(db, settings, await target(db, subject, options), options)
         })
       })
   }
@@ -149,7 +158,7 @@ async function unfreezeTarget(
   { cause, json }: { cause?: FreezeReason; json?: true },
 ): Promise<void> {
   const subject = subjectOf(target)
-  const all = (await selectFreezes(db)).filter((one) => one.kind === target.kind && one.subject === subject)
+  const all = await selectFreezesOf(db, target)
   const found = all.filter(({ reason }) => cause === undefined || reason === cause)
   if (found.length === 0) throw new Error(`not frozen${cause === undefined ? '' : ` for ${cause}`}`)
   if (found.some(({ reason }) => reason === 'DISABLED') && (cause === 'DISABLED' || found.length === 1))
@@ -172,12 +181,17 @@ async function unfreezeTarget(
   )
 }
 
-async function customerOf(db: Database, profileId: string): Promise<string> {
-  const { rows } = await db.query<{ customer_id: string }>('select customer_id from profiles where id = $1', [
-    profileId,
-  ])
-  if (rows[0] === undefined) throw new Error(`there is no profile ${profileId}`)
-  return rows[0].customer_id
+async function customerOf(db: Database, profileId: string, customerId: string | undefined): Promise<string> {
+  const { rows } = await db.query<{ customer_id: string }>(
+    `select customer_id from profiles where id = $1 ${customerId === undefined ? '' : 'and customer_id = $2'}`,
+    customerId === undefined ? [profileId] : [profileId, customerId],
+  )
+  if (rows[0] !== undefined) return rows[0].customer_id
+  throw new Error(
+    customerId === undefined
+      ? `there is no profile ${profileId}`
+      : `customer ${customerId} has no profile ${profileId}`,
+  )
 }
 
 const capital = (text: string) => text.replace(/^./, (first) => first.toUpperCase())

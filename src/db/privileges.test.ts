@@ -211,6 +211,7 @@ describe('PRIVILEGES', () => {
     // one-time links, sessions and challenges of operators, windows of limits in which nothing counts any more.
     const removing = Object.entries(PRIVILEGES).flatMap(([table, may]) => (may.delete ? table : []))
     expect(removing).toEqual([
+      'customer_freezes',
       'customer_limits',
       'fee_quotes',
       'freezes',

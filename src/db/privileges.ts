@@ -56,6 +56,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   },
   customer_fee_checks: { insert: true, update: ['counted_from'] },
   // Deletes a limit that an operator removes.
+  customer_freezes: { insert: true, delete: true },
   customer_limits: { insert: true, update: ['value', 'updated_at'], delete: true },
   customers: { insert: true },
   deployment: { insert: true, update: ['mode', 'issuer', 'stamped_at'] },
@@ -84,7 +85,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   fee_quotes: { insert: true, update: ['transfer_id'], delete: true },
   fiat_accounts: { insert: true, update: ['metadata', 'updated_at', 'deleted_at'] },
   fiat_deposit_instructions: { insert: true },
-  freezes: { insert: true, delete: true },
+  freezes: { insert: true, update: ['unrecorded'], delete: true },
   identities: {
     insert: true,
     update: [

@@ -28,7 +28,7 @@ export interface BalanceRow extends BalanceKey {
 interface Barred {
   /** The version and MAC of the customer's policy (`POLICY_PLACE`); undefined where it has none. */
   policy?: string | undefined
-  /** The frozen subjects of the customer: its id, or `<customer id>/<profile id>`. */
+  /** The frozen subjects of the customer: its own id, and those of its profiles. */
   frozen: readonly string[]
   /** The ids of the deactivated profiles among those of the balances. */
   deactivated: readonly string[]
@@ -77,8 +77,8 @@ export async function lockBalances(
     tx.query<{ subject: string; kind: 'FROZEN' | 'DEACTIVATED' | 'POLICY' }>({
       name: 'freezes, deactivated profiles and policy of a customer',
       text: `
-      select subject, 'FROZEN' as kind from freezes
-      where kind in ('CUSTOMER', 'PROFILE') and split_part(subject, '/', 1) = $1::uuid::text
+      select subject::text, 'FROZEN' as kind from customer_freezes
+      where customer_id = $1
       union all
       select id::text, 'DEACTIVATED' from profiles
       where customer_id = $1 and id = any ($2::uuid[]) and deactivated_at is not null
@@ -142,8 +142,8 @@ async function lockDistributed(
       tx.query<{ subject: string }>({
         name: 'freezes of a customer',
         text: `
-        select subject from freezes
-        where kind in ('CUSTOMER', 'PROFILE') and split_part(subject, '/', 1) = $1::uuid::text`,
+        select subject::text from customer_freezes
+        where customer_id = $1`,
         values: [customerId],
       }),
     ])
@@ -169,7 +169,7 @@ function distinct(keys: BalanceKey[]): BalanceKey[] {
 export class Balances {
   /** The profiles that these balances prove to exist, each with its account's id or null. */
   readonly profiles: ReadonlyMap<string, string | null>
-  /** The frozen subjects of the customer: its id, or `<customer id>/<profile id>`. */
+  /** The frozen subjects of the customer: its own id, and those of its profiles. */
   readonly frozen: ReadonlySet<string>
   /** The ids of the deactivated profiles among those of the balances that were asked for. */
   readonly deactivated: ReadonlySet<string>

@@ -173,7 +173,7 @@ const readSamples = (db: Database): Promise<Samples> =>
           tx,
           `select network, extract(epoch from clock_timestamp() - updated_at) as value from network_cursors`,
         ),
-        frozen: await rowsOf(tx, `select kind, reason, count(*) as value from freezes group by kind, reason`),
+        frozen: await frozen(tx),
         auditLinks: await rowsOf(tx, AUDIT_LINKS),
         balances: await rowsOf(tx, `select asset, sum(available) as value from balances group by asset`),
       }
@@ -270,6 +270,17 @@ async function withdrawals(tx: Transaction): Promise<Samples> {
   }
 }
 
+const frozen = async (tx: Transaction): Promise<Sample[]> => [
+  ...(await rowsOf(tx, `select kind, reason, count(*) as value from freezes group by kind, reason`)),
+  ...(await rowsOf(
+    tx,
+    `
+    select case when subject = customer_id then 'CUSTOMER' else 'PROFILE' end as kind, reason, count(*) as value
+    from customer_freezes
+    group by 1, reason`,
+  )),
+]
+
 // Each part has a partial index of its own.
 async function orchestrations(tx: Transaction): Promise<Samples> {
   const { rows } = await tx.query<{ step: string; count: string; age: string }>(`
@@ -277,9 +288,8 @@ async function orchestrations(tx: Transaction): Promise<Samples> {
     from (values ('to_pay', false), ('frozen', true)) steps (step, frozen)
     left join (
       select o.created_at, exists (
-        select 1 from freezes
-        where kind in ('CUSTOMER', 'PROFILE') and split_part(subject, '/', 1) = o.customer_id::text
-          and subject in (o.customer_id::text, o.customer_id::text || '/' || o.profile_id)) as frozen
+        select 1 from customer_freezes f
+        where f.customer_id = o.customer_id and f.subject in (o.customer_id, o.profile_id)) as frozen
       from orchestrations o
       where status = 'PROCESSING' and destination_transfer_id is null
     ) o using (frozen)

@@ -22,14 +22,20 @@ interface Part<Row> {
 
 const newPart = <Row>(): Part<Row> => ({ rows: [], readAt: -Infinity, reading: undefined, isFailing: false })
 
-interface DisabledClient {
+interface DisabledCaller {
+  kind: 'CLIENT' | 'CUSTOMER'
   id: string
 }
 interface Disabled {
-  kind: 'CUSTOMER' | 'SESSION' | 'OPERATOR'
+  kind: 'SESSION' | 'OPERATOR'
   id: string
   generation: number
 }
+
+const idsOf = <Kind extends string>(
+  rows: readonly { kind: Kind; id: string }[],
+  wanted: Kind,
+): ReadonlySet<string> => new Set(rows.flatMap(({ kind, id }) => (kind === wanted ? [id] : [])))
 
 /**
  * This process's list of disabled API clients and customers, changed operators and ended sessions. An access token is
@@ -40,7 +46,7 @@ interface Disabled {
 export class ClientStanding implements Standing {
   #nodes: Nodes
   #log: Logger
-  #ofClients = new Map<string, Part<DisabledClient>>()
+  #ofCallers = new Map<string, Part<DisabledCaller>>()
   #ofOthers = newPart<Disabled>()
   #clients: ReadonlySet<string> = new Set()
   #customers: ReadonlySet<string> = new Set()
@@ -60,7 +66,7 @@ export class ClientStanding implements Standing {
     const standing = new ClientStanding(nodes, log)
     await standing.#readOthers()
     // A node that is gone must not stop the start of a process that serves the customers of the others.
-    const [first, ...rest] = nodes.list().map((node) => standing.#readClients(node))
+    const [first, ...rest] = nodes.list().map((node) => standing.#readCallers(node))
     if (rest.length === 0) await first
     else await Promise.allSettled([first, ...rest])
     standing.#running = standing.#follow()
@@ -79,7 +85,7 @@ export class ClientStanding implements Standing {
   }
 
   requireKnown(customerId: string): void {
-    const readAt = this.#ofClients.get(this.#nodes.nameOf(customerId))?.readAt ?? -Infinity
+    const readAt = this.#ofCallers.get(this.#nodes.nameOf(customerId))?.readAt ?? -Infinity
     if (performance.now() - Math.min(readAt, this.#ofOthers.readAt) > STALE_MS_MAX)
       throw problem.unavailable(
         `the list of disabled clients could not be read for ${STALE_MS_MAX / 1000} seconds; nothing was moved; try again`,
@@ -89,7 +95,7 @@ export class ClientStanding implements Standing {
   async stop(): Promise<void> {
     this.#stopping.abort()
     await this.#running
-    for (const { reading } of [this.#ofOthers, ...this.#ofClients.values()]) await reading
+    for (const { reading } of [this.#ofOthers, ...this.#ofCallers.values()]) await reading
   }
 
   async #follow(): Promise<void> {
@@ -100,9 +106,9 @@ export class ClientStanding implements Standing {
       // Not awaited: a node that hangs delays no other.
       this.#again(this.#ofOthers, () => this.#readOthers())
       const nodes = this.#nodes.list()
-      for (const name of this.#ofClients.keys())
-        if (!nodes.some((node) => node.name === name)) this.#ofClients.delete(name)
-      for (const node of nodes) this.#again(this.#partOf(node), () => this.#readClients(node))
+      for (const name of this.#ofCallers.keys())
+        if (!nodes.some((node) => node.name === name)) this.#ofCallers.delete(name)
+      for (const node of nodes) this.#again(this.#partOf(node), () => this.#readCallers(node))
     }
   }
 
@@ -118,30 +124,28 @@ export class ClientStanding implements Standing {
       .finally(() => (part.reading = undefined))
   }
 
-  #partOf({ name }: Node): Part<DisabledClient> {
-    const known = this.#ofClients.get(name)
+  #partOf({ name }: Node): Part<DisabledCaller> {
+    const known = this.#ofCallers.get(name)
     if (known !== undefined) return known
-    const part = newPart<DisabledClient>()
-    this.#ofClients.set(name, part)
+    const part = newPart<DisabledCaller>()
+    this.#ofCallers.set(name, part)
     return part
   }
 
-  async #readClients(node: Node): Promise<void> {
+  async #readCallers(node: Node): Promise<void> {
     const readAt = performance.now()
-    const { rows } = await node.hints.query<DisabledClient>(DISABLED_CLIENTS)
+    const { rows } = await node.hints.query<DisabledCaller>(DISABLED_CALLERS)
     Object.assign(this.#partOf(node), { rows, readAt })
-    const parts = [...this.#ofClients.values()]
-    this.#clients = new Set(parts.flatMap(({ rows }) => rows.map(({ id }) => id)))
+    const disabled = [...this.#ofCallers.values()].flatMap(({ rows }) => rows)
+    this.#clients = idsOf(disabled, 'CLIENT')
+    this.#customers = idsOf(disabled, 'CUSTOMER')
   }
 
   async #readOthers(): Promise<void> {
     const readAt = performance.now()
     const { rows } = await this.#nodes.shared.query<Disabled>(DISABLED)
     Object.assign(this.#ofOthers, { rows, readAt })
-    const idsOf = (wanted: Disabled['kind']) =>
-      new Set(rows.flatMap(({ kind, id }) => (kind === wanted ? [id] : [])))
-    this.#customers = idsOf('CUSTOMER')
-    this.#sessions = idsOf('SESSION')
+    this.#sessions = idsOf(rows, 'SESSION')
     this.#operators = new Map(
       rows.flatMap(({ kind, id, generation }) => (kind === 'OPERATOR' ? [[id, generation] as const] : [])),
     )
@@ -150,13 +154,13 @@ export class ClientStanding implements Standing {
 
 // A disabled client gets no new token, and no token lasts longer than a day (BURSAR_TOKEN_TTL_SECONDS). So clients that
 // were disabled more than 25 hours ago need not be on the list.
-const DISABLED_CLIENTS = `
-  select id::text from api_clients where disabled_at > clock_timestamp() - interval '25 hours'`
+const DISABLED_CALLERS = `
+  select 'CLIENT' as kind, id::text from api_clients where disabled_at > clock_timestamp() - interval '25 hours'
+  union all
+  select 'CUSTOMER', customer_id::text from customer_freezes where subject = customer_id and reason = 'DISABLED'`
 
 const DISABLED = `
   select 'SESSION' as kind, id::text, 0 as generation
   from operator_sessions where ended_at > clock_timestamp() - interval '25 hours'
   union all
-  select 'OPERATOR', id::text, generation from operators where updated_at > clock_timestamp() - interval '25 hours'
-  union all
-  select 'CUSTOMER', subject, 0 from freezes where kind = 'CUSTOMER' and reason = 'DISABLED'`
+  select 'OPERATOR', id::text, generation from operators where updated_at > clock_timestamp() - interval '25 hours'`

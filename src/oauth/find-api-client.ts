@@ -71,10 +71,11 @@ async function select(db: Queryable, clientId: string, customerId?: string): Pro
     select customer_id, id, scopes, secret_hash,
            case when previous_secret_expires_at > clock_timestamp() then previous_secret_hash end
              as previous_secret_hash
-    from api_clients
+    from api_clients c
     where id = any ($1::uuid[]) and disabled_at is null ${customerId === undefined ? '' : 'and customer_id = $2'}
       and not exists (
-        select 1 from freezes where kind = 'CUSTOMER' and subject = customer_id::text and reason = 'DISABLED')`,
+        select 1 from customer_freezes f
+        where f.customer_id = c.customer_id and f.subject = c.customer_id and f.reason = 'DISABLED')`,
     [uuidsOf([clientId]), ...(customerId === undefined ? [] : [customerId])],
   )
   return rows[0]

@@ -227,7 +227,8 @@ async function customerOf(tx: Transaction, operator: Operator, asked: string | u
   const { rows } = await tx.query<{ is_disabled: boolean }>(
     `
     select exists (
-             select 1 from freezes where kind = 'CUSTOMER' and subject = c.id::text and reason = 'DISABLED'
+             select 1 from customer_freezes f
+             where f.customer_id = c.id and f.subject = c.id and f.reason = 'DISABLED'
            ) as is_disabled
     from customers c
     where c.id = $1`,

@@ -147,9 +147,8 @@ async function claim(tx: Transaction, customerId: string, networks: Networks): P
         and (o.destination ? 'profile'
              or coalesce(o.destination -> 'crypto' ->> 'network', 'WIRE') = any ($2::text[]))
         and not exists (
-          select 1 from freezes
-          where kind in ('CUSTOMER', 'PROFILE') and split_part(subject, '/', 1) = $1::uuid::text
-            and subject in ($1::uuid::text, $1::uuid::text || '/' || o.profile_id))
+          select 1 from customer_freezes f
+          where f.customer_id = o.customer_id and f.subject in (o.customer_id, o.profile_id))
       order by o.id
       limit $3
       for update skip locked`,

@@ -1,5 +1,13 @@
 import type { Origin } from '../contract/actor.ts'
-import { inTransaction, type Database, type Queryable, type Transaction } from '../db/database.ts'
+import {
+  connectionLost,
+  inOrder,
+  inTransaction,
+  transaction,
+  type Database,
+  type Queryable,
+  type Transaction,
+} from '../db/database.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
 import { audited, recordNow } from './audited.ts'
 
@@ -36,7 +44,11 @@ export interface Freeze {
   created_at: string
 }
 
-/** Freezes a target for a reason. Freezing it again for the same reason keeps the first detail and changes nothing. */
+/**
+ * Freezes a target for a reason. Freezing it again for the same reason keeps the first detail and changes nothing. On a
+ * cluster, the freeze of a customer or profile needs the customer's node. A freeze of a network or of everything needs the
+ * coordinator only: where the node of the platform's audit log is gone, `recordWaitingFreezes` records it later.
+ */
 export async function freeze(
   db: Database | Transaction,
   origin: Origin,
@@ -44,16 +56,64 @@ export async function freeze(
   reason: FreezeReason,
   detail: string,
 ): Promise<void> {
-  await inTransaction(db, async (tx) => {
-    const { rowCount } = await tx.query(
-      `
-      insert into freezes (kind, subject, reason, detail, created_at)
-      values ($1, $2, $3, $4, clock_timestamp())
-      on conflict (kind, subject, reason) do nothing`,
-      [target.kind, subjectOf(target), reason, detail],
-    )
-    if (rowCount! > 0) await recordFreeze(tx, origin, target, reason, 'after')
-  })
+  try {
+    await inTransaction(db, async (tx) => {
+      const rowCount = isOfCustomer(target)
+        ? await insertOfCustomer(tx, target, reason, detail)
+        : await insert(tx, target, reason, detail)
+      if (rowCount > 0) await recordFreeze(tx, origin, target, reason, 'after')
+    })
+  } catch (error) {
+    if ('release' in db || isOfCustomer(target) || !connectionLost(error)) throw error
+    // The brake goes first. On a plain database this fails, too: it is the same server.
+    await insert(db, target, reason, detail, origin)
+  }
+}
+
+type OfCustomer = Extract<FreezeTarget, { customer_id: string }>
+type OfPlatform = Exclude<FreezeTarget, OfCustomer>
+
+const isOfCustomer = (target: FreezeTarget): target is OfCustomer => 'customer_id' in target
+
+const idOf = (target: OfCustomer) => (target.kind === 'PROFILE' ? target.profile_id : target.customer_id)
+
+async function insertOfCustomer(
+  tx: Transaction,
+  target: OfCustomer,
+  reason: FreezeReason,
+  detail: string,
+): Promise<number> {
+  const { rowCount } = await tx.query(
+    `
+    insert into customer_freezes (customer_id, subject, reason, detail, created_at)
+    values ($1, $2, $3, $4, clock_timestamp())
+    on conflict (customer_id, subject, reason) do nothing`,
+    [target.customer_id, idOf(target), reason, detail],
+  )
+  return rowCount!
+}
+
+async function insert(
+  db: Queryable,
+  target: OfPlatform,
+  reason: FreezeReason,
+  detail: string,
+  unrecorded?: Origin,
+): Promise<number> {
+  const { rowCount } = await db.query(
+    `
+    insert into freezes (kind, subject, reason, detail, created_at, unrecorded)
+    values ($1, $2, $3, $4, clock_timestamp(), $5)
+    on conflict (kind, subject, reason) do nothing`,
+    [
+      target.kind,
+      subjectOf(target),
+      reason,
+      detail,
+      unrecorded === undefined ? null : JSON.stringify(unrecorded),
+    ],
+  )
+  return rowCount!
 }
 
 /** Lifts one reason of a target's freezes, or all of them. Returns the number of lifted freezes. */
@@ -64,12 +124,71 @@ export async function unfreeze(
   reason: FreezeReason | null = null,
 ): Promise<number> {
   return inTransaction(db, async (tx) => {
-    const { rows } = await tx.query<{ reason: FreezeReason }>(
-      `delete from freezes where kind = $1 and subject = $2 and ($3::text is null or reason = $3)
-       returning reason`,
-      [target.kind, subjectOf(target), reason],
+    const lifted = isOfCustomer(target)
+      ? await deleteOfCustomer(tx, target, reason)
+      : await deleteOfPlatform(tx, target, reason)
+    for (const one of lifted) {
+      if (one.unrecorded) await recordFreeze(tx, one.unrecorded, target, one.reason, 'after')
+      await recordFreeze(tx, origin, target, one.reason, 'before')
+    }
+    return lifted.length
+  })
+}
+
+interface Lifted {
+  reason: FreezeReason
+  unrecorded?: Origin | null
+}
+
+async function deleteOfCustomer(
+  tx: Transaction,
+  target: OfCustomer,
+  reason: FreezeReason | null,
+): Promise<Lifted[]> {
+  const { rows } = await tx.query<{ reason: FreezeReason }>(
+    `delete from customer_freezes where customer_id = $1 and subject = $2 and ($3::text is null or reason = $3)
+     returning reason`,
+    [target.customer_id, idOf(target), reason],
+  )
+  return rows
+}
+
+async function deleteOfPlatform(
+  tx: Transaction,
+  target: OfPlatform,
+  reason: FreezeReason | null,
+): Promise<Lifted[]> {
+  const { rows } = await tx.query<{ reason: FreezeReason; unrecorded: Origin | null }>(
+    `delete from freezes where kind = $1 and subject = $2 and ($3::text is null or reason = $3)
+     returning reason, unrecorded`,
+    [target.kind, subjectOf(target), reason],
+  )
+  return rows
+}
+
+/**
+ * Records in the audit log the freezes that were placed while the node of the platform's audit log was gone. Returns their
+ * number.
+ */
+export async function recordWaitingFreezes(db: Database): Promise<number> {
+  return transaction(db, async (tx) => {
+    const { rows } = await tx.query<{
+      kind: OfPlatform['kind']
+      network: string
+      reason: FreezeReason
+      origin: Origin
+    }>(
+      `select kind, subject as network, reason, unrecorded as origin from freezes where unrecorded is not null
+       for update`,
     )
-    for (const lifted of rows) await recordFreeze(tx, origin, target, lifted.reason, 'before')
+    for (const { kind, network, reason, origin } of rows) {
+      const target: OfPlatform = kind === 'ALL' ? { kind } : { kind, network }
+      await tx.query(
+        'update freezes set unrecorded = null where kind = $1 and subject = $2 and reason = $3',
+        [kind, network, reason],
+      )
+      await recordFreeze(tx, origin, target, reason, 'after')
+    }
     return rows.length
   })
 }
@@ -97,10 +216,35 @@ async function recordFreeze(
   return recordNow(tx, PLATFORM_ID, audited(origin, `platform.${verb}`, PLATFORM_ID, changes))
 }
 
+const COLUMNS_OF_CUSTOMER = `
+  case when subject = customer_id then 'CUSTOMER' else 'PROFILE' end as kind,
+  customer_id || case when subject = customer_id then '' else '/' || subject end as subject,
+  reason, detail, created_at`
+
 /** Reads all freezes, oldest first. */
 export async function selectFreezes(db: Queryable): Promise<Freeze[]> {
+  const [{ rows }, { rows: ofCustomers }] = await inOrder([
+    db.query<Freeze>('select kind, subject, reason, detail, created_at from freezes'),
+    db.query<Freeze>(`select ${COLUMNS_OF_CUSTOMER} from customer_freezes`),
+  ])
+  const orderOf = ({ created_at, kind, subject }: Freeze) => `${created_at} ${kind} ${subject}`
+  return [...rows, ...ofCustomers].sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))
+}
+
+/** Reads the freezes of one target, oldest first. On a cluster it asks the target's node alone. */
+export async function selectFreezesOf(db: Queryable, target: FreezeTarget): Promise<Freeze[]> {
+  if (isOfCustomer(target)) {
+    const { rows } = await db.query<Freeze>(
+      `select ${COLUMNS_OF_CUSTOMER} from customer_freezes f
+       where f.customer_id = $1 and f.subject = $2
+       order by created_at`,
+      [target.customer_id, idOf(target)],
+    )
+    return rows
+  }
   const { rows } = await db.query<Freeze>(
-    'select kind, subject, reason, detail, created_at from freezes order by created_at, kind, subject',
+    'select kind, subject, reason, detail, created_at from freezes where kind = $1 and subject = $2 order by created_at',
+    [target.kind, subjectOf(target)],
   )
   return rows
 }
@@ -119,7 +263,7 @@ export interface Signs {
 }
 
 /**
- * Reads the freezes that block signing on a network, for a customer, for profiles; ALL comes first. A freeze that is
+ * Reads the freezes that block signing on a network, for a customer, for profiles; ALL comes first, each kind oldest first. A freeze that is
  * added later waits for this transaction (`waitForSigning`). So nothing is signed once the freeze command has
  * returned.
  */
@@ -127,22 +271,27 @@ export async function freezesOfSigning(
   tx: Transaction,
   { network, customer_id, profile_ids = [] }: Signs,
 ): Promise<Freeze[]> {
-  // Two statements: the second sees everything that was committed while the first waited.
-  await tx.query('select pg_advisory_xact_lock_shared($1)', [SIGNING_UNDER_FREEZES_LOCK])
-  const { rows } = await tx.query<Freeze>(
+  // The statements after this one see everything that was committed while it waited.
+  const lock = tx.query('select pg_advisory_xact_lock_shared($1)', [SIGNING_UNDER_FREEZES_LOCK])
+  const ofNetwork = tx.query<Freeze>(
     `
     select kind, subject, reason, detail, created_at
     from freezes
-    where (kind, subject) in (
-      select 'ALL', ''
-      union all select 'NETWORK', $1
-      union all select 'CUSTOMER', $2
-      union all select 'PROFILE', $2 || '/' || id from unnest($3::text[]) as p (id)
-    )
+    where (kind, subject) in (('ALL', ''), ('NETWORK', $1))
     order by kind, created_at`,
-    [network, customer_id ?? '', profile_ids],
+    [network],
   )
-  return rows
+  if (customer_id === undefined) return (await inOrder([lock, ofNetwork]))[1].rows
+  const ofCustomer = tx.query<Freeze>(
+    `
+    select ${COLUMNS_OF_CUSTOMER}
+    from customer_freezes f
+    where f.customer_id = $1 and f.subject = any ($2::uuid[])
+    order by kind, created_at`,
+    [customer_id, [customer_id, ...profile_ids]],
+  )
+  const [, { rows: widest }, { rows }] = await inOrder([lock, ofNetwork, ofCustomer])
+  return [...widest, ...rows].sort((a, b) => a.kind.localeCompare(b.kind))
 }
 
 /**

@@ -131,7 +131,7 @@ export class Holders {
 
   /** Whether the profile or its customer is frozen, so that no money may leave the profile. */
   isFrozen(profileId: string): boolean {
-    return this.#frozen.has(this.#customerId) || this.#frozen.has(`${this.#customerId}/${profileId}`)
+    return this.#frozen.has(this.#customerId) || this.#frozen.has(profileId)
   }
 
   #requireNotFrozen(profileId: string): void {

@@ -94,7 +94,7 @@ export async function watchNetworkFees(
 async function frozenOf(tx: Transaction, customerIds: readonly string[]): Promise<Set<string>> {
   if (customerIds.length === 0) return new Set()
   const { rows } = await tx.query<{ subject: string }>(
-    `select subject from freezes where kind = 'CUSTOMER' and subject = any ($1) and reason = 'NETWORK_FEES'`,
+    `select subject::text from customer_freezes where customer_id = any ($1) and subject = customer_id and reason = 'NETWORK_FEES'`,
     [customerIds],
   )
   return new Set(rows.map(({ subject }) => subject))
