@@ -6,16 +6,16 @@ import { EVERY_STEP } from './every-step.ts'
 export const SEED = Number(process.env.TEST_SEED ?? randomBytes(4).readInt32BE())
 
 /**
- * Parameters of a property with at most this many cases. A run on a developer's machine has a quarter of them, drawn with
+ * Parameters of a property with at most this many cases. A run on a developer's machine has an eighth of them, drawn with
  * a new seed each time. CI and TEST_EVERY_STEP=1 have all.
  */
 export const runs = (most: number) => ({
   seed: SEED,
-  numRuns: EVERY_STEP || process.env.CI !== undefined ? most : Math.ceil(most / 4),
+  numRuns: EVERY_STEP || process.env.CI !== undefined ? most : Math.ceil(most / 8),
 })
 
 /** Number of places in a walk, besides its ends, that one run takes: fewer on a developer's machine. */
-const DRAWN = process.env.CI === undefined ? 4 : 10
+const DRAWN = process.env.CI === undefined ? 1 : 10
 
 /** Selects the places of a walk with this many steps: both ends and some drawn by the seed, or all with TEST_EVERY_STEP=1. */
 export function placesOf(steps: number): number[] {

@@ -1,3 +1,4 @@
+// @slow
 /*
  * Invariants of imports:
  * 1. overlapping files, in any order and any number of times, leave the same tables as one sorted file;

@@ -1,3 +1,4 @@
+// @slow
 /*
  * A disabled client or customer moves no money after one second, in every process, whatever tokens it holds.
  * A process that cannot read the disabled clients refuses withdrawals.
