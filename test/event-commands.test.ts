@@ -414,7 +414,7 @@ describe('webhooks', () => {
     expect((await bursar('webhooks', 'test', 'table', ...as)).code).toBe(1)
     // Two minutes are left of a wait that nobody sees pass: the 410 has disabled the endpoint.
     await database.db.query(
-      "update webhook_deliveries set due_at = clock_timestamp() + interval '150 s' where webhook_id = $1 and status = 'PENDING'",
+      "update webhook_deliveries set due_at = (select clock_timestamp()) + interval '150 s' where webhook_id = $1 and status = 'PENDING'",
       [made[0]!.webhook.id],
     )
     const lines = (await list()).stdout.trimEnd().split('\n')

@@ -55,11 +55,26 @@ export async function workOff(
   }
 }
 
+/** Makes the withdrawals due that no transaction has locked, one customer at a time: a cluster locks rows of one only. */
+export async function hurryUnlocked(db: Database, { endLeases = false } = {}): Promise<void> {
+  const { rows } = await db.query<{ customer_id: string }>(
+    'select distinct customer_id from outgoing_transfers where due_at is not null',
+  )
+  for (const { customer_id } of rows)
+    await db.query(
+      `
+      update outgoing_transfers set due_at = (select clock_timestamp())${endLeases ? ', leased_until = null' : ''}
+      where customer_id = $1 and transfer_id in (
+        select transfer_id from outgoing_transfers where customer_id = $1 and due_at is not null for update skip locked)`,
+      [customer_id],
+    )
+}
+
 /** Makes all waiting work due, and frees the leases of a worker that died. */
 export async function hurry(db: Database): Promise<void> {
   await db.query(
-    'update outgoing_transfers set due_at = clock_timestamp(), leased_until = null where due_at is not null',
+    'update outgoing_transfers set due_at = (select clock_timestamp()), leased_until = null where due_at is not null',
   )
-  await db.query(`update incoming_transfers set due_at = clock_timestamp() where state = 'WAITING'`)
+  await db.query(`update incoming_transfers set due_at = (select clock_timestamp()) where state = 'WAITING'`)
   await db.query('update network_cursors set leased_until = null')
 }

@@ -105,7 +105,7 @@ test('two people approve a withdrawal with key files, and it is paid', async () 
   })
   for (let round = 1; round <= 4; round++) {
     await service.db.query(
-      'update outgoing_transfers set due_at = clock_timestamp() where due_at is not null',
+      'update outgoing_transfers set due_at = (select clock_timestamp()) where due_at is not null',
     )
     await settleWithdrawals(service.db, service.networks)
   }

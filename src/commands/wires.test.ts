@@ -179,7 +179,7 @@ const read = async ({ id }: { id: string }) =>
 async function work(): Promise<void> {
   for (let round = 1; round <= 5; round++) {
     await service.owner.query(
-      'update outgoing_transfers set due_at = clock_timestamp() where due_at is not null',
+      'update outgoing_transfers set due_at = (select clock_timestamp()) where due_at is not null',
     )
     await settleWithdrawals(service.db, service.networks)
   }
@@ -1086,7 +1086,7 @@ describe('with a screening endpoint', () => {
     const networks = signingOnlyScreened(service.networks, screening)
     const round = async () => {
       await service.owner.query(
-        'update outgoing_transfers set due_at = clock_timestamp() where due_at is not null',
+        'update outgoing_transfers set due_at = (select clock_timestamp()) where due_at is not null',
       )
       await settleWithdrawals(service.db, networks)
       await screener.round()
@@ -1103,7 +1103,7 @@ describe('with a screening endpoint', () => {
     }
     const wire = await newWire()
     await service.owner.query(
-      'update outgoing_transfers set due_at = clock_timestamp() where due_at is not null',
+      'update outgoing_transfers set due_at = (select clock_timestamp()) where due_at is not null',
     )
     await settleWithdrawals(service.db, networks)
     await notTakenYet(wire, /the screening endpoint has not answered yet/)

@@ -124,7 +124,7 @@ const endpointRow = async ({ customer_id, id }: { customer_id: string; id: strin
 /** Makes the next attempts due now. */
 const makeDue = ({ customer_id, id }: { customer_id: string; id: string }) =>
   database.owner.query(
-    `update webhook_deliveries set due_at = clock_timestamp() where customer_id = $1 and webhook_id = $2 and status = 'PENDING'`,
+    `update webhook_deliveries set due_at = (select clock_timestamp()) where customer_id = $1 and webhook_id = $2 and status = 'PENDING'`,
     [customer_id, id],
   )
 
@@ -382,7 +382,7 @@ describe('failures', () => {
       unknown,
     ])
     await database.owner.query(
-      `update webhook_deliveries set status = 'PENDING', due_at = clock_timestamp(), ended_at = null
+      `update webhook_deliveries set status = 'PENDING', due_at = (select clock_timestamp()), ended_at = null
        where customer_id = $1`,
       [customer],
     )

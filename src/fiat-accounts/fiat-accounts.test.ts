@@ -167,7 +167,7 @@ describe('a deleted fiat account', () => {
     expect((await customer.call('DELETE', at(id))).status).toBe(200)
     for (let round = 1; round <= 3; round++) {
       await service.db.query(
-        'update outgoing_transfers set due_at = clock_timestamp() where due_at is not null',
+        'update outgoing_transfers set due_at = (select clock_timestamp()) where due_at is not null',
       )
       await settleWithdrawals(service.db, service.networks)
     }

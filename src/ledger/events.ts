@@ -1,4 +1,5 @@
-import { arrayLiteral, type Queryable } from '../db/database.ts'
+import { arrayLiteral, onCitus, type Transaction } from '../db/database.ts'
+import { insertRows } from '../db/distributed-insert.ts'
 import { idsAt, type Moment } from '../db/ids.ts'
 
 /** An event to write: the change of a record's status (API behaviour, Events). */
@@ -29,17 +30,14 @@ export function eventColumns(events: readonly NewEvent[], at: Moment): string[] 
  * transaction, so that readers of events miss none (ARCHITECTURE, "Events").
  */
 export async function insertEvents(
-  tx: Queryable,
+  tx: Transaction,
   customerId: string,
   now: Moment,
   events: readonly NewEvent[],
 ): Promise<void> {
   if (events.length === 0) return
   await tx.query({
-    name: 'insert events',
-    text: `
-      insert into events (customer_id, created_at, is_test, id, type, object_id, object)
-      select $1, $2, false, * from unnest($3::uuid[], $4::text[], $5::uuid[], $6::jsonb[])`,
+    ...(onCitus(tx) ? insertDistributed(events.length) : INSERT),
     values: [
       customerId,
       now.text,
@@ -47,4 +45,25 @@ export async function insertEvents(
       arrayLiteral(events.map(({ object }) => object && JSON.stringify(object))),
     ],
   })
+}
+
+const INSERT = {
+  name: 'insert events',
+  text: `
+      insert into events (customer_id, created_at, is_test, id, type, object_id, object)
+      select $1, $2, false, * from unnest($3::uuid[], $4::text[], $5::uuid[], $6::jsonb[])`,
+}
+
+function insertDistributed(count: number): { name: string; text: string } {
+  const { name, text } = insertRows(
+    {
+      table: 'events',
+      fixed: { created_at: '$2', is_test: 'false' },
+      columns: { ...EVENT_COLUMNS, object: 'jsonb' },
+      first: 3,
+    },
+    count,
+  )
+  // The ledger's own events have no objects, and their statement has the plain name.
+  return { name: `${name} with objects`, text }
 }

@@ -1,4 +1,4 @@
-import { PAYOUT_TYPES, WITHDRAWAL_TYPES } from '../records/treasury.ts'
+import { findOwner, PAYOUT_TYPES, WITHDRAWAL_TYPES } from '../records/treasury.ts'
 import type { ActorType } from '../contract/actor.ts'
 import type { Queryable, Transaction } from '../db/database.ts'
 import { Macs } from '../keys/macs.ts'
@@ -315,11 +315,13 @@ export async function sealPending(tx: Transaction, openMasterKeys: () => Promise
  * withdrawal exists, is PENDING and is not signed.
  */
 export async function sealWithdrawal(tx: Transaction, macs: WithdrawalMacs, id: string): Promise<Accepted> {
+  const ids = [await findOwner(tx, id), id]
+  await tx.query('select 1 from transfers where customer_id = $1 and id = $2 for update', ids)
+  // A statement of its own after the lock, so that it sees what was committed before.
   const { rows } = await tx.query<AcceptedRow & { open: boolean }>(
     `${selectAccepted(IS_OPEN)}
-     where t.id = $1 and t.type in ${PAYOUT_TYPES}
-     for update of t`,
-    [id],
+     where t.customer_id = $1 and t.id = $2 and t.type in ${PAYOUT_TYPES}`,
+    ids,
   )
   const [row] = rows
   if (row === undefined) throw new Error(`there is no withdrawal ${id}`)

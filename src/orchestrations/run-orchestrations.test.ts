@@ -27,6 +27,7 @@ import {
   TEST_ORIGIN,
 } from '../../test/support.ts'
 import type { Answer, TestCustomer, TestService } from '../../test/support.ts'
+import { hurryUnlocked } from '../../test/work-off.ts'
 import { buildApp } from '../app.ts'
 import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.ts'
 import { CRYPTO_NETWORKS, decimalsOf, findAsset, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
@@ -233,10 +234,7 @@ async function balancesOf(world: World): Promise<Record<string, string>> {
 // ---------------------------------------------------------------------------------------------- the worker
 
 /** Makes all deferred work due now. */
-const hurry = () =>
-  service.db.query(`
-    update outgoing_transfers set due_at = clock_timestamp()
-    where transfer_id in (select transfer_id from outgoing_transfers where due_at is not null for update skip locked)`)
+const hurry = () => hurryUnlocked(service.db)
 const giveUp = () => service.db.query('update outgoing_transfers set due_at = null')
 
 /** Far more rounds than any withdrawal needs: new, held, signed, sent, dropped, signed, sent, done. */

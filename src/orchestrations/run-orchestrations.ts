@@ -2,6 +2,7 @@ import { originOfLoop, type Actor } from '../contract/actor.ts'
 import { strict as assert } from 'node:assert'
 import {
   connectionLost,
+  onCitus,
   transaction,
   type Database,
   type Queryable,
@@ -34,9 +35,10 @@ const LOOP = originOfLoop('orchestrations')
 /** Most orchestrations that one database transaction processes. */
 export const CLAIM_MAX = 500
 
-/** An orchestration that this transaction has locked, with the ctid of its row, which cannot change meanwhile. */
+/** An orchestration that this transaction has locked. */
 interface Claimed {
-  place: string
+  /** The ctid of its row, which cannot change meanwhile; null on a distributed database. */
+  place: string | null
   orchestration: Orchestration
   /** Who made its rule; null for rules of older versions. */
   initiator: Actor | null
@@ -128,38 +130,80 @@ const TO_DO = `
   from orchestrations
   where status = 'PROCESSING' and destination_transfer_id is null`
 
+type ClaimedRow = OrchestrationRow & Omit<Claimed, 'orchestration'>
+
+const DETAILS = `
+             (select r.created_by from orchestration_rules r
+              where r.customer_id = o.customer_id and r.id = o.orchestration_rule_id) as initiator,
+             coalesce((select a.status <> 'APPROVED' from crypto_destination_addresses a
+                       where a.customer_id = o.customer_id
+                         and a.id = (o.destination -> 'crypto' ->> 'address_id')::uuid), false) as is_rejected`
+const CAN_PROCEED = `o.customer_id = $1 and o.status = 'PROCESSING' and o.destination_transfer_id is null
+        and (o.destination ? 'profile'
+             or coalesce(o.destination -> 'crypto' ->> 'network', 'WIRE') = any ($2::text[]))`
+
 /**
  * Locks the orchestrations that can proceed. Destinations over a network that is not connected here wait: another
  * worker may be connected, or this one later. Orchestrations of a frozen profile or customer also wait: the freeze
  * may be lifted, and FAILED is final.
  */
 async function claim(tx: Transaction, customerId: string, networks: Networks): Promise<Claimed[]> {
-  const { rows } = await tx.query<OrchestrationRow & Omit<Claimed, 'orchestration'>>({
-    text: `
-      select ${ORCHESTRATION_COLUMNS}, o.ctid::text as place,
-             (select r.created_by from orchestration_rules r
-              where r.customer_id = o.customer_id and r.id = o.orchestration_rule_id) as initiator,
-             coalesce((select a.status <> 'APPROVED' from crypto_destination_addresses a
-                       where a.customer_id = o.customer_id
-                         and a.id = (o.destination -> 'crypto' ->> 'address_id')::uuid), false) as is_rejected
+  const { rows } = onCitus(tx)
+    ? await claimDistributed(tx, customerId, networks)
+    : await tx.query<ClaimedRow>({
+        text: `
+      select ${ORCHESTRATION_COLUMNS}, o.ctid::text as place, ${DETAILS}
       from orchestrations o
-      where o.customer_id = $1 and o.status = 'PROCESSING' and o.destination_transfer_id is null
-        and (o.destination ? 'profile'
-             or coalesce(o.destination -> 'crypto' ->> 'network', 'WIRE') = any ($2::text[]))
+      where ${CAN_PROCEED}
         and not exists (
           select 1 from customer_freezes f
           where f.customer_id = o.customer_id and f.subject in (o.customer_id, o.profile_id))
       order by o.id
       limit $3
       for update skip locked`,
-    values: [customerId, [...networks.keys()], CLAIM_MAX],
-  })
+        values: [customerId, [...networks.keys()], CLAIM_MAX],
+      })
   return rows.map(({ place, initiator, is_rejected, ...row }) => ({
     place,
     initiator,
     is_rejected,
     orchestration: orchestrationToWire(row),
   }))
+}
+
+/**
+ * The same on a distributed database, which locks rows only by a statement of one table. A freeze that comes between the
+ * statements is found by the posting.
+ */
+async function claimDistributed(
+  tx: Transaction,
+  customerId: string,
+  networks: Networks,
+): Promise<{ rows: ClaimedRow[] }> {
+  const { rows: frozen } = await tx.query<{ profile_id: string | null }>(
+    `
+    select nullif(split_part(subject, '/', 2), '') as profile_id from freezes
+    where kind in ('CUSTOMER', 'PROFILE') and split_part(subject, '/', 1) = $1::uuid::text`,
+    [customerId],
+  )
+  if (frozen.some(({ profile_id }) => profile_id === null)) return { rows: [] }
+  const { rows: locked } = await tx.query<{ id: string }>(
+    `
+    select o.id from orchestrations o
+    where ${CAN_PROCEED} and o.profile_id <> all ($4::uuid[])
+    order by o.id
+    limit $3
+    for update skip locked`,
+    [customerId, [...networks.keys()], CLAIM_MAX, frozen.map(({ profile_id }) => profile_id)],
+  )
+  return tx.query<ClaimedRow>(
+    `
+    select ${ORCHESTRATION_COLUMNS}, null as place, ${DETAILS}
+    from orchestrations o
+    where o.customer_id = $1 and o.id = any ($2::uuid[])
+    order by o.id`,
+    [customerId, locked.map(({ id }) => id)],
+  )
 }
 
 async function payOut(
@@ -232,22 +276,34 @@ function endOf(outcome: Outcome): End {
     : { status: 'COMPLETED', destination_transfer_id: otherLeg.transfer.id }
 }
 
+const RECORD = `
+      update orchestrations o
+      set status = c.status, destination_transfer_id = c.destination_transfer_id, fail_reason = c.fail_reason,
+          updated_at = $2`
+const RECORD_BY_PLACE = {
+  name: 'record payouts',
+  text: `${RECORD}
+      from json_to_recordset($3) as c (place tid, status text, destination_transfer_id uuid, fail_reason text)
+      where o.customer_id = $1 and o.ctid = c.place`,
+}
+// Citus refuses updates by ctid.
+const RECORD_BY_KEY = {
+  name: 'record payouts by key',
+  text: `${RECORD}
+      from json_to_recordset($3) as c (id uuid, status text, destination_transfer_id uuid, fail_reason text)
+      where o.customer_id = $1 and o.id = any ($4::uuid[]) and o.id = c.id`,
+}
+
 async function record(
   tx: Transaction,
   customerId: string,
   now: Moment,
-  ends: (End & { place: string; id: string })[],
+  ends: (End & { place: string | null; id: string })[],
 ): Promise<void> {
   if (ends.length === 0) return
   const { rowCount } = await tx.query({
-    name: 'record payouts',
-    text: `
-      update orchestrations o
-      set status = c.status, destination_transfer_id = c.destination_transfer_id, fail_reason = c.fail_reason,
-          updated_at = $2
-      from json_to_recordset($3) as c (place tid, status text, destination_transfer_id uuid, fail_reason text)
-      where o.customer_id = $1 and o.ctid = c.place`,
-    values: [customerId, now.text, JSON.stringify(ends)],
+    ...(onCitus(tx) ? RECORD_BY_KEY : RECORD_BY_PLACE),
+    values: [customerId, now.text, JSON.stringify(ends), ...(onCitus(tx) ? [ends.map(({ id }) => id)] : [])],
   })
   assert(rowCount === ends.length, 'every payout must be recorded, or it would be paid again')
   const ended = ends.filter(({ status }) => status !== 'PROCESSING')

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import type { CryptoNetwork } from '../assets/catalogue.ts'
-import { inOrder, type Queryable, type Transaction } from '../db/database.ts'
+import { inOrder, onCitus, type Queryable, type Transaction } from '../db/database.ts'
 import { momentAt, UUID, type Moment } from '../db/ids.ts'
 import { presentOf } from '../db/rows.ts'
 import { orchestrationEventType } from '../contract/event-types.ts'
@@ -175,12 +175,13 @@ export const ORCHESTRATIONS: Kind<string, Orchestration, NewOrchestration> = {
     const sorted = [...started].sort((a, b) => ((a.ref_id ?? '') < (b.ref_id ?? '') ? -1 : 1))
     const insert = tx.query({
       name: 'start orchestrations',
+      // On a distributed database, a SELECT from a row of the customer goes straight to the customer's shard.
       text: `
       insert into orchestrations (customer_id, id, profile_id, identity_id, account_id, ref_id, source_asset,
                                   destination_asset, source_amount, source_transfer_id, destination_transfer_id,
                                   source, destination, orchestration_rule_id, status, fail_reason, hops, metadata,
                                   created_at, updated_at)
-      select $1, id, profile_id, identity_id, account_id, ref_id, source_asset, destination_asset, source_amount,
+      select ${onCitus(tx) ? 'h.customer_id' : '$1'}, id, profile_id, identity_id, account_id, ref_id, source_asset, destination_asset, source_amount,
              (source_transfer ->> 'transfer_id')::uuid, (destination_transfer ->> 'transfer_id')::uuid,
              source, destination, orchestration_rule_id, status, fail_reason ->> 'detail', coalesce(hops, 0), metadata,
              created_at, updated_at
@@ -189,7 +190,8 @@ export const ORCHESTRATIONS: Kind<string, Orchestration, NewOrchestration> = {
                                          source_transfer jsonb, destination_transfer jsonb, source jsonb,
                                          destination jsonb, orchestration_rule_id uuid, status text, fail_reason jsonb,
                                          hops smallint, metadata jsonb, created_at timestamptz,
-                                         updated_at timestamptz)`,
+                                         updated_at timestamptz)
+      ${onCitus(tx) ? 'cross join audit_heads h where h.customer_id = $1' : ''}`,
       values: [customerId, JSON.stringify(sorted)],
     })
     // All of them are made at the moment of their batch.
@@ -218,6 +220,28 @@ export interface EndedTransfer {
   detail?: string | undefined
 }
 
+const END = 'update orchestrations o set status = e.status, fail_reason = e.detail, updated_at = $2'
+const ENDED = 'json_to_recordset($3) as e (transfer_id uuid, status text, detail text)'
+const END_BY_PLACE = `
+      ${END}
+      from (
+        select *, (
+          select ctid from orchestrations
+          where customer_id = $1 and destination_transfer_id = e.transfer_id
+            and status = 'PROCESSING' and destination_transfer_id is not null
+        ) as place
+        from ${ENDED}
+      ) e
+      where o.customer_id = $1 and o.ctid = e.place
+      returning o.id, o.status`
+// Citus refuses updates by ctid.
+const END_BY_KEY = `
+      ${END}
+      from ${ENDED}
+      where o.customer_id = $1 and o.destination_transfer_id = any ($4::uuid[]) and o.destination_transfer_id = e.transfer_id
+        and o.status = 'PROCESSING' and o.destination_transfer_id is not null
+      returning o.id, o.status`
+
 /** Ends the orchestrations of destination transfers, in the transaction that ends the transfers. */
 export async function endOrchestrations(
   tx: Transaction,
@@ -228,20 +252,13 @@ export async function endOrchestrations(
 ): Promise<void> {
   if (ended.length === 0) return
   const { rows } = await tx.query<Pick<Orchestration, 'id' | 'status'>>({
-    text: `
-      update orchestrations o
-      set status = e.status, fail_reason = e.detail, updated_at = $2
-      from (
-        select *, (
-          select ctid from orchestrations
-          where customer_id = $1 and destination_transfer_id = e.transfer_id
-            and status = 'PROCESSING' and destination_transfer_id is not null
-        ) as place
-        from json_to_recordset($3) as e (transfer_id uuid, status text, detail text)
-      ) e
-      where o.customer_id = $1 and o.ctid = e.place
-      returning o.id, o.status`,
-    values: [customerId, now.text, JSON.stringify(ended)],
+    text: onCitus(tx) ? END_BY_KEY : END_BY_PLACE,
+    values: [
+      customerId,
+      now.text,
+      JSON.stringify(ended),
+      ...(onCitus(tx) ? [ended.map(({ transfer_id }) => transfer_id)] : []),
+    ],
   })
   recordEnds(tx, customerId, now, origin, rows)
   await insertEvents(tx, customerId, now, rows.map(orchestrationEvent))

@@ -52,7 +52,7 @@ async function work(): Promise<void> {
   const networks = new Map([...service.networks].map(([name, one]) => [name, signOnlyAccepted(one, macs)]))
   for (let round = 1; round <= 5; round++) {
     await service.db.query(
-      'update outgoing_transfers set due_at = clock_timestamp() where due_at is not null',
+      'update outgoing_transfers set due_at = (select clock_timestamp()) where due_at is not null',
     )
     await runOrchestrations(service.db, { ...service, macs, policies: service.ledger.policies })
     await settleWithdrawals(service.db, networks)

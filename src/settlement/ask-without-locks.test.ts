@@ -64,7 +64,9 @@ const kept = async ({ id }: Transfer) =>
 const status = async (customer: TestCustomer, { id }: Transfer) =>
   (await customer.call<Transfer>('GET', `/v2/transfer/transfers/${id}`)).body.status
 const hurry = () =>
-  service.db.query('update outgoing_transfers set due_at = clock_timestamp() where due_at is not null')
+  service.db.query(
+    'update outgoing_transfers set due_at = (select clock_timestamp()) where due_at is not null',
+  )
 
 /** Takes the locks that a worker takes, or fails immediately. */
 const requireUnlocked = ({ id }: Transfer) =>

@@ -10,6 +10,7 @@ import {
   type TestService,
   withdrawalOf,
 } from '../../test/support.ts'
+import { hurryUnlocked } from '../../test/work-off.ts'
 import { openDatabase, transaction } from '../db/database.ts'
 import { freeze, unfreeze } from '../records/freezes.ts'
 import type { Transfer } from '../ledger/transfer.ts'
@@ -42,7 +43,7 @@ const available = async (customer: TestCustomer) =>
 async function settle(rounds = 5): Promise<void> {
   for (let round = 1; round <= rounds; round++) {
     await service.db.query(
-      'update outgoing_transfers set due_at = clock_timestamp() where due_at is not null',
+      'update outgoing_transfers set due_at = (select clock_timestamp()) where due_at is not null',
     )
     await settleWithdrawals(service.db, service.networks)
   }
@@ -195,7 +196,7 @@ describe('at the moment of signing', () => {
       await settle(1)
       await unfreeze(service.db, TEST_ORIGIN, target)
       await service.db.query(
-        'update outgoing_transfers set due_at = clock_timestamp() where transfer_id = $1',
+        'update outgoing_transfers set due_at = (select clock_timestamp()) where transfer_id = $1',
         [id],
       )
     }
@@ -300,9 +301,7 @@ test(
     let isOver = false
     const workers = pools.map(async (pool, index) => {
       while (!isOver) {
-        await pool.query(`
-        update outgoing_transfers set due_at = clock_timestamp()
-        where transfer_id in (select transfer_id from outgoing_transfers where due_at is not null for update skip locked)`)
+        await hurryUnlocked(pool)
         await settleWithdrawals(pool, index === 0 ? service.networks : overNode)
       }
     })

@@ -71,7 +71,7 @@ const checked = (): Networks =>
 async function settle(): Promise<void> {
   for (let round = 1; round <= 5; round++) {
     await service.db.query(
-      'update outgoing_transfers set due_at = clock_timestamp() where due_at is not null',
+      'update outgoing_transfers set due_at = (select clock_timestamp()) where due_at is not null',
     )
     await settleWithdrawals(service.db, checked())
   }
@@ -168,7 +168,7 @@ test('waiting costs no polling, and delays no later withdrawal of the profile', 
   )
   for (let round = 1; round <= 3; round++) {
     await service.db.query(
-      `update outgoing_transfers set due_at = clock_timestamp() where transfer_id = $1`,
+      `update outgoing_transfers set due_at = (select clock_timestamp()) where transfer_id = $1`,
       [later.body.id],
     )
     await settleWithdrawals(service.db, alone)

@@ -1,5 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { deadlocked, tookTooLong, transaction, type Database, type Transaction } from '../db/database.ts'
+import {
+  deadlocked,
+  onCitus,
+  tookTooLong,
+  transaction,
+  type Database,
+  type Transaction,
+} from '../db/database.ts'
 import {
   beginOutgoing,
   lockOutgoing,
@@ -53,10 +60,10 @@ export async function holdWithdrawal<T>(
   for (;;) {
     try {
       const done = await transaction(db, async (tx) => {
-        await tx.query(`set local lock_timeout = ${HOLD_WAIT_MS}`)
+        await limitLockWaits(tx, HOLD_WAIT_MS)
         const held = await hold(tx, [customer_id, transfer_id])
         if (held === 'BEGUN_MEANWHILE') return held
-        await tx.query(`set local lock_timeout = ${TRY_MS_MAX}`)
+        await limitLockWaits(tx, TRY_MS_MAX)
         return { result: await work(tx, held) }
       })
       if (done !== 'BEGUN_MEANWHILE') return done.result
@@ -67,6 +74,12 @@ export async function holdWithdrawal<T>(
     }
     await pause(PAUSE_MS)
   }
+}
+
+/** Limits each wait for a lock in this transaction, on a cluster also on the node that has the customer. */
+async function limitLockWaits(tx: Transaction, milliseconds: number): Promise<void> {
+  if (onCitus(tx)) await tx.query(`set local citus.propagate_set_commands = 'local'`)
+  await tx.query(`set local lock_timeout = ${milliseconds}`)
 }
 
 /**

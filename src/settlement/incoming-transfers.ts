@@ -2,6 +2,7 @@ import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.t
 import { decimalsOf, findAsset, type CryptoNetwork } from '../assets/catalogue.ts'
 import { transaction, type Database, type Queryable, type Transaction } from '../db/database.ts'
 import { readClock } from '../db/ids.ts'
+import { lockRows } from '../db/lock-rows.ts'
 import { RECHECK_MS } from '../screening/screening.ts'
 import { compatibleNetworks } from '../records/deposit-address.ts'
 import type { FoundDeposit } from '../networks/network.ts'
@@ -123,15 +124,15 @@ async function selectReorganised(
   network: CryptoNetwork,
   deposits: FoundDeposit[],
 ): Promise<Reorganised[]> {
-  const { rows } = await tx.query<Reorganised>(
-    `
-    select customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount, transfer_id
-    from incoming_transfers
-    where network = $1 and state = 'REORGANISED' and crypto_tx_hash = any ($2)
-    for update`,
+  return lockRows<Reorganised>(
+    tx,
+    {
+      columns: 'customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount, transfer_id',
+      from: `incoming_transfers where network = $1 and state = 'REORGANISED' and crypto_tx_hash = any ($2)`,
+      order: 'crypto_tx_hash, crypto_tx_index',
+    },
     [network, deposits.map(({ crypto_tx_hash }) => crypto_tx_hash)],
   )
-  return rows
 }
 
 /** Marks a deposit whose transaction is in the chain again. Under a new index, a second row prevents a second credit. */

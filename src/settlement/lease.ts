@@ -1,4 +1,4 @@
-import type { Database, Queryable, Transaction } from '../db/database.ts'
+import { onCitus, type Database, type Queryable, type Transaction } from '../db/database.ts'
 import { PAYOUT_TYPES } from '../records/treasury.ts'
 import type { Network } from '../networks/network.ts'
 import { SCREENING } from '../screening/screening.ts'
@@ -67,11 +67,47 @@ export async function claimNew(
   { customer_id, network }: Omit<Work, 'state'>,
   limit = CLAIM_MAX,
 ): Promise<Claimed[]> {
-  // Two statements: as one, a distributed database would send the claimed ids to every node.
+  if (onCitus(tx)) return claimNewDistributed(tx, { customer_id, network }, limit)
+  const { rows } = await tx.query<Claimed>({
+    text: `
+      with new as (
+        select t.id
+        from transfers t
+        where t.customer_id = $1 and ${NETWORK} = $2 and ${IS_NEW}
+        order by t.id
+        limit $3
+        for update of t skip locked
+      ), claimed as (
+        insert into outgoing_transfers (customer_id, transfer_id, network, state, created_at)
+        select $1, new.id, $2, 'HELD', clock_timestamp()
+        from new
+        on conflict (customer_id, transfer_id) do nothing
+        returning transfer_id
+      )
+      ${SELECT_NEW}
+      from claimed b ${JOIN_TRANSFER}
+      order by t.id`,
+    values: [customer_id, network, limit],
+  })
+  return rows.map(withCanonicalAddress)
+}
+
+const SELECT_NEW = `${SELECT_WITHDRAWAL}, 'NEW' as state, null::bytea as raw_transaction, null as crypto_tx_hash,
+             '{}'::text[] as replaced, 0 as age_ms`
+
+/**
+ * The same on a distributed database, in two statements: as one, it would send the claimed ids to every node. With the time
+ * of the statement the claim goes straight to the customer's shard, with `clock_timestamp()` through the coordinator.
+ */
+async function claimNewDistributed(
+  tx: Transaction,
+  { customer_id, network }: Omit<Work, 'state'>,
+  limit: number,
+): Promise<Claimed[]> {
   const { rows: claimed } = await tx.query<{ transfer_id: string }>({
     text: `
       insert into outgoing_transfers (customer_id, transfer_id, network, state, created_at)
-      select t.customer_id, t.id, $2, 'HELD', clock_timestamp()
+      select t.customer_id, t.id, $2, 'HELD', statement_timestamp()
       from transfers t
       where t.customer_id = $1 and ${NETWORK} = $2 and ${IS_NEW}
       order by t.id
@@ -84,7 +120,7 @@ export async function claimNew(
   if (claimed.length === 0) return []
   const { rows } = await tx.query<Claimed>({
     text: `
-      ${SELECT_WITHDRAWAL}, 'NEW' as state, null::bytea as raw_transaction, null as crypto_tx_hash, '{}'::text[] as replaced, 0 as age_ms
+      ${SELECT_NEW}
       from unnest($2::uuid[]) as b (transfer_id) ${JOIN_TRANSFER}
       order by t.id`,
     values: [customer_id, claimed.map(({ transfer_id }) => transfer_id)],

@@ -1,6 +1,6 @@
-import type { Database, Queryable, Transaction } from '../db/database.ts'
+import { onCitus, type Database, type Queryable, type Transaction } from '../db/database.ts'
 import { readClock } from '../db/ids.ts'
-import { OWNERS, PAYOUT_TYPES } from '../records/treasury.ts'
+import { findOwner, PAYOUT_TYPES, PLATFORM_ID } from '../records/treasury.ts'
 import type { SecondaryStatus } from '../contract/transfer-status.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
 import type {
@@ -200,20 +200,15 @@ export class TakenMeanwhile extends Error {
   }
 }
 
-/**
- * Writes the steps of one customer, by compare-and-set: throws TakenMeanwhile unless each withdrawal still has the state and
- * the transaction that it was claimed with. It locks the rows to the commit.
- */
-export async function updateOutgoing(tx: Transaction, customerId: string, steps: Step[]): Promise<void> {
-  await keepReplaced(
-    tx,
-    customerId,
-    steps.flatMap(({ withdrawal, replaces }) => (replaces ? withdrawal.transfer_id : [])),
-  )
-  // One moment for all rows of the round.
-  const now = await readClock(tx)
-  const { rowCount } = await tx.query({
-    text: `
+/** `dueIn` is of milliseconds, or a moment in seconds since 1970. */
+const stepsWith = (dueIn: 'due_in_ms int' | 'due_at_seconds float8') => {
+  const [name, type] = dueIn.split(' ')
+  return `unnest($2::uuid[], $3::text[], $4::bytea[], $5::text[], $6::${type}[], $7::text[], $8::text[], $9::text[], $10::text[],
+                    $11::text[])
+          as s (transfer_id, state, raw_transaction, crypto_tx_hash, ${name}, waiting_code, waiting_detail, was, hash_was,
+                crypto_tx_index)`
+}
+const SET_STEPS = `
       update outgoing_transfers b
       set state = s.state,
           leased_until = null,
@@ -226,17 +221,39 @@ export async function updateOutgoing(tx: Transaction, customerId: string, steps:
           -- Only the time for which the wallet was short counts for keeping its money, not a freeze before (longest-waiting.ts).
           waiting_since = case when s.waiting_code is null then null
                                when s.waiting_code = 'HOT_WALLET_SHORT' and b.waiting_code <> 'HOT_WALLET_SHORT'
-                               then $12
-                               else coalesce(b.waiting_since, $12) end
+                               then s.now
+                               else coalesce(b.waiting_since, s.now) end`
+const AS_CLAIMED = 'b.state = s.was and b.crypto_tx_hash is not distinct from s.hash_was'
+const UPDATE_BY_PLACE = `${SET_STEPS}
       from (
-        select *, $12::timestamptz + make_interval(secs => due_in_ms::float8 / 1000) as due_at,
+        select s.*, clock.now, clock.now + make_interval(secs => s.due_in_ms::float8 / 1000) as due_at,
                (select ctid from outgoing_transfers where customer_id = $1 and transfer_id = s.transfer_id) as place
-        from unnest($2::uuid[], $3::text[], $4::bytea[], $5::text[], $6::int[], $7::text[], $8::text[], $9::text[], $10::text[],
-                    $11::text[])
-          as s (transfer_id, state, raw_transaction, crypto_tx_hash, due_in_ms, waiting_code, waiting_detail, was, hash_was,
-                crypto_tx_index)
+        from ${stepsWith('due_in_ms int')}
+        cross join (select clock_timestamp() as now) clock
       ) s
-      where b.customer_id = $1 and b.ctid = s.place and b.state = s.was and b.crypto_tx_hash is not distinct from s.hash_was`,
+      where b.customer_id = $1 and b.ctid = s.place and ${AS_CLAIMED}`
+// Citus refuses updates by ctid, and in an update a time plus an interval, or a function that is not immutable.
+const UPDATE_BY_KEY = `${SET_STEPS}
+      from (
+        select s.*, $12::timestamptz as now, to_timestamp(s.due_at_seconds) as due_at
+        from ${stepsWith('due_at_seconds float8')}
+      ) s
+      where b.customer_id = $1 and b.transfer_id = any ($2) and b.transfer_id = s.transfer_id and ${AS_CLAIMED}`
+
+/**
+ * Writes the steps of one customer, by compare-and-set: throws TakenMeanwhile unless each withdrawal still has the state and
+ * the transaction that it was claimed with. It locks the rows to the commit.
+ */
+export async function updateOutgoing(tx: Transaction, customerId: string, steps: Step[]): Promise<void> {
+  await keepReplaced(
+    tx,
+    customerId,
+    steps.flatMap(({ withdrawal, replaces }) => (replaces ? withdrawal.transfer_id : [])),
+  )
+  const now = onCitus(tx) ? await readClock(tx) : undefined
+  const dueAtSeconds = (dueInMs: number) => (now!.micros / 1000 + dueInMs) / 1000
+  const { rowCount } = await tx.query({
+    text: now === undefined ? UPDATE_BY_PLACE : UPDATE_BY_KEY,
     values: [
       customerId,
       steps.map((step) => step.withdrawal.transfer_id),
@@ -244,14 +261,16 @@ export async function updateOutgoing(tx: Transaction, customerId: string, steps:
       // The bytes of a transaction that pays several are in network_transactions.
       steps.map(({ signed }) => (signed?.payments === undefined ? (signed?.raw_transaction ?? null) : null)),
       steps.map((step) => step.signed?.crypto_tx_hash ?? null),
-      steps.map((step) => step.dueInMs ?? null),
+      steps.map(({ dueInMs }) =>
+        dueInMs === undefined ? null : now === undefined ? dueInMs : dueAtSeconds(dueInMs),
+      ),
       steps.map((step) => step.waitingReason?.code ?? null),
       steps.map((step) => step.waitingReason?.detail ?? null),
       // A claim writes a new withdrawal as HELD.
       steps.map(({ withdrawal: { state } }) => (state === 'NEW' ? 'HELD' : state)),
       steps.map(({ withdrawal }) => withdrawal.crypto_tx_hash),
       steps.map((step) => step.signed?.crypto_tx_index ?? null),
-      now.text,
+      ...(now === undefined ? [] : [now.text]),
     ],
   })
   if (rowCount !== steps.length) throw new TakenMeanwhile(steps.length - rowCount!)
@@ -337,24 +356,33 @@ type FoundWithdrawal = PaidWithdrawal & {
 
 /** The transfer out of the platform with this id, whosever it is; undefined where there is none. Locks nothing. */
 export async function findOutgoing(db: Database, transferId: string): Promise<FoundWithdrawal | undefined> {
-  // Transfers are found by their customer, and an operator gives none.
+  const customerId = await findOwner(db, transferId)
+  if (customerId === undefined) return undefined
   const { rows } = await db.query<FoundWithdrawal>(
     `
-    select found.*
-    from ${OWNERS} c
-    cross join lateral (
-      ${SELECT_WITHDRAWAL.replaceAll('$1', 'c.id')}, t.status, coalesce(b.state, 'NEW') as state, b.crypto_tx_hash,
-             coalesce(b.raw_transaction, (
-               select n.raw_transaction from network_transactions n
-               where n.network = b.network and n.crypto_tx_hash = b.crypto_tx_hash
-             )) as raw_transaction
-      from transfers t
-      left join outgoing_transfers b on b.customer_id = c.id and b.transfer_id = t.id
-      where t.customer_id = c.id and t.id = $1 and t.type in ${PAYOUT_TYPES}
-    ) found`,
-    [transferId],
+    ${SELECT_WITHDRAWAL}, t.status, coalesce(b.state, 'NEW') as state, b.crypto_tx_hash, b.raw_transaction
+    from transfers t
+    left join outgoing_transfers b on b.customer_id = $1 and b.transfer_id = t.id
+    where t.customer_id = $1 and t.id = $2 and t.type in ${PAYOUT_TYPES}`,
+    [customerId, transferId],
   )
-  return rows[0] && withCanonicalAddress(rows[0])
+  const [found] = rows
+  if (found === undefined) return undefined
+  const raw_transaction = found.raw_transaction ?? (await sharedBytes(db, found))
+  return withCanonicalAddress({ ...found, raw_transaction })
+}
+
+/** The bytes of a transaction that pays several withdrawals; null where the withdrawal has none. */
+async function sharedBytes(
+  db: Queryable,
+  { network, crypto_tx_hash }: Pick<FoundWithdrawal, 'network' | 'crypto_tx_hash'>,
+): Promise<Buffer | null> {
+  if (crypto_tx_hash === null) return null
+  const { rows } = await db.query<{ raw_transaction: Buffer }>(
+    'select raw_transaction from network_transactions where network = $1 and crypto_tx_hash = $2',
+    [network, crypto_tx_hash],
+  )
+  return rows[0]?.raw_transaction ?? null
 }
 
 /** The hashes that the transactions of a withdrawal replaced. */
@@ -410,17 +438,14 @@ export async function selectKept(
 ): Promise<KeptTransaction[]> {
   const { rows } = await db.query<KeptTransaction>(
     `
-    select b.crypto_tx_hash, coalesce(b.raw_transaction, n.raw_transaction) as raw_transaction
-    from outgoing_transfers b
-    left join network_transactions n on n.network = $3 and n.crypto_tx_hash = b.crypto_tx_hash
-    where b.customer_id = $1 and b.transfer_id = $2 and b.crypto_tx_hash is not null
+    select crypto_tx_hash, raw_transaction from outgoing_transfers
+    where customer_id = $1 and transfer_id = $2 and crypto_tx_hash is not null
     union all
-    select r.crypto_tx_hash, coalesce(r.raw_transaction, n.raw_transaction)
-    from replaced_transactions r
-    left join network_transactions n on n.network = $3 and n.crypto_tx_hash = r.crypto_tx_hash
-    where r.customer_id = $1 and r.transfer_id = $2`,
-    [customerId, transferId, network],
+    select crypto_tx_hash, raw_transaction from replaced_transactions
+    where customer_id = $1 and transfer_id = $2`,
+    [customerId, transferId],
   )
+  for (const row of rows) row.raw_transaction ??= await sharedBytes(db, { network, ...row })
   return rows
 }
 
@@ -430,24 +455,40 @@ export async function findPayee(
   { transfer_id, network, destination_address, amount }: Withdrawal,
   { crypto_tx_hash, crypto_tx_index }: SignedTransaction,
 ): Promise<string | undefined> {
-  const { rows } = await tx.query<{ id: string }>(
+  const { rows: taken } = await tx.query<{
+    customer_id: string
+    transfer_id: string
+    crypto_tx_index: string | null
+  }>(
     `
-    select t.id
-    from ${OWNERS} c
+    select customer_id, transfer_id, crypto_tx_index from outgoing_transfers where network = $1 and crypto_tx_hash = $2
+    union
+    select customer_id, transfer_id, null from replaced_transactions where crypto_tx_hash = $2
+    union
+    select t.*
+    from customers c
     cross join lateral (
-      select transfer_id, crypto_tx_index from outgoing_transfers
-      where customer_id = c.id and network = $1 and crypto_tx_hash = $2
-      union
-      select transfer_id, null from replaced_transactions where customer_id = c.id and crypto_tx_hash = $2
-      union
-      select id, crypto_tx_index from transfers
+      select customer_id, id, crypto_tx_index from transfers
       where customer_id = c.id and crypto_tx_hash = $2 and type in ${PAYOUT_TYPES}
-    ) taken
-    join transfers t on t.customer_id = c.id and t.id = taken.transfer_id
-    where t.id <> $3
-      and case when $6::text is null then t.amount = $4 and lower(t.destination_address) = lower($5)
-               else taken.crypto_tx_index = $6 end`,
-    [network, crypto_tx_hash, transfer_id, amount, destination_address, crypto_tx_index ?? null],
+    ) t
+    union
+    select customer_id, id, crypto_tx_index from transfers
+    where customer_id = $3 and crypto_tx_hash = $2 and type in ${PAYOUT_TYPES}`,
+    [network, crypto_tx_hash, PLATFORM_ID],
   )
-  return rows[0]?.id
+  for (const { customer_id, transfer_id: id, crypto_tx_index: index } of taken) {
+    if (id === transfer_id) continue
+    if (crypto_tx_index !== undefined) {
+      if (index === crypto_tx_index) return id
+      continue
+    }
+    const { rowCount } = await tx.query(
+      `
+      select 1 from transfers
+      where customer_id = $1 and id = $2 and amount = $3 and lower(destination_address) = lower($4)`,
+      [customer_id, id, amount, destination_address],
+    )
+    if (rowCount !== 0) return id
+  }
+  return undefined
 }

@@ -35,19 +35,25 @@ export const arrivalOfWire = (bank_reference: string): Arrival => ({
   crypto_tx_index: '0',
 })
 
-/** Finds the PENDING wire with this reference, of any customer. */
-export async function findPendingWire(
-  db: Queryable,
-  bank_reference: string,
-): Promise<PendingWire | undefined> {
-  const { rows } = await db.query<PendingWire>(
-    `
+const SELECT_PENDING = `
     select s.customer_id, s.transfer_id, s.address as memo_id, t.amount
     from seen_deposits s
     join transfers t on t.customer_id = s.customer_id and t.id = s.transfer_id
-    where s.network = 'WIRE' and s.state = 'PENDING' and s.crypto_tx_hash = $1`,
-    [bank_reference],
-  )
+    where s.network = 'WIRE' and s.state = 'PENDING' and s.crypto_tx_hash = $1`
+
+/** Finds the PENDING wire with this reference: of this customer, or of any where the customer is not known. */
+export async function findPendingWire(
+  db: Queryable,
+  bank_reference: string,
+  customerId?: string,
+): Promise<PendingWire | undefined> {
+  const { rows } =
+    customerId === undefined
+      ? await db.query<PendingWire>(SELECT_PENDING, [bank_reference])
+      : await db.query<PendingWire>(`${SELECT_PENDING} and s.customer_id = $2 and t.customer_id = $2`, [
+          bank_reference,
+          customerId,
+        ])
   return rows[0]
 }
 
@@ -118,12 +124,12 @@ export async function endSimulatedWires(
   return ended.length
 }
 
-async function failWire(db: Database, { bank_reference }: SimulatedWire): Promise<boolean> {
+async function failWire(db: Database, { bank_reference, customer_id }: SimulatedWire): Promise<boolean> {
   return transaction(db, async (tx) => {
-    const pending = await findPendingWire(tx, bank_reference)
+    const pending = await findPendingWire(tx, bank_reference, customer_id)
     if (pending === undefined || (await failPending(tx, [pending])) === 0) return false
-    const { customer_id, transfer_id } = pending
-    recordChanges(tx, customer_id, await readClock(tx), [audited(LOOP, 'transfer.fail', transfer_id)])
+    const failed = audited(LOOP, 'transfer.fail', pending.transfer_id)
+    recordChanges(tx, customer_id, await readClock(tx), [failed])
     return true
   })
 }

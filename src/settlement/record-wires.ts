@@ -18,6 +18,7 @@ import {
 } from '../records/bank-wires.ts'
 import { audited, recordNow } from '../records/audited.ts'
 import { change } from '../records/need.ts'
+import { findOwner } from '../records/treasury.ts'
 import type { Transfer } from '../ledger/transfer.ts'
 import { readTransfer } from '../ledger/transfer.ts'
 import { NotAllowed, type Screening } from '../screening/screening.ts'
@@ -124,11 +125,8 @@ export async function sendWireBack(
     const what = known === undefined ? '' : `: the wire was recorded at ${known.recorded_at}`
     throw new Error(`no wire with the bank reference ${bank_reference} is PENDING${what}`)
   }
-  const { rows } = await db.query<{ customer_id: string }>(
-    'select customer_id from transfers where id = $1',
-    [known.transfer_id],
-  )
-  return { transfer: await readTransfer(db, rows[0]!.customer_id, known.transfer_id), changed: false }
+  const customerId = await findOwner(db, known.transfer_id)
+  return { transfer: await readTransfer(db, customerId!, known.transfer_id), changed: false }
 }
 
 /**

@@ -1,6 +1,6 @@
 import { NETWORKS } from '../assets/catalogue.ts'
 import { transaction, type Database, type Queryable } from '../db/database.ts'
-import { OWNERS, PAYOUT_TYPES } from '../records/treasury.ts'
+import { findOwner, PAYOUT_TYPES } from '../records/treasury.ts'
 import type { EndedTransaction, Network, Networks } from '../networks/network.ts'
 import { isSimulated } from '../networks/simulated/adapter.ts'
 import { selectKept } from './outgoing-transfers.ts'
@@ -60,17 +60,12 @@ export async function resendWithdrawal(
 }
 
 async function find(db: Queryable, transferId: string): Promise<Found> {
-  // Transfers are found by their customer, and an operator gives none.
+  const customerId = await findOwner(db, transferId)
   const { rows } = await db.query<Found>(
     `
-    select t.*
-    from ${OWNERS} c
-    cross join lateral (
-      select customer_id, type, status, coalesce(crypto_network, 'WIRE') as network, crypto_tx_hash
-      from transfers where customer_id = c.id and id = $1
-    ) t
-    where t.type in ${PAYOUT_TYPES}`,
-    [transferId],
+    select customer_id, type, status, coalesce(crypto_network, 'WIRE') as network, crypto_tx_hash
+    from transfers where customer_id = $1 and id = $2 and type in ${PAYOUT_TYPES}`,
+    [customerId, transferId],
   )
   if (rows[0] === undefined) throw new Error(`there is no withdrawal ${transferId}`)
   return rows[0]

@@ -194,7 +194,7 @@ test.each<[string, Answering, RegExp]>([
   expect(await read(second)).toEqual(held((await read(second)).waiting_detail!))
   expect((await read(second)).waiting_detail).toMatch(detail)
   // Held by the question's pause, and not by the payment's.
-  await service.db.query(`update screenings set due_at = clock_timestamp() where state = 'WAITING'`)
+  await service.db.query(`update screenings set due_at = (select clock_timestamp()) where state = 'WAITING'`)
   await work()
   expect(await read(second)).toMatchObject({ status: 'PENDING', on_chain: 0 })
   answer = says(ALLOW)
@@ -361,7 +361,7 @@ test('two processes ask a question once, and a process that dies loses none', as
   await Promise.all([screener.answered(), second.answered()])
   // A lease that nobody ends, as of a process that died.
   await service.db.query(
-    `update screenings set due_at = clock_timestamp() - interval '1 second' where state = 'WAITING'`,
+    `update screenings set due_at = (select clock_timestamp()) - interval '1 second' where state = 'WAITING'`,
   )
   answer = says(ALLOW)
   await work()

@@ -5,6 +5,7 @@ import { notionalUsd, type UsdPrices } from '../assets/usd-value.ts'
 import type { Context } from '../context.ts'
 import { transaction, type Database, type Transaction } from '../db/database.ts'
 import { idsAt, readClock, type Moment } from '../db/ids.ts'
+import { lockRows } from '../db/lock-rows.ts'
 import { transferEventType } from '../contract/event-types.ts'
 import { insertEvents } from '../ledger/events.ts'
 import type { Transfer } from '../ledger/transfer.ts'
@@ -120,13 +121,13 @@ async function notSeenBefore(
   if (arrivals.length === 0) return []
   const seen = arrivals.map(({ sight }) => sight)
   const hashes = seen.map(({ crypto_tx_hash }) => crypto_tx_hash)
-  const { rows: pending } = await tx.query<Known & { transfer_id: string; block_number: string }>(
-    `
-    select customer_id, transfer_id, crypto_tx_hash, crypto_tx_index, block_number
-    from seen_deposits
-    where network = $1 and state = 'PENDING' and crypto_tx_hash = any ($2)
-    order by customer_id, transfer_id
-    for update`,
+  const pending = await lockRows<Known & { transfer_id: string; block_number: string }>(
+    tx,
+    {
+      columns: 'customer_id, transfer_id, crypto_tx_hash, crypto_tx_index, block_number',
+      from: `seen_deposits where network = $1 and state = 'PENDING' and crypto_tx_hash = any ($2)`,
+      order: 'transfer_id',
+    },
     [network, hashes],
   )
   for (const one of pending) {
@@ -302,9 +303,9 @@ interface SeenId {
  */
 async function failGone(db: Database, network: CryptoNetwork, readUpTo: bigint): Promise<number> {
   return transaction(db, async (tx) => {
-    const { rows } = await tx.query<SeenId>(
+    const { rows: gone } = await tx.query<SeenId & { block_number: string }>(
       `
-      select s.customer_id, s.transfer_id
+      select s.customer_id, s.transfer_id, s.block_number
       from seen_deposits s
       where s.network = $1 and s.state = 'PENDING' and (
         s.seen_at < clock_timestamp() - make_interval(hours => $3)
@@ -313,11 +314,22 @@ async function failGone(db: Database, network: CryptoNetwork, readUpTo: bigint):
           where i.customer_id = s.customer_id and i.network = s.network and i.crypto_tx_hash = s.crypto_tx_hash
             and i.crypto_tx_index = s.crypto_tx_index and i.state = 'WAITING'
         )
-      )
-      order by s.customer_id, s.transfer_id
-      for update`,
+      )`,
       [network, readUpTo.toString(), PENDING_HOURS_MAX],
     )
+    if (gone.length === 0) return 0
+    const locked = await lockRows<SeenId & { block_number: string }>(
+      tx,
+      {
+        columns: 'customer_id, transfer_id, block_number',
+        from: `seen_deposits where network = $1 and state = 'PENDING' and transfer_id = any ($2)`,
+        order: 'transfer_id',
+      },
+      [network, gone.map(({ transfer_id }) => transfer_id)],
+    )
+    const blocks = new Map(gone.map(({ transfer_id, block_number }) => [transfer_id, block_number]))
+    // A deposit may have been seen in another block before it was locked.
+    const rows = locked.filter(({ transfer_id, block_number }) => blocks.get(transfer_id) === block_number)
     await failPending(tx, rows)
     return rows.length
   })
@@ -338,7 +350,8 @@ export async function failPending(tx: Transaction, gone: readonly SeenId[]): Pro
     `
     update seen_deposits s set state = 'FAILED', ended_at = $3
     from unnest($1::uuid[], $2::uuid[]) as gone (customer_id, transfer_id)
-    where s.customer_id = gone.customer_id and s.transfer_id = gone.transfer_id and s.state = 'PENDING'
+    where s.customer_id = any ($1::uuid[]) and s.customer_id = gone.customer_id and s.transfer_id = gone.transfer_id
+      and s.state = 'PENDING'
     returning s.customer_id, s.transfer_id`,
     [...ids, now.text],
   )
@@ -346,8 +359,8 @@ export async function failPending(tx: Transaction, gone: readonly SeenId[]): Pro
     `
     update transfers t set status = 'FAILED', updated_at = $3
     from unnest($1::uuid[], $2::uuid[]) as gone (customer_id, transfer_id)
-    where t.customer_id = gone.customer_id and t.id = gone.transfer_id and t.status = 'PENDING'
-      and t.type in ('CRYPTO_DEPOSIT', 'WIRE_DEPOSIT')
+    where t.customer_id = any ($1::uuid[]) and t.customer_id = gone.customer_id and t.id = gone.transfer_id
+      and t.status = 'PENDING' and t.type in ('CRYPTO_DEPOSIT', 'WIRE_DEPOSIT')
     returning t.customer_id, t.id, t.type`,
     [rows.map(({ customer_id }) => customer_id), rows.map(({ transfer_id }) => transfer_id), now.text],
   )

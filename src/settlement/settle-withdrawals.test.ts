@@ -14,6 +14,7 @@ import { dieAtEachStep, Failures, type Failure } from '../../test/failures.ts'
 import { runs } from '../../test/seed.ts'
 import { credit, newCustomer, startTestService } from '../../test/support.ts'
 import type { TestCustomer, TestService } from '../../test/support.ts'
+import { hurryUnlocked } from '../../test/work-off.ts'
 import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.ts'
 import { ASSETS, CRYPTO_NETWORKS, decimalsOf, NETWORKS } from '../assets/catalogue.ts'
 import type { Asset, CryptoNetwork } from '../assets/catalogue.ts'
@@ -128,10 +129,7 @@ async function available(customer: TestCustomer, asset: string): Promise<string>
 // ---------------------------------------------------------------------------------------------- the worker
 
 /** Makes all deferred work due now. */
-const hurry = () =>
-  service.db.query(`
-    update outgoing_transfers set due_at = clock_timestamp()
-    where transfer_id in (select transfer_id from outgoing_transfers where due_at is not null for update skip locked)`)
+const hurry = () => hurryUnlocked(service.db)
 const giveUp = () => service.db.query('update outgoing_transfers set due_at = null')
 
 /**

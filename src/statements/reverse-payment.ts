@@ -41,14 +41,18 @@ interface PaidStatement {
 }
 
 async function reverse(tx: Transaction, statementId: string, origin: Origin): Promise<Reversed> {
+  const { rows: owners } = await tx.query<{ customer_id: string }>(
+    'select customer_id from statements where id = $1',
+    [statementId],
+  )
   const { rows } = await tx.query<PaidStatement>(
     `
     select s.customer_id, s.ref_id, s.asset, s.status, s.amount_paid,
-           (select p.id from profiles p where p.customer_id = s.customer_id and p.type = 'DEFAULT') as profile_id
+           (select p.id from profiles p where p.customer_id = $1 and p.type = 'DEFAULT') as profile_id
     from statements s
-    where s.id = $1
+    where s.customer_id = $1 and s.id = $2
     for update`,
-    [statementId],
+    [owners[0]?.customer_id, statementId],
   )
   const [statement] = rows
   if (statement === undefined) throw new NotReversible(`there is no statement ${statementId}`)

@@ -46,7 +46,7 @@ const available = async (customer: TestCustomer) =>
 async function settle(rounds = 5): Promise<void> {
   for (let round = 1; round <= rounds; round++) {
     await service.db.query(
-      'update outgoing_transfers set due_at = clock_timestamp() where due_at is not null',
+      'update outgoing_transfers set due_at = (select clock_timestamp()) where due_at is not null',
     )
     await settleWithdrawals(service.db, service.networks)
   }

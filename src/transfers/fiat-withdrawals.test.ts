@@ -120,7 +120,7 @@ async function settle(networks: Networks = service.networks): Promise<void> {
   for (let round = 1; round <= ROUNDS; round++) {
     await settleWithdrawals(service.db, networks)
     await service.db.query(
-      'update outgoing_transfers set due_at = clock_timestamp() where customer_id = $1 and due_at is not null',
+      'update outgoing_transfers set due_at = (select clock_timestamp()) where customer_id = $1 and due_at is not null',
       [customer.customer_id],
     )
   }

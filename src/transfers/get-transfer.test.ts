@@ -36,7 +36,7 @@ async function withdraw(changes: Record<string, unknown> = {}): Promise<Transfer
 async function settle(): Promise<void> {
   for (let round = 1; round <= 5; round++) {
     await service.db.query(
-      'update outgoing_transfers set due_at = clock_timestamp() where due_at is not null',
+      'update outgoing_transfers set due_at = (select clock_timestamp()) where due_at is not null',
     )
     await settleWithdrawals(service.db, service.networks)
   }

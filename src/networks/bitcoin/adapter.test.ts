@@ -25,7 +25,7 @@ import {
   type TestCustomer,
   type TestService,
 } from '../../../test/support.ts'
-import { hurry } from '../../../test/work-off.ts'
+import { hurry, hurryUnlocked } from '../../../test/work-off.ts'
 import { formatAmount, parseAmount, parseStoredAmount } from '../../assets/amount.ts'
 import { openDatabase, transaction, violatedConstraint, type Database } from '../../db/database.ts'
 import { deposit } from '../../movements/deposit.ts'
@@ -1605,9 +1605,7 @@ const hasty = () => networksOf(adapter({ stuckAfterMs: 0 }))
 
 /** One round of the worker, with everything due. */
 async function work(networks = networksOf(adapter()), db: Database = service.db): Promise<void> {
-  await service.db.query(`
-    update outgoing_transfers set due_at = clock_timestamp(), leased_until = null
-    where transfer_id in (select transfer_id from outgoing_transfers where due_at is not null for update skip locked)`)
+  await hurryUnlocked(service.db, { endLeases: true })
   await settleWithdrawals(db, networks)
 }
 

@@ -32,6 +32,7 @@ import {
   TEST_ORIGIN,
 } from '../../../test/support.ts'
 import type { TestCustomer, TestService } from '../../../test/support.ts'
+import { hurryUnlocked } from '../../../test/work-off.ts'
 import { formatAmount, parseAmount, parseStoredAmount } from '../../assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../../assets/catalogue.ts'
 import { openDatabase, type Database } from '../../db/database.ts'
@@ -162,10 +163,7 @@ async function withdraw(
 const read = async (customer: TestCustomer, { id }: { id: string }) =>
   (await customer.call<Transfer>('GET', `/v2/transfer/transfers/${id}`)).body
 
-const hurry = () =>
-  service.db.query(`
-    update outgoing_transfers set due_at = clock_timestamp(), leased_until = null
-    where transfer_id in (select transfer_id from outgoing_transfers where due_at is not null for update skip locked)`)
+const hurry = () => hurryUnlocked(service.db, { endLeases: true })
 
 const ROUNDS_MAX = 60
 

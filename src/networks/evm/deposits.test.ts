@@ -367,7 +367,7 @@ describe('a node that has moved to another chain', () => {
     await credit(service.ledger, customer, 'ETH', '10')
     const settle = async () => {
       await service.db.query(
-        'update outgoing_transfers set due_at = clock_timestamp() where due_at is not null',
+        'update outgoing_transfers set due_at = (select clock_timestamp()) where due_at is not null',
       )
       await settleWithdrawals(service.db, networks)
     }
