@@ -19,6 +19,7 @@ import {
   unfreeze,
 } from '../src/records/freezes.ts'
 import { Policies } from '../src/records/policy.ts'
+import { settleWithdrawals } from '../src/settlement/settle-withdrawals.ts'
 import { verify } from '../src/verify/verify.ts'
 import { CLUSTER, onNode } from './cluster.ts'
 import {
@@ -129,6 +130,23 @@ onCluster(
       })
       expect(funded.status).toBe(200)
     }
+    const settle = (name: string) => {
+      const { hints } = nodes.list().find((node) => node.name === name)!
+      return settleWithdrawals(database.db, service.networks, undefined, hints)
+    }
+    const expectSettled = async (withdrawals: { by: TestCustomer; ref_id: string }[]) => {
+      for (const { by, ref_id } of withdrawals)
+        await expect
+          .poll(
+            async () => {
+              await settle(nodes.nameOf(by.customer_id))
+              const path = `/v2/transfer/transfers?ref_ids=${ref_id}`
+              return (await by.call<{ items: { status: string }[] }>('GET', path)).body.items
+            },
+            { timeout: 30_000 },
+          )
+          .toMatchObject([{ status: 'COMPLETED' }])
+    }
     const statusOf = async (by: TestCustomer) => {
       const { status, ref_id } = await withdraw(by)
       if (status === 200) acknowledged.push({ by, ref_id })
@@ -145,6 +163,9 @@ onCluster(
       expect(await statusOf(itsOwn)).toBe(503)
       expect(await statusOf(other)).toBe(200)
     }
+    // The loops of the node that is gone fail, and the others settle what their customers are paid.
+    await expect(settle(gone)).rejects.toThrow()
+    await expectSettled([acknowledged.findLast(({ by }) => by === other)!])
     await fetchToken(service.app, other)
     await expect(fetchToken(service.app, itsOwn)).rejects.toThrow('no token')
     expect((await service.app.inject('/health/ready')).statusCode).toBe(200)
@@ -152,6 +173,8 @@ onCluster(
     await expect.poll(() => statusOf(itsOwn), { timeout: 20_000 }).toBe(200)
     underLoad.isOver = true
     await load
+    // What waited is caught up.
+    await expectSettled(acknowledged.filter(({ by }) => by === itsOwn))
     // Nothing that was acknowledged is lost, and what was refused moved nothing twice.
     for (const { by, ref_id } of acknowledged) {
       const { body } = await by.call<{ items: unknown[] }>('GET', `/v2/transfer/transfers?ref_ids=${ref_id}`)

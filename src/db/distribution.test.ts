@@ -3,7 +3,8 @@
  * 1. `migrate --distribute` refuses, with a clear error and without a change, what it cannot do;
  * 2. every shard and every node has exactly the privileges that the coordinator has, also after a shard was moved;
  * 3. the weekly partitions are made on the shards;
- * 4. the statements that move money go to the one shard of their customer.
+ * 4. the statements that move money go to the one shard of their customer, and those of settlement;
+ * 5. what is on the coordinator and is written together with a customer's rows is committed in two phases.
  * All but the first need a cluster: TEST_CITUS_NODES names it (CONTRIBUTING.md).
  */
 import pg from 'pg'
@@ -22,6 +23,8 @@ import {
 } from '../../test/support.ts'
 import { openDatabase, transaction, WRITER } from './database.ts'
 import { distributeNewTables, isDistributed, PLACES } from './distribution.ts'
+import { PLATFORM_ID } from './ids.ts'
+import { settleWithdrawals } from '../settlement/settle-withdrawals.ts'
 
 const distributing = ({ url, ownerUrl }: { url: string; ownerUrl?: string }, ...args: string[]) =>
   runBursar(['migrate', '--distribute', ...args], {
@@ -181,6 +184,32 @@ describe.skipIf(CLUSTER.length === 0)('a distributed database', () => {
     },
   )
 
+  test.each(Object.keys(PLACES).filter((table) => PLACES[table] === 'READABLE'))(
+    'writes to %s together with a customer in two phases, because one phase could lose one of the two',
+    async (table) => {
+      const { rows } = await database.owner.query<{ column: string }>(
+        'select attname as column from pg_attribute where attrelid = $1::regclass and attnum = 1',
+        [table],
+      )
+      const { column } = rows[0]!
+      const client = new pg.Client({ connectionString: database.ownerUrl })
+      await client.connect()
+      const remote: string[] = []
+      client.on('notice', ({ message }) => void remote.push(message ?? ''))
+      await client.query('set citus.log_remote_commands to on')
+      for (const statement of [
+        'begin',
+        // They change no row, because only the statements matter.
+        `update outgoing_transfers set leased_until = null where customer_id = '${PLATFORM_ID}' and transfer_id is null`,
+        `update ${table} set ${column} = ${column} where ${column} is null`,
+        'commit',
+      ])
+        await client.query(statement)
+      await client.end()
+      expect(remote).toContainEqual(expect.stringMatching(/^issuing PREPARE TRANSACTION/))
+    },
+  )
+
   test('gets the tables of later migrations', async () => {
     const undo = new Error('undo')
     await expect(
@@ -236,6 +265,42 @@ describe.skipIf(CLUSTER.length === 0)('the statements that move money', () => {
           })
       }
       await client.end()
+    } finally {
+      await service.close()
+    }
+  })
+
+  test('and those of settlement go to one shard at a time', async () => {
+    const service = await startTestService()
+    try {
+      const customer = await newCustomer(service)
+      await fund(customer, '100')
+      const { status } = await customer.call('POST', '/v2/transfer/crypto-withdrawals', {
+        profile_id: customer.profile_id,
+        amount: '0.1',
+        asset: 'BTC',
+        crypto_network: 'BITCOIN',
+        destination_address: 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4',
+      })
+      expect(status).toBe(200)
+      const seen = await statementsOf(async () => {
+        while ((await settleWithdrawals(service.db, service.networks)) > 0);
+      })
+      const ofCustomer = seen.filter(
+        ({ text, values }) => values[0] === customer.customer_id && /\$1/.test(text),
+      )
+      expect(ofCustomer.length).toBeGreaterThan(10)
+      for (const { text, values } of ofCustomer) {
+        const { rows } = await service.db.query<{ 'QUERY PLAN': string }>(
+          `explain (costs off) ${text}`,
+          values,
+        )
+        const plan = rows.map((row) => row['QUERY PLAN']).join('\n')
+        expect({ text, plan }).toMatchObject({
+          plan: expect.not.stringMatching(/Task Count: [02-9]/) as string,
+        })
+        expect({ text, plan }).toMatchObject({ plan: expect.stringContaining('Task Count: 1') as string })
+      }
     } finally {
       await service.close()
     }

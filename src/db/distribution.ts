@@ -37,7 +37,7 @@ export const PLACES: Readonly<Record<string, Place>> = {
   event_history: 'READABLE',
   events: 'CUSTOMER',
   evm_holdings: 'CUSTOMER',
-  evm_nonces: 'COORDINATOR',
+  evm_nonces: 'READABLE',
   evm_sweeps: 'CUSTOMER',
   fee_quotes: 'CUSTOMER',
   fiat_accounts: 'CUSTOMER',

@@ -134,9 +134,9 @@ type ClaimedRow = OrchestrationRow & Omit<Claimed, 'orchestration'>
 
 const DETAILS = `
              (select r.created_by from orchestration_rules r
-              where r.customer_id = o.customer_id and r.id = o.orchestration_rule_id) as initiator,
+              where r.customer_id = $1 and r.id = o.orchestration_rule_id) as initiator,
              coalesce((select a.status <> 'APPROVED' from crypto_destination_addresses a
-                       where a.customer_id = o.customer_id
+                       where a.customer_id = $1
                          and a.id = (o.destination -> 'crypto' ->> 'address_id')::uuid), false) as is_rejected`
 const CAN_PROCEED = `o.customer_id = $1 and o.status = 'PROCESSING' and o.destination_transfer_id is null
         and (o.destination ? 'profile'
@@ -180,21 +180,19 @@ async function claimDistributed(
   customerId: string,
   networks: Networks,
 ): Promise<{ rows: ClaimedRow[] }> {
-  const { rows: frozen } = await tx.query<{ profile_id: string | null }>(
-    `
-    select nullif(split_part(subject, '/', 2), '') as profile_id from freezes
-    where kind in ('CUSTOMER', 'PROFILE') and split_part(subject, '/', 1) = $1::uuid::text`,
+  const { rows: frozen } = await tx.query<{ subject: string }>(
+    'select distinct subject from customer_freezes where customer_id = $1',
     [customerId],
   )
-  if (frozen.some(({ profile_id }) => profile_id === null)) return { rows: [] }
+  const subjects = frozen.map(({ subject }) => subject)
   const { rows: locked } = await tx.query<{ id: string }>(
     `
     select o.id from orchestrations o
-    where ${CAN_PROCEED} and o.profile_id <> all ($4::uuid[])
+    where ${CAN_PROCEED} and o.customer_id <> all ($4::uuid[]) and o.profile_id <> all ($4::uuid[])
     order by o.id
     limit $3
     for update skip locked`,
-    [customerId, [...networks.keys()], CLAIM_MAX, frozen.map(({ profile_id }) => profile_id)],
+    [customerId, [...networks.keys()], CLAIM_MAX, subjects],
   )
   return tx.query<ClaimedRow>(
     `

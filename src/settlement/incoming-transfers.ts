@@ -271,8 +271,8 @@ export async function markCredited(
     set state = 'CREDITED', transfer_id = done.transfer_id, reason = null, detail = null
     from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::uuid[])
       as done (customer_id, network, hash, index, transfer_id)
-    where i.customer_id = done.customer_id and i.network = done.network and i.crypto_tx_hash = done.hash
-      and i.crypto_tx_index = done.index and i.state = 'WAITING'`,
+    where i.customer_id = any ($1::uuid[]) and i.customer_id = done.customer_id and i.network = done.network
+      and i.crypto_tx_hash = done.hash and i.crypto_tx_index = done.index and i.state = 'WAITING'`,
     [
       credited.map(({ incoming }) => incoming.customer_id),
       credited.map(({ incoming }) => incoming.network),

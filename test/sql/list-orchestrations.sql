@@ -23,9 +23,9 @@ filters as (
   select o.id, o.profile_id, o.identity_id, o.account_id, o.customer_id, o.ref_id, o.status,
 o.source_asset, o.destination_asset, o.source_amount, o.source_transfer_id, o.destination_transfer_id,
 (select t.status from transfers t
- where t.customer_id = o.customer_id and t.id = o.source_transfer_id) as source_transfer_status,
+ where t.customer_id = $1 and t.id = o.source_transfer_id) as source_transfer_status,
 (select t.status from transfers t
- where t.customer_id = o.customer_id and t.id = o.destination_transfer_id) as destination_transfer_status,
+ where t.customer_id = $1 and t.id = o.destination_transfer_id) as destination_transfer_status,
 o.fail_reason, o.source, o.destination, o.orchestration_rule_id, o.metadata, o.created_at, o.updated_at
   from found
   join orchestrations o on o.customer_id = $1 and o.id = found.id
