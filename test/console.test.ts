@@ -1,31 +1,27 @@
 /** The console as a person uses it: in a browser, in a sandbox that was just started and in live mode. */
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
-import { readdirSync, readFileSync, statSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
+import { readdirSync, statSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { chromium, type BrowserContext, type Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { credentialsFile, type SandboxCredentials } from '../src/demo/credentials.ts'
 import { magicAddress } from '../src/networks/simulated/magic-addresses.ts'
 import { PAGE_POLICY } from '../src/http/page-policy.ts'
-import { CHROMIUM, CHROMIUM_ARGS, HAS_CHROMIUM } from './chromium.ts'
 import {
-  cloneDatabase,
-  MASTER_KEY,
-  remoteCaller,
-  runBursar,
-  spawnBursar,
-  startTestService,
-  type BursarProcess,
-  type TestDatabase,
-} from './support.ts'
+  DESKTOP,
+  HAS_CHROMIUM,
+  isWithinWindow,
+  openPage,
+  PHONE,
+  seriousFaults,
+  shoot as shootAs,
+  startBrowserTest,
+  type BrowserTest,
+} from './browser.ts'
+import { MASTER_KEY, remoteCaller, runBursar, startTestService } from './support.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const SCREENSHOTS = join(ROOT, 'test/screenshots')
-const PHONE = { width: 360, height: 740 }
-const DESKTOP = { width: 1280, height: 900 }
 /** What the browser loads, compressed. */
 const BYTES_MAX = 200 * 1024
 
@@ -74,87 +70,30 @@ test('all files together are small', () => {
   expect(bytes).toBeLessThan(BYTES_MAX)
 })
 
-/** A page, and what must stay empty: requests to elsewhere, errors of scripts and violations of the policy. */
-async function openPage(
-  context: BrowserContext,
-  url: string,
-  { size = DESKTOP, colorScheme = 'light' }: { size?: typeof DESKTOP; colorScheme?: 'light' | 'dark' } = {},
-) {
-  const page = await context.newPage()
-  await page.emulateMedia({ colorScheme })
-  await page.setViewportSize(size)
-  const complaints: string[] = []
-  page.on('request', (request) => {
-    const asked = new URL(request.url())
-    if (asked.origin !== new URL(url).origin && asked.protocol !== 'data:') complaints.push(request.url())
-  })
-  page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) complaints.push(message.text())
-  })
-  page.on('pageerror', (error) => complaints.push(String(error)))
-  await page.goto(url)
-  return { page, complaints }
-}
-
-const launch = (folder: string): Promise<BrowserContext> =>
-  chromium.launchPersistentContext(folder, {
-    executablePath: CHROMIUM,
-    args: CHROMIUM_ARGS,
-    chromiumSandbox: false,
-    viewport: DESKTOP,
-  })
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-
-/** What axe finds on the page that is serious or critical: the rule and the element. */
-const seriousFaults = (page: Page): Promise<string[]> =>
-  page.evaluate(`(async () => {
-    ${AXE};
-    const { violations } = await axe.run()
-    return violations
-      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-      .flatMap(({ id, nodes }) => nodes.map(({ target }) => id + ' ' + target.join(' ')))
-  })()`)
-
-/** Not hiding the caret, for which a style would have to be put into the page, against its policy. */
-const shoot = (page: Page, name: string) =>
-  page.screenshot({ path: join(SCREENSHOTS, `console-${name}.png`), caret: 'initial', fullPage: true })
+const shoot = (page: Page, name: string) => shootAs(page, `console-${name}`)
 
 describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's chromium", () => {
-  let database: TestDatabase
-  let folder: string
-  let bursar: BursarProcess
-  let context: BrowserContext
+  let started: BrowserTest
+  let bursar: BrowserTest['bursar']
+  let database: BrowserTest['database']
   let demo: SandboxCredentials
   let address: string
 
   beforeAll(async () => {
-    database = await cloneDatabase(2)
-    folder = await mkdtemp(join(tmpdir(), 'bursar-console-'))
-    await mkdir(SCREENSHOTS, { recursive: true })
-    bursar = await spawnBursar({
-      DATABASE_URL: database.url,
-      BURSAR_DATA_DIR: folder,
-      BURSAR_SIMULATED_PRICE_DAYS: '2',
-    })
-    demo = JSON.parse(await readFile(credentialsFile(folder), 'utf8')) as SandboxCredentials
-    address = bursar.address.replace('127.0.0.1', 'localhost')
-    context = await launch(join(folder, 'browser'))
+    started = await startBrowserTest({ BURSAR_SIMULATED_PRICE_DAYS: '2' })
+    ;({ bursar, database } = started)
+    demo = JSON.parse(await readFile(credentialsFile(started.folder), 'utf8')) as SandboxCredentials
+    address = started.bursar.address.replace('127.0.0.1', 'localhost')
   })
-  afterAll(async () => {
-    await context.close()
-    await bursar.end('SIGTERM')
-    await database.drop()
-    await rm(folder, { recursive: true, force: true })
-  })
+  afterAll(() => started.close())
 
   test('it opens with the demo, and a sign-out asks who comes next', async () => {
-    const { page, complaints } = await openPage(context, `${address}/console`)
+    const { page, complaints } = await openPage(started.context, `${address}/console`)
     await page.getByRole('navigation', { name: 'Pages' }).waitFor()
     expect(await page.locator('.banner').innerText()).toBe('SANDBOX')
     expect(await page.locator('.customer').innerText()).toBe('Demo')
     expect(demo.customer_id).not.toBe('')
-    const [cookie] = await context.cookies(`${address}/console/`)
+    const [cookie] = await started.context.cookies(`${address}/console/`)
     expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict', path: '/console' })
     expect(await page.evaluate('document.cookie')).toBe('')
     await shoot(page, 'home')
@@ -168,7 +107,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
 
   /** A page of the console, after its first answer. */
   async function at(path: string, options?: Parameters<typeof openPage>[2]) {
-    const opened = await openPage(context, `${address}/console/${path}`, options)
+    const opened = await openPage(started.context, `${address}/console/${path}`, options)
     await opened.page.getByRole('navigation', { name: 'Pages' }).waitFor()
     return opened
   }
@@ -206,7 +145,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     expect(await seriousFaults(page)).toEqual([])
     await shoot(page, 'story-dark')
     await page.setViewportSize(PHONE)
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(PHONE.width)
+    expect(await isWithinWindow(page)).toBe(true)
     await shoot(page, 'story-phone')
     expect(complaints).toEqual([])
   })
@@ -244,7 +183,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     expect(lines[0]).toMatch(/^id,created_at,/)
     expect(lines.length - 1).toBe(types.length)
     expect(lines.slice(1).every((line) => line.includes(',WIRE_DEPOSIT,'))).toBe(true)
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(PHONE.width)
+    expect(await isWithinWindow(page)).toBe(true)
     expect(await seriousFaults(page)).toEqual([])
     await shoot(page, 'transfers-phone')
     expect(complaints).toEqual([])
@@ -294,7 +233,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     expect(await seriousFaults(page)).toEqual([])
     await shoot(page, `${name}-dark`)
     await page.setViewportSize(PHONE)
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(PHONE.width)
+    expect(await isWithinWindow(page)).toBe(true)
     expect(await seriousFaults(page)).toEqual([])
     await shoot(page, `${name}-phone`)
     await page.setViewportSize(DESKTOP)
@@ -397,9 +336,9 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
   })
 
   test('a name that points to this machine does not sign in', async () => {
-    const reply = await fetch(`${bursar.address}/console/session/demo`, {
+    const reply = await fetch(`${started.bursar.address}/console/session/demo`, {
       method: 'POST',
-      headers: { 'x-bursar-console': 'page', 'x-forwarded-for': '127.0.0.1', origin: bursar.address },
+      headers: { 'x-bursar-console': 'page', 'x-forwarded-for': '127.0.0.1', origin: started.bursar.address },
     })
     expect(reply.status).toBe(200)
     const { request } = await import('node:http')
@@ -409,7 +348,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
         origin: 'http://attacker.example',
         'x-bursar-console': 'page',
       }
-      request(`${bursar.address}/console/session/demo`, { method: 'POST', headers }, (answer) => {
+      request(`${started.bursar.address}/console/session/demo`, { method: 'POST', headers }, (answer) => {
         answer.resume()
         resolve(answer.statusCode)
       })
@@ -421,42 +360,26 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
 })
 
 describe.skipIf(!HAS_CHROMIUM)("in live mode, in a browser, which needs Debian's chromium", () => {
-  let database: TestDatabase
-  let folder: string
-  let bursar: BursarProcess
-  let context: BrowserContext
-  let environment: Record<string, string>
-
+  let started: BrowserTest
   beforeAll(async () => {
-    database = await cloneDatabase(2)
-    folder = await mkdtemp(join(tmpdir(), 'bursar-console-live-'))
-    await mkdir(SCREENSHOTS, { recursive: true })
-    environment = { DATABASE_URL: database.url, BURSAR_MODE: 'live', BURSAR_MASTER_KEY: MASTER_KEY }
-    bursar = await spawnBursar(environment)
-    environment.BURSAR_BASE_URL = bursar.address
-    context = await launch(join(folder, 'browser'))
+    started = await startBrowserTest({ BURSAR_MODE: 'live', BURSAR_MASTER_KEY: MASTER_KEY })
   })
-  afterAll(async () => {
-    await context.close()
-    await bursar.end('SIGTERM')
-    await database.drop()
-    await rm(folder, { recursive: true, force: true })
-  })
+  afterAll(() => started.close())
 
   test('a link signs in once, and the page reads only', async () => {
     const json = async (...args: string[]) =>
-      JSON.parse((await runBursar([...args, '--json'], environment)).stdout) as Record<string, string>
+      JSON.parse((await runBursar([...args, '--json'], started.environment)).stdout) as Record<string, string>
     const { customer_id } = await json('customer', 'create', '--name', 'Acme')
     const named = ['--name', 'Ada', '--role', 'VIEWER', '--customer', customer_id!]
     const { operator_id } = await json('operator', 'create', ...named)
     const { link } = await json('console', 'link')
-    expect(link).toMatch(new RegExp(`^${bursar.address}/console/sign-in#bursar_link_`))
+    expect(link).toMatch(new RegExp(`^${started.bursar.address}/console/sign-in#bursar_link_`))
     expect(operator_id).toBeDefined()
 
-    const { page, complaints } = await openPage(context, link!)
+    const { page, complaints } = await openPage(started.context, link!)
     await page.getByRole('navigation', { name: 'Pages' }).waitFor()
     expect(await page.locator('.banner').innerText()).toBe('LIVE')
-    expect(page.url()).toBe(`${bursar.address}/console/`)
+    expect(page.url()).toBe(`${started.bursar.address}/console/`)
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByRole('heading', { name: 'Sign in to Bursar' }).waitFor()
     expect(await page.getByText("Open the demo's records").count()).toBe(0)

@@ -1,22 +1,22 @@
 /** The API reference as a person uses it: in a browser, against a sandbox that was just started. */
 import { request } from 'node:http'
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { readFile } from 'node:fs/promises'
 import { gunzipSync } from 'node:zlib'
-import { chromium, type BrowserContext, type Locator, type Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { credentialsFile, type SandboxCredentials } from '../src/demo/credentials.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
-import { CHROMIUM, CHROMIUM_ARGS, HAS_CHROMIUM } from './chromium.ts'
 import {
-  cloneDatabase,
-  spawnBursar,
-  startTestService,
-  type BursarProcess,
-  type TestDatabase,
-} from './support.ts'
+  DESKTOP,
+  HAS_CHROMIUM,
+  isWithinWindow,
+  openPage,
+  PHONE,
+  shoot as shootIn,
+  startBrowserTest,
+  type BrowserTest,
+} from './browser.ts'
+import { startTestService } from './support.ts'
 
 /** Sends a POST with these headers, also with those that `fetch` refuses. */
 const fetchAs = (url: string, headers: Record<string, string>) =>
@@ -28,10 +28,6 @@ const fetchAs = (url: string, headers: Record<string, string>) =>
       .on('error', reject)
       .end()
   })
-
-const SCREENSHOTS = fileURLToPath(new URL('screenshots', import.meta.url))
-const DESKTOP = { width: 1280, height: 900 }
-const PHONE = { width: 390, height: 844 }
 
 test('without a token, in live mode too: the page, its policy and its files', async () => {
   for (const mode of ['sandbox', 'live']) {
@@ -77,57 +73,24 @@ test('without a token, in live mode too: the page, its policy and its files', as
 })
 
 describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", () => {
-  let database: TestDatabase
-  let folder: string
-  let bursar: BursarProcess
-  let context: BrowserContext
+  let started: BrowserTest
   let demo: SandboxCredentials
   /** Not the address that the service believes to have: people type this one. */
   let address: string
 
   beforeAll(async () => {
-    database = await cloneDatabase(2)
-    folder = await mkdtemp(join(tmpdir(), 'bursar-docs-'))
-    await mkdir(SCREENSHOTS, { recursive: true })
-    bursar = await spawnBursar({ DATABASE_URL: database.url, BURSAR_DATA_DIR: folder })
-    demo = JSON.parse(await readFile(credentialsFile(folder), 'utf8')) as SandboxCredentials
-    address = bursar.address.replace('127.0.0.1', 'localhost')
-    context = await chromium.launchPersistentContext(join(folder, 'browser'), {
-      executablePath: CHROMIUM,
-      args: CHROMIUM_ARGS,
-      chromiumSandbox: false,
-      viewport: DESKTOP,
-    })
+    started = await startBrowserTest()
+    demo = JSON.parse(await readFile(credentialsFile(started.folder), 'utf8')) as SandboxCredentials
+    address = started.bursar.address.replace('127.0.0.1', 'localhost')
   })
-  afterAll(async () => {
-    await context.close()
-    await bursar.end('SIGTERM')
-    await database.drop()
-    await rm(folder, { recursive: true, force: true })
-  })
+  afterAll(() => started.close())
 
-  /** Not hiding the caret, for which a style would have to be put into the page, against its policy. */
-  const shoot = (what: Page | Locator, name: string) =>
-    what.screenshot({ path: join(SCREENSHOTS, `${name}.png`), caret: 'initial' })
+  const shoot = (what: Page | Locator, name: string) => shootIn(what, name, { whole: false })
 
-  /** A page, and what must stay empty: requests to elsewhere, and complaints. */
-  async function open(size: { width: number; height: number }, colorScheme: 'light' | 'dark' = 'light') {
-    const page = await context.newPage()
-    await page.emulateMedia({ colorScheme })
-    await page.setViewportSize(size)
-    const elsewhere: string[] = []
-    const complaints: string[] = []
-    page.on('request', (request) => {
-      const url = new URL(request.url())
-      if (url.origin !== address && url.protocol !== 'data:') elsewhere.push(request.url())
-    })
-    page.on('console', (message) => {
-      if (['error', 'warning'].includes(message.type())) complaints.push(message.text())
-    })
-    page.on('pageerror', (error) => complaints.push(String(error)))
-    await page.goto(`${address}/`)
-    await page.waitForSelector('.opblock')
-    return { page, elsewhere, complaints }
+  async function open(size: typeof DESKTOP, colorScheme: 'light' | 'dark' = 'light') {
+    const opened = await openPage(started.context, `${address}/`, { size, colorScheme })
+    await opened.page.waitForSelector('.opblock')
+    return opened
   }
 
   async function authorize(page: Page): Promise<void> {
@@ -152,7 +115,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
   }
 
   test('authorize and try: the wire arrives, and the balance shows it', async () => {
-    const { page, elsewhere, complaints } = await open(DESKTOP)
+    const { page, complaints } = await open(DESKTOP)
     expect(new URL(page.url()).pathname).toBe('/docs/')
     expect(await page.title()).toBe('Bursar API reference')
     await shoot(page, 'desktop')
@@ -185,21 +148,20 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     expect(withdrawal.body).toContain('"status": "PENDING"')
     await shoot(withdrawal.operation, 'desktop-withdrawal')
 
-    expect(elsewhere).toEqual([])
     expect(complaints).toEqual([])
   })
 
   test('one click authorizes as the demo customer, on the machine of the sandbox only', async () => {
-    const { page, elsewhere, complaints } = await open(DESKTOP)
+    const { page, complaints } = await open(DESKTOP)
     await page.getByRole('button', { name: 'Authorize as the demo customer' }).click()
     await page.getByText('Authorized as the demo customer').waitFor()
     await shoot(page, 'desktop-demo')
     const balances = await execute(page, 'Profiles-listProfileBalances')
     expect(balances.status).toBe('200')
-    expect([elsewhere, complaints]).toEqual([[], []])
+    expect(complaints).toEqual([])
     // The name of another site that points to this machine, and a page that asks for the file of the credentials.
     const asked = async (headers: Record<string, string>) =>
-      (await fetchAs(`${bursar.address}/docs/demo-token`, headers)).status
+      (await fetchAs(`${started.bursar.address}/docs/demo-token`, headers)).status
     expect(await asked({})).toBe(200)
     expect(await asked({ host: 'attacker.example' })).toBe(403)
     expect(await asked({ host: 'localhost.attacker.example:80' })).toBe(403)
@@ -225,7 +187,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
   })
 
   test('on a telephone', async () => {
-    const { page, elsewhere, complaints } = await open(PHONE)
+    const { page, complaints } = await open(PHONE)
     await shoot(page, 'phone')
     // The browser has kept the authorization of a sandbox.
     await page.click('.scheme-container .btn.authorize')
@@ -240,8 +202,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     const { operation, status } = await execute(page, 'Profiles-listProfileBalances')
     expect(status).toBe('200')
     await shoot(operation, 'phone-tried')
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(PHONE.width)
-    expect(elsewhere).toEqual([])
+    expect(await isWithinWindow(page)).toBe(true)
     expect(complaints).toEqual([])
   })
 
@@ -253,7 +214,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
   })
 
   test('the page of a problem', async () => {
-    const page = await context.newPage()
+    const page = await started.context.newPage()
     for (const [name, size] of Object.entries({ desktop: DESKTOP, phone: PHONE })) {
       await page.setViewportSize(size)
       await page.goto(`${address}/problems/insufficient-funds`)

@@ -21,7 +21,7 @@ const NEEDS: [ProjectName, RegExp][] = [
 
 /** Imports of modules that only tests use: an import of the program does not show the needs of a test. */
 const IMPORT =
-  /from '(\.[^']*\/(?:support|anvil|bitcoin-node|real-networks|killed-worker|chromium|installed-postgres)\.ts)'/g
+  /from '(\.[^']*\/(?:support|anvil|bitcoin-node|real-networks|killed-worker|browser|installed-postgres)\.ts)'/g
 
 /** Returns the kind of a test file. */
 export function projectOf(file: string): ProjectName {

@@ -4,7 +4,7 @@
  */
 import { chromium, type Browser, type CDPSession, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { CHROMIUM, CHROMIUM_ARGS, HAS_CHROMIUM } from '../../test/chromium.ts'
+import { CHROMIUM, CHROMIUM_ARGS, HAS_CHROMIUM } from '../../test/browser.ts'
 import { caller, freePort, newCustomer, startTestService, type TestService } from '../../test/support.ts'
 import { transaction } from '../db/database.ts'
 import { createOperator, disableOperator, enableOperator, makeLink } from './operators.ts'

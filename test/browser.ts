@@ -1,0 +1,126 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { chromium, type BrowserContext, type Locator, type Page } from 'playwright-core'
+import { cloneDatabase, spawnBursar, type BursarProcess, type TestDatabase } from './support.ts'
+
+/** Bursar's own pages in a browser, as a person uses them: Chromium, a process with its database, and what axe finds. */
+
+/** Debian's package `chromium`. */
+export const CHROMIUM = '/usr/bin/chromium'
+export const HAS_CHROMIUM = existsSync(CHROMIUM)
+
+/** Options of a browser that only shows pages: no background services, no updates. */
+export const CHROMIUM_ARGS = [
+  '--headless',
+  // Root in a container has no sandbox. The browser opens only our own pages.
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+
+export const PHONE = { width: 360, height: 740 }
+export const DESKTOP = { width: 1280, height: 900 }
+
+/** A process of Bursar with a database of its own, and a browser. */
+export interface BrowserTest {
+  bursar: BursarProcess
+  database: TestDatabase
+  context: BrowserContext
+  /** `BURSAR_DATA_DIR` of the process. It is removed at the end. */
+  folder: string
+  /** The settings of the process, and its address: for `runBursar`. */
+  environment: Record<string, string>
+  close: () => Promise<void>
+}
+
+/** Starts a process with these settings, and a browser without history. */
+export async function startBrowserTest(settings: Record<string, string> = {}): Promise<BrowserTest> {
+  const database = await cloneDatabase(2)
+  const folder = await mkdtemp(join(tmpdir(), 'bursar-browser-'))
+  const environment = { DATABASE_URL: database.url, BURSAR_DATA_DIR: folder, ...settings }
+  const bursar = await spawnBursar(environment)
+  const context = await chromium.launchPersistentContext(join(folder, 'browser'), {
+    executablePath: CHROMIUM,
+    args: CHROMIUM_ARGS,
+    chromiumSandbox: false,
+    viewport: DESKTOP,
+  })
+  return {
+    bursar,
+    database,
+    context,
+    folder,
+    environment: { ...environment, BURSAR_BASE_URL: bursar.address },
+    async close() {
+      await context.close()
+      await bursar.end('SIGTERM')
+      await database.drop()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+interface PageOptions {
+  size?: typeof DESKTOP
+  colorScheme?: 'light' | 'dark'
+  /** Origins of other services that the page may be led to, such as a provider's sign-in. */
+  also?: readonly string[]
+}
+
+/** Opens a page. `complaints` must stay empty: requests to elsewhere, errors of scripts and violations of the policy. */
+export async function openPage(
+  context: BrowserContext,
+  url: string,
+  { size = DESKTOP, colorScheme = 'light', also = [] }: PageOptions = {},
+) {
+  const page = await context.newPage()
+  await page.emulateMedia({ colorScheme })
+  await page.setViewportSize(size)
+  const complaints: string[] = []
+  const origins = [new URL(url).origin, ...also]
+  page.on('request', (request) => {
+    const asked = new URL(request.url())
+    if (!origins.includes(asked.origin) && asked.protocol !== 'data:') complaints.push(request.url())
+  })
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(message.text())
+  })
+  page.on('pageerror', (error) => complaints.push(String(error)))
+  await page.goto(url)
+  return { page, complaints }
+}
+
+const SCREENSHOTS = fileURLToPath(new URL('screenshots', import.meta.url))
+
+/** Keeps a picture in test/screenshots: of the whole page, or with `whole: false` of what the window shows. */
+export async function shoot(what: Page | Locator, name: string, { whole = true } = {}): Promise<void> {
+  await mkdir(SCREENSHOTS, { recursive: true })
+  // Not hiding the caret, for which a style would have to be put into the page, against its policy.
+  const options = { path: join(SCREENSHOTS, `${name}.png`), caret: 'initial' } as const
+  await ('goto' in what ? what.screenshot({ ...options, fullPage: whole }) : what.screenshot(options))
+}
+
+/** Whether the page is no wider than its window, so that nobody has to scroll sideways. */
+export const isWithinWindow = (page: Page): Promise<boolean> =>
+  page.evaluate('document.documentElement.scrollWidth <= window.innerWidth')
+
+let axe: string | undefined
+const readAxe = () => readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** What axe finds on the page that is serious or critical: the rule and the element. */
+export const seriousFaults = (page: Page): Promise<string[]> =>
+  page.evaluate(`(async () => {
+    ${(axe ??= readAxe())};
+    const { violations } = await axe.run()
+    return violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .flatMap(({ id, nodes }) => nodes.map(({ target }) => id + ' ' + target.join(' ')))
+  })()`)
