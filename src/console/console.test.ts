@@ -55,7 +55,9 @@ async function cookieOf(operator: Operator): Promise<string> {
   expect(status).toBe(200)
   expect(JSON.stringify(body)).not.toContain('bursar_session_')
   const set = String(headers['set-cookie'])
-  expect(set).toMatch(/^bursar_console=bursar_session_[\w-]{43}; Path=\/console; HttpOnly; SameSite=Strict$/)
+  expect(set).toMatch(
+    /^bursar_console_8080=bursar_session_[\w-]{43}; Path=\/console; HttpOnly; SameSite=Strict$/,
+  )
   return set.split(';')[0]!
 }
 
@@ -119,7 +121,7 @@ describe('a session', () => {
     const cookie = await cookieOf(await newOperator('VIEWER', customer.customer_id))
     const out = await ask('POST', '/console/api/v2/operators/sign-out', having(cookie, { payload: {} }))
     expect(out.status).toBe(200)
-    expect(String(out.headers['set-cookie'])).toMatch(/^bursar_console=; .*Max-Age=0$/)
+    expect(String(out.headers['set-cookie'])).toMatch(/^bursar_console_8080=; .*Max-Age=0$/)
     expect((await ask('GET', '/console/api/v2/profiles', having(cookie))).status).toBe(401)
     expect((await ask('GET', '/console/session', having(cookie))).body).not.toHaveProperty('session')
   })
@@ -169,7 +171,11 @@ describe('is refused', () => {
     ['from an opaque origin', { origin: 'null' }, 403],
     ['from a page of the same site', { 'sec-fetch-site': 'same-site' }, 403],
     ['without a cookie', { cookie: undefined }, 401],
-    ['with a cookie that is no session', { cookie: `bursar_console=bursar_session_${'a'.repeat(43)}` }, 401],
+    [
+      'with a cookie that is no session',
+      { cookie: `bursar_console_8080=bursar_session_${'a'.repeat(43)}` },
+      401,
+    ],
     ['with the access token alone', { cookie: undefined, authorization: 'Bearer a.b.c' }, 401],
   ])('a change %s', async (_what, headers, status) => {
     expect(await write(headers)).toBe(status)

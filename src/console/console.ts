@@ -10,7 +10,7 @@ import type { Scope } from '../contract/scopes.ts'
 import { createOperator, listOperators, makeLink, record } from '../operators/operators.ts'
 import { findSession } from '../operators/sessions.ts'
 import type { Settings } from '../settings.ts'
-import { sessionIn, setSession } from './cookie.ts'
+import { SessionCookie } from './cookie.ts'
 import { consoleFiles } from './files.ts'
 import { isBackground, isOfConsole, requireOwnPage } from './own-page.ts'
 
@@ -69,11 +69,13 @@ interface AnswerOfToken {
 class Sessions {
   readonly #app: FastifyInstance
   readonly #baseUrl: string
+  readonly cookie: SessionCookie
   readonly #taken = new LRUCache<string, Taken>({ max: TOKENS_MAX })
 
   constructor(app: FastifyInstance, baseUrl: string) {
     this.#app = app
     this.#baseUrl = baseUrl
+    this.cookie = new SessionCookie(baseUrl)
   }
 
   /** Gives a request of the console its access token. Throws 401 without an open session, 403 for a forged request. */
@@ -85,7 +87,7 @@ class Sessions {
 
   /** Returns the session's access token. `anew` takes another one, with the rights that the operator has now. */
   async take(request: FastifyRequest, { customerId = chosenIn(request), anew = false } = {}): Promise<Taken> {
-    const secret = sessionIn(request)
+    const secret = this.cookie.secretIn(request)
     if (secret === undefined) throw signedOut('sign in to the console')
     const key = hash('sha256', `${secret} ${customerId ?? ''}`, 'base64')
     const now = Date.now()
@@ -145,8 +147,8 @@ export function acceptConsole(
   app.addHook('onRoute', (route) => {
     if (!route.url.startsWith(OPERATORS)) return
     route.onRequest = [guardSignIn(baseUrl), ...[route.onRequest ?? []].flat()]
-    route.preValidation = [addSecret, ...[route.preValidation ?? []].flat()]
-    route.preSerialization = [keepSecret(baseUrl), ...[route.preSerialization ?? []].flat()]
+    route.preValidation = [addSecret(sessions.cookie), ...[route.preValidation ?? []].flat()]
+    route.preSerialization = [keepSecret(sessions.cookie), ...[route.preSerialization ?? []].flat()]
   })
   addSessionRoutes(app, sessions, options)
   consoleFiles(app, `${new URL(baseUrl).pathname.replace(/\/$/, '')}/`)
@@ -171,23 +173,25 @@ const guardSignIn =
 /** Routes whose body has the session's secret. The page does not know it; the cookie has it. */
 const NEED_SECRET: ReadonlySet<string> = new Set(['sign-out', 'passkeys', 'passkeys/options'])
 
-async function addSecret(request: FastifyRequest): Promise<void> {
-  if (request.method !== 'POST' || !isOfConsole(request)) return
-  if (!NEED_SECRET.has(request.url.slice(OPERATORS.length))) return
-  const secret = sessionIn(request)
-  if (secret === undefined) throw signedOut('sign in to the console')
-  request.body = { ...(request.body as object | undefined), session_secret: secret }
-}
+const addSecret =
+  (cookie: SessionCookie) =>
+  async (request: FastifyRequest): Promise<void> => {
+    if (request.method !== 'POST' || !isOfConsole(request)) return
+    if (!NEED_SECRET.has(request.url.slice(OPERATORS.length))) return
+    const secret = cookie.secretIn(request)
+    if (secret === undefined) throw signedOut('sign in to the console')
+    request.body = { ...(request.body as object | undefined), session_secret: secret }
+  }
 
 /** Moves the secret of an opened session from the answer to the cookie, and removes the cookie with the session. */
 const keepSecret =
-  (baseUrl: string) =>
+  (cookie: SessionCookie) =>
   async (request: FastifyRequest, reply: FastifyReply, answer: unknown): Promise<unknown> => {
     if (!isOfConsole(request) || reply.statusCode !== 200) return answer
-    if (request.url === `${OPERATORS}sign-out`) setSession(request, reply, baseUrl, undefined)
+    if (request.url === `${OPERATORS}sign-out`) cookie.set(request, reply, undefined)
     const { session_secret, ...rest } = answer as { session_secret?: string }
     if (session_secret === undefined) return answer
-    setSession(request, reply, baseUrl, session_secret)
+    cookie.set(request, reply, session_secret)
     return rest
   }
 
@@ -228,7 +232,7 @@ function addSessionRoutes(app: FastifyInstance, sessions: Sessions, options: Con
     })
     if (answer.statusCode !== 200)
       throw refusalOf(answer.statusCode, answer.json<{ detail: string }>().detail)
-    setSession(request, reply, baseUrl, answer.json<{ session_secret: string }>().session_secret)
+    sessions.cookie.set(request, reply, answer.json<{ session_secret: string }>().session_secret)
     return {}
   })
 }
@@ -263,7 +267,7 @@ async function openSessionOf(
   sessions: Sessions,
   db: Database,
 ): Promise<object | undefined> {
-  const secret = sessionIn(request)
+  const secret = sessions.cookie.secretIn(request)
   const found = secret === undefined ? undefined : await transaction(db, (tx) => findSession(tx, secret))
   if (!found?.is_open) return undefined
   const operator = (await listOperators(db)).find(({ id }) => id === found.operator_id)

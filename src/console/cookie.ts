@@ -1,25 +1,34 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 /** The cookie that has the secret of the operator's session. No script can read it. */
-const NAME = 'bursar_console'
-const SECRET = new RegExp(`(?:^|; *)${NAME}=(bursar_session_[\\w-]{20,100})(?:;|$)`)
+export class SessionCookie {
+  readonly #name: string
+  readonly #path: string
+  readonly #isHttps: boolean
+  readonly #secret: RegExp
 
-/** The secret of the session; undefined without a cookie. */
-export const sessionIn = ({ headers }: FastifyRequest): string | undefined =>
-  SECRET.exec(headers.cookie ?? '')?.[1]
+  /** `baseUrl`: the public URL of the service. */
+  constructor(baseUrl: string) {
+    const { port, pathname, protocol } = new URL(baseUrl)
+    // Browsers send a cookie to all ports of a host: without the port, two sandboxes on one machine would sign each other out.
+    this.#name = port === '' ? 'bursar_console' : `bursar_console_${port}`
+    this.#path = `${pathname.replace(/\/$/, '')}/console`
+    this.#isHttps = protocol === 'https:'
+    this.#secret = new RegExp(`(?:^|; *)${this.#name}=(bursar_session_[\\w-]{20,100})(?:;|$)`)
+  }
 
-/** Sets the cookie, or removes it where there is no secret. It is sent to the console's own paths only. */
-export function setSession(
-  { protocol }: FastifyRequest,
-  reply: FastifyReply,
-  baseUrl: string,
-  secret: string | undefined,
-): void {
-  const path = `${new URL(baseUrl).pathname.replace(/\/$/, '')}/console`
-  const secure = baseUrl.startsWith('https:') || protocol === 'https' ? '; Secure' : ''
-  const life = secret === undefined ? '; Max-Age=0' : ''
-  reply.header(
-    'set-cookie',
-    `${NAME}=${secret ?? ''}; Path=${path}; HttpOnly; SameSite=Strict${secure}${life}`,
-  )
+  /** The secret of the session; undefined without a cookie. */
+  secretIn({ headers }: FastifyRequest): string | undefined {
+    return this.#secret.exec(headers.cookie ?? '')?.[1]
+  }
+
+  /** Sets the cookie, or removes it where there is no secret. It is sent to the console's own paths only. */
+  set({ protocol }: FastifyRequest, reply: FastifyReply, secret: string | undefined): void {
+    const secure = this.#isHttps || protocol === 'https' ? '; Secure' : ''
+    const life = secret === undefined ? '; Max-Age=0' : ''
+    reply.header(
+      'set-cookie',
+      `${this.#name}=${secret ?? ''}; Path=${this.#path}; HttpOnly; SameSite=Strict${secure}${life}`,
+    )
+  }
 }
