@@ -93,6 +93,7 @@ import { WebhookSecrets } from './records/webhook-secrets.ts'
 import { searchRecords } from './search/search-records.ts'
 import type { Settings } from './settings.ts'
 import { getRewardsStatement } from './statements/get-rewards-statement.ts'
+import { getStatementExplanation } from './statements/get-statement-explanation.ts'
 import { listPayments } from './statements/list-payments.ts'
 import { listRewardsRates } from './statements/list-rewards-rates.ts'
 import { listRewardsStatements } from './statements/list-rewards-statements.ts'
@@ -192,6 +193,7 @@ export const OPERATIONS: readonly Operation[] = [
   listPayments,
   listRewardsStatements,
   getRewardsStatement,
+  getStatementExplanation,
   listRewardsRates,
   createCryptoWithdrawals,
   listCredentials,

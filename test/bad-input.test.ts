@@ -1509,6 +1509,16 @@ const CASES: Record<string, Case> = {
     order: [UNKNOWN_PARAMETER, nobodys(`/v2/rewards/statements/${NOBODYS}`)],
   },
 
+  'GET /v2/statements/:id/explanation': {
+    good: () => ({ path: `/v2/statements/${world.statement}/explanation` }),
+    rows: pathId(
+      (id) => `/v2/statements/${id}/explanation`,
+      'statement',
+      () => world.others_statement,
+    ),
+    order: [UNKNOWN_PARAMETER, nobodys(`/v2/statements/${NOBODYS}/explanation`)],
+  },
+
   'GET /v2/rewards/rates': {
     good: () => ({ path: '/v2/rewards/rates' }),
     rows: inQuery('asset_type', 'DOGE is unknown', 'DOGE'),

@@ -322,6 +322,36 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     expect(complaints).toEqual([])
   })
 
+  test('statements: a bar for each month, and a month day by day, explained again from the ledger', async () => {
+    const { page, complaints } = await at('statements')
+    const bars = page.getByRole('region', { name: 'The reward of each month' }).getByRole('link')
+    await expect.poll(() => bars.count()).toBe(3)
+    await holdsEverywhere(page, 'statements')
+    await bars.first().press('Enter')
+    await page.getByText('The ledger gives the same amount as the statement.').waitFor()
+    expect(await page.locator('.derived .status').innerText()).toBe('HOLDS')
+    const days = page.getByRole('region', { name: 'Days' }).locator('tbody tr')
+    expect(await days.count()).toBeGreaterThanOrEqual(28)
+    await page.getByRole('button', { name: 'Explain it again from the ledger' }).click()
+    await page.getByText('Computed again at').waitFor()
+    await holdsEverywhere(page, 'statement')
+    // An amount that the ledger does not give is shown as such.
+    const id = new URL(page.url()).pathname.split('/').at(-1)
+    await database.owner.query(
+      'update statements set total_amount_owed = total_amount_owed + 1 where id = $1',
+      [id],
+    )
+    await page.getByRole('button', { name: 'Explain it again from the ledger' }).click()
+    await page.getByText('DIFFERS').waitFor()
+    await database.owner.query(
+      'update statements set total_amount_owed = total_amount_owed - 1 where id = $1',
+      [id],
+    )
+    await page.goto(`${address}/console/statements/${demo.profile_id}`)
+    await page.getByText('There is no statement with this id.').waitFor()
+    expect(complaints).toEqual([])
+  })
+
   test('home and the sign-in have no serious fault of accessibility', async () => {
     for (const colorScheme of ['light', 'dark'] as const) {
       const { page, complaints } = await at('', { colorScheme })

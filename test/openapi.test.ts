@@ -959,6 +959,9 @@ describe('replies match the document', () => {
     },
     'GET /v2/rewards/statements/:id': async () =>
       (await statements()).map((id) => [`/v2/rewards/statements/${id}`]),
+    'GET /v2/statements/:id/explanation': async () =>
+      // The last one is not generated yet.
+      (await statements()).slice(0, 2).map((id) => [`/v2/statements/${id}/explanation`]),
     'GET /v2/rewards/rates': async () => {
       await setRewardRate(service.db, '2026-01-01', '0.0376', TEST_ORIGIN)
       return [['/v2/rewards/rates']]

@@ -687,6 +687,9 @@ const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = 
     [`/v2/statements/payments?customer_id=${by.customer_id}&payment_ids=${statement_id}`],
   ],
   'GET /v2/rewards/statements': () => [['/v2/rewards/statements']],
+  'GET /v2/statements/:id/explanation': ({ statement_id }) => [
+    [`/v2/statements/${statement_id}/explanation`],
+  ],
   'GET /v2/rewards/statements/:id': ({ statement_id }) => [[`/v2/rewards/statements/${statement_id}`]],
   'GET /v2/rewards/rates': () => [['/v2/rewards/rates']],
   'GET /v2/policy': () => [['/v2/policy']],

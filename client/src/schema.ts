@@ -975,6 +975,26 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/v2/statements/{id}/explanation': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Explain Statement
+     * @description Computes a generated statement again from the ledger's entries, day by day, and compares the result with the statement. 404 until it is generated.
+     */
+    get: operations['explainStatement']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   '/v2/rewards/rates': {
     parameters: {
       query?: never
@@ -9531,6 +9551,88 @@ export interface operations {
         content: {
           'application/json': {
             statement: components['schemas']['RewardsStatement']
+          }
+        }
+      }
+    }
+  }
+  explainStatement: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Statement id.
+         * @example 0192f3a4-0000-7000-8000-00000000000c
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            /**
+             * Format: uuid
+             * @description Statement.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            statement_id: string
+            /** @description Whether the result equals the amount of the statement. */
+            holds: boolean
+            /**
+             * @description Asset, by its ticker.
+             * @example USDP
+             */
+            asset: string
+            /**
+             * @description The amount of the statement.
+             * @example 25.5
+             */
+            stated: string
+            /**
+             * @description The amount computed again: the sum of the products by 86,400 and 365, rounded down.
+             * @example 25.5
+             */
+            computed: string
+            /**
+             * @description Which balance of a day earns: its average, or its last.
+             * @enum {string}
+             */
+            method: 'TIME_WEIGHTED' | 'END_OF_DAY'
+            /**
+             * @description The sum of balance x seconds x rate over all days, exactly.
+             * @example 12.345678901234
+             */
+            products: string
+            days: {
+              /**
+               * @description Day, UTC.
+               * @example 2026-01-31
+               */
+              day: string
+              /**
+               * @description The balance that earns, cut after 12 decimals.
+               * @example 12.345678901234
+               */
+              balance: string
+              /**
+               * @description The annual rate of the day.
+               * @example 0.0376
+               */
+              rate: string
+              /**
+               * @description The balance times the rate by 365, cut after 12 decimals.
+               * @example 12.345678901234
+               */
+              reward: string
+            }[]
           }
         }
       }

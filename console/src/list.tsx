@@ -39,10 +39,11 @@ export const setFilter = (name: string, value: string): void =>
 export function useList<T>(path: string, query: Record<string, string> = {}, limit = PAGE_SIZE): List<T> {
   const cursor = filterOf(CURSOR)
   const call: ListCall = { method: 'GET', path, query: { ...query, limit, page_cursor: cursor } }
-  const { data, error, again } = useCall<Page<T>>(call)
+  // List Statements names its records `statements`.
+  const { data, error, again } = useCall<Page<T> & { statements?: T[] }>(call)
   return {
     call,
-    items: data.value?.items,
+    items: data.value?.items ?? data.value?.statements,
     next: data.value?.next_page_cursor,
     isFirst: cursor === '',
     error,

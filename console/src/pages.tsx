@@ -7,6 +7,7 @@ import { NoSuchPage } from './pages/no-such-page.tsx'
 import { OrchestrationPage, OrchestrationsPage, RulePage, RulesPage } from './pages/orchestrations.tsx'
 import { ProfilePage, ProfilesPage } from './pages/profiles.tsx'
 import { SearchPage } from './pages/search.tsx'
+import { StatementPage, StatementsPage } from './pages/statements.tsx'
 import { TransferPage } from './pages/transfer.tsx'
 import { TransfersPage } from './pages/transfers.tsx'
 
@@ -31,6 +32,8 @@ const ROUTES: [pattern: string, page: ComponentType<never>][] = [
   ['markets/:market', MarketPage],
   ['profiles', ProfilesPage],
   ['profiles/:id', ProfilePage],
+  ['statements', StatementsPage],
+  ['statements/:id', StatementPage],
   ['transfers', TransfersPage],
   ['transfers/:id', TransferPage],
 ]
@@ -41,6 +44,7 @@ export const PAGES = [
   { name: 'Transfers', to: 'transfers' },
   { name: 'Profiles', to: 'profiles' },
   { name: 'Orchestrations', to: 'orchestrations' },
+  { name: 'Statements', to: 'statements' },
   { name: 'Markets', to: 'markets' },
   { name: 'Events and webhooks', to: 'events' },
   { name: 'Audit log', to: 'audit-log' },

@@ -13,6 +13,7 @@ export function Link({
   to,
   children,
   current = false,
+  label,
   ...rest
 }: {
   to: string
@@ -20,11 +21,14 @@ export function Link({
   current?: boolean
   class?: string
   title?: string
+  /** What a screen reader says, where the content is a picture. */
+  label?: string
 }) {
   return (
     <a
       href={ROOT + to}
       {...rest}
+      {...(label !== undefined && { 'aria-label': label })}
       {...(current && { 'aria-current': 'page' as const })}
       onClick={(event) => {
         // With a modifier, the browser opens a tab of its own.
@@ -67,9 +71,9 @@ export const Banner = () => {
 
 /** The status of a record. The word says it, the colour only helps. */
 export const Status = ({ of }: { of: string }) => {
-  const kind = /^(COMPLETED|DELIVERED|APPROVED|STATEMENT_STATUS_PAID|HOLDS|DONE|ACTIVE)$/.test(of)
+  const kind = /^(COMPLETED|DELIVERED|APPROVED|STATEMENT_STATUS_PAID|HOLDS|DONE|ACTIVE|PAID)$/.test(of)
     ? 'good'
-    : /^(FAILED|REFUSED|REJECTED|EXPIRED|DISABLED|DENIED)$/.test(of)
+    : /^(FAILED|REFUSED|REJECTED|EXPIRED|DISABLED|DENIED|DIFFERS)$/.test(of)
       ? 'bad'
       : 'wait'
   return <span class={`status ${kind}`}>{of.replace(/^STATEMENT_STATUS_/, '')}</span>

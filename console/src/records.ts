@@ -1,4 +1,4 @@
-import type { components } from '../../client/src/schema.ts'
+import type { components, paths } from '../../client/src/schema.ts'
 
 /** The API's records, as the client package types them. Amounts are strings from end to end. */
 
@@ -11,6 +11,9 @@ export type Rule = Schemas['OrchestrationRule']
 export type Market = Schemas['Market']
 export type Price = Schemas['MarketPrice']
 export type Candle = Schemas['HistoricalCandle']
+export type Statement = Schemas['Statement']
+export type Explanation =
+  paths['/v2/statements/{id}/explanation']['get']['responses'][200]['content']['application/json']
 export type Approval = Schemas['Approval']
 export type Profile = Schemas['Profile']
 export type Balance = Schemas['Balance']
@@ -53,6 +56,7 @@ const PAGES_OF: Record<string, string> = {
   profile: 'profiles',
   orchestration: 'orchestrations',
   orchestration_rule: 'orchestrations/rules',
+  statement: 'statements',
 }
 
 /** The page of a record, by the type that the API names; undefined for types without one. */

@@ -4,20 +4,44 @@ import { periodOf } from './period.ts'
 import { rewardOf, type Derivation, type RewardMethod } from './reward.ts'
 import { STATEMENT_COLUMNS, statementToWire, type Statement, type StatementRow } from './statement.ts'
 
+/** A generated statement, and its reward computed again. */
+export interface Explained {
+  statement: Statement
+  method: RewardMethod
+  derivation: Derivation
+}
+
+type ExplainedRow = StatementRow & { reward_method: RewardMethod | null }
+
 /**
  * Recomputes a generated statement from the ledger's entries, with the rates and the method in force when it was
  * generated. Undefined when the statement does not exist or is not generated yet.
  */
-export async function explainStatement(
-  db: Database,
-  id: string,
-): Promise<{ statement: Statement; method: RewardMethod; derivation: Derivation } | undefined> {
-  const { rows } = await db.query<StatementRow & { reward_method: RewardMethod | null }>(
+export async function explainStatement(db: Database, id: string): Promise<Explained | undefined> {
+  const { rows } = await db.query<ExplainedRow>(
     `select ${STATEMENT_COLUMNS}, s.reward_method from statements s where s.id = $1`,
     [id],
   )
-  if (rows[0] === undefined) return undefined
-  const { reward_method, ...row } = rows[0]
+  return rows[0] && explain(db, rows[0])
+}
+
+/** The same for a statement of this customer; another's does not exist for it. */
+export async function explainStatementOf(
+  db: Database,
+  customerId: string,
+  id: string,
+): Promise<Explained | undefined> {
+  const { rows } = await db.query<ExplainedRow>(
+    `select ${STATEMENT_COLUMNS}, s.reward_method from statements s where s.customer_id = $1 and s.id = $2`,
+    [customerId, id],
+  )
+  return rows[0] && explain(db, rows[0])
+}
+
+async function explain(
+  db: Database,
+  { reward_method, ...row }: ExplainedRow,
+): Promise<Explained | undefined> {
   if (row.generated_at === null) return undefined
   const method = reward_method ?? 'END_OF_DAY'
   const period = periodOf(row.period_start.slice(0, 7))!

@@ -1,0 +1,242 @@
+import { useSignal } from '@preact/signals'
+import { Bars } from '../bars.tsx'
+import { send } from '../api.ts'
+import { dayOf, groupDigits } from '../format.ts'
+import { Choice, filterOf, Filters, ListOf, Table, useList, type Column } from '../list.tsx'
+import { useCall } from '../load.ts'
+import { Amount, Curl, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
+import type { Explanation, Statement } from '../records.ts'
+import { customer } from '../session.ts'
+
+/** Statements: the reward of each month, and how each day of a month came to it. */
+
+const PATH = '/v2/statements'
+const BARS = 24
+const STATUSES = ['STATEMENT_STATUS_INITIATED', 'STATEMENT_STATUS_GENERATED', 'STATEMENT_STATUS_PAID']
+const nameOf = (status: string) => status.replace('STATEMENT_STATUS_', '')
+
+const MONTH = new Intl.DateTimeFormat('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' })
+const SHORT_MONTH = new Intl.DateTimeFormat('en-GB', { month: 'short', year: '2-digit', timeZone: 'UTC' })
+const monthOf = ({ period_start }: Statement) => MONTH.format(new Date(period_start))
+
+/** The reward with its asset; undefined until it is computed. */
+const rewardOf = ({ statement_balances: [reward] = [] }: Statement) => reward
+
+const COLUMNS: Column<Statement>[] = [
+  { name: 'Month', cell: (one) => <Link to={`statements/${one.id}`}>{monthOf(one)}</Link> },
+  { name: 'Status', cell: ({ status }) => <Status of={nameOf(status)} /> },
+  {
+    name: 'Reward',
+    number: true,
+    cell: (one) => {
+      const reward = rewardOf(one)
+      return reward !== undefined && <Amount amount={reward.total_amount_owed} asset={reward.asset} />
+    },
+  },
+  {
+    name: 'Paid',
+    number: true,
+    cell: (one) => {
+      const reward = rewardOf(one)
+      return reward !== undefined && <Amount amount={reward.amount_paid} asset={reward.asset} />
+    },
+  },
+  {
+    name: 'Generated',
+    cell: ({ generated_at }) => generated_at !== undefined && <Time at={generated_at} />,
+  },
+  { name: 'Paid at', cell: ({ paid_at }) => paid_at !== undefined && <Time at={paid_at} /> },
+]
+
+export function StatementsPage() {
+  const query = { customer_id: customer.value }
+  const latest = useCall<{ statements: Statement[] }>({
+    method: 'GET',
+    path: PATH,
+    query: { ...query, limit: BARS },
+  })
+  const list = useList<Statement>(PATH, { ...query, statuses: filterOf('status') })
+  const months = latest.data.value?.statements.toReversed() ?? []
+  return (
+    <>
+      <Title>Statements</Title>
+      {months.length > 0 && (
+        <Bars
+          label="The reward of each month"
+          bars={months.map((one) => {
+            const reward = rewardOf(one)
+            const amount = reward?.total_amount_owed ?? '0'
+            return {
+              key: one.id,
+              name: SHORT_MONTH.format(new Date(one.period_start)),
+              amount,
+              label: `${monthOf(one)}: ${reward === undefined ? 'not computed yet' : `${groupDigits(amount)} ${reward.asset}`}, ${nameOf(one.status)}`,
+              to: `statements/${one.id}`,
+              kind: one.status === 'STATEMENT_STATUS_PAID' ? undefined : 'wait',
+            }
+          })}
+        />
+      )}
+      <Filters>
+        <Choice name="Status" filter="status" of={STATUSES} say={nameOf} />
+      </Filters>
+      <ListOf
+        list={list}
+        name="Statements"
+        none="There is no statement. One is made for each month in which the customer held the asset that earns."
+        columns={COLUMNS}
+        keyOf={({ id }) => id}
+      />
+    </>
+  )
+}
+
+export function StatementPage({ id }: { id: string }) {
+  const call = {
+    method: 'GET',
+    path: PATH,
+    query: { customer_id: customer.value, statement_ids: id },
+  } as const
+  const { data, error } = useCall<{ statements: Statement[] }>(call)
+  const statement = data.value?.statements[0]
+  if (statement === undefined)
+    return (
+      <>
+        <Title>Statement</Title>
+        <Failure of={error.value} />
+        {data.value !== undefined && <p class="quiet">There is no statement with this id.</p>}
+        {data.value === undefined && error.value === undefined && <Loading />}
+      </>
+    )
+  const reward = rewardOf(statement)
+  return (
+    <>
+      <header class="of-record">
+        <p class="figure">
+          {reward !== undefined && <Amount amount={reward.total_amount_owed} asset={reward.asset} />}{' '}
+          <Status of={nameOf(statement.status)} />
+        </p>
+        <Title of={monthOf(statement)}>Reward of {monthOf(statement)}</Title>
+        <Id of={id} whole />
+      </header>
+      <dl class="facts">
+        <div>
+          <dt>From</dt>
+          <dd>{dayOf(statement.period_start)}</dd>
+        </div>
+        <div>
+          <dt>Through</dt>
+          <dd>{dayOf(statement.period_end)}</dd>
+        </div>
+        {statement.generated_at !== undefined && (
+          <div>
+            <dt>Generated</dt>
+            <dd>
+              <Time at={statement.generated_at} />
+            </dd>
+          </div>
+        )}
+        {statement.paid_at !== undefined && (
+          <div>
+            <dt>Paid</dt>
+            <dd>
+              <Time at={statement.paid_at} />
+            </dd>
+          </div>
+        )}
+        <div>
+          <dt>ref_id</dt>
+          <dd>{statement.ref_id}</dd>
+        </div>
+      </dl>
+      {statement.generated_at === undefined ? (
+        <p class="quiet">It is not generated yet.</p>
+      ) : (
+        <DayByDay key={id} id={id} asset={reward?.asset ?? ''} />
+      )}
+      <Curl of={call} />
+    </>
+  )
+}
+
+const DAY_COLUMNS: Column<Explanation['days'][number]>[] = [
+  { name: 'Day', cell: ({ day }) => dayOf(`${day}T00:00:00Z`) },
+  { name: 'Balance', number: true, cell: ({ balance }) => groupDigits(balance) },
+  { name: 'Rate of a year', number: true, cell: ({ rate }) => rate },
+  { name: 'Reward', number: true, cell: ({ reward }) => reward },
+]
+
+/** Each day of the month, computed again from the ledger when the page opens and whenever the button asks for it. */
+function DayByDay({ id, asset }: { id: string; asset: string }) {
+  const call = { method: 'GET', path: `${PATH}/${id}/explanation` } as const
+  const first = useCall<Explanation>(call)
+  const again = useSignal<{ found: Explanation; at: string } | undefined>(undefined)
+  const error = useSignal<unknown>(undefined)
+  const isRunning = useSignal(false)
+  const run = () => {
+    isRunning.value = true
+    error.value = undefined
+    void send<Explanation>(call)
+      .then(
+        (found) => (again.value = { found, at: new Date().toISOString() }),
+        (reason: unknown) => (error.value = reason),
+      )
+      .finally(() => (isRunning.value = false))
+  }
+  const found = again.value?.found ?? first.data.value
+  return (
+    <>
+      <h2>Day by day</h2>
+      <Failure of={error.value ?? first.error.value} />
+      {found === undefined && first.error.value === undefined && <Loading />}
+      {found !== undefined && (
+        <>
+          <Bars
+            small
+            label="The reward of each day"
+            bars={found.days.map(({ day, reward, balance }) => ({
+              key: day,
+              name: String(Number(day.slice(8))),
+              amount: reward,
+              label: `${day}: ${reward} ${asset} on ${groupDigits(balance)} ${asset}`,
+            }))}
+          />
+          <div class="derived" role="status">
+            <Status of={found.holds ? 'HOLDS' : 'DIFFERS'} />{' '}
+            {found.holds
+              ? 'The ledger gives the same amount as the statement.'
+              : `The ledger gives ${groupDigits(found.computed)} ${asset}, and the statement says ${groupDigits(found.stated)}.`}{' '}
+            {again.value !== undefined && (
+              <>
+                Computed again at <Time at={again.value.at} />.
+              </>
+            )}
+          </div>
+          <p>
+            <button type="button" class="main" disabled={isRunning.value} onClick={run}>
+              Explain it again from the ledger
+            </button>
+          </p>
+          <Table name="Days" items={found.days} columns={DAY_COLUMNS} keyOf={({ day }) => day} />
+          <dl class="facts">
+            <div>
+              <dt>Sum of balance × seconds × rate</dt>
+              <dd>{groupDigits(found.products)}</dd>
+            </div>
+            <div>
+              <dt>by 86 400 s and 365 days, rounded down</dt>
+              <dd>
+                <Amount amount={found.computed} asset={asset} />
+              </dd>
+            </div>
+            <div>
+              <dt>Balance that earns</dt>
+              <dd>{found.method === 'TIME_WEIGHTED' ? 'the average of the day' : 'the last of the day'}</dd>
+            </div>
+          </dl>
+        </>
+      )}
+      <Curl of={call} />
+    </>
+  )
+}
