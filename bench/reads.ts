@@ -18,7 +18,7 @@ const FIRST_MICROS = 1_700_000_000_000_000
 
 /**
  * Measures at ten thousand rows and at a million: one transfer, first and deep pages of List Transfers; first and deep pages
- * of a profile's entries, and its balances at a moment half-way.
+ * of a profile's entries, and its balances at a moment half-way; and what the console's Home asks.
  */
 export async function measureReads(
   db: Database,
@@ -60,6 +60,8 @@ export async function measureReads(
       'first page of one profile': () => `${list(PAGE)}&profile_ids=${profileIds[0]}`,
       'first page of entries': () => entries,
       'deep page of entries': () => `${half}&page_cursor=${deepEntries}`,
+      'what waits, oldest first': () => '/v2/transfer/transfers?statuses=PENDING&order=ASC&limit=10',
+      'volumes of 24 hours': () => '/v2/transfer/volumes',
       'balances at a moment': () => `/v2/profiles/${profileId}/balances?at=${middle}`,
     }
     for (const [what, path] of Object.entries(paths)) {

@@ -616,6 +616,7 @@ describe('pages', () => {
       '/v2/identity/identities': {},
       '/v2/identity/accounts': {},
       '/v2/transfer/transfers': {},
+      '/v2/transfer/volumes': {},
       '/v2/transfer/deposit-addresses': {},
       '/v2/transfer/fiat-deposit-instructions': { query: { limit: 1 } },
       '/v2/transfer/fiat-accounts': {},

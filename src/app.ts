@@ -113,6 +113,7 @@ import { createFiatWithdrawal } from './transfers/create-fiat-withdrawal.ts'
 import { createInternalTransfer } from './transfers/create-internal-transfer.ts'
 import { cancelTransfer } from './transfers/cancel-transfer.ts'
 import { getTransfer } from './transfers/get-transfer.ts'
+import { listVolumes } from './transfers/list-volumes.ts'
 import { verifyTransfer } from './transfers/verify-transfer.ts'
 import { getTransferHistory } from './transfers/get-transfer-history.ts'
 import { getFiatDepositInstructions } from './fiat-deposit-instructions/get-fiat-deposit-instructions.ts'
@@ -164,6 +165,7 @@ export const OPERATIONS: readonly Operation[] = [
   getTransfer,
   getTransferHistory,
   verifyTransfer,
+  listVolumes,
   searchRecords,
   listTransfers,
   cancelTransfer,

@@ -1609,6 +1609,12 @@ const CASES: Record<string, Case> = {
 
   'GET /v2/assets': { good: () => ({ path: '/v2/assets' }), rows: [], order: [UNKNOWN_PARAMETER] },
 
+  'GET /v2/transfer/volumes': {
+    good: () => ({ path: '/v2/transfer/volumes' }),
+    rows: [],
+    order: [UNKNOWN_PARAMETER],
+  },
+
   'GET /v2/networks': { good: () => ({ path: '/v2/networks' }), rows: [], order: [UNKNOWN_PARAMETER] },
 
   'GET /v2/all-markets/prices': {

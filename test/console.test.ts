@@ -327,7 +327,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     const bars = page.getByRole('region', { name: 'The reward of each month' }).getByRole('link')
     await expect.poll(() => bars.count()).toBe(3)
     await holdsEverywhere(page, 'statements')
-    await bars.first().press('Enter')
+    await bars.last().press('Enter')
     await page.getByText('The ledger gives the same amount as the statement.').waitFor()
     expect(await page.locator('.derived .status').innerText()).toBe('HOLDS')
     const days = page.getByRole('region', { name: 'Days' }).locator('tbody tr')
@@ -349,6 +349,24 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     )
     await page.goto(`${address}/console/statements/${demo.profile_id}`)
     await page.getByText('There is no statement with this id.').waitFor()
+    expect(complaints).toEqual([])
+  })
+
+  test('networks for everybody and for operators, and what has moved in a day', async () => {
+    const { page, complaints } = await at('networks')
+    const rows = page.getByRole('region', { name: 'Networks', exact: true }).locator('tbody tr')
+    await expect.poll(() => rows.count()).toBeGreaterThan(5)
+    await page.getByRole('heading', { name: 'For operators' }).waitFor()
+    expect(await page.locator('.network').first().innerText()).toMatch(
+      /simulated[^]*No withdrawal is under way/,
+    )
+    await holdsEverywhere(page, 'networks')
+    await page.goto(`${address}/console/`)
+    const day = page.getByRole('region', { name: 'The last 24 hours' }).locator('tbody tr')
+    await expect.poll(() => day.count()).toBeGreaterThan(0)
+    expect(await page.getByText('No real network is connected').count()).toBe(1)
+    await day.getByRole('link', { name: 'Wire deposit' }).first().click()
+    await expect.poll(() => new URL(page.url()).search).toBe('?type=WIRE_DEPOSIT')
     expect(complaints).toEqual([])
   })
 

@@ -948,6 +948,7 @@ describe('replies match the document', () => {
       return [[path], [`${path}?increment=ONE_MINUTE&limit=1`], [`${path}?max_data_points=1`]]
     },
     'GET /v2/assets': async () => [['/v2/assets']],
+    'GET /v2/transfer/volumes': async () => [['/v2/transfer/volumes']],
     'GET /v2/networks': async () => [['/v2/networks']],
     'GET /v2/statements/payments': async () => {
       await statements()

@@ -24,6 +24,16 @@ test('an ADMIN has every scope of the mode, and the other roles have fewer', () 
   expect(scopesOfRole('APPROVER', 'sandbox')).not.toContain('transfer:write_crypto_withdrawal')
 })
 
+test('in live mode, an operator of one customer does not see the figures of the whole deployment', () => {
+  for (const role of ROLES) {
+    expect(scopesOfRole(role, 'live')).toContain('operators:read_network')
+    expect(scopesOfRole(role, 'live', true)).not.toContain('operators:read_network')
+    expect(scopesOfRole(role, 'live', true)).toContain('operators:read_session')
+    // A sandbox's money is simulated.
+    expect(scopesOfRole(role, 'sandbox', true)).toEqual(scopesOfRole(role, 'sandbox'))
+  }
+})
+
 test('the scopes of operators begin with operators:, and no scope of an API client does', () => {
   expect(OPERATOR_SCOPES.filter((scope) => !scope.startsWith('operators:'))).toEqual([])
   expect(SCOPES.filter((scope) => scope.startsWith('operators:'))).toEqual([])

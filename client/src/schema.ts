@@ -511,6 +511,26 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/v2/transfer/volumes': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Transfer Volumes
+     * @description The number and sum of the customer's transfers that were created in the last 24 hours, by type, asset and status.
+     */
+    get: operations['listTransferVolumes']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   '/v2/search': {
     parameters: {
       query?: never
@@ -3978,6 +3998,35 @@ export interface components {
       /** @description The latest attempts, oldest first. */
       attempts: components['schemas']['WebhookAttempt'][]
     }
+    TransferVolume: {
+      /**
+       * @description Type of the transfers.
+       * @example CRYPTO_WITHDRAWAL
+       */
+      type: string
+      /**
+       * @description Direction of the transfers.
+       * @enum {string}
+       */
+      direction: 'CREDIT' | 'DEBIT'
+      /**
+       * @description Asset, by its ticker.
+       * @example USDP
+       */
+      asset: string
+      /**
+       * @description Status.
+       * @enum {string}
+       */
+      status: 'PENDING' | 'COMPLETED' | 'FAILED'
+      /** @description Number of transfers. */
+      count: number
+      /**
+       * @description Sum of their amounts.
+       * @example 25.5
+       */
+      amount: string
+    }
     FoundRecord: {
       /**
        * @description Type of the record.
@@ -4818,6 +4867,96 @@ export interface components {
          */
         deposit_minimum: string
       }[]
+      /** @description Figures of the whole deployment, for operators with the scope `operators:read_network` alone. */
+      for_operators?: {
+        /** @description Whether its node answers; absent where it is simulated. */
+        reachable?: boolean
+        /** @description Why it does not. */
+        error?: string
+        /** @description The newest block of the node. */
+        height?: number
+        /** @description The hot wallet's amount of the network's own asset, which pays the fees. */
+        hot_wallet?: {
+          /**
+           * @description Asset, by its ticker.
+           * @example USDP
+           */
+          asset: string
+          /**
+           * @description What the hot wallet holds.
+           * @example 25.5
+           */
+          amount: string
+          /**
+           * @description What it should hold at least.
+           * @example 25.5
+           */
+          low_mark?: string
+          /** @description Whether it holds less. */
+          below_low_mark: boolean
+        }
+        /** @description Empty where the network is simulated: nothing is on a chain. */
+        custody: {
+          /**
+           * @description Asset, by its ticker.
+           * @example USDP
+           */
+          asset: string
+          /**
+           * @description What the ledgers of all customers have there.
+           * @example 25.5
+           */
+          in_custody: string
+          /**
+           * @description What the wallet holds; absent while its node does not answer.
+           * @example 25.5
+           */
+          held?: string
+          /** @description Held beyond custody. Payments under way explain a small difference. */
+          difference?: string
+        }[]
+        /** @description Withdrawals that have not ended. */
+        in_flight: number
+        waiting: {
+          /** @description Why they wait. */
+          code: string
+          /** @description The same for people. */
+          detail: string
+          /** @description How many wait. */
+          count: number
+          /**
+           * Format: date-time
+           * @description Since when the first waits.
+           * @example 2026-01-31T09:30:00.123456Z
+           */
+          since: string
+        }[]
+        /** @description The freezes of the network, and of everything. */
+        frozen: {
+          /** @description Reason of the freeze. */
+          reason: string
+          /** @description Why it was placed. */
+          detail: string
+          /**
+           * Format: date-time
+           * @description When it was placed.
+           * @example 2026-01-31T09:30:00.123456Z
+           */
+          since: string
+        }[]
+        uncredited: {
+          /** @description Why deposits are not credited. */
+          reason: string
+          /** @description How many are not. */
+          count: number
+          /**
+           * Format: date-time
+           * @description When the first was found.
+           * @example 2026-01-31T09:30:00.123456Z
+           */
+          since: string
+        }[]
+      }
     }
     StatementPayment: {
       /**
@@ -7753,6 +7892,34 @@ export interface operations {
               /** @description What was compared, or what differs. */
               detail: string
             }[]
+          }
+        }
+      }
+    }
+  }
+  listTransferVolumes: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            /**
+             * Format: date-time
+             * @description The beginning of the 24 hours.
+             * @example 2026-01-31T09:30:00.123456Z
+             */
+            since: string
+            items: components['schemas']['TransferVolume'][]
           }
         }
       }

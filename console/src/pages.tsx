@@ -3,6 +3,7 @@ import { AuditLogPage } from './pages/audit-log.tsx'
 import { EventsPage } from './pages/events.tsx'
 import { Home } from './pages/home.tsx'
 import { MarketPage, MarketsPage } from './pages/markets.tsx'
+import { NetworksPage } from './pages/networks.tsx'
 import { NoSuchPage } from './pages/no-such-page.tsx'
 import { OrchestrationPage, OrchestrationsPage, RulePage, RulesPage } from './pages/orchestrations.tsx'
 import { ProfilePage, ProfilesPage } from './pages/profiles.tsx'
@@ -30,6 +31,7 @@ const ROUTES: [pattern: string, page: ComponentType<never>][] = [
   ['orchestrations/:id', OrchestrationPage],
   ['markets', MarketsPage],
   ['markets/:market', MarketPage],
+  ['networks', NetworksPage],
   ['profiles', ProfilesPage],
   ['profiles/:id', ProfilePage],
   ['statements', StatementsPage],
@@ -46,6 +48,7 @@ export const PAGES = [
   { name: 'Orchestrations', to: 'orchestrations' },
   { name: 'Statements', to: 'statements' },
   { name: 'Markets', to: 'markets' },
+  { name: 'Networks', to: 'networks' },
   { name: 'Events and webhooks', to: 'events' },
   { name: 'Audit log', to: 'audit-log' },
 ]

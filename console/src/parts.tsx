@@ -71,11 +71,14 @@ export const Banner = () => {
 
 /** The status of a record. The word says it, the colour only helps. */
 export const Status = ({ of }: { of: string }) => {
-  const kind = /^(COMPLETED|DELIVERED|APPROVED|STATEMENT_STATUS_PAID|HOLDS|DONE|ACTIVE|PAID)$/.test(of)
-    ? 'good'
-    : /^(FAILED|REFUSED|REJECTED|EXPIRED|DISABLED|DENIED|DIFFERS)$/.test(of)
-      ? 'bad'
-      : 'wait'
+  const kind =
+    /^(COMPLETED|DELIVERED|APPROVED|STATEMENT_STATUS_PAID|HOLDS|DONE|ACTIVE|PAID|AVAILABLE|REACHABLE)$/.test(
+      of,
+    )
+      ? 'good'
+      : /^(FAILED|REFUSED|REJECTED|EXPIRED|DISABLED|DENIED|DIFFERS|STOPPED|BELOW|NOT REACHABLE)$/.test(of)
+        ? 'bad'
+        : 'wait'
   return <span class={`status ${kind}`}>{of.replace(/^STATEMENT_STATUS_/, '')}</span>
 }
 

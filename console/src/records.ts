@@ -14,6 +14,7 @@ export type Candle = Schemas['HistoricalCandle']
 export type Statement = Schemas['Statement']
 export type Explanation =
   paths['/v2/statements/{id}/explanation']['get']['responses'][200]['content']['application/json']
+export type Volume = Schemas['TransferVolume']
 export type Approval = Schemas['Approval']
 export type Profile = Schemas['Profile']
 export type Balance = Schemas['Balance']

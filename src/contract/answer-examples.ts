@@ -1108,6 +1108,27 @@ export const ANSWER_EXAMPLES: Readonly<Record<string, unknown>> = {
       { asset: 'EUR', name: 'Euro', kind: 'FIAT', decimals: 2, platform_stablecoin: false, networks: [] },
     ],
   },
+  'GET /v2/transfer/volumes': {
+    since: '2026-11-22T03:08:52.575253Z',
+    items: [
+      {
+        type: 'CRYPTO_WITHDRAWAL',
+        direction: 'DEBIT',
+        asset: 'USDP',
+        status: 'COMPLETED',
+        count: 1,
+        amount: '99',
+      },
+      {
+        type: 'CRYPTO_WITHDRAWAL',
+        direction: 'DEBIT',
+        asset: 'USDP',
+        status: 'FAILED',
+        count: 1,
+        amount: '119',
+      },
+    ],
+  },
   'GET /v2/networks': {
     items: [
       {
@@ -1266,6 +1287,19 @@ export const ANSWER_EXAMPLES: Readonly<Record<string, unknown>> = {
       total_accrued: '103.760746',
       amount_paid: '103.760746',
     },
+  },
+  'GET /v2/statements/{id}/explanation': {
+    statement_id: '0192f3a4-0000-7000-8000-00000000000c',
+    holds: true,
+    asset: 'USDG',
+    stated: '103.760746',
+    computed: '103.760746',
+    method: 'TIME_WEIGHTED',
+    products: '3272198904.2315677836',
+    days: [
+      { day: '2026-08-01', balance: '15104.094328703703', rate: '0.0376', reward: '1.555928621258' },
+      { day: '2026-08-02', balance: '25000', rate: '0.0376', reward: '2.575342465753' },
+    ],
   },
   'GET /v2/rewards/rates': {
     rates: [

@@ -1,4 +1,4 @@
-import { OPERATOR_SCOPES, scopesOf, type Scope } from './scopes.ts'
+import { DEPLOYMENT_SCOPES, OPERATOR_SCOPES, scopesOf, type Scope } from './scopes.ts'
 
 /** The roles of operators, the people who sign in to Bursar. */
 export const ROLES = ['VIEWER', 'OPERATOR', 'APPROVER', 'ADMIN'] as const
@@ -65,11 +65,19 @@ const RIGHT_OF: Record<Scope, Right> = {
   'operators:delete_session': 'SIGN_IN',
   'operators:read_passkey': 'READ',
   'operators:delete_passkey': 'SIGN_IN',
+  'operators:read_network': 'READ',
 }
 
-/** The scopes of an operator's tokens, by its role and the mode of the service. */
-export const scopesOfRole = (role: Role, mode: 'sandbox' | 'live'): Scope[] =>
-  [...scopesOf(mode), ...OPERATOR_SCOPES].filter((scope) => RIGHTS[role].includes(RIGHT_OF[scope]))
+/**
+ * The scopes of an operator's tokens, by its role and the mode of the service. `isBound`: it belongs to one customer, and in
+ * live mode does not see the figures of the whole deployment.
+ */
+export const scopesOfRole = (role: Role, mode: 'sandbox' | 'live', isBound = false): Scope[] => {
+  const hidden: readonly Scope[] = isBound && mode === 'live' ? DEPLOYMENT_SCOPES : []
+  return [...scopesOf(mode), ...OPERATOR_SCOPES].filter(
+    (scope) => RIGHTS[role].includes(RIGHT_OF[scope]) && !hidden.includes(scope),
+  )
+}
 
 /** Whether an operator with only this scope changes nothing. */
 export const isReadScope = (scope: Scope): boolean => RIGHT_OF[scope] === 'READ'

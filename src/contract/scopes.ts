@@ -49,7 +49,14 @@ export const OPERATOR_SCOPES = [
   'operators:delete_session',
   'operators:read_passkey',
   'operators:delete_passkey',
+  'operators:read_network',
 ] as const
+
+/**
+ * Scopes that show figures of the whole deployment. In live mode an operator that belongs to one customer does not have
+ * them.
+ */
+export const DEPLOYMENT_SCOPES: readonly OperatorScope[] = ['operators:read_network']
 
 export type ClientScope = (typeof SCOPES)[number]
 export type OperatorScope = (typeof OPERATOR_SCOPES)[number]

@@ -386,6 +386,8 @@ export interface NetworkAdapter {
   estimateFee?(asset: string, destination?: string): Promise<NetworkFee>
   /** Confirmations that a transaction needs, or the chain's own finality; absent on a simulated network. */
   confirmations?: number | 'safe' | 'finalized'
+  /** The least that the hot wallet should hold of the network's own asset, where the operator named it. */
+  lowMark?: string
   /** Why the platform does not pay an address, in its canonical spelling: it is the hot wallet, or a token's contract. */
   refusesDestination?(address: string): string | undefined
   /** The network carries no memo: a withdrawal with one is refused, since it could not arrive with it. */

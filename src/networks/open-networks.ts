@@ -185,6 +185,7 @@ export async function configuredNetworks(
       adapter: {
         ...connected.adapter,
         confirmations,
+        ...(low_mark !== undefined && { lowMark: low_mark }),
         feeMargin: fee_margin,
         carriesNoMemo: true,
         feesLoss: feesLossOf(network, section as Static<typeof EvmSection>),

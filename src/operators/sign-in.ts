@@ -190,7 +190,7 @@ export function addAccessTokens(signIn: SignIn): void {
         sessionId: session.id,
         generation: operator.generation,
         customerId,
-        scopes: scopesOfRole(operator.role, signIn.mode),
+        scopes: scopesOfRole(operator.role, signIn.mode, operator.customer_id !== null),
         secondsLeft: session.seconds_left,
       }
     })

@@ -6,6 +6,7 @@ import { useCall } from '../load.ts'
 import { Amount, Curl, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
 import type { Approval, Balance, Network, Page, Profile, Transfer, Webhook } from '../records.ts'
 import { may, service } from '../session.ts'
+import { CustodyAndFreezes, VolumeOfADay } from './figures.tsx'
 import { SandboxButtons } from './sandbox.tsx'
 
 /** What needs a person first: what waits, oldest first, then what arrived last. */
@@ -116,6 +117,10 @@ export function Home() {
             </Section>
           )}
         </div>
+      </div>
+      <div class="columns">
+        <VolumeOfADay />
+        <CustodyAndFreezes networks={lists.networks.data.value?.items} />
       </div>
       <h2>Latest transfers</h2>
       {lists.latest.data.value === undefined ? (

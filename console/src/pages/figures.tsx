@@ -1,0 +1,81 @@
+import { inWords } from '../format.ts'
+import { Table } from '../list.tsx'
+import { useCall } from '../load.ts'
+import { Amount, Curl, Failure, Link, Loading, Status, Time } from '../parts.tsx'
+import type { Network, Volume } from '../records.ts'
+import { may } from '../session.ts'
+import { Custody } from './networks.tsx'
+
+/** Home's figures: the volume of a day, and for operators of the deployment custody and what is frozen. */
+
+const volumes = { method: 'GET', path: '/v2/transfer/volumes' } as const
+
+/** What moved in the last 24 hours. */
+export function VolumeOfADay() {
+  const { data, error } = useCall<{ items: Volume[] }>(volumes)
+  return (
+    <section class="part">
+      <h2>The last 24 hours</h2>
+      <Failure of={error.value} />
+      {data.value === undefined && error.value === undefined && <Loading />}
+      {data.value?.items.length === 0 && <p class="quiet">Nothing has moved.</p>}
+      {data.value !== undefined && data.value.items.length > 0 && (
+        <Table
+          name="The last 24 hours"
+          items={data.value.items}
+          keyOf={({ type, asset, status, direction }) => `${type} ${asset} ${status} ${direction}`}
+          columns={[
+            { name: 'Type', cell: ({ type }) => <Link to={`transfers?type=${type}`}>{inWords(type)}</Link> },
+            { name: 'Status', cell: ({ status }) => <Status of={status} /> },
+            { name: 'Transfers', number: true, cell: ({ count }) => count },
+            {
+              name: 'Sum',
+              number: true,
+              cell: ({ amount, asset, direction }) => (
+                <Amount amount={direction === 'DEBIT' ? `-${amount}` : amount} asset={asset} sign />
+              ),
+            },
+          ]}
+        />
+      )}
+      <Curl of={volumes} />
+    </section>
+  )
+}
+
+/** Custody against the ledgers where a real network is connected, and every freeze of networks. */
+export function CustodyAndFreezes({ networks }: { networks: readonly Network[] | undefined }) {
+  if (!may('operators:read_network')) return null
+  const seen = (networks ?? []).filter(({ for_operators }) => for_operators !== undefined)
+  const real = seen.filter(({ for_operators }) => for_operators!.reachable !== undefined)
+  const frozen = seen.flatMap(({ crypto_network, for_operators }) =>
+    for_operators!.frozen.map((freeze) => ({ ...freeze, crypto_network })),
+  )
+  return (
+    <section class="part">
+      <h2>Custody against the ledger</h2>
+      {networks === undefined && <Loading />}
+      {networks !== undefined && real.length === 0 && (
+        <p class="quiet">No real network is connected: nothing is on a chain.</p>
+      )}
+      {real.map(({ crypto_network, for_operators }) => (
+        <div key={crypto_network}>
+          <h3>{inWords(crypto_network)}</h3>
+          <Custody of={for_operators!.custody} name={crypto_network} />
+        </div>
+      ))}
+      <h2>
+        Frozen <span class="count">{networks !== undefined && frozen.length}</span>
+      </h2>
+      {networks !== undefined && frozen.length === 0 && <p class="quiet">No network is frozen.</p>}
+      <ul class="plain">
+        {frozen.map(({ crypto_network, reason, detail, since }) => (
+          <li key={crypto_network + reason}>
+            <Link to="networks">{inWords(crypto_network)}</Link> <Status of="DISABLED" /> since{' '}
+            <Time at={since} />: {detail}
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}

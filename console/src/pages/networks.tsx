@@ -1,0 +1,172 @@
+import { inWords } from '../format.ts'
+import { Table, type Column } from '../list.tsx'
+import { useCall } from '../load.ts'
+import { Amount, Curl, Failure, Loading, Status, Time, Title } from '../parts.tsx'
+import type { Network } from '../records.ts'
+
+/** Networks: their state for everybody, and for operators of the deployment custody, the hot wallet and what waits. */
+
+export const networksCall = { method: 'GET', path: '/v2/networks' } as const
+type Figures = NonNullable<Network['for_operators']>
+
+const finalityOf = ({ confirmations, finality, chain }: Network) =>
+  confirmations !== undefined
+    ? `${confirmations} confirmations`
+    : finality !== undefined
+      ? inWords(finality)
+      : chain === 'SIMULATED'
+        ? '–'
+        : ''
+
+const COLUMNS: Column<Network>[] = [
+  { name: 'Network', cell: ({ crypto_network }) => inWords(crypto_network) },
+  { name: 'Status', cell: ({ status }) => <Status of={status} /> },
+  { name: 'Chain', cell: ({ chain }) => chain !== undefined && inWords(chain) },
+  { name: 'Final after', cell: finalityOf },
+  { name: 'Fees', cell: ({ fees }) => inWords(fees) },
+  {
+    name: 'Fee of its own asset',
+    number: true,
+    cell: ({ assets, native_asset }) => {
+      const own = assets.find(({ asset }) => asset === native_asset)
+      return own !== undefined && <Amount amount={own.withdrawal_fee} asset={native_asset} />
+    },
+  },
+  { name: 'Assets', number: true, cell: ({ assets }) => assets.length },
+]
+
+export function NetworksPage() {
+  const { data, error } = useCall<{ items: Network[] }>(networksCall)
+  const items = data.value?.items
+  const seen = items?.filter(({ for_operators }) => for_operators !== undefined) ?? []
+  return (
+    <>
+      <Title>Networks</Title>
+      <Failure of={error.value} />
+      {items === undefined ? (
+        error.value === undefined && <Loading />
+      ) : (
+        <Table
+          name="Networks"
+          items={items}
+          columns={COLUMNS}
+          keyOf={({ crypto_network }) => crypto_network}
+        />
+      )}
+      {seen.length > 0 && (
+        <>
+          <h2>For operators</h2>
+          <div class="columns">
+            {seen.map((network) => (
+              <NetworkFigures
+                key={network.crypto_network}
+                network={network}
+                figures={network.for_operators!}
+              />
+            ))}
+          </div>
+        </>
+      )}
+      <Curl of={networksCall} />
+    </>
+  )
+}
+
+/** One network as its operators see it. */
+function NetworkFigures({ network, figures }: { network: Network; figures: Figures }) {
+  const { reachable, error, height, hot_wallet, custody, in_flight, waiting, frozen, uncredited } = figures
+  return (
+    <section class="part network">
+      <h3>
+        {inWords(network.crypto_network)}{' '}
+        {reachable === undefined ? (
+          <small>simulated</small>
+        ) : (
+          <Status of={reachable ? 'REACHABLE' : 'NOT REACHABLE'} />
+        )}{' '}
+        {height !== undefined && <small>at height {height}</small>}
+      </h3>
+      {error !== undefined && <p class="failure">{error}</p>}
+      {frozen.map(({ reason, detail, since }) => (
+        <p key={reason} class="failure">
+          Frozen since <Time at={since} /> ({reason}): {detail}
+        </p>
+      ))}
+      {hot_wallet !== undefined && <HotWallet of={hot_wallet} />}
+      {custody.length > 0 && <Custody of={custody} name={network.crypto_network} />}
+      <p>{in_flight === 0 ? 'No withdrawal is under way.' : `${in_flight} withdrawals are under way.`}</p>
+      <ul class="plain">
+        {waiting.map(({ code, detail, count, since }) => (
+          <li key={code + detail}>
+            <strong>{count}</strong> wait since <Time at={since} />: <Status of={code} /> {detail}
+          </li>
+        ))}
+        {uncredited.map(({ reason, count, since }) => (
+          <li key={reason}>
+            <strong>{count}</strong> deposits are not credited since <Time at={since} />:{' '}
+            <Status of={reason} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+/** The hot wallet against its low mark; a meter without a mark would compare with nothing. */
+function HotWallet({
+  of: { asset, amount, low_mark, below_low_mark },
+}: {
+  of: NonNullable<Figures['hot_wallet']>
+}) {
+  return (
+    <p>
+      The hot wallet has <Amount amount={amount} asset={asset} />
+      {low_mark !== undefined && (
+        <>
+          , its low mark is <Amount amount={low_mark} asset={asset} />{' '}
+          {below_low_mark && <Status of="BELOW" />}
+          <meter
+            aria-label={`Hot wallet, ${amount} ${asset} of at least ${low_mark}`}
+            min={0}
+            max={Number(low_mark) * 3}
+            low={Number(low_mark)}
+            optimum={Number(low_mark) * 2}
+            value={Number(amount)}
+          />
+        </>
+      )}
+    </p>
+  )
+}
+
+/** What is held against what the ledgers say, per asset. */
+export const Custody = ({ of, name }: { of: Figures['custody']; name: string }) => (
+  <Table
+    name={`Custody on ${name}`}
+    items={of}
+    keyOf={({ asset }) => asset}
+    columns={[
+      { name: 'Asset', cell: ({ asset }) => asset },
+      {
+        name: 'Held',
+        number: true,
+        cell: ({ asset, held }) => (held === undefined ? '?' : <Amount amount={held} asset={asset} />),
+      },
+      {
+        name: 'In the ledger',
+        number: true,
+        cell: ({ asset, in_custody }) => <Amount amount={in_custody} asset={asset} />,
+      },
+      {
+        name: 'Difference',
+        number: true,
+        cell: ({ asset, difference }) =>
+          difference !== undefined && (
+            <span class={difference.startsWith('-') ? 'fall' : undefined}>
+              <Amount amount={difference} asset={asset} sign />
+            </span>
+          ),
+      },
+    ]}
+  />
+)

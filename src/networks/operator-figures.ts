@@ -1,0 +1,174 @@
+import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.ts'
+import { decimalsOf, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
+import type { Queryable } from '../db/database.ts'
+import type { NetworkAdapter, NetworkStatus, Networks } from './network.ts'
+
+/** What operators see of a network: custody, the hot wallet and what waits. Amounts are decimal strings. */
+export interface OperatorFigures {
+  /** Absent where there is no node to ask: a simulated network. */
+  reachable?: boolean
+  error?: string
+  height?: number
+  /** The hot wallet's amount of the network's own asset, from which fees are paid. */
+  hot_wallet?: { asset: string; amount: string; low_mark?: string; below_low_mark: boolean }
+  custody: CustodyFigures[]
+  /** The number of withdrawals that have not ended. */
+  in_flight: number
+  waiting: { code: string; detail: string; count: number; since: string }[]
+  frozen: { reason: string; detail: string; since: string }[]
+  uncredited: { reason: string; count: number; since: string }[]
+}
+
+/** What all customers' ledgers have on a network, and what the wallet holds there; the latter absent without an answer. */
+interface CustodyFigures {
+  asset: string
+  in_custody: string
+  held?: string
+  /** Held beyond custody; negative where less is held. Payments under way explain a small difference. */
+  difference?: string
+}
+
+/** Time for which an answer is reused. Several operators look at once, and each look asks every node. */
+const KEPT_MS = 10_000
+const kept = new WeakMap<Queryable, { readAt: number; figures: Promise<Figures> }>()
+type Figures = ReadonlyMap<CryptoNetwork, OperatorFigures>
+
+/** Returns the figures of all connected networks, at most ten seconds old. Throws when the database does not answer. */
+export function operatorFigures(db: Queryable, networks: Networks): Promise<Figures> {
+  const known = kept.get(db)
+  const now = performance.now()
+  if (known !== undefined && now - known.readAt < KEPT_MS) return known.figures
+  const figures = readOperatorFigures(db, networks)
+  kept.set(db, { readAt: now, figures })
+  // After a failure, the next caller reads again.
+  figures.catch(() => kept.delete(db))
+  return figures
+}
+
+/** Reads the figures of all connected networks: four statements, and a question to each node. */
+export async function readOperatorFigures(db: Queryable, networks: Networks): Promise<Figures> {
+  const adapters = [...networks].flatMap(([network, adapter]) =>
+    network === 'WIRE' ? [] : [[network, adapter] as const],
+  )
+  const real = adapters.filter(([, adapter]) => adapter.status !== undefined).map(([network]) => network)
+  const [statuses, custody, unended, frozen, uncredited] = await Promise.all([
+    Promise.all(adapters.map(([, adapter]) => adapter.status?.().catch((error: Error) => error))),
+    custodyOf(db, real),
+    unendedWithdrawals(db),
+    freezesOfNetworks(db),
+    uncreditedDeposits(db),
+  ])
+  return new Map(
+    adapters.map(([network, adapter], index) => {
+      const own = unended.filter((row) => row.network === network)
+      const figures: OperatorFigures = {
+        ...figuresOfStatus(network, adapter, statuses[index], custody.get(network) ?? new Map()),
+        in_flight: own.reduce((sum, { count }) => sum + Number(count), 0),
+        waiting: own.flatMap(({ code, detail, since, count }) =>
+          code === null ? [] : [{ code, detail: detail!, count: Number(count), since: since! }],
+        ),
+        frozen: frozen.flatMap(({ subject, ...row }) => (['', network].includes(subject) ? [row] : [])),
+        uncredited: uncredited.flatMap(({ network: of, count, ...row }) =>
+          of === network ? [{ ...row, count: Number(count) }] : [],
+        ),
+      }
+      return [network, figures] as const
+    }),
+  )
+}
+
+function figuresOfStatus(
+  network: CryptoNetwork,
+  { lowMark }: NetworkAdapter,
+  status: NetworkStatus | Error | undefined,
+  custody: ReadonlyMap<string, bigint>,
+): Pick<OperatorFigures, 'reachable' | 'error' | 'height' | 'hot_wallet' | 'custody'> {
+  const text = (minor: bigint, asset: string) => formatAmount(minor, decimalsOf(asset))
+  if (status === undefined || status instanceof Error)
+    return {
+      ...(status !== undefined && { reachable: false, error: status.message }),
+      custody: [...custody].map(([asset, minor]) => ({ asset, in_custody: text(minor, asset) })),
+    }
+  const { held, hotWallet = held, height } = status
+  const minorOf = (amounts: Record<string, string>, asset: string) =>
+    parseAmount(amounts[asset] ?? '0', decimalsOf(asset))!
+  const { gasAsset: asset } = NETWORKS[network]
+  const there = minorOf(hotWallet, asset)
+  const isBelow = lowMark !== undefined && there < parseAmount(lowMark, decimalsOf(asset))!
+  return {
+    reachable: true,
+    height,
+    hot_wallet: {
+      asset,
+      amount: text(there, asset),
+      ...(lowMark !== undefined && { low_mark: lowMark }),
+      below_low_mark: isBelow,
+    },
+    custody: [...new Set([...Object.keys(held), ...custody.keys()])].sort().map((asset) => {
+      const [has, owed] = [minorOf(held, asset), custody.get(asset) ?? 0n]
+      const amounts = { in_custody: owed, held: has, difference: has - owed }
+      const texts = Object.entries(amounts).map(([name, minor]) => [name, text(minor, asset)])
+      return { asset, ...Object.fromEntries(texts) } as CustodyFigures
+    }),
+  }
+}
+
+/** What all customers' ledgers have in custody on networks, by network and asset. */
+async function custodyOf(
+  db: Queryable,
+  networks: readonly CryptoNetwork[],
+): Promise<Map<CryptoNetwork, Map<string, bigint>>> {
+  const custody = new Map(networks.map((network) => [network, new Map<string, bigint>()]))
+  if (networks.length === 0) return custody
+  // The condition of the index, in its words. Custody is an asset: its entries are negative.
+  const { rows } = await db.query<{ network: CryptoNetwork; asset: string; amount: string }>(
+    `
+    select substr(account, length('custody:') + 1) as network, asset, -sum(amount) as amount
+    from entries
+    where account = any ($1::text[]) and (account like 'custody:%' or account like 'network_fees:%')
+    group by account, asset having sum(amount) <> 0`,
+    [networks.map((network) => `custody:${network}`)],
+  )
+  for (const { network, asset, amount } of rows)
+    custody.get(network)!.set(asset, parseStoredAmount(amount, decimalsOf(asset)))
+  return custody
+}
+
+interface Unended {
+  network: string
+  code: string | null
+  detail: string | null
+  count: string
+  since: string | null
+}
+
+/** Withdrawals that have not ended, by network and by why they wait. Only they have a due_at, so the index is short. */
+async function unendedWithdrawals(db: Queryable): Promise<Unended[]> {
+  const { rows } = await db.query<Unended>(`
+    select network, waiting_code as code, waiting_detail as detail, count(*), min(waiting_since) as since
+    from outgoing_transfers
+    where due_at is not null
+    group by network, waiting_code, waiting_detail
+    order by min(waiting_since)`)
+  return rows
+}
+
+async function freezesOfNetworks(db: Queryable) {
+  const { rows } = await db.query<{ subject: string; reason: string; detail: string; since: string }>(`
+    select subject, reason, detail, created_at as since
+    from freezes
+    where kind in ('ALL', 'NETWORK')
+    order by created_at`)
+  return rows
+}
+
+async function uncreditedDeposits(db: Queryable) {
+  const { rows } = await db.query<{ network: string; reason: string; count: string; since: string }>(`
+    select network, case state when 'WAITING' then coalesce(reason, 'NEW') else state end as reason, count(*),
+           min(found_at) as since
+    from incoming_transfers
+    where state in ('WAITING', 'REORGANISED', 'UNATTRIBUTED')
+    group by 1, 2
+    order by since`)
+  return rows
+}
