@@ -22,7 +22,7 @@ import {
   type Rule,
   VALUE_DECIMALS,
 } from '../records/policy.ts'
-import { Windows, type Window, type WindowKey } from '../records/policy-windows.ts'
+import { Windows, type Window } from '../records/policy-windows.ts'
 import type { ApprovalRequirement } from './approval.ts'
 import type { Decision, Movement, Payment, View } from './decision.ts'
 
@@ -47,6 +47,8 @@ interface Count {
   value: bigint
 }
 
+const ALLOWED: Verdict = { requirement: undefined, counts: [] }
+
 const MICROS = 1_000_000
 
 /** A rule, ready to be applied to payments. */
@@ -61,8 +63,31 @@ interface CompiledRule {
   assets: ReadonlySet<string> | undefined
   networks: ReadonlySet<string> | undefined
   destination: 'ADDRESS_BOOK' | ReadonlySet<string> | undefined
-  limit: (Limit & { most: bigint; periodMicros: number }) | undefined
+  limit: CompiledLimit | undefined
 }
+interface CompiledLimit extends Limit {
+  most: bigint
+  periodMicros: number
+  /** The place of its windows in the lists of the payments' windows; undefined for a limit of each payment. */
+  windowAt: number | undefined
+}
+
+/** The facts by which most rules are told apart. Nearly all payments of a batch share them. */
+interface Kind {
+  type: Payment['type']
+  asset: string
+  network: string | undefined
+  /** The client or operator that ordered it; undefined where nobody knows. */
+  client: string | undefined
+}
+/** The rules that can fit payments of one kind, in order. */
+interface Shortlist {
+  rules: readonly CompiledRule[]
+  /** Those whose limit counts the payments of a period. */
+  windowed: readonly CompiledRule[]
+}
+/** Most shortlists of one version: clients of other ids begin anew. */
+const SHORTLISTS_MAX = 1_000
 
 /** A policy, ready to be applied. */
 interface Compiled {
@@ -70,9 +95,10 @@ interface Compiled {
   /** How long approvers have to decide. */
   deadlineSeconds: number
   rules: readonly CompiledRule[]
-  /** The rules whose limit counts the payments of a period. */
-  windowed: readonly CompiledRule[]
+  /** By `keyOfKind`. Comparing each payment with each of ten rules took twice as long as all else. */
+  shortlists: Map<string, Shortlist>
   readsAddressBook: boolean
+  readsIdentities: boolean
   readsPrices: boolean
 }
 
@@ -81,13 +107,19 @@ const compiled = new WeakMap<PolicyVersion, Compiled>()
 function compile(policy: PolicyVersion): Compiled {
   const known = compiled.get(policy)
   if (known !== undefined) return known
-  const rules = policy.document.rules.map(compileRule)
+  let windows = 0
+  const rules = policy.document.rules.map((rule) =>
+    compileRule(rule, (rule.limit?.period_seconds ?? 0) > 0 ? windows++ : undefined),
+  )
   const made = {
     version: policy.version,
     deadlineSeconds: policy.document.approvals?.deadline_seconds ?? DEFAULT_DEADLINE_SECONDS,
     rules,
-    windowed: rules.filter(({ limit }) => limit !== undefined && limit.periodMicros > 0),
+    shortlists: new Map<string, Shortlist>(),
     readsAddressBook: rules.some(({ destination }) => destination !== undefined),
+    readsIdentities: rules.some(
+      ({ identities, limit }) => identities !== undefined || limit?.per === 'IDENTITY',
+    ),
     readsPrices: rules.some(({ limit }) => limit?.asset === 'USD'),
   }
   compiled.set(policy, made)
@@ -96,7 +128,7 @@ function compile(policy: PolicyVersion): Compiled {
 
 const setOf = (values: readonly string[] | undefined) => values && new Set(values)
 
-function compileRule(rule: Rule): CompiledRule {
+function compileRule(rule: Rule, windowAt: number | undefined): CompiledRule {
   const { match = {}, limit } = rule
   const { destination } = match
   return {
@@ -113,20 +145,41 @@ function compileRule(rule: Rule): CompiledRule {
       ...limit,
       most: parseAmount(limit.amount, decimalsCounted(limit))!,
       periodMicros: limit.period_seconds * MICROS,
+      windowAt,
     },
   }
+}
+
+// The id of a client of another issuer may be any text, so it is the last part, and its absence is no text.
+const keyOfKind = ({ type, asset, network, client }: Kind) =>
+  `${type} ${asset} ${network}${client === undefined ? '' : ` ${client}`}`
+
+/** Returns the rules that can fit payments of a kind. */
+function shortlistOf({ rules, shortlists }: Compiled, kind: Kind): Shortlist {
+  const key = keyOfKind(kind)
+  const known = shortlists.get(key)
+  if (known !== undefined) return known
+  const fitting = rules.filter((rule) => fitsKind(rule, kind))
+  const made = {
+    rules: fitting,
+    windowed: fitting.filter(({ limit }) => limit?.windowAt !== undefined),
+  }
+  if (shortlists.size >= SHORTLISTS_MAX) shortlists.clear()
+  shortlists.set(key, made)
+  return made
 }
 
 const addressBookOf = (destination: 'ANY' | 'ADDRESS_BOOK') =>
   destination === 'ADDRESS_BOOK' ? destination : undefined
 
 /** All facts of one payment. */
-interface Facts extends Payment {
-  /** The client or operator that ordered it; undefined where nobody knows. */
-  client: string | undefined
+interface Facts {
+  payment: Payment
+  shortlist: Shortlist
+  /** The windows in which rules with a limit count it, at the rule's `windowAt`. */
+  windows: Window[][]
   /** The identities that it names, of its account and of its profile's account too: none before these are read. */
   identities: readonly string[]
-  network: string | undefined
   /** The entries of the address book with its destination. */
   entries: readonly KnownEntry[]
   /** The destination as limits count it: the same for each spelling, on each EVM network. */
@@ -185,12 +238,10 @@ export class Governance {
     const last = policies?.last(customerId)
     if (last === undefined) return undefined
     const policy = compile(last)
-    const facts = factsOf(movements, get)
+    const facts = factsOf(policy, movements, get)
     const windows = new Windows()
-    await inOrder([
-      readAddressBook(tx, customerId, policy, facts),
-      windows.lock(tx, customerId, keysOf(policy, facts, 'EARLY')),
-    ])
+    wantWindows(windows, facts, 'EARLY')
+    await inOrder([readAddressBook(tx, customerId, policy, facts), windows.lock(tx, customerId)])
     return { policy, facts, windows }
   }
 
@@ -215,15 +266,19 @@ export class Governance {
       throw refusal
     }
     const isRead = early?.policy === policy
-    const facts = isRead ? early.facts : factsOf(movements, get)
+    const facts = isRead ? early.facts : factsOf(policy, movements, get)
     const windows = early?.windows ?? new Windows()
-    for (const [{ holder }, one] of facts)
-      if (holder !== undefined) one.identities = holders.identitiesOf(holder)
+    if (policy.readsIdentities)
+      for (const [{ holder }, one] of facts)
+        if (holder !== undefined) one.identities = holders.identitiesOf(holder)
+    if (!isRead) wantWindows(windows, facts, 'EARLY')
     // Always in two steps, so that every process locks in the same order.
+    const lockedEarly = isRead ? undefined : windows.lock(tx, customerId)
+    wantWindows(windows, facts, 'LATE')
     const [, , , prices] = await inOrder([
       isRead ? undefined : readAddressBook(tx, customerId, policy, facts),
-      isRead ? undefined : windows.lock(tx, customerId, keysOf(policy, facts, 'EARLY')),
-      windows.lock(tx, customerId, keysOf(policy, facts, 'LATE')),
+      lockedEarly,
+      windows.lock(tx, customerId),
       policy.readsPrices ? policies.prices(tx) : new Map<string, bigint>(),
     ])
     return new Governance({ policy, facts, windows, prices })
@@ -238,9 +293,12 @@ export class Governance {
     if (this.#refusal !== undefined) throw this.#refusal
     const facts = this.#facts.get(movement)
     assert(facts !== undefined && this.#policy !== undefined, 'a governed movement must declare its payment')
+    const { rules } = facts.shortlist
+    if (rules.length === 0) return ALLOWED
     const counts: Count[] = []
-    for (const rule of this.#policy.rules) {
-      if (!fits(rule, facts) || !this.#decides(rule, facts, transfer, now, counts)) continue
+    const values = new Values(transfer, this.#prices)
+    for (const rule of rules) {
+      if (!fits(rule, facts) || !this.#decides(rule, facts, values, now, counts)) continue
       return { requirement: requirementOf(rule.rule, this.#policy, transfer), counts }
     }
     return { requirement: undefined, counts }
@@ -248,23 +306,26 @@ export class Governance {
 
   /** Whether a rule that fits decides. Adds to `counts` what the payment counts in the rule's windows. */
   #decides(
-    { rule, limit, restricts }: CompiledRule,
-    facts: Facts,
-    { asset, total }: Transfer,
+    { limit, restricts }: CompiledRule,
+    { windows }: Facts,
+    values: Values,
     now: Moment,
     counts: Count[],
   ): boolean {
     if (limit === undefined) return true
-    const { most, periodMicros } = limit
+    const { most, periodMicros, windowAt } = limit
     // Without a price, it counts as the whole limit and is beyond it.
-    const priced = valueOf(limit.asset, asset, parseAmount(total, decimalsOf(asset))!, this.#prices)
+    const priced = values.in(limit.asset)
     const value = priced ?? most
     let beyond = priced === undefined || value > most
-    for (const subject of periodMicros === 0 ? [] : subjectsOf(limit, facts)) {
-      const window = this.#windows!.get({ rule_id: rule.id, asset: limit.asset, subject })
-      assert(window !== undefined, 'the windows of every rule that may fit are read')
-      beyond ||= window.sumAt(now.micros, periodMicros) + value > most
-      counts.push({ window, periodMicros, value })
+    if (windowAt !== undefined) {
+      const counted = windows[windowAt]
+      assert(counted !== undefined, 'the windows of every rule that may fit are read')
+      for (const window of counted) {
+        assert(window.isLocked, 'a window that was not read would be an empty one')
+        beyond ||= window.sumAt(now.micros, periodMicros) + value > most
+        counts.push({ window, periodMicros, value })
+      }
     }
     return restricts === beyond
   }
@@ -304,16 +365,18 @@ function requireDeclared({ payment }: Movement, transfer: Transfer): void {
 }
 
 /** Returns the facts of the payments among these movements, without their identities and entries of the address book. */
-function factsOf(movements: readonly Movement[], get: View['get']): Map<Movement, Facts> {
+function factsOf(policy: Compiled, movements: readonly Movement[], get: View['get']): Map<Movement, Facts> {
   const facts = new Map<Movement, Facts>()
   for (const movement of movements) {
     const { payment, origin } = movement
     if (payment === undefined) continue
+    const { type, asset, crypto_network } = payment
+    const network = type === 'WIRE_WITHDRAWAL' ? 'WIRE' : crypto_network
     facts.set(movement, {
-      ...payment,
-      client: clientOf(origin),
+      payment,
+      shortlist: shortlistOf(policy, { type, asset, network, client: clientOf(origin) }),
+      windows: [],
       identities: [],
-      network: payment.type === 'WIRE_WITHDRAWAL' ? 'WIRE' : payment.crypto_network,
       entries: [],
       destinationSubject: once(() => destinationSubjectOf(payment, get)),
     })
@@ -329,9 +392,14 @@ async function readAddressBook(
   facts: ReadonlyMap<Movement, Facts>,
 ): Promise<void> {
   if (!policy.readsAddressBook) return
-  const all = [...facts.values()]
-  const entries = await entriesAt(tx, customerId, all.flatMap(placeOf))
-  for (const one of all) one.entries = placeOf(one).flatMap((place) => entries.get(keyOfPlace(place)) ?? [])
+  const all = [...facts.values()].map((one) => ({ one, places: placeOf(one.payment) }))
+  const entries = await entriesAt(
+    tx,
+    customerId,
+    all.flatMap(({ places }) => places),
+  )
+  for (const { one, places } of all)
+    one.entries = places.flatMap((place) => entries.get(keyOfPlace(place)) ?? [])
 }
 
 /** Computes a value when it is first asked for: the checksum of an address takes longer than all rules. */
@@ -384,22 +452,24 @@ const placeOf = ({ crypto_network, destination }: Payment): Place[] =>
 const isIn = (set: ReadonlySet<string> | undefined, value: string | undefined): boolean =>
   set === undefined || (value !== undefined && set.has(value))
 
-function fits(rule: CompiledRule, facts: Facts): boolean {
-  return fitsBeforeDestination(rule, facts) && fitsDestination(rule, facts)
-}
+/** Whether a rule can fit payments of a kind. */
+const fitsKind = (
+  { types, assets, networks, clients, limit, restricts }: CompiledRule,
+  kind: Kind,
+): boolean =>
+  isIn(types, kind.type) &&
+  isIn(assets, kind.asset) &&
+  isIn(networks, kind.network) &&
+  (limit === undefined || limit.asset === 'USD' || limit.asset === kind.asset) &&
+  (kind.client === undefined ? clients === undefined || restricts : isIn(clients, kind.client))
 
-function fitsBeforeDestination(rule: CompiledRule, facts: Facts): boolean {
-  const { restricts, clients, identities, limit } = rule
-  return (
-    isIn(rule.types, facts.type) &&
-    isIn(rule.assets, facts.asset) &&
-    isIn(rule.networks, facts.network) &&
-    isIn(rule.profiles, facts.profile_id) &&
-    (limit === undefined || limit.asset === 'USD' || limit.asset === facts.asset) &&
-    (facts.client === undefined ? clients === undefined || restricts : isIn(clients, facts.client)) &&
-    (identities === undefined || fitsIdentities(identities, facts, restricts))
-  )
-}
+/** Whether a rule of the payment's shortlist fits it. */
+const fits = (rule: CompiledRule, facts: Facts): boolean =>
+  fitsBeforeDestination(rule, facts) && fitsDestination(rule, facts)
+
+const fitsBeforeDestination = ({ profiles, identities, restricts }: CompiledRule, facts: Facts): boolean =>
+  (profiles === undefined || profiles.has(facts.payment.profile_id)) &&
+  (identities === undefined || fitsIdentities(identities, facts, restricts))
 
 /** A caller may name any identity beside that of the profile, so a rule that allows must list all of them. */
 const fitsIdentities = (listed: ReadonlySet<string>, { identities }: Facts, restricts: boolean): boolean =>
@@ -411,32 +481,30 @@ function fitsDestination({ destination, restricts }: CompiledRule, facts: Facts)
   if (destination === undefined) return true
   const approved = facts.entries.filter(({ status }) => status === 'APPROVED')
   if (destination === 'ADDRESS_BOOK') return approved.length > 0
-  if (facts.crypto_network === undefined) return destination.has(facts.destination)
+  if (facts.payment.crypto_network === undefined) return destination.has(facts.payment.destination)
   return (restricts ? facts.entries : approved).some(({ id }) => destination.has(id))
 }
 
 /**
- * The windows in which a policy may count these payments; the address book may be unread. EARLY: those that are known by
- * the payments alone. LATE: those of identities and bank accounts, which are read with the balances.
+ * Names the windows in which a policy may count these payments, to be locked next; the address book may be unread. EARLY:
+ * those that are known by the payments alone. LATE: those of identities and bank accounts, which are read with the balances.
  */
-function keysOf(policy: Compiled, facts: ReadonlyMap<Movement, Facts>, when: 'EARLY' | 'LATE'): WindowKey[] {
-  const keys: WindowKey[] = []
-  for (const compiledRule of policy.windowed) {
-    const { rule, limit } = compiledRule
-    for (const one of facts.values()) {
+function wantWindows(windows: Windows, facts: ReadonlyMap<Movement, Facts>, when: 'EARLY' | 'LATE'): void {
+  for (const one of facts.values())
+    for (const compiledRule of one.shortlist.windowed) {
       if ((needsRecords(compiledRule, one) ? 'LATE' : 'EARLY') !== when) continue
       if (!fitsBeforeDestination(compiledRule, one)) continue
-      for (const subject of subjectsOf(limit!, one))
-        keys.push({ rule_id: rule.id, asset: limit!.asset, subject })
+      const { rule, limit } = compiledRule
+      one.windows[limit!.windowAt!] = subjectsOf(limit!, one).map((subject) =>
+        windows.want({ rule_id: rule.id, asset: limit!.asset, subject }),
+      )
     }
-  }
-  return keys
 }
 
-const needsRecords = ({ limit, identities }: CompiledRule, { type }: Facts): boolean =>
+const needsRecords = ({ limit, identities }: CompiledRule, { payment }: Facts): boolean =>
   identities !== undefined ||
   limit!.per === 'IDENTITY' ||
-  (limit!.per === 'DESTINATION' && type === 'WIRE_WITHDRAWAL')
+  (limit!.per === 'DESTINATION' && payment.type === 'WIRE_WITHDRAWAL')
 
 /** Whose payments a limit counts together. All payments without an identity share a window. */
 function subjectsOf({ per = 'CUSTOMER' }: Limit, facts: Facts): string[] {
@@ -444,7 +512,7 @@ function subjectsOf({ per = 'CUSTOMER' }: Limit, facts: Facts): string[] {
     case 'CUSTOMER':
       return ['CUSTOMER']
     case 'PROFILE':
-      return [`PROFILE ${facts.profile_id}`]
+      return [`PROFILE ${facts.payment.profile_id}`]
     case 'IDENTITY':
       return facts.identities.length === 0
         ? ['IDENTITY none']
@@ -454,16 +522,34 @@ function subjectsOf({ per = 'CUSTOMER' }: Limit, facts: Facts): string[] {
   }
 }
 
-/**
- * The value of a total, in minor units of the limit's asset; in USD rounded up. Undefined without a price: then nobody
- * knows whether it is within the limit.
- */
-function valueOf(limitAsset: string, asset: string, total: bigint, prices: UsdPrices): bigint | undefined {
-  if (limitAsset !== 'USD') return total
-  const price = asset === 'USD' ? 10n ** BigInt(PRICE_DECIMALS) : prices.get(asset)
-  if (price === undefined) return undefined
-  const scale = 10n ** BigInt(decimalsOf(asset) + PRICE_DECIMALS - VALUE_DECIMALS)
-  return (total * price + scale - 1n) / scale
+/** The value of a payment in the assets of limits, computed once for all rules. */
+class Values {
+  readonly #asset: string
+  readonly #total: bigint
+  readonly #prices: UsdPrices
+  #usd: bigint | undefined
+
+  constructor({ asset, total }: Transfer, prices: UsdPrices) {
+    this.#asset = asset
+    this.#total = parseAmount(total, decimalsOf(asset))!
+    this.#prices = prices
+  }
+
+  /**
+   * The value in minor units of the limit's asset; in USD rounded up. Undefined without a price: then nobody knows
+   * whether it is within the limit.
+   */
+  in(limitAsset: string): bigint | undefined {
+    return limitAsset === 'USD' ? (this.#usd ??= this.#inUsd()) : this.#total
+  }
+
+  #inUsd(): bigint | undefined {
+    const asset = this.#asset
+    const price = asset === 'USD' ? 10n ** BigInt(PRICE_DECIMALS) : this.#prices.get(asset)
+    if (price === undefined) return undefined
+    const scale = 10n ** BigInt(decimalsOf(asset) + PRICE_DECIMALS - VALUE_DECIMALS)
+    return (this.#total * price + scale - 1n) / scale
+  }
 }
 
 /** Returns the approval that a deciding rule requires. Throws policy-refused where the rule lets nothing pass. */

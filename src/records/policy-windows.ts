@@ -20,10 +20,11 @@ export interface WindowKey {
   subject: string
 }
 
-/** The time of a bucket's latest payment, in microseconds since 1970, and its sum in the limit's smallest units. */
-type Bucket = [latest: number, sum: bigint]
-/** A bucket as the database stores it: the sum is a text of digits. */
-type StoredBucket = [latest: number, sum: string]
+/**
+ * The time of a bucket's latest payment, in microseconds since 1970, and its sum in the limit's smallest units, as the
+ * database stores it: a text of digits.
+ */
+type StoredBucket = readonly [latest: number, sum: string]
 
 type WindowRow = WindowKey & { buckets: StoredBucket[] }
 /** With the ctid of the locked row, which cannot change meanwhile. */
@@ -33,21 +34,34 @@ type LockedRow = WindowRow & { place: string }
 export class Window {
   readonly key: WindowKey
   /** The place of its row; undefined for a new window. */
-  readonly place: string | undefined
-  #buckets: Bucket[]
+  place: string | undefined
+  /** Whether its row, if there is one, was read and locked. */
+  isLocked = false
+  /** In the order of their times. The sums stay texts: only those that count are computed, and only once. */
+  #buckets: StoredBucket[] = []
+  /** What `sumAt` has computed for the payments after this moment. It holds until a period of another beginning is asked for. */
+  #known: { since: number; sum: bigint } | undefined
   #isChanged = false
   #periodMicros = 0
 
-  constructor(key: WindowKey, stored?: { buckets: readonly StoredBucket[]; place?: string }) {
+  constructor(key: WindowKey, stored?: { buckets: readonly StoredBucket[] }) {
     this.key = key
-    this.place = stored?.place
-    this.#buckets = (stored?.buckets ?? []).map(([latest, sum]) => [latest, BigInt(sum)])
+    if (stored !== undefined) this.load(stored)
+  }
+
+  /** Takes over what is stored. */
+  load({ buckets, place }: { buckets: readonly StoredBucket[]; place?: string }): void {
+    this.#buckets = [...buckets]
+    this.place = place
   }
 
   /** Returns the sum of the payments of the period that ends at this moment. */
   sumAt(nowMicros: number, periodMicros: number): bigint {
+    const since = nowMicros - periodMicros
+    if (this.#known?.since === since) return this.#known.sum
     let sum = 0n
-    for (const [latest, amount] of this.#buckets) if (latest > nowMicros - periodMicros) sum += amount
+    for (const [latest, amount] of this.#buckets) if (latest > since) sum += BigInt(amount)
+    this.#known = { since, sum }
     return sum
   }
 
@@ -56,15 +70,16 @@ export class Window {
    * in order, and none ends early.
    */
   add(nowMicros: number, periodMicros: number, amount: bigint): void {
-    const latest = this.#buckets.at(-1)
-    const time = Math.max(nowMicros, latest?.[0] ?? 0)
+    const since = nowMicros - periodMicros
+    const sum = this.sumAt(nowMicros, periodMicros)
+    const time = Math.max(nowMicros, this.#buckets.at(-1)?.[0] ?? 0)
     const width = Math.ceil(periodMicros / BUCKETS_OF_PERIOD)
-    this.#buckets = this.#buckets.filter(([at]) => at > nowMicros - periodMicros)
+    if ((this.#buckets[0]?.[0] ?? time) <= since) this.#buckets = this.#buckets.filter(([at]) => at > since)
     const open = this.#buckets.at(-1)
-    if (open !== undefined && Math.floor(open[0] / width) === Math.floor(time / width)) {
-      open[0] = time
-      open[1] += amount
-    } else this.#buckets.push([time, amount])
+    if (open !== undefined && Math.floor(open[0] / width) === Math.floor(time / width))
+      this.#buckets[this.#buckets.length - 1] = [time, String(BigInt(open[1]) + amount)]
+    else this.#buckets.push([time, String(amount)])
+    this.#known = { since, sum: sum + amount }
     this.#isChanged = true
     this.#periodMicros = periodMicros
   }
@@ -73,8 +88,8 @@ export class Window {
     return this.#isChanged
   }
 
-  get stored(): StoredBucket[] {
-    return this.#buckets.map(([latest, sum]) => [latest, String(sum)])
+  get stored(): readonly StoredBucket[] {
+    return this.#buckets
   }
 
   /**
@@ -92,20 +107,29 @@ const nameOf = ({ rule_id, asset, subject }: WindowKey) => `${rule_id} ${asset} 
 /** The windows of a batch of payments. */
 export class Windows {
   readonly #windows = new Map<string, Window>()
+  /** Those that `lock` has not read yet, by name. */
+  #wanted = new Map<string, Window>()
+
+  /** Returns the window with this key, which counts once it was locked by `lock`. */
+  want(key: WindowKey): Window {
+    const name = nameOf(key)
+    const known = this.#windows.get(name)
+    if (known !== undefined) return known
+    const window = new Window(key)
+    this.#windows.set(name, window)
+    this.#wanted.set(name, window)
+    return window
+  }
 
   /**
-   * Reads and locks the windows with these keys that are not locked yet, in key order and after the balances, so that no
+   * Reads and locks the windows that are wanted and not locked yet, in key order and after the balances, so that no
    * two batches deadlock. A window without a row is new: of two processes that make it, the second violates
    * `policy_windows_pkey` and decides again.
    */
-  async lock(tx: Transaction, customerId: string, keys: readonly WindowKey[]): Promise<void> {
-    const wanted = new Map<string, WindowKey>()
-    for (const key of keys) {
-      const name = nameOf(key)
-      if (!this.#windows.has(name)) wanted.set(name, key)
-    }
-    if (wanted.size === 0) return
-    const sorted = [...wanted].sort(([a], [b]) => (a < b ? -1 : 1))
+  async lock(tx: Transaction, customerId: string): Promise<void> {
+    if (this.#wanted.size === 0) return
+    const sorted = [...this.#wanted].sort(([a], [b]) => (a < b ? -1 : 1))
+    this.#wanted = new Map()
     const { rows } = await tx.query<LockedRow>({
       name: 'lock policy windows',
       // Lateral forces one index look-up per key, in key order.
@@ -118,15 +142,10 @@ export class Windows {
         where customer_id = $1 and rule_id = wanted.rule_id and asset = wanted.asset and subject = wanted.subject
         for update
       ) locked`,
-      values: [customerId, ...columnsOf(sorted.map(([, key]) => key))],
+      values: [customerId, ...columnsOf(sorted.map(([, { key }]) => key))],
     })
-    const stored = new Map(rows.map((row) => [nameOf(row), row]))
-    for (const [name, key] of sorted) this.#windows.set(name, new Window(key, stored.get(name)))
-  }
-
-  /** Returns a window that was asked for; undefined for any other. */
-  get(key: WindowKey): Window | undefined {
-    return this.#windows.get(nameOf(key))
+    for (const row of rows) this.#windows.get(nameOf(row))!.load(row)
+    for (const [, window] of sorted) window.isLocked = true
   }
 
   /** Sends the statements that write the changed windows: one for new windows, one for known ones. */
