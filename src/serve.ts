@@ -37,9 +37,10 @@ import { reencryptSigningKeys } from './oauth/signing-keys.ts'
 import { Policies } from './records/policy.ts'
 import { reencryptWebhookSecrets, WebhookSecrets } from './records/webhook-secrets.ts'
 import { keepPartitions } from './retention/keep-partitions.ts'
-import { openScreening, wasUsedLately } from './screening/open-screening.ts'
+import { openScreening } from './screening/open-screening.ts'
+import { lacksSettings, requireScreening, screenedSince } from './screening/requirement.ts'
 import type { Screening } from './screening/screening.ts'
-import { blame, type Settings } from './settings.ts'
+import { blame, SettingsError, type Settings } from './settings.ts'
 import { signingOnlyScreened } from './settlement/sign-only-screened.ts'
 import { plainTransports } from './transport-security.ts'
 import { upgrade } from './upgrade.ts'
@@ -162,10 +163,9 @@ async function prepareDatabase(
     log.error({ err }, 'the secrets of a webhook cannot be read: nothing is delivered to it'),
   )
   if (webhooks > 0) log.info({ webhooks }, 'secrets of webhooks are encrypted with the current master key')
-  if (settings.worker && settings.screeningUrl === undefined && (await wasUsedLately(db)))
-    log.warn(
-      'payments were screened in the last days, and BURSAR_SCREENING_URL is not set: nothing is screened now',
-    )
+  // A process without a worker neither signs nor credits.
+  const since = settings.worker && settings.screeningUrl === undefined ? await screenedSince(db) : undefined
+  if (since !== undefined) throw new SettingsError(lacksSettings(since))
   for (const { says, advice } of await faultsOfRole(db)) log.warn(`${says}; ${advice}`)
 }
 
@@ -211,6 +211,7 @@ async function startService({
   // Check the settings before stamping the database: refused settings must leave no stamp.
   const { networks, screening } = await openPayouts({ settings, db, masterKeys, macs, log, metrics })
   await stampDatabase(background, settings)
+  if (screening !== undefined) await requireScreening(background, originOfLoop('serve'))
   const port = settings.port === 0 ? await freePort(settings.host).catch(blame('HOST')) : settings.port
   const host = isIP(settings.host) === 6 ? `[${settings.host}]` : settings.host
   const baseUrl = settings.baseUrl ?? `http://${host}:${port}`

@@ -3,7 +3,7 @@
  * holds a list of all commands, so that a new one says here what it records.
  */
 import { randomUUID } from 'node:crypto'
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { tmpdir } from 'node:os'
@@ -77,39 +77,53 @@ const API = [
   ...['api', 'trigger', 'events resend', 'webhooks create', 'webhooks list', 'webhooks test'],
   ...['webhooks rotate', 'webhooks recover', 'webhooks deliveries'],
 ]
-/** Commands whose records other tests show, and commands that only a service, a bank or a node can carry out. */
-const ELSEWHERE = [
-  ...[
-    'serve',
-    'migrate',
-    'deployment change-issuer',
-    'prices follow',
-    'statements generate',
-    'statements pay',
-    'statements reverse',
-  ],
-  ...[
-    'wire take',
-    'wire mark-sent',
-    'wire mark-failed',
-    'wire record-deposit',
-    'wire send-back',
-    'wire record-return',
-  ],
-  ...['withdrawal cancel', 'withdrawal mark-paid', 'withdrawal resend', 'withdrawal resolve'],
-  ...['treasury send', 'treasury cancel', 'wallet consolidate', 'wallet acknowledge'],
-  ...['deposits rescan', 'deposits resume', 'deposits credit'],
-  ...[
-    'operator create',
-    'operator link',
-    'console link',
-    'operator role',
-    'operator disable',
-    'operator enable',
-  ],
-  ...['operator revoke', 'operator passkeys', 'approvers add', 'approvers revoke'],
-  ...['approvals approve', 'approvals reject'],
-]
+/** Commands that change nothing themselves: the service's loops and its API's clients do, and record it. */
+const PROGRAMS = ['serve']
+
+const CLI = 'test/cli.test.ts'
+const WIRES = 'src/commands/wires.test.ts'
+const PAYMENTS = 'src/settlement/operator-commands.test.ts'
+const REAL_NETWORKS = 'test/real-networks-serve.test.ts'
+const APPROVALS = 'src/commands/approvals.test.ts'
+/** Commands that need more than a database: the test that asserts the record of each, and how it names the action. */
+const ELSEWHERE: Record<string, [file: string, named: string]> = {
+  migrate: [CLI, '"deployment.migrate"'],
+  'deployment change-issuer': ['test/deployment.test.ts', "'deployment.change_issuer'"],
+  'prices follow': ['src/commands/prices.test.ts', "'market.follow'"],
+  'statements generate': [CLI, "'statement.generate'"],
+  'statements pay': [CLI, "'statement.pay'"],
+  'statements reverse': ['src/statements/pay-statements.test.ts', "'statement.reverse'"],
+  'wire take': [WIRES, "'transfer.take'"],
+  'wire mark-sent': [WIRES, "'transfer.mark_sent'"],
+  'wire mark-failed': [WIRES, "'transfer.mark_failed'"],
+  'wire record-deposit': [WIRES, "'transfer.create'"],
+  'wire send-back': [WIRES, "'transfer.fail'"],
+  'wire record-return': [WIRES, "'transfer.create'"],
+  'withdrawal cancel': [PAYMENTS, "'transfer.cancel'"],
+  'withdrawal mark-paid': [PAYMENTS, "'transfer.mark_paid'"],
+  'withdrawal resend': [PAYMENTS, "'transfer.resend'"],
+  'withdrawal resolve': [PAYMENTS, "'transfer.resolve'"],
+  'treasury send': [PAYMENTS, "'transfer.order'"],
+  'treasury cancel': [PAYMENTS, "'transfer.cancel'"],
+  'wallet consolidate': [PAYMENTS, "'transfer.order'"],
+  'wallet acknowledge': [REAL_NETWORKS, "'transfer.acknowledge'"],
+  'deposits rescan': [PAYMENTS, "'network.rescan'"],
+  'deposits resume': [REAL_NETWORKS, "'network.resume'"],
+  'deposits credit': [PAYMENTS, "'transfer.create'"],
+  'screening waive': [CLI, "'screening.waive'"],
+  'operator create': [CLI, "'operator.create'"],
+  'operator link': [CLI, "'operator.link'"],
+  'console link': [CLI, "'operator.link'"],
+  'operator role': [CLI, "'operator.set_role'"],
+  'operator disable': [CLI, "'operator.disable'"],
+  'operator enable': [CLI, "'operator.enable'"],
+  'operator revoke': [CLI, "'session.revoke'"],
+  'operator passkeys': [CLI, "'passkey.delete'"],
+  'approvers add': [APPROVALS, "'approver.add'"],
+  'approvers revoke': [APPROVALS, "'approver.revoke'"],
+  'approvals approve': [APPROVALS, "'approval.approve'"],
+  'approvals reject': [APPROVALS, "'approval.reject'"],
+}
 
 /** The commands that run here, in this order: the arguments, whose log has the record, and its action. */
 const RUN: Record<string, [args: () => string[], owner: () => string, action: string]> = {
@@ -177,8 +191,18 @@ async function allCommands(): Promise<string[]> {
 }
 
 test('every command is listed here', async () => {
-  const listed = new Set([...READS, ...API, ...ELSEWHERE, ...Object.keys(RUN)])
-  expect((await allCommands()).filter((name) => !listed.has(name))).toEqual([])
+  const listed = new Set([...READS, ...API, ...PROGRAMS, ...Object.keys(ELSEWHERE), ...Object.keys(RUN)])
+  const all = await allCommands()
+  expect(all.filter((name) => !listed.has(name))).toEqual([])
+  expect([...Object.keys(ELSEWHERE), ...Object.keys(RUN)].filter((name) => !all.includes(name))).toEqual([])
+})
+
+test.each(Object.entries(ELSEWHERE))('a test asserts the record of: %s', (command, [file, named]) => {
+  const text = readFileSync(fileURLToPath(new URL(`../${file}`, import.meta.url)), 'utf8')
+  // The words of the command are in it, too, where the test runs it as a command.
+  expect(text).toContain(named)
+  if (![PAYMENTS, APPROVALS].includes(file)) return
+  for (const word of command.split(' ')) expect(text).toContain(word)
 })
 
 interface Row {

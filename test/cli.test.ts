@@ -13,6 +13,7 @@ import { createCustomer } from '../src/customers/create-customer.ts'
 import { transaction } from '../src/db/database.ts'
 import { momentAt, readClock } from '../src/db/ids.ts'
 import { completeDocument, Policies } from '../src/records/policy.ts'
+import { requireScreening } from '../src/screening/requirement.ts'
 import { firstSession } from '../src/demo/first-session.ts'
 import { makeDemo } from '../src/demo/make-demo.ts'
 import { EVENT_TYPES } from '../src/contract/event-types.ts'
@@ -289,7 +290,7 @@ describe('help', () => {
     ['bursar account', ['account'], ['disable', 'enable']],
     ['bursar account disable', ['account', 'disable'], ['<account_id>', '--user', '--json']],
     ['bursar account enable', ['account', 'enable'], ['<account_id>', '--user', '--json']],
-    ['bursar screening', ['screening'], ['list', 'ask']],
+    ['bursar screening', ['screening'], ['list', 'ask', 'waive']],
     ['bursar verify', ['verify'], ['--json', 'exit code 1']],
     ['bursar statements', ['statements'], ['generate', 'pay', 'list', 'explain', 'reverse']],
     ['bursar statements list', ['statements', 'list'], ['--period <YYYY-MM>', '--customer <id>', '--json']],
@@ -446,6 +447,28 @@ describe('settings', () => {
     expect(await modeOf(join(made, 'postgres'))).toBe(0o700)
   })
 
+  test('a worker without the settings of screening does not start, until the owner of the schema waives it', async () => {
+    const own = await cloneDatabase()
+    atEnd(own.drop)
+    await requireScreening(own.db, TEST_ORIGIN)
+    const alone = { DATABASE_URL: own.url, PORT: '0' }
+    expectRefused(await bursar(['serve'], alone), [
+      /^BURSAR_SCREENING_URL: payments are screened here since 20.*: bursar screening waive$/,
+    ])
+    expectRefused(await bursar(['screening', 'waive'], alone), [
+      /^BURSAR_MIGRATIONS_DATABASE_URL: only the role/,
+    ])
+    const owner = { ...alone, BURSAR_MIGRATIONS_DATABASE_URL: own.ownerUrl }
+    expect(await json(['screening', 'waive'], owner)).toEqual({
+      changed: true,
+      required_since: expect.stringMatching(/^20.*Z$/) as string,
+    })
+    expect(await actionsOfCommands(own.db)).toEqual(['screening.waive'])
+    expect((await bursar(['screening', 'waive'], owner)).stdout).toBe('Payments need no screening.\n')
+    // It starts, and then finds its port taken.
+    expectRefused(await bursar(['serve'], { ...alone, PORT: await takenPort() }), [/^PORT: /])
+  })
+
   test('a port in use leaves no connection to the database and nothing in it', async () => {
     const own = await cloneDatabase()
     atEnd(own.drop)
@@ -485,6 +508,8 @@ describe('migrate', () => {
     expect(await json(['migrate'], environment)).toEqual({ applied: files })
     expect(await json(['migrate'], environment)).toEqual({ applied: [] })
     expect((await bursar(['migrate'], alone)).stdout).toBe('The schema is up to date.\n')
+    const recorded = await bursar(['audit', 'list', '--subject', 'schema', '--json'], alone)
+    expect(recorded.stdout.split('\n')).toEqual([expect.stringContaining('"deployment.migrate"'), ''])
 
     // The commands that write, run as the service's role.
     const { customer_id } = await json<{ customer_id: string }>(
@@ -697,16 +722,18 @@ describe('customers and clients', () => {
     await json(['operator', 'disable', id], at)
     expectRefused(await bursar(['operator', 'link', id], at), [/^operator .* is disabled$/])
     await json(['operator', 'enable', id], at)
+    await json(['console', 'link', id], at)
     const { operators } = await json<{ operators: object[] }>(['operator', 'list'], at)
     expect(operators).toMatchObject([{ operator_id: id, name: 'Ada', role: 'OPERATOR', disabled_at: null }])
     const { rows } = await own.db.query<{ action: string }>(
       `select action from audit_log where actor_type = 'COMMAND_LINE' and subject_type in ('operator', 'session', 'passkey')
        order by id`,
     )
-    const actions = ['create', 'link', 'set_role', 'disable', 'enable'].map((verb) => `operator.${verb}`)
-    expect(rows.map(({ action }) => action)).toEqual(
-      actions.toSpliced(3, 0, 'session.revoke', 'passkey.delete'),
-    )
+    expect(rows.map(({ action }) => action)).toEqual([
+      ...['operator.create', 'operator.link', 'operator.set_role', 'session.revoke', 'passkey.delete'],
+      // The second link is that of the console.
+      ...['operator.disable', 'operator.enable', 'operator.link'],
+    ])
   })
 
   test('an operator gets more rights only with approvers, where the policy of its customer requires them', async () => {

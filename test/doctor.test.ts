@@ -12,6 +12,7 @@ import { SCOPES } from '../src/contract/scopes.ts'
 import { momentAt } from '../src/db/ids.ts'
 import { setPolicy } from './policies.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
+import { requireScreening } from '../src/screening/requirement.ts'
 import { newSigningSecret } from '../src/records/webhook-secrets.ts'
 import {
   asAdmin,
@@ -26,6 +27,7 @@ import {
   signerOf,
   spawnBursar,
   type TestDatabase,
+  TEST_ORIGIN,
 } from './support.ts'
 
 // `bursar doctor` and `bursar completion`, in processes of their own, on sound and on broken deployments.
@@ -173,8 +175,11 @@ test('screening without its settings, with a bad secret, and with payments that 
   expect(await screeningLines(on)).toEqual([
     expect.stringMatching(/^WARN screening: 1 payments wait for their screening, the first for 36\d\d s$/),
   ])
+  await requireScreening(database.db, TEST_ORIGIN)
   expect(await screeningLines({})).toEqual([
-    'FAIL screening: payments were screened in the last days, and BURSAR_SCREENING_URL is not set here',
+    expect.stringMatching(
+      /^FAIL screening: payments are screened since 20.*Z, and BURSAR_SCREENING_URL is not set here: a worker does not start$/,
+    ),
   ])
   expect(await screeningLines({ BURSAR_SCREENING_SECRET_FILE: secret })).toEqual([
     'FAIL screening: BURSAR_SCREENING_SECRET_FILE: it needs BURSAR_SCREENING_URL',

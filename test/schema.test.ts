@@ -32,6 +32,7 @@ const NOT_TENANT_OWNED = [
   'price_points',
   'reward_rates',
   'schema_version',
+  'screening_requirement',
   'signing_keys',
   'simulated_chain',
   'wallet_checks',

@@ -117,6 +117,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   reward_rates: { owners: ['statements'], readers: [] },
   schema_version: { owners: [], readers: ['db', 'movements'] },
   resolved_withdrawals: { owners: ['settlement'], readers: [] },
+  screening_requirement: { owners: ['screening'], readers: [] },
   screenings: { owners: ['screening'], readers: ['settlement'] },
   seen_deposits: { owners: ['movements', 'settlement'], readers: ['verify'] },
   signing_keys: { owners: ['oauth'], readers: [] },

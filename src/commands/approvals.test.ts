@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { withdrawWithApproval } from '../../test/approvers.ts'
 import { setPolicy } from '../../test/policies.ts'
 import {
+  actionsOfCommands,
   everyTable,
   MASTER_KEY,
   MASTER_KEYS,
@@ -221,4 +222,9 @@ test('where the policy says so, credentials need an approval, but disabling them
     await said([...command, '--approval', id])
     await expectRefused([...command, '--approval', id], /is USED/)
   }
+})
+
+test('the audit log names the user of the operating system for each decision and each change of an approver', async () => {
+  const actions = ['approval.approve', 'approval.reject', 'approver.add', 'approver.revoke']
+  expect(await actionsOfCommands(service.db)).toEqual(expect.arrayContaining(actions))
 })

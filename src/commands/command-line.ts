@@ -87,7 +87,7 @@ export const withMigratedDatabase = (
   })
 
 /**
- * Runs a command as the role that owns the schema: only that role may make and revoke approvers. Throws an Error where its
+ * Runs a command as the role that owns the schema: only that role may make and revoke approvers, and waive screening. Throws an Error where its
  * address is not configured.
  */
 export const withOwnersDatabase = (
@@ -97,7 +97,7 @@ export const withOwnersDatabase = (
     const url = await database.ownerUrl()
     if (url === undefined)
       throw new Error(
-        'BURSAR_MIGRATIONS_DATABASE_URL: only the role that owns the schema makes and revokes approvers; give its address',
+        'BURSAR_MIGRATIONS_DATABASE_URL: only the role that owns the schema makes and revokes approvers, and waives screening; give its address',
       )
     const owner = openDatabase(url, { max: 1, onError: () => undefined, applicationName: OWNER })
     try {

@@ -23,7 +23,8 @@ import { summariseOperators } from '../operators/summarise-operators.ts'
 import { partitionStatus, STRAY_COUNTED_MAX } from '../retention/partition-status.ts'
 import { openBank, openNetworks } from '../serve.ts'
 import type { Settings } from '../settings.ts'
-import { readScreeningSettings, wasUsedLately } from '../screening/open-screening.ts'
+import { readScreeningSettings } from '../screening/open-screening.ts'
+import { screenedSince } from '../screening/requirement.ts'
 import { listScreened, SCREENED_MAX } from '../settlement/screen-payments.ts'
 import { summariseOpenWires } from '../settlement/outgoing-wires.ts'
 import { isHere, plainTransports } from '../transport-security.ts'
@@ -554,11 +555,12 @@ async function screening(db: Database, settings: Settings): Promise<Verdict[]> {
   const { current, known } = await schemaVersions(db)
   const isOn = (await readScreeningSettings(settings)) !== undefined
   if (current < known) return [ok(isOn ? 'configured' : 'not configured')]
-  if (!isOn && (await wasUsedLately(db)))
+  const since = await screenedSince(db)
+  if (!isOn && since !== undefined)
     return [
       failed(
-        'payments were screened in the last days, and BURSAR_SCREENING_URL is not set here',
-        'give every process the same settings, or pay without screening on purpose',
+        `payments are screened since ${since}, and BURSAR_SCREENING_URL is not set here: a worker does not start`,
+        'give every process the same settings, or pay unscreened on purpose: bursar screening waive (docs/guides/screening.md)',
       ),
     ]
   const held = await listScreened(db)

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { askAgain, listScreened, SCREENED_MAX } from '../settlement/screen-payments.ts'
-import { logOperator, originOfCommand, withDatabase } from './command-line.ts'
+import { waiveScreening } from '../screening/requirement.ts'
+import { logOperator, originOfCommand, withDatabase, withOwnersDatabase } from './command-line.ts'
 import { print, table } from './output.ts'
 
 /** Defines `bursar screening`. */
@@ -41,6 +42,25 @@ export function screeningCommands(program: Command): void {
         for (const { customer_id, kind, subject } of asked)
           logOperator(settings, 'asked for a screening again', { customer_id, kind, subject })
         print(json ? { payments: asked } : `Asked about ${asked.length} payments: bursar screening list.`)
+      }),
+    )
+  screening
+    .command('waive')
+    .description(
+      'let payments go on without screening, as the role that owns the schema: stop the processes with BURSAR_SCREENING_URL first, because the next start with it requires screening again',
+    )
+    .option('--json', 'print JSON')
+    .action(({ json }: { json?: true }) =>
+      withOwnersDatabase(async (owner, settings) => {
+        const required_since = await waiveScreening(owner, originOfCommand())
+        const changed = required_since !== undefined
+        if (changed) logOperator(settings, 'waived the screening of payments', { required_since })
+        if (json) return print({ changed, ...(changed && { required_since }) })
+        print(
+          changed
+            ? `Payments need no screening any more. They had to be screened since ${required_since}.`
+            : 'Payments need no screening.',
+        )
       }),
     )
 }

@@ -54,6 +54,7 @@ import { markWireFailed, markWireSent, takeWire, type OpenWire } from '../settle
 import { recordWireDeposit, sendWireBack } from '../settlement/record-wires.ts'
 import { settleWithdrawals } from '../settlement/settle-withdrawals.ts'
 import { askAgain, Screener } from '../settlement/screen-payments.ts'
+import { requireScreening } from '../screening/requirement.ts'
 import { signingOnlyScreened } from '../settlement/sign-only-screened.ts'
 import { newSigningSecret } from '../records/webhook-secrets.ts'
 import { ScreeningEndpoint } from '../screening/endpoint.ts'
@@ -1115,9 +1116,10 @@ describe('with a screening endpoint', () => {
     await round()
     await notTakenYet(wire, /neither ALLOW nor REJECT/)
     // A command without the settings of the service pays nothing either.
+    await requireScreening(service.db, TEST_ORIGIN)
     const without = await run(['take', wire.id], {})
     expect(without).toMatchObject({ code: 1, stdout: '' })
-    expect(without.stderr).toMatch(/BURSAR_SCREENING_URL: payments were screened in the last days/)
+    expect(without.stderr).toMatch(/BURSAR_SCREENING_URL: payments are screened here since 20/)
     const { memo_id } = await newInstructions()
     expect((await run(depositOf(memo_id, newReference()), {})).stderr).toMatch(/BURSAR_SCREENING_URL/)
     answer = says(ALLOW)
@@ -1129,6 +1131,7 @@ describe('with a screening endpoint', () => {
       wires: { wires: [{ transfer_id: wire.id }], refused: [] },
     })
     await service.owner.query('delete from screenings')
+    await service.owner.query('delete from screening_requirement')
   })
 })
 
@@ -1158,6 +1161,9 @@ test('the audit log names the user of the operating system for each step of a wi
   const { rows } = await service.db.query<{ action: string; actor_id: string }>(
     `select distinct action, actor_id from audit_log where actor_type = 'COMMAND_LINE' order by action`,
   )
-  const actions = ['transfer.create', 'transfer.mark_failed', 'transfer.mark_sent', 'transfer.take']
+  const actions = [
+    ...['transfer.create', 'transfer.fail', 'transfer.mark_failed', 'transfer.mark_sent'],
+    'transfer.take',
+  ]
   for (const action of actions) expect(rows).toContainEqual({ action, actor_id: operatorName() })
 })

@@ -40,8 +40,8 @@ const VERBS_OF = {
   /** Requests that were refused, and the number of refusals that have no record of their own. */
   request: ['omit', 'refuse'],
   reward_rate: ['set'],
-  /** The question to the screening endpoint about a payment. */
-  screening: ['ask', 'reject'],
+  /** The question to the screening endpoint about a payment, and whether payments must be screened at all. */
+  screening: ['ask', 'reject', 'require', 'waive'],
   session: ['revoke'],
   signing_key: ['create', 'retire'],
   statement: ['generate', 'pay', 'reverse'],

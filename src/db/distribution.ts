@@ -69,6 +69,7 @@ export const PLACES: Readonly<Record<string, Place>> = {
   resolved_withdrawals: 'CUSTOMER',
   reward_rates: 'EVERYWHERE',
   schema_version: 'COORDINATOR',
+  screening_requirement: 'READABLE',
   screenings: 'CUSTOMER',
   seen_deposits: 'CUSTOMER',
   signing_keys: 'COORDINATOR',

@@ -60,6 +60,8 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   customer_limits: { insert: true, update: ['value', 'updated_at'], delete: true },
   customers: { insert: true },
   deployment: { insert: true, update: ['mode', 'issuer', 'stamped_at'] },
+  // Only the schema's owner lets payments go on unscreened.
+  screening_requirement: { insert: true },
   deposit_addresses: { insert: true },
   entries: { insert: true },
   event_history: {},

@@ -10,7 +10,7 @@ import {
 import { transaction } from '../db/database.ts'
 import { readClock } from '../db/ids.ts'
 import { runOrchestrations } from '../orchestrations/run-orchestrations.ts'
-import type { DestinationAddress } from '../records/destination-address.ts'
+import { entriesAt, type DestinationAddress } from '../records/destination-address.ts'
 import { Policies } from '../records/policy.ts'
 import { verify } from '../verify/verify.ts'
 import { approveCooledAddresses } from './approve-cooled-addresses.ts'
@@ -225,6 +225,46 @@ describe('the cooling time', () => {
       'API_CLIENT destination_address.create',
       'WORKER destination_address.approve',
     ])
+  })
+
+  test('is not skipped by SQL of the service, and verify finds who tried', async () => {
+    customer = await newCustomer(service)
+    await fund(customer, '100')
+    await cool(3_600)
+    const { id } = await put({ crypto_network: 'ETHEREUM', address: ADDRESS })
+    const set = (change: string) =>
+      service.db.query(`update crypto_destination_addresses set ${change} where id = $1`, [id])
+    await expect(set('cooling_until = created_at')).rejects.toThrow('permission denied')
+    await set(`status = 'APPROVED', approved_at = '2999-01-01'`)
+    expect(await pay(id)).toMatchObject({
+      status: 400,
+      body: { detail: expect.stringMatching(/is PENDING: only an APPROVED address can be paid$/) as string },
+    })
+    // An orchestration that was made before is not paid either, and a rule for the address book does not fit.
+    const place = { crypto_network: 'ETHEREUM', address: ADDRESS }
+    const entries = await entriesAt(service.db, customer.customer_id, [place])
+    expect([...entries.values()]).toEqual([[{ id, status: 'PENDING' }]])
+    // An address that was never put has no record.
+    const forged = crypto.randomUUID()
+    await service.db.query(
+      `insert into crypto_destination_addresses
+         (customer_id, id, created_at, updated_at, crypto_network, address, canonical_address, nickname, bookmarked, status,
+          cooling_until, approved_at)
+       values ($1, $2, now(), now(), 'BASE', $3, $3, 'x', false, 'APPROVED', now(), now())`,
+      [customer.customer_id, forged, ADDRESS],
+    )
+    const own = (await verify(service.db)).disagreements.filter(
+      ({ customer_id }) => customer_id === customer.customer_id,
+    )
+    for (const [rule, address] of [
+      ['no address of the address book is approved before its cooling time is over', id],
+      ['every address of the address book has its record in the audit log', forged],
+    ] as const)
+      expect(own.filter((one) => one.rule === rule)).toMatchObject([
+        { detail: expect.stringContaining(address) as string },
+      ])
+    await set(`status = 'PENDING', approved_at = null`)
+    await service.owner.query('delete from crypto_destination_addresses where id = $1', [forged])
   })
 
   test('a rejected entry stays rejected, whatever is put and however long it waits', async () => {

@@ -579,6 +579,68 @@ describe('windows are locked with the balances, by the policy that is known', ()
   })
 })
 
+test('verify finds a window that holds less than was paid', async () => {
+  const limit = { amount: '1000', period_seconds: 3600 }
+  const by = await governed(
+    { id: 'usd', limit: { ...limit, asset: 'USD' }, action: 'BLOCK' },
+    { id: 'own', limit: { ...limit, asset: 'USDP', per: 'PROFILE' }, action: 'BLOCK' },
+    { id: 'btc', match: { assets: ['BTC'] }, limit: { ...limit, asset: 'USD' }, action: 'BLOCK' },
+    { id: 'asked', limit: { amount: '25', asset: 'USD', period_seconds: 0 }, action: 'APPROVE', approvals: 1 },
+    { id: 'late', limit: { ...limit, asset: 'USDP' }, action: 'BLOCK' },
+  )
+  await made(by, ['11', '12.5', '30', '2000'])
+  const own = async () => {
+    // A payment that an older version has judged may be a minute younger than the newest: look as if later.
+    const move = (minutes: number) =>
+      service.owner.query(
+        'update policies set created_at = created_at - make_interval(mins => $2) where customer_id = $1',
+        [by.customer_id, minutes],
+      )
+    await move(2)
+    const { disagreements } = await verify(service.db)
+    await move(-2)
+    return disagreements.filter(({ customer_id }) => customer_id === by.customer_id)
+  }
+  expect(await own()).toEqual([])
+  const { rows } = await service.db.query<{ rule_id: string; buckets: [number, string][] }>(
+    'select rule_id, buckets from policy_windows where customer_id = $1 order by rule_id',
+    [by.customer_id],
+  )
+  expect(rows.map(({ rule_id, buckets }) => [rule_id, buckets.at(-1)![1]])).toEqual([
+    // The payment of 30 waits for an approver, and later rules were not asked.
+    ['late', `235${'0'.repeat(17)}`],
+    ['own', `535${'0'.repeat(17)}`],
+    ['usd', '5350000000'],
+  ])
+  const rule = 'every window of a limit holds the payments of its period'
+  for (const { rule_id, buckets } of rows)
+    for (const less of [[], buckets.map(([at, sum]) => [at, String((BigInt(sum) * 8n) / 10n)])]) {
+      const set = (value: object) =>
+        service.db.query('update policy_windows set buckets = $3 where customer_id = $1 and rule_id = $2', [
+          by.customer_id,
+          rule_id,
+          JSON.stringify(value),
+        ])
+      await set(less)
+      expect(await own()).toEqual([
+        { customer_id: by.customer_id, rule, detail: expect.stringMatching(`^rule ${rule_id}, `) as string },
+      ])
+      await set(buckets)
+    }
+  // Nor is a window missed that was deleted.
+  await service.owner.query('delete from policy_windows where customer_id = $1 and rule_id = $2', [
+    by.customer_id,
+    'usd',
+  ])
+  expect(await own()).toMatchObject([{ rule }])
+  const usd = rows.find(({ rule_id }) => rule_id === 'usd')!
+  await service.owner.query(
+    `insert into policy_windows (customer_id, rule_id, asset, subject, buckets, ends_at)
+     values ($1, 'usd', 'USD', 'CUSTOMER', $2, now() + interval '1 day')`,
+    [by.customer_id, JSON.stringify(usd.buckets)],
+  )
+})
+
 test('windows are deleted a day after nothing counts in them', async () => {
   const by = await governed({ limit: { amount: '50', asset: 'USD', period_seconds: 60 }, action: 'BLOCK' })
   await made(by, ['5'])

@@ -52,6 +52,12 @@ export interface KnownEntry {
   status: DestinationAddress['status']
 }
 
+/**
+ * In SQL: whether an address may be paid by its id. The service's role can write the status, but not the end of the cooling
+ * time, which is fixed when the address is made.
+ */
+export const IS_PAYABLE = "(status = 'APPROVED' and coalesce(cooling_until <= clock_timestamp(), true))"
+
 /** Reads the entries with these canonical addresses, by `<network> <address>`. An address has one for each identity. */
 export async function entriesAt(
   db: Queryable,
@@ -62,7 +68,8 @@ export async function entriesAt(
   const { rows } = await db.query<KnownEntry & { place: string }>({
     name: 'entries of the address book',
     text: `
-    select e.id, e.status, e.crypto_network || ' ' || e.canonical_address as place
+    select e.id, case when e.status = 'APPROVED' and not ${IS_PAYABLE} then 'PENDING' else e.status end as status,
+           e.crypto_network || ' ' || e.canonical_address as place
     from (select distinct * from unnest($2::text[], $3::text[]) as place (crypto_network, address)) wanted
     join crypto_destination_addresses e
       on e.customer_id = $1 and e.crypto_network = wanted.crypto_network and e.canonical_address = wanted.address`,
@@ -112,7 +119,8 @@ export async function addressAsked(
     return { address, network }
   }
   const { rows } = await db.query<{ address: string; crypto_network: CryptoNetwork; status: string }>(
-    'select address, crypto_network, status from crypto_destination_addresses where customer_id = $1 and id = $2',
+    `select address, crypto_network, case when status = 'APPROVED' and not ${IS_PAYABLE} then 'PENDING' else status end as status
+     from crypto_destination_addresses where customer_id = $1 and id = $2`,
     [customerId, address_id],
   )
   const [known] = rows

@@ -4,6 +4,7 @@ import { openMasterKeys, type MasterKeys } from '../keys/master-keys.ts'
 import { blame, SettingsError, type Settings } from '../settings.ts'
 import { isHere } from '../transport-security.ts'
 import { ScreeningEndpoint } from './endpoint.ts'
+import { lacksSettings, screenedSince } from './requirement.ts'
 import { Screening } from './screening.ts'
 
 /** The command that makes a secret, for messages. */
@@ -87,36 +88,16 @@ async function readSecrets(path: string): Promise<string[]> {
   return secrets
 }
 
-/** How long after the last question a command without the settings is taken to lack them. */
-const USED_DAYS = 7
-
 /**
- * Whether payments were screened lately. A process that pays, and has no BURSAR_SCREENING_URL then, probably lacks the
- * settings of the others.
- */
-export async function wasUsedLately(db: Queryable): Promise<boolean> {
-  const { rows } = await db.query<{ used: boolean }>(
-    `select exists (
-       select 1 from screenings
-       where created_at > clock_timestamp() - make_interval(days => $1)
-     ) as used`,
-    [USED_DAYS],
-  )
-  return rows[0]!.used
-}
-
-/**
- * Opens the screening for a command that pays or credits. Throws `SettingsError` where payments were screened lately and
- * this command's settings have no endpoint: it would pay what the others hold.
+ * Opens the screening for a command that pays or credits. Throws `SettingsError` where payments must be screened
+ * and this command's settings have no endpoint: it would pay what the others hold.
  */
 export async function openScreeningOfCommand(
   db: Queryable,
   settings: Settings,
 ): Promise<Screening | undefined> {
   const screening = await openScreening(settings, () => openMasterKeys(settings))
-  if (screening === undefined && (await wasUsedLately(db)))
-    throw new SettingsError(
-      'BURSAR_SCREENING_URL: payments were screened in the last days: give this command the settings of the service',
-    )
+  const since = screening === undefined ? await screenedSince(db) : undefined
+  if (since !== undefined) throw new SettingsError(lacksSettings(since))
   return screening
 }

@@ -11,6 +11,7 @@ import { notionalUsd, type UsdPrices } from '../assets/usd-value.ts'
 import { usdPrices } from '../records/usd-prices.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
 import { ChainReorganised, type NetworkAdapter } from '../networks/network.ts'
+import { lacksSettings, screenedSince } from '../screening/requirement.ts'
 import type { Screening } from '../screening/screening.ts'
 import { byCustomer } from './lease.ts'
 import { paymentOfDeposit } from './screened-payments.ts'
@@ -223,14 +224,19 @@ interface Waiting {
   detail: string
 }
 
-/** Divides deposits by their screening. Without screening, all of them are allowed. */
+/** Divides deposits by their screening. Without screening, all of them are allowed while none must be screened. */
 async function screened(
   db: Database,
   screening: Screening | undefined,
   deposits: IncomingTransfer[],
   owners: ReadonlyMap<string, Owner[]>,
 ): Promise<{ allowed: IncomingTransfer[]; held: Waiting[] }> {
-  if (screening === undefined) return { allowed: deposits, held: [] }
+  if (screening === undefined) {
+    const since = deposits.length === 0 ? undefined : await screenedSince(db)
+    if (since === undefined) return { allowed: deposits, held: [] }
+    const detail = lacksSettings(since)
+    return { allowed: [], held: deposits.map((incoming) => ({ incoming, reason: 'SCREENING', detail })) }
+  }
   const allowed: IncomingTransfer[] = []
   const held: Waiting[] = []
   for (const own of byCustomer(deposits).values()) {

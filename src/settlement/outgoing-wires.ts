@@ -109,7 +109,7 @@ export async function takeWire(
       )
     assert(status === 'PENDING' && wire.state === 'HELD', 'an open wire is held until an operator takes it')
     const bank = wiresTakenBy(operator)
-    const adapter = signOnlyAccepted(screening === undefined ? bank : signOnlyScreened(bank, screening), macs)
+    const adapter = signOnlyAccepted(signOnlyScreened(bank, screening), macs)
     const claimed = { ...wire, state: 'HELD' as const, replaced: [], age_ms: 0 }
     const [step] = await reviewAndSign(tx, 'WIRE', [claimed], adapter)
     const taken = readOrder(step!.signed?.raw_transaction ?? null)

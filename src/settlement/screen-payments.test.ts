@@ -21,6 +21,7 @@ import { hurry } from '../../test/work-off.ts'
 import type { Networks } from '../networks/network.ts'
 import type { DepositAddress } from '../records/deposit-address.ts'
 import { newSigningSecret } from '../records/webhook-secrets.ts'
+import { requireScreening, waiveScreening } from '../screening/requirement.ts'
 import { ScreeningEndpoint } from '../screening/endpoint.ts'
 import { Screening } from '../screening/screening.ts'
 import { verify } from '../verify/verify.ts'
@@ -202,6 +203,58 @@ test.each<[string, Answering, RegExp]>([
   await work()
   await work()
   expect(await read(second)).toEqual(paid)
+})
+
+test('a process without the settings pays and credits nothing where payments must be screened', async () => {
+  const [customer, receiver] = [await funded(), await newCustomer(service)]
+  const unscreened = signingOnlyScreened(service.networks, undefined)
+  const workUnscreened = async () => {
+    for (let round = 1; round <= 3; round++) {
+      await hurry(service.db)
+      await creditDeposits({ ...service, networks: unscreened })
+      await settleWithdrawals(service.db, unscreened)
+    }
+  }
+  // Nothing must be screened yet.
+  const arriving = await withdraw(customer, { destination_address: await addressOf(receiver) })
+  await hurry(service.db)
+  await settleWithdrawals(service.db, unscreened)
+  await requireScreening(service.db, TEST_ORIGIN)
+  await requireScreening(service.db, TEST_ORIGIN)
+  const late = await withdraw(customer)
+  await workUnscreened()
+  const lacking = expect.stringMatching(
+    /^BURSAR_SCREENING_URL: payments are screened here since 20/,
+  ) as string
+  // What was signed before is still followed to its end.
+  expect(await read(arriving)).toEqual(paid)
+  expect(await read(late)).toEqual({ ...held(''), waiting_detail: lacking })
+  expect(await waitingDeposits(receiver)).toEqual([
+    { state: 'WAITING', reason: 'SCREENING', detail: lacking },
+  ])
+  // The service's role cannot make the database forget it.
+  await expect(service.db.query('delete from screening_requirement')).rejects.toThrow('permission denied')
+  await expect(service.db.query('update screening_requirement set since = now()')).rejects.toThrow(
+    'permission denied',
+  )
+  const since = await waiveScreening(service.owner, TEST_ORIGIN)
+  expect(since).toMatch(/^20.*Z$/)
+  expect(await waiveScreening(service.owner, TEST_ORIGIN)).toBeUndefined()
+  await workUnscreened()
+  expect(await read(late)).toEqual(paid)
+  expect(await waitingDeposits(receiver)).toMatchObject([{ state: 'CREDITED' }])
+  const { rows } = await service.db.query<object>(
+    `select action, subject_id, changes from audit_log
+     where action in ('screening.require', 'screening.waive') order by id`,
+  )
+  expect(rows).toEqual([
+    { action: 'screening.require', subject_id: 'deployment', changes: null },
+    {
+      action: 'screening.waive',
+      subject_id: 'deployment',
+      changes: { before: { required_since: since }, after: { required_since: null } },
+    },
+  ])
 })
 
 test('a deposit is credited once the endpoint has allowed it', async () => {

@@ -2,6 +2,7 @@ import type { Transaction } from '../db/database.ts'
 import type { NetworkAdapter, Networks, Signing, Withdrawal } from '../networks/network.ts'
 import { deferred } from '../networks/waiting.ts'
 import { PLATFORM_ID } from '../records/treasury.ts'
+import { lacksSettings, screenedSince } from '../screening/requirement.ts'
 import { RECHECK_MS, SCREENING, type Screening, type Standing } from '../screening/screening.ts'
 import { byCustomer } from './lease.ts'
 import { isAsInRow, selectScreenedWithdrawals } from './screened-payments.ts'
@@ -9,13 +10,17 @@ import { isAsInRow, selectScreenedWithdrawals } from './screened-payments.ts'
 /**
  * Wraps an adapter so that it signs only withdrawals that the screening endpoint has allowed. The others wait: their
  * questions are made here, and the worker asks them with no transaction open (`Screener`). The platform's own transfers
- * are between its own wallets, and are not screened.
+ * are between its own wallets, and are not screened. Without `screening`, it signs as long as none must be screened: that
+ * may change while this process runs.
  */
-export function signOnlyScreened(adapter: NetworkAdapter, screening: Screening): NetworkAdapter {
+export function signOnlyScreened(adapter: NetworkAdapter, screening: Screening | undefined): NetworkAdapter {
   return {
     ...adapter,
     async sign(tx, withdrawals) {
-      const held = await heldOf(tx, screening, withdrawals)
+      const held =
+        screening === undefined
+          ? await heldUnasked(tx, withdrawals)
+          : await heldOf(tx, screening, withdrawals)
       const allowed = withdrawals.filter(({ transfer_id }) => !held.has(transfer_id))
       const signings = allowed.length === 0 ? [] : await adapter.sign(tx, allowed)
       let next = 0
@@ -29,11 +34,20 @@ export function signOnlyScreened(adapter: NetworkAdapter, screening: Screening):
   }
 }
 
-/** Wraps all networks; without screening, they stay as they are. */
+/** Wraps all networks. */
 export const signingOnlyScreened = (networks: Networks, screening: Screening | undefined): Networks =>
-  screening === undefined
-    ? networks
-    : new Map([...networks].map(([network, adapter]) => [network, signOnlyScreened(adapter, screening)]))
+  new Map([...networks].map(([network, adapter]) => [network, signOnlyScreened(adapter, screening)]))
+
+/** Why withdrawals wait in a process without the settings of screening: all of them, once they must be screened. */
+async function heldUnasked(
+  tx: Transaction,
+  withdrawals: readonly Withdrawal[],
+): Promise<Map<string, string>> {
+  const since = await screenedSince(tx)
+  if (since === undefined) return new Map()
+  const screened = withdrawals.filter(({ customer_id }) => customer_id !== PLATFORM_ID)
+  return new Map(screened.map(({ transfer_id }) => [transfer_id, lacksSettings(since)]))
+}
 
 /** Why withdrawals wait for their screening, by transfer id. */
 async function heldOf(

@@ -3,6 +3,7 @@ import { disagreementOf, type SignedPayment, type TokenAddresses } from '../netw
 import { transaction, type Database, type Transaction } from '../db/database.ts'
 import { PAYOUT_TYPES, PLATFORM_ID, WITHDRAWAL_TYPES } from '../records/treasury.ts'
 import { EVENT_RULES } from './event-rules.ts'
+import { POLICY_RULES } from './policy-rules.ts'
 import { notAccepted, type WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 
 /** A broken rule: its name, and the record that breaks it. */
@@ -317,7 +318,7 @@ async function verifyCustomer(
     )
     found[table] += Number(counted.rows[0]!.count)
   }
-  for (const [rule, text] of Object.entries({ ...RULES, ...EVENT_RULES })) {
+  for (const [rule, text] of Object.entries({ ...RULES, ...EVENT_RULES, ...POLICY_RULES })) {
     const { rows } = await tx.query<{ detail: string }>(`${text} limit ${SHOWN_MAX}`, [id])
     found.disagreements.push(...rows.map(({ detail }) => ({ customer_id: id, rule, detail })))
   }
