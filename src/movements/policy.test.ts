@@ -585,7 +585,12 @@ test('verify finds a window that holds less than was paid', async () => {
     { id: 'usd', limit: { ...limit, asset: 'USD' }, action: 'BLOCK' },
     { id: 'own', limit: { ...limit, asset: 'USDP', per: 'PROFILE' }, action: 'BLOCK' },
     { id: 'btc', match: { assets: ['BTC'] }, limit: { ...limit, asset: 'USD' }, action: 'BLOCK' },
-    { id: 'asked', limit: { amount: '25', asset: 'USD', period_seconds: 0 }, action: 'APPROVE', approvals: 1 },
+    {
+      id: 'asked',
+      limit: { amount: '25', asset: 'USD', period_seconds: 0 },
+      action: 'APPROVE',
+      approvals: 1,
+    },
     { id: 'late', limit: { ...limit, asset: 'USDP' }, action: 'BLOCK' },
   )
   await made(by, ['11', '12.5', '30', '2000'])
