@@ -188,8 +188,15 @@ const columnsOf = (keys: readonly WindowKey[]): string[] => [
   arrayLiteral(keys.map(({ subject }) => subject)),
 ]
 
+/**
+ * Formats buckets as an element of an array of jsonb. They are digits, so that only the quotes around the sums are escaped:
+ * JSON.stringify and `arrayLiteral` took four times as long.
+ */
+const bucketsLiteral = (buckets: readonly StoredBucket[]): string =>
+  `"[${buckets.map(([latest, sum]) => `[${latest},\\"${sum}\\"]`).join()}]"`
+
 const valuesOf = (windows: readonly Window[]): string[] => [
-  arrayLiteral(windows.map(({ stored }) => JSON.stringify(stored))),
+  `{${windows.map(({ stored }) => bucketsLiteral(stored)).join()}}`,
   arrayLiteral(windows.map(({ endsAtSeconds }) => endsAtSeconds)),
 ]
 
