@@ -833,6 +833,13 @@ create table schema_version (
   constraint schema_version_pkey PRIMARY KEY (version)
 );
 
+create table screening_requirement (
+  id smallint not null,
+  since timestamp with time zone not null,
+  constraint screening_requirement_pkey PRIMARY KEY (id),
+  constraint screening_requirement_one_row CHECK (id = 1)
+);
+
 create table screenings (
   customer_id uuid not null,
   kind text not null,

@@ -135,10 +135,11 @@ describe('PRIVILEGES', () => {
     // Drop SQL string constants, whose quotes look like the end of a statement.
     .map((file) => ({ file, text: readFileSync(join(SRC, file), 'utf8').replaceAll(/'[A-Z_]+'/g, '0') }))
 
-  /** Privileges that only statements of the owner use: a migration's own step (src/upgrade.ts), and `bursar approvers`. */
+  /** Privileges that only statements of the owner use: a migration's own step (src/upgrade.ts), `bursar approvers` and `bursar screening waive`. */
   const OF_THE_OWNER = [
     'update (private_jwk) on signing_keys',
     'insert on approvers',
+    'delete on screening_requirement',
     'update (status) on approvers',
     'update (revoked_at) on approvers',
   ]
