@@ -25,7 +25,7 @@ test('three processes share the rate limit of an endpoint, also when one of them
   await processes[0]!.end('SIGKILL')
   // The events that the killed process had leased are sent when the leases end: that is now.
   await database.owner.query(
-    'update webhook_deliveries set leased_until = clock_timestamp() where customer_id = $1 and leased_until is not null',
+    'update webhook_deliveries set leased_until = (select clock_timestamp()) where customer_id = $1 and leased_until is not null',
     [customer_id],
   )
   await vi.waitFor(() => expect(new Set(receiver.ids())).toEqual(new Set(ids)), { timeout: 15_000 })
@@ -84,7 +84,7 @@ test('kill -9 of a deliverer loses nothing, and repeats at most the attempts und
     timeout: 15_000,
   })
   await database.owner.query(
-    `update webhook_deliveries set leased_until = clock_timestamp() where customer_id = $1 and webhook_id = $2 and leased_until is not null`,
+    `update webhook_deliveries set leased_until = (select clock_timestamp()) where customer_id = $1 and webhook_id = $2 and leased_until is not null`,
     [customer_id, id],
   )
   await vi.waitFor(async () => expect(await counts()).toEqual({ delivered: EVENTS, leased: 0 }), {

@@ -69,7 +69,7 @@ describe('a rotation', () => {
     await rotate(client, { grace_seconds: 60 })
     expect(await status(client)).toBe(200)
     await service.db.query(
-      "update api_clients set previous_secret_expires_at = clock_timestamp() - interval '1 second' where id = $1",
+      "update api_clients set previous_secret_expires_at = (select clock_timestamp() - interval '1 second') where id = $1",
       [client.client_id],
     )
     expect(await status(client)).toBe(401)

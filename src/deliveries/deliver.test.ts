@@ -201,7 +201,7 @@ describe('a delivery', () => {
     const verify = (secret: string, { body, headers }: Received) => new Verifier(secret).verify(body, headers)
     for (const secret of Object.values(both)) verify(secret, receiver.received[0]!)
     await database.owner.query(
-      `update webhooks set previous_secret_until = clock_timestamp() where customer_id = $1 and id = $2`,
+      `update webhooks set previous_secret_until = (select clock_timestamp()) where customer_id = $1 and id = $2`,
       [customer, endpoint.id],
     )
     await write(customer)
@@ -405,7 +405,7 @@ describe('failures', () => {
     await until(async () => expect(await deliveriesOf(endpoint)).toMatchObject([{ attempts: 1 }]))
     const since = (days: number) =>
       database.owner.query(
-        `update webhooks set failing_since = clock_timestamp() - make_interval(days => $3) where customer_id = $1 and id = $2`,
+        `update webhooks set failing_since = (select clock_timestamp() - make_interval(days => $3)) where customer_id = $1 and id = $2`,
         [customer, endpoint.id, days],
       )
     await since(4)
@@ -503,7 +503,7 @@ describe('order and completeness', () => {
     await write(customer)
     await until(() => expect(receiver.received).toHaveLength(1))
     await database.owner.query(
-      `update webhook_deliveries set leased_until = clock_timestamp() where customer_id = $1 and webhook_id = $2`,
+      `update webhook_deliveries set leased_until = (select clock_timestamp()) where customer_id = $1 and webhook_id = $2`,
       [customer, endpoint.id],
     )
     await until(async () =>

@@ -1,4 +1,12 @@
-import { arrayLiteral, inOrder, transaction, type Database, type Transaction } from '../db/database.ts'
+import { Temporal } from 'temporal-polyfill'
+import {
+  arrayLiteral,
+  inOrder,
+  onCitus,
+  transaction,
+  type Database,
+  type Transaction,
+} from '../db/database.ts'
 import { idsAt, readClock, type Moment } from '../db/ids.ts'
 import { insertEvents } from '../ledger/events.ts'
 import { WITHOUT_FLUSH, type EndpointKey } from './claim.ts'
@@ -72,46 +80,83 @@ async function recordDeliveries(
   )
   const column = (of: (attempt: Attempt, index: number) => string | number | undefined) =>
     arrayLiteral(attempts.map(of))
+  const values = [
+    customer_id,
+    id,
+    now.text,
+    column(({ event_id }) => event_id),
+    column(({ leased_until }) => leased_until),
+    column(({ succeeded }, index) =>
+      succeeded ? 'DELIVERED' : delays[index] === undefined ? 'FAILED' : 'PENDING',
+    ),
+    column((_, index) => (delays[index] === undefined ? undefined : secondsAfter(now, delays[index]))),
+  ]
+  const ids = attempts.map(() => newId())
+  const details = [
+    arrayLiteral(ids),
+    column(({ status_code }) => status_code),
+    column(({ error }) => error),
+    column(({ duration_ms }) => duration_ms),
+    column(({ response }) => response),
+  ]
+  if (!onCitus(tx)) {
+    await tx.query({
+      name: 'record attempts',
+      text: `
+        with recorded as (${END_ATTEMPTS})
+        ${INSERT_ATTEMPTS}
+        select $1, $2, event_id, a.id, $3, recorded.attempts, a.status_code, a.error, a.duration_ms, a.response
+        from recorded
+        join unnest($4::uuid[], $8::uuid[], $9::smallint[], $10::text[], $11::int[], $12::text[])
+          as a (event_id, id, status_code, error, duration_ms, response) using (event_id)`,
+      values: [...values, ...details],
+    })
+    return
+  }
+  // Citus inserts nothing from the rows of an UPDATE, and without a row of the customer it copies them through the coordinator.
+  const { rows } = await tx.query<{ event_id: string; attempts: number }>({
+    name: 'end attempts',
+    text: END_ATTEMPTS,
+    values,
+  })
+  const counts = new Map(rows.map(({ event_id, attempts: count }) => [event_id, count]))
   await tx.query({
-    name: 'record attempts',
+    name: 'insert attempts',
     text: `
-      with result as (
-        select *
-        from unnest($4::uuid[], $5::timestamptz[], $6::uuid[], $7::text[], $8::float8[], $9::smallint[], $10::text[],
-                    $11::int[], $12::text[])
-          as r (event_id, leased_until, id, status, delay, status_code, error, duration_ms, response)
-      ), recorded as (
-        update webhook_deliveries d
-        set status = r.status, attempts = least(d.attempts + 1, ${ATTEMPTS_COUNTED_MAX}), attempts_of_round = d.attempts_of_round + 1,
-            due_at = case when r.status = 'PENDING' then $3::timestamptz + make_interval(secs => r.delay) end,
-            leased_until = null, ended_at = case when r.status <> 'PENDING' then $3::timestamptz end
-        from result r
-        where d.customer_id = $1 and d.webhook_id = $2 and d.event_id = r.event_id
-          and d.status = 'PENDING' and d.leased_until = r.leased_until
-        returning d.event_id, d.attempts
-      )
-      insert into webhook_attempts (customer_id, webhook_id, event_id, id, created_at, attempt, status_code, error,
-                                    duration_ms, response)
-      select $1, $2, event_id, r.id, $3, recorded.attempts, r.status_code, r.error, r.duration_ms, r.response
-      from recorded join result r using (event_id)`,
+      ${INSERT_ATTEMPTS}
+      select h.customer_id, $2, a.event_id, a.id, $3, a.attempt, a.status_code, a.error, a.duration_ms, a.response
+      from audit_heads h
+      cross join unnest($4::uuid[], $5::uuid[], $6::smallint[], $7::text[], $8::int[], $9::text[], $10::int[])
+        as a (event_id, id, status_code, error, duration_ms, response, attempt)
+      where h.customer_id = $1 and a.attempt is not null`,
     values: [
       customer_id,
       id,
       now.text,
       column(({ event_id }) => event_id),
-      column(({ leased_until }) => leased_until),
-      column(() => newId()),
-      column(({ succeeded }, index) =>
-        succeeded ? 'DELIVERED' : delays[index] === undefined ? 'FAILED' : 'PENDING',
-      ),
-      column((_, index) => delays[index]),
-      column(({ status_code }) => status_code),
-      column(({ error }) => error),
-      column(({ duration_ms }) => duration_ms),
-      column(({ response }) => response),
+      ...details,
+      column(({ event_id }) => counts.get(event_id)),
     ],
   })
 }
+
+/** The attempts whose lease is still this process's. */
+const END_ATTEMPTS = `
+  update webhook_deliveries d
+  set status = r.status, attempts = least(d.attempts + 1, ${ATTEMPTS_COUNTED_MAX}), attempts_of_round = d.attempts_of_round + 1,
+      due_at = r.due_at, leased_until = null, ended_at = case when r.status <> 'PENDING' then $3::timestamptz end
+  from unnest($4::uuid[], $5::timestamptz[], $6::text[], $7::timestamptz[]) as r (event_id, leased_until, status, due_at)
+  where d.customer_id = $1 and d.webhook_id = $2 and d.event_id = r.event_id
+    and d.status = 'PENDING' and d.leased_until = r.leased_until
+  returning d.event_id, d.attempts`
+
+const INSERT_ATTEMPTS = `
+  insert into webhook_attempts (customer_id, webhook_id, event_id, id, created_at, attempt, status_code, error,
+                                duration_ms, response)`
+
+/** The time some seconds after a moment, as the database reads it. */
+const secondsAfter = ({ micros }: Moment, seconds: number): string =>
+  Temporal.Instant.fromEpochNanoseconds(BigInt(micros + Math.round(seconds * 1e6)) * 1000n).toString()
 
 /** Records since when the endpoint fails, its pauses, and that it is disabled. A success of a healthy one changes nothing. */
 async function recordStanding(

@@ -22,7 +22,7 @@ import {
   writeCredentials,
   type SandboxCredentials,
 } from './credentials.ts'
-import { DEMO } from './demo-records.ts'
+import { DEMO, firstCustomer } from './demo-records.ts'
 import { firstMoment, lastMonths, makeHistory, makeStatements, monthsFrom } from './history.ts'
 import { audited, recordNow } from '../records/audited.ts'
 
@@ -171,24 +171,24 @@ async function selectUnfinished(db: Database): Promise<Unfinished | undefined> {
   const { rows } = await db.query<Unfinished>(
     `
     select c.id as customer_id, c.created_at, own.instructions as own, of_rule.instructions as of_rule
-    from (select id, name, created_at from customers order by id limit 1) c
-    join profiles p on p.customer_id = c.id and p.type = 'DEFAULT'
-    join orchestration_rules r on r.customer_id = c.id and r.ref_id = $2
+    from customers c
+    join profiles p on p.customer_id = $3 and p.type = 'DEFAULT'
+    join orchestration_rules r on r.customer_id = $3 and r.ref_id = $2
     join lateral (
       select to_json(i) as instructions from fiat_deposit_instructions i
-      where customer_id = c.id and profile_id = p.id order by id limit 1
+      where customer_id = $3 and profile_id = p.id order by id limit 1
     ) own on true
     join lateral (
       select to_json(i) as instructions from fiat_deposit_instructions i
-      where customer_id = c.id and id = r.source_id
+      where customer_id = $3 and id = r.source_id
     ) of_rule on true
-    where c.name = $1
+    where c.id = $3 and c.name = $1
       and (
         select count(*) from statements s
-        where s.customer_id = c.id and s.status = 'STATEMENT_STATUS_PAID'
+        where s.customer_id = $3 and s.status = 'STATEMENT_STATUS_PAID'
           and s.period_start < date_trunc('month', c.created_at) + interval '2 months'
       ) < 2`,
-    [DEMO.name, DEMO.rule],
+    [DEMO.name, DEMO.rule, await firstCustomer(db)],
   )
   return rows[0]
 }

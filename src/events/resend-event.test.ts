@@ -76,7 +76,7 @@ test('starts a delivered or failed delivery again, with a new round from now on'
   for (const status of ['DELIVERED', 'FAILED']) {
     await endAs(
       webhook,
-      `status = '${status}', due_at = null, attempts = 12, attempts_of_round = 12, ended_at = clock_timestamp()`,
+      `status = '${status}', due_at = null, attempts = 12, attempts_of_round = 12, ended_at = (select clock_timestamp())`,
     )
     expect((await resend({ webhook_id: webhook.id })).body.deliveries).toMatchObject([
       { status: 'PENDING', attempts: 12 },
@@ -93,7 +93,10 @@ test('starts a delivered or failed delivery again, with a new round from now on'
 test('leaves an attempt under way alone', async () => {
   const webhook = await webhookOf()
   await resend()
-  await endAs(webhook, "leased_until = clock_timestamp() + interval '1 minute', attempts_of_round = 2")
+  await endAs(
+    webhook,
+    "leased_until = (select clock_timestamp() + interval '1 minute'), attempts_of_round = 2",
+  )
   const before = await rowsOf(webhook)
   expect((await resend()).body.deliveries).toHaveLength(1)
   expect(await rowsOf(webhook)).toEqual(before)

@@ -152,7 +152,7 @@ test('it ends when its client is disabled', async () => {
   const client = await createApiClient(service.db, customer.customer_id, ['events:read_event'])
   const stream = await openStream(await fetchToken(service.app, client))
   expect(stream.answer.status).toBe(200)
-  await service.db.query('update api_clients set disabled_at = clock_timestamp() where id = $1', [
+  await service.db.query('update api_clients set disabled_at = (select clock_timestamp()) where id = $1', [
     client.client_id,
   ])
   await expect.poll(() => stream.hasEnded(), SOON).toBe(true)

@@ -97,7 +97,7 @@ export const updateIdentity = operation({
         update identities
         set status = $3, user_disabled = $4, details = $5, tax_details = $6, tax_details_not_required = $7,
             customer_due_diligence = $8, is_merchant = $9, last_kyc_refresh_date = $10, metadata = $11,
-            sandbox_checks = case status when $3 then sandbox_checks end, updated_at = $12
+            sandbox_checks = case when status = $3 then sandbox_checks end, updated_at = $12
         where customer_id = $1 and id = $2`,
         [
           customerId,

@@ -147,7 +147,7 @@ test('without its chain, a customer can change nothing', async () => {
     subject: { type: 'profile', id: 'p' },
   } as const
   await expect(change((tx, now) => recordChanges(tx, customer_id, now, [record]))).rejects.toThrow(
-    'division by zero',
+    /division by zero|has no audit chain/,
   )
   await expect(credit(new Ledger(database.db), { customer_id, profile_id }, 'USD', '1')).rejects.toThrow()
   const { rows } = await database.db.query('select from entries where customer_id = $1', [customer_id])

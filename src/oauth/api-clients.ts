@@ -81,21 +81,26 @@ async function setDisabled(
   disabled: boolean,
   origin: Origin,
 ): Promise<boolean> {
-  const { rows } = await tx.query<{ customer_id: string; disabled_at: string | null }>(
-    'select customer_id, disabled_at from api_clients where id = $1 for update',
+  // A distributed database locks rows only where the statement names their customer.
+  const { rows: found } = await tx.query<{ customer_id: string }>(
+    'select customer_id from api_clients where id = $1',
     [clientId],
   )
-  const [client] = rows
-  if (client === undefined) return false
+  if (found[0] === undefined) return false
+  const { customer_id } = found[0]
+  const { rows } = await tx.query<{ disabled_at: string | null }>(
+    'select disabled_at from api_clients where customer_id = $1 and id = $2 for update',
+    [customer_id, clientId],
+  )
+  const client = rows[0]!
   if ((client.disabled_at !== null) === disabled) return true
   const now = await readClock(tx)
-  await tx.query('update api_clients set disabled_at = $2, updated_at = $3 where id = $1', [
-    clientId,
-    disabled ? now.text : null,
-    now.text,
-  ])
+  await tx.query(
+    'update api_clients set disabled_at = $3, updated_at = $4 where customer_id = $1 and id = $2',
+    [customer_id, clientId, disabled ? now.text : null, now.text],
+  )
   const action = disabled ? 'api_client.disable' : 'api_client.enable'
-  recordChanges(tx, client.customer_id, now, [audited(origin, action, clientId)])
+  recordChanges(tx, customer_id, now, [audited(origin, action, clientId)])
   return true
 }
 
@@ -122,8 +127,8 @@ export async function rotateSecret(
   const { rows } = await db.query<Omit<RotatedSecret, keyof ClientCredentials>>(
     `
     update api_clients
-    set previous_secret_hash = secret_hash, secret_hash = $2, updated_at = (select clock_timestamp()),
-        previous_secret_expires_at = (select clock_timestamp()) + make_interval(secs => $3)
+    set previous_secret_hash = secret_hash, secret_hash = $2, updated_at = now, previous_secret_expires_at = expires_at
+    from (select now, now + make_interval(secs => $3) as expires_at from clock_timestamp() now) clock
     where id = $1 and disabled_at is null
     returning customer_id, previous_secret_expires_at, updated_at`,
     [clientId, hashOf(client_secret), graceSeconds],

@@ -84,7 +84,10 @@ test('a movement that waits while its client is disabled is refused, and delays 
   const byOther = caller(service.app, await fetchToken(service.app, other))
   // All movements wait for the locked balance.
   const [waiting, others] = await transaction(service.owner, async (tx) => {
-    await tx.query('select from balances where profile_id = $1 for update', [profile_id])
+    await tx.query('select 1 from balances where customer_id = $1 and profile_id = $2 for update', [
+      customer.customer_id,
+      profile_id,
+    ])
     const all = requests.map(([url, body]) => customer.call('POST', url, body))
     const others = byOther('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf(customer))
     await disableApiClient(service.db, customer.client_id, TEST_ORIGIN)
@@ -182,7 +185,7 @@ const SOMEBODY = '11111111-1111-4111-8111-111111111111'
 const OTHER = '22222222-2222-4222-8222-222222222222'
 
 const setDisabledAt = (id: string) =>
-  service.db.query('update api_clients set disabled_at = clock_timestamp() where id = $1', [id])
+  service.db.query('update api_clients set disabled_at = (select clock_timestamp()) where id = $1', [id])
 
 const callerOf = (clientId: string): Caller => ({
   clientId,

@@ -220,11 +220,17 @@ describe('a new rule during a deactivation waits and is refused:', () => {
     const deactivation = await service.db.connect()
     try {
       await deactivation.query('begin')
-      await deactivation.query('select from profiles where id = $1 for no key update', [id])
+      await deactivation.query(
+        'select 1 from profiles where customer_id = $1 and id = $2 for no key update',
+        [customer.customer_id, id],
+      )
       const making = customer.call('POST', '/v2/orchestration/rules', rule(id))
       // Without the lock, the rule would be ACTIVE by now.
       const first = await Promise.race([making, setTimeout(300, 'it waits')])
-      await deactivation.query('update profiles set deactivated_at = clock_timestamp() where id = $1', [id])
+      await deactivation.query(
+        'update profiles set deactivated_at = (select clock_timestamp()) where id = $1',
+        [id],
+      )
       await deactivation.query('commit')
       expect(first).toBe('it waits')
       expect(await making).toMatchObject({ status: 403, body: { meta: { id, status: 'DEACTIVATED' } } })

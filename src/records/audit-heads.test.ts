@@ -48,7 +48,7 @@ test('only customers of the upgrade get a chain that they lack', async () => {
   expect(await beginMissingChains(database.db)).toBe(1)
   expect(await beginMissingChains(database.db)).toBe(0)
   await change(older)
-  await expect(change(customer_id)).rejects.toThrow('division by zero')
+  await expect(change(customer_id)).rejects.toThrow(/division by zero|has no audit chain/)
   const heads = await readAuditHeads(database.db)
   const [platform] = heads
   expect(heads.find((head) => head.customer_id === older)).toMatchObject({

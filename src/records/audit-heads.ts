@@ -33,18 +33,22 @@ const BEGUN_MAX = 100
  * that is missing for another reason stays missing: `bursar audit verify` reports it. Returns the number of chains.
  */
 export async function beginMissingChains(db: Database): Promise<number> {
-  const { rows } = await db.query<{ id: string; covered_from: string }>(
+  const { rows: platform } = await db.query<{ covered_from: string }>(
+    'select covered_from from audit_heads where customer_id = $1',
+    [PLATFORM_ID],
+  )
+  if (platform[0] === undefined) return 0
+  const { covered_from } = platform[0]
+  const { rows } = await db.query<{ id: string }>(
     `
-    select c.id, platform.covered_from
-    from audit_heads platform
-    join customers c on c.created_at < platform.covered_from
-    where platform.customer_id = $1
+    select c.id
+    from customers c
+    where c.created_at < $1
       and not exists (select 1 from audit_heads h where h.customer_id = c.id)
       and not exists (select 1 from audit_links l where l.customer_id = c.id)
     limit ${BEGUN_MAX}`,
-    [PLATFORM_ID],
+    [covered_from],
   )
-  for (const { id, covered_from } of rows)
-    await transaction(db, (tx) => beginChain(tx, id, momentAt(covered_from)))
+  for (const { id } of rows) await transaction(db, (tx) => beginChain(tx, id, momentAt(covered_from)))
   return rows.length
 }

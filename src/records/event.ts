@@ -143,27 +143,27 @@ export const EVENT_COLUMNS = `
                                        'crypto_network', t.crypto_network, 'crypto_tx_hash', t.crypto_tx_hash,
                                        'crypto_tx_index', t.crypto_tx_index, 'memo', t.memo)
              from transfers t
-             where t.customer_id = e.customer_id and t.id = e.object_id
+             where t.customer_id = $1 and t.id = e.object_id
            )
            else (
              select jsonb_build_object('ref_id', ${REF_ID_SHOWN}, 'orchestration_rule_id', o.orchestration_rule_id)
              from orchestrations o
-             where o.customer_id = e.customer_id and o.id = e.object_id
+             where o.customer_id = $1 and o.id = e.object_id
            )
          end as object,
          (
            select count(*)::int
            from webhook_deliveries d
-           where d.customer_id = e.customer_id and d.event_id = e.id and d.status <> 'DELIVERED'
+           where d.customer_id = $1 and d.event_id = e.id and d.status <> 'DELIVERED'
              -- The deliveries of a deleted webhook stay until they are dropped by age.
-             and exists (select 1 from webhooks w where w.customer_id = d.customer_id and w.id = d.webhook_id)
+             and exists (select 1 from webhooks w where w.customer_id = $1 and w.id = d.webhook_id)
          ) + (
            -- Endpoints that get the event, and whose first attempt has not begun.
            select count(*)::int
            from webhooks w
-           where w.customer_id = e.customer_id and w.status = 'ACTIVE' and w.cursor_id < e.id
+           where w.customer_id = $1 and w.status = 'ACTIVE' and w.cursor_id < e.id
              and not exists (select 1 from webhook_deliveries d
-                             where d.customer_id = e.customer_id and d.webhook_id = w.id and d.event_id = e.id)
+                             where d.customer_id = $1 and d.webhook_id = w.id and d.event_id = e.id)
              and ${eventMatches('e', 'w')}
          ) as undelivered_webhooks`
 

@@ -173,15 +173,16 @@ export async function lockActiveWebhook(tx: Transaction, customerId: string, id:
 
 /**
  * The SQL condition that an event is one of those that an endpoint gets: `event` and `webhook` are aliases of rows of
- * `events` and `webhooks` of one customer. Events of tests match no endpoint: they are written for one.
+ * `events` and `webhooks` of the customer $1, which each table must name on a distributed database. Events of tests match
+ * no endpoint: they are written for one.
  */
 export const eventMatches = (event: string, webhook: string): string => `
   not ${event}.is_test
   and ${typeMatches(`${event}.type`, `${webhook}.event_types`)}
   and (${webhook}.profile_ids is null
        or exists (select 1 from transfers t
-                  where t.customer_id = ${event}.customer_id and t.id = ${event}.object_id
+                  where t.customer_id = $1 and t.id = ${event}.object_id
                     and t.profile_id = any (${webhook}.profile_ids))
        or exists (select 1 from orchestrations o
-                  where o.customer_id = ${event}.customer_id and o.id = ${event}.object_id
+                  where o.customer_id = $1 and o.id = ${event}.object_id
                     and o.profile_id = any (${webhook}.profile_ids)))`

@@ -32,10 +32,11 @@ export const deleteWebhook = operation({
   run: ({ params, customerId, origin, db }) =>
     transaction(db, async (tx) => {
       const { rows } = await tx.query<WebhookRow>(
-        `delete from webhooks where customer_id = $1 and id = $2 returning ${WEBHOOK_COLUMNS}`,
+        `select ${WEBHOOK_COLUMNS} from webhooks where customer_id = $1 and id = $2 for update`,
         [customerId, params.id],
       )
       if (rows[0] === undefined) throw problem.notFound('webhook', params.id)
+      await tx.query('delete from webhooks where customer_id = $1 and id = $2', [customerId, params.id])
       const deleted = webhookToWire(rows[0])
       const before = configurationOf(deleted)
       await recordNow(tx, customerId, audited(origin, 'webhook.delete', params.id, { before }))

@@ -396,7 +396,7 @@ describe('A webhook that failed', () => {
   ])('%s does not wait for the Retry-After of before', async (_, status, change) => {
     const webhook = await webhookOf()
     await service.owner.query(
-      `update webhooks set status = $2, next_at = clock_timestamp() + interval '1 hour' where id = $1`,
+      `update webhooks set status = $2, next_at = (select clock_timestamp() + interval '1 hour') where id = $1`,
       [webhook.id, status],
     )
     const waits = async () => {

@@ -90,31 +90,41 @@ async function recover(
   bounds: { after: string | null; from: string; to: string | null },
 ): Promise<{ recovered: number; looked_at: number; last_id: string | null }> {
   const now = await readClock(tx)
-  const { rows } = await tx.query<{ recovered: number; looked_at: number; last_id: string | null }>(
+  const { rows } = await tx.query<{
+    event_ids: string[]
+    object_ids: string[]
+    looked_at: number
+    last_id: string | null
+  }>(
     `
-    with webhook as (
-      select * from webhooks where customer_id = $1 and id = $2
-    ), event as materialized (
-      select customer_id, id, type, object_id, is_test
+    with event as materialized (
+      select id, type, object_id, is_test
       from events
       where customer_id = $1 and id >= $3 and ($4::uuid is null or id > $4) and ($5::uuid is null or id < $5)
-        and id <= (select cursor_id from webhook)
+        and id <= (select cursor_id from webhooks where customer_id = $1 and id = $2)
       order by id
       limit $6
-    ), recovered as (
-      ${startDeliveries(
-        `select event.customer_id, webhook.id, event.id, event.object_id, $7::timestamptz
-         from event, webhook
-         where ${eventMatches('event', 'webhook')}
-         order by event.id`,
-        "webhook_deliveries.status = 'FAILED' or webhook_deliveries.due_at > excluded.due_at",
-      )}
-      returning 1
+    ), matching as (
+      select event.id, event.object_id
+      from event, webhooks w
+      where w.customer_id = $1 and w.id = $2 and ${eventMatches('event', 'w')}
     )
-    select (select count(*)::int from recovered) as recovered,
+    select coalesce((select array_agg(id order by id) from matching), '{}') as event_ids,
+           coalesce((select array_agg(object_id order by id) from matching), '{}') as object_ids,
            (select count(*)::int from event) as looked_at,
            (select id from event order by id desc limit 1) as last_id`,
-    [customerId, webhookId, bounds.from, bounds.after, bounds.to, EVENTS_AT_ONCE, now.text],
+    [customerId, webhookId, bounds.from, bounds.after, bounds.to, EVENTS_AT_ONCE],
   )
-  return rows[0]!
+  const { event_ids, object_ids, looked_at, last_id } = rows[0]!
+  const { rowCount } = await tx.query(
+    startDeliveries(
+      // From the customer's row, so that a distributed database inserts on the customer's node.
+      `select c.id, $2::uuid, missing.*, $5::timestamptz
+       from customers c cross join unnest($3::uuid[], $4::uuid[]) missing
+       where c.id = $1`,
+      "webhook_deliveries.status = 'FAILED' or webhook_deliveries.due_at > excluded.due_at",
+    ),
+    [customerId, webhookId, event_ids, object_ids, now.text],
+  )
+  return { recovered: rowCount!, looked_at, last_id }
 }
