@@ -269,6 +269,52 @@ describe('a VIEWER', () => {
     }
     expect(await tables()).toEqual(before)
   })
+
+  test('changes nothing over any route that is no operation, nor does anybody without a token', async () => {
+    const { call, operator } = await working('VIEWER')
+    await service.owner.query(
+      `update operators set updated_at = updated_at - interval '2 days' where id = $1`,
+      [operator.id],
+    )
+    const operations = new Set(OPERATIONS.map(({ method, url }) => `${method} ${url}`))
+    const others = changingRoutes().filter((route) => !operations.has(route))
+    expect(others).toEqual(
+      expect.arrayContaining([
+        ...['DELETE /v2/operators/sessions/:id', 'DELETE /v2/operators/passkeys/:id'],
+        ...['POST /v2/operators/sign-in/link', 'POST /v2/operators/access-tokens', 'POST /oauth2/token'],
+      ]),
+    )
+    const before = await tables()
+    for (const route of others) {
+      const [method, url] = route.split(' ') as ['POST', string]
+      const path = url.replaceAll(/:\w+/g, crypto.randomUUID())
+      const payload = route.startsWith('DELETE') ? undefined : {}
+      const { status } = await call(method, path, payload)
+      expect(status, `${route} of a VIEWER`).toBeGreaterThanOrEqual(400)
+      expect(status, `${route} of a VIEWER`).toBeLessThan(500)
+      const { statusCode } = await service.app.inject({ method, url: path, payload })
+      expect(statusCode, `${route} of nobody`).toBeGreaterThanOrEqual(400)
+      expect(statusCode, `${route} of nobody`).toBeLessThan(500)
+    }
+    expect(await tables()).toEqual(before)
+  })
+
+  /** Returns the routes of the app that are not only for reading, as `<method> <url>`: each line of the tree is a part of a path. */
+  function changingRoutes(): string[] {
+    const above: string[] = []
+    return service.app
+      .printRoutes({ commonPrefix: false })
+      .split('\n')
+      .flatMap((line) => {
+        const [, indent = '', part = '', methods = ''] = /^([ │├└─]*)(\S+) \(([A-Z, -]+)\)$/.exec(line) ?? []
+        if (part === '') return []
+        const depth = indent.length / 4
+        const url = `${above[depth - 1] ?? ''}${part}`
+        above[depth] = url
+        const changing = methods.split(', ').filter((method) => /^(POST|PUT|PATCH|DELETE)$/.test(method))
+        return changing.map((method) => `${method} ${url}`)
+      })
+  }
 })
 
 describe('within a second', () => {
