@@ -107,7 +107,7 @@ const LOOP = originOfLoop('deposits')
 
 /**
  * Ends the PENDING wires of the simulated bank whose time has come: credits them, or fails those that it sends back. Each
- * ends once, because only a PENDING transfer can. Returns their number.
+ * ends once, because only a PENDING transfer can. Returns their number. Throws the failures after all were tried.
  */
 export async function endSimulatedWires(
   { db, ledger }: Pick<Context, 'db' | 'ledger'>,
@@ -115,12 +115,20 @@ export async function endSimulatedWires(
 ): Promise<number> {
   if (simulatedWireMs === undefined) return 0
   const ended: string[] = []
+  const failures: unknown[] = []
   for (const wire of await selectEndedWires(db, simulatedWireMs)) {
-    const hasEnded = wire.sentBack ? await failWire(db, wire) : await creditWire(ledger, wire)
-    // A wire whose transfer is not recorded yet is looked at again.
-    if (hasEnded || wire.isOld) ended.push(wire.bank_reference)
+    try {
+      const hasEnded = wire.sentBack ? await failWire(db, wire) : await creditWire(ledger, wire)
+      // A wire whose transfer is not recorded yet is looked at again.
+      if (hasEnded || wire.isOld) ended.push(wire.bank_reference)
+    } catch (error) {
+      // A customer whose node is gone delays no other customer's wires.
+      failures.push(error)
+    }
   }
   await markWiresEnded(db, ended)
+  if (failures.length > 0)
+    throw new AggregateError(failures, `${failures.length} simulated wires did not end`)
   return ended.length
 }
 
