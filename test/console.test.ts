@@ -1,6 +1,7 @@
 /** The console as a person uses it: in a browser, in a sandbox that was just started and in live mode. */
 import { readdirSync, statSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
@@ -356,14 +357,13 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     const rows = page.getByRole('region', { name: 'Networks', exact: true }).locator('tbody tr')
     await expect.poll(() => rows.count()).toBeGreaterThan(5)
     await page.getByRole('heading', { name: 'For operators' }).waitFor()
-    expect(await page.locator('.network').first().innerText()).toMatch(
-      /simulated[^]*No withdrawal is under way/,
-    )
+    await page.getByText('Simulated, and nothing is under way:').waitFor()
     await holdsEverywhere(page, 'networks')
     await page.goto(`${address}/console/`)
     const day = page.getByRole('region', { name: 'The last 24 hours' }).locator('tbody tr')
     await expect.poll(() => day.count()).toBeGreaterThan(0)
     expect(await page.getByText('No real network is connected').count()).toBe(1)
+    await holdsEverywhere(page, 'home-whole')
     await day.getByRole('link', { name: 'Wire deposit' }).first().click()
     await expect.poll(() => new URL(page.url()).search).toBe('?type=WIRE_DEPOSIT')
     expect(complaints).toEqual([])
@@ -408,10 +408,32 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
 
 describe.skipIf(!HAS_CHROMIUM)("in live mode, in a browser, which needs Debian's chromium", () => {
   let started: BrowserTest
+  let folder: string
   beforeAll(async () => {
-    started = await startBrowserTest({ BURSAR_MODE: 'live', BURSAR_MASTER_KEY: MASTER_KEY })
+    folder = await mkdtemp(join(tmpdir(), 'bursar-console-networks-'))
+    const file = join(folder, 'networks.json')
+    // Nothing listens there: a node that does not answer.
+    const litecoin = {
+      adapter: 'bitcoin-core',
+      rpc_url: 'http://127.0.0.1:9/',
+      rpc_user: 'bursar',
+      rpc_password: { env: 'LITECOIN_RPC_PASSWORD' },
+      confirmations: 12,
+      fee_ceiling: '0.01',
+      low_mark: '2',
+    }
+    await writeFile(file, JSON.stringify({ LITECOIN: litecoin }))
+    started = await startBrowserTest({
+      BURSAR_MODE: 'live',
+      BURSAR_MASTER_KEY: MASTER_KEY,
+      BURSAR_NETWORKS_FILE: file,
+      LITECOIN_RPC_PASSWORD: 'secret',
+    })
   })
-  afterAll(() => started.close())
+  afterAll(async () => {
+    await started.close()
+    await rm(folder, { recursive: true, force: true })
+  })
 
   test('a link signs in once, and the page reads only', async () => {
     const json = async (...args: string[]) =>
@@ -427,6 +449,9 @@ describe.skipIf(!HAS_CHROMIUM)("in live mode, in a browser, which needs Debian's
     await page.getByRole('navigation', { name: 'Pages' }).waitFor()
     expect(await page.locator('.banner').innerText()).toBe('LIVE')
     expect(page.url()).toBe(`${started.bursar.address}/console/`)
+    // A request that is under way when the session ends is a 401.
+    await page.getByText('Nothing has moved.').waitFor()
+    await page.getByText('● live').waitFor()
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByRole('heading', { name: 'Sign in to Bursar' }).waitFor()
     expect(await page.getByText("Open the demo's records").count()).toBe(0)
@@ -436,5 +461,56 @@ describe.skipIf(!HAS_CHROMIUM)("in live mode, in a browser, which needs Debian's
     await page.goto(link!)
     await page.getByRole('alert').waitFor()
     expect(await page.getByRole('alert').innerText()).toMatch(/used or expired/)
+  })
+
+  test('an operator of one customer sees its pages, and one of the deployment the figures of all', async () => {
+    const json = async (...args: string[]) =>
+      JSON.parse((await runBursar([...args, '--json'], started.environment)).stdout) as Record<string, string>
+    const { customer_id } = await json('customer', 'create', '--name', 'Bound')
+    const bound = ['--name', 'Bo', '--role', 'VIEWER', '--customer', customer_id!]
+    const { operator_id: own } = await json('operator', 'create', ...bound)
+    const { operator_id: ofAll } = await json('operator', 'create', '--name', 'Pat', '--role', 'VIEWER')
+    const signedIn = async (operatorId: string) => {
+      const { link } = await json('console', 'link', operatorId)
+      const { page, complaints } = await openPage(started.context, link!)
+      await page
+        .getByRole('button', { name: 'Sign out' })
+        .or(page.getByText('Whose records?'))
+        .first()
+        .waitFor()
+      return { page, complaints }
+    }
+    const { page, complaints } = await signedIn(own!)
+    const open = (name: string) =>
+      page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name }).click()
+    await open('Networks')
+    await page.getByRole('cell', { name: '12 confirmations' }).waitFor()
+    expect(await page.getByText('For operators').count()).toBe(0)
+    await open('Statements')
+    await page.getByText('There is no statement.').waitFor()
+    await open('Orchestrations')
+    await page.getByText('No orchestration has these properties.').waitFor()
+    await open('Markets')
+    await page.getByText('no price yet').first().waitFor()
+    await page.getByRole('link', { name: 'BTCUSD' }).click()
+    await page.getByText('This market has no price yet.').waitFor()
+    expect(await seriousFaults(page)).toEqual([])
+    expect(complaints).toEqual([])
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { name: 'Sign in to Bursar' }).waitFor()
+    await page.close()
+
+    const platform = await signedIn(ofAll!)
+    // This browser remembers the customer.
+    await platform.page
+      .getByRole('navigation', { name: 'Pages' })
+      .getByRole('link', { name: 'Networks' })
+      .click()
+    await platform.page.getByText('NOT REACHABLE').waitFor()
+    expect(await seriousFaults(platform.page)).toEqual([])
+    await shoot(platform.page, 'networks-live')
+    await platform.page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Home' }).click()
+    await platform.page.getByText('Custody against the ledger').waitFor()
+    expect(platform.complaints).toEqual([])
   })
 })

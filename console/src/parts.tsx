@@ -76,7 +76,9 @@ export const Status = ({ of }: { of: string }) => {
       of,
     )
       ? 'good'
-      : /^(FAILED|REFUSED|REJECTED|EXPIRED|DISABLED|DENIED|DIFFERS|STOPPED|BELOW|NOT REACHABLE)$/.test(of)
+      : /^(FAILED|REFUSED|REJECTED|EXPIRED|DISABLED|DENIED|DIFFERS|STOPPED|BELOW|OPERATOR|CUSTODY_SHORT|REORGANISATION|NETWORK_FEES|NODES_DISAGREE|NOT REACHABLE)$/.test(
+            of,
+          )
         ? 'bad'
         : 'wait'
   return <span class={`status ${kind}`}>{of.replace(/^STATEMENT_STATUS_/, '')}</span>

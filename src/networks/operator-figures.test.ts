@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { newCustomer, startTestService, TEST_ORIGIN, type TestService } from '../../test/support.ts'
 import { deposit } from '../movements/deposit.ts'
 import { freeze } from '../records/freezes.ts'
 import { listNetworks } from '../catalogue/list-networks.ts'
 import type { NetworkAdapter, NetworkStatus } from './network.ts'
-import { readOperatorFigures } from './operator-figures.ts'
+import { operatorFigures, readOperatorFigures } from './operator-figures.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -56,6 +56,37 @@ test('custody against what is held, the hot wallet against its low mark, and wha
   expect((await figures({ height: 7, held: {} })).frozen).toEqual([
     { reason: 'OPERATOR', detail: 'a look', since: expect.any(String) as string },
   ])
+})
+
+test('an answer is reused for ten seconds, and given for a minute while the next is read', async () => {
+  let asked = 0
+  const query = () => {
+    asked++
+    return Promise.resolve({ rows: [] })
+  }
+  const db = { query } as never
+  const clock = vi.spyOn(performance, 'now')
+  const at = (ms: number) => {
+    clock.mockReturnValue(ms)
+    return operatorFigures(db, new Map())
+  }
+  try {
+    const first = await at(0)
+    const perLook = asked
+    expect(perLook).toBeGreaterThan(0)
+    expect(await at(9_999)).toBe(first)
+    expect(asked).toBe(perLook)
+    // The first answer, while the second is read.
+    expect(await at(10_000)).toBe(first)
+    await vi.waitFor(async () => expect(await at(10_001)).not.toBe(first))
+    expect(asked).toBe(2 * perLook)
+    const second = await at(10_002)
+    // Too old to be given.
+    expect(await at(80_000)).not.toBe(second)
+    expect(asked).toBe(3 * perLook)
+  } finally {
+    clock.mockRestore()
+  }
 })
 
 test('only a caller with the scope of operators gets the figures', async () => {

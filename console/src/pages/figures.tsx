@@ -71,7 +71,7 @@ export function CustodyAndFreezes({ networks }: { networks: readonly Network[] |
       <ul class="plain">
         {frozen.map(({ crypto_network, reason, detail, since }) => (
           <li key={crypto_network + reason}>
-            <Link to="networks">{inWords(crypto_network)}</Link> <Status of="DISABLED" /> since{' '}
+            <Link to="networks">{inWords(crypto_network)}</Link> <Status of={reason} /> since{' '}
             <Time at={since} />: {detail}
           </li>
         ))}

@@ -39,6 +39,7 @@ export function NetworksPage() {
   const { data, error } = useCall<{ items: Network[] }>(networksCall)
   const items = data.value?.items
   const seen = items?.filter(({ for_operators }) => for_operators !== undefined) ?? []
+  const [shown, quiet] = [seen.filter(needsALook), seen.filter((network) => !needsALook(network))]
   return (
     <>
       <Title>Networks</Title>
@@ -57,7 +58,7 @@ export function NetworksPage() {
         <>
           <h2>For operators</h2>
           <div class="columns">
-            {seen.map((network) => (
+            {shown.map((network) => (
               <NetworkFigures
                 key={network.crypto_network}
                 network={network}
@@ -65,11 +66,23 @@ export function NetworksPage() {
               />
             ))}
           </div>
+          {quiet.length > 0 && (
+            <p class="quiet">
+              Simulated, and nothing is under way:{' '}
+              {quiet.map(({ crypto_network }) => inWords(crypto_network)).join(', ')}.
+            </p>
+          )}
         </>
       )}
       <Curl of={networksCall} />
     </>
   )
+}
+
+/** Whether there is more to say of a network than that it is simulated. */
+const needsALook = ({ for_operators }: Network) => {
+  const { reachable, in_flight, waiting, frozen, uncredited } = for_operators!
+  return reachable !== undefined || in_flight > 0 || waiting.length + frozen.length + uncredited.length > 0
 }
 
 /** One network as its operators see it. */
@@ -94,7 +107,13 @@ function NetworkFigures({ network, figures }: { network: Network; figures: Figur
       ))}
       {hot_wallet !== undefined && <HotWallet of={hot_wallet} />}
       {custody.length > 0 && <Custody of={custody} name={network.crypto_network} />}
-      <p>{in_flight === 0 ? 'No withdrawal is under way.' : `${in_flight} withdrawals are under way.`}</p>
+      <p>
+        {in_flight === 0
+          ? 'No withdrawal is under way.'
+          : in_flight === 1
+            ? 'One withdrawal is under way.'
+            : `${in_flight} withdrawals are under way.`}
+      </p>
       <ul class="plain">
         {waiting.map(({ code, detail, count, since }) => (
           <li key={code + detail}>
@@ -163,7 +182,7 @@ export const Custody = ({ of, name }: { of: Figures['custody']; name: string }) 
         cell: ({ asset, difference }) =>
           difference !== undefined && (
             <span class={difference.startsWith('-') ? 'fall' : undefined}>
-              <Amount amount={difference} asset={asset} sign />
+              <Amount amount={difference} asset={asset} sign={difference !== '0'} />
             </span>
           ),
       },
