@@ -146,6 +146,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
     owners: ['deliveries', 'records', 'webhooks'],
     readers: ['commands', 'demo', 'events', 'metrics'],
   },
+  withdrawal_names: { owners: ['settlement'], readers: ['records'] },
 }
 
 interface Use {

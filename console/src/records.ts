@@ -26,7 +26,7 @@ export type Network = Schemas['NetworkRecord']
 export type Event = Schemas['Event']
 export type Found = Schemas['FoundRecord']
 export type Delivery = Schemas['DeliveryWithAttempts']
-type NetworkTransaction = Schemas['NetworkTransaction']
+export type NetworkTransaction = Schemas['NetworkTransaction']
 type OrchestrationOfTransfer = Schemas['OrchestrationOfTransfer']
 
 export interface TransferHistory {

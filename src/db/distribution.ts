@@ -80,6 +80,7 @@ export const PLACES: Readonly<Record<string, Place>> = {
   webhook_attempts: 'CUSTOMER',
   webhook_deliveries: 'CUSTOMER',
   webhooks: 'CUSTOMER',
+  withdrawal_names: 'CUSTOMER',
 }
 
 /** The table whose rows are the customers. All tables of a customer are distributed like it. */

@@ -149,6 +149,10 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
       'waiting_since',
       'leased_until',
       'crypto_tx_index',
+      'signed_at',
+      'broadcast_at',
+      'confirmations',
+      'confirmations_needed',
     ],
   },
   policies: { insert: true },
@@ -235,6 +239,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
     ],
     delete: true,
   },
+  withdrawal_names: { insert: true },
 }
 
 /** The functions that the service's role may execute: each does, within its own limits, what only the owner may. */

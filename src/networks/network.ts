@@ -110,6 +110,12 @@ export interface NetworkFee {
   amount: string
 }
 
+/** How many confirmations a transaction has: 1 in the newest block. `needed` is absent where the node decides (`finalized`). */
+export interface Confirmations {
+  seen: number
+  needed?: number
+}
+
 /**
  * How far a transaction is. PENDING: it waits for a block. MINED: it is in a block that needs more confirmations. UNKNOWN: the
  * network does not have it, or dropped it; the same bytes are broadcast again. FAILED: it is mined, and moved nothing but its
@@ -119,7 +125,7 @@ export interface NetworkFee {
 export type PaymentStatus =
   | { state: 'CONFIRMED'; crypto_tx_hash?: string; crypto_tx_index: string; networkFee?: NetworkFee }
   | { state: 'PENDING' }
-  | { state: 'MINED' }
+  | { state: 'MINED'; confirmations?: Confirmations }
   | { state: 'UNKNOWN' }
   | { state: 'FAILED'; refusal: Refusal; networkFee?: NetworkFee }
   | {

@@ -69,6 +69,17 @@ const FIND = `
     join transfers t on t.customer_id = r.customer_id and t.id = r.transfer_id
     where r.customer_id = $1 and r.crypto_tx_hash = any ($4) and t.crypto_tx_hash is distinct from r.crypto_tx_hash
     union all
+    -- One address may have got any number of withdrawals: the newest are read.
+    select 'transfer', t.id, n.found_by, t.status, t.created_at
+    from unnest($5::text[]) as names (name)
+    cross join lateral (
+      select transfer_id, found_by from withdrawal_names
+      where customer_id = $1 and name = names.name
+      order by transfer_id desc
+      limit $7
+    ) n
+    join transfers t on t.customer_id = $1 and t.id = n.transfer_id
+    union all
     select 'deposit_address', id, 'ADDRESS', null, created_at
     from deposit_addresses where customer_id = $1 and address = any ($5)
     union all
@@ -136,7 +147,7 @@ const FIND = `
 
 /**
  * Finds the customer's records with this name, newest first, of the types that the scopes read. Hashes are also found in
- * lower case, addresses also in their canonical form.
+ * lower case, addresses also in lower case and in their canonical form.
  */
 export async function findRecords(
   db: Queryable,
@@ -156,7 +167,7 @@ export async function findRecords(
       UUID.test(text) ? text : null,
       text,
       [...new Set([text, text.toLowerCase()])],
-      [...new Set([text, ...canonical.filter((address) => address !== undefined)])],
+      [...new Set([text, text.toLowerCase(), ...canonical.filter((address) => address !== undefined)])],
       CRYPTO_NETWORKS,
       FOUND_MAX,
       types.map(([type]) => type),

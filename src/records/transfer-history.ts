@@ -68,6 +68,20 @@ export const NetworkTransaction = Type.Object(
       description:
         'SIGNED: kept, not accepted by the network yet. BROADCAST: waits for the network. REPLACED: signed again for a higher fee; either may be mined. ENDED: the transfer has ended with it.',
     }),
+    signed_at: Type.Optional(Timestamp('When it was signed.')),
+    broadcast_at: Type.Optional(Timestamp('When the network accepted it first.')),
+    confirmations: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description: 'While it is in a block and not confirmed: the blocks from its own to the newest.',
+      }),
+    ),
+    confirmations_needed: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description: 'How many make it final. Absent where the node decides, as with `finalized`.',
+      }),
+    ),
     replaced_at: Type.Optional(Timestamp('When another took its place.')),
   },
   { $id: 'NetworkTransaction' },
@@ -144,10 +158,33 @@ export async function selectLedgerEntries(
 interface PayoutRow {
   state: 'HELD' | 'SIGNED' | 'BROADCAST' | 'DONE'
   crypto_tx_hash: string | null
+  signed_at: string | null
+  broadcast_at: string | null
+  confirmations: number | null
+  confirmations_needed: number | null
   waiting_code: string | null
   waiting_detail: string | null
   waiting_since: string | null
 }
+
+interface ReplacedRow {
+  crypto_tx_hash: string
+  signed_at: string | null
+  broadcast_at: string | null
+  replaced_at: string
+}
+
+const STATE_OF = { HELD: 'SIGNED', SIGNED: 'SIGNED', BROADCAST: 'BROADCAST', DONE: 'ENDED' } as const
+
+/** The transaction that pays a withdrawal now. */
+const currentOf = (
+  { state, signed_at, broadcast_at, confirmations, confirmations_needed }: PayoutRow,
+  crypto_tx_hash: string,
+): Static<typeof NetworkTransaction> => ({
+  crypto_tx_hash,
+  state: STATE_OF[state],
+  ...presentOf({ signed_at, broadcast_at, confirmations, confirmations_needed }),
+})
 
 /** How far the payment of a withdrawal is: its transactions, oldest first, and why it waits. */
 export async function selectPayout(
@@ -160,28 +197,31 @@ export async function selectPayout(
 }> {
   const { rows } = await db.query<PayoutRow>(
     `
-    select state, crypto_tx_hash, waiting_code, waiting_detail, waiting_since
+    select state, crypto_tx_hash, signed_at, broadcast_at, confirmations, confirmations_needed, waiting_code, waiting_detail, waiting_since
     from outgoing_transfers
     where customer_id = $1 and transfer_id = $2`,
     [customerId, transferId],
   )
-  const replaced = await db.query<{ crypto_tx_hash: string; replaced_at: string }>(
+  const replaced = await db.query<ReplacedRow>(
     `
-    select crypto_tx_hash, replaced_at
+    select crypto_tx_hash, signed_at, broadcast_at, replaced_at
     from replaced_transactions
     where customer_id = $1 and transfer_id = $2
     order by replaced_at`,
     [customerId, transferId],
   )
   const [payout] = rows
-  const { crypto_tx_hash = null, state = 'HELD', waiting_code = null, waiting_detail = '' } = payout ?? {}
-  const stateOf = { HELD: 'SIGNED', SIGNED: 'SIGNED', BROADCAST: 'BROADCAST', DONE: 'ENDED' } as const
+  const { crypto_tx_hash = null, waiting_code = null, waiting_detail = '' } = payout ?? {}
   return {
     transactions: [
       ...replaced.rows
         .filter((one) => one.crypto_tx_hash !== crypto_tx_hash)
-        .map((one) => ({ ...one, state: 'REPLACED' as const })),
-      ...(crypto_tx_hash === null ? [] : [{ crypto_tx_hash, state: stateOf[state] }]),
+        .map(({ signed_at, broadcast_at, ...one }) => ({
+          ...one,
+          ...presentOf({ signed_at, broadcast_at }),
+          state: 'REPLACED' as const,
+        })),
+      ...(payout === undefined || crypto_tx_hash === null ? [] : [currentOf(payout, crypto_tx_hash)]),
     ],
     waiting:
       waiting_code === null

@@ -76,6 +76,39 @@ test('an address in any spelling, and a memo', async () => {
   ])
 })
 
+test('a withdrawal by its destination in any spelling and by its memo, once a worker has begun it', async () => {
+  const destination_address = '0x52908400098527886E0F7030069857D2E4169EE7'
+  const { body, status } = await customer.call<{ id: string }>(
+    'POST',
+    '/v2/transfer/crypto-withdrawals',
+    withdrawalOf(customer, {
+      ref_id: 'to one address',
+      destination_address: destination_address.toLowerCase(),
+    }),
+  )
+  expect(status).toBe(200)
+  await workOff(service, () => hurry(service.db))
+  for (const q of [destination_address, destination_address.toLowerCase()]) {
+    expect(await search(q)).toContainEqual(expect.objectContaining({ id: body.id, found_by: 'ADDRESS' }))
+    expect(await search(q, other.call)).toEqual([])
+  }
+  // Of any number of withdrawals to one address, the newest are found.
+  const { rows } = await service.owner.query<{ id: string }>(
+    `insert into transfers (customer_id, id, profile_id, type, direction, status, asset, amount, fee, total, created_at, updated_at)
+     select customer_id, gen_random_uuid(), profile_id, type, direction, 'FAILED', asset, amount, fee, total, now(), now()
+     from transfers, generate_series(1, 60) where customer_id = $1 and id = $2
+     returning id`,
+    [customer.customer_id, body.id],
+  )
+  await service.owner.query(
+    `insert into withdrawal_names select $1, 'a memo', id, 'MEMO' from unnest($2::uuid[]) as t (id)`,
+    [customer.customer_id, rows.map(({ id }) => id)],
+  )
+  const found = await search('a memo')
+  expect(found).toHaveLength(50)
+  expect(new Set(found.map(({ found_by }) => found_by))).toEqual(new Set(['MEMO']))
+})
+
 test('types that the token may not read are left out', async () => {
   expect(await search(customer.profile_id)).toEqual([
     expect.objectContaining({ type: 'profile', id: customer.profile_id }),

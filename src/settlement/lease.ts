@@ -6,6 +6,7 @@ import type { State } from './next-step.ts'
 import {
   ageOf,
   JOIN_TRANSFER,
+  keepNames,
   NETWORK,
   SELECT_WITHDRAWAL,
   withCanonicalAddress,
@@ -64,10 +65,19 @@ export async function workToDo(
 /** Begins withdrawals that no worker has begun. The primary key of outgoing_transfers decides between two workers that try. */
 export async function claimNew(
   tx: Transaction,
-  { customer_id, network }: Omit<Work, 'state'>,
+  work: Omit<Work, 'state'>,
   limit = CLAIM_MAX,
 ): Promise<Claimed[]> {
-  if (onCitus(tx)) return claimNewDistributed(tx, { customer_id, network }, limit)
+  const claimed = await (onCitus(tx) ? claimNewDistributed : claimNewAtOnce)(tx, work, limit)
+  await keepNames(tx, claimed)
+  return claimed
+}
+
+async function claimNewAtOnce(
+  tx: Transaction,
+  { customer_id, network }: Omit<Work, 'state'>,
+  limit: number,
+): Promise<Claimed[]> {
   const { rows } = await tx.query<Claimed>({
     text: `
       with new as (

@@ -1,6 +1,7 @@
 import type { SecondaryStatus, StatusDetails } from '../contract/transfer-status.ts'
 import type {
   BroadcastAnswer,
+  Confirmations,
   NetworkAdapter,
   NetworkFee,
   PaymentStatus,
@@ -39,6 +40,8 @@ export interface Step<Of extends StepOf = StepOf> {
   waitingReason?: WaitingReason
   /** What the transaction really cost. */
   networkFee?: NetworkFee | undefined
+  /** Of a transaction that is in a block: how many confirmations it has. */
+  confirmations?: Confirmations | undefined
   /** When to look again; absent when the withdrawal has ended. */
   dueInMs?: number
   /** The transfer's new values; absent when the transfer stays as it is. */
@@ -137,8 +140,9 @@ export function stepAfterStatus<Of extends StepOf & { crypto_tx_hash: string }>(
     case 'FAILED':
       return { ...failedStep(withdrawal, status.refusal), networkFee: status.networkFee }
     case 'PENDING':
-    case 'MINED':
       return { withdrawal, state: 'BROADCAST', dueInMs }
+    case 'MINED':
+      return { withdrawal, state: 'BROADCAST', dueInMs, confirmations: status.confirmations }
     case 'UNRESOLVED':
       return { withdrawal, state: 'BROADCAST', dueInMs, waitingReason: status.reason }
     case 'UNKNOWN':

@@ -204,9 +204,9 @@ export class TakenMeanwhile extends Error {
 const stepsWith = (dueIn: 'due_in_ms int' | 'due_at_seconds float8') => {
   const [name, type] = dueIn.split(' ')
   return `unnest($2::uuid[], $3::text[], $4::bytea[], $5::text[], $6::${type}[], $7::text[], $8::text[], $9::text[], $10::text[],
-                    $11::text[])
+                    $11::text[], $12::int[], $13::int[])
           as s (transfer_id, state, raw_transaction, crypto_tx_hash, ${name}, waiting_code, waiting_detail, was, hash_was,
-                crypto_tx_index)`
+                crypto_tx_index, confirmations, confirmations_needed)`
 }
 const SET_STEPS = `
       update outgoing_transfers b
@@ -215,6 +215,12 @@ const SET_STEPS = `
           raw_transaction = case when s.crypto_tx_hash is null then b.raw_transaction else s.raw_transaction end,
           crypto_tx_hash = coalesce(s.crypto_tx_hash, b.crypto_tx_hash),
           crypto_tx_index = coalesce(s.crypto_tx_index, b.crypto_tx_index),
+          signed_at = case when s.crypto_tx_hash is null then b.signed_at else s.now end,
+          broadcast_at = case when s.crypto_tx_hash is not null then null
+                              when s.state = 'BROADCAST' then coalesce(b.broadcast_at, s.now)
+                              else b.broadcast_at end,
+          confirmations = s.confirmations,
+          confirmations_needed = s.confirmations_needed,
           due_at = s.due_at,
           waiting_code = s.waiting_code,
           waiting_detail = s.waiting_detail,
@@ -235,7 +241,7 @@ const UPDATE_BY_PLACE = `${SET_STEPS}
 // Citus refuses updates by ctid, and in an update a time plus an interval, or a function that is not immutable.
 const UPDATE_BY_KEY = `${SET_STEPS}
       from (
-        select s.*, $12::timestamptz as now, to_timestamp(s.due_at_seconds) as due_at
+        select s.*, $14::timestamptz as now, to_timestamp(s.due_at_seconds) as due_at
         from ${stepsWith('due_at_seconds float8')}
       ) s
       where b.customer_id = $1 and b.transfer_id = any ($2) and b.transfer_id = s.transfer_id and ${AS_CLAIMED}`
@@ -270,6 +276,8 @@ export async function updateOutgoing(tx: Transaction, customerId: string, steps:
       steps.map(({ withdrawal: { state } }) => (state === 'NEW' ? 'HELD' : state)),
       steps.map(({ withdrawal }) => withdrawal.crypto_tx_hash),
       steps.map((step) => step.signed?.crypto_tx_index ?? null),
+      steps.map((step) => step.confirmations?.seen ?? null),
+      steps.map((step) => step.confirmations?.needed ?? null),
       ...(now === undefined ? [] : [now.text]),
     ],
   })
@@ -281,8 +289,9 @@ async function keepReplaced(tx: Transaction, customerId: string, transferIds: st
   if (transferIds.length === 0) return
   await tx.query(
     `
-    insert into replaced_transactions (customer_id, transfer_id, crypto_tx_hash, raw_transaction, replaced_at)
-    select customer_id, transfer_id, crypto_tx_hash, raw_transaction, clock_timestamp()
+    insert into replaced_transactions
+      (customer_id, transfer_id, crypto_tx_hash, raw_transaction, signed_at, broadcast_at, replaced_at)
+    select customer_id, transfer_id, crypto_tx_hash, raw_transaction, signed_at, broadcast_at, clock_timestamp()
     from outgoing_transfers
     where customer_id = $1 and transfer_id = any ($2::uuid[])`,
     [customerId, transferIds],
@@ -303,6 +312,32 @@ export async function lockOutgoing(tx: Transaction, ids: OutgoingId): Promise<bo
   return rowCount !== 0
 }
 
+/**
+ * Keeps the addresses and memos of one customer's withdrawals that begin, for the search. Written by the worker, they cost
+ * the request that takes a withdrawal nothing: an index of transfers by address would be written by each.
+ */
+export async function keepNames(tx: Transaction, withdrawals: readonly Withdrawal[]): Promise<void> {
+  const names = withdrawals.flatMap(({ transfer_id, network, destination_address, memo }) => [
+    ...(network === 'WIRE' ? [] : [{ transfer_id, name: destination_address, found_by: 'ADDRESS' }]),
+    ...(memo === null ? [] : [{ transfer_id, name: memo, found_by: 'MEMO' }]),
+  ])
+  if (names.length === 0) return
+  await tx.query({
+    text: `
+      insert into withdrawal_names (customer_id, name, transfer_id, found_by)
+      select t.customer_id, n.name, t.id, n.found_by
+      from unnest($2::text[], $3::uuid[], $4::text[]) as n (name, transfer_id, found_by)
+      join transfers t on t.customer_id = $1 and t.id = n.transfer_id
+      on conflict do nothing`,
+    values: [
+      withdrawals[0]!.customer_id,
+      names.map(({ name }) => name),
+      names.map(({ transfer_id }) => transfer_id),
+      names.map(({ found_by }) => found_by),
+    ],
+  })
+}
+
 /** Begins a withdrawal that no worker has begun. It is due: a worker has to see its deadline. Gives false where one has begun it. */
 export async function beginOutgoing(tx: Transaction, ids: OutgoingId): Promise<boolean> {
   const { rowCount } = await tx.query(
@@ -313,7 +348,9 @@ export async function beginOutgoing(tx: Transaction, ids: OutgoingId): Promise<b
     on conflict (customer_id, transfer_id) do nothing`,
     [...ids],
   )
-  return rowCount !== 0
+  if (rowCount === 0) return false
+  await keepNames(tx, [await selectHeld(tx, ids)])
+  return true
 }
 
 /** Makes a withdrawal due that waits for its screening. */
@@ -410,6 +447,7 @@ export async function setTransaction(
     `
     update outgoing_transfers
     set state = 'SIGNED', raw_transaction = $3, crypto_tx_hash = $4, crypto_tx_index = $5, due_at = (select clock_timestamp()),
+        signed_at = null, broadcast_at = null, confirmations = null, confirmations_needed = null,
         waiting_code = null, waiting_detail = null, waiting_since = null, leased_until = null
     where customer_id = $1 and transfer_id = $2 and state = $6 and crypto_tx_hash is not distinct from $7`,
     [

@@ -14,6 +14,7 @@ import {
 import { hurry, workOff } from '../../test/work-off.ts'
 import type { ClientScope } from '../contract/scopes.ts'
 import { createApiClient } from '../oauth/api-clients.ts'
+import { settleWithdrawals } from '../settlement/settle-withdrawals.ts'
 
 let service: TestService
 let customer: TestCustomer
@@ -37,7 +38,14 @@ interface Entry {
 interface History {
   transfer: { id: string; status: string; crypto_tx_hash?: string }
   entries: Entry[]
-  transactions: { crypto_tx_hash: string; state: string }[]
+  transactions: {
+    crypto_tx_hash: string
+    state: string
+    signed_at?: string
+    broadcast_at?: string
+    confirmations?: number
+    confirmations_needed?: number
+  }[]
   changes?: { action: string; actor: { type: string; id: string }; request_id?: string }[]
   approval?: object
   orchestrations?: { id: string; role: string }[]
@@ -78,7 +86,14 @@ test('a withdrawal: who asked, the entries with balances, the transaction, the e
   expect(Number(own[0]!.balance_before) + Number(own[0]!.amount)).toBe(Number(own[0]!.balance_after))
   expect(entries.map(({ event }) => event)).toEqual([...entries.map(({ event }) => event)].sort())
   expect(new Set(entries.map(({ event }) => event))).toEqual(new Set(['CREATED', 'SETTLED']))
-  expect(transactions).toEqual([{ crypto_tx_hash: transfer.crypto_tx_hash, state: 'ENDED' }])
+  expect(transactions).toEqual([
+    {
+      crypto_tx_hash: transfer.crypto_tx_hash,
+      state: 'ENDED',
+      signed_at: expect.any(String) as unknown,
+      broadcast_at: expect.any(String) as unknown,
+    },
+  ])
   expect(changes!.map(({ action }) => action)).toEqual(['transfer.create', 'transfer.complete'])
   expect(changes![0]).toMatchObject({ actor: { type: 'API_CLIENT', id: customer.client_id } })
   expect(changes![0]!.request_id).toBeDefined()
@@ -89,6 +104,45 @@ test('a withdrawal: who asked, the entries with balances, the transaction, the e
   expect(deliveries).toEqual([])
   expect(orchestrations).toEqual([])
   expect(approval).toBeUndefined()
+})
+
+test('a transaction under way: when it was signed and broadcast, and its confirmations as they come', async () => {
+  const slow = await startTestService({ BURSAR_SIMULATED_CONFIRMATION_MS: '3600000' })
+  try {
+    const own = await newCustomer(slow)
+    await fund(own, '100')
+    const { body } = await own.call<{ id: string }>(
+      'POST',
+      '/v2/transfer/crypto-withdrawals',
+      withdrawalOf(own),
+    )
+    const step = async () => {
+      await hurry(slow.db)
+      await settleWithdrawals(slow.db, slow.networks)
+      const { transactions, transfer } = await historyOf(body.id, own.call)
+      return { ...transactions[0], status: transfer.status }
+    }
+    const broadcast = await step()
+    expect(broadcast).toMatchObject({ state: 'BROADCAST', status: 'PENDING' })
+    expect(broadcast.broadcast_at! > broadcast.signed_at!).toBe(true)
+    expect(await step()).not.toHaveProperty('confirmations')
+    for (const [minutes, confirmations] of [
+      [16, 1],
+      [30, 3],
+    ]) {
+      await slow.owner.query(
+        'update simulated_chain set broadcast_at = broadcast_at - make_interval(mins => $1)',
+        [minutes],
+      )
+      expect(await step()).toEqual({ ...broadcast, confirmations, confirmations_needed: 4 })
+    }
+    await slow.owner.query(`update simulated_chain set broadcast_at = broadcast_at - interval '1 hour'`)
+    const ended = await step()
+    expect(ended).toMatchObject({ status: 'COMPLETED', state: 'ENDED', broadcast_at: broadcast.broadcast_at })
+    expect(ended).not.toHaveProperty('confirmations')
+  } finally {
+    await slow.close()
+  }
 })
 
 test('an orchestration is named with both of its transfers', async () => {

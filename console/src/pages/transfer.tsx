@@ -12,6 +12,7 @@ import type {
   Delivery,
   Entry,
   Event,
+  NetworkTransaction,
   Transfer,
   TransferHistory,
   Verification,
@@ -25,7 +26,7 @@ const verificationOf = (id: string) =>
   ({ method: 'GET', path: `/v2/transfer/transfers/${id}/verification` }) as const
 
 /** Asked again this often while the transfer is under way: its hash and its reason to wait are not events. */
-const REFRESH_MS = 3_000
+const REFRESH_MS = 2_000
 
 export function TransferPage({ id }: { id: string }) {
   const { data, error, again } = useCall<TransferHistory>(callOf(id))
@@ -354,26 +355,9 @@ function approvalLines(approval: Approval | undefined): Line[] {
   return [asked, ...decided, ...ended]
 }
 
-/** The transactions on the network, replaced ones too, and why the payment waits now. */
+/** The transactions on the network with their times, replaced ones too, and why the payment waits now. */
 function transactionLines({ transactions, waiting, transfer }: TransferHistory): Line[] {
-  const lines = transactions
-    .filter(({ state }) => state === 'REPLACED' || transfer.status === 'PENDING')
-    .map(({ crypto_tx_hash, state, replaced_at }): Line => ({
-      key: crypto_tx_hash,
-      ...(replaced_at !== undefined && { at: replaced_at }),
-      kind: 'wait',
-      title:
-        state === 'REPLACED'
-          ? 'A transaction was replaced for a higher fee'
-          : state === 'BROADCAST'
-            ? 'Broadcast: it waits for confirmations'
-            : 'Signed: it will be broadcast',
-      proof: (
-        <>
-          transaction <Id of={crypto_tx_hash} />
-        </>
-      ),
-    }))
+  const lines = transactions.flatMap((one) => linesOfTransaction(one, transfer.status === 'PENDING'))
   if (waiting !== undefined)
     lines.push({
       key: 'waiting',
@@ -390,6 +374,49 @@ function transactionLines({ transactions, waiting, transfer }: TransferHistory):
     })
   return lines
 }
+
+function linesOfTransaction(transaction: NetworkTransaction, isPending: boolean): Line[] {
+  const { crypto_tx_hash, state, signed_at, broadcast_at, replaced_at } = transaction
+  const proof = (
+    <>
+      transaction <Id of={crypto_tx_hash} />
+    </>
+  )
+  const lines: Line[] = []
+  const add = (what: string, at: string | undefined, title: string) => {
+    if (at !== undefined) lines.push({ key: `${what} ${crypto_tx_hash}`, at, kind: 'plain', title, proof })
+  }
+  add('signed', signed_at, 'Signed')
+  add('broadcast', broadcast_at, 'Broadcast: the network accepted it')
+  if (state === 'REPLACED') add('replaced', replaced_at, 'Replaced by a transaction with a higher fee')
+  else if (isPending)
+    lines.push({
+      key: `now ${crypto_tx_hash}`,
+      kind: 'wait',
+      title: state === 'BROADCAST' ? 'It waits for the network' : 'It will be broadcast',
+      ...(transaction.confirmations !== undefined && { body: <Confirmations of={transaction} /> }),
+      proof,
+    })
+  return lines
+}
+
+/** The confirmations of a transaction so far. They count up while the page is open. */
+const Confirmations = ({
+  of: { confirmations = 0, confirmations_needed: needed },
+}: {
+  of: NetworkTransaction
+}) => (
+  <p class="confirmations">
+    {needed === undefined ? (
+      `${confirmations} confirmations; the node says when it is final`
+    ) : (
+      <>
+        <progress max={needed} value={confirmations} aria-label="Confirmations" /> {confirmations} of {needed}{' '}
+        confirmations
+      </>
+    )}
+  </p>
+)
 
 /** The events that told receivers, and each attempt to deliver them. */
 const eventLines = ({ events = [], deliveries = [] }: TransferHistory): Line[] =>

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { BroadcastWithdrawal, PaymentStatus, Withdrawal } from '../network.ts'
+import type { BroadcastWithdrawal, Confirmations, PaymentStatus, Withdrawal } from '../network.ts'
 import { decode, splitOutpoint, type Outpoint } from './decode.ts'
 import {
   confirmedBy,
@@ -31,7 +31,8 @@ interface Location {
  * inputs of an ancestor. `spenders` are the wallet's transactions that may have done so.
  */
 type Progress =
-  | { state: 'MINED' | 'PENDING' | 'UNKNOWN' }
+  | { state: 'PENDING' | 'UNKNOWN' }
+  | { state: 'MINED'; confirmations?: Confirmations }
   | { state: 'CONFIRMED'; transaction: WalletTransaction }
   | { state: 'CONFLICTED'; spenders: WalletTransaction[] }
 
@@ -66,7 +67,7 @@ export async function checkStatus(
     if (now.state === 'CONFIRMED') answers.push(confirmed(wallet, now.transaction, withdrawal))
     else if (now.state === 'CONFLICTED')
       answers.push(await outcomeOfConflict(wallet, now.spenders, withdrawal))
-    else answers.push({ state: now.state })
+    else answers.push(now)
   }
   return answers
 }
@@ -82,7 +83,9 @@ async function progressAt(
       state: 'CONFLICTED',
       spenders: await fetchTransactions(wallet, transaction.walletconflicts),
     }
-  if (confirmations !== 0) return { state: 'MINED' }
+  if (confirmations > 0)
+    return { state: 'MINED', confirmations: { seen: confirmations, needed: wallet.depth } }
+  if (confirmations < 0) return { state: 'MINED' }
   if (inMempool) return { state: 'PENDING' }
   return progressOfMissing(wallet, withdrawal)
 }

@@ -3,6 +3,7 @@ import { getAddress, hexToBigInt } from 'viem/utils'
 import { at, NodeError, type Block, type Call, type Finality, type Receipt } from './node.ts'
 import type { EvmChain } from './chain.ts'
 import { hashesOf, isOurs, parse, signerAddressOf, type Sent } from './transaction.ts'
+import type { Confirmations } from '../network.ts'
 import { NodeFailure } from '../node-failure.ts'
 
 /** The depth at which blocks are confirmed, for people: 3 confirmations, or the finalized block. */
@@ -37,7 +38,7 @@ function confirmedIn(answer: unknown, confirmations: Finality): bigint {
  * that block is confirmed and in the node's canonical chain. UNKNOWN: the node does not have the transaction.
  */
 export type Standing =
-  | { state: 'MINED'; receipt: Receipt; isConfirmed: boolean }
+  | { state: 'MINED'; receipt: Receipt; isConfirmed: boolean; confirmations?: Confirmations }
   | { state: 'PENDING' }
   | { state: 'UNKNOWN' }
 
@@ -177,7 +178,10 @@ export function hotWalletFollower(chain: EvmChain): HotWalletFollower {
       const isConfirmed = isDeepEnough && canonical.has(receipt.blockHash)
       // Its block was replaced: the next call asks for the receipt again.
       if (isDeepEnough && !isConfirmed) receipts.delete(receipt.transactionHash)
-      return { state: 'MINED', receipt, isConfirmed }
+      const depth = Number(hexToBigInt(head as Hex) - hexToBigInt(receipt.blockNumber)) + 1
+      const needed = typeof confirmations === 'bigint' && { needed: Number(confirmations) }
+      // A node behind a balancer may be older than the one that gave the receipt.
+      return { state: 'MINED', receipt, isConfirmed, confirmations: { seen: Math.max(depth, 1), ...needed } }
     })
   }
   return { follow, markStale: ({ transactionHash }) => void receipts.delete(transactionHash) }

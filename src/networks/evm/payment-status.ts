@@ -17,7 +17,10 @@ export async function checkStatus(
   const standings = await follow(withdrawals)
   return standings.map((standing, index) => {
     if (standing.state !== 'MINED') return standing
-    if (!standing.isConfirmed) return { state: 'MINED' }
+    if (!standing.isConfirmed) {
+      const { confirmations } = standing
+      return { state: 'MINED', ...(confirmations && { confirmations }) }
+    }
     const outcome = outcomeOf(chain, withdrawals[index]!, standing.receipt)
     if (outcome.state === 'UNRESOLVED') markStale(standing.receipt)
     return outcome

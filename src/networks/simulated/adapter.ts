@@ -3,7 +3,14 @@ import { CRYPTO_NETWORKS } from '../../assets/catalogue.ts'
 import type { Database } from '../../db/database.ts'
 import { addressFromBytes } from '../addresses.ts'
 import { SANDBOX_ACCOUNT } from '../bank-account.ts'
-import { isConfirmed, scanDeposits, seeDeposits, selectDepositAddresses } from './deposits.ts'
+import {
+  confirmationsOf,
+  CONFIRMATIONS,
+  isConfirmed,
+  scanDeposits,
+  seeDeposits,
+  selectDepositAddresses,
+} from './deposits.ts'
 import { hashOf } from './hash.ts'
 import {
   magicOutcome,
@@ -187,20 +194,22 @@ async function checkStatus(
       returning c.hash`,
     values: hashesOf(dropOnce),
   })
-  const seen = await db.query<{ hash: string; confirmed: boolean }>({
+  const seen = await db.query<{ hash: string; confirmed: boolean; confirmations: number }>({
     name: 'simulated progress',
     text: `
-      select c.hash, ${isConfirmed('$3')} as confirmed
+      select c.hash, ${isConfirmed('$3')} as confirmed, ${confirmationsOf('$3')} as confirmations
       from unnest($1::text[], $2::text[]) as asked (crypto_network, hash)
       join simulated_chain c on c.crypto_network = asked.crypto_network and c.hash = asked.hash`,
     values: [...hashesOf(withdrawals), confirmationMs],
   })
   const droppedHashes = new Set(dropped.rows.map((row) => row.hash))
-  const confirmed = new Map(seen.rows.map((row) => [row.hash, row.confirmed]))
+  const progress = new Map(seen.rows.map((row) => [row.hash, row]))
   return withdrawals.map((withdrawal): PaymentStatus => {
-    const state = confirmed.get(withdrawal.crypto_tx_hash)
-    if (state === undefined || droppedHashes.has(withdrawal.crypto_tx_hash)) return { state: 'UNKNOWN' }
-    if (!state || outcomeOf(withdrawal) === 'NEVER_CONFIRMS') return { state: 'PENDING' }
-    return { state: 'CONFIRMED', crypto_tx_index: '0' }
+    const found = progress.get(withdrawal.crypto_tx_hash)
+    if (found === undefined || droppedHashes.has(withdrawal.crypto_tx_hash)) return { state: 'UNKNOWN' }
+    if (outcomeOf(withdrawal) === 'NEVER_CONFIRMS') return { state: 'PENDING' }
+    if (found.confirmed) return { state: 'CONFIRMED', crypto_tx_index: '0' }
+    if (found.confirmations === 0 || withdrawal.network === 'WIRE') return { state: 'PENDING' }
+    return { state: 'MINED', confirmations: { seen: found.confirmations, needed: CONFIRMATIONS } }
   })
 }

@@ -13,6 +13,15 @@ export const isConfirmed = (milliseconds: string) =>
   `(broadcast_at <= clock_timestamp() - make_interval(secs => ${milliseconds}::float8 / 1000)
     or broadcast_at > clock_timestamp() + interval '1 second')`
 
+/** The confirmations that make a simulated transaction final. They come at equal distances. */
+export const CONFIRMATIONS = 4
+
+/** The confirmations of a transaction that is not confirmed yet, as SQL. */
+export const confirmationsOf = (milliseconds: string) =>
+  `least(${CONFIRMATIONS - 1}, greatest(0, floor(
+     extract(epoch from clock_timestamp() - broadcast_at) * 1000 * ${CONFIRMATIONS} / greatest(${milliseconds}::float8, 1)
+   )))::integer`
+
 const DEPOSITS_MAX = 1_000
 /** The cursor of the simulated chain. It never moves: each transaction is marked when its deposit is recorded. */
 const SIMULATED_CURSOR = 'simulated'
