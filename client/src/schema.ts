@@ -3231,6 +3231,22 @@ export interface components {
       state: 'SIGNED' | 'BROADCAST' | 'REPLACED' | 'ENDED'
       /**
        * Format: date-time
+       * @description When it was signed.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      signed_at?: string
+      /**
+       * Format: date-time
+       * @description When the network accepted it first.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      broadcast_at?: string
+      /** @description While it is in a block and not confirmed: the blocks from its own to the newest. */
+      confirmations?: number
+      /** @description How many make it final. Absent where the node decides, as with `finalized`. */
+      confirmations_needed?: number
+      /**
+       * Format: date-time
        * @description When another took its place.
        * @example 2026-01-31T09:30:00.123456Z
        */
