@@ -704,6 +704,10 @@ create table outgoing_transfers (
   leased_until timestamp with time zone,
   crypto_tx_index text,
   waiting_code text,
+  signed_at timestamp with time zone,
+  broadcast_at timestamp with time zone,
+  confirmations integer,
+  confirmations_needed integer,
   constraint outgoing_transfers_pkey PRIMARY KEY (customer_id, transfer_id),
   constraint outgoing_transfers_signed CHECK ((state = ANY (ARRAY['HELD'::text, 'DONE'::text])) OR crypto_tx_hash IS NOT NULL),
   constraint outgoing_transfers_state CHECK (state = ANY (ARRAY['HELD'::text, 'SIGNED'::text, 'BROADCAST'::text, 'DONE'::text])),
@@ -802,6 +806,8 @@ create table replaced_transactions (
   crypto_tx_hash text not null,
   raw_transaction bytea,
   replaced_at timestamp with time zone not null,
+  signed_at timestamp with time zone,
+  broadcast_at timestamp with time zone,
   constraint replaced_transactions_pkey PRIMARY KEY (customer_id, transfer_id, crypto_tx_hash)
 );
 CREATE INDEX replaced_transactions_crypto_tx_hash ON replaced_transactions USING btree (crypto_tx_hash);
@@ -1049,6 +1055,15 @@ create table webhooks (
   constraint webhooks_status CHECK (status = ANY (ARRAY['ACTIVE'::text, 'DISABLED'::text]))
 );
 CREATE INDEX webhooks_active ON webhooks USING btree (customer_id, id) WHERE status = 'ACTIVE'::text;
+
+create table withdrawal_names (
+  customer_id uuid not null,
+  name text not null,
+  transfer_id uuid not null,
+  found_by text not null,
+  constraint withdrawal_names_pkey PRIMARY KEY (customer_id, name, transfer_id, found_by),
+  constraint withdrawal_names_found_by CHECK (found_by = ANY (ARRAY['ADDRESS'::text, 'MEMO'::text]))
+);
 
 CREATE OR REPLACE FUNCTION public.keep_partitions(parent text, kept_days integer)
  RETURNS text
