@@ -52,6 +52,7 @@ const GROUPS: [names: string[], load: () => Promise<Group>][] = [
   [['audit'], async () => (await import('./commands/audit.ts')).auditCommands],
   [['customer', 'client', 'account'], async () => (await import('./commands/customers.ts')).customerCommands],
   [['operator'], async () => (await import('./commands/operators.ts')).operatorCommands],
+  [['sandbox'], async () => (await import('./commands/sandbox.ts')).sandboxCommands],
   [['console'], async () => (await import('./commands/console.ts')).consoleCommands],
   [['identity'], async () => (await import('./commands/identities.ts')).identityCommands],
   [['statements', 'rewards'], async () => (await import('./commands/statements.ts')).statementCommands],

@@ -88,7 +88,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   markets: { owners: ['markets'], readers: ['deployment', 'records'] },
   network_cursors: { owners: ['records', 'settlement'], readers: ['metrics', 'networks'] },
   network_fee_checks: { owners: ['settlement'], readers: [] },
-  network_genesis: { owners: ['networks'], readers: [] },
+  network_genesis: { owners: ['networks'], readers: ['commands'] },
   network_transactions: { owners: ['settlement'], readers: ['networks', 'verify'] },
   operator_challenges: { owners: ['operators'], readers: [] },
   operator_links: { owners: ['operators'], readers: [] },

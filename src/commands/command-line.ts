@@ -86,6 +86,12 @@ export const withMigratedDatabase = (
     await work(database.db, settings, applied)
   })
 
+/** Runs a command as `withDatabase` does, with the address for the role that owns the schema, where that is another one. */
+export const withBothRoles = (
+  work: (db: Database, settings: Settings, ownerUrl: string | undefined) => Promise<void>,
+): Promise<void> =>
+  connected(async (database, settings) => work(database.db, settings, await database.ownerUrl()))
+
 /**
  * Runs a command as the role that owns the schema: only that role may make and revoke approvers, and waive screening. Throws an Error where its
  * address is not configured.

@@ -1,0 +1,89 @@
+/** A sandbox begins anew, and nothing but a stopped sandbox with invented money is ever deleted. */
+import { existsSync } from 'node:fs'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { credentialsFile, type SandboxCredentials } from '../src/demo/credentials.ts'
+import { openDatabase } from '../src/db/database.ts'
+import { atEnd, cloneDatabase, everyTable, MASTER_KEY, runBursar, spawnBursar } from './support.ts'
+
+async function emptySandbox() {
+  const database = await cloneDatabase(2)
+  const folder = await mkdtemp(join(tmpdir(), 'bursar-reset-'))
+  atEnd(() => rm(folder, { recursive: true, force: true }))
+  atEnd(() => database.drop())
+  const environment: Record<string, string> = {
+    DATABASE_URL: database.url,
+    BURSAR_MIGRATIONS_DATABASE_URL: database.ownerUrl,
+    BURSAR_DATA_DIR: folder,
+  }
+  // The command refuses while sessions of Bursar are open, and the pools of a test database look like those.
+  const db = openDatabase(database.ownerUrl, { max: 1, onError: () => undefined, applicationName: 'test' })
+  atEnd(() => db.end())
+  const name = new URL(database.url).pathname.slice(1)
+  const reset = (more: Record<string, string> = {}, ...args: string[]) =>
+    runBursar(['sandbox', 'reset', ...args], { ...environment, ...more })
+  return { db, folder, environment, name, reset }
+}
+
+test('a stopped sandbox is deleted and begins with another demo', async () => {
+  const { db, folder, environment, name, reset } = await emptySandbox()
+  const file = credentialsFile(folder)
+  const demo = async () => JSON.parse(await readFile(file, 'utf8')) as SandboxCredentials
+  const first = await spawnBursar(environment)
+  const before = await demo()
+  const whileRunning = await reset({}, '--confirm', name)
+  expect(whileRunning).toMatchObject({ code: 1 })
+  expect(whileRunning.stderr).toMatch(/sessions of Bursar's programs use the database: stop them first/)
+  await first.end('SIGTERM')
+
+  await db.query('create table of_another_program (id int)')
+  const records = await everyTable(db)
+  for (const args of [[], ['--confirm', 'another']]) {
+    const { code, stdout } = await reset({}, ...args)
+    expect(code).toBe(2)
+    expect(stdout).toMatch(/Nothing was deleted\. 1 customers and \d+ transfers would be/)
+    expect(stdout).toContain(`--confirm ${name}`)
+  }
+  expect(await everyTable(db)).toEqual(records)
+
+  const done = await reset({}, '--confirm', name, '--json')
+  expect(JSON.parse(done.stdout)).toMatchObject({ reset: true, database: name, customers: 1 })
+  expect(existsSync(file)).toBe(false)
+  const { rows } = await db.query('select * from customers')
+  expect(rows).toEqual([])
+  expect((await db.query('select * from of_another_program')).rowCount).toBe(0)
+
+  const second = await spawnBursar(environment)
+  atEnd(() => second.end('SIGTERM'))
+  const after = await demo()
+  expect(after.customer_id).not.toBe(before.customer_id)
+  const token = await fetch(`${second.address}/oauth2/token`, {
+    method: 'POST',
+    body: new URLSearchParams({
+      grant_type: 'client_credentials',
+      client_id: after.client_id,
+      client_secret: after.client_secret,
+    }),
+  })
+  expect(token.status).toBe(200)
+})
+
+test('live mode, a live database and a sandbox of a test network are never deleted', async () => {
+  const { db, name, reset } = await emptySandbox()
+  const confirm = ['--confirm', name]
+  const live = { BURSAR_MODE: 'live', BURSAR_MASTER_KEY: MASTER_KEY }
+  await db.query(`insert into deployment (id, mode, stamped_at) values (1, 'sandbox', now())
+    on conflict (id) do update set mode = 'sandbox', issuer = null`)
+  const records = await everyTable(db)
+  expect(await reset(live, ...confirm)).toMatchObject({ code: 1 })
+  const network = await reset({ BURSAR_NETWORKS_FILE: '/nowhere.json' }, ...confirm)
+  expect(network.stderr).toMatch(/this sandbox has used a test network/)
+  await db.query(`update deployment set mode = 'live'`)
+  const asSandbox = await reset({}, ...confirm)
+  expect(asSandbox.code).toBe(1)
+  expect(asSandbox.stderr).toMatch(/this database is live/)
+  await db.query(`update deployment set mode = 'sandbox'`)
+  expect(await everyTable(db)).toEqual(records)
+})
