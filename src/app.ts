@@ -301,6 +301,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
     : ofToken
   const limits = await openLimits(app, options)
   const rateLimit = withRateLimit(authenticate, limitsOfRequests(limits, settings))
+  const policies = new Policies(options.masterKeys, { sandbox: settings.mode === 'sandbox' })
   signInRoutes(app, {
     db,
     tokens,
@@ -309,8 +310,9 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
     limitAddress,
     masterKeys: options.masterKeys,
     baseUrl,
+    policies,
   })
-  const perform = performWith(options, limits)
+  const perform = performWith(options, limits, policies)
   const lists = new Turns()
   const oneByOne = new OneByOneLimit()
   for (const operation of OPERATIONS) {
@@ -524,9 +526,9 @@ function limitsOfRequests(limits: CustomerLimits, settings: Settings): Limit[] {
 function performWith(
   { db, nodes = onlyNode(db), ledger, networks, settings, masterKeys, baseUrl }: AppOptions,
   limits: CustomerLimits,
+  policies: Policies,
 ): Perform {
   const webhookSecrets = new WebhookSecrets(masterKeys)
-  const policies = new Policies(masterKeys, { sandbox: settings.mode === 'sandbox' })
   // Written out: spreading the context and the request took 2 % of a request.
   return (operation, request) =>
     operation.run({

@@ -22,6 +22,22 @@ export const operatorToWire = ({ id, name, role, customer_id }: Operator): Shown
   ...presentOf({ customer_id }),
 })
 
+interface AdministeredOperator extends ShownOperator {
+  status: 'ACTIVE' | 'DISABLED'
+  created_at: string
+  updated_at: string
+  disabled_at?: string
+}
+
+/** An operator as the ADMINs of its customer see it. */
+export const administeredToWire = (operator: Operator): AdministeredOperator => ({
+  ...operatorToWire(operator),
+  status: operator.disabled_at === null ? 'ACTIVE' : 'DISABLED',
+  created_at: operator.created_at,
+  updated_at: operator.updated_at,
+  ...presentOf({ disabled_at: operator.disabled_at }),
+})
+
 interface ShownSession {
   id: string
   operator_id: string

@@ -77,6 +77,18 @@ export async function listOperators(db: Queryable): Promise<Operator[]> {
   return rows
 }
 
+/** Most operators of a customer that are listed. */
+const LISTED_MAX = 500
+
+/** Lists the operators who belong to a customer, oldest first. */
+export async function listOperatorsOf(db: Queryable, customerId: string): Promise<Operator[]> {
+  const { rows } = await db.query<Operator>(
+    `select ${COLUMNS} from operators where customer_id = $1 order by id limit $2`,
+    [customerId, LISTED_MAX],
+  )
+  return rows
+}
+
 /** The operator with this id, locked against other changes; undefined when there is none. */
 export async function lockOperator(tx: Transaction, id: string): Promise<Operator | undefined> {
   const { rows } = await tx.query<Operator>(`select ${COLUMNS} from operators where id = $1 for update`, [id])

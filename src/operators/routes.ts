@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { MasterKeys } from '../keys/master-keys.ts'
+import { addAdministration, type AdministrationOptions } from './administration.ts'
 import { Challenges } from './challenges.ts'
 import { addOwnSignIns, type OwnSignInOptions } from './own-sign-ins.ts'
 import { addOpenId, openIdProvider } from './sign-in-with-openid.ts'
@@ -13,7 +14,7 @@ export function signInRoutes(
     masterKeys,
     baseUrl,
     ...options
-  }: SignInOptions & OwnSignInOptions & { masterKeys: MasterKeys; baseUrl: string },
+  }: SignInOptions & OwnSignInOptions & AdministrationOptions & { masterKeys: MasterKeys; baseUrl: string },
 ): void {
   const signIn = new SignIn(app, options)
   const challenges = new Challenges(masterKeys)
@@ -23,4 +24,5 @@ export function signInRoutes(
   if (provider !== undefined) addOpenId(signIn, challenges, provider)
   addAccessTokens(signIn)
   addOwnSignIns(app, options)
+  addAdministration(app, options)
 }

@@ -8,8 +8,8 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair, SignJWT, type CryptoKey, type JWTPayload } from 'jose'
-import Provider from 'oidc-provider'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startOpenIdProvider } from '../../test/openid-provider.ts'
 import {
   atEnd,
   BASE_URL,
@@ -45,36 +45,20 @@ const operatorAt = async (service: TestService, issuer: string, subject: string)
 const sessionsIn = async ({ db }: TestService) => (await db.query('select 1 from operator_sessions')).rowCount
 
 describe('a real provider', () => {
-  let server: Server
+  let provider: Awaited<ReturnType<typeof startOpenIdProvider>>
   let issuer: string
   let service: TestService
   let post: ReturnType<typeof poster>
 
   beforeAll(async () => {
-    issuer = `http://127.0.0.1:${await freePort()}`
-    const provider = new Provider(issuer, {
-      clients: [
-        {
-          client_id: 'bursar',
-          token_endpoint_auth_method: 'none',
-          redirect_uris: [REDIRECT],
-          response_types: ['code'],
-          grant_types: ['authorization_code'],
-        },
-      ],
-      pkce: { required: () => true },
-      cookies: { keys: ['for the test'] },
-    })
-    server = createServer((request, reply) => void provider.callback()(request, reply))
-    server.listen(Number(new URL(issuer).port), '127.0.0.1')
-    await once(server, 'listening')
+    provider = await startOpenIdProvider(REDIRECT)
+    issuer = provider.issuer
     service = await startTestService({ BURSAR_OPENID_ISSUER: issuer, BURSAR_OPENID_CLIENT_ID: 'bursar' })
     post = poster(service)
   })
   afterAll(async () => {
     await service.close()
-    server.closeAllConnections()
-    server.close()
+    provider.close()
   })
 
   const start = async () => (await post<Started>('/sign-in/openid/start', {})).body
