@@ -1,10 +1,29 @@
 import { expect } from 'vitest'
-import type { Database } from '../src/db/database.ts'
+import type { Database, Transaction } from '../src/db/database.ts'
 import type { NetworkAdapter, Networks } from '../src/networks/network.ts'
 import { placesOf, SEED } from './seed.ts'
 
 /** Whether the worker dies before a step, or after the step and before its result arrives. */
 export type Failure = 'BEFORE' | 'AFTER'
+
+/**
+ * Lets a client of a pool send each statement by `around`, until it is released. It stays the same object, because the
+ * program knows a cluster's clients by it.
+ */
+export function sendingBy(
+  client: Transaction,
+  around: (send: () => Promise<unknown>, query: unknown) => Promise<unknown>,
+): Transaction {
+  const own = client as unknown as { query?: Send; release: (error?: Error) => void }
+  const [send, release] = [client.query.bind(client) as Send, client.release.bind(client)]
+  own.query = (...query) => around(() => send(...query), query[0])
+  own.release = (error) => {
+    // That of its class again.
+    delete own.query
+    release(error)
+  }
+  return client
+}
 
 /**
  * Decides at each step of the worker whether it dies there: before the step, or after it and before its result
@@ -44,11 +63,7 @@ export class Failures {
       connect: async () => {
         const client = await db.connect()
         const cut = () => (client as unknown as Connected).connection.stream.destroy()
-        const send = client.query.bind(client) as Send
-        return {
-          query: (...query: unknown[]) => this.around(() => send(...query), cut),
-          release: (error?: Error) => client.release(error),
-        }
+        return sendingBy(client, (send) => this.around(send, cut))
       },
     } as unknown as Database
   }

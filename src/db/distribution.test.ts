@@ -14,6 +14,7 @@ import {
   cloneDatabase,
   createClusterDatabase,
   createDatabase,
+  credit,
   fund,
   newCustomer,
   runBursar,
@@ -274,7 +275,7 @@ describe.skipIf(CLUSTER.length === 0)('the statements that move money', () => {
     const service = await startTestService()
     try {
       const customer = await newCustomer(service)
-      await fund(customer, '100')
+      await credit(service.ledger, customer, 'BTC', '1')
       const { status } = await customer.call('POST', '/v2/transfer/crypto-withdrawals', {
         profile_id: customer.profile_id,
         amount: '0.1',

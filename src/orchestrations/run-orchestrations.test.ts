@@ -13,7 +13,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { dieAtEachStep, Failures, type Failure } from '../../test/failures.ts'
+import { dieAtEachStep, Failures, type Failure, sendingBy } from '../../test/failures.ts'
 import { runs } from '../../test/seed.ts'
 import {
   approve,
@@ -1099,12 +1099,15 @@ test.each([
   await requireSound(world)
 })
 
+/** The statement that writes balances; on a cluster, the first of several. */
+const POSTING = /^(post|insert \d+ balances)$/
+
 test('a payout that loses the race to create a balance is made in the next round', async () => {
   const world = await newWorld()
   const rule = await newRule(world, ruleOf({ destination: toProfile(1) }))
   const { id } = await startedBy(world, await wire(world, memoOf(rule), '5'))
   let deposited: Promise<Transfer> | undefined
-  const raced = before(service.db, 'post', () => (deposited ??= deposit(world, 1, 'USDP', '1')))
+  const raced = before(service.db, POSTING, () => (deposited ??= deposit(world, 1, 'USDP', '1')))
   expect(await runOrchestrations(raced, contextWith(service.networks))).toBe(0)
   expect((await read(world, id)).status).toBe('PROCESSING')
   expect(await runOrchestrations(service.db, contextWith(service.networks))).toBe(1)
@@ -1113,20 +1116,16 @@ test('a payout that loses the race to create a balance is made in the next round
   await requireSound(world)
 })
 
-/** A database that runs `happens` right before each statement of this name. */
-function before(db: Database, name: string, happens: () => Promise<unknown>): Database {
+/** A database that runs `happens` right before each statement with such a name. */
+function before(db: Database, name: RegExp, happens: () => Promise<unknown>): Database {
   return {
     query: db.query.bind(db),
     connect: async () => {
       const client = await db.connect()
-      const send = client.query.bind(client) as (query: unknown, values?: unknown) => Promise<unknown>
-      return {
-        query: async (query: { name?: string } | string, values?: unknown) => {
-          if (typeof query === 'object' && query.name === name) await happens()
-          return send(query, values)
-        },
-        release: (error?: Error) => client.release(error),
-      }
+      return sendingBy(client, async (send, query) => {
+        if (name.test((query as { name?: string }).name ?? '')) await happens()
+        return send()
+      })
     },
   } as unknown as Database
 }
@@ -1167,7 +1166,7 @@ test('several simultaneous workers debit nothing twice, while deposits, payments
     const failures = new Failures(() =>
       worker === 0 && Math.random() < 0.02 ? (Math.random() < 0.5 ? 'BEFORE' : 'AFTER') : undefined,
     )
-    const db = before(failures.database(pool), 'post', () => pause(Math.random() * 5))
+    const db = before(failures.database(pool), POSTING, () => pause(Math.random() * 5))
     while (ordering) {
       await runOrchestrations(db, contextWith(service.networks)).catch(() => undefined)
       await hurry()

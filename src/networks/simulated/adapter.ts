@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { CRYPTO_NETWORKS } from '../../assets/catalogue.ts'
-import type { Database } from '../../db/database.ts'
+import { connectionLost, type Database } from '../../db/database.ts'
 import { addressFromBytes } from '../addresses.ts'
 import { SANDBOX_ACCOUNT } from '../bank-account.ts'
 import {
@@ -142,10 +142,14 @@ async function broadcast(db: Database, withdrawals: BroadcastWithdrawal[]): Prom
   const sent = withdrawals.filter(
     (withdrawal, index) => refusals[index] === undefined && isSimulated(withdrawal),
   )
+  // While a node of a cluster is gone, its deposit addresses are not known. The scan marks those transactions later.
   const depositAddresses = await selectDepositAddresses(
     db,
     sent.map(({ destination_address }) => destination_address),
-  )
+  ).catch((error: unknown) => {
+    if (!connectionLost(error)) throw error
+    return undefined
+  })
   await db.query({
     name: 'simulated broadcast',
     text: `
@@ -157,7 +161,7 @@ async function broadcast(db: Database, withdrawals: BroadcastWithdrawal[]): Prom
       sent.map((withdrawal) => withdrawal.network),
       sent.map((withdrawal) => withdrawal.crypto_tx_hash),
       sent.map((withdrawal) => withdrawal.raw_transaction),
-      sent.map(({ destination_address }) => depositAddresses.has(destination_address)),
+      sent.map(({ destination_address }) => depositAddresses?.has(destination_address) ?? null),
     ],
   })
   return withdrawals.map((withdrawal, index) => {
