@@ -232,7 +232,7 @@ describe('the operation refuses', () => {
     await expect(decide(two, { ...ada, id: randomUUID() })).rejects.toMatchObject({ slug: 'forbidden' })
     const gone = await approver()
     await service.owner.query(
-      `update approvers set status = 'REVOKED', revoked_at = clock_timestamp() where id = $1`,
+      `update approvers set status = 'REVOKED', revoked_at = (select clock_timestamp()) where id = $1`,
       [gone.id],
     )
     await expect(decide(two, gone)).rejects.toMatchObject({ slug: 'forbidden' })
@@ -356,7 +356,7 @@ describe("the signer refuses, though the service's role wrote it past the operat
         const gone = await approver()
         for (const by of [ada, gone]) await decide(one, by)
         await service.owner.query(
-          `update approvers set status = 'REVOKED', revoked_at = clock_timestamp() where id = $1`,
+          `update approvers set status = 'REVOKED', revoked_at = (select clock_timestamp()) where id = $1`,
           [gone.id],
         )
       },
