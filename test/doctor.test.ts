@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { judgeBackups, judgeHorizon, judgeNetwork } from '../src/commands/doctor-checks.ts'
+import { examineConsole } from '../src/commands/doctor-console.ts'
 import { createCustomer } from '../src/customers/create-customer.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { momentAt } from '../src/db/ids.ts'
@@ -28,6 +29,7 @@ import {
   spawnBursar,
   type TestDatabase,
   TEST_ORIGIN,
+  testSettings,
 } from './support.ts'
 
 // `bursar doctor` and `bursar completion`, in processes of their own, on sound and on broken deployments.
@@ -138,6 +140,7 @@ test('a sound deployment is reported as such, and nothing changes', async () => 
     'OK bank: no bank account: deposit instructions and fiat withdrawals are refused',
     'OK transport: connections to other machines are encrypted',
     'OK limits: clients and addresses have limits',
+    `OK console: operators sign in at ${service.address}/console`,
     `OK port: Bursar answers at 127.0.0.1:${environment.PORT}`,
     `OK tokens: issued by ${service.address}`,
   ])
@@ -274,6 +277,20 @@ test('a master key that is missing, readable by others or different from the fir
   const { stdout, found } = await doctor({ ...live, BURSAR_MASTER_KEY: MASTER_KEY })
   expect(stdout).not.toContain(MASTER_KEY)
   expectFound(found, [/^OK keys: /])
+})
+
+test('a console without links that others can open, and one that is not built', async () => {
+  const consoleLines = async (environment: Record<string, string>) =>
+    (await doctor({ DATABASE_URL: database.url, ...environment })).found.filter((line) =>
+      line.includes(' console: '),
+    )
+  expect(await consoleLines({ BURSAR_MODE: 'live' })).toEqual([
+    'WARN console: its links name this machine, and its cookies may travel without TLS: BURSAR_BASE_URL is not set',
+  ])
+  expect(await consoleLines({ BURSAR_CONSOLE: 'false' })).toEqual(['OK console: switched off'])
+  expect(examineConsole(testSettings(), false)).toMatchObject([
+    { result: 'WARN', says: 'it is not built, so /console answers 404' },
+  ])
 })
 
 test('operators without an ADMIN, and those who cannot sign in', async () => {

@@ -28,6 +28,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'accounts',
     'identities',
     'operators',
+    'console',
     'oauth',
     'policy',
     'retention',

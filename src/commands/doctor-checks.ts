@@ -1,4 +1,5 @@
 import { examineCluster } from './doctor-cluster.ts'
+import { examineConsole } from './doctor-console.ts'
 import { existsSync } from 'node:fs'
 import { access, constants, readFile, stat } from 'node:fs/promises'
 import { createServer, isIP } from 'node:net'
@@ -133,6 +134,7 @@ export async function examine(settings: Settings, version: string): Promise<Find
   }
   await runCheck('transport', 'use TLS', async () => transport(settings))
   if (settings.mode === 'live') await runCheck('limits', 'correct the setting', async () => limits(settings))
+  await runCheck('console', 'see docs/guides/console.md', async () => examineConsole(settings))
   await runCheck('port', 'set HOST and PORT to a free address of this machine', () => port(settings))
   await runCheck('tokens', 'correct BURSAR_OAUTH_ISSUER or BURSAR_BASE_URL, or start the issuer', () =>
     issuer(settings),

@@ -30,9 +30,12 @@ interface BuiltFile {
   compressed: Map<string, Buffer>
 }
 
+/** Whether the console was built. */
+export const isConsoleBuilt = (): boolean => existsSync(`${FOLDER}${PAGE}`)
+
 /** Reads the console's built files: some 300 kB, kept in memory. Undefined when the console was not built. */
 function readFiles(): Map<string, BuiltFile> | undefined {
-  if (!existsSync(`${FOLDER}${PAGE}`)) return undefined
+  if (!isConsoleBuilt()) return undefined
   const names = [PAGE, ...readdirSync(`${FOLDER}${ASSETS}`).map((name) => `${ASSETS}${name}`)]
   const files = new Map<string, BuiltFile>()
   for (const name of names) {
