@@ -7,7 +7,10 @@ import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { credentialsFile, type SandboxCredentials } from '../src/demo/credentials.ts'
-import { magicAddress } from '../src/networks/simulated/magic-addresses.ts'
+import type { CryptoNetwork } from '../src/assets/catalogue.ts'
+import { OUTCOMES, PENDING_DEPOSITS } from '../console/src/outcomes.ts'
+import { magicAddress, MAGIC_OUTCOMES, magicOutcome } from '../src/networks/simulated/magic-addresses.ts'
+import { magicDeposit } from '../src/networks/simulated/magic-amounts.ts'
 import { PAGE_POLICY } from '../src/http/page-policy.ts'
 import {
   DESKTOP,
@@ -71,6 +74,13 @@ test('all files together are small', () => {
   expect(bytes).toBeLessThan(BYTES_MAX)
 })
 
+test('the buttons of a sandbox cover each outcome that a simulated network has', () => {
+  for (const { name, network, destination } of OUTCOMES)
+    expect(magicOutcome(network as CryptoNetwork, destination) ?? 'COMPLETED', name).toBe(name)
+  expect(OUTCOMES.map(({ name }) => name).sort()).toEqual(['COMPLETED', ...MAGIC_OUTCOMES].sort())
+  expect(PENDING_DEPOSITS.map(({ amount }) => magicDeposit(amount))).not.toContain(undefined)
+})
+
 const shoot = (page: Page, name: string) => shootAs(page, `console-${name}`)
 
 describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's chromium", () => {
@@ -118,7 +128,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     await page.getByText('● live').waitFor()
     await page.getByRole('button', { name: 'A wire of 100 USD' }).click()
     await page.getByText('Made transfer').waitFor()
-    await page.getByRole('button', { name: /Withdraw 10 USDP/ }).click()
+    await page.getByRole('button', { name: 'Completed', exact: true }).click()
     await page.locator('.sandbox .curl summary').click()
     expect(await page.locator('.sandbox pre').innerText()).toContain('/v2/')
     await expect
@@ -129,7 +139,13 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     // No reload: the simulated network confirms after two seconds, and the page shows it.
     await page.getByText('The ledger settled it').waitFor({ timeout: 20_000 })
     const story = await page.locator('.story').innerText()
-    for (const part of ['asked for it', 'The ledger moved the money', 'transfer.crypto_withdrawal.completed'])
+    for (const part of [
+      'asked for it',
+      'The ledger moved the money',
+      'Signed',
+      'Broadcast: the network accepted it',
+      'transfer.crypto_withdrawal.completed',
+    ])
       expect(story).toContain(part)
     const own = page.locator('.entries .own td.number')
     const [change, before, after] = (await own.allInnerTexts()).map((text) =>
@@ -165,6 +181,16 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     expect(await seriousFaults(page)).toEqual([])
     await page.goBack()
     await page.getByRole('heading', { name: 'Wire deposit' }).waitFor()
+    await page.keyboard.press('/')
+    await page.keyboard.press('ControlOrMeta+A')
+    await page.keyboard.type('0x52908400098527886e0f7030069857d2e4169ee7')
+    await page.keyboard.press('Enter')
+    // The withdrawals to an address, in any spelling: the list of them, or the only one.
+    const list = page.locator('tbody tr', { hasText: /Transfer[^]*address/ })
+    await list
+      .or(page.getByRole('heading', { name: 'Crypto withdrawal' }))
+      .first()
+      .waitFor()
     expect(complaints).toEqual([])
   })
 
@@ -366,6 +392,79 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     await holdsEverywhere(page, 'home-whole')
     await day.getByRole('link', { name: 'Wire deposit' }).first().click()
     await expect.poll(() => new URL(page.url()).search).toBe('?type=WIRE_DEPOSIT')
+    expect(complaints).toEqual([])
+  })
+
+  test('a withdrawal that is held is cancelled after a question, and the page shows the call', async () => {
+    const { page, complaints } = await at('')
+    await page.getByRole('button', { name: 'A wire of 100 USD' }).click()
+    await page.getByText('Made transfer').waitFor()
+    await page.getByRole('button', { name: 'Pending customer approval' }).click()
+    await page.getByRole('button', { name: 'Open its story' }).click()
+    await page.getByRole('heading', { name: 'Crypto withdrawal' }).waitFor()
+    const head = page.locator('.of-record')
+    await head.locator('.curl summary').click()
+    expect(await head.locator('.curl pre').innerText()).toMatch(/curl -X POST .*\/cancel'/)
+    await head.getByRole('button', { name: 'Cancel and refund' }).click()
+    expect(await seriousFaults(page)).toEqual([])
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    // "No": nothing has happened.
+    await head.getByRole('button', { name: 'Cancel and refund' }).click()
+    await page.keyboard.press('Enter')
+    await head.getByText('FAILED').waitFor()
+    await page.getByText('The ledger gave the money back').waitFor()
+    expect(complaints).toEqual([])
+  })
+
+  test('API clients: a new secret is shown once, and a client is deleted', async () => {
+    const { page, complaints } = await at('clients')
+    const oneScope = page.locator('summary', { hasText: /^1 scopes$/ })
+    const spare = page.locator('tbody tr').filter({ has: oneScope })
+    await spare.waitFor()
+    expect(await seriousFaults(page)).toEqual([])
+    await spare.getByRole('button', { name: 'Rotate' }).click()
+    await spare.getByRole('button', { name: 'Yes' }).click()
+    await page.locator('.secret').waitFor()
+    const secret = await page.locator('.secret code').last().innerText()
+    expect(secret).toMatch(/^[\w-]{43}$/)
+    expect(await seriousFaults(page)).toEqual([])
+    await shoot(page, 'clients')
+    await page.setViewportSize(PHONE)
+    expect(await isWithinWindow(page)).toBe(true)
+    await shoot(page, 'clients-phone')
+    await page.setViewportSize(DESKTOP)
+    await page.reload()
+    await spare.waitFor()
+    expect(await page.content()).not.toContain(secret)
+    await spare.getByRole('button', { name: 'Delete' }).click()
+    await spare.getByRole('button', { name: 'Yes' }).click()
+    await expect.poll(() => spare.count()).toBe(0)
+    await page.getByLabel('Status').selectOption('DELETED')
+    await page.locator('tbody').getByText('DELETED').waitFor()
+    expect(complaints).toEqual([])
+  })
+
+  test('operators: another role and the end of an access, but not of oneself', async () => {
+    const named = ['--name', 'Bob', '--role', 'VIEWER', '--customer', demo.customer_id]
+    await runBursar(['operator', 'create', ...named], started.environment)
+    const { page, complaints } = await at('operators')
+    const row = (name: string) => page.locator('tbody tr', { hasText: name })
+    await row('Bob').waitFor()
+    expect(await row('Demo console').getByRole('button', { name: 'Disable' }).count()).toBe(0)
+    await row('Bob').getByText('Another role').click()
+    await row('Bob').getByRole('button', { name: 'Approver' }).click()
+    await row('Bob').getByRole('button', { name: 'Yes' }).click()
+    await row('Bob')
+      .locator('td', { hasText: /^Approver$/ })
+      .waitFor()
+    await row('Bob').getByRole('button', { name: 'Disable' }).click()
+    await row('Bob').getByRole('button', { name: 'Yes' }).click()
+    await row('Bob').getByText('DISABLED').waitFor()
+    expect(await seriousFaults(page)).toEqual([])
+    await shoot(page, 'operators')
+    await page.setViewportSize(PHONE)
+    expect(await isWithinWindow(page)).toBe(true)
     expect(complaints).toEqual([])
   })
 

@@ -62,9 +62,9 @@ function Who() {
       ) : (
         <span class="customer">{customers[0]?.name}</span>
       )}
-      <span class="operator" title={`Role ${operator.role}`}>
+      <Link to="sign-in/own" class="operator" title="Your sign-in: passkeys and sessions">
         {operator.name} <small>{operator.role}</small>
-      </span>
+      </Link>
       <button type="button" class="plain" onClick={() => void signOut()}>
         Sign out
       </button>

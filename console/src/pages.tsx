@@ -1,11 +1,14 @@
 import type { ComponentType } from 'preact'
 import { AuditLogPage } from './pages/audit-log.tsx'
+import { ClientsPage } from './pages/clients.tsx'
 import { EventsPage } from './pages/events.tsx'
 import { Home } from './pages/home.tsx'
 import { MarketPage, MarketsPage } from './pages/markets.tsx'
 import { NetworksPage } from './pages/networks.tsx'
 import { NoSuchPage } from './pages/no-such-page.tsx'
 import { OrchestrationPage, OrchestrationsPage, RulePage, RulesPage } from './pages/orchestrations.tsx'
+import { OperatorsPage } from './pages/operators.tsx'
+import { OwnSignInPage } from './pages/own-sign-in.tsx'
 import { ProfilePage, ProfilesPage } from './pages/profiles.tsx'
 import { SearchPage } from './pages/search.tsx'
 import { StatementPage, StatementsPage } from './pages/statements.tsx'
@@ -32,6 +35,9 @@ const ROUTES: [pattern: string, page: ComponentType<never>][] = [
   ['markets', MarketsPage],
   ['markets/:market', MarketPage],
   ['networks', NetworksPage],
+  ['clients', ClientsPage],
+  ['operators', OperatorsPage],
+  ['sign-in/own', OwnSignInPage],
   ['profiles', ProfilesPage],
   ['profiles/:id', ProfilePage],
   ['statements', StatementsPage],
@@ -50,7 +56,10 @@ export const PAGES = [
   { name: 'Markets', to: 'markets' },
   { name: 'Networks', to: 'networks' },
   { name: 'Events and webhooks', to: 'events' },
+  { name: 'API clients', to: 'clients' },
+  { name: 'Operators', to: 'operators' },
   { name: 'Audit log', to: 'audit-log' },
+  { name: 'Your sign-in', to: 'sign-in/own' },
 ]
 
 /** The page at this path, and the parts of the path that its pattern names. */

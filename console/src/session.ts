@@ -29,6 +29,8 @@ export const customer = signal(localStorage.getItem('customer') ?? '')
 /** Why the sign-in is shown, where something happened before it. */
 export const signInReason = signal('')
 
+const ENDED = 'The session has ended. Sign in again.'
+
 /** Whether the operator's role has this scope. Buttons for other actions are not shown. */
 export const may = (scope: string): boolean => session.value?.scopes?.includes(scope) ?? false
 
@@ -41,8 +43,11 @@ export async function readSession(): Promise<Session | undefined> {
     },
   })
   if (!answer.ok) throw new Error(`the service answered ${answer.status}`)
-  service.value = (await answer.json()) as Shown
-  const found = service.value.session
+  const shown = (await answer.json()) as Shown
+  // Said before the sign-in is shown: a sandbox would else sign in again by itself.
+  if (session.value !== undefined && shown.session === undefined) signInReason.value = ENDED
+  service.value = shown
+  const found = shown.session
   if (found === undefined) return undefined
   const [only, ...others] = found.customers
   const right = found.customer_id ?? (others.length === 0 ? only?.id : undefined)
@@ -57,10 +62,10 @@ export async function chooseCustomer(id: string): Promise<Session | undefined> {
   return readSession()
 }
 
-/** The session has ended: the sign-in is shown. */
-export function forgetSession(): void {
+/** The session has ended: the sign-in is shown, with the reason. */
+export function forgetSession(reason = ENDED): void {
   if (service.value?.session === undefined) return
+  signInReason.value = reason
   const { session: _, ...rest } = service.value
   service.value = rest
-  signInReason.value = 'The session has ended. Sign in again.'
 }

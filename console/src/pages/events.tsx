@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { address, setQuery } from '../address.ts'
-import { send } from '../api.ts'
+import { Action } from '../action.tsx'
 import { onEvents } from '../live.ts'
 import { Choice, filterOf, Filters, ListOf, useList, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
@@ -118,18 +118,10 @@ function Deliveries({ webhookId }: { webhookId: string }) {
   const call = { method: 'GET', path: `/v2/webhooks/${webhookId}/deliveries`, query: { limit: 20 } } as const
   const { data, error, again } = useCall<Page<WebhookDelivery>>(call)
   const opened = useSignal('')
-  const failed = useSignal<unknown>(undefined)
-  const resend = (id: string) => {
-    failed.value = undefined
-    void send({ method: 'POST', path: `/v2/events/${id}/resend`, body: { webhook_id: webhookId } }).then(
-      () => again(),
-      (reason: unknown) => (failed.value = reason),
-    )
-  }
   return (
     <>
       <h3>Latest deliveries</h3>
-      <Failure of={error.value ?? failed.value} />
+      <Failure of={error.value} />
       {data.value?.items.length === 0 && <p class="quiet">Nothing was sent to it yet.</p>}
       <ul class="deliveries">
         {data.value?.items.map(({ id, status, attempts, event_type, created_at }) => (
@@ -143,9 +135,12 @@ function Deliveries({ webhookId }: { webhookId: string }) {
               {attempts} attempts
             </button>{' '}
             {may('webhooks:write_webhook') && (
-              <button type="button" onClick={() => resend(id)}>
+              <Action
+                call={{ method: 'POST', path: `/v2/events/${id}/resend`, body: { webhook_id: webhookId } }}
+                done={() => again()}
+              >
                 Send again
-              </button>
+              </Action>
             )}
             {opened.value === id && <Attempts webhookId={webhookId} deliveryId={id} />}
           </li>

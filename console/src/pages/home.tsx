@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
+import type { Call } from '../api.ts'
 import { inWords } from '../format.ts'
 import { live, onEvents } from '../live.ts'
 import { useCall } from '../load.ts'
@@ -73,6 +74,7 @@ export function Home() {
           name="Waiting, oldest first"
           count={countOf(lists.waiting.data.value)}
           of={lists.waiting.data.value}
+          call={waiting}
         >
           <Transfers items={lists.waiting.data.value?.items ?? []} none="No transfer waits." />
         </Section>
@@ -82,12 +84,18 @@ export function Home() {
               name="Approvals"
               count={countOf(lists.approvals.data.value)}
               of={lists.approvals.data.value}
+              call={approvals}
             >
               <Approvals items={lists.approvals.data.value?.items ?? []} />
             </Section>
           )}
           {may('webhooks:read_webhook') && (
-            <Section name="Webhooks that fail" count={String(failing?.length ?? '')} of={failing}>
+            <Section
+              name="Webhooks that fail"
+              count={String(failing?.length ?? '')}
+              of={failing}
+              call={webhooks}
+            >
               {failing?.length === 0 && <p class="quiet">Every webhook answers.</p>}
               <ul class="plain">
                 {failing?.map(({ id, name, status, failing_since }) => (
@@ -105,7 +113,12 @@ export function Home() {
             </Section>
           )}
           {may('funding:read_profile') && (
-            <Section name="Networks that stand still" count={String(stopped?.length ?? '')} of={stopped}>
+            <Section
+              name="Networks that stand still"
+              count={String(stopped?.length ?? '')}
+              of={stopped}
+              call={networks}
+            >
               {stopped?.length === 0 && <p class="quiet">No connected network is delayed or stopped.</p>}
               <ul class="plain">
                 {stopped?.map(({ crypto_network, status }) => (
@@ -128,6 +141,7 @@ export function Home() {
       ) : (
         <Transfers items={lists.latest.data.value.items} none="There is no transfer yet." />
       )}
+      <Curl of={latest} />
       {may('funding:read_profile') && (
         <>
           <h2>Balances</h2>
@@ -141,7 +155,6 @@ export function Home() {
       {service.value?.mode === 'sandbox' && (
         <SandboxButtons profiles={lists.profiles.data.value?.items ?? []} />
       )}
-      <Curl of={waiting} />
     </>
   )
 }
@@ -154,11 +167,13 @@ const Section = ({
   name,
   count,
   of,
+  call,
   children,
 }: {
   name: string
   count: string
   of: unknown
+  call: Call
   children: ComponentChildren
 }) => (
   <section class="part">
@@ -166,6 +181,7 @@ const Section = ({
       {name} <span class="count">{count}</span>
     </h2>
     {of === undefined ? <Loading /> : children}
+    <Curl of={call} />
   </section>
 )
 
@@ -245,7 +261,8 @@ const Approvals = ({ items }: { items: readonly Approval[] }) =>
   )
 
 function Balances({ profile: { id, nickname } }: { profile: Profile }) {
-  const { data } = useCall<{ items: Balance[] }>({ method: 'GET', path: `/v2/profiles/${id}/balances` })
+  const call = { method: 'GET', path: `/v2/profiles/${id}/balances` } as const
+  const { data } = useCall<{ items: Balance[] }>(call)
   return (
     <section class="part">
       <h3>
@@ -264,6 +281,7 @@ function Balances({ profile: { id, nickname } }: { profile: Profile }) {
         </tbody>
       </table>
       {data.value?.items.length === 0 && <p class="quiet">No balance.</p>}
+      <Curl of={call} />
     </section>
   )
 }

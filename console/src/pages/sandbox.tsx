@@ -2,28 +2,39 @@ import { useSignal } from '@preact/signals'
 import { open } from '../address.ts'
 import { send, type Call } from '../api.ts'
 import { inWords } from '../format.ts'
+import { OUTCOMES, PENDING_DEPOSITS, type Outcome } from '../outcomes.ts'
 import { Curl, Failure, Link } from '../parts.tsx'
 import type { Profile, Transfer } from '../records.ts'
 import { may } from '../session.ts'
 
 /** A sandbox's buttons: money that arrives, and a withdrawal with each outcome. Each is one call of the API. */
 
-/** Destinations on EVM networks and what the simulated network makes of them (docs/reference/magic-destinations.md). */
-const OUTCOMES: Record<string, string> = {
-  COMPLETED: '0x52908400098527886E0F7030069857D2E4169EE7',
-  INVALID_DESTINATION_ADDRESS: '0x6275727361722073616E64626F78203031000000',
-  STALE_FEE_QUOTE: '0x6275727361722073616e64626f78203032000000',
-  TRAVEL_RULE_REJECTED: '0x6275727361722073616E64626F78203035000000',
-  CUSTOMER_REJECTED: '0x6275727361722073616E64626F78203036000000',
-  TRAVEL_RULE_INFO_REQUESTED: '0x6275727361722073616e64626f78203037000000',
-  PENDING_CUSTOMER_APPROVAL: '0x6275727361722073616E64626F78203038000000',
-  DROPPED_ONCE: '0x6275727361722073616E64626f78203039000000',
-  NEVER_CONFIRMS: '0x6275727361722073616E64626F78203130000000',
-}
+const depositTo = (profileId: string, body: object): Call => ({
+  method: 'POST',
+  path: `/v2/sandbox/profiles/${profileId}/deposit`,
+  body,
+})
+
+/** A new `ref_id`. Pages without https have no `crypto.randomUUID`. */
+const newRefId = () =>
+  `console-${[...crypto.getRandomValues(new Uint32Array(4))].map((part) => part.toString(36)).join('')}`
+
+const withdrawalFrom = (profileId: string, { asset, network, destination }: Outcome): Call => ({
+  method: 'POST',
+  path: '/v2/transfer/crypto-withdrawals',
+  body: {
+    profile_id: profileId,
+    asset,
+    balance_asset: 'USD',
+    crypto_network: network,
+    amount: '10',
+    destination_address: destination,
+    ref_id: newRefId(),
+  },
+})
 
 export function SandboxButtons({ profiles }: { profiles: readonly Profile[] }) {
   const profileId = useSignal('')
-  const outcome = useSignal('COMPLETED')
   const error = useSignal<unknown>(undefined)
   const made = useSignal<{ call: Call; id: string } | undefined>(undefined)
   const chosen = profileId.value || profiles[0]?.id
@@ -35,67 +46,42 @@ export function SandboxButtons({ profiles }: { profiles: readonly Profile[] }) {
       (reason: unknown) => (error.value = reason),
     )
   }
-  const deposit = (body: object) =>
-    run({ method: 'POST', path: `/v2/sandbox/profiles/${chosen}/deposit`, body })
+  const button = (name: string, call: () => Call) => (
+    <button key={name} type="button" onClick={() => run(call())}>
+      {name}
+    </button>
+  )
   return (
     <section class="sandbox">
       <h2>Make something happen</h2>
+      <label>
+        Profile{' '}
+        <select value={chosen} onChange={({ currentTarget }) => (profileId.value = currentTarget.value)}>
+          {profiles.map(({ id, nickname }) => (
+            <option key={id} value={id}>
+              {nickname}
+            </option>
+          ))}
+        </select>
+      </label>
+      <h3>Money arrives</h3>
       <div class="buttons">
-        <label>
-          Profile{' '}
-          <select value={chosen} onChange={({ currentTarget }) => (profileId.value = currentTarget.value)}>
-            {profiles.map(({ id, nickname }) => (
-              <option key={id} value={id}>
-                {nickname}
-              </option>
-            ))}
-          </select>
-        </label>
-        <button type="button" onClick={() => deposit({ asset: 'USD', amount: '100.00' })}>
-          A wire of 100 USD
-        </button>
-        <button
-          type="button"
-          onClick={() => deposit({ asset: 'USDP', amount: '25', crypto_network: 'ETHEREUM' })}
-        >
-          A deposit of 25 USDP
-        </button>
+        {button('A wire of 100 USD', () => depositTo(chosen, { asset: 'USD', amount: '100.00' }))}
+        {button('A deposit of 25 USDP', () =>
+          depositTo(chosen, { asset: 'USDP', amount: '25', crypto_network: 'ETHEREUM' }),
+        )}
+        {PENDING_DEPOSITS.map(({ name, amount }) =>
+          button(name, () => depositTo(chosen, { asset: 'USD', amount })),
+        )}
       </div>
+      <h3>A withdrawal of 10, paid from USD, ends like this</h3>
       <div class="buttons">
-        <label>
-          Outcome{' '}
-          <select
-            value={outcome.value}
-            onChange={({ currentTarget }) => (outcome.value = currentTarget.value)}
-          >
-            {Object.keys(OUTCOMES).map((name) => (
-              <option key={name} value={name}>
-                {inWords(name)}
-              </option>
-            ))}
-          </select>
-        </label>
-        <button
-          type="button"
-          onClick={() =>
-            run({
-              method: 'POST',
-              path: '/v2/transfer/crypto-withdrawals',
-              body: {
-                profile_id: chosen,
-                asset: 'USDP',
-                balance_asset: 'USD',
-                crypto_network: 'ETHEREUM',
-                amount: '10',
-                destination_address: OUTCOMES[outcome.value],
-                ref_id: crypto.randomUUID(),
-              },
-            })
-          }
-        >
-          Withdraw 10 USDP, paid from USD
-        </button>
+        {OUTCOMES.map((outcome) => button(inWords(outcome.name), () => withdrawalFrom(chosen, outcome)))}
       </div>
+      <p class="quiet">
+        To begin anew, stop the sandbox and run <code>bursar sandbox reset</code>: the service itself cannot
+        delete what the ledger has recorded.
+      </p>
       <Failure of={error.value} />
       {made.value !== undefined && (
         <div role="status">

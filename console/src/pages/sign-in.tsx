@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { address, API, open, ROOT } from '../address.ts'
 import { bodyOf, headersOf, send } from '../api.ts'
-import { readSession, service, signInReason } from '../session.ts'
+import { forgetSession, readSession, service, signInReason } from '../session.ts'
 import { Banner, Failure } from '../parts.tsx'
 
 /** Signing in and out. The service keeps the session's secret in a cookie that no script reads. */
@@ -80,7 +80,7 @@ async function endOpenId(): Promise<void> {
 export async function signOut(): Promise<void> {
   await send({ method: 'POST', path: '/v2/operators/sign-out', body: {} }).catch(() => undefined)
   sessionStorage.setItem(RETURN_TO, '')
-  await readSession()
+  forgetSession('')
 }
 
 /** The sign-in: with what the address brings, else with what the operator has. */

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
-import { send } from '../api.ts'
+import { Action } from '../action.tsx'
 import { addAmounts, after, inWords, short } from '../format.ts'
 import { onEvents } from '../live.ts'
 import { useCall } from '../load.ts'
@@ -73,7 +73,6 @@ function Story({ history, again }: { history: TransferHistory; again: () => void
 
 function Head({ transfer, again }: { transfer: Transfer; again: () => void }) {
   const { id, type, status, direction, total, balance_asset, asset } = transfer
-  const error = useSignal<unknown>(undefined)
   const writes =
     type === 'CRYPTO_WITHDRAWAL'
       ? may('transfer:write_crypto_withdrawal')
@@ -88,20 +87,10 @@ function Head({ transfer, again }: { transfer: Transfer; again: () => void }) {
       </p>
       <Id of={id} whole />
       {status === 'PENDING' && writes && (
-        <p>
-          <button
-            type="button"
-            onClick={() => {
-              error.value = undefined
-              void send(cancel).then(again, (reason: unknown) => (error.value = reason))
-            }}
-          >
-            Cancel and refund
-          </button>{' '}
-          <small>possible until it is signed</small>
-        </p>
+        <Action call={cancel} done={again} ask="Cancel it, and give the money back?">
+          Cancel and refund
+        </Action>
       )}
-      <Failure of={error.value} />
     </header>
   )
 }
@@ -503,26 +492,12 @@ const CHECKS: Record<string, string> = {
 /** A button that derives the entries again, and what it found. */
 function Verify({ id }: { id: string }) {
   const found = useSignal<Verification | undefined>(undefined)
-  const error = useSignal<unknown>(undefined)
   return (
     <section class="verify">
       <h2>Proof</h2>
-      <p>
-        <button
-          type="button"
-          class="main"
-          onClick={() => {
-            error.value = found.value = undefined
-            void send<Verification>(verificationOf(id)).then(
-              (answer) => (found.value = answer),
-              (reason: unknown) => (error.value = reason),
-            )
-          }}
-        >
-          Verify these entries again
-        </button>
-      </p>
-      <Failure of={error.value} />
+      <Action<Verification> call={verificationOf(id)} done={(answer) => (found.value = answer)} kind="main">
+        Verify these entries again
+      </Action>
       <div role="status">
         {found.value !== undefined && (
           <ul class="checks">
@@ -535,7 +510,6 @@ function Verify({ id }: { id: string }) {
           </ul>
         )}
       </div>
-      <Curl of={verificationOf(id)} />
     </section>
   )
 }

@@ -1,0 +1,66 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import { useSignal } from '@preact/signals'
+import { send, type Call } from './api.ts'
+import { Curl, Failure } from './parts.tsx'
+
+/**
+ * A button that makes one call of the API, with the call as curl beside it. `ask` is the question that a person answers
+ * first, where the change cannot be undone. The failure is shown where the button is.
+ */
+export function Action<T>({
+  call,
+  done,
+  ask,
+  kind,
+  children,
+}: {
+  call: Call
+  /** Called with the answer. */
+  done: (answer: T) => void
+  ask?: string
+  kind?: 'main' | 'danger'
+  children: ComponentChildren
+}) {
+  const asking = useSignal(false)
+  const busy = useSignal(false)
+  const error = useSignal<unknown>(undefined)
+  const yes = useRef<HTMLButtonElement>(null)
+  useEffect(() => {
+    if (asking.value) yes.current?.focus()
+  }, [asking.value])
+  const run = () => {
+    asking.value = false
+    busy.value = true
+    error.value = undefined
+    void send<T>(call)
+      .then(done, (reason: unknown) => (error.value = reason))
+      .finally(() => (busy.value = false))
+  }
+  return (
+    <div class="action">
+      {asking.value ? (
+        <div class="ask" role="alertdialog" aria-label={ask}>
+          <span>{ask}</span>
+          <button ref={yes} type="button" class="danger" onClick={run}>
+            Yes
+          </button>
+          <button type="button" onClick={() => (asking.value = false)}>
+            No
+          </button>
+        </div>
+      ) : (
+        <button
+          type="button"
+          class={kind}
+          disabled={busy.value}
+          onClick={() => (ask === undefined ? run() : (asking.value = true))}
+        >
+          {children}
+        </button>
+      )}
+      <Curl of={call} />
+      <Failure of={error.value} />
+    </div>
+  )
+}

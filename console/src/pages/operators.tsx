@@ -1,0 +1,93 @@
+import { Action } from '../action.tsx'
+import { inWords } from '../format.ts'
+import { Table, type Column } from '../list.tsx'
+import { useCall } from '../load.ts'
+import { Curl, Failure, Id, Loading, Status, Time, Title } from '../parts.tsx'
+import { may, session } from '../session.ts'
+
+/** The people who work for the customer: their roles, and whether they have access. */
+
+interface Operator {
+  id: string
+  name: string
+  role: string
+  status: 'ACTIVE' | 'DISABLED'
+  created_at: string
+  updated_at: string
+}
+
+const ROLES = ['VIEWER', 'OPERATOR', 'APPROVER', 'ADMIN']
+const operators = { method: 'GET', path: '/v2/operators' } as const
+
+const changeOf = (id: string, body: object) => ({ method: 'PUT', path: `/v2/operators/${id}`, body }) as const
+
+export function OperatorsPage() {
+  const { data, error, again } = useCall<{ items: Operator[] }>(operators)
+  return (
+    <>
+      <Title>Operators</Title>
+      <p class="quiet">
+        The command <code>bursar operator create</code> makes one, and <code>bursar console link</code> lets
+        one in.
+      </p>
+      <Failure of={error.value} />
+      {data.value === undefined && error.value === undefined && <Loading />}
+      {data.value?.items.length === 0 && <p class="quiet">No operator belongs to this customer alone.</p>}
+      {data.value !== undefined && data.value.items.length > 0 && (
+        <Table
+          name="Operators"
+          items={data.value.items}
+          columns={columnsOf(() => again())}
+          keyOf={({ id }) => id}
+        />
+      )}
+      <Curl of={operators} />
+    </>
+  )
+}
+
+const columnsOf = (again: () => void): Column<Operator>[] => [
+  { name: 'Name', cell: ({ name }) => name },
+  { name: 'Role', cell: ({ role }) => inWords(role) },
+  { name: 'Status', cell: ({ status }) => <Status of={status} /> },
+  { name: 'Created', cell: ({ created_at }) => <Time at={created_at} /> },
+  { name: 'Id', cell: ({ id }) => <Id of={id} /> },
+  {
+    name: 'Change',
+    cell: (operator) =>
+      operator.id === session.value!.operator.id ? (
+        <small>you</small>
+      ) : (
+        may('operators:write_operator') && <Changes of={operator} again={again} />
+      ),
+  },
+]
+
+function Changes({ of: { id, name, role, status }, again }: { of: Operator; again: () => void }) {
+  if (status === 'DISABLED')
+    return (
+      <Action call={changeOf(id, { status: 'ACTIVE' })} done={again} ask={`Give ${name} access again?`}>
+        Enable
+      </Action>
+    )
+  return (
+    <>
+      <details>
+        <summary>Another role</summary>
+        {ROLES.filter((one) => one !== role).map((one) => (
+          <Action key={one} call={changeOf(id, { role: one })} done={again} ask={`Make ${name} ${one}?`}>
+            {inWords(one)}
+          </Action>
+        ))}
+      </details>
+      <Action
+        call={changeOf(id, { status: 'DISABLED' })}
+        done={again}
+        ask={`End the access of ${name}? Its sessions end within a second.`}
+        kind="danger"
+      >
+        Disable
+      </Action>
+    </>
+  )
+}

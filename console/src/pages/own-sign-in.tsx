@@ -1,0 +1,162 @@
+import { useSignal } from '@preact/signals'
+import { Action } from '../action.tsx'
+import { send } from '../api.ts'
+import { inWords } from '../format.ts'
+import { Table, type Column } from '../list.tsx'
+import { useCall } from '../load.ts'
+import { Curl, Failure, Loading, Status, Time, Title } from '../parts.tsx'
+import { may, readSession, session } from '../session.ts'
+
+/** The operator's own ways to sign in: its passkeys, and its sessions. */
+
+interface OwnSession {
+  id: string
+  method: string
+  status: 'OPEN' | 'ENDED'
+  created_at: string
+  last_used_at: string
+  expires_at: string
+  ended_at?: string
+}
+
+interface Passkey {
+  id: string
+  name: string
+  created_at: string
+  last_used_at?: string
+}
+
+const passkeys = { method: 'GET', path: '/v2/operators/passkeys' } as const
+const sessions = { method: 'GET', path: '/v2/operators/sessions' } as const
+
+export function OwnSignInPage() {
+  const { name, role } = session.value!.operator
+  return (
+    <>
+      <Title>Your sign-in</Title>
+      <p>
+        {name}, {role}. This session ends at <Time at={session.value!.expires_at} />, or after an hour in
+        which nobody uses the page.
+      </p>
+      <Passkeys />
+      <Sessions />
+    </>
+  )
+}
+
+function Passkeys() {
+  const { data, error, again } = useCall<{ items: Passkey[] }>(passkeys)
+  const failed = useSignal<unknown>(undefined)
+  const busy = useSignal(false)
+  const columns: Column<Passkey>[] = [
+    { name: 'Name', cell: ({ name }) => name },
+    { name: 'Added', cell: ({ created_at }) => <Time at={created_at} /> },
+    {
+      name: 'Last sign-in',
+      cell: ({ last_used_at }) => (last_used_at === undefined ? 'never' : <Time at={last_used_at} />),
+    },
+    {
+      name: 'Remove',
+      cell: ({ id, name }) =>
+        may('operators:delete_passkey') && (
+          <Action
+            call={{ method: 'DELETE', path: `/v2/operators/passkeys/${id}` }}
+            // Its sessions end with it, perhaps this one.
+            done={() => void readSession().then((found) => found && again())}
+            ask={`Remove the passkey ${name}, and end the sessions that it opened?`}
+          >
+            Remove
+          </Action>
+        ),
+    },
+  ]
+  const add = (name: string) => {
+    busy.value = true
+    failed.value = undefined
+    void addPasskey(name)
+      .then(
+        () => again(),
+        (reason: unknown) => (failed.value = reason),
+      )
+      .finally(() => (busy.value = false))
+  }
+  return (
+    <section>
+      <h2>Passkeys</h2>
+      <Failure of={error.value} />
+      {data.value === undefined && error.value === undefined && <Loading />}
+      {data.value?.items.length === 0 && (
+        <p class="quiet">None yet. A passkey signs in without a link: this device, or a key, asks for you.</p>
+      )}
+      {data.value !== undefined && data.value.items.length > 0 && (
+        <Table name="Passkeys" items={data.value.items} columns={columns} keyOf={({ id }) => id} />
+      )}
+      <form
+        class="filters"
+        onSubmit={(event) => {
+          event.preventDefault()
+          const { value } = event.currentTarget.elements.namedItem('name') as HTMLInputElement
+          add(value.trim())
+        }}
+      >
+        <label>
+          Name of the new passkey
+          <input name="name" required maxLength={100} placeholder="such as: laptop" autocomplete="off" />
+        </label>
+        <button type="submit" disabled={busy.value}>
+          Add a passkey
+        </button>
+      </form>
+      <Failure of={failed.value} />
+      <Curl of={passkeys} />
+    </section>
+  )
+}
+
+/** Asks the browser for a new passkey and gives it to the service. The person confirms it at the device. */
+async function addPasskey(name: string): Promise<void> {
+  const path = '/v2/operators/passkeys'
+  const options = await send<PublicKeyCredentialCreationOptionsJSON>({
+    method: 'POST',
+    path: `${path}/options`,
+    body: {},
+  })
+  const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options)
+  const credential = (await navigator.credentials.create({ publicKey })) as PublicKeyCredential
+  await send({ method: 'POST', path, body: { name, response: credential.toJSON() as object } })
+}
+
+function Sessions() {
+  const { data, error, again } = useCall<{ items: OwnSession[] }>(sessions)
+  const columns: Column<OwnSession>[] = [
+    { name: 'Began', cell: ({ created_at }) => <Time at={created_at} /> },
+    { name: 'With', cell: ({ method }) => (method === 'OPENID' ? 'OpenID' : inWords(method)) },
+    { name: 'Last used', cell: ({ last_used_at }) => <Time at={last_used_at} /> },
+    { name: 'Status', cell: ({ status }) => <Status of={status} /> },
+    {
+      name: 'End',
+      cell: ({ id, status }) =>
+        status === 'OPEN' &&
+        may('operators:delete_session') && (
+          <Action
+            call={{ method: 'DELETE', path: `/v2/operators/sessions/${id}` }}
+            done={() => void readSession().then((found) => found && again())}
+            ask="End this session?"
+          >
+            End
+          </Action>
+        ),
+    },
+  ]
+  return (
+    <section>
+      <h2>Sessions</h2>
+      <Failure of={error.value} />
+      {data.value === undefined && error.value === undefined && <Loading />}
+      {data.value !== undefined && (
+        <Table name="Sessions" items={data.value.items} columns={columns} keyOf={({ id }) => id} />
+      )}
+      <Curl of={sessions} />
+    </section>
+  )
+}
