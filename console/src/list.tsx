@@ -32,8 +32,7 @@ export interface List<T> extends Omit<Loaded<Page<T>>, 'data'> {
 export const filterOf = (name: string): string => address.value.query.get(name) ?? ''
 
 /** Sets a filter. The list begins again at its first page, because a cursor belongs to its filters. */
-export const setFilter = (name: string, value: string): void =>
-  setQuery({ [name]: value.trim(), [CURSOR]: '' })
+const setFilter = (name: string, value: string): void => setQuery({ [name]: value.trim(), [CURSOR]: '' })
 
 /** Reads the page of a list that the address names. Empty values of the query are left out. */
 export function useList<T>(path: string, query: Record<string, string> = {}, limit = PAGE_SIZE): List<T> {

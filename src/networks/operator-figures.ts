@@ -4,7 +4,7 @@ import type { Queryable } from '../db/database.ts'
 import type { NetworkAdapter, NetworkStatus, Networks } from './network.ts'
 
 /** What operators see of a network: custody, the hot wallet and what waits. Amounts are decimal strings. */
-export interface OperatorFigures {
+interface OperatorFigures {
   /** Absent where there is no node to ask: a simulated network. */
   reachable?: boolean
   error?: string

@@ -6,7 +6,7 @@ import type { Network } from '../records.ts'
 
 /** Networks: their state for everybody, and for operators of the deployment custody, the hot wallet and what waits. */
 
-export const networksCall = { method: 'GET', path: '/v2/networks' } as const
+const networksCall = { method: 'GET', path: '/v2/networks' } as const
 type Figures = NonNullable<Network['for_operators']>
 
 const finalityOf = ({ confirmations, finality, chain }: Network) =>
