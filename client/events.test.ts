@@ -1,3 +1,4 @@
+// @slow
 import type { AddressInfo } from 'node:net'
 import { BursarProblem, createClient, type Event, type EventCursor } from './src/index.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'

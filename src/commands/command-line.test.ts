@@ -30,6 +30,7 @@ const CHANGES_NOTHING = new Set([
     'prices',
     'rate',
     'rewards',
+    'sandbox',
     'screening',
     'statements',
     'console',

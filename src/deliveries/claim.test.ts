@@ -1,3 +1,4 @@
+// @slow
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { pino } from 'pino'
 import { createCustomer } from '../customers/create-customer.ts'

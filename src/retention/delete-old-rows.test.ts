@@ -1,3 +1,4 @@
+// @slow
 /*
  * Rows are deleted by age, in batches, and only those that nothing needs any more. Ledger records stay: the service's role
  * may not delete them (src/db/privileges.test.ts).

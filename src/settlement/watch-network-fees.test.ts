@@ -27,7 +27,7 @@ beforeAll(async () => {
   service = await startTestService({ BURSAR_SIMULATED_CONFIRMATION_MS: '0', BURSAR_WORKER_INTERVAL_MS: '20' })
 })
 afterAll(() => service.close())
-afterEach(() => service.db.query('delete from freezes'))
+afterEach(() => service.db.query('delete from freezes; delete from customer_freezes'))
 
 const DESTINATIONS = {
   LITECOIN: 'ltc1qw508d6qejxtdg4y5r3zarvary0c5xw7kgmn4n9',

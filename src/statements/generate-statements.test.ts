@@ -1,3 +1,4 @@
+// @slow
 /*
  * Invariants of the statements of a period, for any movements and any rates:
  * 1. a statement equals a replay of every movement in memory, exact and rounded down once: never above the exact
