@@ -66,6 +66,7 @@ const RIGHT_OF: Record<Scope, Right> = {
   'operators:read_passkey': 'READ',
   'operators:delete_passkey': 'SIGN_IN',
   'operators:read_network': 'READ',
+  'operators:read_freeze': 'READ',
   'operators:read_operator': 'READ',
   'operators:write_operator': 'ADMINISTER',
 }

@@ -50,6 +50,7 @@ export const OPERATOR_SCOPES = [
   'operators:read_passkey',
   'operators:delete_passkey',
   'operators:read_network',
+  'operators:read_freeze',
   'operators:read_operator',
   'operators:write_operator',
 ] as const

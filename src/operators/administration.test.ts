@@ -4,13 +4,14 @@ import {
   caller,
   newCustomer,
   startTestService,
+  TEST_ORIGIN,
   type TestCustomer,
   type TestService,
 } from '../../test/support.ts'
 import { setPolicy } from '../../test/policies.ts'
 import type { Role } from '../contract/roles.ts'
 import { transaction } from '../db/database.ts'
-
+import { freeze } from '../records/freezes.ts'
 import { createOperator, makeLink, type Operator } from './operators.ts'
 
 let service: TestService
@@ -150,4 +151,31 @@ test.each([
   const answer = await ada<{ detail: string }>('PUT', `/v2/operators/${customer.customer_id}`, body)
   expect(answer.status).toBe(400)
   expect(answer.body.detail).toContain(named)
+})
+
+test('every operator sees what is frozen of its customer, which no API client does', async () => {
+  const { customer_id, profile_id, call } = await newCustomer(service)
+  const byVera = await signIn(await newOperator('Vera', 'VIEWER', customer_id))
+  const list = async (by: typeof byVera) =>
+    (await by<{ items: object[] }>('GET', '/v2/operators/freezes')).body
+  expect(await list(byVera)).toEqual({ items: [] })
+  await freeze(
+    service.db,
+    TEST_ORIGIN,
+    { kind: 'PROFILE', customer_id, profile_id },
+    'OPERATOR',
+    'a question',
+  )
+  await freeze(service.db, TEST_ORIGIN, { kind: 'CUSTOMER', customer_id }, 'NETWORK_FEES', 'costs too much')
+  const at = expect.stringMatching(/^20.*Z$/) as string
+  expect(await list(byVera)).toEqual({
+    items: [
+      { profile_id, reason: 'OPERATOR', detail: 'a question', created_at: at },
+      { reason: 'NETWORK_FEES', detail: 'costs too much', created_at: at },
+    ],
+  })
+  expect(await list(await signIn(await newOperator('Otto', 'ADMIN', other.customer_id)))).toEqual({
+    items: [],
+  })
+  expect((await call('GET', '/v2/operators/freezes')).status).toBe(403)
 })

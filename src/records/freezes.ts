@@ -231,6 +231,20 @@ export async function selectFreezes(db: Queryable): Promise<Freeze[]> {
   return [...rows, ...ofCustomers].sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))
 }
 
+/** Reads the freezes of a customer and of its profiles, oldest first. The subject is the customer's id or a profile's. */
+export async function selectFreezesOfCustomer(
+  db: Queryable,
+  customerId: string,
+): Promise<Omit<Freeze, 'kind'>[]> {
+  const { rows } = await db.query<Omit<Freeze, 'kind'>>(
+    `select subject::text as subject, reason, detail, created_at from customer_freezes
+     where customer_id = $1
+     order by created_at, subject, reason`,
+    [customerId],
+  )
+  return rows
+}
+
 /** Reads the freezes of one target, oldest first. On a cluster it asks the target's node alone. */
 export async function selectFreezesOf(db: Queryable, target: FreezeTarget): Promise<Freeze[]> {
   if (isOfCustomer(target)) {

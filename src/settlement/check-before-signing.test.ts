@@ -28,7 +28,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 afterEach(async () => {
-  await service.db.query('delete from freezes')
+  await service.db.query('delete from freezes; delete from customer_freezes')
 })
 
 async function withdraw(customer: TestCustomer, changes: Record<string, unknown> = {}): Promise<string> {

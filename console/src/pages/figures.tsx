@@ -43,6 +43,39 @@ export function VolumeOfADay() {
   )
 }
 
+const freezes = { method: 'GET', path: '/v2/operators/freezes' } as const
+interface Freeze {
+  profile_id?: string
+  reason: string
+  detail: string
+  created_at: string
+}
+
+/** What is frozen of this customer: no new payment of it is made. */
+export function FreezesOfCustomer() {
+  const { data, error } = useCall<{ items: Freeze[] }>(may('operators:read_freeze') ? freezes : undefined)
+  if (!may('operators:read_freeze')) return null
+  return (
+    <section class="part">
+      <h2>
+        Frozen <span class="count">{data.value?.items.length}</span>
+      </h2>
+      <Failure of={error.value} />
+      {data.value === undefined && error.value === undefined && <Loading />}
+      {data.value?.items.length === 0 && <p class="quiet">Neither this customer nor a profile is frozen.</p>}
+      <ul class="plain">
+        {data.value?.items.map(({ profile_id, reason, detail, created_at }) => (
+          <li key={`${profile_id} ${reason}`}>
+            {profile_id === undefined ? 'The customer' : <Link to={`profiles/${profile_id}`}>A profile</Link>}{' '}
+            <Status of={reason} /> since <Time at={created_at} />: {detail}
+          </li>
+        ))}
+      </ul>
+      <Curl of={freezes} />
+    </section>
+  )
+}
+
 /** Custody against the ledgers where a real network is connected, and every freeze of networks. */
 export function CustodyAndFreezes({ networks }: { networks: readonly Network[] | undefined }) {
   if (!may('operators:read_network')) return null
@@ -65,7 +98,7 @@ export function CustodyAndFreezes({ networks }: { networks: readonly Network[] |
         </div>
       ))}
       <h2>
-        Frozen <span class="count">{networks !== undefined && frozen.length}</span>
+        Frozen networks <span class="count">{networks !== undefined && frozen.length}</span>
       </h2>
       {networks !== undefined && frozen.length === 0 && <p class="quiet">No network is frozen.</p>}
       <ul class="plain">

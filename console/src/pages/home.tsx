@@ -7,7 +7,7 @@ import { useCall } from '../load.ts'
 import { Amount, Curl, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
 import type { Approval, Balance, Network, Page, Profile, Transfer, Webhook } from '../records.ts'
 import { may, service } from '../session.ts'
-import { CustodyAndFreezes, VolumeOfADay } from './figures.tsx'
+import { CustodyAndFreezes, FreezesOfCustomer, VolumeOfADay } from './figures.tsx'
 import { SandboxButtons } from './sandbox.tsx'
 
 /** What needs a person first: what waits, oldest first, then what arrived last. */
@@ -129,6 +129,7 @@ export function Home() {
               </ul>
             </Section>
           )}
+          <FreezesOfCustomer />
         </div>
       </div>
       <div class="columns">

@@ -1359,7 +1359,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await freeze(service.db, TEST_ORIGIN, { kind: 'NETWORK', network: 'LITECOIN' }, 'OPERATOR', 'looking')
       await work(signing())
       expect(await waitingReasons([transfer])).toEqual([expect.stringContaining('looking')])
-      await service.db.query('delete from freezes')
+      await service.db.query('delete from freezes; delete from customer_freezes')
 
       const customer = await newCustomer(service)
       await credit(service.ledger, customer, 'LTC', '1000')
@@ -1523,7 +1523,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await settle([small!])
       expect(await kept(created[0]!)).toMatchObject({ state: 'HELD' })
 
-      await service.db.query('delete from freezes')
+      await service.db.query('delete from freezes; delete from customer_freezes')
       await settle(created)
       // No withdrawal needs the remaining funds, but they do not suffice.
       await work(signing())

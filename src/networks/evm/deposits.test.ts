@@ -66,7 +66,7 @@ afterAll(async () => {
 afterEach(async () => {
   node.tellTheTruth()
   second.tellTheTruth()
-  await service.db.query('delete from freezes')
+  await service.db.query('delete from freezes; delete from customer_freezes')
   await service.owner.query('delete from network_cursors')
   await service.owner.query('delete from incoming_transfers')
   await service.owner.query('delete from seen_deposits')
