@@ -260,6 +260,8 @@ export interface AppOptions {
   backgroundNodes?: Nodes
   /** How often refused requests are written to the audit log (default: each second). */
   refusalsEveryMs?: number
+  /** Stops the service, empties its sandbox and starts it again; undefined where the console has no button for that. */
+  beginAnew?: (() => void) | undefined
 }
 
 /**
@@ -297,7 +299,10 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
   const demoCustomer = async () => (await exampleRecords())?.customer_id
   const ofToken = authenticator(tokens, standing)
   const authenticate = settings.console
-    ? acceptConsole(app, ofToken, { db, settings, baseUrl, limitAddress, demoCustomer })
+    ? acceptConsole(app, ofToken, {
+        ...{ db, settings, baseUrl, limitAddress, demoCustomer },
+        beginAnew: options.beginAnew,
+      })
     : ofToken
   const limits = await openLimits(app, options)
   const rateLimit = withRateLimit(authenticate, limitsOfRequests(limits, settings))

@@ -74,9 +74,14 @@ const PORT_ERRORS = new Set<string | undefined>(['EADDRINUSE', 'EACCES'])
 
 /**
  * Starts the whole service: database, migrations, API, demo data, worker. Throws `SettingsError` for refused settings.
- * A failed start leaves no connection and no metrics server open.
+ * A failed start leaves no connection and no metrics server open. `beginAnew` is called when the console's button asks for an
+ * empty sandbox: it closes the service, empties the database and starts it again.
  */
-export async function serve(settings: Settings, { log, dropped }: Log): Promise<Service> {
+export async function serve(
+  settings: Settings,
+  { log, dropped }: Log,
+  { beginAnew }: { beginAnew?: () => void } = {},
+): Promise<Service> {
   const share = backgroundShare(settings.databaseConnections)
   const {
     db: background,
@@ -116,6 +121,8 @@ export async function serve(settings: Settings, { log, dropped }: Log): Promise<
       deliveries,
       masterKeys,
       metrics,
+      // Wallets of a test network hold coins that the new records would not know.
+      beginAnew: settings.mode === 'sandbox' && settings.networksFile === undefined ? beginAnew : undefined,
     })
     return {
       address,
@@ -188,6 +195,7 @@ interface Parts {
   deliveries: Nodes
   masterKeys: MasterKeys
   metrics: Metrics
+  beginAnew?: (() => void) | undefined
 }
 
 /** Starts the API, the demo and the worker. `stop` ends them: API first, then worker, then ledger. */
@@ -200,6 +208,7 @@ async function startService({
   deliveries,
   masterKeys,
   metrics,
+  beginAnew,
 }: Parts): Promise<{ address: string; demo: SandboxCredentials | undefined; stop: () => Promise<void> }> {
   const { shared: db } = nodes
   const isSandbox = settings.mode === 'sandbox'
@@ -229,6 +238,7 @@ async function startService({
     exampleRecords: async () => (isSandbox ? demoRecords(db) : undefined),
     background,
     backgroundNodes,
+    beginAnew,
   })
   metrics.measure({
     pools: {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { chromium, type BrowserContext, type Locator, type Page } from 'playwright-core'
+import { onTestFinished } from 'vitest'
 import { cloneDatabase, spawnBursar, type BursarProcess, type TestDatabase } from './support.ts'
 
 /** Bursar's own pages in a browser, as a person uses them: Chromium, a process with its database, and what axe finds. */
@@ -41,18 +42,22 @@ export interface BrowserTest {
   close: () => Promise<void>
 }
 
-/** Starts a process with these settings, and a browser without history. */
-export async function startBrowserTest(settings: Record<string, string> = {}): Promise<BrowserTest> {
-  const database = await cloneDatabase(2)
-  const folder = await mkdtemp(join(tmpdir(), 'bursar-browser-'))
-  const environment = { DATABASE_URL: database.url, BURSAR_DATA_DIR: folder, ...settings }
-  const bursar = await spawnBursar(environment)
-  const context = await chromium.launchPersistentContext(join(folder, 'browser'), {
+/** Starts a browser without history, which keeps its files in this folder. */
+export const launchBrowser = (folder: string): Promise<BrowserContext> =>
+  chromium.launchPersistentContext(join(folder, 'browser'), {
     executablePath: CHROMIUM,
     args: CHROMIUM_ARGS,
     chromiumSandbox: false,
     viewport: DESKTOP,
   })
+
+/** Starts a process with these settings, and a browser. */
+export async function startBrowserTest(settings: Record<string, string> = {}): Promise<BrowserTest> {
+  const database = await cloneDatabase(2)
+  const folder = await mkdtemp(join(tmpdir(), 'bursar-browser-'))
+  const environment = { DATABASE_URL: database.url, BURSAR_DATA_DIR: folder, ...settings }
+  const bursar = await spawnBursar(environment)
+  const context = await launchBrowser(folder)
   return {
     bursar,
     database,
@@ -75,13 +80,15 @@ interface PageOptions {
   also?: readonly string[]
 }
 
-/** Opens a page. `complaints` must stay empty: requests to elsewhere, errors of scripts and violations of the policy. */
+/** Opens a page until the end of the test. `complaints` must stay empty: requests to elsewhere, errors of scripts and violations of the policy. */
 export async function openPage(
   context: BrowserContext,
   url: string,
   { size = DESKTOP, colorScheme = 'light', also = [] }: PageOptions = {},
 ) {
   const page = await context.newPage()
+  // Each page holds a stream, and a browser opens six connections to a service at most.
+  onTestFinished(() => page.close())
   await page.emulateMedia({ colorScheme })
   await page.setViewportSize(size)
   const complaints: string[] = []

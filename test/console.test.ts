@@ -91,7 +91,8 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
   let address: string
 
   beforeAll(async () => {
-    started = await startBrowserTest({ BURSAR_SIMULATED_PRICE_DAYS: '2' })
+    // What is held must still be held when a person has looked at it.
+    started = await startBrowserTest({ BURSAR_SIMULATED_PRICE_DAYS: '2', BURSAR_SIMULATED_HOLD_MS: '60000' })
     ;({ bursar, database } = started)
     demo = JSON.parse(await readFile(credentialsFile(started.folder), 'utf8')) as SandboxCredentials
     address = started.bursar.address.replace('127.0.0.1', 'localhost')
@@ -260,7 +261,8 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     expect(await seriousFaults(page)).toEqual([])
     await shoot(page, `${name}-dark`)
     await page.setViewportSize(PHONE)
-    expect(await isWithinWindow(page)).toBe(true)
+    // A chart is drawn again for its new width.
+    await expect.poll(() => isWithinWindow(page)).toBe(true)
     expect(await seriousFaults(page)).toEqual([])
     await shoot(page, `${name}-phone`)
     await page.setViewportSize(DESKTOP)

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { credentialsFile, type SandboxCredentials } from '../src/demo/credentials.ts'
 import { openDatabase } from '../src/db/database.ts'
+import { HAS_CHROMIUM, launchBrowser } from './browser.ts'
 import { atEnd, cloneDatabase, everyTable, MASTER_KEY, runBursar, spawnBursar } from './support.ts'
 
 async function emptySandbox() {
@@ -87,3 +88,39 @@ test('live mode, a live database and a sandbox of a test network are never delet
   await db.query(`update deployment set mode = 'sandbox'`)
   expect(await everyTable(db)).toEqual(records)
 })
+
+test.skipIf(!HAS_CHROMIUM)(
+  'the button of the console begins anew, while the service keeps its address',
+  async () => {
+    const { db, folder, environment } = await emptySandbox()
+    const file = credentialsFile(folder)
+    const demo = async () => JSON.parse(await readFile(file, 'utf8')) as SandboxCredentials
+    const service = await spawnBursar(environment)
+    atEnd(() => service.end('SIGTERM'))
+    const before = await demo()
+    const forged = await fetch(`${service.address}/console/sandbox/reset`, {
+      method: 'POST',
+      headers: { 'x-bursar-console': 'page', origin: service.address },
+    })
+    expect(forged.status).toBe(401)
+    const context = await launchBrowser(folder)
+    atEnd(() => context.close())
+    const page = await context.newPage()
+    await page.goto(`${service.address}/console/`)
+    await page.getByRole('button', { name: 'A wire of 100 USD' }).click()
+    await page.getByRole('status').getByText('Made').waitFor()
+    await page.getByRole('button', { name: 'Reset the sandbox' }).click()
+    await page.getByRole('button', { name: 'No' }).click()
+    await page.getByRole('button', { name: 'Reset the sandbox' }).click()
+    const loaded = page.waitForEvent('load', { timeout: 50_000 })
+    await page.getByRole('button', { name: 'Yes' }).click()
+    await loaded
+    // It has signed in to the new demo.
+    await page.getByRole('button', { name: 'Reset the sandbox' }).waitFor()
+    const after = await demo()
+    expect(after.customer_id).not.toBe(before.customer_id)
+    const { rows } = await db.query<{ id: string }>('select id from customers')
+    expect(rows.map(({ id }) => id)).toContain(after.customer_id)
+    expect(rows.map(({ id }) => id)).not.toContain(before.customer_id)
+  },
+)

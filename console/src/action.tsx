@@ -4,10 +4,52 @@ import { useSignal } from '@preact/signals'
 import { send, type Call } from './api.ts'
 import { Curl, Failure } from './parts.tsx'
 
-/**
- * A button that makes one call of the API, with the call as curl beside it. `ask` is the question that a person answers
- * first, where the change cannot be undone. The failure is shown where the button is.
- */
+/** A button. `ask` is the question that a person answers first, where the change cannot be undone. */
+export function AskedButton({
+  ask,
+  kind,
+  disabled,
+  run,
+  children,
+}: {
+  ask: string | undefined
+  kind?: 'main' | 'danger' | undefined
+  disabled: boolean
+  run: () => void
+  children: ComponentChildren
+}) {
+  const asking = useSignal(false)
+  const yes = useRef<HTMLButtonElement>(null)
+  useEffect(() => {
+    if (asking.value) yes.current?.focus()
+  }, [asking.value])
+  const confirmed = () => {
+    asking.value = false
+    run()
+  }
+  return asking.value ? (
+    <div class="ask" role="alertdialog" aria-label={ask}>
+      <span>{ask}</span>
+      <button ref={yes} type="button" class="danger" onClick={confirmed}>
+        Yes
+      </button>
+      <button type="button" onClick={() => (asking.value = false)}>
+        No
+      </button>
+    </div>
+  ) : (
+    <button
+      type="button"
+      class={kind}
+      disabled={disabled}
+      onClick={() => (ask === undefined ? run() : (asking.value = true))}
+    >
+      {children}
+    </button>
+  )
+}
+
+/** A button that makes one call of the API, with the call as curl beside it. The failure is shown where the button is. */
 export function Action<T>({
   call,
   done,
@@ -22,15 +64,9 @@ export function Action<T>({
   kind?: 'main' | 'danger'
   children: ComponentChildren
 }) {
-  const asking = useSignal(false)
   const busy = useSignal(false)
   const error = useSignal<unknown>(undefined)
-  const yes = useRef<HTMLButtonElement>(null)
-  useEffect(() => {
-    if (asking.value) yes.current?.focus()
-  }, [asking.value])
   const run = () => {
-    asking.value = false
     busy.value = true
     error.value = undefined
     void send<T>(call)
@@ -39,26 +75,9 @@ export function Action<T>({
   }
   return (
     <div class="action">
-      {asking.value ? (
-        <div class="ask" role="alertdialog" aria-label={ask}>
-          <span>{ask}</span>
-          <button ref={yes} type="button" class="danger" onClick={run}>
-            Yes
-          </button>
-          <button type="button" onClick={() => (asking.value = false)}>
-            No
-          </button>
-        </div>
-      ) : (
-        <button
-          type="button"
-          class={kind}
-          disabled={busy.value}
-          onClick={() => (ask === undefined ? run() : (asking.value = true))}
-        >
-          {children}
-        </button>
-      )}
+      <AskedButton ask={ask} kind={kind} disabled={busy.value} run={run}>
+        {children}
+      </AskedButton>
       <Curl of={call} />
       <Failure of={error.value} />
     </div>

@@ -16,6 +16,8 @@ interface Shown {
   mode: 'sandbox' | 'live'
   /** Whether this sandbox signs in without a link. */
   demo: boolean
+  /** Whether this page can empty the sandbox. */
+  begins_anew: boolean
   openid: boolean
   docs: boolean
   session?: Session
@@ -34,8 +36,8 @@ const ENDED = 'The session has ended. Sign in again.'
 /** Whether the operator's role has this scope. Buttons for other actions are not shown. */
 export const may = (scope: string): boolean => session.value?.scopes?.includes(scope) ?? false
 
-/** Asks the service who is signed in. Undefined: nobody. */
-export async function readSession(): Promise<Session | undefined> {
+/** Asks the service who is signed in, and changes nothing here. */
+export async function askService(): Promise<Shown> {
   const answer = await fetch(`${ROOT}session`, {
     headers: {
       'x-bursar-console': 'page',
@@ -43,7 +45,12 @@ export async function readSession(): Promise<Session | undefined> {
     },
   })
   if (!answer.ok) throw new Error(`the service answered ${answer.status}`)
-  const shown = (await answer.json()) as Shown
+  return (await answer.json()) as Shown
+}
+
+/** Asks the service who is signed in. Undefined: nobody. */
+export async function readSession(): Promise<Session | undefined> {
+  const shown = await askService()
   // Said before the sign-in is shown: a sandbox would else sign in again by itself.
   if (session.value !== undefined && shown.session === undefined) signInReason.value = ENDED
   service.value = shown

@@ -1,9 +1,10 @@
 import { rm } from 'node:fs/promises'
 import type { Command } from 'commander'
-import { OWNER, openDatabase } from '../db/database.ts'
+import { OWNER, openDatabase, type Database } from '../db/database.ts'
 import { credentialsFile } from '../demo/credentials.ts'
 import { dropAll, requireResettable, type ToReset } from './reset-sandbox.ts'
 import { prepareDatabase } from '../deployment.ts'
+import type { Settings } from '../settings.ts'
 import { EXIT, logOperator, withBothRoles } from './command-line.ts'
 import { print } from './output.ts'
 
@@ -29,17 +30,7 @@ export function sandboxCommands(program: Command): void {
           print(json ? { reset: false, ...found } : wouldDelete(found, confirm))
           return
         }
-        const owner =
-          ownerUrl === undefined
-            ? undefined
-            : openDatabase(ownerUrl, { max: 1, onError: () => undefined, applicationName: OWNER })
-        try {
-          await dropAll(owner ?? db)
-        } finally {
-          await owner?.end()
-        }
-        await prepareDatabase(db, settings, ownerUrl)
-        await rm(credentialsFile(settings.dataDir), { force: true })
+        await empty(db, settings, ownerUrl)
         logOperator(settings, 'reset the sandbox', { ...found })
         print(
           json
@@ -49,6 +40,28 @@ export function sandboxCommands(program: Command): void {
       }),
     )
 }
+
+/** Drops all tables, makes them anew, and removes the credentials of the demo's customer. The next start makes the demo. */
+async function empty(db: Database, settings: Settings, ownerUrl: string | undefined): Promise<void> {
+  const owner =
+    ownerUrl === undefined
+      ? undefined
+      : openDatabase(ownerUrl, { max: 1, onError: () => undefined, applicationName: OWNER })
+  try {
+    await dropAll(owner ?? db)
+  } finally {
+    await owner?.end()
+  }
+  await prepareDatabase(db, settings, ownerUrl)
+  await rm(credentialsFile(settings.dataDir), { force: true })
+}
+
+/** Empties the sandbox of a service that has stopped. Throws where it is not one to reset, or another process uses it. */
+export const emptyStopped = (): Promise<void> =>
+  withBothRoles(async (db, settings, ownerUrl) => {
+    await requireResettable(db, settings)
+    await empty(db, settings, ownerUrl)
+  })
 
 const wouldDelete = ({ database, customers, transfers }: ToReset, confirm: string | undefined): string =>
   `${confirm === undefined ? '' : `This database is not ${confirm}. `}` +

@@ -3,11 +3,12 @@ import { relative } from 'node:path'
 import type { Command } from 'commander'
 import { credentialsFile } from '../demo/credentials.ts'
 import { firstSession } from '../demo/first-session.ts'
-import { openLog } from '../log.ts'
-import { serve } from '../serve.ts'
+import { openLog, type Log } from '../log.ts'
+import { serve, type Service } from '../serve.ts'
 import { readSettings, SETTINGS, type Settings } from '../settings.ts'
 import { fail } from './command-line.ts'
 import { print } from './output.ts'
+import { emptyStopped } from './sandbox.ts'
 
 /** Defines `bursar serve`. */
 export function serveCommand(program: Command): void {
@@ -18,9 +19,15 @@ export function serveCommand(program: Command): void {
     .addHelpText('after', () => `\n${describeSettings()}`)
     .action(async ({ json }: { json?: true }) => {
       const settings = readSettings(process.env)
-      const starting = openLog(settings).then((log) => serve(settings, log))
-      stopOnSignal(async () => (await starting).close())
-      const service = await starting
+      const log = await openLog(settings)
+      let running: Promise<Service>
+      const beginAnew = () => {
+        running = running.then((service) => restartEmpty(service, settings, log, beginAnew))
+        running.catch(fail)
+      }
+      running = serve(settings, log, { beginAnew })
+      stopOnSignal(async () => (await running).close())
+      const service = await running
       const file = credentialsFile(settings.dataDir)
       if (json) {
         const { address } = service
@@ -45,6 +52,19 @@ export function serveCommand(program: Command): void {
         }
       }
     })
+}
+
+/** Stops the service, empties its sandbox, and starts it again at its address. What cannot be emptied stays as it was. */
+async function restartEmpty(
+  service: Service,
+  settings: Settings,
+  log: Log,
+  beginAnew: () => void,
+): Promise<Service> {
+  log.log.warn('the console asked for an empty sandbox: the service stops, and begins anew')
+  await service.close()
+  await emptyStopped().catch((err: unknown) => log.log.error({ err }, 'the sandbox was not emptied'))
+  return serve({ ...settings, port: Number(new URL(service.address).port) }, log, { beginAnew })
 }
 
 /** The lines printed at the start: the address, the API reference, the credentials file and how to stop. */

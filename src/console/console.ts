@@ -45,6 +45,8 @@ export interface ConsoleOptions {
   limitAddress: onRequestHookHandler
   /** The demo customer of a sandbox; undefined where there is none. */
   demoCustomer: () => Promise<string | undefined>
+  /** Empties the sandbox and starts the service again; undefined where the console may not. */
+  beginAnew?: (() => void) | undefined
 }
 
 interface Taken {
@@ -197,7 +199,7 @@ const keepSecret =
 
 /** Adds the console's own routes: who is signed in, and the sign-in of a sandbox's demo. */
 function addSessionRoutes(app: FastifyInstance, sessions: Sessions, options: ConsoleOptions): void {
-  const { db, settings, baseUrl, limitAddress } = options
+  const { db, settings, baseUrl, limitAddress, beginAnew } = options
   const route = {
     schema: { hide: true },
     config: { counts: 'token request' },
@@ -206,9 +208,11 @@ function addSessionRoutes(app: FastifyInstance, sessions: Sessions, options: Con
 
   app.get('/console/session', route, async (request) => {
     requireOwnPage(request, baseUrl)
+    const isDemo = (await demoOf(request, options)) !== undefined
     const shown = {
       mode: settings.mode,
-      demo: await demoOf(request, options).then((id) => id !== undefined),
+      demo: isDemo,
+      begins_anew: isDemo && beginAnew !== undefined,
       openid: settings.openidIssuer !== undefined,
       docs: settings.docs,
     }
@@ -234,6 +238,20 @@ function addSessionRoutes(app: FastifyInstance, sessions: Sessions, options: Con
       throw refusalOf(answer.statusCode, answer.json<{ detail: string }>().detail)
     sessions.cookie.set(request, reply, answer.json<{ session_secret: string }>().session_secret)
     return {}
+  })
+
+  if (beginAnew === undefined) return
+  app.post('/console/sandbox/reset', route, async (request, reply) => {
+    requireOwnPage(request, baseUrl)
+    const { scopes } = await sessions.take(request)
+    const isDemo = (await demoOf(request, options)) !== undefined
+    if (!isDemo || !scopes.includes('operators:write_operator'))
+      throw problem.forbidden(
+        'only an ADMIN at the machine of a sandbox begins it anew: bursar sandbox reset',
+      )
+    // The stop waits for this answer.
+    beginAnew()
+    return reply.code(202).send({})
   })
 }
 

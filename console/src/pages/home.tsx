@@ -45,8 +45,7 @@ export function Home() {
     const again = () => {
       clearTimeout(timer)
       timer = window.setTimeout(() => {
-        for (const list of [lists.waiting, lists.approvals, lists.webhooks, lists.networks, lists.latest])
-          list.again(true)
+        for (const list of Object.values(lists)) list.again(true)
       }, SETTLE_MS)
     }
     const stop = onEvents(again)

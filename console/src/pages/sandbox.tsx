@@ -1,11 +1,12 @@
 import { useSignal } from '@preact/signals'
-import { open } from '../address.ts'
+import { open, ROOT } from '../address.ts'
+import { AskedButton } from '../action.tsx'
 import { send, type Call } from '../api.ts'
 import { inWords } from '../format.ts'
 import { OUTCOMES, PENDING_DEPOSITS, type Outcome } from '../outcomes.ts'
 import { Curl, Failure, Link } from '../parts.tsx'
 import type { Profile, Transfer } from '../records.ts'
-import { may } from '../session.ts'
+import { askService, may, service } from '../session.ts'
 
 /** A sandbox's buttons: money that arrives, and a withdrawal with each outcome. Each is one call of the API. */
 
@@ -78,10 +79,7 @@ export function SandboxButtons({ profiles }: { profiles: readonly Profile[] }) {
       <div class="buttons">
         {OUTCOMES.map((outcome) => button(inWords(outcome.name), () => withdrawalFrom(chosen, outcome)))}
       </div>
-      <p class="quiet">
-        To begin anew, stop the sandbox and run <code>bursar sandbox reset</code>: the service itself cannot
-        delete what the ledger has recorded.
-      </p>
+      <BeginAnew />
       <Failure of={error.value} />
       {made.value !== undefined && (
         <div role="status">
@@ -95,5 +93,64 @@ export function SandboxButtons({ profiles }: { profiles: readonly Profile[] }) {
         </div>
       )}
     </section>
+  )
+}
+
+const RESTART_MS_MAX = 60_000
+const LOOK_MS = 500
+
+/** Waits until the service runs again with its demo. The emptied sandbox knows no session of before. */
+async function restarted(): Promise<void> {
+  const deadline = Date.now() + RESTART_MS_MAX
+  while (Date.now() < deadline) {
+    await new Promise((later) => setTimeout(later, LOOK_MS))
+    const shown = await askService().catch(() => undefined)
+    // The demo's customer is made a moment after the start.
+    if (shown?.demo === true && shown.session === undefined) return
+  }
+  throw new Error('The sandbox was not emptied. Its log tells why.')
+}
+
+/** The button that empties the sandbox. The service stops for it, drops its tables and starts with a new demo. */
+function BeginAnew() {
+  const busy = useSignal(false)
+  const error = useSignal<unknown>(undefined)
+  const run = async () => {
+    busy.value = true
+    error.value = undefined
+    try {
+      const answer = await fetch(`${ROOT}sandbox/reset`, {
+        method: 'POST',
+        headers: { 'x-bursar-console': 'page' },
+      })
+      if (answer.status !== 202) throw new Error(((await answer.json()) as { detail: string }).detail)
+      await restarted()
+      location.assign(ROOT)
+    } catch (reason) {
+      error.value = reason
+      busy.value = false
+    }
+  }
+  return (
+    <>
+      <h3>Begin anew</h3>
+      {service.value?.begins_anew && may('operators:write_operator') ? (
+        <div class="action">
+          <AskedButton
+            ask="Delete everything in this sandbox?"
+            kind="danger"
+            disabled={busy.value}
+            run={() => void run()}
+          >
+            {busy.value ? 'The sandbox begins anew…' : 'Reset the sandbox'}
+          </AskedButton>
+          <Failure of={error.value} />
+        </div>
+      ) : (
+        <p class="quiet">
+          Stop the sandbox and run <code>bursar sandbox reset</code>.
+        </p>
+      )}
+    </>
   )
 }
