@@ -470,6 +470,27 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     expect(complaints).toEqual([])
   })
 
+  test('a hidden tab holds no stream, and shows what has happened meanwhile', async () => {
+    const { page, complaints } = await at('')
+    const call = await remoteCaller(bursar.address, demo)
+    const says = (text: string) => page.getByText(text, { exact: true }).waitFor()
+    const hide = (hidden: boolean) =>
+      page.evaluate(`
+        Object.defineProperty(document, 'hidden', { configurable: true, get: () => ${hidden} })
+        document.dispatchEvent(new Event('visibilitychange'))`)
+    await says('● live')
+    await hide(true)
+    await says('○ connecting')
+    const { body } = await call('POST', `/v2/sandbox/profiles/${demo.profile_id}/deposit`, {
+      ...{ asset: 'USD', amount: '7.77' },
+    })
+    expect(body).toHaveProperty('activity_id')
+    await hide(false)
+    await says('● live')
+    await page.getByText('7.77').first().waitFor()
+    expect(complaints).toEqual([])
+  })
+
   test('home and the sign-in have no serious fault of accessibility', async () => {
     for (const colorScheme of ['light', 'dark'] as const) {
       const { page, complaints } = await at('', { colorScheme })

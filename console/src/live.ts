@@ -5,7 +5,8 @@ import { session } from './session.ts'
 
 /**
  * Events as they happen: one stream for the whole page (Server-Sent Events). It is read with `fetch`, because an EventSource
- * cannot send the headers that mark a request as this page's. After a break it goes on after the last event that it got.
+ * cannot send the headers that mark a request as this page's. After a break it goes on after the last event that it got. A
+ * hidden tab has no stream: a browser opens six connections to a service, and the seventh tab would wait for ever.
  */
 
 interface LiveEvent {
@@ -18,7 +19,9 @@ interface LiveEvent {
 /** Whether the stream is open: the page then shows what happens without being loaded again. */
 export const live = signal(false)
 
-const listeners = new Set<(event: LiveEvent) => void>()
+/** Undefined: something may have happened that the stream does not tell any more. */
+type Listener = (event: LiveEvent | undefined) => void
+const listeners = new Set<Listener>()
 const PAUSES_MS = [500, 1_000, 2_000, 5_000, 15_000]
 /** Without a byte for this long, the connection is gone: the service sends a comment every 15 seconds. */
 const SILENT_MS_MAX = 45_000
@@ -26,7 +29,7 @@ let running = false
 let lastId = ''
 
 /** Calls the listener with each event from now on. Returns what ends that. */
-export function onEvents(listener: (event: LiveEvent) => void): () => void {
+export function onEvents(listener: Listener): () => void {
   listeners.add(listener)
   if (!running) void run()
   return () => void listeners.delete(listener)
@@ -35,21 +38,28 @@ export function onEvents(listener: (event: LiveEvent) => void): () => void {
 async function run(): Promise<void> {
   running = true
   let failures = 0
-  while (listeners.size > 0 && session.value !== undefined) {
+  for (let isFirst = true; listeners.size > 0 && session.value !== undefined; isFirst = false) {
+    if (document.hidden) await shown()
     const began = Date.now()
-    const again = await follow().catch(() => true)
+    const again = await follow(isFirst).catch(() => true)
     live.value = false
     if (!again) break
+    if (document.hidden) continue
     failures = Date.now() - began > 10_000 ? 0 : failures + 1
     await new Promise((resolve) => setTimeout(resolve, PAUSES_MS[Math.min(failures, PAUSES_MS.length - 1)]))
   }
   running = false
 }
 
+const shown = (): Promise<void> =>
+  new Promise((resolve) => document.addEventListener('visibilitychange', () => resolve(), { once: true }))
+
 /** Reads one connection to its end. False: the service will not have it again, as without the scope. */
-async function follow(): Promise<boolean> {
+async function follow(isFirst: boolean): Promise<boolean> {
   const control = new AbortController()
   let silence = setTimeout(() => control.abort(), SILENT_MS_MAX)
+  const onHidden = () => control.abort()
+  document.addEventListener('visibilitychange', onHidden)
   try {
     const answer = await fetch(`${API}/v2/events/stream`, {
       headers: { ...headersOf(true), ...(lastId !== '' && { 'last-event-id': lastId }) },
@@ -57,6 +67,8 @@ async function follow(): Promise<boolean> {
     })
     if (!answer.ok || answer.body === null) return answer.status >= 500 || answer.status === 429
     live.value = true
+    // After a break without an event before it, there is no place to go on from.
+    if (!isFirst && lastId === '') for (const listener of listeners) listener(undefined)
     let text = ''
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader()
     for (;;) {
@@ -73,6 +85,7 @@ async function follow(): Promise<boolean> {
     return true
   } finally {
     clearTimeout(silence)
+    document.removeEventListener('visibilitychange', onHidden)
   }
 }
 

@@ -253,8 +253,8 @@ function useOrchestrationEvents(again: ((background: boolean) => void) | undefin
   useEffect(() => {
     if (again === undefined) return undefined
     let timer = 0
-    const stop = onEvents(({ type }) => {
-      if (!/^(orchestration|transfer)\./.test(type)) return
+    const stop = onEvents((event) => {
+      if (event !== undefined && !/^(orchestration|transfer)\./.test(event.type)) return
       clearTimeout(timer)
       timer = window.setTimeout(() => again(true), 400)
     })

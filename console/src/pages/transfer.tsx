@@ -32,8 +32,8 @@ export function TransferPage({ id }: { id: string }) {
   const { data, error, again } = useCall<TransferHistory>(callOf(id))
   useEffect(
     () =>
-      onEvents(({ object }) => {
-        if (object.id === id) again(true)
+      onEvents((event) => {
+        if (event === undefined || event.object.id === id) again(true)
       }),
     [id],
   )
