@@ -32,7 +32,7 @@ export function projectOf(file: string): ProjectName {
     .filter((path) => !path.endsWith('/support.ts'))
     .map(projectOf)
   const needed = NEEDS.find(([, pattern]) => pattern.test(text))?.[0] ?? 'unit'
-  const own = needed === 'database' && SLOW.test(text) ? 'program' : needed
+  const own = needed !== 'chains' && SLOW.test(text) ? 'program' : needed
   return [own, ...imported].reduce((most, kind) =>
     PROJECTS.indexOf(kind) > PROJECTS.indexOf(most) ? kind : most,
   )

@@ -1,3 +1,4 @@
+// @slow
 import { createSocket } from 'node:dgram'
 import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'

@@ -1,3 +1,4 @@
+// @slow
 /*
  * Only a 2xx with exactly {"decision":"ALLOW"}, in time, allows a payment. Everything else that an endpoint may do holds
  * it, and exactly {"decision":"REJECT"} rejects it.
