@@ -1,6 +1,6 @@
 import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf, findAsset, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
-import type { Database } from '../db/database.ts'
+import type { Database, Queryable } from '../db/database.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
 import type { ConfiguredNetwork, Depth } from './open-networks.ts'
 import type { NetworkAdapter, TakenBack } from './network.ts'
@@ -193,7 +193,7 @@ export async function custodyShortages(
 type AccountOnNetwork = `custody:${CryptoNetwork}` | `network_fees:${CryptoNetwork}`
 
 /** What the ledgers of all customers have on an account. It is an asset, or a loss: its entries are negative. */
-async function sumsOf(db: Database, account: AccountOnNetwork): Promise<Map<string, bigint>> {
+export async function sumsOf(db: Queryable, account: AccountOnNetwork): Promise<Map<string, bigint>> {
   // The condition of the index, in its words, so that the planner knows that it may be used.
   const { rows } = await db.query<{ asset: string; amount: string }>(
     `
@@ -257,7 +257,8 @@ async function waitingOn(db: Database, network: CryptoNetwork): Promise<NetworkR
   return rows.map(({ count, ...row }) => ({ ...row, count: Number(count) }))
 }
 
-async function freezesOn(db: Database, network: CryptoNetwork): Promise<NetworkReport['frozen']> {
+/** Reads the freezes that stop signing on a network, oldest first. */
+export async function freezesOn(db: Queryable, network: CryptoNetwork): Promise<NetworkReport['frozen']> {
   const { rows } = await db.query<NetworkReport['frozen'][number]>(
     `
     select reason, detail, created_at as since
@@ -269,7 +270,11 @@ async function freezesOn(db: Database, network: CryptoNetwork): Promise<NetworkR
   return rows
 }
 
-async function uncreditedOn(db: Database, network: CryptoNetwork): Promise<NetworkReport['uncredited']> {
+/** Reads the deposits of a network that are not credited, or were dropped by the chain, by reason. */
+export async function uncreditedOn(
+  db: Queryable,
+  network: CryptoNetwork,
+): Promise<NetworkReport['uncredited']> {
   const { rows } = await db.query<{ reason: string; count: string; since: string }>(
     `
     select case state when 'WAITING' then coalesce(reason, 'NEW') else state end as reason, count(*),

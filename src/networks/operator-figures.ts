@@ -1,7 +1,8 @@
-import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.ts'
+import { formatAmount, parseAmount } from '../assets/amount.ts'
 import { decimalsOf, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
 import type { Queryable } from '../db/database.ts'
 import type { NetworkAdapter, NetworkStatus, Networks } from './network.ts'
+import { freezesOn, sumsOf, uncreditedOn } from './network-status.ts'
 
 /** What operators see of a network: custody, the hot wallet and what waits. Amounts are decimal strings. */
 interface OperatorFigures {
@@ -66,36 +67,34 @@ export function operatorFigures(db: Queryable, networks: Networks): Promise<Figu
   return known.figures
 }
 
-/** Reads the figures of all connected networks: four statements, and a question to each node. */
+/** Reads the figures of all connected networks: some statements for each, and a question to each node. */
 export async function readOperatorFigures(db: Queryable, networks: Networks): Promise<Figures> {
   const adapters = [...networks].flatMap(([network, adapter]) =>
     network === 'WIRE' ? [] : [[network, adapter] as const],
   )
-  const real = adapters.filter(([, adapter]) => adapter.status !== undefined).map(([network]) => network)
-  const [statuses, custody, unended, frozen, uncredited] = await Promise.all([
-    Promise.all(adapters.map(async ([, adapter]) => adapter.status?.().catch((error: Error) => error))),
-    custodyOf(db, real),
-    unendedWithdrawals(db),
-    freezesOfNetworks(db),
-    uncreditedDeposits(db),
-  ])
-  return new Map(
-    adapters.map(([network, adapter], index) => {
-      const own = unended.filter((row) => row.network === network)
-      const figures: OperatorFigures = {
-        ...figuresOfStatus(network, adapter, statuses[index], custody.get(network) ?? new Map()),
+  const unended = await unendedWithdrawals(db)
+  const figures = adapters.map(async ([network, adapter]): Promise<[CryptoNetwork, OperatorFigures]> => {
+    const [status, custody, frozen, uncredited] = await Promise.all([
+      adapter.status?.().catch((error: Error) => error),
+      adapter.status === undefined ? new Map<string, bigint>() : sumsOf(db, `custody:${network}`),
+      freezesOn(db, network),
+      uncreditedOn(db, network),
+    ])
+    const own = unended.filter((row) => row.network === network)
+    return [
+      network,
+      {
+        ...figuresOfStatus(network, adapter, status, custody),
         in_flight: own.reduce((sum, { count }) => sum + Number(count), 0),
         waiting: own.flatMap(({ code, detail, since, count }) =>
           code === null ? [] : [{ code, detail: detail!, count: Number(count), since: since! }],
         ),
-        frozen: frozen.flatMap(({ subject, ...row }) => (['', network].includes(subject) ? [row] : [])),
-        uncredited: uncredited.flatMap(({ network: of, count, ...row }) =>
-          of === network ? [{ ...row, count: Number(count) }] : [],
-        ),
-      }
-      return [network, figures] as const
-    }),
-  )
+        frozen,
+        uncredited,
+      },
+    ]
+  })
+  return new Map(await Promise.all(figures))
 }
 
 function figuresOfStatus(
@@ -134,27 +133,6 @@ function figuresOfStatus(
   }
 }
 
-/** What all customers' ledgers have in custody on networks, by network and asset. */
-async function custodyOf(
-  db: Queryable,
-  networks: readonly CryptoNetwork[],
-): Promise<Map<CryptoNetwork, Map<string, bigint>>> {
-  const custody = new Map(networks.map((network) => [network, new Map<string, bigint>()]))
-  if (networks.length === 0) return custody
-  // The condition of the index, in its words. Custody is an asset: its entries are negative.
-  const { rows } = await db.query<{ network: CryptoNetwork; asset: string; amount: string }>(
-    `
-    select substr(account, length('custody:') + 1) as network, asset, -sum(amount) as amount
-    from entries
-    where account = any ($1::text[]) and (account like 'custody:%' or account like 'network_fees:%')
-    group by account, asset having sum(amount) <> 0`,
-    [networks.map((network) => `custody:${network}`)],
-  )
-  for (const { network, asset, amount } of rows)
-    custody.get(network)!.set(asset, parseStoredAmount(amount, decimalsOf(asset)))
-  return custody
-}
-
 interface Unended {
   network: string
   code: string | null
@@ -171,25 +149,5 @@ async function unendedWithdrawals(db: Queryable): Promise<Unended[]> {
     where due_at is not null
     group by network, waiting_code, waiting_detail
     order by min(waiting_since)`)
-  return rows
-}
-
-async function freezesOfNetworks(db: Queryable) {
-  const { rows } = await db.query<{ subject: string; reason: string; detail: string; since: string }>(`
-    select subject, reason, detail, created_at as since
-    from freezes
-    where kind in ('ALL', 'NETWORK')
-    order by created_at`)
-  return rows
-}
-
-async function uncreditedDeposits(db: Queryable) {
-  const { rows } = await db.query<{ network: string; reason: string; count: string; since: string }>(`
-    select network, case state when 'WAITING' then coalesce(reason, 'NEW') else state end as reason, count(*),
-           min(found_at) as since
-    from incoming_transfers
-    where state in ('WAITING', 'REORGANISED', 'UNATTRIBUTED')
-    group by 1, 2
-    order by since`)
   return rows
 }
