@@ -411,8 +411,11 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     expect(await seriousFaults(page)).toEqual([])
     await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
-    // "No": nothing has happened.
-    await head.getByRole('button', { name: 'Cancel and refund' }).click()
+    // "No": nothing has happened, and the focus is where it was.
+    const hasFocus = (name: string) => expect.poll(() => page.locator(':focus').textContent()).toBe(name)
+    await hasFocus('Cancel and refund')
+    await page.keyboard.press('Enter')
+    await hasFocus('Yes')
     await page.keyboard.press('Enter')
     await head.getByText('FAILED').waitFor()
     await page.getByText('The ledger gave the money back').waitFor()

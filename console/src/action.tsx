@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { useSignal } from '@preact/signals'
 import { send, type Call } from './api.ts'
 import { Curl, Failure } from './parts.tsx'
@@ -20,8 +20,13 @@ export function AskedButton({
 }) {
   const asking = useSignal(false)
   const yes = useRef<HTMLButtonElement>(null)
-  useEffect(() => {
+  const first = useRef<HTMLButtonElement>(null)
+  const answered = useRef(false)
+  // Before the next key: the one who presses Enter after a click answers the question. After "No", the focus is back.
+  useLayoutEffect(() => {
     if (asking.value) yes.current?.focus()
+    else if (answered.current) first.current?.focus()
+    answered.current = asking.value
   }, [asking.value])
   const confirmed = () => {
     asking.value = false
@@ -39,6 +44,7 @@ export function AskedButton({
     </div>
   ) : (
     <button
+      ref={first}
       type="button"
       class={kind}
       disabled={disabled}
