@@ -5,7 +5,7 @@
 import pino from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { buildApp } from '../src/app.ts'
-import { openDatabase, transaction, type Database } from '../src/db/database.ts'
+import { notSerializable, openDatabase, transaction, type Database } from '../src/db/database.ts'
 import { PLATFORM_ID } from '../src/db/ids.ts'
 import { Cluster, type Nodes } from '../src/db/nodes.ts'
 import { Ledger } from '../src/movements/queue.ts'
@@ -79,6 +79,10 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const close of closing) await close()
 })
+
+/** How many customers are isolated or moved, and how many requests pay at once. */
+const CHANGES = 3
+const PAYERS = 8
 
 let count = 0
 
@@ -233,4 +237,71 @@ onCluster(
     expect(await recorded()).toEqual([froze, { ...froze, action: 'platform.unfreeze' }])
   },
   120_000,
+)
+
+const causesOf = (error: unknown): unknown[] =>
+  error instanceof AggregateError ? error.errors.flatMap(causesOf) : [error]
+
+/** The statement that moves the shard of a customer to the other worker. */
+function moveOf(customerId: string): string {
+  const from = nodes.nameOf(customerId)
+  const to = new URL(CLUSTER.slice(1).find((address) => new URL(address).host !== from)!)
+  const { hostname, port } = new URL(addressOf(from))
+  return `select citus_move_shard_placement(get_shard_id_for_distribution_column('customers', '${customerId}'),
+    '${hostname}', ${port}, '${to.hostname}', ${to.port}, 'block_writes')`
+}
+const isolationOf = (customerId: string) =>
+  `select isolate_tenant_to_new_shard('customers', '${customerId}', 'CASCADE', shard_transfer_mode => 'block_writes')`
+
+test.skipIf(CLUSTER.length === 0).each([
+  ['gets a shard of its own', isolationOf],
+  ['is moved to another node', moveOf],
+])(
+  'a customer %s while it pays, and no payment is lost or made by halves',
+  async (_, changeOf) => {
+    const superuser = new URL(CLUSTER[0]!)
+    superuser.pathname = `/${nameOfDatabase()}`
+    const failures: unknown[] = []
+    for (let change = 0; change < CHANGES; change++) {
+      const by = await newCustomer(service)
+      await credit(service.ledger, by, 'ETH', '1000')
+      const acknowledged: string[] = []
+      // A payment that meets the split is made again by the ledger: nobody sees it.
+      const refused: number[] = []
+      const underLoad = { isOver: false }
+      const load = Promise.all(
+        Array.from({ length: PAYERS }, async () => {
+          while (!underLoad.isOver) {
+            const { status, ref_id } = await withdraw(by)
+            if (status === 200) acknowledged.push(ref_id)
+            else refused.push(status)
+          }
+        }),
+      )
+      const settling = (async () => {
+        while (!underLoad.isOver)
+          for (const { hints } of nodes.list())
+            await settleWithdrawals(database.db, service.networks, undefined, hints).catch(
+              (error: unknown) => void failures.push(error),
+            )
+      })()
+      await expect.poll(() => acknowledged.length).toBeGreaterThan(PAYERS)
+      await onNode(superuser.href, [changeOf(by.customer_id)])
+      const then = acknowledged.length
+      await expect.poll(() => acknowledged.length, { timeout: 20_000 }).toBeGreaterThan(then + PAYERS)
+      underLoad.isOver = true
+      await Promise.all([load, settling])
+      expect(refused).toEqual([])
+      // What a round of settlement could not do, the next one does.
+      for (const failure of failures.flatMap(causesOf)) expect(failure).toSatisfy(notSerializable)
+      const { disagreements } = await verify(database.db)
+      expect(disagreements).toEqual([])
+      const { rows } = await database.db.query<{ made: number }>(
+        'select count(*)::int as made from transfers where customer_id = $1 and ref_id = any ($2)',
+        [by.customer_id, acknowledged],
+      )
+      expect(rows[0]!.made).toBe(acknowledged.length)
+    }
+  },
+  600_000,
 )

@@ -116,9 +116,8 @@ export async function transaction<T>(
   const tx = await db.connect()
   let broken: Error | undefined
   try {
-    acceptLastWrites(tx)
     const marked = mode === '' ? '' : `; set local application_name = '${READER}'`
-    const [, result] = await inOrder([tx.query(`begin ${mode}${marked}`), work(tx)])
+    const [, result] = await inOrder([begin(tx, `begin ${mode}${marked}`), work(tx)])
     await commit(tx)
     return result
   } catch (error) {
@@ -138,9 +137,44 @@ export interface LastWrite {
 
 const lastWrites = new WeakMap<Transaction, Map<new () => LastWrite, LastWrite>>()
 
-/** Lets a transaction that has just begun collect last writes. Those of an earlier one of its connection are gone. */
-export function acceptLastWrites(tx: Transaction): void {
+/** The places of all shards when a transaction of a cluster began (`PLACES`). */
+const placesAtBegin = new WeakMap<Transaction, Promise<string>>()
+
+// Splitting a shard and moving one give new numbers, which increase.
+const PLACES = `(select max(shardid) from pg_dist_shard) || ' ' || (select max(placementid) from pg_dist_placement)`
+
+/**
+ * Begins a transaction with this statement. It may collect last writes; those of an earlier one of its connection are
+ * gone. `commit` ends it.
+ */
+export async function begin(tx: Transaction, statement: string): Promise<void> {
   lastWrites.set(tx, new Map())
+  const begun = tx.query(statement)
+  if (!onCitus(tx)) return void (await begun)
+  const places = tx
+    .query<{ places: string }>({ name: 'places', text: `select ${PLACES} as places` })
+    .then(({ rows }) => rows[0]!.places)
+  placesAtBegin.set(tx, places)
+  await inOrder([begun, places])
+}
+
+/**
+ * Shards were split or moved while a transaction was open. Its statements may have gone to different shards for one customer:
+ * one that waits for a split then writes to the old shard, which is dropped. So the transaction changed nothing.
+ */
+class PlacesChanged extends Error {
+  readonly code = SERIALIZATION_FAILURE
+  constructor() {
+    super('the places of customers changed while the transaction was open; nothing was changed')
+  }
+}
+
+/** Fails the transaction if shards were split or moved since it began. What it has written keeps later splits waiting. */
+async function requirePlaces(tx: Transaction, places: string): Promise<void> {
+  const text = `select 1 / (${PLACES} = $1)::int`
+  await tx.query({ name: 'same places', text, values: [places] }).catch((error: pg.DatabaseError) => {
+    throw error.code === DIVISION_BY_ZERO ? new PlacesChanged() : error
+  })
 }
 
 /**
@@ -149,7 +183,7 @@ export function acceptLastWrites(tx: Transaction): void {
  */
 export function lastWrite<Write extends LastWrite>(tx: Transaction, kind: new () => Write): Write {
   const writes = lastWrites.get(tx)
-  assert(writes !== undefined, 'only transactions that `transaction` or the ledger begins have last writes')
+  assert(writes !== undefined, 'only transactions that `begin` began have last writes')
   const known = writes.get(kind) as Write | undefined
   if (known !== undefined) return known
   const made = new kind()
@@ -157,13 +191,13 @@ export function lastWrite<Write extends LastWrite>(tx: Transaction, kind: new ()
   return made
 }
 
-/** Sends the last writes and the commit. If a write fails, the commit is a rollback, and the failure is thrown. */
+/** Sends the last writes and the commit of a transaction that `begin` began. If a write fails, the commit is a rollback, and the failure is thrown. */
 export async function commit(tx: Transaction): Promise<void> {
   const writes = [...(lastWrites.get(tx)?.values() ?? [])]
   if (onCitus(tx)) {
     // There a last write may need the answer of its first statement.
     for (const write of writes) await write.send(tx)
-    await tx.query('commit')
+    await inOrder([requirePlaces(tx, (await placesAtBegin.get(tx))!), tx.query('commit')])
     return
   }
   await inOrder([...writes.map((write) => write.send(tx)), tx.query('commit')])
@@ -210,6 +244,13 @@ export function violatedConstraint(error: unknown): string | undefined {
   // A distributed database hands on only the message, with the name of a shard's constraint: it ends in the shard's id.
   return constraint ?? /unique constraint "([^"]+?)(?:_\d{6,})?"/.exec(message)?.[1]
 }
+
+const SERIALIZATION_FAILURE = '40001'
+const DIVISION_BY_ZERO = '22012'
+
+/** Whether the database ended a transaction because of what others did at the same time. It changed nothing and may be retried. */
+export const notSerializable = (error: unknown): boolean =>
+  (error as { code?: string }).code === SERIALIZATION_FAILURE
 
 const QUERY_CANCELED = '57014'
 const LOCK_NOT_AVAILABLE = '55P03'

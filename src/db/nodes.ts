@@ -30,12 +30,14 @@ export interface Nodes {
   readonly nameOf: (customerId: string) => string
   /** The nodes that have customers now. */
   readonly list: () => readonly Node[]
+  /** Reads at once where the customers are. If that has changed, `list` gives another array. */
+  readonly refresh: () => Promise<void>
 }
 
 /** A plain database: one pool for everything. */
 export function onlyNode(db: Database): Nodes {
   const nodes = [{ name: '', db, hints: db }]
-  return { shared: db, of: () => db, nameOf: () => '', list: () => nodes }
+  return { shared: db, of: () => db, nameOf: () => '', list: () => nodes, refresh: async () => undefined }
 }
 
 /** A pool is a plain database. */
@@ -64,6 +66,7 @@ export class Cluster {
   #shards: readonly Shard[] = []
   /** Increases with each change. */
   #version = 0
+  #reading: Promise<void> | undefined
   #stopping = new AbortController()
   #running: Promise<void> | undefined
 
@@ -79,7 +82,7 @@ export class Cluster {
   static async open(db: Database, onError: (error: unknown) => void): Promise<Cluster> {
     const cluster = new Cluster(db, onError)
     if (await isDistributed(db)) {
-      await cluster.#read()
+      await cluster.#readOnce()
       cluster.#running = cluster.#follow()
     }
     return cluster
@@ -98,19 +101,20 @@ export class Cluster {
       setCoordinator(made, shared)
       return made
     }
+    const refresh = () => this.#readOnce()
     let listed: { version: number; nodes: readonly Node[] } | undefined
     const list = () => {
       if (listed?.version === this.#version) return listed.nodes
       const names = [...new Set(this.#shards.map(({ node }) => node))]
       const nodes = names.map((name): Node => {
         const db = poolOf(name)
-        return { name, db, hints: new OwnShards(db, () => this.#shardsOf(name)) }
+        return { name, db, hints: new OwnShards(db, () => this.#shardsOf(name), refresh) }
       })
       listed = { version: this.#version, nodes }
       return nodes
     }
     const nameOf = (customerId: string) => shardOf(this.#shards, customerId).node
-    return { shared, of: (customerId) => poolOf(nameOf(customerId)), nameOf, list }
+    return { shared, of: (customerId) => poolOf(nameOf(customerId)), nameOf, list, refresh }
   }
 
   async close(): Promise<void> {
@@ -129,13 +133,19 @@ export class Cluster {
       await pause(REFRESH_MS, undefined, { signal, ref: false }).catch(() => undefined)
       if (signal.aborted) return
       try {
-        await this.#read()
+        await this.#readOnce()
         failing = false
       } catch (error) {
         if (!failing) this.#onError(error)
         failing = true
       }
     }
+  }
+
+  /** Many may ask at once. */
+  #readOnce(): Promise<void> {
+    this.#reading ??= this.#read().finally(() => (this.#reading = undefined))
+    return this.#reading
   }
 
   async #read(): Promise<void> {
@@ -204,14 +214,25 @@ export function shardOf(shards: readonly Shard[], customerId: string): Shard {
 class OwnShards implements Queryable {
   readonly #db: Database
   readonly #shards: () => readonly Shard[]
+  readonly #refresh: () => Promise<void>
 
-  constructor(db: Database, shards: () => readonly Shard[]) {
+  constructor(db: Database, shards: () => readonly Shard[], refresh: () => Promise<void>) {
     this.#db = db
     this.#shards = shards
+    this.#refresh = refresh
   }
 
   readonly query = (async (asked: string | { text: string; values?: unknown[] }, values?: unknown[]) => {
     const { text, values: bound = values } = typeof asked === 'string' ? { text: asked } : asked
+    return this.#onEach(text, bound).catch(async (error: unknown) => {
+      if ((error as { code?: string }).code !== UNDEFINED_TABLE) throw error
+      // A shard that was split or moved away.
+      await this.#refresh()
+      return this.#onEach(text, bound)
+    })
+  }) as Queryable['query']
+
+  async #onEach(text: string, bound: unknown[] | undefined): Promise<unknown> {
     const rows: unknown[] = []
     let last
     for (const shard of this.#shards()) {
@@ -219,8 +240,10 @@ class OwnShards implements Queryable {
       for (const row of last.rows) rows.push(row)
     }
     return { ...last, rows, rowCount: rows.length }
-  }) as Queryable['query']
+  }
 }
+
+const UNDEFINED_TABLE = '42P01'
 
 /** The statement about one shard alone: behind `from` and `join`, each distributed table is replaced by its shard. */
 export const onShard = (text: string, { tables }: Pick<Shard, 'tables'>): string =>

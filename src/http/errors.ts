@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { connectionLost, tookTooLong } from '../db/database.ts'
+import { connectionLost, deadlocked, notSerializable, tookTooLong } from '../db/database.ts'
 import { differingMembers, type Comparable } from './differing-members.ts'
 import { problemPages } from './problem-pages.ts'
 import type { ProblemBody } from '../contract/problem-body.ts'
@@ -183,6 +183,8 @@ function problemOf(error: FastifyError, request: FastifyRequest): Problem {
   if (connectionLost(error)) return problem.unavailable('the database does not answer; try again')
   if (tookTooLong(error))
     return problem.unavailable('the database took too long; nothing was changed; try again')
+  if (deadlocked(error) || notSerializable(error))
+    return problem.unavailable('another change came in between; nothing was changed; try again')
   return problem.internalError()
 }
 

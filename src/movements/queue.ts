@@ -1,10 +1,11 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { problem } from '../contract/problems.ts'
 import {
-  acceptLastWrites,
+  begin,
   commit,
   connectionLost,
   inOrder,
+  notSerializable,
   onCitus,
   tookTooLong,
   violatedConstraint,
@@ -52,7 +53,6 @@ export const WAITING_TOTAL_MAX = 10_000
 const ATTEMPTS_MAX = 20
 
 const RACES = new Set(['transfers_ref_id', 'orchestrations_ref_id', 'balances_pkey', 'policy_windows_pkey'])
-const SERIALIZATION_FAILURE = '40001'
 const DEADLOCK_DETECTED = '40P01'
 
 /**
@@ -225,9 +225,8 @@ async function attemptBatch(
   lookUpRefIds: boolean,
   keys: Keys,
 ): Promise<Outcome[]> {
-  acceptLastWrites(tx)
   const [, { outcomes }] = await inOrder([
-    tx.query(onCitus(tx) ? BEGIN_ON_CITUS : BEGIN),
+    begin(tx, onCitus(tx) ? BEGIN_ON_CITUS : BEGIN),
     post(tx, customerId, movements, {
       macs: keys.macs,
       policies: keys.policies,
@@ -241,9 +240,7 @@ async function attemptBatch(
 /** Whether a conflict with another process failed the batch, so that everything must be decided again. */
 export function isRetryable(error: unknown): boolean {
   const { code } = error as { code?: string }
-  return (
-    code === SERIALIZATION_FAILURE || code === DEADLOCK_DETECTED || RACES.has(violatedConstraint(error) ?? '')
-  )
+  return notSerializable(error) || code === DEADLOCK_DETECTED || RACES.has(violatedConstraint(error) ?? '')
 }
 
 /**

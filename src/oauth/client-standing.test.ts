@@ -162,6 +162,7 @@ test('a node that cannot be read stops the withdrawals of its own customers only
     shared: pool,
     of: () => pool,
     nameOf: (customerId) => (customerId === SOMEBODY ? 'one' : 'two'),
+    refresh: async () => undefined,
     list: () => [
       { name: 'one', db: pool, hints: pool },
       { name: 'two', db: gone, hints: gone },

@@ -45,11 +45,16 @@ export class ApiClients {
   }
 
   async #read(clientId: string): Promise<Found | undefined> {
-    const nodes = this.#nodes.list()
-    if (nodes.length === 1) return select(nodes[0]!.hints, clientId)
     const customerId = this.#customerOf.get(clientId)
     if (customerId !== undefined) return select(this.#nodes.of(customerId), clientId, customerId)
-    const found = await firstOf(nodes, ({ hints }) => select(hints, clientId))
+    const nodes = this.#nodes.list()
+    let found = await firstOf(nodes, ({ hints }) => select(hints, clientId))
+    if (found === undefined) {
+      // The client may be on a shard that this process does not know yet.
+      await this.#nodes.refresh()
+      const now = this.#nodes.list()
+      if (now !== nodes) found = await firstOf(now, ({ hints }) => select(hints, clientId))
+    }
     if (found !== undefined) this.#customerOf.set(clientId, found.customer_id)
     return found
   }

@@ -19,14 +19,7 @@ import { runs } from '../../test/seed.ts'
 import { atEnd, cloneDatabase, emptier, everyTable, TEST_ORIGIN, testSettings } from '../../test/support.ts'
 import type { TestDatabase } from '../../test/support.ts'
 import { createCustomer } from '../customers/create-customer.ts'
-import {
-  acceptLastWrites,
-  commit,
-  type Database,
-  openDatabase,
-  type Transaction,
-  transaction,
-} from '../db/database.ts'
+import { begin, commit, type Database, openDatabase, type Transaction, transaction } from '../db/database.ts'
 import { momentAt, newId, readClock } from '../db/ids.ts'
 import { Ledger } from '../movements/queue.ts'
 import { verify } from '../verify/verify.ts'
@@ -620,8 +613,7 @@ describe('a transaction that is open at the end of the period', () => {
   /** Opens a transaction of another process, which may never end. */
   async function open(db: Database) {
     const tx = await db.connect()
-    acceptLastWrites(tx)
-    await tx.query('begin')
+    await begin(tx, 'begin')
     let isOpen = true
     const end = async (how: 'commit' | 'rollback') => {
       if (isOpen) await (how === 'commit' ? commit(tx) : tx.query(how))
