@@ -137,11 +137,18 @@ export interface LastWrite {
 
 const lastWrites = new WeakMap<Transaction, Map<new () => LastWrite, LastWrite>>()
 
-/** The places of all shards when a transaction of a cluster began (`PLACES`). */
-const placesAtBegin = new WeakMap<Transaction, Promise<string>>()
+/** The newest placement of a shard when a transaction of a cluster began. Splitting and moving shards make newer ones. */
+const placementsAtBegin = new WeakMap<Transaction, Promise<string>>()
 
-// Splitting a shard and moving one give new numbers, which increase.
-const PLACES = `(select max(shardid) from pg_dist_shard) || ' ' || (select max(placementid) from pg_dist_placement)`
+const PLACEMENT_SQL = 'select coalesce(max(placementid), 0) as placement from pg_dist_placement'
+
+// All tables of customers are split and moved together. A transaction may distribute them itself.
+const SAME_PLACES_SQL = `
+  select 1 / (count(*) = 0)::int
+  from pg_dist_placement p
+  join pg_dist_shard s on s.shardid = p.shardid
+  where p.placementid > $1 and s.logicalrelid = to_regclass('public.customers')
+    and p.xmin is distinct from pg_current_xact_id_if_assigned()::xid`
 
 /**
  * Begins a transaction with this statement. It may collect last writes; those of an earlier one of its connection are
@@ -151,11 +158,11 @@ export async function begin(tx: Transaction, statement: string): Promise<void> {
   lastWrites.set(tx, new Map())
   const begun = tx.query(statement)
   if (!onCitus(tx)) return void (await begun)
-  const places = tx
-    .query<{ places: string }>({ name: 'places', text: `select ${PLACES} as places` })
-    .then(({ rows }) => rows[0]!.places)
-  placesAtBegin.set(tx, places)
-  await inOrder([begun, places])
+  const newest = tx
+    .query<{ placement: string }>({ name: 'newest placement', text: PLACEMENT_SQL })
+    .then(({ rows }) => rows[0]!.placement)
+  placementsAtBegin.set(tx, newest)
+  await inOrder([begun, newest])
 }
 
 /**
@@ -170,11 +177,12 @@ class PlacesChanged extends Error {
 }
 
 /** Fails the transaction if shards were split or moved since it began. What it has written keeps later splits waiting. */
-async function requirePlaces(tx: Transaction, places: string): Promise<void> {
-  const text = `select 1 / (${PLACES} = $1)::int`
-  await tx.query({ name: 'same places', text, values: [places] }).catch((error: pg.DatabaseError) => {
-    throw error.code === DIVISION_BY_ZERO ? new PlacesChanged() : error
-  })
+async function requirePlaces(tx: Transaction, newest: string | undefined): Promise<void> {
+  await tx
+    .query({ name: 'same places', text: SAME_PLACES_SQL, values: [newest] })
+    .catch((error: pg.DatabaseError) => {
+      throw error.code === DIVISION_BY_ZERO ? new PlacesChanged() : error
+    })
 }
 
 /**
@@ -197,7 +205,8 @@ export async function commit(tx: Transaction): Promise<void> {
   if (onCitus(tx)) {
     // There a last write may need the answer of its first statement.
     for (const write of writes) await write.send(tx)
-    await inOrder([requirePlaces(tx, (await placesAtBegin.get(tx))!), tx.query('commit')])
+    const newest = await placementsAtBegin.get(tx)
+    await inOrder([requirePlaces(tx, newest), tx.query('commit')])
     return
   }
   await inOrder([...writes.map((write) => write.send(tx)), tx.query('commit')])
