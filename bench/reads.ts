@@ -62,6 +62,7 @@ export async function measureReads(
       'deep page of entries': () => `${half}&page_cursor=${deepEntries}`,
       'what waits, oldest first': () => '/v2/transfer/transfers?statuses=PENDING&order=ASC&limit=10',
       'volumes of 24 hours': () => '/v2/transfer/volumes',
+      'balances by asset, 30 days': () => '/v2/balances/history',
       'balances at a moment': () => `/v2/profiles/${profileId}/balances?at=${middle}`,
     }
     for (const [what, path] of Object.entries(paths)) {

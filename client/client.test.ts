@@ -617,6 +617,7 @@ describe('pages', () => {
       '/v2/identity/accounts': {},
       '/v2/transfer/transfers': {},
       '/v2/transfer/volumes': {},
+      '/v2/balances/history': {},
       '/v2/transfer/deposit-addresses': {},
       '/v2/transfer/fiat-deposit-instructions': { query: { limit: 1 } },
       '/v2/transfer/fiat-accounts': {},

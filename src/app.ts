@@ -113,6 +113,7 @@ import { createFiatWithdrawal } from './transfers/create-fiat-withdrawal.ts'
 import { createInternalTransfer } from './transfers/create-internal-transfer.ts'
 import { cancelTransfer } from './transfers/cancel-transfer.ts'
 import { getTransfer } from './transfers/get-transfer.ts'
+import { listBalanceHistory } from './profiles/list-balance-history.ts'
 import { listVolumes } from './transfers/list-volumes.ts'
 import { verifyTransfer } from './transfers/verify-transfer.ts'
 import { getTransferHistory } from './transfers/get-transfer-history.ts'
@@ -146,6 +147,7 @@ export const OPERATIONS: readonly Operation[] = [
   getProfile,
   updateProfile,
   deactivateProfile,
+  listBalanceHistory,
   listBalances,
   getBalance,
   listEntries,

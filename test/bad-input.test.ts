@@ -1615,6 +1615,16 @@ const CASES: Record<string, Case> = {
     order: [UNKNOWN_PARAMETER],
   },
 
+  'GET /v2/balances/history': {
+    good: () => ({ path: '/v2/balances/history' }),
+    rows: [
+      ...inQuery('assets', 'must be a ticker', 'USD,e'),
+      ...inQuery('assets', 'DOGE is unknown', 'DOGE', 'USD,DOGE'),
+      ...inQuery('days', 'must be', '0', '91', '1.5', 'x', ''),
+    ],
+    order: [UNKNOWN_PARAMETER],
+  },
+
   'GET /v2/networks': { good: () => ({ path: '/v2/networks' }), rows: [], order: [UNKNOWN_PARAMETER] },
 
   'GET /v2/all-markets/prices': {

@@ -949,6 +949,10 @@ describe('replies match the document', () => {
     },
     'GET /v2/assets': async () => [['/v2/assets']],
     'GET /v2/transfer/volumes': async () => [['/v2/transfer/volumes']],
+    'GET /v2/balances/history': async () => [
+      ['/v2/balances/history'],
+      ['/v2/balances/history?assets=BTC&days=1'],
+    ],
     'GET /v2/networks': async () => [['/v2/networks']],
     'GET /v2/statements/payments': async () => {
       await statements()

@@ -69,6 +69,8 @@ const WHILE_MIGRATING = ['src/oauth/signing-keys.ts encryptPlainKeys']
 
 /** Functions that read a cluster's own tables, which a plain database lacks. */
 const OF_A_CLUSTER = [
+  'src/db/database.ts begin',
+  'src/db/database.ts requirePlaces',
   'src/db/distribution.ts distribute',
   'src/db/distribution.ts distributeNewTables',
   'src/db/distribution.ts requireCoordinator',

@@ -702,6 +702,7 @@ const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = 
   // Requests that name no record: markets, assets and networks belong to no customer.
   'GET /v2/assets': () => [['/v2/assets']],
   'GET /v2/transfer/volumes': () => [['/v2/transfer/volumes']],
+  'GET /v2/balances/history': () => [['/v2/balances/history'], ['/v2/balances/history?assets=USD']],
   'GET /v2/networks': () => [['/v2/networks']],
   'GET /v2/markets': () => [['/v2/markets']],
   'GET /v2/all-markets/prices': () => [['/v2/all-markets/prices']],

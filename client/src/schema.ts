@@ -195,6 +195,26 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/v2/balances/history': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Balance History
+     * @description The sum of the balances of all profiles, by asset: at the begin of each of the last days (UTC), and now. Each is what the entries of the ledger up to that moment left.
+     */
+    get: operations['listBalanceHistory']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   '/v2/profiles/{id}/balances': {
     parameters: {
       query?: never
@@ -2928,6 +2948,27 @@ export interface components {
        * @example 2026-01-31T09:30:00.123456Z
        */
       deactivated_at?: string
+    }
+    BalanceHistory: {
+      /**
+       * @description Asset, by its ticker.
+       * @example USDP
+       */
+      asset: string
+      /** @description The oldest first. The last is now. */
+      points: {
+        /**
+         * Format: date-time
+         * @description Moment of the sum.
+         * @example 2026-01-31T09:30:00.123456Z
+         */
+        at: string
+        /**
+         * @description Sum of the balances.
+         * @example 25.5
+         */
+        available: string
+      }[]
     }
     Balance: {
       /**
@@ -6507,6 +6548,34 @@ export interface operations {
         }
         content: {
           'application/json': components['schemas']['Profile']
+        }
+      }
+    }
+  }
+  listBalanceHistory: {
+    parameters: {
+      query?: {
+        /** @description Filter by assets. At most 100 values; repeat the parameter or separate with commas. */
+        assets?: string[]
+        /** @description Number of days, today included. */
+        days?: number
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            /** @description By ticker. */
+            items: components['schemas']['BalanceHistory'][]
+          }
         }
       }
     }

@@ -185,6 +185,24 @@ export const ANSWER_EXAMPLES: Readonly<Record<string, unknown>> = {
     description: 'Day-to-day payouts',
     deactivated_at: '2026-11-22T23:49:33.075142Z',
   },
+  'GET /v2/balances/history': {
+    items: [
+      {
+        asset: 'USD',
+        points: [
+          { at: '2026-10-25T00:00:00Z', available: '0' },
+          { at: '2026-10-26T00:00:00Z', available: '0' },
+        ],
+      },
+      {
+        asset: 'USDG',
+        points: [
+          { at: '2026-10-25T00:00:00Z', available: '64821.623456' },
+          { at: '2026-10-26T00:00:00Z', available: '64821.623456' },
+        ],
+      },
+    ],
+  },
   'GET /v2/profiles/{id}/balances': {
     items: [
       { asset: 'USD', available: '10474', trading: '0' },
@@ -526,6 +544,27 @@ export const ANSWER_EXAMPLES: Readonly<Record<string, unknown>> = {
         check: 'BALANCES_FOLLOW',
         holds: true,
         detail: 'USD 1 of profile 0192f3a4-0000-7000-8000-000000000005: 100 follows from the entry before',
+      },
+    ],
+  },
+  'GET /v2/transfer/volumes': {
+    since: '2026-11-22T03:08:52.575253Z',
+    items: [
+      {
+        type: 'CRYPTO_WITHDRAWAL',
+        direction: 'DEBIT',
+        asset: 'USDP',
+        status: 'COMPLETED',
+        count: 1,
+        amount: '99',
+      },
+      {
+        type: 'CRYPTO_WITHDRAWAL',
+        direction: 'DEBIT',
+        asset: 'USDP',
+        status: 'FAILED',
+        count: 1,
+        amount: '119',
       },
     ],
   },
@@ -1106,27 +1145,6 @@ export const ANSWER_EXAMPLES: Readonly<Record<string, unknown>> = {
         networks: [],
       },
       { asset: 'EUR', name: 'Euro', kind: 'FIAT', decimals: 2, platform_stablecoin: false, networks: [] },
-    ],
-  },
-  'GET /v2/transfer/volumes': {
-    since: '2026-11-22T03:08:52.575253Z',
-    items: [
-      {
-        type: 'CRYPTO_WITHDRAWAL',
-        direction: 'DEBIT',
-        asset: 'USDP',
-        status: 'COMPLETED',
-        count: 1,
-        amount: '99',
-      },
-      {
-        type: 'CRYPTO_WITHDRAWAL',
-        direction: 'DEBIT',
-        asset: 'USDP',
-        status: 'FAILED',
-        count: 1,
-        amount: '119',
-      },
     ],
   },
   'GET /v2/networks': {

@@ -1,8 +1,10 @@
+import { useMemo } from 'preact/hooks'
+import { BalanceChart } from '../chart.tsx'
 import { inWords } from '../format.ts'
 import { Table } from '../list.tsx'
 import { useCall } from '../load.ts'
 import { Amount, Curl, Failure, Link, Loading, Status, Time } from '../parts.tsx'
-import type { Network, Volume } from '../records.ts'
+import type { BalanceHistory, Network, Volume } from '../records.ts'
 import { may } from '../session.ts'
 import { Custody } from './networks.tsx'
 
@@ -39,6 +41,40 @@ export function VolumeOfADay() {
         />
       )}
       <Curl of={volumes} />
+    </section>
+  )
+}
+
+const history = { method: 'GET', path: '/v2/balances/history' } as const
+
+/** What all profiles have together, by asset: the last 30 days. */
+export function BalancesOverTime() {
+  const { data, error } = useCall<{ items: BalanceHistory[] }>(history)
+  return (
+    <section>
+      <h2>Balances of all profiles</h2>
+      <Failure of={error.value} />
+      {data.value === undefined && error.value === undefined && <Loading />}
+      {data.value?.items.length === 0 && <p class="quiet">No profile has had a balance.</p>}
+      <div class="columns">
+        {data.value?.items.map(({ asset, points }) => (
+          <OverTime key={asset} asset={asset} points={points} />
+        ))}
+      </div>
+      <Curl of={history} />
+    </section>
+  )
+}
+
+function OverTime({ asset, points }: BalanceHistory) {
+  const drawn = useMemo(() => points.map(({ at, available }) => ({ at, amount: available })), [points])
+  const label = `${asset} of all profiles, the last ${points.length - 1} days`
+  return (
+    <section class="part">
+      <h3>
+        <Amount amount={points.at(-1)!.available} asset={asset} />
+      </h3>
+      <BalanceChart points={drawn} label={label} />
     </section>
   )
 }

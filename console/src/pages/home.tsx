@@ -7,7 +7,7 @@ import { useCall } from '../load.ts'
 import { Amount, Curl, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
 import type { Approval, Balance, Network, Page, Profile, Transfer, Webhook } from '../records.ts'
 import { may, service } from '../session.ts'
-import { CustodyAndFreezes, FreezesOfCustomer, VolumeOfADay } from './figures.tsx'
+import { BalancesOverTime, CustodyAndFreezes, FreezesOfCustomer, VolumeOfADay } from './figures.tsx'
 import { SandboxButtons } from './sandbox.tsx'
 
 /** What needs a person first: what waits, oldest first, then what arrived last. */
@@ -144,7 +144,8 @@ export function Home() {
       <Curl of={latest} />
       {may('funding:read_profile') && (
         <>
-          <h2>Balances</h2>
+          <BalancesOverTime />
+          <h2>Balances by profile</h2>
           <div class="columns">
             {lists.profiles.data.value?.items.map((profile) => (
               <Balances key={profile.id} profile={profile} />
