@@ -1,5 +1,5 @@
 /*
- * One node of a cluster is gone while customers pay. It runs where TEST_CITUS_NODES names a cluster. The node refuses this
+ * One node of a cluster is gone while customers pay. `npm run test:citus` runs it. The node refuses this
  * test's database alone, so that other tests go on.
  */
 import pino from 'pino'

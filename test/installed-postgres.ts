@@ -15,14 +15,21 @@ const DEBIAN = '/usr/lib/postgresql'
 const START_MS_MAX = 30_000
 const STOP_MS_MAX = 20_000
 
-/** A folder with the server and tools of one PostgreSQL (Debian: postgresql). The embedded PostgreSQL has no tools. */
-export const POSTGRES_PROGRAMS = [
-  ...(process.env.PATH ?? '').split(delimiter).filter((folder) => folder !== ''),
+const PROGRAMS = ['postgres', 'initdb', 'pg_dump', 'pg_restore', 'pg_basebackup', 'psql']
+
+/** The folders that may have the programs of a PostgreSQL. TEST_CITUS_BIN names one more. */
+const FOLDERS = [
+  ...[process.env.TEST_CITUS_BIN, ...(process.env.PATH ?? '').split(delimiter)].filter(Boolean),
   ...(existsSync(DEBIAN) ? readdirSync(DEBIAN) : []).map((version) => join(DEBIAN, version, 'bin')),
-].find((folder) => {
-  const programs = ['postgres', 'initdb', 'pg_dump', 'pg_restore', 'pg_basebackup', 'psql']
-  return programs.every((program) => existsSync(join(folder, program)))
-})
+].filter((folder) => PROGRAMS.every((program) => existsSync(join(folder!, program)))) as string[]
+
+/** A folder with the server and tools of one PostgreSQL (Debian: postgresql). The embedded PostgreSQL has no tools. */
+export const POSTGRES_PROGRAMS = FOLDERS[0]
+
+/** The same of a PostgreSQL that has Citus. */
+export const CITUS_PROGRAMS = FOLDERS.find((folder) =>
+  ['lib', 'lib/postgresql'].some((libraries) => existsSync(join(folder, '..', libraries, 'citus.so'))),
+)
 
 /** A server of that PostgreSQL with its own folder and port. Stop it in `afterAll`. */
 export class InstalledPostgres {
@@ -31,19 +38,27 @@ export class InstalledPostgres {
   readonly data: string
   readonly port: number
   readonly #password: string
+  readonly #programs: string
   readonly #user = process.getuid?.() === 0 ? serverUser(readFileSync('/etc/passwd', 'utf8')) : undefined
   #process: ChildProcess | undefined
 
-  private constructor(folder: string, port: number, password: string) {
+  private constructor(folder: string, port: number, password: string, programs: string) {
     this.folder = folder
     this.data = join(folder, 'data')
     this.port = port
     this.#password = password
+    this.#programs = programs
   }
 
-  /** Starts a server on a new, empty cluster. */
-  static async start(settings: Record<string, string> = {}): Promise<InstalledPostgres> {
-    const server = await InstalledPostgres.#place(randomBytes(12).toString('hex'))
+  /**
+   * Starts a server on a new, empty cluster. With `trust` it asks no connection of this machine for a password, as the
+   * nodes of a Citus cluster connect to each other.
+   */
+  static async start(
+    settings: Record<string, string> = {},
+    { programs = POSTGRES_PROGRAMS!, trust = false } = {},
+  ): Promise<InstalledPostgres> {
+    const server = await InstalledPostgres.#place(randomBytes(12).toString('hex'), programs)
     const passwordFile = join(server.folder, 'password')
     await writeFile(passwordFile, server.#password, { mode: 0o644 })
     await server.run('initdb', [
@@ -52,7 +67,7 @@ export class InstalledPostgres {
       '-U',
       'postgres',
       `--pwfile=${passwordFile}`,
-      '--auth=scram-sha-256',
+      `--auth=${trust ? 'trust' : 'scram-sha-256'}`,
     ])
     await server.configure(settings)
     await server.launch()
@@ -61,16 +76,16 @@ export class InstalledPostgres {
 
   /** A server on a backup that `pg_basebackup` made from another server. It is not started yet. */
   static async onBackup(backup: string, of: InstalledPostgres): Promise<InstalledPostgres> {
-    const server = await InstalledPostgres.#place(of.#password)
+    const server = await InstalledPostgres.#place(of.#password, of.#programs)
     await cp(backup, server.data, { recursive: true, preserveTimestamps: true })
     await chmod(server.data, 0o700)
     if (server.#user) await promisify(execFile)('chown', ['-R', server.#user.name, server.data])
     return server
   }
 
-  static async #place(password: string): Promise<InstalledPostgres> {
+  static async #place(password: string, programs: string): Promise<InstalledPostgres> {
     const folder = await mkdtemp(join(tmpdir(), 'bursar-postgres-'))
-    const server = new InstalledPostgres(folder, await freePort(), password)
+    const server = new InstalledPostgres(folder, await freePort(), password, programs)
     if (server.#user) await chown(folder, server.#user.uid, server.#user.gid)
     await chmod(folder, 0o755)
     return server
@@ -106,7 +121,7 @@ export class InstalledPostgres {
 
   /** Runs one of its programs as the server's user. Throws with the output if the program fails. */
   async run(program: string, args: string[], env: Record<string, string> = {}): Promise<string> {
-    const { stdout } = await promisify(execFile)(join(POSTGRES_PROGRAMS!, program), args, {
+    const { stdout } = await promisify(execFile)(join(this.#programs, program), args, {
       ...runAs(this.#user),
       env: {
         ...ENVIRONMENT,
@@ -132,7 +147,7 @@ export class InstalledPostgres {
     }
     const log = join(this.folder, 'log')
     const child = spawn(
-      join(POSTGRES_PROGRAMS!, 'postgres'),
+      join(this.#programs, 'postgres'),
       ['-D', this.data, ...Object.entries(options).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
       { ...runAs(this.#user), env: ENVIRONMENT, cwd: '/', stdio: ['ignore', 'ignore', 'pipe'] },
     )
