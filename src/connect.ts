@@ -9,7 +9,7 @@ export interface Connected {
   /** URL of the same database for the role that owns the schema, if known. For migrations only. */
   ownerUrl: () => Promise<string | undefined>
   /** Another pool on the same database, or on another node of its cluster (`<host>:<port>`). */
-  open: (max: number, limits: Limits, node?: string) => Database
+  open: (max: number, limits?: Limits, node?: string) => Database
   /** Ends all pools, and stops the embedded server if this process started it. */
   close: () => Promise<void>
 }

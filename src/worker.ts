@@ -349,7 +349,7 @@ function rebroadcasts({ log, meter, attempt }: Shared, network: Network, adapter
 function statements({ node, log, attempt }: OfNode): Round {
   let done: string | undefined
   return async () => {
-    const made = await attempt('statements', generateLastStatements(node.db, done, node.hints))
+    const made = await attempt('statements', generateLastStatements(node, done))
     done = made?.period ?? done
     if (made !== undefined && made.generated.length > 0)
       log.info({ period: made.period, statements: made.generated.length }, 'generated statements')

@@ -2,11 +2,12 @@
  * One node of a cluster is gone while customers pay. `npm run test:citus` runs it. The node refuses this
  * test's database alone, so that other tests go on.
  */
+import { setTimeout as pause } from 'node:timers/promises'
 import pino from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { buildApp } from '../src/app.ts'
 import { notSerializable, openDatabase, transaction, type Database } from '../src/db/database.ts'
-import { PLATFORM_ID } from '../src/db/ids.ts'
+import { momentAt, PLATFORM_ID, readClock } from '../src/db/ids.ts'
 import { Cluster, type Nodes } from '../src/db/nodes.ts'
 import { Ledger } from '../src/movements/queue.ts'
 import { WithdrawalMacs } from '../src/movements/withdrawal-macs.ts'
@@ -20,8 +21,12 @@ import {
 } from '../src/records/freezes.ts'
 import { Policies } from '../src/records/policy.ts'
 import { settleWithdrawals } from '../src/settlement/settle-withdrawals.ts'
+import { generateStatements } from '../src/statements/generate-statements.ts'
+import { lastPeriod } from '../src/statements/period.ts'
+import { setRewardRate } from '../src/statements/reward-rates.ts'
 import { verify } from '../src/verify/verify.ts'
 import { CLUSTER, onNode } from './cluster.ts'
+import { openMovement } from './history.ts'
 import {
   BASE_URL,
   cloneDatabase,
@@ -238,6 +243,37 @@ onCluster(
   },
   120_000,
 )
+
+test.skipIf(CLUSTER.length === 0).each(['the node of the customer', 'the coordinator'])(
+  'statements wait for a payment that is under way through %s',
+  async (way) => {
+    const { customer_id, profile_id } = await newCustomer(service)
+    const period = lastPeriod(await transaction(database.db, readClock).then(({ text }) => text))
+    await setRewardRate(database.db, period.start.slice(0, 10), '1', TEST_ORIGIN)
+    const at = momentAt(`${period.name}-15T12:00:00.000000Z`)
+    const minor = 1_000_000n
+    const [opened, isOpen] = signal()
+    const [ended, end] = signal()
+    const db = way === 'the coordinator' ? database.db : nodes.of(customer_id)
+    const payment = transaction(db, async (tx) => {
+      const post = await openMovement(tx, customer_id, at, { to: profile_id, minor })
+      isOpen()
+      await ended
+      await post()
+    })
+    await opened
+    const generating = generateStatements(nodes, period)
+    expect(await Promise.race([generating, pause(1_000, 'waits')])).toBe('waits')
+    end()
+    await payment
+    expect(await generating).toMatchObject([{ customer_id }])
+  },
+)
+
+function signal(): [Promise<void>, () => void] {
+  let give = () => {}
+  return [new Promise((resolve) => (give = resolve)), give]
+}
 
 const causesOf = (error: unknown): unknown[] =>
   error instanceof AggregateError ? error.errors.flatMap(causesOf) : [error]

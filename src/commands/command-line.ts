@@ -2,10 +2,11 @@ import { originOfUser, type Origin } from '../contract/actor.ts'
 import { AssertionError } from 'node:assert'
 import { userInfo } from 'node:os'
 import { InvalidArgumentError, type Command } from 'commander'
-import { pino } from 'pino'
+import { pino, type Logger } from 'pino'
 import { connect, type Connected } from '../connect.ts'
 import { openDatabase, OWNER, type Database } from '../db/database.ts'
 import { UUID } from '../db/ids.ts'
+import { Cluster, type Nodes } from '../db/nodes.ts'
 import { prepareDatabase, requireMode } from '../deployment.ts'
 import { logOptions, openLog, STANDARD_ERROR } from '../log.ts'
 import { readSettings, type Settings } from '../settings.ts'
@@ -86,6 +87,26 @@ export const withMigratedDatabase = (
     await work(database.db, settings, applied)
   })
 
+/** Connections of a command to each node of a cluster besides the coordinator. */
+const NODE_CONNECTIONS = 2
+
+/** Runs a command as `withMigratedDatabase` does, with a way to each node of a cluster. */
+export const withNodes = (work: (nodes: Nodes, settings: Settings) => Promise<void>): Promise<void> =>
+  connected(async ({ db, open, ownerUrl }, settings, log) => {
+    await recordMigrations(db, originOfCommand(), await prepareDatabase(db, settings, await ownerUrl()))
+    const cluster = await Cluster.open(db, (err) =>
+      log.warn({ err }, 'the places of the customers cannot be read; those read before stay in use'),
+    )
+    try {
+      await work(
+        cluster.nodes(db, (node) => open(NODE_CONNECTIONS, undefined, node)),
+        settings,
+      )
+    } finally {
+      await cluster.close()
+    }
+  })
+
 /** Runs a command as `withDatabase` does, with the address for the role that owns the schema, where that is another one. */
 export const withBothRoles = (
   work: (db: Database, settings: Settings, ownerUrl: string | undefined) => Promise<void>,
@@ -145,7 +166,9 @@ export async function withOwnerAlone(
   }
 }
 
-async function connected(work: (database: Connected, settings: Settings) => Promise<void>): Promise<void> {
+async function connected(
+  work: (database: Connected, settings: Settings, log: Logger) => Promise<void>,
+): Promise<void> {
   const settings = { ...readSettings(process.env) }
   const { log } = await openLog({
     ...settings,
@@ -154,7 +177,7 @@ async function connected(work: (database: Connected, settings: Settings) => Prom
   const database = await connect(settings, log)
   try {
     await requireMode(database.db, settings.mode)
-    await work(database, settings)
+    await work(database, settings, log)
   } finally {
     await database.close()
   }

@@ -16,6 +16,7 @@ import {
   uuid,
   withDatabase,
   withMigratedDatabase,
+  withNodes,
   originOfCommand,
 } from './command-line.ts'
 import { print, startProgress, table, type Progress } from './output.ts'
@@ -52,10 +53,10 @@ function defineGenerate(statements: Command): void {
     .option('--customer <id>', 'only for this customer', uuid)
     .option('--json', 'print JSON')
     .action(({ period, customer, json }: Selection & { period: Period }) =>
-      withMigratedDatabase(async (db, settings) => {
-        if (customer !== undefined) await requireCustomer(db, customer)
+      withNodes(async (nodes, settings) => {
+        if (customer !== undefined) await requireCustomer(nodes.shared, customer)
         const generated = await withBar(json, (onStart) =>
-          generateStatements(db, period, customer, onStart, originOfCommand()),
+          generateStatements(nodes, period, customer, onStart, originOfCommand()),
         )
         if (generated.length > 0)
           logOperator(settings, 'generated statements', { period: period.name, count: generated.length })

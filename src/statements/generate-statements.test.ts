@@ -21,6 +21,7 @@ import type { TestDatabase } from '../../test/support.ts'
 import { createCustomer } from '../customers/create-customer.ts'
 import { begin, commit, type Database, openDatabase, type Transaction, transaction } from '../db/database.ts'
 import { momentAt, newId, readClock } from '../db/ids.ts'
+import { onlyNode } from '../db/nodes.ts'
 import { Ledger } from '../movements/queue.ts'
 import { verify } from '../verify/verify.ts'
 import { startWorker } from '../worker.ts'
@@ -752,7 +753,7 @@ describe('the last ended month', () => {
     await move(db, customer_id, momentAt('2024-01-05T12:00:00.000000Z'), { to, minor: 1_000_000n })
     const generateAtThatMoment = async (seenTo?: string) => {
       await setClock(now)
-      return generateLastStatements(db, seenTo)
+      return generateLastStatements(onlyNode(db).list()[0]!, seenTo)
     }
 
     await setRewardRate(db, month(name).next.slice(0, 10), '0.5', TEST_ORIGIN)

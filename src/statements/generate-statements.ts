@@ -7,6 +7,7 @@ import {
   type Transaction,
 } from '../db/database.ts'
 import { newId, readClock } from '../db/ids.ts'
+import { nodesOf, type Node, type Nodes } from '../db/nodes.ts'
 import { lastPeriod, type Period } from './period.ts'
 import { holdRewardRates } from './reward-rates.ts'
 import { rewardOf, SECONDS_OF_A_DAY, type Day, type RewardMethod } from './reward.ts'
@@ -34,21 +35,46 @@ export type OnStart = (count: number) => (() => void) | undefined
 /**
  * Generates the statements of a period (API behaviour, Statements), for all customers that held the reward asset by
  * its end, or for one customer. A statement is INITIATED, then GENERATED, each in its own transaction. So the next
- * run finishes a statement after a crash. On a cluster it is called for each node, with its `hints` (`Node`): the clock and the
- * locks of the customers' movements are those of their node. A GENERATED statement never changes. Returns the generated statements.
+ * run finishes a statement after a crash. On a cluster it goes by nodes: the clock and the locks of the customers' movements
+ * are those of their node. A GENERATED statement never changes. Returns the generated statements.
  * Throws when the period has not ended or no rate was in force in it; throws other failures after all other work is
  * done.
  */
 export async function generateStatements(
-  db: Database,
+  of: Database | Nodes,
   period: Period,
   customerId?: string,
   onStart: OnStart = () => undefined,
   origin: Origin = originOfLoop('statements'),
-  hints: Queryable = db,
 ): Promise<Generated[]> {
-  const { text: now } = await transaction(db, readClock)
-  if (now < period.next) throw new Error(`the period ${period.name} has not ended`)
+  const nodes = nodesOf(of)
+  const asked = nodes
+    .list()
+    .filter(({ name }) => customerId === undefined || name === nodes.nameOf(customerId))
+  const generated: Generated[] = []
+  const failures: unknown[] = []
+  for (const node of asked) {
+    try {
+      generated.push(...(await generateOnNode(node, period, customerId, onStart, origin)))
+    } catch (error) {
+      if (asked.length === 1) throw error
+      failures.push(error)
+    }
+  }
+  if (failures.length > 0)
+    throw new AggregateError(failures, `statements of ${failures.length} nodes were not generated`)
+  return generated
+}
+
+async function generateOnNode(
+  node: Node,
+  period: Period,
+  customerId: string | undefined,
+  onStart: OnStart,
+  origin: Origin,
+): Promise<Generated[]> {
+  const { db, hints } = node
+  if ((await completeUntil(node)) < period.next) throw new Error(`the period ${period.name} has not ended`)
   if (!(await hasRate(db, period)))
     throw new Error(`no reward rate is in force in ${period.name}: bursar rewards rate set`)
   await waitForOpenPostings(db)
@@ -73,21 +99,33 @@ export async function generateStatements(
 }
 
 /**
- * Generates the statements of the last ended month, once there is a rate for it, unless that month equals `done`.
- * Returns the month's name and its statements.
+ * Generates the statements of the last ended month for the customers of a node, once there is a rate for it, unless that
+ * month equals `done`. Returns the month's name and its statements.
  */
 export async function generateLastStatements(
-  db: Database,
+  node: Node,
   done?: string,
-  hints: Queryable = db,
 ): Promise<{ period: string; generated: Generated[] } | undefined> {
-  const { text: now } = await transaction(db, readClock)
-  const period = lastPeriod(now)
-  if (period.name === done || !(await hasRate(db, period))) return undefined
+  const period = lastPeriod(await completeUntil(node))
+  if (period.name === done || !(await hasRate(node.db, period))) return undefined
   return {
     period: period.name,
-    generated: await generateStatements(db, period, undefined, undefined, undefined, hints),
+    generated: await generateOnNode(node, period, undefined, () => undefined, originOfLoop('statements')),
   }
+}
+
+/** How far apart the clocks of a cluster's nodes may be. `bursar doctor` warns long before. */
+const SKEW_MAX = '1 minute'
+
+/**
+ * The moment before which all movements are dated that have ended or are under way. It is now; on a cluster a minute ago,
+ * because a movement may come through another node and take the time of its clock.
+ */
+async function completeUntil({ name, db }: Node): Promise<string> {
+  const { rows } = await db.query<{ until: string }>('select clock_timestamp() - $1::interval as until', [
+    name === '' ? '0' : SKEW_MAX,
+  ])
+  return rows[0]!.until
 }
 
 async function hasRate(db: Database, { next }: Period): Promise<boolean> {
