@@ -396,6 +396,7 @@ create table fee_quotes (
   constraint fee_quotes_amount_or_total CHECK ((amount IS NULL) <> (total IS NULL))
 );
 CREATE INDEX fee_quotes_expired ON fee_quotes USING btree (expires_at) WHERE transfer_id IS NULL;
+CREATE INDEX fee_quotes_of_transfer ON fee_quotes USING btree (customer_id, transfer_id) WHERE transfer_id IS NOT NULL;
 CREATE INDEX fee_quotes_open ON fee_quotes USING btree (customer_id, expires_at) WHERE transfer_id IS NULL;
 CREATE INDEX fee_quotes_used ON fee_quotes USING btree (expires_at) WHERE transfer_id IS NOT NULL;
 

@@ -500,7 +500,7 @@ export interface paths {
     }
     /**
      * Get Transfer History
-     * @description Answers what happened to one transfer: who asked for it, the entries of the ledger with the balances before and after, its approval, its transactions on the network, its events with each delivery, and its orchestration. A part that needs a scope which the token lacks is absent.
+     * @description Answers what happened to one transfer: who asked for it, the entries of the ledger with the balances before and after, its approval, its transactions on the network, its quoted and its real fee, its events with each delivery, and its orchestration. A part that needs a scope which the token lacks is absent.
      */
     get: operations['getTransferHistory']
     put?: never
@@ -3292,6 +3292,57 @@ export interface components {
        * @example 2026-01-31T09:30:00.123456Z
        */
       replaced_at?: string
+    }
+    TransferFees: {
+      /** @description The fee quote that the withdrawal used. It is deleted 30 days after its end. Without a quote, the fee is that of the schedule. */
+      quote?: {
+        /**
+         * Format: uuid
+         * @description The `fee_id` of the withdrawal.
+         * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+         */
+        id: string
+        /**
+         * @description The quoted fee, in the asset of the transfer.
+         * @example 25.5
+         */
+        fee: string
+        /**
+         * Format: date-time
+         * @description When it was quoted.
+         * @example 2026-01-31T09:30:00.123456Z
+         */
+        created_at: string
+        /**
+         * Format: date-time
+         * @description End of the guarantee.
+         * @example 2026-01-31T09:30:00.123456Z
+         */
+        expires_at: string
+      }
+      /** @description Absent before the end, and on a simulated network. */
+      network_fee?: {
+        /**
+         * @description Asset, by its ticker.
+         * @example USDP
+         */
+        asset: string
+        /**
+         * @description What the network took for its transaction.
+         * @example 25.5
+         */
+        amount: string
+      }
+      /**
+       * @description The network fee in the asset of the transfer, by the prices of its end, rounded up to at most eight decimals.
+       * @example 25.5
+       */
+      network_fee_value?: string
+      /**
+       * @description The fee charged less `network_fee_value`: what the platform has won, or lost where it is negative. A fee that was given back counts as nothing.
+       * @example -0.25
+       */
+      difference?: string
     }
     AuditLogRecord: {
       /**
@@ -7915,6 +7966,7 @@ export interface operations {
             entries: components['schemas']['LedgerEntry'][]
             /** @description The transactions that were signed for a crypto withdrawal, oldest first. */
             transactions: components['schemas']['NetworkTransaction'][]
+            fees?: components['schemas']['TransferFees']
             /** @description Why the payment waits now. Only operators see it. */
             waiting?: {
               /** @description Why the payment waits. */

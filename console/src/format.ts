@@ -9,20 +9,6 @@ export function groupDigits(amount: string): string {
 /** The amount with a sign, also where it is positive. */
 export const signed = (amount: string): string => (amount.startsWith('-') ? '' : '+') + groupDigits(amount)
 
-/** Adds two amounts exactly. */
-export function addAmounts(first: string, second: string): string {
-  const places = Math.max(...[first, second].map((text) => text.split('.')[1]?.length ?? 0))
-  const minor = (text: string) => {
-    const [whole = '0', rest = ''] = text.split('.')
-    return BigInt(whole + rest.padEnd(places, '0'))
-  }
-  const sum = minor(first) + minor(second)
-  const digits = (sum < 0n ? -sum : sum).toString().padStart(places + 1, '0')
-  const cut = digits.length - places
-  const text = places === 0 ? digits : `${digits.slice(0, cut)}.${digits.slice(cut)}`.replace(/\.?0+$/, '')
-  return (sum < 0n ? '-' : '') + text
-}
-
 /** `CRYPTO_WITHDRAWAL` is `Crypto withdrawal`. */
 export function inWords(name: string): string {
   const words = name.replaceAll('_', ' ').toLowerCase()

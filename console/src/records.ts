@@ -29,12 +29,14 @@ export type Event = Schemas['Event']
 export type Found = Schemas['FoundRecord']
 export type Delivery = Schemas['DeliveryWithAttempts']
 export type NetworkTransaction = Schemas['NetworkTransaction']
+export type Fees = Schemas['TransferFees']
 type OrchestrationOfTransfer = Schemas['OrchestrationOfTransfer']
 
 export interface TransferHistory {
   transfer: Transfer
   entries: Entry[]
   transactions: NetworkTransaction[]
+  fees?: Fees
   waiting?: { code: string; detail: string; since?: string }
   changes?: Change[]
   approval?: Approval

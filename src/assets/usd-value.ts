@@ -1,5 +1,5 @@
 import { formatAmount } from './amount.ts'
-import type { Asset } from './catalogue.ts'
+import { decimalsOf, type Asset } from './catalogue.ts'
 
 /** The USD price of one whole unit of each asset, times 10^18, by symbol. Assets without a price are absent. */
 export type UsdPrices = ReadonlyMap<string, bigint>
@@ -17,4 +17,26 @@ export function notionalUsd(minor: bigint, asset: Asset, prices: UsdPrices): str
   if (price === undefined) return undefined
   const scale = 10n ** BigInt(asset.decimals + PRICE_DECIMALS - CENT_DECIMALS)
   return formatAmount((minor * price) / scale, CENT_DECIMALS)
+}
+
+/** Decimals of a value in another asset: more would be exact to no purpose. */
+const VALUE_DECIMALS = 8
+
+/**
+ * Converts minor units of one asset to minor units of another at these prices, rounded up to eight decimals. Undefined
+ * without a price of both.
+ */
+export function valueIn(
+  to: string,
+  { asset, minor }: { asset: string; minor: bigint },
+  prices: UsdPrices,
+): bigint | undefined {
+  if (asset === to) return minor
+  const [price, toPrice] = [prices.get(asset), prices.get(to)]
+  if (price === undefined || toPrice === undefined) return undefined
+  const decimals = Math.min(decimalsOf(to), VALUE_DECIMALS)
+  const numerator = minor * price * 10n ** BigInt(decimals)
+  const denominator = toPrice * 10n ** BigInt(decimalsOf(asset))
+  const value = (numerator + denominator - 1n) / denominator
+  return value * 10n ** BigInt(decimalsOf(to) - decimals)
 }

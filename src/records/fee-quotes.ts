@@ -53,6 +53,23 @@ export const FEE_QUOTES: Kind<string, FeeQuote, UsedQuote> = {
   },
 }
 
+type UsedQuoteRow = Pick<FeeQuote, 'id' | 'fee' | 'expires_at'> & { created_at: string }
+
+/** Reads the quote that a withdrawal used. Undefined without one, and when it is deleted. */
+export async function selectQuoteOf(
+  db: Queryable,
+  customerId: string,
+  transferId: string,
+): Promise<UsedQuoteRow | undefined> {
+  const { rows } = await db.query<UsedQuoteRow>(
+    `select id, fee, created_at, expires_at
+     from fee_quotes
+     where customer_id = $1 and transfer_id = $2`,
+    [customerId, transferId],
+  )
+  return rows[0]
+}
+
 /** For how long an expired quote is still distinguished from an unknown one. */
 const EXPIRED_KEPT_MINUTES = 60
 

@@ -339,7 +339,9 @@ export class Policies {
   async prices(tx: Transaction): Promise<UsdPrices> {
     const now = performance.now()
     if (this.#prices === undefined || now - this.#prices.readAt >= PRICES_KEPT_MS) {
-      const prices = await newestUsdPrices(tx, this.#sandbox, PRICE_AGE_MAX_MINUTES)
+      const prices = await newestUsdPrices(tx, this.#sandbox, {
+        ageMaxMinutes: PRICE_AGE_MAX_MINUTES,
+      })
       this.#prices = { readAt: now, prices }
     }
     return this.#prices.prices

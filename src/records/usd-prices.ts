@@ -31,25 +31,27 @@ export function usdPrices(db: Queryable, sandbox: boolean): Promise<UsdPrices> {
 /**
  * Reads the newest prices of market history; platform stablecoins are worth one USD. In the sandbox simulated prices
  * count too, with the catalogue's reference prices as the last resort. Older prices than `ageMaxMinutes` are ignored.
+ * With `at`, the prices are those of that time.
  */
 export async function newestUsdPrices(
   db: Queryable,
   sandbox: boolean,
-  ageMaxMinutes = PRICE_AGE_MAX_MINUTES,
+  { ageMaxMinutes = PRICE_AGE_MAX_MINUTES, at }: { ageMaxMinutes?: number; at?: string } = {},
 ): Promise<UsdPrices> {
   const { rows } = await db.query<{ market: string; price: string }>(
     `
     select m.market, round(p.price, ${PRICE_DECIMALS}) as price
     from markets m
+    cross join (select extract(epoch from coalesce($4::timestamptz, clock_timestamp()))::bigint / 60 as minute) wanted
     cross join lateral (
       select price
       from price_minutes
-      where market_id = m.id and minute >= extract(epoch from clock_timestamp())::bigint / 60 - $3
+      where market_id = m.id and minute between wanted.minute - $3 and wanted.minute
       order by minute desc
       limit 1
     ) p
     where m.market = any ($1::text[]) and (m.source = 'REAL' or $2)`,
-    [ASSETS.map(({ symbol }) => `${symbol}USD`), sandbox, ageMaxMinutes],
+    [ASSETS.map(({ symbol }) => `${symbol}USD`), sandbox, ageMaxMinutes, at],
   )
   const known = new Map(rows.map(({ market, price }) => [market, price]))
   return new Map(

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
   asAdmin,
   caller,
+  DESTINATION,
   fund,
   fetchToken,
   newCustomer,
@@ -13,7 +14,10 @@ import {
 } from '../../test/support.ts'
 import { hurry, workOff } from '../../test/work-off.ts'
 import type { ClientScope } from '../contract/scopes.ts'
+import { transaction } from '../db/database.ts'
+import { lockMarket, writePrices } from '../markets/write-prices.ts'
 import { createApiClient } from '../oauth/api-clients.ts'
+import { selectFeesOf } from '../records/transfer-fees.ts'
 import { settleWithdrawals } from '../settlement/settle-withdrawals.ts'
 
 let service: TestService
@@ -51,6 +55,7 @@ interface History {
   orchestrations?: { id: string; role: string }[]
   events?: { type: string }[]
   deliveries?: object[]
+  fees?: { quote?: { id: string; fee: string; created_at: string; expires_at: string }; network_fee?: object }
 }
 interface Verification {
   holds: boolean
@@ -104,6 +109,82 @@ test('a withdrawal: who asked, the entries with balances, the transaction, the e
   expect(deliveries).toEqual([])
   expect(orchestrations).toEqual([])
   expect(approval).toBeUndefined()
+})
+
+test('the fee quote that a withdrawal used, and none for another', async () => {
+  const asked = { asset: 'USDP', crypto_network: 'ETHEREUM', destination_address: DESTINATION, amount: '10' }
+  const { body: quote } = await customer.call<{ id: string; fee: string; expires_at: string }>(
+    'POST',
+    '/v2/transfer/fees/crypto-withdrawal',
+    asked,
+  )
+  const { body } = await customer.call<{ id: string }>(
+    'POST',
+    '/v2/transfer/crypto-withdrawals',
+    withdrawalOf(customer, { fee_id: quote.id }),
+  )
+  const { fees } = await historyOf(body.id)
+  expect(fees).toEqual({
+    quote: {
+      id: quote.id,
+      fee: quote.fee,
+      created_at: expect.any(String) as unknown,
+      expires_at: quote.expires_at,
+    },
+  })
+  expect(fees!.quote!.created_at < quote.expires_at).toBe(true)
+  expect((await historyOf(await withdraw())).fees).toEqual({})
+  await workOff(service, () => hurry(service.db))
+  // A simulated network takes nothing.
+  expect((await historyOf(body.id)).fees).toEqual(fees)
+})
+
+test('the network fee by the prices of the end, and what the platform won or lost', async () => {
+  const ended = { asset: 'USDP', fee: '1', status: 'COMPLETED' } as const
+  const taken = (asset: string, amount: string) =>
+    [
+      { account: 'network_fees:ETHEREUM', asset, amount: `-${amount}` },
+      { account: 'custody:ETHEREUM', asset, amount },
+    ].map((entry) => ({
+      ...entry,
+      event: 'SETTLED' as const,
+      position: 1,
+      created_at: '2026-02-03T04:05:30Z',
+    }))
+  const feesOf = (transfer: object, entries: ReturnType<typeof taken>, sandbox = false) =>
+    selectFeesOf(
+      { db: service.db, shared: service.db, sandbox },
+      customer.customer_id,
+      { id: customer.profile_id, ...ended, ...transfer },
+      entries,
+    )
+  const network_fee = { asset: 'ETH', amount: '0.0001' }
+  expect(await feesOf({}, taken('ETH', '0.0001'))).toEqual({ network_fee })
+  const minute = Math.floor(Date.parse('2026-02-03T04:05:00Z') / 60_000)
+  await transaction(service.db, async (tx) => {
+    const id = await lockMarket(tx, 'ETHUSD', 'REAL')
+    await writePrices(tx, id!, {
+      coversMinutes: 1,
+      minute: [minute - 1, minute + 1],
+      second: [0, 0],
+      prices: [['3000.00001', '9']],
+    })
+  })
+  expect(await feesOf({}, taken('ETH', '0.0001'))).toEqual({
+    network_fee,
+    // Rounded up to eight decimals.
+    network_fee_value: '0.30000001',
+    difference: '0.69999999',
+  })
+  expect(await feesOf({ status: 'FAILED' }, taken('ETH', '0.0001'))).toMatchObject({
+    difference: '-0.30000001',
+  })
+  expect(await feesOf({ asset: 'ETH', fee: '0.0004' }, taken('ETH', '0.0005'))).toEqual({
+    network_fee: { asset: 'ETH', amount: '0.0005' },
+    network_fee_value: '0.0005',
+    difference: '-0.0001',
+  })
+  expect(await feesOf({}, taken('LTC', '0.0001'))).not.toHaveProperty('difference')
 })
 
 test('a transaction under way: when it was signed and broadcast, and its confirmations as they come', async () => {
@@ -173,7 +254,12 @@ test('a part without its scope is absent', async () => {
   const scopes: ClientScope[] = ['transfer:read_transfer']
   const client = await createApiClient(service.db, customer.customer_id, scopes)
   const call = caller(service.app, await fetchToken(service.app, client))
-  expect(Object.keys(await historyOf(id, call)).sort()).toEqual(['entries', 'transactions', 'transfer'])
+  expect(Object.keys(await historyOf(id, call)).sort()).toEqual([
+    'entries',
+    'fees',
+    'transactions',
+    'transfer',
+  ])
 })
 
 test('the reason of a payment that waits is for operators only', async () => {

@@ -8,6 +8,7 @@ import { operation } from '../operation.ts'
 import { Approval } from '../records/approval.ts'
 import { AuditLogRecord, selectAuditRecords } from '../records/audit-record.ts'
 import { Event } from '../records/event.ts'
+import { selectFeesOf, TransferFees } from '../records/transfer-fees.ts'
 import {
   DeliveryWithAttempts,
   LedgerEntry,
@@ -30,6 +31,7 @@ const TransferHistory = Type.Object({
   transactions: Type.Array(NetworkTransaction, {
     description: 'The transactions that were signed for a crypto withdrawal, oldest first.',
   }),
+  fees: Type.Optional(TransferFees),
   waiting: Type.Optional(
     Type.Object(
       {
@@ -63,22 +65,39 @@ export const getTransferHistory = operation({
   tag: 'Transfers',
   summary: 'Get Transfer History',
   description:
-    'Answers what happened to one transfer: who asked for it, the entries of the ledger with the balances before and after, its approval, its transactions on the network, its events with each delivery, and its orchestration. A part that needs a scope which the token lacks is absent.',
+    'Answers what happened to one transfer: who asked for it, the entries of the ledger with the balances before and after, its approval, its transactions on the network, its quoted and its real fee, its events with each delivery, and its orchestration. A part that needs a scope which the token lacks is absent.',
   params: Type.Object({ id: Uuid('Transfer id.') }),
   example: { params: { id: EXAMPLE.transfer_id } },
   reply: TransferHistory,
   problems: ['not-found'],
-  async run({ params, customerId, scopes, origin, db }): Promise<Static<typeof TransferHistory>> {
+  async run({
+    params,
+    customerId,
+    scopes,
+    origin,
+    db,
+    shared,
+    settings,
+  }): Promise<Static<typeof TransferHistory>> {
     const transfer = await readTransfer(db, customerId, params.id)
     const { id } = transfer
     const has = (scope: Scope) => scopes.includes(scope)
     const { transactions, waiting } = await selectPayout(db, customerId, id)
     const approval = has('approvals:read_approval') ? await selectApprovalOf(db, customerId, id) : undefined
     const events = has('events:read_event') ? await selectEventsOf(db, customerId, id) : undefined
+    const entries = await selectLedgerEntries(db, customerId, id)
     return {
       transfer,
-      entries: await selectLedgerEntries(db, customerId, id),
+      entries,
       transactions,
+      ...(transfer.type === 'CRYPTO_WITHDRAWAL' && {
+        fees: await selectFeesOf(
+          { db, shared, sandbox: settings.mode === 'sandbox' },
+          customerId,
+          transfer,
+          entries,
+        ),
+      }),
       // The reason may name the platform's own wallets.
       ...(waiting !== undefined &&
         origin.actor.type === 'OPERATOR' && {

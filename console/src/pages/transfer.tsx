@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { Action } from '../action.tsx'
-import { addAmounts, after, inWords, short } from '../format.ts'
+import { after, inWords, short } from '../format.ts'
 import { onEvents } from '../live.ts'
 import { useCall } from '../load.ts'
 import { Amount, Curl, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
@@ -18,6 +18,7 @@ import type {
   Verification,
 } from '../records.ts'
 import { may } from '../session.ts'
+import { FeeComparison } from './fees.tsx'
 
 /** One transfer as a story on a time line. Each line says which record proves it. */
 
@@ -60,6 +61,7 @@ function Story({ history, again }: { history: TransferHistory; again: () => void
     <>
       <Head transfer={transfer} again={again} />
       <Facts history={history} />
+      {history.fees !== undefined && <FeeComparison history={history} fees={history.fees} />}
       <h2>What happened</h2>
       <ol class="story" aria-live="polite">
         {linesOf(history).map((line) => (
@@ -95,21 +97,17 @@ function Head({ transfer, again }: { transfer: Transfer; again: () => void }) {
   )
 }
 
-/** The transfer's own members, and its fee: charged against paid. */
-function Facts({ history: { transfer, entries } }: { history: TransferHistory }) {
+/** The transfer's own members. */
+function Facts({ history: { transfer, fees } }: { history: TransferHistory }) {
   const { asset, amount, fee, crypto_network, destination_address, crypto_tx_hash, ref_id, memo } = transfer
-  const paid = entries.filter(({ account }) => account.startsWith('network_fees:'))
   return (
     <dl class="facts">
       <Fact name="Amount">
         <Amount amount={amount} asset={asset} />
       </Fact>
-      <Fact name="Fee charged">
-        <Amount amount={fee} asset={asset} />
-      </Fact>
-      {paid.length > 0 && (
-        <Fact name="Network fee paid">
-          <Amount amount={addAmounts('0', paid[0]!.amount).replace('-', '')} asset={paid[0]!.asset} />
+      {fees === undefined && (
+        <Fact name="Fee">
+          <Amount amount={fee} asset={asset} />
         </Fact>
       )}
       {crypto_network !== undefined && <Fact name="Network">{crypto_network}</Fact>}

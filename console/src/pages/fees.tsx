@@ -1,0 +1,111 @@
+import type { ComponentChildren } from 'preact'
+import { Amount, Id, Time } from '../parts.tsx'
+import type { Fees, TransferHistory } from '../records.ts'
+
+/** For how long the service keeps a quote that was used. */
+const QUOTE_KEPT_MS = 30 * 86_400_000
+
+interface Line {
+  name: string
+  /** Undefined: there is none. */
+  amount?: ComponentChildren
+  note?: ComponentChildren
+}
+
+/** The fee of a withdrawal as it was quoted, as it was charged and as the network took it, and what the platform keeps. */
+export function FeeComparison({ history, fees }: { history: TransferHistory; fees: Fees }) {
+  const lines = [quoted(history, fees), charged(history, fees), taken(history, fees), ...kept(history, fees)]
+  return (
+    <>
+      <h2>Fees</h2>
+      <div class="scroll" tabIndex={0} role="region" aria-label="Fees">
+        <table class="fees">
+          <tbody>
+            {lines.map(({ name, amount = '–', note }) => (
+              <tr key={name}>
+                <th scope="row">{name}</th>
+                <td class="number">{amount}</td>
+                <td class="note">{note}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
+  )
+}
+
+function quoted({ transfer: { asset, created_at } }: TransferHistory, { quote }: Fees): Line {
+  const name = 'Quoted fee'
+  if (quote === undefined) {
+    const isOld = Date.now() - Date.parse(created_at) > QUOTE_KEPT_MS
+    return {
+      name,
+      note: isOld ? 'No quote is kept for longer than 30 days.' : 'The withdrawal used no quote.',
+    }
+  }
+  return {
+    name,
+    amount: <Amount amount={quote.fee} asset={asset} />,
+    note: (
+      <>
+        quote <Id of={quote.id} /> of <Time at={quote.created_at} />, valid until{' '}
+        <Time at={quote.expires_at} />
+      </>
+    ),
+  }
+}
+
+const charged = ({ transfer: { asset, fee, status } }: TransferHistory, { quote }: Fees): Line => ({
+  name: 'Fee charged',
+  amount: <Amount amount={fee} asset={asset} />,
+  note: status === 'FAILED' ? 'refunded' : quote === undefined ? undefined : 'as quoted',
+})
+
+function taken(
+  { transfer: { asset, status }, entries }: TransferHistory,
+  { network_fee, network_fee_value }: Fees,
+): Line {
+  const name = 'Network fee paid'
+  if (network_fee === undefined) {
+    const isSimulated = entries.some(({ account }) => account.startsWith('simulated:'))
+    return {
+      name,
+      note: isSimulated
+        ? 'A simulated network takes nothing.'
+        : status === 'PENDING'
+          ? 'Known when the transaction is final.'
+          : 'Nothing was paid.',
+    }
+  }
+  return {
+    name,
+    amount: <Amount amount={network_fee.amount} asset={network_fee.asset} />,
+    note:
+      network_fee.asset === asset ? undefined : network_fee_value === undefined ? (
+        `There was no price to convert it to ${asset}.`
+      ) : (
+        <>
+          <Amount amount={network_fee_value} asset={asset} /> at the prices of that time
+        </>
+      ),
+  }
+}
+
+function kept({ transfer: { asset, status } }: TransferHistory, { difference }: Fees): Line[] {
+  if (difference === undefined) return []
+  const isLoss = difference.startsWith('-')
+  return [
+    {
+      name: 'Difference',
+      amount: (
+        <span class={isLoss ? 'fall' : 'rise'}>
+          <Amount amount={difference} asset={asset} sign={difference !== '0'} />
+        </span>
+      ),
+      note: `${isLoss ? 'The platform lost this' : difference === '0' ? 'The platform kept nothing' : 'The platform kept this'}: the ${
+        status === 'FAILED' ? 'refunded fee' : 'fee charged'
+      } less the network fee.`,
+    },
+  ]
+}
