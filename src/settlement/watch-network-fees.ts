@@ -136,7 +136,7 @@ async function feesOfDay(tx: Transaction, network: CryptoNetwork): Promise<FeesO
     amount: string
   }>(
     `
-    with posted as materialized (
+    with posted as not materialized (
       select customer_id, transfer_id, event, asset, amount, created_at
       from entries
       where account = $1 and account like 'network_fees:%' and customer_id <> '${PLATFORM_ID}'
@@ -156,9 +156,7 @@ async function feesOfDay(tx: Transaction, network: CryptoNetwork): Promise<FeesO
     union all
     select 'TAKEN', null, t.asset, sum(t.fee)
     from posted p
-    cross join lateral (
-      select asset, fee from transfers where customer_id = p.customer_id and id = p.transfer_id offset 0
-    ) t
+    join transfers t on t.customer_id = p.customer_id and t.id = p.transfer_id
     where p.event = 'SETTLED'
     group by t.asset`,
     [`network_fees:${network}`, WINDOW_HOURS, network],
