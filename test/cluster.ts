@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 
 /**
@@ -27,6 +28,93 @@ export async function onNode(address: string, statements: string[], database?: s
 /** Runs statements on each worker node, if there is a cluster. */
 export async function onWorkers(statements: string[]): Promise<void> {
   for (const address of CLUSTER.slice(1)) await onNode(address, statements, 'postgres')
+}
+
+/** Opens a connection to the database of this address on each node: as a superuser on a cluster. The caller ends them. */
+async function connectToNodes(url: string): Promise<pg.Client[]> {
+  const { pathname } = new URL(url)
+  const addresses =
+    CLUSTER.length === 0 ? [url] : CLUSTER.map((node) => Object.assign(new URL(node), { pathname }).href)
+  return Promise.all(
+    addresses.map(async (connectionString) => {
+      const client = new pg.Client({ connectionString })
+      client.on('error', () => undefined)
+      await client.connect()
+      return client
+    }),
+  )
+}
+
+/** Runs a query on every node, in the database of this address. Returns the rows of all. */
+export async function queryNodes<Row extends pg.QueryResultRow>(url: string, query: string): Promise<Row[]> {
+  const clients = await connectToNodes(url)
+  try {
+    return (await Promise.all(clients.map((client) => client.query<Row>(query)))).flatMap(({ rows }) => rows)
+  } finally {
+    await Promise.all(clients.map((client) => client.end()))
+  }
+}
+
+const WAIT_MS_MAX = 10_000
+
+/**
+ * Starts the action, and waits until a session of this database waits for a lock, on any node. The servers themselves check
+ * each millisecond, because a session may wait for a few milliseconds only.
+ */
+export async function untilOneWaits(url: string, action: () => unknown): Promise<void> {
+  const clients = await connectToNodes(url)
+  let isOver = false
+  const look = async (client: pg.Client) => {
+    const until = performance.now() + WAIT_MS_MAX
+    while (!isOver && performance.now() < until) {
+      try {
+        await client.query(ONE_WAITS)
+        return
+      } catch (error) {
+        if ((error as { code?: string }).code !== 'P0002') throw error
+      }
+    }
+    throw new Error('no session waits for a lock')
+  }
+  const looks = clients.map(look)
+  try {
+    action()
+    await Promise.any(looks)
+  } finally {
+    isOver = true
+    await Promise.allSettled(looks)
+    await Promise.all(clients.map((client) => client.end()))
+  }
+}
+
+const ONE_WAITS = `
+  do $$
+  begin
+    for look in 1..100 loop
+      perform pg_stat_clear_snapshot();
+      if exists (
+        select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+      ) then
+        return;
+      end if;
+      perform pg_sleep(0.001);
+    end loop;
+    raise no_data_found;
+  end $$`
+
+const OBJECT_IN_USE = '55006'
+const DROPS_MAX = 5
+
+/** Drops a database of one node. Sessions that a busy machine does not end in five seconds refuse it. */
+export async function dropOnNode(address: string, database: string): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await onNode(address, [`drop database if exists ${database} with (force)`])
+    } catch (error) {
+      if ((error as { code?: string }).code !== OBJECT_IN_USE || tries === DROPS_MAX) throw error
+      await pause(200)
+    }
+  }
 }
 
 /** Creates a database with Citus on every node. `joinNodes` makes a cluster of them. */

@@ -31,7 +31,15 @@ import { openBank } from '../src/serve.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
 import { openSigningKeys } from '../src/oauth/signing-keys.ts'
 import { readSettings, type Settings } from '../src/settings.ts'
-import { copyOnWorkers, createOnNodes, joinNodes, onWorkers, optionsOf } from './cluster.ts'
+import {
+  CLUSTER,
+  copyOnWorkers,
+  createOnNodes,
+  dropOnNode,
+  joinNodes,
+  onWorkers,
+  optionsOf,
+} from './cluster.ts'
 
 /** A database of its own: a clone of the migrated template. */
 export interface TestDatabase {
@@ -86,10 +94,7 @@ export async function createDatabase(template?: string) {
   return {
     url: addressOf(inject('templateUrl')),
     ownerUrl,
-    drop: async (): Promise<void> => {
-      await asAdmin(`drop database ${name} with (force)`)
-      await onWorkers([`drop database if exists ${name} with (force)`])
-    },
+    drop: () => dropDatabase(name),
   }
 }
 
@@ -103,12 +108,23 @@ export async function createClusterDatabase() {
     url: addressOf(inject('templateUrl')),
     ownerUrl,
     join: () => joinNodes(name),
-    drop: async (): Promise<void> => {
-      await asAdmin(`drop database ${name} with (force)`)
-      await onWorkers([`drop database if exists ${name} with (force)`])
-    },
+    drop: () => dropDatabase(name),
   }
 }
+
+async function dropDatabase(name: string): Promise<void> {
+  for (const address of [inject('adminUrl'), ...CLUSTER.slice(1)]) await dropOnNode(address, name)
+}
+
+/** Runs statements as a superuser on every node, in its default database. Roles are of a node, not of the cluster. */
+export async function onEveryNode(statements: string | string[]): Promise<void> {
+  await asAdmin(statements)
+  await onWorkers([statements].flat())
+}
+
+/** SQL: a time column moved by this interval, in words that a cluster takes, too. */
+export const movedBy = (column: string, interval: string): string =>
+  `(${column} at time zone 'UTC' + interval '${interval}') at time zone 'UTC'`
 
 /** Runs statements as a superuser, in the database of this address or in the server's default database. */
 export async function asAdmin(statements: string | string[], of?: string): Promise<void> {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { CLUSTER } from '../../test/cluster.ts'
 import { cloneDatabase, type TestDatabase } from '../../test/support.ts'
 import { Cluster, hashOfUuid, nodesOf, onShard, shardOf } from './nodes.ts'
 
@@ -23,7 +24,7 @@ test('the hash of a customer is the one by which the database distributes', asyn
   expect(() => hashOfUuid('')).toThrow('not a uuid')
 })
 
-test('a plain database has one node: the pool itself', async () => {
+test.skipIf(CLUSTER.length > 0)('a plain database has one node: the pool itself', async () => {
   const cluster = await Cluster.open(database.db, (error) => expect.unreachable(String(error)))
   const nodes = cluster.nodes(database.db, (address) => expect.unreachable(address))
   expect(nodes.of(crypto.randomUUID())).toBe(database.db)

@@ -5,12 +5,12 @@
  * 3. `migrate` leaves the service's role exactly these privileges, and writes nothing if the role has them already;
  * 4. a role's faults are reported, and a start without the needed privileges fails with advice.
  */
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { asAdmin, atEnd, cloneDatabase, createDatabase, everyTable } from '../../test/support.ts'
+import { asAdmin, atEnd, cloneDatabase, createDatabase, everyTable, onEveryNode } from '../../test/support.ts'
 import type { TestDatabase } from '../../test/support.ts'
 import { openDatabase, transaction, type Database } from './database.ts'
 import { bringUpToDate, migrate } from './migrate.ts'
@@ -39,8 +39,11 @@ describe("as the service's role", () => {
     ['update entries set created_at = created_at where false', 'denied'],
     ['delete from entries', 'denied'],
     ['truncate entries', 'denied'],
-    [`merge into entries e using (select 1) on true when matched then delete`, 'denied'],
-    ['select * from entries for update', 'denied'],
+    [
+      'merge into entries e using transfers t on t.customer_id = e.customer_id when matched then delete',
+      'denied',
+    ],
+    [`select * from entries where customer_id = '${randomUUID()}' for update`, 'denied'],
     [`do 'begin lock table entries in access exclusive mode; end'`, 'denied'],
     ['drop table entries cascade', 'must be owner'],
     ['drop schema public cascade', 'must be owner'],
@@ -62,7 +65,8 @@ describe("as the service's role", () => {
     ['create role more', 'denied'],
     ['create extension dblink', 'denied'],
     ['set session_replication_role = replica', 'denied'],
-    ['alter role current_user superuser', 'denied'],
+    // PostgreSQL 15 says it in its own words.
+    ['alter role current_user superuser', /denied|must be superuser/],
     ['update pg_class set relacl = null', 'denied'],
     ['update transfers set destination_address = amount', 'denied'],
     ['update transfers set amount = 1', 'denied'],
@@ -81,7 +85,7 @@ describe("as the service's role", () => {
     const before = await everyTable(database.db)
     await expect(database.db.query(statement)).rejects.toMatchObject({
       code: '42501',
-      message: expect.stringContaining(reason) as string,
+      message: expect.stringMatching(reason) as string,
     })
     expect(await everyTable(database.db)).toEqual(before)
   })
@@ -375,7 +379,7 @@ describe('a role has excess rights when it', () => {
     const { ownerUrl, drop } = await cloneDatabase()
     const name = `test_${randomBytes(6).toString('hex')}`
     const owner = openDatabase(ownerUrl, { max: 1, onError: () => undefined })
-    await asAdmin(`create role ${name} login password 'p'`)
+    await onEveryNode(`create role ${name} login password 'p'`)
     await migrate(owner, name, new Map())
     await owner.end()
     const url = new URL(ownerUrl)
@@ -385,10 +389,10 @@ describe('a role has excess rights when it', () => {
     atEnd(async () => {
       await db.end()
       await drop()
-      await asAdmin(`drop role ${name}`)
+      await onEveryNode(`drop role ${name}`)
     })
     expect(await faultsOfRole(db)).toEqual([])
-    await asAdmin(statement(name))
+    await onEveryNode(statement(name))
     expect(await saysOf(db)).toEqual([expect.stringMatching(says)])
   })
 })

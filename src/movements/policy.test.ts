@@ -7,19 +7,18 @@
  * 5. deposits are credited under every policy.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { CLUSTER } from '../../test/cluster.ts'
 import { setPolicy } from '../../test/policies.ts'
 import {
   approve,
-  atEnd,
-  BASE_URL,
   caller,
   credit,
   everyTable,
   fetchToken,
   fund,
   MASTER_KEYS,
+  movedBy,
   newCustomer,
   startTestService,
   TEST_ORIGIN,
@@ -27,7 +26,6 @@ import {
   type TestCustomer,
   type TestService,
 } from '../../test/support.ts'
-import { buildApp } from '../app.ts'
 import type { Database } from '../db/database.ts'
 import { SCOPES } from '../contract/scopes.ts'
 import { createApiClient } from '../oauth/api-clients.ts'
@@ -54,6 +52,19 @@ async function governed(...rules: Rules): Promise<TestCustomer> {
   await fund(customer, '100000')
   await setPolicy(service.db, customer.customer_id, { rules })
   return customer
+}
+
+/** Submits a withdrawal to this ledger, without a request. */
+const pay = (ledger: Ledger, { customer_id, profile_id }: TestCustomer, changes = {}) => {
+  const context = { networks: service.networks, settings: service.settings }
+  const terms = checkWithdrawal(withdrawalOf({ profile_id }, changes) as never, context)
+  const movement = movementOf(customer_id, terms, {
+    networks: service.networks,
+    prices: new Map(),
+    origin: TEST_ORIGIN,
+    requireCaller: () => undefined,
+  })
+  return ledger.submit(customer_id, movement)
 }
 
 const withdraw = (by: TestCustomer, changes: Record<string, unknown> = {}) =>
@@ -376,33 +387,24 @@ describe('limits', () => {
       total: '1',
       destination_address: 'LM2WMpR1Rp6j3Sa59cMXMs1SPzj9eXpGc1',
     }
-    const sendLitecoin = async () => {
-      const policies = new Policies(MASTER_KEYS)
-      const ledger = new Ledger(service.db, { policies })
-      const app = await buildApp({
-        ...service,
-        ledger,
-        masterKeys: MASTER_KEYS,
-        baseUrl: BASE_URL,
-        log: pino({ level: 'silent' }),
-      })
-      atEnd(() => app.close())
-      return withdraw({ ...by, call: caller(app, by.token) }, litecoin)
-    }
-    expect(await sendLitecoin()).toMatchObject(POLICY_REFUSED)
+    const sendLitecoin = () =>
+      pay(new Ledger(service.db, { policies: new Policies(MASTER_KEYS) }), by, litecoin)
+    const refused = { slug: 'policy-refused' }
+    const made = { transfer: { status: 'PENDING' } }
+    await expect(sendLitecoin()).rejects.toMatchObject(refused)
     await price(70)
-    expect(await sendLitecoin()).toMatchObject(POLICY_REFUSED)
+    await expect(sendLitecoin()).rejects.toMatchObject(refused)
     await price(3)
-    expect(await sendLitecoin()).toMatchObject({ status: 200 })
+    expect(await sendLitecoin()).toMatchObject(made)
     await setPolicy(service.db, by.customer_id, {
       rules: [{ id: 'l', limit: { ...limit, amount: '199' }, action: 'BLOCK' }],
     })
-    expect(await sendLitecoin()).toMatchObject(POLICY_REFUSED)
+    await expect(sendLitecoin()).rejects.toMatchObject(refused)
     await setPolicy(service.db, by.customer_id, {
       rules: [{ id: 'l', limit: { ...limit, amount: '200' }, action: 'BLOCK' }],
     })
-    expect(await sendLitecoin()).toMatchObject({ status: 200 })
-    expect(await sendLitecoin()).toMatchObject(POLICY_REFUSED)
+    expect(await sendLitecoin()).toMatchObject(made)
+    await expect(sendLitecoin()).rejects.toMatchObject(refused)
     // An ALLOW rule that could not value a payment has counted it as its whole limit.
     await setPolicy(service.db, by.customer_id, {
       rules: [
@@ -413,7 +415,7 @@ describe('limits', () => {
     })
     expect(await withdraw(by)).toMatchObject({ status: 200 })
     await price(70)
-    expect(await sendLitecoin()).toMatchObject({ status: 200 })
+    expect(await sendLitecoin()).toMatchObject(made)
     expect(await withdraw(by)).toMatchObject(POLICY_REFUSED)
   })
 })
@@ -525,19 +527,9 @@ describe('windows are locked with the balances, by the policy that is known', ()
     { limit: { amount: '50', asset: 'USD', period_seconds: 3600, per: 'DESTINATION' }, action: 'BLOCK' },
     { match: { destination: 'ADDRESS_BOOK' }, action: 'APPROVE', approvals: 1 },
   ]
-  const pay = (ledger: Ledger, { customer_id, profile_id }: TestCustomer) => {
-    const context = { networks: service.networks, settings: service.settings }
-    const terms = checkWithdrawal(withdrawalOf({ profile_id }) as never, context)
-    const movement = movementOf(customer_id, terms, {
-      networks: service.networks,
-      prices: new Map(),
-      origin: TEST_ORIGIN,
-      requireCaller: () => undefined,
-    })
-    return ledger.submit(customer_id, movement)
-  }
 
-  test('so limits cost no round trip of their own', async () => {
+  // A cluster has statements of its own for a batch, which its sessions choose: the counting ones are of a plain database.
+  test.skipIf(CLUSTER.length > 0)('so limits cost no round trip of their own', async () => {
     const { db, seen } = counting()
     const ledger = new Ledger(db, { policies: new Policies(MASTER_KEYS, { sandbox: true }) })
     const roundTripsOf = async (by: TestCustomer) => {
@@ -579,7 +571,7 @@ describe('windows are locked with the balances, by the policy that is known', ()
   })
 })
 
-test('verify finds a window that holds less than was paid', async () => {
+test('verify finds a window that holds less than was paid', { timeout: 180_000 }, async () => {
   const limit = { amount: '1000', period_seconds: 3600 }
   const by = await governed(
     { id: 'usd', limit: { ...limit, asset: 'USD' }, action: 'BLOCK' },
@@ -598,12 +590,12 @@ test('verify finds a window that holds less than was paid', async () => {
     // A payment that an older version has judged may be a minute younger than the newest: look as if later.
     const move = (minutes: number) =>
       service.owner.query(
-        'update policies set created_at = created_at - make_interval(mins => $2) where customer_id = $1',
-        [by.customer_id, minutes],
+        `update policies set created_at = ${movedBy('created_at', `${minutes} minutes`)} where customer_id = $1`,
+        [by.customer_id],
       )
-    await move(2)
-    const { disagreements } = await verify(service.db)
     await move(-2)
+    const { disagreements } = await verify(service.db)
+    await move(2)
     return disagreements.filter(({ customer_id }) => customer_id === by.customer_id)
   }
   expect(await own()).toEqual([])
@@ -655,7 +647,7 @@ test('windows are deleted a day after nothing counts in them', async () => {
   await deleteEndedWindows(service.db, 100)
   expect(await count()).toBe(1)
   await service.owner.query(
-    "update policy_windows set ends_at = ends_at - interval '2 days' where customer_id = $1",
+    `update policy_windows set ends_at = ${movedBy('ends_at', '-2 days')} where customer_id = $1`,
     [by.customer_id],
   )
   expect(await deleteEndedWindows(service.db, 100)).toBe(1)

@@ -14,8 +14,9 @@ import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { queryNodes } from '../../test/cluster.ts'
 import { runs, SEED } from '../../test/seed.ts'
-import { cloneDatabase, credit, emptier, everyTable, type TestDatabase } from '../../test/support.ts'
+import { cloneDatabase, credit, emptier, everyTable, movedBy, type TestDatabase } from '../../test/support.ts'
 import { formatAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import { insertAccount } from '../accounts/create-account.ts'
@@ -606,7 +607,7 @@ describe('a programming error', () => {
     },
     'a record that the table refuses': {
       mistake: ({ transfer, entries }) => ({ transfer: { ...transfer, amount: '0' }, entries }),
-      error: { constraint: 'transfers_amount' },
+      error: { message: expect.stringContaining('check constraint "transfers_amount') as string },
     },
     'a text that PostgreSQL cannot hold': {
       mistake: ({ transfer, entries }) => ({ transfer: { ...transfer, memo: 'a\u0000b' }, entries }),
@@ -742,7 +743,7 @@ describe('when the connection to the database is lost', () => {
     const lost = transaction(db, async (tx) => {
       const { rows } = await tx.query<{ pid: number }>('select pg_backend_pid() as pid')
       const ended = new Promise<void>((resolve) => tx.once('end', resolve))
-      await db.query('select pg_terminate_backend($1)', [rows[0]!.pid])
+      await db.query('select pg_terminate_backend($1::integer)', [rows[0]!.pid])
       await ended
       await tx.query('select 1')
     })
@@ -762,11 +763,12 @@ describe('when the connection to the database is lost', () => {
 /** Terminates the connections that wait for a lock, once there are any; returns their number. */
 async function cutWaitingConnections(): Promise<number> {
   for (let attempt = 1; attempt <= 500; attempt++) {
-    const { rowCount } = await db.query(
+    const cut = await queryNodes(
+      database.url,
       `select pg_terminate_backend(pid) from pg_stat_activity
        where datname = current_database() and wait_event_type = 'Lock'`,
     )
-    if (rowCount! > 0) return rowCount!
+    if (cut.length > 0) return cut.length
     await pause(10)
   }
   return 0
@@ -980,7 +982,7 @@ describe('verify notices', () => {
     },
     'an entry before the one that it follows': {
       damage: ({ failed }) =>
-        `update entries set created_at = created_at - interval '1 day' where transfer_id = '${failed.id}'`,
+        `update entries set created_at = ${movedBy('created_at', '-1 day')} where transfer_id = '${failed.id}'`,
       rules: [HISTORY],
       names: ({ profile }) => profile,
     },
@@ -1165,7 +1167,7 @@ describe('verify notices', () => {
     },
     'an event of another time': {
       damage: ({ pending }) =>
-        `update events set created_at = created_at + interval '1 second' where object_id = '${pending.id}'`,
+        `update events set created_at = ${movedBy('created_at', '1 second')} where object_id = '${pending.id}'`,
       rules: [EVENTS, EVENT],
       names: ({ pending }) => pending.id,
     },

@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { CLUSTER } from '../../test/cluster.ts'
 import {
   DESTINATION,
   entriesOf,
@@ -296,7 +297,8 @@ describe('an invented withdrawal is not signed', () => {
     await attacker.query('delete from transfers where id = $1', [id])
   })
 
-  test('nor a withdrawal moved to another customer', async () => {
+  // A cluster refuses to change the column by which it distributes.
+  test.skipIf(CLUSTER.length > 0)('nor a withdrawal moved to another customer', async () => {
     const id = await withdraw()
     await attacker.query('update transfers set customer_id = $2, profile_id = $3 where id = $1', [
       id,

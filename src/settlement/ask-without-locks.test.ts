@@ -69,12 +69,15 @@ const hurry = () =>
   )
 
 /** Takes the locks that a worker takes, or fails immediately. */
-const requireUnlocked = ({ id }: Transfer) =>
+const requireUnlocked = ({ customer_id, id }: Transfer) =>
   transaction(service.db, async (tx) => {
     await tx.query('set local lock_timeout = 1000')
     await signAlone(tx, 'ETHEREUM')
-    await tx.query('select from outgoing_transfers where transfer_id = $1 for update nowait', [id])
-    await tx.query('select from transfers where id = $1 for update nowait', [id])
+    for (const row of [
+      'outgoing_transfers where customer_id = $1 and transfer_id = $2',
+      'transfers where customer_id = $1 and id = $2',
+    ])
+      await tx.query(`select from ${row} for update nowait`, [customer_id, id])
   })
 
 test('resolving a withdrawal holds no lock during the request to the node', async () => {

@@ -10,6 +10,7 @@ import {
   type TestService,
   withdrawalOf,
 } from '../../test/support.ts'
+import { untilOneWaits } from '../../test/cluster.ts'
 import { hurryUnlocked } from '../../test/work-off.ts'
 import { openDatabase, transaction } from '../db/database.ts'
 import { freeze, unfreeze } from '../records/freezes.ts'
@@ -155,25 +156,6 @@ describe('at the moment of signing', () => {
     ['in the database', {}],
     ['over a node', { asksNode: true, signsAlone: true }],
   ]
-  /**
-   * Waits until a session waits for a lock. The server itself checks each millisecond. A cancellation waits 50 ms for
-   * the lock, then pauses 50 ms without a connection. Checks from here could meet only the pauses.
-   */
-  const untilOneWaits = () =>
-    service.db.query(`
-      do $$
-      begin
-        for look in 1..4000 loop
-          perform pg_stat_clear_snapshot();
-          if exists (
-            select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
-          ) then
-            return;
-          end if;
-          perform pg_sleep(0.001);
-        end loop;
-        raise 'no session waits for a lock';
-      end $$`)
   const told = (cancelling: Promise<unknown>) =>
     cancelling.then(
       () => 'cancelled',
@@ -203,8 +185,9 @@ describe('at the moment of signing', () => {
     let cancelling: Promise<unknown> | undefined
     const sign: NetworkAdapter['sign'] = async (tx, withdrawals) => {
       const signed = await adapter().sign(tx, withdrawals)
-      cancelling ??= told(cancelForOperator(service.db, id, TEST_ORIGIN))
-      await untilOneWaits()
+      await untilOneWaits(service.url, () => {
+        cancelling ??= told(cancelForOperator(service.db, id, TEST_ORIGIN))
+      })
       if (dies) throw new Error('the worker died here')
       return signed
     }
@@ -225,8 +208,9 @@ describe('at the moment of signing', () => {
     let cancelling: Promise<unknown> | undefined
     await transaction(service.db, async (tx) => {
       await tx.query('select from balances where customer_id = $1 for update', [customer.customer_id])
-      cancelling = told(cancelForOperator(service.db, id, TEST_ORIGIN))
-      await untilOneWaits()
+      await untilOneWaits(service.url, () => {
+        cancelling = told(cancelForOperator(service.db, id, TEST_ORIGIN))
+      })
       // The cancellation holds the withdrawal, and waits for the balance.
       expect(await settleWithdrawals(service.db, withEthereum(kind))).toBe(0)
     })
@@ -250,8 +234,9 @@ describe('at the moment of signing', () => {
       paysMany: 10,
       async sign(tx, withdrawals) {
         batches.push(withdrawals.map(({ transfer_id }) => transfer_id))
-        cancelling = told(cancelForOperator(service.db, ids[1]!, TEST_ORIGIN))
-        await untilOneWaits()
+        await untilOneWaits(service.url, () => {
+          cancelling = told(cancelForOperator(service.db, ids[1]!, TEST_ORIGIN))
+        })
         const [signed] = await adapter().sign(tx, withdrawals)
         return withdrawals.map((_, index) => ({
           ...(signed as Extract<typeof signed, { outcome: 'SIGNED' }>),

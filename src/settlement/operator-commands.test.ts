@@ -99,7 +99,7 @@ async function settle(networks: Networks, rounds: number): Promise<void> {
   for (let round = 1; round <= rounds; round++) {
     await settleWithdrawals(service.db, networks)
     await service.db.query(
-      'update outgoing_transfers set due_at = clock_timestamp() where due_at is not null',
+      'update outgoing_transfers set due_at = (select clock_timestamp()) where due_at is not null',
     )
   }
 }
@@ -135,9 +135,10 @@ test('withdrawal mark-paid, and withdrawal resend once it is completed', async (
   expect(await recordedBy(mark)).toEqual([])
   const resend = () => resendWithdrawal(service.db, networks, made.id, ORIGIN)
   expect(await recordedBy(() => expect(resend()).rejects.toThrow('is PENDING'))).toEqual([])
-  await service.db.query('update outgoing_transfers set due_at = clock_timestamp() where transfer_id = $1', [
-    made.id,
-  ])
+  await service.db.query(
+    'update outgoing_transfers set due_at = (select clock_timestamp()) where transfer_id = $1',
+    [made.id],
+  )
   await settle(networks, 3)
   expect(await statusOf(made)).toBe('COMPLETED')
   expect(await recordedBy(resend)).toEqual(only('transfer.resend', made.id))

@@ -10,6 +10,7 @@ import { startReceiver, type Answering } from '../../test/receivers.ts'
 import {
   fund,
   MASTER_KEYS,
+  movedBy,
   newCustomer,
   startTestService,
   TEST_ORIGIN,
@@ -366,7 +367,7 @@ test('an ALLOW counts for the payment as it was asked, and for a day', async () 
   expect(asked).toHaveLength(2)
   answer = says('{}')
   await service.owner.query(
-    `update screenings set decided_at = decided_at - interval '25 hours' where subject = $1`,
+    `update screenings set decided_at = ${movedBy('decided_at', '-25 hours')} where subject = $1`,
     [old],
   )
   await service.owner.query(`update transfers set memo = 'another' where id = $1`, [changed])
@@ -409,8 +410,10 @@ test('two processes ask a question once, and a process that dies loses none', as
   const second = new Screener({ db: service.db, screening, log: pino({ level: 'silent' }) })
   answer = () => undefined
   await Promise.all([screener.round(), second.round()])
-  await expect.poll(() => asked.length).toBe(10)
-  expect(new Set(asked.map(({ details }) => details.transfer_id))).toEqual(new Set(ids))
+  // Others may be asked again, about payments that an earlier test left waiting.
+  const askedOf = () =>
+    asked.map(({ details }) => String(details.transfer_id)).filter((id) => ids.includes(id))
+  await expect.poll(() => askedOf().toSorted()).toEqual(ids.toSorted())
   await Promise.all([screener.answered(), second.answered()])
   // A lease that nobody ends, as of a process that died.
   await service.db.query(

@@ -9,6 +9,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import {
   everyTable,
+  movedBy,
   newCustomer,
   startTestService,
   type TestCustomer,
@@ -286,7 +287,7 @@ describe('deposits that never stay PENDING', () => {
       found.map(() => ({ verdict: 'WAITS', detail: 'the second node does not answer', secondNode: true }))
     await round({ verifyDeposits })
     expect(await statuses()).toEqual(['PENDING'])
-    await service.owner.query(`update seen_deposits set seen_at = seen_at - interval '72 hours'`)
+    await service.owner.query(`update seen_deposits set seen_at = ${movedBy('seen_at', '-72 hours')}`)
     expect(await round({ verifyDeposits })).toMatchObject({ failed: 1, seen: 0 })
     expect(await statuses()).toEqual(['FAILED'])
     expect(await round()).toMatchObject({ credited: 1 })
@@ -451,7 +452,7 @@ describe('a node that lies', () => {
     mine()
     mine()
     expect(await round()).toMatchObject({ credited: 1 })
-    await service.owner.query(`update seen_deposits set ended_at = ended_at - interval '1 day'`)
+    await service.owner.query(`update seen_deposits set ended_at = ${movedBy('ended_at', '-1 day')}`)
     mine(arrival())
     expect(await round()).toMatchObject({ seen: 1 })
   })

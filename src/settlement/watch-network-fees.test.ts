@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import {
   atEnd,
   credit,
+  movedBy,
   newCustomer,
   startTestService,
   TEST_ORIGIN,
@@ -201,12 +202,11 @@ test('costs older than a day do not count', async () => {
   atEnd(() => service.owner.query('revoke update on entries from current_user').then(() => undefined))
   const move = (hours: number) =>
     service.owner.query(
-      `update entries set created_at = created_at - make_interval(hours => $1) where account like '%:BASE'`,
-      [hours],
+      `update entries set created_at = ${movedBy('created_at', `${hours} hours`)} where account like '%:BASE'`,
     )
-  await move(25)
+  await move(-25)
   expect(await watch('BASE', '3', '0.1')).toBeUndefined()
-  await move(-2)
+  await move(2)
   expect(await watch('BASE', '3', '0.1')).toMatch(/^transactions have cost 1 ETH/)
 })
 

@@ -3,7 +3,7 @@
  * deleted, inserted, reordered, truncated, an entry changed with all sums kept, and cut off behind an anchored head.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { asAdmin, cloneDatabase, type TestDatabase } from '../../test/support.ts'
+import { asAdmin, cloneDatabase, movedBy, type TestDatabase } from '../../test/support.ts'
 import { originOfLoop, type Origin } from '../contract/actor.ts'
 import { createCustomer } from '../customers/create-customer.ts'
 import { transaction } from '../db/database.ts'
@@ -131,8 +131,8 @@ const TAMPERINGS: Tampering[] = [
     `changes = '{"before":{"url":"https://a.example"},"after":{"url":"https://c.example"}}'`,
   ),
   edit('edited: its address', `ips = '{203.0.113.8}'`),
-  edit('edited: its request', `request_ids = array[gen_random_uuid()]`),
-  edit('edited: its time', `created_at = created_at + interval '1 microsecond'`),
+  edit('edited: its request', `request_ids = '{${crypto.randomUUID()}}'`),
+  edit('edited: its time', `created_at = ${movedBy('created_at', '1 microsecond')}`),
   [
     'edited: its subject',
     (chain) => `update audit_log set subject_id = 'w3' where id = '${at(3)(chain)}'`,
@@ -205,7 +205,7 @@ const TAMPERINGS: Tampering[] = [
   [
     'the time of an entry changed',
     (chain) =>
-      `update entries set created_at = created_at - interval '1 microsecond' where transfer_id = '${chain.rows[0]!.subject_ids![0]!}'`,
+      `update entries set created_at = ${movedBy('created_at', '-1 microsecond')} where transfer_id = '${chain.rows[0]!.subject_ids![0]!}'`,
     (chain) => ({ position: 1, record_id: at(0)(chain) }),
   ],
   [
