@@ -34,3 +34,9 @@ export async function lockRows<Row extends pg.QueryResultRow>(
   }
   return locked
 }
+
+/** Limits each wait for a lock in this transaction, on a cluster also on the other nodes. */
+export async function limitLockWaits(tx: Transaction, milliseconds: number): Promise<void> {
+  if (onCitus(tx)) await tx.query(`set local citus.propagate_set_commands = 'local'`)
+  await tx.query(`set local lock_timeout = ${milliseconds}`)
+}

@@ -1,4 +1,5 @@
-import { tookTooLong, transaction, type Database } from '../db/database.ts'
+import { limitLockWaits } from '../db/lock-rows.ts'
+import { tookTooLong, transaction, type Database, type Transaction } from '../db/database.ts'
 import type { Settings } from '../settings.ts'
 
 /** The tables with weekly partitions, and for how many days each keeps its rows. */
@@ -15,6 +16,8 @@ const STEPS_MAX = 100
  * partition, the most that may: 50 ms.
  */
 const STEP_MS_MAX = 5_000
+/** How long a step waits for a lock. `keep_partitions` limits the waits of its own node to this time, and of no other. */
+const LOCK_MS_MAX = 100
 
 /** What a round did with the partitions. */
 export interface KeptPartitions {
@@ -53,9 +56,28 @@ export async function keepPartitions(
 const makeStep = (db: Database, table: string, days: number): Promise<string | null> =>
   transaction(db, async (tx) => {
     await tx.query(`set local statement_timeout = ${STEP_MS_MAX}`)
-    const { rows } = await tx.query<{ step: string | null }>('select keep_partitions($1, $2) as step', [
-      table,
-      days,
-    ])
-    return rows[0]!.step
+    await limitLockWaits(tx, LOCK_MS_MAX)
+    return withReason(tx, async () => {
+      const { rows } = await tx.query<{ step: string | null }>('select keep_partitions($1, $2) as step', [
+        table,
+        days,
+      ])
+      return rows[0]!.step
+    })
   })
+
+/** Citus says in a warning why a step failed on another node, and not in its error. Throws what the warning says. */
+async function withReason<T>(tx: Transaction, step: () => Promise<T>): Promise<T> {
+  let reason: Error | undefined
+  const keep = ({ message, code }: { message?: string | undefined; code?: string | undefined }) => {
+    reason = Object.assign(new Error(message), { code })
+  }
+  tx.on('notice', keep)
+  try {
+    return await step()
+  } catch (error) {
+    throw reason !== undefined && tookTooLong(reason) ? reason : error
+  } finally {
+    tx.off('notice', keep)
+  }
+}

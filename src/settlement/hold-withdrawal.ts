@@ -1,12 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import {
-  deadlocked,
-  onCitus,
-  tookTooLong,
-  transaction,
-  type Database,
-  type Transaction,
-} from '../db/database.ts'
+import { deadlocked, tookTooLong, transaction, type Database, type Transaction } from '../db/database.ts'
+import { limitLockWaits } from '../db/lock-rows.ts'
 import {
   beginOutgoing,
   lockOutgoing,
@@ -74,12 +68,6 @@ export async function holdWithdrawal<T>(
     }
     await pause(PAUSE_MS)
   }
-}
-
-/** Limits each wait for a lock in this transaction, on a cluster also on the node that has the customer. */
-async function limitLockWaits(tx: Transaction, milliseconds: number): Promise<void> {
-  if (onCitus(tx)) await tx.query(`set local citus.propagate_set_commands = 'local'`)
-  await tx.query(`set local lock_timeout = ${milliseconds}`)
 }
 
 /**
