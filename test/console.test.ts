@@ -141,7 +141,8 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     await page.getByText('The ledger settled it').waitFor({ timeout: 20_000 })
     const story = await page.locator('.story').innerText()
     for (const part of [
-      'asked for it',
+      'Requested by operator',
+      'Completed by worker settlement',
       'The ledger moved the money',
       'Signed',
       'Broadcast: the network accepted it',
@@ -292,13 +293,13 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     expect(await steps.last().innerText()).toContain('travel rule information was not accepted')
     await steps.last().getByRole('link', { name: 'Crypto withdrawal' }).waitFor()
     expect(await page.getByRole('img').getAttribute('aria-label')).toMatch(
-      /^The way of the money: Profile .*Ethereum/,
+      /^Route of the money: Profile .*Ethereum/,
     )
     await holdsEverywhere(page, 'orchestration')
     await steps.last().getByRole('link', { name: 'Crypto withdrawal' }).click()
     await page.getByText('It pays out an orchestration').waitFor()
     await page.getByRole('link', { name: 'orchestration', exact: true }).click()
-    await page.getByRole('heading', { name: 'Its steps' }).waitFor()
+    await page.getByRole('heading', { name: 'Steps' }).waitFor()
     expect(complaints).toEqual([])
   })
 
@@ -314,10 +315,10 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     await page.getByRole('link', { name: 'Wires become USDP on Ethereum' }).click()
     const run = page.locator('.runs > li').first()
     await run.locator('summary').first().press('Enter')
-    await run.getByText('The money arrives').waitFor()
+    await run.getByText('Money arrives').waitFor()
     await holdsEverywhere(page, 'rule')
     await run.getByRole('link', { name: 'Open this run' }).click()
-    await page.getByRole('heading', { name: 'Its steps' }).waitFor()
+    await page.getByRole('heading', { name: 'Steps' }).waitFor()
     await page.goto(`${address}/console/orchestrations/${demo.profile_id}`)
     await page.getByRole('alert').waitFor()
     expect(complaints).toEqual([expect.stringContaining('404')])
@@ -345,7 +346,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     await page.getByRole('button', { name: 'Candles' }).click()
     await shoot(page, 'market-gap')
     await page.getByRole('navigation').getByRole('link', { name: 'Markets' }).click()
-    await page.getByText('In 24 hours').waitFor()
+    await page.getByText('24-hour change').waitFor()
     await holdsEverywhere(page, 'markets')
     expect(complaints).toEqual([])
   })
@@ -425,7 +426,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
 
   test('API clients: a new secret is shown once, and a client is deleted', async () => {
     const { page, complaints } = await at('clients')
-    const oneScope = page.locator('summary', { hasText: /^1 scopes$/ })
+    const oneScope = page.locator('summary', { hasText: /^1 scope$/ })
     const spare = page.locator('tbody tr').filter({ has: oneScope })
     await spare.waitFor()
     expect(await seriousFaults(page)).toEqual([])
@@ -589,6 +590,99 @@ describe.skipIf(!HAS_CHROMIUM)("in live mode, in a browser, which needs Debian's
     expect(await page.getByRole('alert').innerText()).toMatch(/used or expired/)
   })
 
+  test('clients and operators: a VIEWER reads them, and an ADMIN changes them', async () => {
+    const json = async (...args: string[]) =>
+      JSON.parse((await runBursar([...args, '--json'], started.environment)).stdout) as Record<string, string>
+    const { customer_id } = await json('customer', 'create', '--name', 'Staffed')
+    const of = ['--customer', customer_id!]
+    const { client_id, client_secret } = await json(
+      'client',
+      'create',
+      ...of,
+      '--scopes',
+      'transfer:read_transfer',
+    )
+    const { operator_id: vera } = await json(
+      'operator',
+      'create',
+      '--name',
+      'Vera',
+      '--role',
+      'VIEWER',
+      ...of,
+    )
+    const { operator_id: adam } = await json('operator', 'create', '--name', 'Adam', '--role', 'ADMIN', ...of)
+    const signIn = async (operatorId: string) => {
+      const { link } = await json('console', 'link', operatorId)
+      const { page, complaints } = await openPage(started.context, link!)
+      await page.getByRole('button', { name: 'Sign out' }).waitFor()
+      const open = (name: string) =>
+        page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name }).click()
+      return { page, complaints, open, row: (text: string) => page.locator('tbody tr', { hasText: text }) }
+    }
+    /** The page in both schemes and on a phone, kept as pictures. */
+    const lookAt = async (page: Page, name: string) => {
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme })
+        for (const size of [DESKTOP, PHONE]) {
+          await page.setViewportSize(size)
+          expect(await isWithinWindow(page)).toBe(true)
+          expect(await seriousFaults(page)).toEqual([])
+          await shoot(page, `${name}-${colorScheme}-${size.width}`)
+        }
+      }
+      await page.setViewportSize(DESKTOP)
+    }
+
+    const viewer = await signIn(vera!)
+    await viewer.open('API clients')
+    await viewer.row('1 scope').getByText('APPROVED').waitFor()
+    const changes = viewer.page.getByRole('button', { name: /Rotate|Delete|Disable|Enable|Admin/ })
+    expect(await changes.count()).toBe(0)
+    expect(await viewer.page.getByText('After a rotation').count()).toBe(0)
+    await lookAt(viewer.page, 'live-viewer-clients')
+    await viewer.open('Operators')
+    await viewer.row('Adam').getByText('ACTIVE').waitFor()
+    expect(await changes.count()).toBe(0)
+    expect(await viewer.page.getByText('Another role').count()).toBe(0)
+    await lookAt(viewer.page, 'live-viewer-operators')
+    // The service refuses it, too: the page only leaves the button out.
+    const refused = await viewer.page.evaluate(
+      `fetch('/console/api/v2/api-creds/credentials/${client_id}', { method: 'DELETE', headers: { 'x-bursar-console': 'page' } }).then((answer) => answer.status)`,
+    )
+    expect(refused).toBe(403)
+    expect(viewer.complaints).toEqual([expect.stringContaining('403')])
+
+    const admin = await signIn(adam!)
+    expect(await admin.page.locator('.operator').innerText()).toContain('Adam')
+    await admin.open('API clients')
+    const own = admin.row('1 scope')
+    await own.getByRole('button', { name: 'Rotate' }).click()
+    await own.getByRole('button', { name: 'Yes' }).click()
+    await admin.page.locator('.secret').waitFor()
+    await lookAt(admin.page, 'live-admin-clients')
+    await own.getByRole('button', { name: 'Delete' }).click()
+    await own.getByRole('button', { name: 'Yes' }).click()
+    await admin.page.getByText('There is no API client.').waitFor()
+    const token = await fetch(`${started.bursar.address}/oauth2/token`, {
+      method: 'POST',
+      body: new URLSearchParams({
+        grant_type: 'client_credentials',
+        client_id: client_id!,
+        client_secret: client_secret!,
+      }),
+    })
+    expect(token.status).toBe(401)
+    await admin.open('Operators')
+    await admin.row('Adam').getByText('you').waitFor()
+    await admin.row('Vera').getByText('Another role').click()
+    await lookAt(admin.page, 'live-admin-operators')
+    await admin.row('Vera').getByRole('button', { name: 'Disable' }).click()
+    await admin.row('Vera').getByRole('button', { name: 'Yes' }).click()
+    await admin.row('Vera').getByText('DISABLED').waitFor()
+    expect(admin.complaints).toEqual([])
+  })
+
   test('an operator of one customer sees its pages, and one of the deployment the figures of all', async () => {
     const json = async (...args: string[]) =>
       JSON.parse((await runBursar([...args, '--json'], started.environment)).stdout) as Record<string, string>
@@ -637,6 +731,12 @@ describe.skipIf(!HAS_CHROMIUM)("in live mode, in a browser, which needs Debian's
     await shoot(platform.page, 'networks-live')
     await platform.page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Home' }).click()
     await platform.page.getByText('Custody against the ledger').waitFor()
+    // Another customer: its own records, on the page that was shown.
+    const profile = platform.page.getByRole('link', { name: 'Default' })
+    const before = await profile.getAttribute('href')
+    await platform.page.getByLabel('Customer').selectOption('Acme')
+    await expect.poll(() => profile.getAttribute('href')).not.toBe(before)
+    await platform.page.getByText('● live').waitFor()
     expect(platform.complaints).toEqual([])
   })
 })

@@ -1,3 +1,4 @@
+import { useEffect, useRef } from 'preact/hooks'
 import { address, open } from './address.ts'
 import { Banner, Link } from './parts.tsx'
 import { PAGES, pageAt } from './pages.tsx'
@@ -26,17 +27,29 @@ export function App() {
         <SearchBox />
         <Who />
       </header>
-      <nav class="pages" aria-label="Pages">
-        {PAGES.map(({ name, to }) => (
-          <Link key={to} to={to} current={to === path || (to !== '' && path.startsWith(`${to}/`))}>
-            {name}
-          </Link>
-        ))}
-      </nav>
+      <Pages path={path} />
       <main id="main" tabIndex={-1}>
-        <Page key={path} {...parameters} />
+        <Page key={`${customer.value} ${path}`} {...parameters} />
       </main>
     </>
+  )
+}
+
+/** The list of pages. On a narrow screen it scrolls to the one that is shown. */
+function Pages({ path }: { path: string }) {
+  const list = useRef<HTMLElement>(null)
+  useEffect(() => {
+    const current = list.current?.querySelector<HTMLElement>('[aria-current]')
+    if (current != null) list.current!.scrollLeft = current.offsetLeft - list.current!.clientWidth / 3
+  }, [path])
+  return (
+    <nav ref={list} class="pages" aria-label="Pages">
+      {PAGES.map(({ name, to }) => (
+        <Link key={to} to={to} current={to === path || (to !== '' && path.startsWith(`${to}/`))}>
+          {name}
+        </Link>
+      ))}
+    </nav>
   )
 }
 
@@ -78,7 +91,9 @@ function ChooseCustomer() {
     <main class="card" id="main">
       <Banner />
       <h1>Whose records?</h1>
-      {customers.length === 0 && <p>There is no customer yet: bursar customer create</p>}
+      {customers.length === 0 && (
+        <p>There is no customer yet. The command bursar customer create makes one.</p>
+      )}
       <ul class="plain">
         {customers.map(({ id, name }) => (
           <li key={id}>

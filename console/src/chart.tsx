@@ -27,6 +27,7 @@ const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ')
 function timeText(seconds: number, apart: number): string {
   const text = new Date(seconds * 1000).toISOString()
   const month = MONTHS[Number(text.slice(5, 7)) - 1]
+  if (apart < 60) return text.slice(11, 19)
   if (apart < DAY_SECONDS && !text.includes('T00:00')) return text.slice(11, 16)
   return apart < 28 * DAY_SECONDS ? `${Number(text.slice(8, 10))} ${month}` : `${month} ${text.slice(0, 4)}`
 }
@@ -90,6 +91,8 @@ export function BalanceChart({ points, label }: { points: readonly Point[]; labe
         legend: { show: false },
         cursor: { y: false },
         axes: [time, amounts],
+        // An area is compared with zero.
+        scales: { y: { range: (_, min, max) => [Math.min(0, min), max === 0 ? 1 : max * 1.05] } },
         series: [
           {},
           {

@@ -9,8 +9,19 @@ export function groupDigits(amount: string): string {
 /** The amount with a sign, also where it is positive. */
 export const signed = (amount: string): string => (amount.startsWith('-') ? '' : '+') + groupDigits(amount)
 
+/** Names that are not written as their words are. */
+const WRITTEN: Record<string, string> = {
+  API_CLIENT: 'API client',
+  api_client: 'API client',
+  ARBITRUM_ONE: 'Arbitrum One',
+  BITCOIN_CASH: 'Bitcoin Cash',
+  POLYGON_POS: 'Polygon PoS',
+  XLAYER: 'X Layer',
+}
+
 /** `CRYPTO_WITHDRAWAL` is `Crypto withdrawal`. */
 export function inWords(name: string): string {
+  if (WRITTEN[name] !== undefined) return WRITTEN[name]
   const words = name.replaceAll('_', ' ').toLowerCase()
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
@@ -22,9 +33,9 @@ const DAY = new Intl.DateTimeFormat('en-GB', {
   timeZone: 'UTC',
 })
 
-/** A timestamp of the API in UTC: its day, and its time to the millisecond, from the text and not by a calculation. */
+/** A timestamp of the API in UTC: its day, and its time to the second or millisecond, from the text and not by a calculation. */
 export const dayOf = (timestamp: string): string => DAY.format(new Date(timestamp))
-export const timeOf = (timestamp: string): string => timestamp.slice(11, 23)
+export const timeOf = (timestamp: string, precise: boolean): string => timestamp.slice(11, precise ? 23 : 19)
 
 /** How long after another moment something happened, such as `+2.1 s`. */
 export function after(from: string, to: string): string {

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import { API } from './address.ts'
 import { headersOf } from './api.ts'
-import { session } from './session.ts'
+import { customer, session } from './session.ts'
 
 /**
  * Events as they happen: one stream for the whole page (Server-Sent Events). It is read with `fetch`, because an EventSource
@@ -27,6 +27,8 @@ const PAUSES_MS = [500, 1_000, 2_000, 5_000, 15_000]
 const SILENT_MS_MAX = 45_000
 let running = false
 let lastId = ''
+/** The customer whose events the stream has. */
+let followed = ''
 
 /** Calls the listener with each event from now on. Returns what ends that. */
 export function onEvents(listener: Listener): () => void {
@@ -57,6 +59,11 @@ const shown = (): Promise<void> =>
 /** Reads one connection to its end. False: the service will not have it again, as without the scope. */
 async function follow(isFirst: boolean): Promise<boolean> {
   const control = new AbortController()
+  if (followed !== customer.peek()) {
+    followed = customer.peek()
+    lastId = ''
+  }
+  const stopWatching = customer.subscribe((id) => id !== followed && control.abort())
   let silence = setTimeout(() => control.abort(), SILENT_MS_MAX)
   const onHidden = () => control.abort()
   document.addEventListener('visibilitychange', onHidden)
@@ -85,6 +92,7 @@ async function follow(isFirst: boolean): Promise<boolean> {
     return true
   } finally {
     clearTimeout(silence)
+    stopWatching()
     document.removeEventListener('visibilitychange', onHidden)
   }
 }

@@ -41,5 +41,5 @@ export const OUTCOMES: readonly Outcome[] = [
 /** Deposits with an amount that arrives as PENDING first. */
 export const PENDING_DEPOSITS = [
   { name: 'A deposit that waits for confirmations', amount: '9000.01' },
-  { name: 'A deposit that the chain takes back', amount: '9000.02' },
+  { name: 'A deposit that a reorganisation removes', amount: '9000.02' },
 ] as const

@@ -76,7 +76,7 @@ export const Status = ({ of }: { of: string }) => {
       of,
     )
       ? 'good'
-      : /^(FAILED|REFUSED|REJECTED|EXPIRED|DISABLED|DELETED|DENIED|DIFFERS|STOPPED|BELOW|OPERATOR|CUSTODY_SHORT|REORGANISATION|NETWORK_FEES|NODES_DISAGREE|NOT REACHABLE)$/.test(
+      : /^(FAILED|REFUSED|REJECTED|EXPIRED|DISABLED|FAILING|DELETED|DENIED|DIFFERS|STOPPED|BELOW|OPERATOR|CUSTODY_SHORT|REORGANISATION|NETWORK_FEES|NODES_DISAGREE|NOT REACHABLE)$/.test(
             of,
           )
         ? 'bad'
@@ -99,19 +99,20 @@ export const Amount = ({
   </span>
 )
 
-/** A moment in UTC. */
-export const Time = ({ at }: { at: string }) => (
+/** A moment in UTC. `precise`: to the millisecond. */
+export const Time = ({ at, precise = false }: { at: string; precise?: boolean }) => (
   <time dateTime={at} title={at}>
-    <span class="day">{dayOf(at)}</span> {timeOf(at)}
+    <span class="day">{dayOf(at)}</span> <span class="hour">{timeOf(at, precise)} UTC</span>
   </time>
 )
 
-/** An id, hash or address: shortened, with a button that copies all of it. */
-export function Id({ of, whole = false }: { of: string; whole?: boolean }) {
+/** An id, hash or address: shortened, with a button that copies all of it. `to` is the page of its record. */
+export function Id({ of, whole = false, to }: { of: string; whole?: boolean; to?: string | undefined }) {
   const copied = useSignal(false)
+  const code = <code title={of}>{whole ? of : short(of)}</code>
   return (
     <span class="id">
-      <code title={of}>{whole ? of : short(of)}</code>
+      {to === undefined ? code : <Link to={to}>{code}</Link>}
       <button
         type="button"
         class="copy"

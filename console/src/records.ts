@@ -55,6 +55,10 @@ export interface Page<T> {
   next_page_cursor?: string
 }
 
+/** What an operator has to know of a webhook: FAILING before it is disabled. */
+export const webhookState = ({ status, failing_since }: Pick<Webhook, 'status' | 'failing_since'>): string =>
+  status === 'ACTIVE' && failing_since !== undefined ? 'FAILING' : status
+
 /** The page of a type of record that has pages. */
 const PAGES_OF: Record<string, string> = {
   transfer: 'transfers',

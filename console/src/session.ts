@@ -53,13 +53,13 @@ export async function readSession(): Promise<Session | undefined> {
   const shown = await askService()
   // Said before the sign-in is shown: a sandbox would else sign in again by itself.
   if (session.value !== undefined && shown.session === undefined) signInReason.value = ENDED
-  service.value = shown
   const found = shown.session
-  if (found === undefined) return undefined
-  const [only, ...others] = found.customers
-  const right = found.customer_id ?? (others.length === 0 ? only?.id : undefined)
-  if (right === undefined || right === customer.value) return found
-  return chooseCustomer(right)
+  const [only, ...others] = found?.customers ?? []
+  const right = found?.customer_id ?? (others.length === 0 ? only?.id : undefined)
+  // Before a page is shown: it would ask for the records of another customer.
+  if (right !== undefined && right !== customer.value) return chooseCustomer(right)
+  service.value = shown
+  return found
 }
 
 /** Works for another customer from now on. */

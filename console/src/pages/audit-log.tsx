@@ -8,7 +8,7 @@ import { pageOf, type Change } from '../records.ts'
 const ACTORS = ['API_CLIENT', 'OPERATOR', 'WORKER', 'COMMAND_LINE']
 
 const COLUMNS: Column<Change>[] = [
-  { name: 'Time', cell: ({ at }) => <Time at={at} /> },
+  { name: 'Time', cell: ({ at }) => <Time at={at} precise /> },
   { name: 'Action', cell: (change) => <Action of={change} /> },
   { name: 'Outcome', cell: ({ outcome }) => <Status of={outcome} /> },
   {
@@ -26,13 +26,14 @@ const COLUMNS: Column<Change>[] = [
       const name = inWords(subject.type)
       return (
         <>
-          {page === undefined ? name : <Link to={page}>{name}</Link>} <Id of={subject.id} />
+          {page === undefined ? name : <Link to={page}>{name}</Link>}{' '}
+          {subject.id !== '' && <Id of={subject.id} />}
         </>
       )
     },
   },
   { name: 'Request', cell: ({ request_id }) => request_id !== undefined && <Id of={request_id} /> },
-  { name: 'From', cell: ({ ip }) => ip },
+  { name: 'Address', cell: ({ ip }) => ip },
 ]
 
 export function AuditLogPage() {

@@ -29,7 +29,8 @@ export function ClientsPage() {
     <>
       <Title>API clients</Title>
       <p class="quiet">
-        The command <code>bursar client create</code> makes one. Its secret is shown once and never stored.
+        The command <code>bursar client create</code> creates an API client. Its secret is shown once and
+        never stored.
       </p>
       <NewSecret of={rotated} />
       <Filters>
@@ -64,7 +65,7 @@ const NewSecret = ({ of }: { of: Signal<Rotated | undefined> }) => (
     {of.value !== undefined && (
       <div class="secret">
         <p>
-          New secret of client <Id of={of.value.client_id} />. It is shown once: keep it now.
+          New secret of client <Id of={of.value.client_id} />. It is shown once: save it now.
         </p>
         <p>
           <Id of={of.value.client_secret} whole />
@@ -76,7 +77,7 @@ const NewSecret = ({ of }: { of: Signal<Rotated | undefined> }) => (
           </p>
         )}
         <button type="button" onClick={() => (of.value = undefined)}>
-          I have kept it
+          I have saved it
         </button>
       </div>
     )}
@@ -96,7 +97,7 @@ function columnsOf(
       name: 'Scopes',
       cell: ({ client_scopes }) => (
         <details>
-          <summary>{client_scopes.length} scopes</summary>
+          <summary>{client_scopes.length === 1 ? '1 scope' : `${client_scopes.length} scopes`}</summary>
           <ul class="plain">
             {client_scopes.map((scope) => (
               <li key={scope}>
@@ -112,7 +113,7 @@ function columnsOf(
       cell: ({ previous_secret_expires_at: until }) => until !== undefined && <Time at={until} />,
     },
     {
-      name: 'Change',
+      name: 'Actions',
       cell: ({ client_id, status }) =>
         status === 'APPROVED' && (
           <>

@@ -5,7 +5,7 @@ import { Action } from '../action.tsx'
 import { onEvents } from '../live.ts'
 import { Choice, filterOf, Filters, ListOf, useList, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
-import { Curl, Failure, Id, Link, Status, Time, Title } from '../parts.tsx'
+import { Curl, Failure, Id, Status, Time, Title } from '../parts.tsx'
 import {
   pageOf,
   type Attempt,
@@ -13,6 +13,7 @@ import {
   type Page,
   type Webhook,
   type WebhookDelivery,
+  webhookState,
 } from '../records.ts'
 import { may } from '../session.ts'
 
@@ -35,7 +36,7 @@ const COLUMNS: Column<Event>[] = [
     name: 'Record',
     cell: ({ type, object: { id } }) => {
       const page = pageOf({ type: type.split('.')[0]!, id })
-      return page === undefined ? <Id of={id} /> : <Link to={page}>{id}</Link>
+      return page === undefined ? <Id of={id} /> : <Id of={id} to={page} />
     },
   },
   { name: 'Undelivered', number: true, cell: ({ undelivered_webhooks }) => undelivered_webhooks },
@@ -48,7 +49,7 @@ export function EventsPage() {
   useEffect(() => (isFirst ? onEvents(() => again(true)) : undefined), [isFirst, types])
   return (
     <>
-      <Title>Events</Title>
+      <Title>Events and webhooks</Title>
       {may('webhooks:read_webhook') && <Webhooks />}
       <h2>All events, newest first</h2>
       <Filters>
@@ -77,6 +78,17 @@ function Webhooks() {
       {data.value?.items.length === 0 && <p class="quiet">There is no webhook.</p>}
       <div class="scroll" tabIndex={0} role="region" aria-label="Webhooks">
         <table>
+          {data.value !== undefined && data.value.items.length > 0 && (
+            <thead>
+              <tr>
+                <th>Webhook</th>
+                <th>Status</th>
+                <th>URL</th>
+                <th>Events</th>
+                <th>Failing since</th>
+              </tr>
+            </thead>
+          )}
           <tbody>
             {data.value?.items.map(({ id, name, url, status, failing_since, event_types }) => (
               <tr key={id}>
@@ -90,19 +102,13 @@ function Webhooks() {
                   </button>
                 </td>
                 <td>
-                  <Status of={status} />
+                  <Status of={webhookState({ status, failing_since })} />
                 </td>
                 <td>
                   <code>{url}</code>
                 </td>
                 <td>{event_types.join(', ')}</td>
-                <td>
-                  {failing_since !== undefined && (
-                    <>
-                      fails since <Time at={failing_since} />
-                    </>
-                  )}
-                </td>
+                <td>{failing_since !== undefined && <Time at={failing_since} />}</td>
               </tr>
             ))}
           </tbody>
@@ -126,13 +132,13 @@ function Deliveries({ webhookId }: { webhookId: string }) {
       <ul class="deliveries">
         {data.value?.items.map(({ id, status, attempts, event_type, created_at }) => (
           <li key={id}>
-            <Time at={created_at} /> <Status of={status} /> <code>{event_type}</code>{' '}
+            <Time at={created_at} precise /> <Status of={status} /> <code>{event_type}</code>{' '}
             <button
               type="button"
               aria-expanded={opened.value === id}
               onClick={() => (opened.value = opened.value === id ? '' : id)}
             >
-              {attempts} attempts
+              {attempts === 1 ? '1 attempt' : `${attempts} attempts`}
             </button>{' '}
             {may('webhooks:write_webhook') && (
               <Action
@@ -163,8 +169,8 @@ function Attempts({ webhookId, deliveryId }: { webhookId: string; deliveryId: st
         {data.value?.items.map(
           ({ id, attempt, status_code, error: why, duration_ms, response, created_at }) => (
             <li key={id}>
-              <Time at={created_at} /> attempt {attempt}: {status_code ?? 'no answer'} after {duration_ms} ms{' '}
-              {why}
+              <Time at={created_at} precise /> attempt {attempt}: {status_code ?? 'no answer'} after{' '}
+              {duration_ms} ms {why}
               {response !== undefined && <pre tabIndex={0}>{response}</pre>}
             </li>
           ),

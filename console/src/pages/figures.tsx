@@ -124,9 +124,7 @@ export function CustodyAndFreezes({ networks }: { networks: readonly Network[] |
     <section class="part">
       <h2>Custody against the ledger</h2>
       {networks === undefined && <Loading />}
-      {networks !== undefined && real.length === 0 && (
-        <p class="quiet">No real network is connected: nothing is on a chain.</p>
-      )}
+      {networks !== undefined && real.length === 0 && <p class="quiet">No real network is connected.</p>}
       {real.map(({ crypto_network, for_operators }) => (
         <div key={crypto_network}>
           <h3>{inWords(crypto_network)}</h3>

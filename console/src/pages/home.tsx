@@ -5,7 +5,16 @@ import { inWords } from '../format.ts'
 import { live, onEvents } from '../live.ts'
 import { useCall } from '../load.ts'
 import { Amount, Curl, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
-import type { Approval, Balance, Network, Page, Profile, Transfer, Webhook } from '../records.ts'
+import {
+  webhookState,
+  type Approval,
+  type Balance,
+  type Network,
+  type Page,
+  type Profile,
+  type Transfer,
+  type Webhook,
+} from '../records.ts'
 import { may, service } from '../session.ts'
 import { BalancesOverTime, CustodyAndFreezes, FreezesOfCustomer, VolumeOfADay } from './figures.tsx'
 import { SandboxButtons } from './sandbox.tsx'
@@ -64,77 +73,70 @@ export function Home() {
   return (
     <>
       <div class="page-title">
-        <Title>What needs a person</Title>
+        <Title>Needs attention</Title>
         <span class="quiet">{live.value ? '● live' : '○ connecting'}</span>
       </div>
       <Failure of={error} />
+      <Section
+        name="Waiting, oldest first"
+        count={countOf(lists.waiting.data.value)}
+        of={lists.waiting.data.value}
+        call={waiting}
+      >
+        <Transfers items={lists.waiting.data.value?.items ?? []} none="No transfer waits." />
+        <Reasons networks={lists.networks.data.value?.items ?? []} />
+      </Section>
       <div class="columns">
-        <Section
-          name="Waiting, oldest first"
-          count={countOf(lists.waiting.data.value)}
-          of={lists.waiting.data.value}
-          call={waiting}
-        >
-          <Transfers items={lists.waiting.data.value?.items ?? []} none="No transfer waits." />
-        </Section>
-        <div>
-          {may('approvals:read_approval') && (
-            <Section
-              name="Approvals"
-              count={countOf(lists.approvals.data.value)}
-              of={lists.approvals.data.value}
-              call={approvals}
-            >
-              <Approvals items={lists.approvals.data.value?.items ?? []} />
-            </Section>
-          )}
-          {may('webhooks:read_webhook') && (
-            <Section
-              name="Webhooks that fail"
-              count={String(failing?.length ?? '')}
-              of={failing}
-              call={webhooks}
-            >
-              {failing?.length === 0 && <p class="quiet">Every webhook answers.</p>}
-              <ul class="plain">
-                {failing?.map(({ id, name, status, failing_since }) => (
-                  <li key={id}>
-                    <strong>{name}</strong> <Status of={status} />
-                    {failing_since !== undefined && (
-                      <>
-                        {' since '}
-                        <Time at={failing_since} />
-                      </>
-                    )}
-                  </li>
-                ))}
-              </ul>
-            </Section>
-          )}
-          {may('funding:read_profile') && (
-            <Section
-              name="Networks that stand still"
-              count={String(stopped?.length ?? '')}
-              of={stopped}
-              call={networks}
-            >
-              {stopped?.length === 0 && <p class="quiet">No connected network is delayed or stopped.</p>}
-              <ul class="plain">
-                {stopped?.map(({ crypto_network, status }) => (
-                  <li key={crypto_network}>
-                    {crypto_network} <Status of={status} />
-                  </li>
-                ))}
-              </ul>
-            </Section>
-          )}
-          <FreezesOfCustomer />
-        </div>
+        {may('approvals:read_approval') && (
+          <Section
+            name="Approvals"
+            count={countOf(lists.approvals.data.value)}
+            of={lists.approvals.data.value}
+            call={approvals}
+          >
+            <Approvals items={lists.approvals.data.value?.items ?? []} />
+          </Section>
+        )}
+        {may('webhooks:read_webhook') && (
+          <Section name="Failing webhooks" count={String(failing?.length ?? '')} of={failing} call={webhooks}>
+            {failing?.length === 0 && <p class="quiet">Every webhook answers.</p>}
+            <ul class="plain">
+              {failing?.map(({ id, name, status, failing_since }) => (
+                <li key={id}>
+                  <Link to={`events?webhook=${id}`}>{name}</Link>{' '}
+                  <Status of={webhookState({ status, failing_since })} />
+                  {failing_since !== undefined && (
+                    <>
+                      {' since '}
+                      <Time at={failing_since} />
+                    </>
+                  )}
+                </li>
+              ))}
+            </ul>
+          </Section>
+        )}
+        {may('funding:read_profile') && (
+          <Section
+            name="Delayed or stopped networks"
+            count={String(stopped?.length ?? '')}
+            of={stopped}
+            call={networks}
+          >
+            {stopped?.length === 0 && <p class="quiet">No connected network is delayed or stopped.</p>}
+            <ul class="plain">
+              {stopped?.map(({ crypto_network, status }) => (
+                <li key={crypto_network}>
+                  {crypto_network} <Status of={status} />
+                </li>
+              ))}
+            </ul>
+          </Section>
+        )}
+        <FreezesOfCustomer />
       </div>
-      <div class="columns">
-        <VolumeOfADay />
-        <CustodyAndFreezes networks={lists.networks.data.value?.items} />
-      </div>
+      <VolumeOfADay />
+      <CustodyAndFreezes networks={lists.networks.data.value?.items} />
       <h2>Latest transfers</h2>
       {lists.latest.data.value === undefined ? (
         <Loading />
@@ -243,9 +245,23 @@ export const Transfers = ({ items, none }: { items: readonly Transfer[]; none: s
     </div>
   )
 
+/** Why payments wait on a network. Only operators of the deployment are told. */
+const Reasons = ({ networks }: { networks: readonly Network[] }) => (
+  <ul class="plain">
+    {networks.flatMap(({ crypto_network, for_operators }) =>
+      (for_operators?.waiting ?? []).map(({ code, detail, count, since }) => (
+        <li key={crypto_network + code + detail}>
+          <Link to="networks">{inWords(crypto_network)}</Link>: {count} since <Time at={since} />{' '}
+          <Status of={code} /> {detail}
+        </li>
+      )),
+    )}
+  </ul>
+)
+
 const Approvals = ({ items }: { items: readonly Approval[] }) =>
   items.length === 0 ? (
-    <p class="quiet">Nothing waits for approvers.</p>
+    <p class="quiet">Nothing waits for approval.</p>
   ) : (
     <ul class="plain">
       {items.map(({ id, subject, approvals: given, required, role, deadline }) => (

@@ -30,11 +30,11 @@ const COLUMNS: Column<Row>[] = [
       ),
   },
   {
-    name: 'In 24 hours',
+    name: '24-hour change',
     number: true,
     cell: ({ price }) => <ChangeOf price={price} />,
   },
-  { name: 'At', cell: ({ price }) => price !== undefined && <Time at={price.snapshot_at} /> },
+  { name: 'Time', cell: ({ price }) => price !== undefined && <Time at={price.snapshot_at} /> },
   { name: 'Source', cell: ({ source }) => (source === undefined ? 'no price yet' : inWords(source)) },
 ]
 
@@ -57,6 +57,7 @@ export function MarketsPage() {
     ...market,
     price: priced.data.value?.items.find((one) => one.market === market.market),
   }))
+  rows?.sort((one, other) => (one.market < other.market ? -1 : 1))
   return (
     <>
       <Title>Markets</Title>
@@ -180,9 +181,9 @@ function History({ market, last }: { market: Market; last: string }) {
             {candles.length} candles of {inWords(answer!.increment).toLowerCase()}.{' '}
             {gaps.length === 0
               ? 'No price is missing.'
-              : `${gaps.length === 1 ? '1 gap' : `${gaps.length} gaps`}, in which no price is known; the longest from ${gaps[0]!.from} to ${gaps[0]!.to}.`}
+              : `${gaps.length === 1 ? '1 gap' : `${gaps.length} gaps`}, in which no price is known; the longest from ${gaps[0]!.from} to ${gaps[0]!.to} UTC.`}
           </p>
-          <h2>The latest</h2>
+          <h2>Latest candles</h2>
           <Table
             name="Candles"
             items={answer!.items.slice(0, ROWS)}

@@ -25,7 +25,7 @@ const COLUMNS: Column<Network>[] = [
   { name: 'Final after', cell: finalityOf },
   { name: 'Fees', cell: ({ fees }) => inWords(fees) },
   {
-    name: 'Fee of its own asset',
+    name: 'Withdrawal fee, own asset',
     number: true,
     cell: ({ assets, native_asset }) => {
       const own = assets.find(({ asset }) => asset === native_asset)
@@ -56,7 +56,7 @@ export function NetworksPage() {
       )}
       {seen.length > 0 && (
         <>
-          <h2>For operators</h2>
+          <h2>For operators of the deployment</h2>
           <div class="columns">
             {shown.map((network) => (
               <NetworkFigures

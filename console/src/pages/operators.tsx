@@ -27,8 +27,8 @@ export function OperatorsPage() {
     <>
       <Title>Operators</Title>
       <p class="quiet">
-        The command <code>bursar operator create</code> makes one, and <code>bursar console link</code> lets
-        one in.
+        The command <code>bursar operator create</code> creates an operator, and{' '}
+        <code>bursar console link</code> prints a link with which it signs in.
       </p>
       <Failure of={error.value} />
       {data.value === undefined && error.value === undefined && <Loading />}
@@ -53,7 +53,7 @@ const columnsOf = (again: () => void): Column<Operator>[] => [
   { name: 'Created', cell: ({ created_at }) => <Time at={created_at} /> },
   { name: 'Id', cell: ({ id }) => <Id of={id} /> },
   {
-    name: 'Change',
+    name: 'Actions',
     cell: (operator) =>
       operator.id === session.value!.operator.id ? (
         <small>you</small>

@@ -18,7 +18,7 @@ const STATUSES = ['PROCESSING', 'COMPLETED', 'FAILED']
 const COLUMNS: Column<Orchestration>[] = [
   { name: 'Created', cell: ({ created_at }) => <Time at={created_at} /> },
   {
-    name: 'Way',
+    name: 'Route',
     cell: ({ id, source, destination }) => (
       <Link to={`orchestrations/${id}`}>
         {kindOf(source)} → {kindOf(destination)}
@@ -87,7 +87,7 @@ const RULE_COLUMNS: Column<Rule>[] = [
   },
   { name: 'Status', cell: ({ status }) => <Status of={status} /> },
   {
-    name: 'Way',
+    name: 'Route',
     cell: ({ source, destination }) => `${kindOf(source)} → ${kindOf(destination)}`,
   },
   {
@@ -126,7 +126,7 @@ export function RulesPage() {
 /** The heading of both lists, with the way from one to the other. */
 const Heading = ({ of }: { of: 'orchestrations' | 'orchestrations/rules' }) => (
   <>
-    <Title>{of === 'orchestrations' ? 'Orchestrations' : 'Rules of orchestrations'}</Title>
+    <Title>{of === 'orchestrations' ? 'Orchestrations' : 'Orchestration rules'}</Title>
     {may('orchestration:read_orchestration_rule') && (
       <nav class="tabs" aria-label="Orchestrations and rules">
         <Link to="orchestrations" current={of === 'orchestrations'}>
@@ -163,7 +163,7 @@ export function RulePage({ id }: { id: string }) {
           <Way of={rule} amount={rule.source_asset} />
         </>
       )}
-      <h2>Its runs, newest first</h2>
+      <h2>Runs, newest first</h2>
       <Filters>
         <Choice name="Status" filter="status" of={STATUSES} />
       </Filters>
@@ -206,12 +206,12 @@ export function OrchestrationPage({ id }: { id: string }) {
   return (
     <>
       <header class="of-record">
+        <Title>Orchestration</Title>
         <p class="figure">
           <Amount amount={run.source_amount} asset={run.source_asset} />
           {run.source_asset !== run.destination_asset && <> → {run.destination_asset}</>}{' '}
           <Status of={run.status} />
         </p>
-        <Title>Orchestration</Title>
         <Id of={id} whole />
       </header>
       <Way of={run} amount={`${groupDigits(run.source_amount)} ${run.source_asset}`} />
@@ -230,11 +230,11 @@ export function OrchestrationPage({ id }: { id: string }) {
           )}
         </Fact>
         <Fact name="Profile">
-          <Link to={`profiles/${run.profile_id}`}>{short(run.profile_id)}</Link>
+          <Id of={run.profile_id} to={`profiles/${run.profile_id}`} />
         </Fact>
         {run.ref_id !== undefined && <Fact name="ref_id">{run.ref_id}</Fact>}
       </dl>
-      <h2>Its steps</h2>
+      <h2>Steps</h2>
       <Steps of={run} />
       <Curl of={call} />
     </>
@@ -320,11 +320,11 @@ function Way({ of, amount }: { of: Orchestration | Rule; amount: string }) {
   }
   places.push({ ...to, kind: paid })
   const words = places.map(({ title, lines }) => [title, ...lines].join(' ')).join(', then ')
-  return <Graph places={places} arrows={arrows} label={`The way of the money: ${words}`} />
+  return <Graph places={places} arrows={arrows} label={`Route of the money: ${words}`} />
 }
 
 const conversionOf = ({ source_asset, destination_asset }: Ways) =>
-  source_asset === destination_asset ? '' : `${source_asset} becomes ${destination_asset}`
+  source_asset === destination_asset ? '' : `${source_asset} to ${destination_asset}`
 
 function sourceOf({ source: { crypto, fiat, profile } }: Ways): Place {
   if (crypto !== undefined)
@@ -360,24 +360,24 @@ function stepsOf(run: Orchestration): Step[] {
   const steps: Step[] = []
   if (!isOneTransfer(run))
     steps.push({
-      name: source.profile === undefined ? 'The money arrives' : 'The money leaves its profile',
+      name: source.profile === undefined ? 'Money arrives' : 'Money leaves its profile',
       status: source_transfer?.status ?? (status === 'PROCESSING' ? 'PENDING' : status),
       transferId: source_transfer?.transfer_id,
       detail: 'There is no transfer for this step.',
     })
   if (run.source_asset !== run.destination_asset)
     steps.push({
-      name: `${run.source_asset} becomes ${run.destination_asset}`,
+      name: `${run.source_asset} converted to ${run.destination_asset}`,
       status: failed === 1 ? 'FAILED' : destination_transfer === undefined ? 'PENDING' : 'COMPLETED',
       detail:
         'One to one, by the same posting as the payment: the profile pays from its balance of the first asset.',
     })
-  const ends: Record<string, string> = { crypto: 'It is paid on the network', fiat: 'It is wired' }
+  const ends: Record<string, string> = { crypto: 'Paid on the network', fiat: 'Paid by wire' }
   steps.push({
-    name: ends[Object.keys(destination)[0]!] ?? 'It reaches the profile',
+    name: ends[Object.keys(destination)[0]!] ?? 'Credited to the profile',
     status: destination_transfer?.status ?? (failed === undefined ? 'PENDING' : 'FAILED'),
     transferId: destination_transfer?.transfer_id,
-    detail: failed === undefined ? 'Its transfer is not made yet.' : 'Its transfer was not made.',
+    detail: failed === undefined ? 'Its transfer is not created yet.' : 'Its transfer was not created.',
   })
   const at = steps.findIndex((step) => step.status === 'FAILED')
   if (failed !== undefined && at >= 0)
@@ -422,7 +422,7 @@ function TransferOfStep({ id }: { id: string }) {
   const transfer = data.value
   if (transfer === undefined)
     return error.value === undefined && allowed ? <Loading /> : <Failure of={error.value} />
-  const { type, amount, asset, crypto_tx_hash, secondary_status, status_details, updated_at } = transfer
+  const { type, amount, asset, crypto_tx_hash, secondary_status, updated_at } = transfer
   return (
     <div class="step">
       <p>
@@ -431,8 +431,7 @@ function TransferOfStep({ id }: { id: string }) {
       </p>
       {secondary_status !== undefined && (
         <p>
-          <strong>{inWords(secondary_status.name)}</strong>{' '}
-          {status_details !== undefined && <small>{JSON.stringify(status_details)}</small>}
+          <strong>{inWords(secondary_status.name)}</strong> <small>{secondary_status.detail}</small>
         </p>
       )}
       {crypto_tx_hash !== undefined && (

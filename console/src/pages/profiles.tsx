@@ -113,7 +113,7 @@ const entryColumns = (asset: string): Column<BalanceEntry>[] => [
   { name: 'Time', cell: ({ created_at }) => <Time at={created_at} /> },
   {
     name: 'Transfer',
-    cell: ({ transfer_id }) => <Link to={`transfers/${transfer_id}`}>{transfer_id}</Link>,
+    cell: ({ transfer_id }) => <Id of={transfer_id} to={`transfers/${transfer_id}`} />,
   },
   { name: 'Event', cell: ({ event }) => event },
   { name: 'Change', number: true, cell: ({ amount }) => <Amount amount={amount} asset={asset} sign /> },

@@ -75,7 +75,7 @@ export function SandboxButtons({ profiles }: { profiles: readonly Profile[] }) {
           button(name, () => depositTo(chosen, { asset: 'USD', amount })),
         )}
       </div>
-      <h3>A withdrawal of 10, paid from USD, ends like this</h3>
+      <h3>A withdrawal of 10 from the USD balance, by outcome</h3>
       <div class="buttons">
         {OUTCOMES.map((outcome) => button(inWords(outcome.name), () => withdrawalFrom(chosen, outcome)))}
       </div>
@@ -108,7 +108,7 @@ async function restarted(): Promise<void> {
     // The demo's customer is made a moment after the start.
     if (shown?.demo === true && shown.session === undefined) return
   }
-  throw new Error('The sandbox was not emptied. Its log tells why.')
+  throw new Error('The sandbox was not emptied. Its log says why.')
 }
 
 /** The button that empties the sandbox. The service stops for it, drops its tables and starts with a new demo. */
@@ -133,7 +133,7 @@ function BeginAnew() {
   }
   return (
     <>
-      <h3>Begin anew</h3>
+      <h3>Start over</h3>
       {service.value?.begins_anew && may('operators:write_operator') ? (
         <div class="action">
           <AskedButton
@@ -142,7 +142,7 @@ function BeginAnew() {
             disabled={busy.value}
             run={() => void run()}
           >
-            {busy.value ? 'The sandbox begins anew…' : 'Reset the sandbox'}
+            {busy.value ? 'Resetting the sandbox…' : 'Reset the sandbox'}
           </AskedButton>
           <Failure of={error.value} />
         </div>

@@ -31,6 +31,8 @@ const RETURN_TO = 'return to'
 const ATTEMPT = 'attempt'
 
 async function signedIn(): Promise<void> {
+  // Another operator may have been signed in.
+  forgetSession('')
   signInReason.value = ''
   const to = sessionStorage.getItem(RETURN_TO) ?? ''
   sessionStorage.removeItem(RETURN_TO)

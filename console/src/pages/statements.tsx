@@ -77,6 +77,9 @@ export function StatementsPage() {
           })}
         />
       )}
+      {months.length > 0 && (
+        <p class="quiet">The reward of each month. A dashed bar is a month that is not paid yet.</p>
+      )}
       <Filters>
         <Choice name="Status" filter="status" of={STATUSES} say={nameOf} />
       </Filters>
@@ -112,11 +115,11 @@ export function StatementPage({ id }: { id: string }) {
   return (
     <>
       <header class="of-record">
+        <Title of={monthOf(statement)}>Reward of {monthOf(statement)}</Title>
         <p class="figure">
           {reward !== undefined && <Amount amount={reward.total_amount_owed} asset={reward.asset} />}{' '}
           <Status of={nameOf(statement.status)} />
         </p>
-        <Title of={monthOf(statement)}>Reward of {monthOf(statement)}</Title>
         <Id of={id} whole />
       </header>
       <dl class="facts">
@@ -162,7 +165,7 @@ export function StatementPage({ id }: { id: string }) {
 const DAY_COLUMNS: Column<Explanation['days'][number]>[] = [
   { name: 'Day', cell: ({ day }) => dayOf(`${day}T00:00:00Z`) },
   { name: 'Balance', number: true, cell: ({ balance }) => groupDigits(balance) },
-  { name: 'Rate of a year', number: true, cell: ({ rate }) => rate },
+  { name: 'Yearly rate', number: true, cell: ({ rate }) => rate },
   { name: 'Reward', number: true, cell: ({ reward }) => reward },
 ]
 

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { Action } from '../action.tsx'
-import { after, inWords, short } from '../format.ts'
+import { after, inWords } from '../format.ts'
 import { onEvents } from '../live.ts'
 import { useCall } from '../load.ts'
 import { Amount, Curl, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
@@ -75,6 +75,8 @@ function Story({ history, again }: { history: TransferHistory; again: () => void
 
 function Head({ transfer, again }: { transfer: Transfer; again: () => void }) {
   const { id, type, status, direction, total, balance_asset, asset } = transfer
+  const [stated] = Object.values(transfer.status_details ?? {})
+  const reason = transfer.secondary_status?.detail ?? stated?.message
   const writes =
     type === 'CRYPTO_WITHDRAWAL'
       ? may('transfer:write_crypto_withdrawal')
@@ -88,6 +90,7 @@ function Head({ transfer, again }: { transfer: Transfer; again: () => void }) {
         <Status of={status} />
       </p>
       <Id of={id} whole />
+      {reason !== undefined && <p class={status === 'FAILED' ? 'failure' : undefined}>{reason}</p>}
       {status === 'PENDING' && writes && (
         <Action call={cancel} done={again} ask="Cancel it, and give the money back?">
           Cancel and refund
@@ -110,7 +113,7 @@ function Facts({ history: { transfer, fees } }: { history: TransferHistory }) {
           <Amount amount={fee} asset={asset} />
         </Fact>
       )}
-      {crypto_network !== undefined && <Fact name="Network">{crypto_network}</Fact>}
+      {crypto_network !== undefined && <Fact name="Network">{inWords(crypto_network)}</Fact>}
       {destination_address !== undefined && (
         <Fact name="To">
           <Id of={destination_address} />
@@ -128,7 +131,7 @@ function Facts({ history: { transfer, fees } }: { history: TransferHistory }) {
       )}
       {memo !== undefined && <Fact name="Memo">{memo}</Fact>}
       <Fact name="Profile">
-        <Link to={`profiles/${transfer.profile_id}`}>{short(transfer.profile_id)}</Link>
+        <Id of={transfer.profile_id} to={`profiles/${transfer.profile_id}`} />
       </Fact>
     </dl>
   )
@@ -156,7 +159,7 @@ interface Line {
 function StoryLine({ line: { at, title, kind, proof, body }, start }: { line: Line; start: string }) {
   return (
     <li class={kind}>
-      <div class="when">{at === undefined ? 'now' : <Time at={at} />}</div>
+      <div class="when">{at === undefined ? 'now' : <Time at={at} precise />}</div>
       <div class="what">
         <p class="title">
           {title}
@@ -189,14 +192,14 @@ const WHO: Record<string, string> = {
   API_CLIENT: 'API client',
   OPERATOR: 'operator',
   WORKER: 'worker',
-  COMMAND_LINE: 'command line,',
+  COMMAND_LINE: 'command line of',
 }
 
-const DID: Record<string, string> = {
-  'transfer.create': 'asked for it',
-  'transfer.complete': 'completed it',
-  'transfer.fail': 'ended it: it failed',
-  'transfer.cancel': 'cancelled it',
+const DONE: Record<string, string> = {
+  'transfer.create': 'Requested',
+  'transfer.complete': 'Completed',
+  'transfer.fail': 'Failed, recorded',
+  'transfer.cancel': 'Cancelled',
 }
 
 /** Who did it, from the audit log. */
@@ -207,11 +210,11 @@ const changeLines = ({ changes = [], transfer }: TransferHistory): Line[] =>
     kind: outcome === 'REFUSED' || action === 'transfer.fail' ? 'bad' : 'plain',
     title: (
       <>
-        {action === 'transfer.create' && transfer.type.endsWith('DEPOSIT') ? 'Recorded by' : 'By'}{' '}
-        {WHO[actor.type] ?? actor.type}{' '}
+        {action === 'transfer.create' && transfer.type.endsWith('DEPOSIT')
+          ? 'Recorded'
+          : (DONE[action] ?? inWords(action.replace('transfer.', '')))}{' '}
+        by {WHO[actor.type] ?? actor.type}{' '}
         {actor.id.length === 36 ? <Id of={actor.id} /> : <code>{actor.id}</code>}
-        {': '}
-        {DID[action] ?? inWords(action.replace('transfer.', ''))}
       </>
     ),
     proof: (
@@ -380,7 +383,7 @@ function linesOfTransaction(transaction: NetworkTransaction, isPending: boolean)
     lines.push({
       key: `now ${crypto_tx_hash}`,
       kind: 'wait',
-      title: state === 'BROADCAST' ? 'It waits for the network' : 'It will be broadcast',
+      title: state === 'BROADCAST' ? 'Waiting for the network' : 'To be broadcast',
       ...(transaction.confirmations !== undefined && { body: <Confirmations of={transaction} /> }),
       proof,
     })
@@ -422,7 +425,7 @@ const eventLines = ({ events = [], deliveries = [] }: TransferHistory): Line[] =
       proof: (
         <>
           event <Id of={id} />
-          {own.length === 0 && ' · it was sent to no webhook'}
+          {own.length === 0 && ' · no webhook receives it'}
         </>
       ),
     }
@@ -436,7 +439,8 @@ const Deliveries = ({ deliveries }: { deliveries: Delivery[] }) => (
         <ol>
           {attempts.map(({ id, attempt, status_code, error, duration_ms, created_at }) => (
             <li key={id}>
-              <Time at={created_at} /> attempt {attempt}: {status_code ?? 'no answer'} after {duration_ms} ms
+              <Time at={created_at} precise /> attempt {attempt}: {status_code ?? 'no answer'} after{' '}
+              {duration_ms} ms
               {error !== undefined && <span class="quiet"> {error}</span>}
             </li>
           ))}

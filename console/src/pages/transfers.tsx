@@ -41,8 +41,8 @@ export function TransfersPage() {
       <Filters>
         <Choice name="Status" filter="status" of={STATUSES} />
         <Choice name="Type" filter="type" of={TYPES} />
-        <Day name="From" filter="from" />
-        <Day name="Before" filter="before" />
+        <Day name="From (UTC)" filter="from" />
+        <Day name="Before (UTC)" filter="before" />
         <Choice name="Order" filter="order" of={['ASC']} any="Newest first" say={() => 'Oldest first'} />
         <Export />
       </Filters>
