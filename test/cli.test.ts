@@ -384,6 +384,18 @@ describe('settings', () => {
     BURSAR_LOG_REQUESTS: ['maybe', '2'],
   }
 
+  test('the first `npx bursar` in a clone builds nothing', async () => {
+    const cache = await mkdtemp(join(tmpdir(), 'bursar-npx-'))
+    atEnd(() => rm(cache, { recursive: true, force: true }))
+    const built = () => stat(join(ROOT, 'dist', 'main.js')).then(({ mtimeMs }) => mtimeMs)
+    const before = await built()
+    const { PATH, HOME } = process.env
+    const env = { PATH, HOME, npm_config_cache: cache, npm_config_offline: 'true' }
+    const ended = await endOf(spawn('npx', ['bursar', '--version'], { cwd: ROOT, env }))
+    expect(ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) as string })
+    expect(await built()).toBe(before)
+  })
+
   test.each(Object.entries(BAD).flatMap(([name, values]) => values.map((value) => [name, value] as const)))(
     '%s=%s is refused',
     (name, value) => {
