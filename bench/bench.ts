@@ -24,6 +24,7 @@ import { insertProfile } from '../src/records/profile.ts'
 import { readSettings } from '../src/settings.ts'
 import { createCryptoWithdrawal } from '../src/transfers/create-crypto-withdrawal.ts'
 import { httpLoad, type LoadResult } from './http-load.ts'
+import { measureFirstSession } from './clone.ts'
 import { measureDeliveries } from './deliveries.ts'
 import { measureOrchestrationReads, measureOrchestrationRuns } from './orchestrations.ts'
 import { measureStatements } from './statements.ts'
@@ -46,8 +47,11 @@ const { values: options } = parseArgs({
     'steady-seconds': { type: 'string', default: '600' },
     /** Milliseconds that a slower disk needs to make a commit durable, in addition to this one. */
     'slower-disk': { type: 'string', default: '0' },
-    /** All but the steady load, which takes ten minutes. */
-    only: { type: 'string', default: PARTS.filter((part) => part !== 'steady').join(',') },
+    /** All but the steady load, which takes ten minutes, and the clone, which fetches packages. */
+    only: {
+      type: 'string',
+      default: PARTS.filter((part) => part !== 'steady' && part !== 'clone').join(','),
+    },
     /** The page that receives the tables: docs/performance.md. */
     write: { type: 'string' },
   },
@@ -136,6 +140,11 @@ try {
     report.recovery = await measureRecovery(start, ROUNDS)
     console.log('\nFrom kill -9 to the next answer and the next paid withdrawal')
     show('recovery', report.recovery as TableRow[])
+  }
+  if (options.only.includes('clone')) {
+    report.clone = await measureFirstSession(ROUNDS)
+    console.log('\nSeconds from a clone to the first paid withdrawal')
+    show('clone', report.clone as TableRow[])
   }
   if (options.only.includes('deliveries')) {
     const masterKeys = await openMasterKeys({ ...readSettings({}), dataDir })

@@ -14,6 +14,7 @@ export const PARTS = [
   'shapes',
   'steady',
   'recovery',
+  'clone',
 ] as const
 export type Part = (typeof PARTS)[number]
 
