@@ -162,10 +162,11 @@ test("another database's transactions do not hold it", async () => {
 // ---------------------------------------------------------------------------------------------- no horizon
 
 test('where activities are not tracked, there is none', async () => {
-  const { pathname } = new URL(database.url)
-  const name = pathname.slice(1)
-  await asAdmin(`alter database ${name} set track_activities = off`)
-  onTestFinished(() => asAdmin(`alter database ${name} reset track_activities`))
+  const { pathname, username } = new URL(database.url)
+  // Of this role only: the sessions of a cluster's own programs last.
+  const sessions = `role ${username} in database ${pathname.slice(1)}`
+  await asAdmin(`alter ${sessions} set track_activities = off`)
+  onTestFinished(() => asAdmin(`alter ${sessions} reset track_activities`))
   // Also when only another session has it off, because that one may write.
   const untracked = poolOf(database.url)
   await untracked.query('select')
