@@ -39,8 +39,11 @@ export type VerifyToken = (token: string) => Promise<Verified>
 export interface Standing {
   /** Throws the 401 problem for a caller whose client or customer is disabled. */
   requireEnabled: (caller: Caller) => void
-  /** Throws the 503 problem when this process's list is too old for the customer. */
-  requireKnown: (customerId: string) => void
+  /**
+   * Undefined where this process's list is new enough for the caller. Otherwise reads it again; rejects with the 503 problem
+   * where that fails, and with the refusal of `requireEnabled`.
+   */
+  requireKnown: (caller: Caller) => Promise<void> | undefined
 }
 
 /** Sets `request.caller`, synchronously for a cached token. Throws the refusal, or rejects with it. */

@@ -140,12 +140,13 @@ const requireChangingScope =
     done()
   }
 
-/** Refuses a request while the list of disabled clients is too old. */
+/** Refuses a request while the list of disabled clients is too old and cannot be read. */
 const requireKnown =
   (standing: Standing): onRequestHookHandler =>
   ({ caller }, _reply, done) => {
-    standing.requireKnown(caller.customerId)
-    done()
+    const reading = standing.requireKnown(caller)
+    if (reading === undefined) done()
+    else reading.then(() => done(), done)
   }
 
 /** Counts the items of a request against the rate of its client. One item was counted before. */

@@ -140,15 +140,31 @@ test('a process that cannot read the disabled clients uses its last list for a w
   const before = performance.now()
   const standing = await ClientStanding.start(onlyNode(database), pino({ level: 'silent' }))
   atEnd(() => standing.stop())
-  standing.requireKnown(SOMEBODY)
+  expect(standing.requireKnown(bySomebody)).toBeUndefined()
   answers = false
   const now = performance.now()
   clock.mockReturnValue(before + STALE_MS_MAX - 100)
-  standing.requireKnown(SOMEBODY)
+  expect(standing.requireKnown(bySomebody)).toBeUndefined()
   clock.mockReturnValue(now + STALE_MS_MAX + 100)
-  expect(() => standing.requireKnown(SOMEBODY)).toThrow('could not be read for 5 seconds; nothing was moved')
+  const refused = 'could not be read for 5 seconds; nothing was moved'
+  await expect(standing.requireKnown(bySomebody)).rejects.toThrow(refused)
+  await expect(standing.requireKnown(bySomebody)).rejects.toThrow(refused)
   answers = true
-  await expect.poll(() => attempt(() => standing.requireKnown(SOMEBODY)), SOON).toBe(true)
+  await expect.poll(() => standing.requireKnown(bySomebody), SOON).toBeUndefined()
+})
+
+test('a process that stood still reads the disabled clients before it goes on', async () => {
+  const standing = await ClientStanding.start(onlyNode(service.db), pino({ level: 'silent' }))
+  atEnd(() => standing.stop())
+  const customer = await newCustomer(service)
+  await setDisabledAt(customer.client_id)
+  const clock = vi.spyOn(performance, 'now')
+  atEnd(async () => clock.mockRestore())
+  clock.mockReturnValue(performance.now() + STALE_MS_MAX + 100)
+  const many = Array.from({ length: 100 }, () => standing.requireKnown(bySomebody))
+  await expect(standing.requireKnown(callerOf(customer.client_id))).rejects.toThrow('is disabled')
+  expect(await Promise.all(many)).toEqual(many.map(() => undefined))
+  expect(standing.requireKnown(bySomebody)).toBeUndefined()
 })
 
 test('a node that cannot be read stops the withdrawals of its own customers only', async () => {
@@ -169,12 +185,20 @@ test('a node that cannot be read stops the withdrawals of its own customers only
     ],
   }
   const standing = await ClientStanding.start(nodes, pino({ level: 'silent' }))
-  standing.requireKnown(SOMEBODY)
-  standing.requireKnown(OTHER)
+  expect(standing.requireKnown(bySomebody)).toBeUndefined()
+  expect(standing.requireKnown(byOther)).toBeUndefined()
   answers = false
   // The hanging look at the one node delays no look at the other.
-  await expect.poll(() => attempt(() => standing.requireKnown(OTHER)), { timeout: 15_000 }).toBe(false)
-  standing.requireKnown(SOMEBODY)
+  const isRefused = () =>
+    Promise.resolve(standing.requireKnown(byOther)).then(
+      () => false,
+      () => true,
+    )
+  await expect.poll(isRefused, { timeout: 15_000 }).toBe(true)
+  const start = performance.now()
+  await expect(standing.requireKnown(byOther)).rejects.toThrow('could not be read for 5 seconds')
+  expect(performance.now() - start).toBeLessThan(STALE_MS_MAX)
+  expect(standing.requireKnown(bySomebody)).toBeUndefined()
   const customer = await newCustomer(service)
   await setDisabledAt(customer.client_id)
   await expect
@@ -188,12 +212,14 @@ const OTHER = '22222222-2222-4222-8222-222222222222'
 const setDisabledAt = (id: string) =>
   service.db.query('update api_clients set disabled_at = (select clock_timestamp()) where id = $1', [id])
 
-const callerOf = (clientId: string): Caller => ({
+const callerOf = (clientId: string, customerId = SOMEBODY): Caller => ({
   clientId,
-  customerId: SOMEBODY,
+  customerId,
   scopes: [],
   actor: { type: 'API_CLIENT', id: clientId },
 })
+const bySomebody = callerOf(SOMEBODY)
+const byOther = callerOf(OTHER, OTHER)
 
 function attempt(work: () => void): boolean {
   try {

@@ -10,6 +10,8 @@ import { CHANGED, ENDED } from './operator-tokens.ts'
 const REFRESH_MS = 1_000
 /** Age of the list beyond which a process refuses withdrawals: the client of a stolen token may have been disabled. */
 export const STALE_MS_MAX = 5_000
+/** How long a request waits for a list that is too old. */
+const CATCH_UP_MS_MAX = 1_000
 
 /** A part of the list, from one place. */
 interface Part<Row> {
@@ -84,12 +86,36 @@ export class ClientStanding implements Standing {
     if ((this.#operators.get(operatorId) ?? generation) !== generation) throw invalidToken(CHANGED)
   }
 
-  requireKnown(customerId: string): void {
+  requireKnown(caller: Caller): Promise<void> | undefined {
+    return this.#isNewFor(caller) ? undefined : this.#catchUp(caller)
+  }
+
+  #isNewFor({ customerId }: Caller): boolean {
     const readAt = this.#ofCallers.get(this.#nodes.nameOf(customerId))?.readAt ?? -Infinity
-    if (performance.now() - Math.min(readAt, this.#ofOthers.readAt) > STALE_MS_MAX)
+    return performance.now() - Math.min(readAt, this.#ofOthers.readAt) <= STALE_MS_MAX
+  }
+
+  /** Reads the list for a request that finds it too old, as the first one does after this process stood still. */
+  async #catchUp(caller: Caller): Promise<void> {
+    const name = this.#nodes.nameOf(caller.customerId)
+    const node = this.#nodes.list().find((one) => one.name === name)
+    const tooLong = pause(CATCH_UP_MS_MAX, undefined, { ref: false })
+    // What is under way may have begun before the process stood still.
+    for (let attempt = 0; attempt < 2 && !this.#isNewFor(caller); attempt++) {
+      const parts: Part<unknown>[] = [this.#ofOthers]
+      this.#again(this.#ofOthers, () => this.#readOthers())
+      if (node !== undefined) {
+        parts.push(this.#partOf(node))
+        this.#again(this.#partOf(node), () => this.#readCallers(node))
+      }
+      if (parts.some(({ isFailing }) => isFailing)) break
+      await Promise.race([Promise.all(parts.map(({ reading }) => reading)), tooLong])
+    }
+    if (!this.#isNewFor(caller))
       throw problem.unavailable(
         `the list of disabled clients could not be read for ${STALE_MS_MAX / 1000} seconds; nothing was moved; try again`,
       )
+    this.requireEnabled(caller)
   }
 
   async stop(): Promise<void> {
