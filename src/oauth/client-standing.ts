@@ -109,7 +109,7 @@ export class ClientStanding implements Standing {
         this.#again(this.#partOf(node), () => this.#readCallers(node))
       }
       if (parts.some(({ isFailing }) => isFailing)) break
-      await Promise.race([Promise.all(parts.map(({ reading }) => reading)), tooLong])
+      await Promise.race([Promise.all(parts.flatMap(({ reading }) => reading ?? [])), tooLong])
     }
     if (!this.#isNewFor(caller))
       throw problem.unavailable(
