@@ -23,7 +23,7 @@ import {
   startBrowserTest,
   type BrowserTest,
 } from './browser.ts'
-import { MASTER_KEY, remoteCaller, runBursar, startTestService } from './support.ts'
+import { freePort, MASTER_KEY, remoteCaller, runBursar, startTestService } from './support.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 /** What the browser loads, compressed. */
@@ -251,6 +251,39 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     expect(await page.locator('tbody').innerText()).toContain('operator.sign_in')
     expect(await seriousFaults(page)).toEqual([])
     await shoot(page, 'audit-log')
+    expect(complaints).toEqual([])
+  })
+
+  test('Home names the webhook that does not answer, and counts what it has not got', async () => {
+    const call = await remoteCaller(bursar.address, demo)
+    const nobody = await freePort()
+    const made = await call('POST', '/v2/webhooks', {
+      name: 'Nobody listens',
+      url: `http://127.0.0.1:${nobody}/`,
+      event_types: ['transfer.wire_deposit.completed'],
+    })
+    expect(made.status).toBe(200)
+    await call('POST', '/v2/sandbox/fiat-deposits', {
+      amount: '3.00',
+      asset: 'USD',
+      memo_id: demo.memo_id,
+      fiat_network_instructions: { wire: {} },
+    })
+    const { page, complaints } = await at('')
+    const part = page.locator('section', { hasText: 'Undelivered events' })
+    await expect
+      .poll(
+        async () => {
+          await page.reload()
+          await part.getByRole('link').or(part.getByText('Every webhook answers.')).first().waitFor()
+          return part.innerText()
+        },
+        { timeout: 30_000, interval: 1_000 },
+      )
+      .toMatch(/Nobody listens FAILING\s+since .*: 1 to deliver, 0 given up/)
+    expect(await seriousFaults(page)).toEqual([])
+    await part.getByRole('link', { name: 'Nobody listens' }).click()
+    await page.getByText('Latest deliveries').waitFor()
     expect(complaints).toEqual([])
   })
 

@@ -55,6 +55,10 @@ export interface Page<T> {
   next_page_cursor?: string
 }
 
+/** How many records a page has; `+` where there are more. */
+export const countOf = (page: Page<unknown> | undefined): string =>
+  page === undefined ? '' : `${page.items.length}${page.next_page_cursor === undefined ? '' : '+'}`
+
 /** What an operator has to know of a webhook: FAILING before it is disabled. */
 export const webhookState = ({ status, failing_since }: Pick<Webhook, 'status' | 'failing_since'>): string =>
   status === 'ACTIVE' && failing_since !== undefined ? 'FAILING' : status

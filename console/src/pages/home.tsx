@@ -6,7 +6,7 @@ import { live, onEvents } from '../live.ts'
 import { useCall } from '../load.ts'
 import { Amount, Curl, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
 import {
-  webhookState,
+  countOf,
   type Approval,
   type Balance,
   type Network,
@@ -18,6 +18,7 @@ import {
 import { may, service } from '../session.ts'
 import { BalancesOverTime, CustodyAndFreezes, FreezesOfCustomer, VolumeOfADay } from './figures.tsx'
 import { SandboxButtons } from './sandbox.tsx'
+import { UndeliveredEvents } from './undelivered.tsx'
 
 /** What needs a person first: what waits, oldest first, then what arrived last. */
 
@@ -63,9 +64,6 @@ export function Home() {
       stop()
     }
   }, [])
-  const failing = lists.webhooks.data.value?.items.filter(
-    (one) => one.failing_since ?? one.status === 'DISABLED',
-  )
   const stopped = lists.networks.data.value?.items.filter(({ status }) =>
     ['DELAYED', 'STOPPED'].includes(status),
   )
@@ -97,25 +95,7 @@ export function Home() {
             <Approvals items={lists.approvals.data.value?.items ?? []} />
           </Section>
         )}
-        {may('webhooks:read_webhook') && (
-          <Section name="Failing webhooks" count={String(failing?.length ?? '')} of={failing} call={webhooks}>
-            {failing?.length === 0 && <p class="quiet">Every webhook answers.</p>}
-            <ul class="plain">
-              {failing?.map(({ id, name, status, failing_since }) => (
-                <li key={id}>
-                  <Link to={`events?webhook=${id}`}>{name}</Link>{' '}
-                  <Status of={webhookState({ status, failing_since })} />
-                  {failing_since !== undefined && (
-                    <>
-                      {' since '}
-                      <Time at={failing_since} />
-                    </>
-                  )}
-                </li>
-              ))}
-            </ul>
-          </Section>
-        )}
+        {may('webhooks:read_webhook') && <UndeliveredEvents webhooks={lists.webhooks.data.value?.items} />}
         {may('funding:read_profile') && (
           <Section
             name="Delayed or stopped networks"
@@ -161,9 +141,6 @@ export function Home() {
     </>
   )
 }
-
-const countOf = (page: Page<unknown> | undefined) =>
-  page === undefined ? '' : `${page.items.length}${page.next_page_cursor === undefined ? '' : '+'}`
 
 /** A part of the page with its count. */
 const Section = ({
