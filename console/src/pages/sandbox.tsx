@@ -42,6 +42,7 @@ export function SandboxButtons({ profiles }: { profiles: readonly Profile[] }) {
   if (chosen === undefined || !may('transfer:write_sandbox_fiat_deposit')) return null
   const run = (call: Call) => {
     error.value = undefined
+    made.value = undefined
     void send<{ activity_id: string } | Transfer>(call).then(
       (answer) => (made.value = { call, id: 'id' in answer ? answer.id : answer.activity_id }),
       (reason: unknown) => (error.value = reason),
