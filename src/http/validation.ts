@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { Ajv, type ErrorObject, type FormatDefinition, type ValidateFunction } from 'ajv'
+import { Ajv, type ErrorObject, type FormatDefinition, type Options, type ValidateFunction } from 'ajv'
 import ajvFormats from 'ajv-formats'
 import ajvKeywords from 'ajv-keywords'
 import fastJson from 'fast-json-stringify'
@@ -25,15 +25,15 @@ const COERCING = { ...options, coerceTypes: 'array' } as const
 /** Two validators: one stops at the first error, because hostile input could cause much work; one collects all errors. */
 interface Ajvs {
   first: Ajv
-  all: Ajv
+  /** Made for the first invalid input: each validator takes 40 ms of a start. */
+  all: () => Ajv
 }
-const strict: Ajvs = {
-  first: new Ajv({ ...STRICT, allErrors: false }),
-  all: new Ajv({ ...STRICT, allErrors: true }),
-}
-const coercing: Ajvs = {
-  first: new Ajv({ ...COERCING, allErrors: false }),
-  all: new Ajv({ ...COERCING, allErrors: true }),
+function ajvsOf(options: typeof STRICT | typeof COERCING): Ajvs {
+  let all: Ajv | undefined
+  return {
+    first: ajvOf({ ...options, allErrors: false }),
+    all: () => (all ??= ajvOf({ ...options, allErrors: true })),
+  }
 }
 /** Keywords of our schemas that are not in JSON Schema. The API document leaves them out. */
 export const OWN_KEYWORDS: readonly string[] = ['transform', 'commas', 'maxBytes', 'oneByOne', 'inWords']
@@ -41,7 +41,8 @@ export const OWN_KEYWORDS: readonly string[] = ['transform', 'commas', 'maxBytes
 export const NAMED_EXAMPLES = 'x-examples'
 /** The offset that ends an RFC 3339 date-time. The library also accepts ISO 8601, whose offsets may be shorter. */
 const RFC3339_OFFSET = /(?:Z|[+-]\d\d:\d\d)$/i
-for (const ajv of [strict.first, strict.all, coercing.first, coercing.all]) {
+function ajvOf(options: Options): Ajv {
+  const ajv = new Ajv(options)
   ajvFormats.default(ajv, ['uuid', 'date-time', 'date', 'uri'])
   const iso8601 = (ajv.formats['date-time'] as FormatDefinition<string>).validate as (text: string) => boolean
   ajv.addFormat('date-time', (text) => RFC3339_OFFSET.test(text) && iso8601(text))
@@ -53,7 +54,10 @@ for (const ajv of [strict.first, strict.all, coercing.first, coercing.all]) {
     validate: (limit: number, value: object) => Buffer.byteLength(JSON.stringify(value)) <= limit,
   })
   ajv.addVocabulary(['commas', 'oneByOne', 'inWords', NAMED_EXAMPLES])
+  return ajv
 }
+const strict = ajvsOf(STRICT)
+const coercing = ajvsOf(COERCING)
 
 /** Fastify's validator compiler. Requests are validated by the same schemas that the OpenAPI document publishes. */
 export const validatorCompiler: FastifySchemaCompiler<object> = ({ schema, httpPart }) => {
@@ -64,14 +68,14 @@ export const validatorCompiler: FastifySchemaCompiler<object> = ({ schema, httpP
 
 type Validator = (input: Record<string, unknown>) => { value: object } | { error: Problem }
 
+/** A schema is compiled when it is first used: compiling those of all operations took 40 % of the CPU of a start. */
 function validatorOf(ajv: Ajvs, schema: object, part: string, integers: string[] = []): Validator {
-  const validate = ajv.first.compile(schema)
+  let validate: ValidateFunction | undefined
   let collect: ValidateFunction | undefined
   /** Returns all errors of small input, or the first error of larger input. */
-  const errorsOf = (input: unknown): ErrorObject[] => {
-    const found = validate.errors!
+  const errorsOf = (input: unknown, found: ErrorObject[]): ErrorObject[] => {
     if (!isSmall(input)) return found
-    collect ??= ajv.all.compile(schema)
+    collect ??= ajv.all().compile(schema)
     collect(input)
     return [...found, ...(collect.errors ?? [])]
   }
@@ -87,7 +91,10 @@ function validatorOf(ajv: Ajvs, schema: object, part: string, integers: string[]
       const detail = `${invalid} must be an integer`
       return { error: problem.badRequest(detail, [{ pointer: pointerTo([invalid]), detail }]) }
     }
-    return validate(input) ? { value: input } : { error: schemaProblem(errorsOf(input), part) }
+    validate ??= ajv.first.compile(schema)
+    return validate(input)
+      ? { value: input }
+      : { error: schemaProblem(errorsOf(input, validate.errors!), part) }
   }
 }
 
@@ -131,13 +138,19 @@ function validatorOneByOne(schema: BodySchema, member: string): Validator {
 }
 
 /**
- * Fastify's serializer compiler: replies are serialized by their schemas. `http/errors.ts` serializes the problems, so
- * their schemas are only for the API document. Compiling those, ten per operation, took half of the start-up time.
+ * Fastify's serializer compiler: replies are serialized by their schemas, compiled when they are first used.
+ * `http/errors.ts` serializes the problems, so their schemas are only for the API document.
  */
 export const serializerCompiler =
   (app: FastifyInstance): FastifySerializerCompiler<object> =>
-  ({ schema, httpStatus }) =>
-    httpStatus === '200' ? fastJson(schema, { schema: app.getSchemas() as never }) : JSON.stringify
+  ({ schema, httpStatus }) => {
+    if (httpStatus !== '200') return JSON.stringify
+    let serialize: ((reply: unknown) => string) | undefined
+    return (reply) => {
+      serialize ??= fastJson(schema, { schema: app.getSchemas() as never })
+      return serialize(reply)
+    }
+  }
 
 /** Matches an integer in a query string. Conversion alone would also accept 1e2 and 0x10. */
 const INTEGER = /^-?\d+$/
