@@ -57,16 +57,15 @@ export function openDatabase(
     connectionTimeoutMillis: 10_000,
     verify: (client, done) => {
       citus ??= hasCitus(client)
-      citus.then(
-        (has) => {
-          if (has) citusSessions.add(client)
-          done()
-        },
-        (error: Error) => {
-          citus = undefined
-          done(error)
-        },
-      )
+      citus
+        .then((has) => (has ? beginCitusSession(client) : undefined))
+        .then(
+          () => done(),
+          (error: Error) => {
+            citus = undefined
+            done(error)
+          },
+        )
     },
     options: `-c TimeZone=UTC -c DateStyle=ISO -c enable_seqscan=off -c jit=off${limitsOf(options.limits)}`,
   })
@@ -92,6 +91,15 @@ const citusSessions = new WeakSet<object>()
 async function hasCitus(session: Transaction): Promise<boolean> {
   const { rowCount } = await session.query(`select 1 from pg_extension where extname = 'citus'`)
   return rowCount === 1
+}
+
+/**
+ * Every statement of the session is planned when it runs. Citus 13.2 adds the plan for the shard to a generic plan each time
+ * the statement runs on the shard's own node (measured: 24 to 44 kB each, 40 MB a second for batches of 8).
+ */
+async function beginCitusSession(session: Transaction): Promise<void> {
+  citusSessions.add(session)
+  await session.query('set plan_cache_mode = force_custom_plan')
 }
 
 /**

@@ -271,6 +271,41 @@ describe.skipIf(CLUSTER.length === 0)('the statements that move money', () => {
     }
   })
 
+  test('and leave no plans in the sessions of its node', async () => {
+    const service = await startTestService()
+    try {
+      const { customer_id, profile_id } = await newCustomer(service)
+      for (const worker of CLUSTER.slice(1)) {
+        const { pathname } = new URL(service.url)
+        const session = openDatabase(Object.assign(new URL(worker), { pathname }).href, {
+          max: 1,
+          onError: () => undefined,
+        })
+        const update = async (times: number) => {
+          for (let time = 0; time < times; time++)
+            await session.query({
+              name: 'update',
+              text: 'update profiles set nickname = $3 where customer_id = $1 and id = $2',
+              values: [customer_id, profile_id, `name ${time}`],
+            })
+        }
+        const memory = async () => {
+          const { rows } = await session.query<{ bytes: number }>(
+            'select sum(total_bytes)::float8 as bytes from pg_backend_memory_contexts',
+          )
+          return rows[0]!.bytes
+        }
+        await update(50)
+        const before = await memory()
+        await update(200)
+        expect((await memory()) - before).toBeLessThan(1_000_000)
+        await session.end()
+      }
+    } finally {
+      await service.close()
+    }
+  })
+
   test('and those of settlement go to one shard at a time', async () => {
     const service = await startTestService()
     try {
