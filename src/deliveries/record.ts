@@ -176,6 +176,8 @@ async function recordStanding(
     return undefined
   }
   const pause = Math.max(...attempts.map(({ retryAfterSeconds }) => retryAfterSeconds ?? 0))
+  const isSlow = attempts.some(({ status_code }) => isOverloaded(status_code))
+  // Citus takes no sum of a time and an interval in such a statement.
   const { rows } = await tx.query<{
     name: string
     failing_since: string | null
@@ -186,19 +188,18 @@ async function recordStanding(
     text: `
       update webhooks
       set failing_since = case when $4 then null when $5 then $3::timestamptz else coalesce(failing_since, $3) end,
-          next_at = greatest(next_at, $3::timestamptz + make_interval(secs => $6)),
-          slow_until = case when $7 then $3::timestamptz + make_interval(secs => ${SLOW_SECONDS}) else slow_until end
+          next_at = greatest(next_at, $6::timestamptz), slow_until = coalesce($7::timestamptz, slow_until)
       where customer_id = $1 and id = $2
-      returning name, status, failing_since,
-                coalesce(failing_since <= $3::timestamptz - make_interval(days => ${DISABLED_AFTER_DAYS}), false) as is_over`,
+      returning name, status, failing_since, coalesce(failing_since <= $8::timestamptz, false) as is_over`,
     values: [
       customer_id,
       id,
       now.text,
       attempts.at(-1)!.succeeded,
       attempts.some((attempt) => attempt.succeeded),
-      pause,
-      attempts.some(({ status_code }) => isOverloaded(status_code)),
+      secondsAfter(now, pause),
+      isSlow ? secondsAfter(now, SLOW_SECONDS) : null,
+      secondsAfter(now, -DISABLED_AFTER_DAYS * 86_400),
     ],
   })
   const [row] = rows
