@@ -343,20 +343,25 @@ const WEBHOOKS = `
 // The partial indexes on due deliveries and ACTIVE endpoints hold those that count, and only those.
 async function undelivered(tx: Transaction): Promise<Samples> {
   const { rows } = await tx.query<{ count: string; age: string; behind: string }>(`
-    select count(*) as count, coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0) as age,
-           coalesce((
-             select max(extract(epoch from clock_timestamp() - (
-               select e.created_at from events e
-               where e.customer_id = w.customer_id and e.id > w.cursor_id
-               order by e.id
-               limit 1)))
-             from webhooks w
-             where w.status = 'ACTIVE' and w.failing_since is null), 0) as behind
-    from webhook_deliveries d
-    where status = 'PENDING'
-      -- Nothing more is sent to a webhook that is DISABLED or deleted.
-      and exists (select 1 from webhooks w
-                  where w.customer_id = d.customer_id and w.id = d.webhook_id and w.status = 'ACTIVE')`)
+    select count, age, coalesce(behind, 0) as behind
+    from (
+      select count(*) as count, coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0) as age
+      from webhook_deliveries d
+      where status = 'PENDING'
+        -- Nothing more is sent to a webhook that is DISABLED or deleted.
+        and exists (select 1 from webhooks w
+                    where w.customer_id = d.customer_id and w.id = d.webhook_id and w.status = 'ACTIVE')
+    ) due
+    cross join (
+      select extract(epoch from clock_timestamp() - min(next.created_at)) as behind
+      from webhooks w
+      cross join lateral (
+        select created_at from events e
+        where e.customer_id = w.customer_id and e.id > w.cursor_id
+        order by e.id
+        limit 1) as next
+      where w.status = 'ACTIVE' and w.failing_since is null
+    ) cursors`)
   const of = (value: string) => [{ labels: {}, value: Number(value) }]
   const { count, age, behind } = rows[0]!
   return { undelivered: of(count), undeliveredOldest: of(age), behind: of(behind) }
