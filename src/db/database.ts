@@ -258,8 +258,9 @@ export function arrayLiteral(values: readonly (string | number | null | undefine
 export function violatedConstraint(error: unknown): string | undefined {
   const { code, constraint, message } = error as pg.DatabaseError
   if (code !== '23505') return undefined
-  // A distributed database hands on only the message, with the name of a shard's constraint: it ends in the shard's id.
-  return constraint ?? /unique constraint "([^"]+?)(?:_\d{6,})?"/.exec(message)?.[1]
+  // A distributed database names the constraint of a shard, which ends in the shard's id, and other nodes' in the message only.
+  const name = constraint ?? /unique constraint "([^"]+)"/.exec(message)?.[1]
+  return name?.replace(/_\d{6,}$/, '')
 }
 
 const SERIALIZATION_FAILURE = '40001'
