@@ -61,10 +61,15 @@ export async function generateStatements(
       failures.push(error)
     }
   }
+  const [first] = failures
+  if (first instanceof TooEarly && failures.every((one) => one instanceof TooEarly)) throw first
   if (failures.length > 0)
     throw new AggregateError(failures, `statements of ${failures.length} nodes were not generated`)
   return generated
 }
+
+/** The period has not ended or has no rate: the nodes say the same, unless their clocks differ. */
+class TooEarly extends Error {}
 
 async function generateOnNode(
   node: Node,
@@ -74,9 +79,9 @@ async function generateOnNode(
   origin: Origin,
 ): Promise<Generated[]> {
   const { db, hints } = node
-  if ((await completeUntil(node)) < period.next) throw new Error(`the period ${period.name} has not ended`)
+  if ((await completeUntil(node)) < period.next) throw new TooEarly(`the period ${period.name} has not ended`)
   if (!(await hasRate(db, period)))
-    throw new Error(`no reward rate is in force in ${period.name}: bursar rewards rate set`)
+    throw new TooEarly(`no reward rate is in force in ${period.name}: bursar rewards rate set`)
   await waitForOpenPostings(db)
   const generated: Generated[] = []
   const failures: unknown[] = []
