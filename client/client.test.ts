@@ -497,7 +497,7 @@ describe('waiting for a transfer', () => {
     await expect
       .poll(async () => {
         await service.db.query(
-          'update outgoing_transfers set due_at = clock_timestamp() where due_at is not null',
+          'update outgoing_transfers set due_at = (select clock_timestamp()) where due_at is not null',
         )
         await settleWithdrawals(service.db, service.networks)
         return (await client.get('/v2/transfer/transfers/{id}', { params: { path: transfer } })).status
