@@ -78,11 +78,13 @@ export function openDatabase(
 
 const coordinators = new WeakMap<Queryable, Database>()
 
-/** Declares a pool of a node to be one of this coordinator's cluster. */
-export const setCoordinator = (node: Queryable, coordinator: Database): void =>
-  void coordinators.set(node, coordinator)
+/** Declares a new pool of a node, and its sessions, to be of this coordinator's cluster. */
+export function setCoordinator(node: Database, coordinator: Database): void {
+  coordinators.set(node, coordinator)
+  node.on('connect', (session) => void coordinators.set(session, coordinator))
+}
 
-/** The pool of the coordinator, for a node's pool; undefined for the coordinator's own and for a plain database. */
+/** The pool of the coordinator, for a node's pool or session; undefined for the coordinator's own and for a plain database. */
 export const coordinatorOf = (db: Queryable): Database | undefined => coordinators.get(db)
 
 const citusSessions = new WeakSet<object>()

@@ -5,7 +5,7 @@ import { parseAmount } from '../assets/amount.ts'
 import { CRYPTO_NETWORKS, findAsset } from '../assets/catalogue.ts'
 import { Amount, AssetSymbol, Text, Timestamp, Uuid } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
-import type { Queryable, Transaction } from '../db/database.ts'
+import { coordinatorOf, type Queryable, type Transaction } from '../db/database.ts'
 import type { Moment } from '../db/ids.ts'
 import { Macs } from '../keys/macs.ts'
 import type { MasterKeys } from '../keys/master-keys.ts'
@@ -335,11 +335,14 @@ export class Policies {
     this.#sandbox = sandbox
   }
 
-  /** Returns prices for limits in USD: of the last hour, and read in the last ten seconds. */
+  /**
+   * Returns prices for limits in USD: of the last hour, and read in the last ten seconds. On a cluster the coordinator has
+   * them.
+   */
   async prices(tx: Transaction): Promise<UsdPrices> {
     const now = performance.now()
     if (this.#prices === undefined || now - this.#prices.readAt >= PRICES_KEPT_MS) {
-      const prices = await newestUsdPrices(tx, this.#sandbox, {
+      const prices = await newestUsdPrices(coordinatorOf(tx) ?? tx, this.#sandbox, {
         ageMaxMinutes: PRICE_AGE_MAX_MINUTES,
       })
       this.#prices = { readAt: now, prices }
