@@ -15,8 +15,10 @@ import { buildApp } from '../src/app.ts'
 import { parseAmount } from '../src/assets/amount.ts'
 import { decimalsOf } from '../src/assets/catalogue.ts'
 import { createCustomer } from '../src/customers/create-customer.ts'
+import { addressOn } from '../src/connect.ts'
 import { inOrder, openDatabase, OWNER, transaction, type Database } from '../src/db/database.ts'
 import { idsAt, PLATFORM_ID, readClock } from '../src/db/ids.ts'
+import { Cluster } from '../src/db/nodes.ts'
 import { SCOPES, type ClientScope } from '../src/contract/scopes.ts'
 import { onPlatform, onProfile } from '../src/ledger/entries.ts'
 import { masterKeysOf } from '../src/keys/master-keys.ts'
@@ -170,7 +172,15 @@ export async function startTestService(
 ) {
   const settings = testSettings(environment)
   const { url, db, ownerUrl, owner, drop } = await cloneDatabase()
-  const ledger = new Ledger(db, {
+  // On a cluster requests go to the nodes of their customers, as in the program.
+  const cluster = await Cluster.open(db, () => undefined)
+  const pools: Database[] = []
+  const nodes = cluster.nodes(db, (node) => {
+    const pool = openDatabase(addressOn(url, node), { max: 10, onError: () => undefined })
+    pools.push(pool)
+    return pool
+  })
+  const ledger = new Ledger(nodes, {
     macs: new WithdrawalMacs(MASTER_KEYS),
     policies: new Policies(MASTER_KEYS, { sandbox: settings.mode === 'sandbox' }),
   })
@@ -189,6 +199,7 @@ export async function startTestService(
     )
   const app = await buildApp({
     db,
+    nodes,
     ledger,
     networks,
     settings,
@@ -212,6 +223,8 @@ export async function startTestService(
     async close() {
       await app.close()
       await ledger.drain()
+      await cluster.close()
+      await Promise.all(pools.map((pool) => pool.end()))
       await drop()
     },
   }
