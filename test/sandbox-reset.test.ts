@@ -7,6 +7,7 @@ import { expect, test } from 'vitest'
 import { credentialsFile, type SandboxCredentials } from '../src/demo/credentials.ts'
 import { openDatabase } from '../src/db/database.ts'
 import { HAS_CHROMIUM, launchBrowser } from './browser.ts'
+import { CLUSTER } from './cluster.ts'
 import { atEnd, cloneDatabase, everyTable, MASTER_KEY, runBursar, spawnBursar } from './support.ts'
 
 async function emptySandbox() {
@@ -28,7 +29,7 @@ async function emptySandbox() {
   return { db, folder, environment, name, reset }
 }
 
-test('a stopped sandbox is deleted and begins with another demo', async () => {
+test.skipIf(CLUSTER.length > 0)('a stopped sandbox is deleted and begins with another demo', async () => {
   const { db, folder, environment, name, reset } = await emptySandbox()
   const file = credentialsFile(folder)
   const demo = async () => JSON.parse(await readFile(file, 'utf8')) as SandboxCredentials
@@ -71,6 +72,17 @@ test('a stopped sandbox is deleted and begins with another demo', async () => {
   expect(token.status).toBe(200)
 })
 
+test.skipIf(CLUSTER.length === 0)('a sandbox on a cluster is never deleted', async () => {
+  const { db, name, reset } = await emptySandbox()
+  await db.query(`insert into deployment (id, mode, stamped_at) values (1, 'sandbox', now())`)
+  const records = await everyTable(db)
+  expect(await reset({}, '--confirm', name)).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/a distributed database is not reset: make another one/) as string,
+  })
+  expect(await everyTable(db)).toEqual(records)
+})
+
 test('live mode, a live database and a sandbox of a test network are never deleted', async () => {
   const { db, name, reset } = await emptySandbox()
   const confirm = ['--confirm', name]
@@ -89,7 +101,7 @@ test('live mode, a live database and a sandbox of a test network are never delet
   expect(await everyTable(db)).toEqual(records)
 })
 
-test.skipIf(!HAS_CHROMIUM)(
+test.skipIf(!HAS_CHROMIUM || CLUSTER.length > 0)(
   'the button of the console begins anew, while the service keeps its address',
   async () => {
     const { db, folder, environment } = await emptySandbox()
