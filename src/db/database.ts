@@ -268,9 +268,14 @@ export function violatedConstraint(error: unknown): string | undefined {
 const SERIALIZATION_FAILURE = '40001'
 const DIVISION_BY_ZERO = '22012'
 
+/** Citus' words when a statement was planned for a shard that a split has dropped since; its code is that of any internal error. */
+const SHARD_DROPPED = /^could not find valid entry for shard \d+$/
+
 /** Whether the database ended a transaction because of what others did at the same time. It changed nothing and may be retried. */
-export const notSerializable = (error: unknown): boolean =>
-  (error as { code?: string }).code === SERIALIZATION_FAILURE
+export function notSerializable(error: unknown): boolean {
+  const { code, message } = error as { code?: string; message?: string }
+  return code === SERIALIZATION_FAILURE || (code === 'XX000' && SHARD_DROPPED.test(message ?? ''))
+}
 
 const QUERY_CANCELED = '57014'
 const LOCK_NOT_AVAILABLE = '55P03'
