@@ -12,10 +12,10 @@ import { Connections, connectionsMax } from '../src/http/connections.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
 import {
-  asAdmin,
   atEnd,
   cloneDatabase,
   newCustomer,
+  onEveryNode,
   remoteCaller,
   spawnBursar,
   startTestService,
@@ -255,10 +255,12 @@ test('a ready process stays ready while requests hold all connections; a new pro
   let taken = await takeAll()
   const answers = await Promise.all(Array.from({ length: 50 }, ready))
   expect(new Set(answers)).toEqual(new Set([200]))
-  // One health query waits for the database, not fifty. Beside it wait two looks for disabled clients and one for limits.
+  // One health query waits for the database, not fifty. Beside it wait two looks for disabled clients and one for limits, on a
+  // cluster also one for the places of customers, and others on a busy machine.
   const { waitingCount } = service.db
   for (const connection of taken) connection.release()
-  expect([1, 2, 3, 4]).toContain(waitingCount)
+  expect(waitingCount).toBeGreaterThanOrEqual(1)
+  expect(waitingCount).toBeLessThan(10)
 
   const other = await listening()
   taken = await Promise.all(Array.from({ length: other.db.options.max }, () => other.db.connect()))
@@ -270,17 +272,17 @@ test('a ready process stays ready while requests hold all connections; a new pro
 test('a database without free connections and a process without descriptors give 503 and recover', async () => {
   const service = await startTestService()
   atEnd(() => service.close())
-  const { call } = await newCustomer(service)
+  const { call, customer_id } = await newCustomer(service)
   const name = new URL(service.url).pathname.slice(1)
-  await asAdmin(`alter database ${name} connection limit 0`)
-  await asAdmin(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`)
+  await onEveryNode(`alter database ${name} connection limit 0`)
+  await onEveryNode(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`)
   // The first requests may get a closed connection from the pool, which gives 503 as well.
   const statuses = new Set<number>()
   for (let n = 0; n < 12; n++) statuses.add((await call('GET', '/v2/profiles')).status)
   expect(statuses).toEqual(new Set([503]))
-  await asAdmin(`alter database ${name} connection limit -1`)
+  await onEveryNode(`alter database ${name} connection limit -1`)
   expect((await call('GET', '/v2/profiles')).status).toBe(200)
-  vi.spyOn(service.db, 'query').mockImplementationOnce(() => {
+  vi.spyOn(service.nodes.of(customer_id), 'query').mockImplementationOnce(() => {
     throw Object.assign(new Error('connect EMFILE 127.0.0.1:5432'), { code: 'EMFILE' })
   })
   expect(await call('GET', '/v2/profiles')).toMatchObject({

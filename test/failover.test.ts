@@ -72,7 +72,7 @@ beforeAll(async () => {
     log: pino({ level: 'silent' }),
   })
   await app.ready()
-  service = { ...database, app, ledger, networks, settings, close: () => Promise.resolve() }
+  service = { ...database, nodes, app, ledger, networks, settings, close: () => Promise.resolve() }
   closing.push(
     () => app.close(),
     () => ledger.drain(),

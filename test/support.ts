@@ -216,6 +216,7 @@ export async function startTestService(
     db,
     ownerUrl,
     owner,
+    nodes,
     app,
     ledger,
     networks,
@@ -244,7 +245,10 @@ export async function signerOf(db: Database) {
 export type TestService = Awaited<ReturnType<typeof startTestService>>
 
 /** A customer with a client, a token with all scopes (or the given ones) and its default profile. */
-export async function newCustomer(service: TestService, scopes: readonly ClientScope[] = SCOPES) {
+export async function newCustomer(
+  service: Pick<TestService, 'db' | 'app'>,
+  scopes: readonly ClientScope[] = SCOPES,
+) {
   const { customer_id, profile_id } = await createCustomer(service.db, 'Test')
   const client = await createApiClient(service.db, customer_id, scopes)
   const token = await fetchToken(service.app, client)

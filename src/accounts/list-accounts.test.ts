@@ -217,7 +217,7 @@ test('each account equals the read by its id', async () => {
 })
 
 test('a page of 100 accounts takes as many queries as a page of one', async () => {
-  const query = vi.spyOn(service.db, 'query')
+  const query = vi.spyOn(service.nodes.of(customer.customer_id), 'query')
   const queries = async (limit: number) => {
     query.mockClear()
     expect(await customer.call('GET', `${ACCOUNTS}?limit=${limit}`)).toMatchObject({ status: 200 })

@@ -637,7 +637,7 @@ describe.each(SEEN)('reads no more than it must of 20,000 records, with statisti
 
   /** Counts the pages of tables and indexes that the database reads for a query. */
   async function pagesRead(query: Query): Promise<number> {
-    const spy = vi.spyOn(crowded.db, 'query')
+    const spy = vi.spyOn(crowded.nodes.of(tenant.customer_id), 'query')
     const { status } = await get([...query, ['limit', '10']], tenant)
     expect(status).toBe(200)
     const [text, values] = spy.mock.calls.find(([text]) =>
