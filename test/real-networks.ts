@@ -290,9 +290,9 @@ export async function workToTheEnd(service: RealService, world: World): Promise<
     await betweenRounds()
     await workOff(service, betweenRounds)
     const { rowCount } = await db.query(`
-      select from transfers where status = 'PENDING'
-      union all select from orchestrations where status = 'PROCESSING'
-      union all select from evm_sweeps where state in ('SIGNED', 'BROADCAST')`)
+      select 1 from transfers where status = 'PENDING'
+      union all select 1 from orchestrations where status = 'PROCESSING'
+      union all select 1 from evm_sweeps where state in ('SIGNED', 'BROADCAST')`)
     if (rowCount === 0) return
   }
   throw new Error(`the worker does not come to an end: ${JSON.stringify(await service.reports())}`)
@@ -301,9 +301,9 @@ export async function workToTheEnd(service: RealService, world: World): Promise<
 /** Throws if anything is in flight or locked. */
 async function requireAtRest({ db }: RealService, world: World): Promise<void> {
   const { rowCount } = await db.query(`
-    select from outgoing_transfers where due_at is not null or state <> 'DONE'
-    union all select from transfers where status = 'PENDING'
-    union all select from evm_sweeps where state in ('SIGNED', 'BROADCAST')`)
+    select 1 from outgoing_transfers where due_at is not null or state <> 'DONE'
+    union all select 1 from transfers where status = 'PENDING'
+    union all select 1 from evm_sweeps where state in ('SIGNED', 'BROADCAST')`)
   expect(rowCount).toBe(0)
   await world.requireAtRest()
 }
@@ -315,7 +315,7 @@ export async function requireAgreement(service: RealService, world: World): Prom
   expect(report!.custody.some(({ in_custody }) => in_custody !== '0')).toBe(true)
   for (const { asset, difference } of report!.custody) expect([asset, difference]).toEqual([asset, '0'])
   const inFlight = await service.db.query(
-    `select from entries where account like 'in_flight:%' group by asset having sum(amount) <> 0`,
+    `select 1 from entries where account like 'in_flight:%' group by asset having sum(amount) <> 0`,
   )
   expect(inFlight.rowCount).toBe(0)
   const tokens = new Map([[world.network, (world.section.tokens ?? {}) as Record<string, string>]])
