@@ -79,14 +79,16 @@ export async function recordIncoming(
   }
   if (fresh.length === 0) return { found: 0, returned }
   const now = await readClock(tx)
-  const { rowCount } = await tx.query(
+  // Citus counts the rows that are there already, too, unless the statement returns what it inserted.
+  const { rows } = await tx.query<{ crypto_tx_index: string }>(
     `
     insert into incoming_transfers (customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount,
                                     block_number, block_hash, state, cleared, attempts, found_at, due_at)
     select customer_id, $1, hash, index, address, asset, amount, block_number, block_hash, 'WAITING', false, 0, $2, $2
     from unnest($3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::numeric[], $9::bigint[], $10::text[])
       as found (customer_id, hash, index, address, asset, amount, block_number, block_hash)
-    on conflict (customer_id, network, crypto_tx_hash, crypto_tx_index) do nothing`,
+    on conflict (customer_id, network, crypto_tx_hash, crypto_tx_index) do nothing
+    returning crypto_tx_index`,
     [
       network,
       now.text,
@@ -100,7 +102,7 @@ export async function recordIncoming(
       fresh.map(({ block }) => block?.hash ?? null),
     ],
   )
-  return { found: rowCount!, returned }
+  return { found: rows.length, returned }
 }
 
 interface Reorganised extends Pick<

@@ -340,15 +340,17 @@ export async function keepNames(tx: Transaction, withdrawals: readonly Withdrawa
 
 /** Begins a withdrawal that no worker has begun. It is due: a worker has to see its deadline. Gives false where one has begun it. */
 export async function beginOutgoing(tx: Transaction, ids: OutgoingId): Promise<boolean> {
-  const { rowCount } = await tx.query(
+  // Citus counts a row that is there already, too, unless the statement returns what it inserted.
+  const { rows } = await tx.query<{ transfer_id: string }>(
     `
     insert into outgoing_transfers (customer_id, transfer_id, network, state, created_at, due_at)
     select customer_id, id, coalesce(crypto_network, 'WIRE'), 'HELD', clock_timestamp(), clock_timestamp()
     from transfers where customer_id = $1 and id = $2
-    on conflict (customer_id, transfer_id) do nothing`,
+    on conflict (customer_id, transfer_id) do nothing
+    returning transfer_id`,
     [...ids],
   )
-  if (rowCount === 0) return false
+  if (rows.length === 0) return false
   await keepNames(tx, [await selectHeld(tx, ids)])
   return true
 }
