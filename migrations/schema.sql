@@ -561,9 +561,15 @@ create table network_transactions (
   kind text not null,
   payments integer not null,
   signed_at timestamp with time zone not null,
+  customer_ids uuid[] not null default '{}'::uuid[],
+  transfer_ids uuid[] not null default '{}'::uuid[],
+  ended_at timestamp with time zone,
   constraint network_transactions_pkey PRIMARY KEY (network, crypto_tx_hash),
-  constraint network_transactions_kind CHECK (kind = ANY (ARRAY['WITHDRAWALS'::text, 'MARKED'::text]))
+  constraint network_transactions_kind CHECK (kind = ANY (ARRAY['WITHDRAWALS'::text, 'MARKED'::text, 'TOP_UP'::text])),
+  constraint network_transactions_payees CHECK (cardinality(customer_ids) = cardinality(transfer_ids))
 );
+CREATE INDEX network_transactions_open ON network_transactions USING btree (network) WHERE ended_at IS NULL;
+CREATE INDEX network_transactions_transfers ON network_transactions USING gin (transfer_ids);
 
 create table operator_challenges (
   hash bytea not null,

@@ -41,7 +41,6 @@ const COMPOSED = [
   'src/networks/bitcoin/claims.ts movedBy',
   'src/networks/bitcoin/deposits.ts recordedOutputs',
   'src/networks/bitcoin/status.ts withdrawalsPaidWith',
-  'src/networks/bitcoin/unknown-spends.ts unrecordedAmong',
   'src/networks/evm/taken-back.ts endedTopUps',
   'src/networks/evm/taken-back.ts endedWithdrawals',
   'src/networks/simulated/adapter.ts checkStatus',

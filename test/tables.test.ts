@@ -90,7 +90,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   network_cursors: { owners: ['records', 'settlement'], readers: ['metrics', 'networks'] },
   network_fee_checks: { owners: ['settlement'], readers: [] },
   network_genesis: { owners: ['networks'], readers: ['commands'] },
-  network_transactions: { owners: ['settlement'], readers: ['networks', 'verify'] },
+  network_transactions: { owners: ['networks'], readers: ['settlement', 'verify'] },
   operator_challenges: { owners: ['operators'], readers: [] },
   operator_links: { owners: ['operators'], readers: [] },
   operator_passkeys: { owners: ['operators'], readers: [] },

@@ -140,6 +140,24 @@ export async function transaction<T>(
   }
 }
 
+/**
+ * Reads what all nodes have, in a transaction that must go on where one of them is gone: then undefined, and the transaction
+ * is as it was before. For what makes a decision better, and not for what makes it safe.
+ */
+export async function ifAllAnswer<T>(tx: Transaction, read: () => Promise<T>): Promise<T | undefined> {
+  if (!onCitus(tx)) return read()
+  await tx.query('savepoint all_nodes')
+  try {
+    const result = await read()
+    await tx.query('release savepoint all_nodes')
+    return result
+  } catch (error) {
+    if (!connectionLost(error)) throw error
+    await tx.query('rollback to savepoint all_nodes')
+    return undefined
+  }
+}
+
 /** Rows that a transaction collects while it is open, and writes with its last statements. */
 export interface LastWrite {
   send(tx: Transaction): Promise<unknown>

@@ -125,7 +125,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   network_cursors: { insert: true, update: ['cursor', 'updated_at', 'earlier', 'leased_until'] },
   network_fee_checks: { insert: true, update: ['counted_from'] },
   network_genesis: { insert: true },
-  network_transactions: { insert: true },
+  network_transactions: { insert: true, update: ['customer_ids', 'transfer_ids', 'ended_at'] },
   operator_challenges: { insert: true, delete: true },
   operator_links: { insert: true, update: ['used_at'], delete: true },
   operator_passkeys: { insert: true, update: ['used_at', 'signatures', 'removed_at'] },

@@ -1,4 +1,4 @@
-import type { Transaction } from '../db/database.ts'
+import { ifAllAnswer, type Transaction } from '../db/database.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
 import type { Network, Withdrawal } from './network.ts'
 import type { WaitingReason } from './waiting.ts'
@@ -24,15 +24,17 @@ export interface Reserved {
 /**
  * By asset, the oldest withdrawal that has waited for the hot wallet long enough for the money to be kept for it, for
  * `RESERVE_FOR_MS` at most. Otherwise small withdrawals would take every refill before it suffices for a large one. The
- * platform's own transfers never keep money.
+ * platform's own transfers never keep money. While a node of a cluster is gone, nothing is kept: younger withdrawals are paid
+ * meanwhile.
  */
 export async function longestWaiting(
   tx: Transaction,
   network: Network,
   reserveAfterMs = RESERVE_AFTER_MS,
 ): Promise<Reserved[]> {
-  const { rows } = await tx.query<Reserved>(
-    `
+  const found = await ifAllAnswer(tx, () =>
+    tx.query<Reserved>(
+      `
     select distinct on (t.asset) t.id as transfer_id, t.asset, t.amount, t.destination_address
     from outgoing_transfers b
     join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
@@ -41,9 +43,10 @@ export async function longestWaiting(
       and b.waiting_since < clock_timestamp() - make_interval(secs => $2::float8 / 1000)
       and b.waiting_since > clock_timestamp() - make_interval(secs => ($2::float8 + ${RESERVE_FOR_MS}) / 1000)
     order by t.asset, t.id`,
-    [network, reserveAfterMs],
+      [network, reserveAfterMs],
+    ),
   )
-  return rows
+  return found?.rows ?? []
 }
 
 /** Customers' unsigned withdrawals of an asset: their sum, a decimal string, and their number. */
@@ -62,20 +65,32 @@ export const isTreasurySend = ({
 
 /**
  * By asset, customers' PENDING withdrawals of the network that are not signed, for any reason: a send to cold storage leaves
- * their money in the hot wallet. Adapters count a signed withdrawal as having left it.
+ * their money in the hot wallet. Adapters count a signed withdrawal as having left it. Undefined while a node of a cluster is
+ * gone.
  */
-export async function unsignedWithdrawals(tx: Transaction, network: Network): Promise<Unsigned[]> {
-  const { rows } = await tx.query<Unsigned>(
-    `
+export async function unsignedWithdrawals(
+  tx: Transaction,
+  network: Network,
+): Promise<Unsigned[] | undefined> {
+  const found = await ifAllAnswer(tx, () =>
+    tx.query<Unsigned>(
+      `
     select t.asset, sum(t.amount) as amount, count(*)::int as count
     from transfers t
     left join outgoing_transfers b on b.customer_id = t.customer_id and b.transfer_id = t.id
     where t.status = 'PENDING' and t.type = 'CRYPTO_WITHDRAWAL' and t.crypto_network = $1
       and t.customer_id <> '${PLATFORM_ID}' and (b.transfer_id is null or b.state = 'HELD')
     group by t.asset`,
-    [network],
+      [network],
+    ),
   )
-  return rows
+  return found?.rows
+}
+
+/** Why a send to cold storage waits where it is not known what customers need. */
+export const NEEDS_UNKNOWN: WaitingReason = {
+  code: 'KEPT_FOR_CUSTOMERS',
+  detail: `customers' withdrawals come first, and a node of the cluster does not answer: what its customers need is unknown`,
 }
 
 /** Why a send to cold storage waits: what the hot wallet has left, and what customers need. Both with their unit. */

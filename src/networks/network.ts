@@ -299,6 +299,11 @@ export interface NetworkAdapter {
    */
   rebroadcastTakenBack?(): Promise<TakenBack[]>
   /**
+   * Broadcasts kept bytes of the hot wallet once more, whatever became of them. Where a wallet's transactions are mined only
+   * in their order, later ones need that while the records of earlier ones cannot be read.
+   */
+  rebroadcast?(kept: readonly SignedTransaction[]): Promise<void>
+  /**
    * The effect of a transaction that an operator says is the platform's own, made by hand or before a backup was restored.
    * From then on it no longer stops signing: what is written for that in `tx` (a nonce) is kept with it. Throws an Error
    * where the transaction is known already, moves nothing of the hot wallet, is not confirmed, or has the nonce of a

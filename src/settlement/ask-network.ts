@@ -2,7 +2,8 @@ import type { Transaction } from '../db/database.ts'
 import { freezesOfSigning } from '../records/freezes.ts'
 import { NodeFailure } from '../networks/node-failure.ts'
 import type { BroadcastAnswer, Network, NetworkAdapter, Signing } from '../networks/network.ts'
-import { BEHIND_ANOTHER, reasonOfFailure } from '../networks/waiting.ts'
+import { signedBefore } from '../networks/network-transactions.ts'
+import { BEHIND_ANOTHER, reasonOfFailure, type WaitingReason } from '../networks/waiting.ts'
 import { checkBeforeSigning, type SigningDecision } from './check-before-signing.ts'
 import { behindOthers, byCustomer, signAlone } from './lease.ts'
 import { payingTogether, type Claimed, type Kept } from './outgoing-transfers.ts'
@@ -56,9 +57,20 @@ async function sign(
   const steps: Step[] = inOrder
     .filter(({ transfer_id }) => behind.has(transfer_id))
     .map((withdrawal) => deferredStep(withdrawal, BEHIND_ANOTHER, adapter))
+  const before = adapter.asksNode
+    ? await signedBefore(
+        tx,
+        network,
+        ahead.map(({ transfer_id }) => transfer_id),
+      )
+    : new Map<string, string>()
   const checked: Claimed[] = []
   for (const withdrawal of ahead) {
-    const step = stepAfterCheck(withdrawal, decisions.get(withdrawal.transfer_id)!, adapter)
+    const hash = before.get(withdrawal.transfer_id)
+    const step =
+      hash === undefined
+        ? stepAfterCheck(withdrawal, decisions.get(withdrawal.transfer_id)!, adapter)
+        : deferredStep(withdrawal, signedAs(hash), adapter)
     if (step === undefined) checked.push(withdrawal)
     else steps.push(step)
   }
@@ -72,6 +84,17 @@ async function sign(
   steps.push(...checked.map((withdrawal, index) => stepAfterSigning(withdrawal, signings[index]!, adapter)))
   return steps
 }
+
+/**
+ * A withdrawal that no record of its customer says was signed, and that the shared wallet has a transaction for: its node
+ * has lost what it had committed, as a standby may have. It is neither signed again nor refunded.
+ */
+const signedAs = (hash: string): WaitingReason => ({
+  code: 'UNKNOWN_SPENDS',
+  detail:
+    `${hash} was signed for it, and its own record lacks that: the node of its customer was restored from an older state; ` +
+    `'bursar withdrawal mark-paid' gives it that transaction`,
+})
 
 /** Whether each may be signed, as its customer stands now. */
 async function checkEach(

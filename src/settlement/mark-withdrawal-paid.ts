@@ -1,7 +1,8 @@
 import { transaction, type Database, type Transaction } from '../db/database.ts'
 import type { Network, Networks } from '../networks/network.ts'
+import { keepTransactions } from '../networks/network-transactions.ts'
 import { signAlone } from './lease.ts'
-import { findOutgoing, findPayee, keepTransactions, setTransaction } from './outgoing-transfers.ts'
+import { findOutgoing, findPayee, setTransaction } from './outgoing-transfers.ts'
 import { audited, recordNow } from '../records/audited.ts'
 import type { Origin } from '../contract/actor.ts'
 
@@ -48,7 +49,7 @@ export async function markWithdrawalPaid(
     const payee = await findPayee(tx, withdrawal, paid)
     if (payee !== undefined)
       throw new Error(`${paid.crypto_tx_hash} is the transaction of withdrawal ${payee}`)
-    await keepTransactions(tx, network, [paid], 'MARKED')
+    await keepTransactions(tx, network, [{ ...paid, customer_id, transfer_id }], 'MARKED')
     await setTransaction(tx, withdrawal, paid)
     await keep?.(tx)
     await recordNow(tx, customer_id, audited(origin, 'transfer.mark_paid', transfer_id))

@@ -10,6 +10,7 @@ import type {
   SignedTransaction,
   Withdrawal,
 } from '../networks/network.ts'
+import { selectPayees } from '../networks/network-transactions.ts'
 import { SCREENING } from '../screening/screening.ts'
 import type { State, Step } from './next-step.ts'
 
@@ -145,6 +146,8 @@ export async function payingTogether(
     ),
   )
   if (hashes.size === 0) return alone
+  // Their nodes are asked, and no others.
+  const customerIds = await selectPayees(tx, network, [...hashes])
   const { rows } = await tx.query<ClaimedRow & { ended: boolean }>(
     `
     select t.customer_id, t.id as transfer_id, t.profile_id, b.network, t.asset, t.amount, t.memo, t.fiat_account_id,
@@ -152,9 +155,9 @@ export async function payingTogether(
            ${ageOf('b.created_at')}, b.due_at is null as ended
     from outgoing_transfers b
     join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
-    where b.network = $1 and b.crypto_tx_hash = any ($2)
+    where b.customer_id = any ($3) and b.network = $1 and b.crypto_tx_hash = any ($2)
     order by b.crypto_tx_index::int`,
-    [network, [...hashes]],
+    [network, [...hashes], customerIds],
   )
   const ended = new Set(rows.filter((row) => row.ended).map(({ crypto_tx_hash }) => crypto_tx_hash))
   const open = rows.filter(({ crypto_tx_hash }) => !ended.has(crypto_tx_hash))
@@ -164,32 +167,6 @@ export async function payingTogether(
     found.push(...((await withReplaced(tx, customerId, its)) as Kept[]))
   }
   return found
-}
-
-/** Keeps the bytes of transactions that pay several withdrawals, once for all of them. */
-export async function keepTransactions(
-  tx: Transaction,
-  network: Network,
-  signed: readonly SignedTransaction[],
-  kind: 'WITHDRAWALS' | 'MARKED' = 'WITHDRAWALS',
-): Promise<void> {
-  const once = [...new Map(signed.map((one) => [one.crypto_tx_hash, one])).values()]
-  const shared = once.filter(({ payments }) => payments !== undefined)
-  if (shared.length === 0) return
-  await tx.query(
-    `
-    insert into network_transactions (network, crypto_tx_hash, raw_transaction, kind, payments, signed_at)
-    select $1, hash, raw, $2, payments, clock_timestamp()
-    from unnest($3::text[], $4::bytea[], $5::int[]) as s (hash, raw, payments)
-    on conflict (network, crypto_tx_hash) do nothing`,
-    [
-      network,
-      kind,
-      shared.map(({ crypto_tx_hash }) => crypto_tx_hash),
-      shared.map(({ raw_transaction }) => raw_transaction),
-      shared.map(({ payments }) => payments),
-    ],
-  )
 }
 
 /** Since the claim, somebody else took a withdrawal further: none of these steps may be recorded. */

@@ -8,6 +8,11 @@ import {
 import { PLATFORM_ID } from '../records/treasury.ts'
 import { NodeFailure } from '../networks/node-failure.ts'
 import type { Network, NetworkAdapter, Networks } from '../networks/network.ts'
+import {
+  freeWhatHasEnded,
+  keepTransactions,
+  selectOpenTransactions,
+} from '../networks/network-transactions.ts'
 import { follow, replaceStuck, reviewAndSign } from './ask-network.ts'
 import { withCircuitBreaker } from './circuit-breaker.ts'
 import {
@@ -21,7 +26,7 @@ import {
   type Work,
 } from './lease.ts'
 import { overriddenBy, type Step } from './next-step.ts'
-import { keepTransactions, TakenMeanwhile, type Claimed, type Kept } from './outgoing-transfers.ts'
+import { TakenMeanwhile, type Claimed, type Kept } from './outgoing-transfers.ts'
 import { record } from './record-steps.ts'
 
 /** Most withdrawals over a real network that one database transaction signs: the most that a kill -9 loses. */
@@ -113,7 +118,9 @@ async function recordAll(tx: Transaction, network: Network, steps: readonly Step
   await keepTransactions(
     tx,
     network,
-    steps.flatMap(({ signed }) => signed ?? []),
+    steps.flatMap(({ withdrawal: { customer_id, transfer_id }, signed }) =>
+      signed === undefined ? [] : { ...signed, customer_id, transfer_id },
+    ),
   )
   const customerIds = customersOf(steps.map(({ withdrawal }) => withdrawal))
   for (const customerId of customerIds.sort()) {
@@ -181,6 +188,7 @@ async function settleOverNode(
     if (!(error instanceof NodeFailure)) throw error
   })
   const toSign = customersOf(work.filter(({ state }) => state === 'NEW' || state === 'HELD'))
+  if (toSign.length > 0) await prepareToSign(round.db, network, adapter)
   const until = performance.now() + SIGN_MS_MAX
   const isPlatform = (customerId: string) => customerId === PLATFORM_ID
   // Customers come first, and the platform's own transfers share no transaction with theirs.
@@ -194,6 +202,17 @@ async function settleOverNode(
   }
   const underWay = customersOf(work.filter(({ state }) => state === 'SIGNED' || state === 'BROADCAST'))
   await followAll(round, network, underWay, adapter)
+}
+
+/**
+ * Before something is signed: frees what ended transactions have used. Where a node of a cluster is gone, nobody broadcasts what
+ * was signed for its customers, and a wallet's later nonces would wait for that. So it is done here.
+ */
+async function prepareToSign(db: Database, network: Network, adapter: NetworkAdapter): Promise<void> {
+  if ((await freeWhatHasEnded(db, network)) || adapter.rebroadcast === undefined) return
+  await adapter.rebroadcast(await selectOpenTransactions(db, network)).catch((error: unknown) => {
+    if (!(error instanceof NodeFailure)) throw error
+  })
 }
 
 /** What signing a batch came to. */

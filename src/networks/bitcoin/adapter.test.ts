@@ -806,6 +806,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     async function forget(transfers: Transfer[]): Promise<void> {
       const ids = [transfers.map(({ id }) => id)]
       await service.owner.query('delete from outgoing_transfers where transfer_id = any ($1)', ids)
+      await service.owner.query('delete from network_transactions where transfer_ids && $1::uuid[]', ids)
     }
 
     test('may have paid a withdrawal: nothing is signed until an operator says which', async () => {
@@ -877,7 +878,6 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await work()
       const [{ crypto_tx_hash: hash }] = [await kept(paid[0]!)]
       await forget(paid)
-      await service.owner.query('delete from network_transactions where crypto_tx_hash = $1', [hash])
       await node.mine(1)
       for (const one of paid) {
         await work()
@@ -892,6 +892,23 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       const ended = await Promise.all(paid.map((one) => read(customer, one)))
       expect(new Set(ended.map(({ crypto_tx_index }) => crypto_tx_index)).size).toBe(3)
       expect(await received(address)).toHaveLength(3)
+      await requireAtRest()
+    })
+
+    test('of a withdrawal whose own record is lost is not made again, though the wallet knows it', async () => {
+      const customer = await newDepositor(['5'])
+      const created = await withdraw(customer, '1', await node.newAddress())
+      await work()
+      const { crypto_tx_hash: hash } = await kept(created)
+      // The node of the customer is restored from an older state, as a standby that lagged behind.
+      await service.owner.query('delete from outgoing_transfers where transfer_id = $1', [created.id])
+      await node.mine(1)
+      await work()
+      expect((await waitingReasons([created]))[0]).toContain(`${hash} was signed for it, and its own record`)
+      expect(await waitingCodes([created])).toEqual(['UNKNOWN_SPENDS'])
+      await markWithdrawalPaid(service.db, networksOf(adapter()), created.id, hash, TEST_ORIGIN)
+      await settle([created])
+      await requirePaid(await read(customer, created), '1', created.destination_address!)
       await requireAtRest()
     })
 

@@ -1,10 +1,10 @@
-import assert from 'node:assert/strict'
 import type { Transaction } from '../../db/database.ts'
+import { selectOpenTransactions, type OpenTransactionRow } from '../network-transactions.ts'
 import { minorOf, sum } from './amounts.ts'
 import { inputVbytes, type Coin } from './batch.ts'
 import { decode, hashIn, outpointOf, splitOutpoint, type Outpoint } from './decode.ts'
 import { unrecordedAmong } from './unknown-spends.ts'
-import type { BitcoinWallet } from './wallet.ts'
+import { fetchTransactions, type BitcoinWallet } from './wallet.ts'
 
 /** The wallet's coins, as signing counts them. Amounts are minor units. */
 export interface Coins {
@@ -17,34 +17,14 @@ export interface Coins {
   open: ReadonlySet<string>
 }
 
-/** An open transaction: it is signed, and its withdrawals have not ended. */
-export interface OpenTransaction {
-  crypto_tx_hash: string
-  isBroadcast: boolean
-  raw_transaction: Buffer
-  /** How many of its outputs, from the first, are payments; unknown for a transaction that the wallet itself built. */
-  payments: number | undefined
+/** A transaction that is signed, and whose withdrawals are not known to have ended. */
+export interface OpenTransaction extends OpenTransactionRow {
+  inputs: Outpoint[]
+  /** The amounts of its outputs. */
+  outputs: bigint[]
+  /** Whether an earlier one of them spends the same coins. */
+  replaces: boolean
 }
-
-/** A database that ran a simulated network before has JSON as its bytes: those are no transactions of this network. */
-const OPEN = `
-  select crypto_tx_hash, bool_and(state = 'SIGNED') as unsent, (array_agg(raw_transaction))[1] as raw_transaction
-  from outgoing_transfers
-  where network = $1 and due_at is not null and state in ('SIGNED', 'BROADCAST')
-    and (raw_transaction is null or get_byte(raw_transaction, 0) <> ascii('{'))
-  group by crypto_tx_hash`
-/** The bytes of transactions that pay several withdrawals, kept once. */
-const SHARED_BYTES = `
-  select crypto_tx_hash, raw_transaction, payments
-  from network_transactions
-  where network = $1 and crypto_tx_hash = any ($2)`
-
-/** The transactions that open ones have replaced. */
-const REPLACED = `
-  select distinct r.crypto_tx_hash
-  from outgoing_transfers b
-  join replaced_transactions r on r.customer_id = b.customer_id and r.transfer_id = b.transfer_id
-  where b.network = $1 and b.due_at is not null`
 
 interface Unspent {
   txid: string
@@ -65,12 +45,10 @@ interface Unspent {
  * spend, of every customer.
  */
 export async function reconcileLocks(tx: Transaction, wallet: BitcoinWallet): Promise<Coins> {
-  const { rpc, network, depth } = wallet
-  const open = await openTransactions(tx, wallet)
-  const taken = new Set(open.flatMap(({ raw_transaction }) => decode(raw_transaction).inputs))
+  const { rpc, depth } = wallet
   // Until a replacement is broadcast, the wallet would spend the change of the transaction that it replaces.
-  const { rows } = await tx.query<{ crypto_tx_hash: string }>(REPLACED, [network])
-  const replaced = new Set(rows.map(({ crypto_tx_hash }) => crypto_tx_hash))
+  const { open, replaced } = await openTransactions(tx, wallet)
+  const taken = new Set(open.flatMap(({ inputs }) => inputs))
   const isTaken = (outpoint: Outpoint) => taken.has(outpoint) || replaced.has(hashIn(outpoint))
   const locked = await rpc.call<{ txid: string; vout: string }[]>('listlockunspent')
   await setLocks(
@@ -80,6 +58,7 @@ export async function reconcileLocks(tx: Transaction, wallet: BitcoinWallet): Pr
   )
 
   const unspent = await rpc.call<Unspent[]>('listunspent', 0)
+  const unspentOutpoints = new Set([...locked, ...unspent].map(outpointOf))
   // An output that is spent already cannot be locked, and needs no lock.
   await setLocks(wallet, 'lock', unspent.map(outpointOf).filter(isTaken))
   const free = unspent.filter((output) => output.spendable && !isTaken(outpointOf(output)))
@@ -88,10 +67,17 @@ export async function reconcileLocks(tx: Transaction, wallet: BitcoinWallet): Pr
   const foreign = new Set(await unrecordedAmong(tx, wallet, [...new Set(young.map(({ txid }) => txid))]))
   const isUnconfirmed = ({ txid, confirmations }: Unspent) =>
     Number(confirmations) < depth && foreign.has(txid)
+  const replacements = open.flatMap(({ replaces, crypto_tx_hash }) => (replaces ? crypto_tx_hash : []))
+  const broadcast = new Set((await fetchTransactions(wallet, replacements)).map(({ txid }) => txid))
+  // What a broadcast transaction spends is neither locked nor to spend.
+  const isUnbroadcast = ({ inputs, replaces, crypto_tx_hash }: OpenTransaction) =>
+    replaces ? !broadcast.has(crypto_tx_hash) : inputs.some((input) => unspentOutpoints.has(input))
   return {
     spendable: free.filter((output) => output.safe && !isUnconfirmed(output)).map(coinOf),
     unconfirmedDeposits: sum(free.filter(isUnconfirmed).map(({ amount }) => minorOf(amount))),
-    unbroadcastChange: sum(open.flatMap((one) => (one.isBroadcast ? [] : changeOf(one)))),
+    unbroadcastChange: sum(
+      open.flatMap((one) => (isUnbroadcast(one) ? one.outputs.slice(one.payments) : [])),
+    ),
     open: new Set(open.map(({ crypto_tx_hash }) => crypto_tx_hash)),
   }
 }
@@ -103,36 +89,27 @@ const coinOf = (output: Unspent): Coin => ({
   isMined: Number(output.confirmations) > 0,
 })
 
-const changeOf = ({ raw_transaction, payments }: OpenTransaction): bigint[] =>
-  payments === undefined ? [] : decode(raw_transaction).outputs.slice(payments)
-
-/** Every open transaction of the network, once. */
+/**
+ * Every open transaction of the network, once, and the hashes of those that later ones have replaced: a replacement spends
+ * the same coins.
+ */
 export async function openTransactions(
   tx: Transaction,
   { network }: BitcoinWallet,
-): Promise<OpenTransaction[]> {
-  const { rows } = await tx.query<{
-    crypto_tx_hash: string
-    unsent: boolean
-    raw_transaction: Buffer | null
-  }>(OPEN, [network])
-  const shared = rows.filter(({ raw_transaction }) => raw_transaction === null)
-  const bytes =
-    shared.length === 0
-      ? []
-      : (
-          await tx.query<{ crypto_tx_hash: string; raw_transaction: Buffer; payments: number }>(
-            SHARED_BYTES,
-            [network, shared.map(({ crypto_tx_hash }) => crypto_tx_hash)],
-          )
-        ).rows
-  const byHash = new Map(bytes.map((row) => [row.crypto_tx_hash, row]))
-  return rows.map(({ crypto_tx_hash, unsent, raw_transaction: own }) => {
-    const kept = byHash.get(crypto_tx_hash)
-    const raw_transaction = own ?? kept?.raw_transaction
-    assert(raw_transaction !== undefined, `the database has no bytes of ${crypto_tx_hash} on ${network}`)
-    return { crypto_tx_hash, isBroadcast: !unsent, raw_transaction, payments: kept?.payments }
+): Promise<{ open: OpenTransaction[]; replaced: ReadonlySet<string> }> {
+  const newest = new Map<Outpoint, string>()
+  const all = (await selectOpenTransactions(tx, network)).map((row): OpenTransaction => {
+    const { inputs, outputs } = decode(row.raw_transaction)
+    const replaces = inputs.some((input) => newest.has(input))
+    for (const input of inputs) newest.set(input, row.crypto_tx_hash)
+    return { ...row, inputs, outputs, replaces }
   })
+  const isReplaced = ({ inputs, crypto_tx_hash }: OpenTransaction) =>
+    inputs.some((input) => newest.get(input) !== crypto_tx_hash)
+  return {
+    open: all.filter((one) => !isReplaced(one)),
+    replaced: new Set(all.filter(isReplaced).map(({ crypto_tx_hash }) => crypto_tx_hash)),
+  }
 }
 
 /** Locks outputs of the wallet, or unlocks them. */

@@ -45,8 +45,8 @@ export async function replace(
   const rate = await feeRate(wallet)
   const { incrementalfee } = await wallet.rpc.call<{ incrementalfee: string }>('getnetworkinfo')
   // Open transactions may spend the change of a transaction: then it is a parent, and stays.
-  const open = await openTransactions(tx, wallet)
-  const parents = new Set(open.flatMap(({ raw_transaction }) => decode(raw_transaction).inputs.map(hashIn)))
+  const { open } = await openTransactions(tx, wallet)
+  const parents = new Set(open.flatMap(({ inputs }) => inputs.map(hashIn)))
   const round: ReplacementRound = {
     rate,
     incrementalRate: minorOf(incrementalfee),

@@ -2,6 +2,7 @@ import type { Transaction } from '../../db/database.ts'
 import {
   isTreasurySend,
   longestWaiting,
+  NEEDS_UNKNOWN,
   neededByCustomers,
   unsignedWithdrawals,
   type Reserved,
@@ -57,8 +58,8 @@ async function signPayouts(
 ): Promise<void> {
   const payable = await payableAmong(wallet, payouts, signings)
   const [reserved] = await longestWaiting(tx, wallet.network, wallet.reserveAfterMs)
-  const [unsigned] = payouts.some(isTreasurySend) ? await unsignedWithdrawals(tx, wallet.network) : []
-  const needed = unsigned === undefined ? 0n : minorOf(unsigned.amount)
+  const unsigned = payouts.some(isTreasurySend) ? await unsignedWithdrawals(tx, wallet.network) : []
+  const needed = unsigned && sum(unsigned.map(({ amount }) => minorOf(amount)))
   const chosen = choose(wallet, payable, coins, { rate, reserved, needed }, signings)
   const limits = { rate, changeScriptBytes: wallet.dialect.changeScriptBytes, open: coins.open }
   await signAccepted(wallet, chosen, coins.spendable, limits, signings)
@@ -69,8 +70,8 @@ interface Claims {
   rate: bigint
   /** The older withdrawal that the hot wallet's money is kept for. */
   reserved: Reserved | undefined
-  /** What customers' unsigned withdrawals need: a send to cold storage leaves it, in minor units. */
-  needed: bigint
+  /** What customers' unsigned withdrawals need: a send to cold storage leaves it, in minor units. Undefined: unknown. */
+  needed: bigint | undefined
 }
 
 /** The withdrawals that one transaction can pay, in their order; the others wait. */
@@ -120,7 +121,9 @@ function claimBefore(
         `the hot wallet has ${coinText(wallet, left)} to spend, and ${coinText(wallet, minorOf(reserved.amount))} are kept ` +
         `for withdrawal ${reserved.transfer_id}, which has waited too long`,
     }
-  if (needed > 0n && isTreasurySend(withdrawal) && left < amount + needed)
+  if (!isTreasurySend(withdrawal)) return undefined
+  if (needed === undefined) return NEEDS_UNKNOWN
+  if (needed > 0n && left < amount + needed)
     return neededByCustomers(coinText(wallet, left), coinText(wallet, needed))
   return undefined
 }

@@ -73,31 +73,16 @@ export async function unrecordedAmong(
   hashes: string[],
 ): Promise<string[]> {
   if (hashes.length === 0) return []
-  // The network's name is written into the statement, as in the index's condition.
   const { rows } = await tx.query<{ crypto_tx_hash: string }>(
     `
-    select crypto_tx_hash from outgoing_transfers where network = '${network}' and crypto_tx_hash = any ($1)
+    select crypto_tx_hash from network_transactions n
+    where n.network = $1 and n.crypto_tx_hash = any ($2)
+      and (n.kind <> 'MARKED' or n.payments <= (select count(distinct id) from unnest(n.transfer_ids) as id))
     union
-    select crypto_tx_hash from replaced_transactions where crypto_tx_hash = any ($1)`,
-    [hashes],
-  )
-  const acknowledged = await tx.query<{ crypto_tx_hash: string }>(
-    'select crypto_tx_hash from acknowledged_transactions where network = $1 and crypto_tx_hash = any ($2)',
+    select crypto_tx_hash from acknowledged_transactions where network = $1 and crypto_tx_hash = any ($2)`,
     [network, hashes],
   )
-  const partly = await tx.query<{ crypto_tx_hash: string }>(
-    `
-    select n.crypto_tx_hash
-    from network_transactions n
-    join outgoing_transfers b on b.network = '${network}' and b.crypto_tx_hash = n.crypto_tx_hash
-    where n.network = '${network}' and n.kind = 'MARKED' and n.crypto_tx_hash = any ($1)
-    group by n.crypto_tx_hash, n.payments
-    having count(*) < n.payments`,
-    [hashes],
-  )
   const recorded = new Set(rows.map(({ crypto_tx_hash }) => crypto_tx_hash))
-  for (const { crypto_tx_hash } of partly.rows) recorded.delete(crypto_tx_hash)
-  for (const { crypto_tx_hash } of acknowledged.rows) recorded.add(crypto_tx_hash)
   return hashes.filter((hash) => !recorded.has(hash))
 }
 

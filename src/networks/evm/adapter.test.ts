@@ -1084,6 +1084,7 @@ describe('a reorganisation deeper than the confirmations removes completed withd
     atEnd(() => keep(raw_transaction).then(() => undefined))
     // An older version did not record the bytes.
     await keep(null)
+    await service.owner.query('delete from network_transactions where crypto_tx_hash = $1', [hashes[2]])
     await expect(resend(paid[2]!.id)).rejects.toThrow(
       `the bytes of transaction ${hashes[2]!} are not kept here`,
     )
@@ -1397,9 +1398,9 @@ test('an unknown spend that paid a withdrawal can be assigned to that withdrawal
   const [first, second] = await Promise.all(paid.map(kept))
   await wallet.chain.waitForTransactionReceipt({ hash: second!.crypto_tx_hash })
   // The database is restored from an earlier backup.
-  await service.owner.query('delete from outgoing_transfers where transfer_id = any ($1)', [
-    paid.map(({ id }) => id),
-  ])
+  const ids = [paid.map(({ id }) => id)]
+  await service.owner.query('delete from outgoing_transfers where transfer_id = any ($1)', ids)
+  await service.owner.query('delete from network_transactions where transfer_ids && $1::uuid[]', ids)
   await service.db.query('update evm_nonces set next_nonce = 1 where address = $1', [
     wallet.hotWallet.address,
   ])

@@ -2,7 +2,7 @@ import { parseGwei } from 'viem/utils'
 import { parseAmount } from '../../assets/amount.ts'
 import { decimalsOf, NETWORKS, type CryptoNetwork } from '../../assets/catalogue.ts'
 import type { Database } from '../../db/database.ts'
-import { broadcast } from './broadcast.ts'
+import { broadcast, rebroadcast } from './broadcast.ts'
 import { tokensOf, type EvmChain } from './chain.ts'
 import { chainIdentity, staleAfterFailures } from './chain-identity.ts'
 import { claimTransaction } from './claim.ts'
@@ -91,6 +91,7 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
     stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS,
     replace: (_tx, withdrawals) => replace(chain, withdrawals),
     rebroadcastTakenBack: () => rebroadcastTakenBack(db, chain),
+    rebroadcast: (kept) => rebroadcast(chain, kept),
 
     // Deposits.
     ...(keys !== undefined && {

@@ -2,8 +2,8 @@ import type { Hex } from 'viem'
 import { bytesToHex } from 'viem/utils'
 import type { EvmChain } from './chain.ts'
 import { NodeError, says } from './node.ts'
-import { hashesOf, parse, type Sent } from './transaction.ts'
-import type { BroadcastAnswer, BroadcastWithdrawal } from '../network.ts'
+import { hashesOf, isOurs, parse, type Sent } from './transaction.ts'
+import type { BroadcastAnswer, BroadcastWithdrawal, SignedTransaction } from '../network.ts'
 
 /**
  * Broadcasts signed withdrawals. None is ever refused finally: its nonce is allotted, so it is mined sooner or later.
@@ -19,6 +19,16 @@ export async function broadcast(
     rejection === undefined
       ? { accepted: true }
       : { accepted: false, reason: { code: 'NODE_REFUSED', detail: rejection.reason } },
+  )
+}
+
+/** Broadcasts kept bytes once more. Those that the chain has, and those of a simulated network, are refused or left out. */
+export async function rebroadcast(chain: EvmChain, kept: readonly SignedTransaction[]): Promise<void> {
+  await chain.ready()
+  const own = kept.filter(({ raw_transaction }) => isOurs(raw_transaction))
+  await send(
+    chain,
+    own.map((one) => ({ ...one, replaced: [] })),
   )
 }
 

@@ -1,14 +1,21 @@
 import type { Hex } from 'viem'
 import { hexToBigInt } from 'viem/utils'
-import type { Transaction } from '../../db/database.ts'
+import { ifAllAnswer, type Transaction } from '../../db/database.ts'
 import { balancesAt, isNative, offChain, onChain, type EvmChain } from './chain.ts'
 import { feeMax, PLAIN_GAS, TOKEN_GAS, type Fees } from './fees.ts'
 import { at, headOf, NodeError } from './node.ts'
 import { lockNonce, noncesBetween, writeNonce } from './nonces.ts'
-import { bytesUnderWay, lostReason, transactionsOf } from './taken-back.ts'
-import { amountIn, parse } from './transaction.ts'
-import { isTreasurySend, neededByCustomers, type Reserved, type Unsigned } from '../longest-waiting.ts'
+import { lostReason, transactionsOf } from './taken-back.ts'
+import { amountIn, isOurs, parse } from './transaction.ts'
+import {
+  isTreasurySend,
+  NEEDS_UNKNOWN,
+  neededByCustomers,
+  type Reserved,
+  type Unsigned,
+} from '../longest-waiting.ts'
 import type { Withdrawal } from '../network.ts'
+import { selectOpenTransactions } from '../network-transactions.ts'
 import type { WaitingReason } from '../waiting.ts'
 
 /** The hot wallet while one transaction signs from it. Its amounts go down as payments are decided. */
@@ -40,7 +47,8 @@ export async function openReservation(
   assets: Iterable<string>,
 ): Promise<HotWalletReservation> {
   const { next: nonce, acknowledged } = await lockNonce(tx, chain)
-  const signed = await bytesUnderWay(tx, chain)
+  const open = await selectOpenTransactions(tx, chain.network)
+  const signed = open.map(({ raw_transaction }) => raw_transaction).filter(isOurs)
   const { block, mined, sent, isSyncing, spendable } = await readWallet(chain, assets)
   const inFlight = deductInFlight(chain, spendable, signed, mined)
   const lost = noncesBetween(mined, nonce).filter((one) => !inFlight.has(one))
@@ -96,16 +104,18 @@ function deductInFlight(
   mined: number,
 ): Set<number> {
   const assetAt = new Map([...chain.tokens].map(([asset, token]) => [token.address.toLowerCase(), asset]))
-  const inFlight = new Set<number>()
-  for (const raw of signed) {
-    const transaction = parse(raw)
-    if (transaction.nonce < mined) continue
-    inFlight.add(transaction.nonce)
+  // A replacement has the nonce of the one before it, and only one of the two is mined.
+  const inFlight = new Map(signed.map((raw) => [parse(raw).nonce, parse(raw)]))
+  for (const [nonce, transaction] of inFlight) {
+    if (nonce < mined) {
+      inFlight.delete(nonce)
+      continue
+    }
     spend(spendable, chain.gasAsset, transaction.value + feeMax(transaction))
     if (transaction.data === undefined) continue
     spend(spendable, assetAt.get(transaction.to.toLowerCase()) ?? '', amountIn(transaction.data))
   }
-  return inFlight
+  return new Set(inFlight.keys())
 }
 
 /** A database that was restored from an older backup would pay again what these transactions have paid. */
@@ -124,7 +134,9 @@ async function takenBack(
   lost: readonly number[],
 ): Promise<WaitingReason | undefined> {
   if (lost.length === 0) return undefined
-  return { code: 'TAKEN_BACK', detail: lostReason(await transactionsOf(tx, chain, lost)) }
+  const known = await ifAllAnswer(tx, () => transactionsOf(tx, chain, lost))
+  const unknown = () => lost.map((nonce) => ({ nonce }))
+  return { code: 'TAKEN_BACK', detail: lostReason(known ?? unknown()) }
 }
 
 // ---------------------------------------------------------------------------------------------- payments from it
@@ -199,9 +211,10 @@ export function keptForCustomers(
   spendable: Spendable,
   fees: Fees,
   send: Withdrawal,
-  unsigned: readonly Unsigned[],
+  unsigned: readonly Unsigned[] | undefined,
 ): WaitingReason | undefined {
   if (!isTreasurySend(send)) return undefined
+  if (unsigned === undefined) return NEEDS_UNKNOWN
   const { asset } = send
   let needed = 0n
   for (const theirs of unsigned) {

@@ -76,7 +76,7 @@ async function lostNonces(db: Database, chain: EvmChain): Promise<number[]> {
 }
 
 /** The bytes of the hot wallet's transactions that are signed and have not ended. */
-export async function bytesUnderWay(db: Queryable, { network }: EvmChain): Promise<Buffer[]> {
+async function bytesUnderWay(db: Queryable, { network }: EvmChain): Promise<Buffer[]> {
   const { rows } = await db.query<{ raw_transaction: Buffer }>(
     `
     select raw_transaction from outgoing_transfers

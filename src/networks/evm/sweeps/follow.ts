@@ -12,6 +12,7 @@ import { parse } from '../transaction.ts'
 import { endLost, endMined } from './end.ts'
 import { selectUnderWay, setState, type Sweep } from './under-way.ts'
 import type { SignedTransaction, SweepRound } from '../../network.ts'
+import { keepTransactions } from '../../network-transactions.ts'
 
 /** What following sweeps takes: the chain, the keys, the current fees and the round. `failed` gets each failure. */
 export interface Following {
@@ -128,6 +129,10 @@ async function keepReplacement(
       where customer_id = $1 and id = $2 and state = 'BROADCAST' and crypto_tx_hash = $3`,
       [one.customer_id, one.id, one.crypto_tx_hash, raw_transaction, crypto_tx_hash, amount],
     )
+    if (rowCount === 1 && one.kind === 'TOP_UP') {
+      const kept = { customer_id: one.customer_id, transfer_id: one.id, raw_transaction, crypto_tx_hash }
+      await keepTransactions(tx, chain.network, [kept], one.kind)
+    }
     return rowCount === 1
   })
 }

@@ -12,6 +12,7 @@ import { parse, signed, type EvmSigner, type EvmTransaction } from '../transacti
 import { markStale } from './holdings.ts'
 import { planAt, type Market, type Place, type Plan } from './plan.ts'
 import type { SignedTransaction, SweepRound } from '../../network.ts'
+import { keepTransactions } from '../../network-transactions.ts'
 
 /** Most sweeps of one address whose bytes are broadcast again. */
 const SWEEPS_AGAIN_MAX = 20
@@ -146,6 +147,11 @@ async function insertSweep(
   { raw_transaction, crypto_tx_hash }: SignedTransaction,
 ): Promise<void> {
   const now = await readClock(tx)
+  const id = newId(now)
+  if (kind === 'TOP_UP') {
+    const kept = { customer_id, transfer_id: id, raw_transaction, crypto_tx_hash }
+    await keepTransactions(tx, chain.network, [kept], kind)
+  }
   await tx.query(
     `
     insert into evm_sweeps (customer_id, id, network, address, kind, asset, amount, state, raw_transaction,
@@ -153,7 +159,7 @@ async function insertSweep(
     values ($1, $2, $3, $4, $5, $6, $7, 'SIGNED', $8, $9, '{}', $10, $10)`,
     [
       customer_id,
-      newId(now),
+      id,
       chain.network,
       address,
       kind,

@@ -8,6 +8,7 @@ import { worthSweeping } from './plan.ts'
 import { beginSweep } from './sign.ts'
 import { sweepGasPrice } from './worth.ts'
 import type { SweepRound } from '../../network.ts'
+import { freeWhatHasEnded } from '../../network-transactions.ts'
 
 /**
  * Moves deposits from their addresses to the hot wallet, step by step: gas for a token's transfer from the hot wallet (the
@@ -33,6 +34,7 @@ export async function sweep(
   await refreshStale(db, chain)
   const isCheap = fees.current <= chain.sweeps.feeCeiling && aboveCeiling(fees, chain) === undefined
   if (isCheap && !(await transaction(db, (tx) => round.isFrozen(tx, chain.network)))) {
+    await freeWhatHasEnded(db, chain.network)
     const market = { fees, gasPrice: sweepGasPrice(chain, fees), prices: round.prices }
     const losses = new Map<string, string>()
     for (const place of await worthSweeping(db, chain, market, failed)) {
