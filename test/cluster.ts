@@ -30,6 +30,27 @@ export async function onWorkers(statements: string[]): Promise<void> {
   for (const address of CLUSTER.slice(1)) await onNode(address, statements, 'postgres')
 }
 
+/** Runs statements on the worker node with this name, in its default database. */
+const onNamed = (node: string, statements: string[]) =>
+  onNode(
+    CLUSTER.find((address) => new URL(address).host === node)!,
+    statements,
+    'postgres',
+  )
+
+/** Lets one node refuse the database of this address alone, as if the node were gone: other tests go on. */
+export async function refuseDatabase(node: string, url: string): Promise<void> {
+  const name = new URL(url).pathname.slice(1)
+  await onNamed(node, [
+    `alter database ${name} connection limit 0`,
+    `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}' and usename <> current_user`,
+  ])
+}
+
+/** Ends what `refuseDatabase` began. */
+export const takeDatabaseAgain = (node: string, url: string): Promise<void> =>
+  onNamed(node, [`alter database ${new URL(url).pathname.slice(1)} connection limit -1`])
+
 /** Opens a connection to the database of this address on each node: as a superuser on a cluster. The caller ends them. */
 async function connectToNodes(url: string): Promise<pg.Client[]> {
   const { pathname } = new URL(url)

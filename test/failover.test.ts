@@ -25,7 +25,7 @@ import { generateStatements } from '../src/statements/generate-statements.ts'
 import { lastPeriod } from '../src/statements/period.ts'
 import { setRewardRate } from '../src/statements/reward-rates.ts'
 import { verify } from '../src/verify/verify.ts'
-import { CLUSTER, onNode } from './cluster.ts'
+import { CLUSTER, onNode, refuseDatabase, takeDatabaseAgain } from './cluster.ts'
 import { openMovement } from './history.ts'
 import {
   BASE_URL,
@@ -108,18 +108,8 @@ async function withdraw(by: TestCustomer): Promise<{ status: number; ref_id: str
 const addressOf = (node: string) => CLUSTER.find((one) => new URL(one).host === node)!
 const nameOfDatabase = () => new URL(database.url).pathname.slice(1)
 
-/** Lets a node refuse this test's database. */
-const stopNode = (node: string) =>
-  onNode(
-    addressOf(node),
-    [
-      `alter database ${nameOfDatabase()} connection limit 0`,
-      `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${nameOfDatabase()}' and usename <> current_user`,
-    ],
-    'postgres',
-  )
-const startNode = (node: string) =>
-  onNode(addressOf(node), [`alter database ${nameOfDatabase()} connection limit -1`], 'postgres')
+const stopNode = (node: string) => refuseDatabase(node, database.url)
+const startNode = (node: string) => takeDatabaseAgain(node, database.url)
 
 onCluster(
   'while a node is gone, its own customers get 503, and all others pay as before',
