@@ -27,6 +27,7 @@ import {
   atEnd,
   credit,
   MASTER_KEYS,
+  movedBy,
   newCustomer,
   startTestService,
   TEST_ORIGIN,
@@ -539,8 +540,8 @@ describe('the hot wallet is short', () => {
     const wallet = await newWallet('ETHEREUM', { ETH: '3' }, { reserveAfterMs: 60_000 })
     const age = (one: Transfer, seconds: number) =>
       service.db.query(
-        'update outgoing_transfers set waiting_since = waiting_since - make_interval(secs => $2) where transfer_id = $1',
-        [one.id, seconds],
+        `update outgoing_transfers set waiting_since = ${movedBy('waiting_since', `-${seconds} seconds`)} where transfer_id = $1`,
+        [one.id],
       )
     const target = { kind: 'CUSTOMER', customer_id: first.customer_id } as const
     const large = await withdraw(first, 'ETHEREUM', 'ETH', '5')
@@ -2726,7 +2727,7 @@ describe('sweeping', () => {
     expect(await refused()).toContain('sweeps failed')
     expect(await refused()).toContain('sweeps failed')
     expect(await states()).toEqual(['SIGNED'])
-    await service.db.query(`update evm_sweeps set lost_since = lost_since - interval '1 hour'`)
+    await service.db.query(`update evm_sweeps set lost_since = ${movedBy('lost_since', '-1 hour')}`)
     await sweepAll(wallet)
     expect(await states()).toEqual(['VOID', 'DONE'])
     expect(await balance('ETHEREUM', address, 'ETH')).toBe(0n)
