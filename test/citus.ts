@@ -17,7 +17,7 @@ const SETTINGS = {
 }
 
 /**
- * Runs the tests that use a database on a Citus cluster; all of them, or the files that the arguments name. The cluster
+ * Runs the tests that use a database on a Citus cluster, those on real chains, too; all of them, or the files that the arguments name. The cluster
  * is the one that TEST_CITUS_NODES names, or else a coordinator and two workers of an installed PostgreSQL with Citus.
  */
 async function main(): Promise<void> {
@@ -39,7 +39,8 @@ async function main(): Promise<void> {
 }
 
 async function test(nodes: string): Promise<void> {
-  const args = ['vitest', 'run', '--project', 'database', '--project', 'program', ...process.argv.slice(2)]
+  const projects = ['database', 'program', 'chains'].flatMap((name) => ['--project', name])
+  const args = ['vitest', 'run', ...projects, ...process.argv.slice(2)]
   const tests = spawn('npx', args, { stdio: 'inherit', env: { ...process.env, TEST_CITUS_NODES: nodes } })
   const [code] = (await once(tests, 'exit')) as [number | null]
   process.exitCode = code ?? 1

@@ -59,7 +59,8 @@ test("the commands on the page of an operator's day work", { timeout: 120_000 },
   expect(stdout).toMatch(/^There are no open wires\.\nClean: 1 customers, 5 transfers, /m)
 
   const { rows } = await database.db.query(
-    'select available from balances b join profiles p on p.id = b.profile_id where p.nickname = $1',
+    `select available from balances b join profiles p on p.customer_id = b.customer_id and p.id = b.profile_id
+     where p.nickname = $1`,
     ['Ada'],
   )
   expect(rows).toEqual([{ available: String(250 - 40 - 20 + 19) }])

@@ -2742,7 +2742,7 @@ describe('sweeping', () => {
     await wallet.chain.setNonce({ address, nonce: 0 })
     const hash = await give('ETHEREUM', address, 'ETH', '2')
     await wallet.chain.waitForTransactionReceipt({ hash })
-    await service.db.query('update evm_holdings set stale_at = clock_timestamp()')
+    await service.db.query('update evm_holdings set stale_at = (select clock_timestamp())')
     const failure = await wallet.adapter.sweep!(ROUND).catch((error: unknown) => error)
     expect(String((failure as AggregateError).errors)).toContain(
       'the node is behind, or blocks were taken back: it says that nonce 0',
