@@ -16,6 +16,7 @@ import { openDatabase, transaction } from '../db/database.ts'
 import { freeze, unfreeze } from '../records/freezes.ts'
 import type { Transfer } from '../ledger/transfer.ts'
 import { verify } from '../verify/verify.ts'
+import { keepTransactions } from '../networks/network-transactions.ts'
 import type { NetworkAdapter, Networks } from '../networks/network.ts'
 import { NodeRefusal } from '../networks/node-failure.ts'
 import { CANCELLED_BY, cancelForOperator, NotCancellable } from './cancel-withdrawal.ts'
@@ -119,6 +120,29 @@ test('signed, completed and failed withdrawals are not cancelled, nor are other 
   )
   expect(await onChain(signed.id)).toBe(1)
   await requireClean()
+})
+
+test('a withdrawal whose own record lost its transaction is not cancelled', async () => {
+  const customer = await newCustomer(service)
+  await credit(service.ledger, customer, 'USD', '100')
+  const { id } = await withdraw(customer)
+  await transaction(service.db, (tx) =>
+    keepTransactions(tx, 'ETHEREUM', [
+      {
+        customer_id: customer.customer_id,
+        transfer_id: id,
+        crypto_tx_hash: '0xkept',
+        raw_transaction: Buffer.from('kept'),
+      },
+    ]),
+  )
+  await expect(cancelForOperator(service.db, id, TEST_ORIGIN)).rejects.toThrow(
+    `withdrawal ${id} is signed: it may be paid already`,
+  )
+  expect(await available(customer)).not.toBe('100')
+  await service.owner.query('delete from network_transactions')
+  await cancelForOperator(service.db, id, TEST_ORIGIN)
+  expect(await available(customer)).toBe('100')
 })
 
 test('the orchestration of a cancelled withdrawal ends FAILED, with the money back', async () => {

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { deadlocked, tookTooLong, transaction, type Database, type Transaction } from '../db/database.ts'
 import { limitLockWaits } from '../db/lock-rows.ts'
+import { signedBefore } from '../networks/network-transactions.ts'
 import {
   beginOutgoing,
   lockOutgoing,
@@ -80,5 +81,9 @@ async function hold(tx: Transaction, ids: OutgoingId): Promise<HeldWithdrawal | 
     if (!(await beginOutgoing(tx, ids))) return 'BEGUN_MEANWHILE'
   }
   // A statement of its own after the locks, so that it sees what was committed before they were released.
-  return selectHeld(tx, ids)
+  const held = await selectHeld(tx, ids)
+  if (held.status !== 'PENDING' || held.state !== 'HELD') return held
+  // A node of a cluster that was restored from an older state has forgotten what was signed. A refund would pay it twice.
+  const hash = (await signedBefore(tx, held.network, [held.transfer_id])).get(held.transfer_id)
+  return hash === undefined ? held : { ...held, state: 'SIGNED', crypto_tx_hash: hash }
 }
