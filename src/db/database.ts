@@ -165,17 +165,17 @@ export interface LastWrite {
 
 const lastWrites = new WeakMap<Transaction, Map<new () => LastWrite, LastWrite>>()
 
-/** The newest placement of a shard when a transaction of a cluster began. Splitting and moving shards make newer ones. */
-const placementsAtBegin = new WeakMap<Transaction, Promise<string>>()
-
-const PLACEMENT_SQL = 'select coalesce(max(placementid), 0) as placement from pg_dist_placement'
+// The newest placement of a shard when a transaction of a cluster began. Splitting and moving shards make newer ones. The
+// transaction keeps it: a statement without parameters is planned once, which is nearly all that the check costs.
+const PLACEMENT_SQL = `
+  select set_config('bursar.placement', coalesce(max(placementid), 0)::text, true) from pg_dist_placement`
 
 // All tables of customers are split and moved together. A transaction may distribute them itself.
 const SAME_PLACES_SQL = `
   select 1 / (count(*) = 0)::int
   from pg_dist_placement p
   join pg_dist_shard s on s.shardid = p.shardid
-  where p.placementid > $1 and s.logicalrelid = to_regclass('public.customers')
+  where p.placementid > current_setting('bursar.placement')::bigint and s.logicalrelid = to_regclass('public.customers')
     and p.xmin is distinct from pg_current_xact_id_if_assigned()::xid`
 
 /**
@@ -186,11 +186,7 @@ export async function begin(tx: Transaction, statement: string): Promise<void> {
   lastWrites.set(tx, new Map())
   const begun = tx.query(statement)
   if (!onCitus(tx)) return void (await begun)
-  const newest = tx
-    .query<{ placement: string }>({ name: 'newest placement', text: PLACEMENT_SQL })
-    .then(({ rows }) => rows[0]!.placement)
-  placementsAtBegin.set(tx, newest)
-  await inOrder([begun, newest])
+  await inOrder([begun, tx.query({ name: 'newest placement', text: PLACEMENT_SQL })])
 }
 
 /**
@@ -205,12 +201,10 @@ class PlacesChanged extends Error {
 }
 
 /** Fails the transaction if shards were split or moved since it began. What it has written keeps later splits waiting. */
-async function requirePlaces(tx: Transaction, newest: string | undefined): Promise<void> {
-  await tx
-    .query({ name: 'same places', text: SAME_PLACES_SQL, values: [newest] })
-    .catch((error: pg.DatabaseError) => {
-      throw error.code === DIVISION_BY_ZERO ? new PlacesChanged() : error
-    })
+async function requirePlaces(tx: Transaction): Promise<void> {
+  await tx.query({ name: 'same places', text: SAME_PLACES_SQL }).catch((error: pg.DatabaseError) => {
+    throw error.code === DIVISION_BY_ZERO ? new PlacesChanged() : error
+  })
 }
 
 /**
@@ -233,8 +227,7 @@ export async function commit(tx: Transaction): Promise<void> {
   if (onCitus(tx)) {
     // There a last write may need the answer of its first statement.
     for (const write of writes) await write.send(tx)
-    const newest = await placementsAtBegin.get(tx)
-    await inOrder([requirePlaces(tx, newest), tx.query('commit')])
+    await inOrder([requirePlaces(tx), tx.query('commit')])
     return
   }
   await inOrder([...writes.map((write) => write.send(tx)), tx.query('commit')])

@@ -1100,7 +1100,7 @@ test.each([
 })
 
 /** The statement that writes balances; on a cluster, the first of several. */
-const POSTING = /^(post|post and make balances|insert (one|many) balances)$/
+const POSTING = /^(post|post and make balances|insert (few|many) balances)$/
 
 test('a payout that loses the race to create a balance is made in the next round', async () => {
   const world = await newWorld()
