@@ -1112,7 +1112,7 @@ begin
   if to_regclass('pg_catalog.pg_dist_partition') is not null then
     -- One connection to each node, because partitions are made on all shards of a node in one transaction.
     perform set_config('citus.multi_shard_modify_mode', 'sequential', true);
-    execute 'select coalesce(sum(shard_size), 0) from citus_shards where table_name = $1'
+    execute 'select citus_relation_size($1)'
       into default_bytes using format('public.%I', parent || '_default')::regclass;
   end if;
 
