@@ -181,8 +181,10 @@ describe.skipIf(CLUSTER.length === 0)('while a node is gone', () => {
           crypto_tx_hash: string
           raw_transaction: Buffer
           transfer_ids: string[]
+          ended: boolean
         }>(
-          'select crypto_tx_hash, raw_transaction, transfer_ids from network_transactions where network = $1',
+          `select crypto_tx_hash, raw_transaction, transfer_ids, ended_at is not null as ended
+           from network_transactions where network = $1`,
           [network],
         )
         return rows
@@ -229,6 +231,10 @@ describe.skipIf(CLUSTER.length === 0)('while a node is gone', () => {
             { timeout: 60_000, interval: 100 },
           )
         }
+        // Signing the second noted that the first has ended, and knows nothing of the node that is gone.
+        const [first] = orders.filter(({ customer }) => customer === other)
+        expect(await signedFor(first!.transfer)).toMatchObject([{ ended: true }])
+        expect(await signedFor(signed)).toMatchObject([{ ended: false }])
         // The platform's own send leaves what customers need, and that is unknown now. It delays nobody.
         const { rows } = await db.query(
           'select state, waiting_code from outgoing_transfers where customer_id = $1 and transfer_id = $2',

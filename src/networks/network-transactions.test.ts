@@ -62,14 +62,17 @@ test('a transaction is under way until all that it pays has ended', async () => 
         { ...signed, customer_id: its!, transfer_id: first },
         { ...signed, customer_id: others!, transfer_id: second },
       ])
+    const newest = { crypto_tx_hash: 'again', raw_transaction: Buffer.from('again') }
     expect(await signedBefore(tx, 'LITECOIN', [second])).toEqual(
       new Map([
-        [first, 'again'],
-        [second, 'again'],
+        [first, newest],
+        [second, newest],
       ]),
     )
     expect(await signedBefore(tx, 'LITECOIN', [newId()])).toEqual(new Map())
-    expect((await selectPayees(tx, 'LITECOIN', ['both'])).sort()).toEqual([its!, others!].sort())
+    expect(await selectPayees(tx, 'LITECOIN', ['both'])).toEqual(
+      new Map([['both', { customer_ids: [its, others], transfer_ids: [first, second] }]]),
+    )
   })
   // Without a record, as while its node has not committed yet.
   expect(await freeWhatHasEnded(service.db, 'LITECOIN')).toBe(true)

@@ -1,6 +1,8 @@
 import {
   arrayLiteral,
   connectionLost,
+  onCitus,
+  transaction,
   type Database,
   type Queryable,
   type Transaction,
@@ -80,52 +82,49 @@ export async function selectOpenTransactions(db: Queryable, network: Network): P
   return rows
 }
 
-/** By transfer id, the transaction that was signed for it before. */
+/** By transfer id, the newest transaction that was signed for it before. */
 export async function signedBefore(
   tx: Transaction,
   network: Network,
   transferIds: readonly string[],
-): Promise<Map<string, string>> {
-  const { rows } = await tx.query<{ crypto_tx_hash: string; transfer_ids: string[] }>(
-    'select crypto_tx_hash, transfer_ids from network_transactions where network = $1 and transfer_ids && $2::uuid[]',
+): Promise<Map<string, SignedTransaction>> {
+  const { rows } = await tx.query<SignedTransaction & { transfer_ids: string[] }>(
+    `
+    select crypto_tx_hash, raw_transaction, transfer_ids
+    from network_transactions
+    where network = $1 and transfer_ids && $2::uuid[]
+    order by signed_at, crypto_tx_hash`,
     [network, transferIds],
   )
   return new Map(
-    rows.flatMap(({ crypto_tx_hash, transfer_ids }) =>
-      transfer_ids.map((id) => [id, crypto_tx_hash] as const),
-    ),
+    rows.flatMap(({ transfer_ids, ...signed }) => transfer_ids.map((id) => [id, signed] as const)),
   )
 }
 
-/** The customers of whom these transactions pay withdrawals. */
+/** Of whom each of these transactions pays withdrawals, by its hash. */
 export async function selectPayees(
-  tx: Transaction,
+  db: Queryable,
   network: Network,
   hashes: readonly string[],
-): Promise<string[]> {
-  const { rows } = await tx.query<{ customer_ids: string[] }>(
-    'select customer_ids from network_transactions where network = $1 and crypto_tx_hash = any ($2)',
+): Promise<Map<string, Payees>> {
+  const { rows } = await db.query<Payees & { crypto_tx_hash: string }>(
+    'select crypto_tx_hash, customer_ids, transfer_ids from network_transactions where network = $1 and crypto_tx_hash = any ($2)',
     [network, hashes],
   )
-  return [...new Set(rows.flatMap(({ customer_ids }) => customer_ids))]
+  return new Map(rows.map(({ crypto_tx_hash, ...payees }) => [crypto_tx_hash, payees]))
+}
+
+/** What a transaction pays: the n-th transfer is the n-th customer's. */
+export interface Payees {
+  customer_ids: string[]
+  transfer_ids: string[]
 }
 
 /**
- * Frees the coins and nonces of transactions that have ended. Gives whether all nodes of a cluster have answered: where one is
- * gone, they stay taken until a later call. No transaction may be open.
+ * Frees the coins and nonces of transactions that have ended: all that they pay has. Gives whether all nodes of a cluster have
+ * answered. What a node that is gone has part in stays taken until a later call. No transaction may be open.
  */
 export async function freeWhatHasEnded(db: Database, network: Network): Promise<boolean> {
-  try {
-    await endTransactions(db, network)
-    return true
-  } catch (error) {
-    if (!connectionLost(error)) throw error
-    return false
-  }
-}
-
-/** Notes which transactions have ended: all that they pay has. */
-async function endTransactions(db: Database, network: Network): Promise<void> {
   const { rows: open } = await db.query<{ crypto_tx_hash: string; kind: TransactionKind } & Payees>(
     `
     select crypto_tx_hash, kind, customer_ids, transfer_ids
@@ -133,18 +132,21 @@ async function endTransactions(db: Database, network: Network): Promise<void> {
     where network = $1 and ended_at is null`,
     [network],
   )
-  const done = new Set([
-    ...(await endedWithdrawals(
-      db,
-      open.filter(({ kind }) => kind !== 'TOP_UP'),
-    )),
-    ...(await endedTopUps(
-      db,
-      open.filter(({ kind }) => kind === 'TOP_UP'),
-    )),
-  ])
-  const ended = open.filter(({ transfer_ids }) => transfer_ids.every((one) => done.has(one)))
-  if (ended.length === 0) return
+  const { done, isAll } = await endedOf(
+    db,
+    open.flatMap(({ kind, customer_ids, transfer_ids }) =>
+      transfer_ids.map((id, index) => ({
+        id,
+        customer_id: customer_ids[index]!,
+        isTopUp: kind === 'TOP_UP',
+      })),
+    ),
+  )
+  // Without payees it is of a process of an older version, which does not tell when it has ended.
+  const ended = open.filter(
+    ({ transfer_ids }) => transfer_ids.length > 0 && transfer_ids.every((one) => done.has(one)),
+  )
+  if (ended.length === 0) return isAll
   // An operator may have marked another payment of one of them meanwhile.
   await db.query(
     `
@@ -160,33 +162,73 @@ async function endTransactions(db: Database, network: Network): Promise<void> {
       ended.map(({ transfer_ids }) => transfer_ids.length),
     ],
   )
+  return isAll
 }
 
-interface Payees {
-  customer_ids: string[]
-  transfer_ids: string[]
+/** A withdrawal that a transaction pays, or the sweep that it sends gas for. */
+interface Paid {
+  id: string
+  customer_id: string
+  isTopUp: boolean
 }
 
-/** Both lists of all of them, in the order of the statements' parameters. */
-const idsOf = (some: readonly Payees[]): [string[], string[]] => [
-  [...new Set(some.flatMap(({ customer_ids }) => customer_ids))],
-  some.flatMap(({ transfer_ids }) => transfer_ids),
-]
+/** Which of these have ended, as far as the nodes of a cluster answer. */
+async function endedOf(db: Database, paid: readonly Paid[]): Promise<{ done: Set<string>; isAll: boolean }> {
+  const done = new Set<string>()
+  let isAll = true
+  for (const some of await byNode(db, paid))
+    try {
+      for (const isTopUp of [false, true])
+        for (const id of await selectEnded(
+          db,
+          some.filter((one) => one.isTopUp === isTopUp),
+          isTopUp ? ENDED_TOP_UPS : ENDED_WITHDRAWALS,
+        ))
+          done.add(id)
+    } catch (error) {
+      if (!connectionLost(error)) throw error
+      isAll = false
+    }
+  return { done, isAll }
+}
 
-async function endedWithdrawals(db: Database, some: readonly Payees[]): Promise<string[]> {
-  if (some.length === 0) return []
-  const { rows } = await db.query<{ transfer_id: string }>(
-    `select transfer_id from outgoing_transfers where customer_id = any ($1) and transfer_id = any ($2) and state = 'DONE'`,
-    idsOf(some),
+/** Divides what is paid by the nodes of its customers. The coordinator alone is asked. */
+async function byNode(db: Database, paid: readonly Paid[]): Promise<(readonly Paid[])[]> {
+  if (paid.length === 0) return []
+  const nodes = await transaction(db, async (tx) => {
+    if (!onCitus(tx)) return undefined
+    const { rows } = await tx.query<{ customer_id: string; node: number }>(
+      `
+      select c.id as customer_id, p.groupid as node
+      from unnest($1::uuid[]) as c (id)
+      join pg_dist_placement p on p.shardid = get_shard_id_for_distribution_column('customers', c.id)`,
+      [[...new Set(paid.map(({ customer_id }) => customer_id))]],
+    )
+    return new Map(rows.map(({ customer_id, node }) => [customer_id, node]))
+  })
+  if (nodes === undefined) return [paid]
+  return [...new Set(nodes.values())].map((node) =>
+    paid.filter(({ customer_id }) => nodes.get(customer_id) === node),
   )
-  return rows.map(({ transfer_id }) => transfer_id)
 }
 
-async function endedTopUps(db: Database, some: readonly Payees[]): Promise<string[]> {
+// The customers are named twice, because only values say which shards are asked.
+const ENDED_WITHDRAWALS = `
+  select o.transfer_id as id
+  from unnest($1::uuid[], $2::uuid[]) as p (customer_id, id)
+  join outgoing_transfers o on o.customer_id = p.customer_id and o.transfer_id = p.id
+  where o.customer_id = any ($1) and o.state = 'DONE'`
+const ENDED_TOP_UPS = `
+  select s.id
+  from unnest($1::uuid[], $2::uuid[]) as p (customer_id, id)
+  join evm_sweeps s on s.customer_id = p.customer_id and s.id = p.id
+  where s.customer_id = any ($1) and s.ended_at is not null`
+
+async function selectEnded(db: Database, some: readonly Paid[], text: string): Promise<string[]> {
   if (some.length === 0) return []
-  const { rows } = await db.query<{ id: string }>(
-    'select id from evm_sweeps where customer_id = any ($1) and id = any ($2) and ended_at is not null',
-    idsOf(some),
-  )
+  const { rows } = await db.query<{ id: string }>(text, [
+    some.map(({ customer_id }) => customer_id),
+    some.map(({ id }) => id),
+  ])
   return rows.map(({ id }) => id)
 }

@@ -1,7 +1,14 @@
-import type { Transaction } from '../db/database.ts'
+import { ifAllAnswer, type Transaction } from '../db/database.ts'
 import { freezesOfSigning } from '../records/freezes.ts'
 import { NodeFailure } from '../networks/node-failure.ts'
-import type { BroadcastAnswer, Network, NetworkAdapter, Signing } from '../networks/network.ts'
+import type {
+  BroadcastAnswer,
+  BroadcastWithdrawal,
+  Network,
+  NetworkAdapter,
+  SignedTransaction,
+  Signing,
+} from '../networks/network.ts'
 import { signedBefore } from '../networks/network-transactions.ts'
 import { BEHIND_ANOTHER, reasonOfFailure, type WaitingReason } from '../networks/waiting.ts'
 import { checkBeforeSigning, type SigningDecision } from './check-before-signing.ts'
@@ -63,17 +70,20 @@ async function sign(
         network,
         ahead.map(({ transfer_id }) => transfer_id),
       )
-    : new Map<string, string>()
+    : new Map<string, SignedTransaction>()
   const checked: Claimed[] = []
+  const forgotten: BroadcastWithdrawal[] = []
   for (const withdrawal of ahead) {
-    const hash = before.get(withdrawal.transfer_id)
+    const signed = before.get(withdrawal.transfer_id)
+    if (signed !== undefined) forgotten.push({ ...withdrawal, ...signed, replaced: [] })
     const step =
-      hash === undefined
+      signed === undefined
         ? stepAfterCheck(withdrawal, decisions.get(withdrawal.transfer_id)!, adapter)
-        : deferredStep(withdrawal, signedAs(hash), adapter)
+        : deferredStep(withdrawal, signedAs(signed.crypto_tx_hash), adapter)
     if (step === undefined) checked.push(withdrawal)
     else steps.push(step)
   }
+  await broadcastForgotten(forgotten, adapter)
   if (checked.length === 0) return steps
   const signings = await adapter.sign(tx, checked).catch((error: unknown): Signing[] => {
     if (!(error instanceof NodeFailure)) throw error
@@ -95,6 +105,21 @@ const signedAs = (hash: string): WaitingReason => ({
     `${hash} was signed for it, and its own record lacks that: the node of its customer was restored from an older state; ` +
     `'bursar withdrawal mark-paid' gives it that transaction`,
 })
+
+/**
+ * Broadcasts what was signed for such withdrawals: perhaps nobody has yet. Only then can `mark-paid` find it, and only then are
+ * later nonces of its wallet mined.
+ */
+async function broadcastForgotten(
+  withdrawals: BroadcastWithdrawal[],
+  adapter: NetworkAdapter,
+): Promise<void> {
+  if (withdrawals.length === 0) return
+  await adapter.broadcast(withdrawals).catch((error: unknown) => {
+    // It is tried again with the next try to sign.
+    if (!(error instanceof NodeFailure)) throw error
+  })
+}
 
 /** Whether each may be signed, as its customer stands now. */
 async function checkEach(
@@ -180,7 +205,11 @@ export async function replaceStuck(
   if (stuck.length === 0 || adapter.replace === undefined) return []
   await signAlone(tx, network)
   if ((await freezesOfSigning(tx, { network })).length > 0) return []
-  const all = adapter.paysMany === undefined ? stuck : await payingTogether(tx, network, stuck)
+  // A transaction whose other payments' records cannot be read is replaced later.
+  const all =
+    adapter.paysMany === undefined
+      ? stuck
+      : ((await ifAllAnswer(tx, () => payingTogether(tx, network, stuck))) ?? [])
   const replacements = all.length === 0 ? [] : await adapter.replace(tx, all)
   return all.flatMap((withdrawal, index): Step | [] => {
     const signed = replacements[index]

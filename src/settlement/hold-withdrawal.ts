@@ -84,6 +84,6 @@ async function hold(tx: Transaction, ids: OutgoingId): Promise<HeldWithdrawal | 
   const held = await selectHeld(tx, ids)
   if (held.status !== 'PENDING' || held.state !== 'HELD') return held
   // A node of a cluster that was restored from an older state has forgotten what was signed. A refund would pay it twice.
-  const hash = (await signedBefore(tx, held.network, [held.transfer_id])).get(held.transfer_id)
-  return hash === undefined ? held : { ...held, state: 'SIGNED', crypto_tx_hash: hash }
+  const signed = (await signedBefore(tx, held.network, [held.transfer_id])).get(held.transfer_id)
+  return signed === undefined ? held : { ...held, state: 'SIGNED', crypto_tx_hash: signed.crypto_tx_hash }
 }

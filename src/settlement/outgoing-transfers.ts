@@ -131,8 +131,8 @@ export function withCanonicalAddress<T extends Withdrawal>(claimed: T): T {
 }
 
 /**
- * All withdrawals, of any customer, that the transactions of these pay. Where one payment of a transaction has ended, none
- * of that transaction's.
+ * All withdrawals, of any customer, that the transactions of these pay. Where one payment of a transaction has ended, or has
+ * no record any more, none of that transaction's.
  */
 export async function payingTogether(
   tx: Transaction,
@@ -147,7 +147,8 @@ export async function payingTogether(
   )
   if (hashes.size === 0) return alone
   // Their nodes are asked, and no others.
-  const customerIds = await selectPayees(tx, network, [...hashes])
+  const payees = await selectPayees(tx, network, [...hashes])
+  const customerIds = [...new Set([...payees.values()].flatMap(({ customer_ids }) => customer_ids))]
   const { rows } = await tx.query<ClaimedRow & { ended: boolean }>(
     `
     select t.customer_id, t.id as transfer_id, t.profile_id, b.network, t.asset, t.amount, t.memo, t.fiat_account_id,
@@ -160,7 +161,12 @@ export async function payingTogether(
     [network, [...hashes], customerIds],
   )
   const ended = new Set(rows.filter((row) => row.ended).map(({ crypto_tx_hash }) => crypto_tx_hash))
-  const open = rows.filter(({ crypto_tx_hash }) => !ended.has(crypto_tx_hash))
+  const recorded = new Set(rows.map(({ transfer_id }) => transfer_id))
+  const isWhole = (hash: string) => {
+    const { transfer_ids } = payees.get(hash) ?? { transfer_ids: [] }
+    return transfer_ids.length > 0 && transfer_ids.every((id) => recorded.has(id))
+  }
+  const open = rows.filter(({ crypto_tx_hash: hash }) => hash !== null && !ended.has(hash) && isWhole(hash))
   const found: Kept[] = [...alone]
   for (const customerId of new Set(open.map(({ customer_id }) => customer_id))) {
     const its = open.filter(({ customer_id }) => customer_id === customerId)

@@ -895,22 +895,31 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await requireAtRest()
     })
 
-    test('of a withdrawal whose own record is lost is not made again, though the wallet knows it', async () => {
-      const customer = await newDepositor(['5'])
-      const created = await withdraw(customer, '1', await node.newAddress())
-      await work()
-      const { crypto_tx_hash: hash } = await kept(created)
-      // The node of the customer is restored from an older state, as a standby that lagged behind.
-      await service.owner.query('delete from outgoing_transfers where transfer_id = $1', [created.id])
-      await node.mine(1)
-      await work()
-      expect((await waitingReasons([created]))[0]).toContain(`${hash} was signed for it, and its own record`)
-      expect(await waitingCodes([created])).toEqual(['UNKNOWN_SPENDS'])
-      await markWithdrawalPaid(service.db, networksOf(adapter()), created.id, hash, TEST_ORIGIN)
-      await settle([created])
-      await requirePaid(await read(customer, created), '1', created.destination_address!)
-      await requireAtRest()
-    })
+    test.each([true, false])(
+      'of a withdrawal whose own record is lost is not made again (broadcast before: %s)',
+      async (before) => {
+        const customer = await newDepositor(['5'])
+        const created = await withdraw(customer, '1', await node.newAddress())
+        const failing = {
+          ...adapter(),
+          broadcast: () => Promise.reject(new Error('the node does not answer')),
+        }
+        await work(networksOf(before ? adapter() : failing)).catch(() => undefined)
+        const { crypto_tx_hash: hash } = await kept(created)
+        // The node of the customer is restored from an older state, as a standby that lagged behind.
+        await service.owner.query('delete from outgoing_transfers where transfer_id = $1', [created.id])
+        if (before) await node.mine(1)
+        await work()
+        expect((await waitingReasons([created]))[0]).toContain(
+          `${hash} was signed for it, and its own record`,
+        )
+        expect(await waitingCodes([created])).toEqual(['UNKNOWN_SPENDS'])
+        await markWithdrawalPaid(service.db, networksOf(adapter()), created.id, hash, TEST_ORIGIN)
+        await settle([created])
+        await requirePaid(await read(customer, created), '1', created.destination_address!)
+        await requireAtRest()
+      },
+    )
 
     test('may be missing from a node that is behind: nothing is signed meanwhile', async () => {
       const customer = await newDepositor(['5'])

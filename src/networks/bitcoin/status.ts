@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { connectionLost } from '../../db/database.ts'
 import type { BroadcastWithdrawal, Confirmations, PaymentStatus, Withdrawal } from '../network.ts'
+import { selectPayees, type Payees } from '../network-transactions.ts'
 import { decode, splitOutpoint, type Outpoint } from './decode.ts'
 import {
   confirmedBy,
@@ -154,7 +156,12 @@ async function outcomeOfConflict(
 ): Promise<PaymentStatus> {
   const isConfirmed = ({ confirmations }: WalletTransaction) => Number(confirmations) >= wallet.depth
   for (const spender of spenders.filter(isConfirmed)) {
-    const paid = await paymentByOther(wallet, spender, withdrawal)
+    const paid = await paymentByOther(wallet, spender, withdrawal).catch((error: unknown) => {
+      if (!connectionLost(error)) throw error
+      return 'NOT_KNOWN' as const
+    })
+    // While a node of a cluster is gone that has one of those that it pays with it.
+    if (paid === 'NOT_KNOWN') return { state: 'MINED' }
     if (paid !== undefined) return confirmedBy(wallet, spender, paid.vout, paid.share)
   }
   const spender = spenders.find(isConfirmed)
@@ -176,13 +183,10 @@ async function paymentByOther(
   withdrawal: BroadcastWithdrawal,
 ): Promise<{ vout: string; share: FeeShare } | undefined> {
   const { db, network } = wallet
-  const together = await withdrawalsPaidWith(wallet, withdrawal)
-  const ids = together.map(({ transfer_id }) => transfer_id)
-  const { rowCount } = await db.query(
-    `select 1 from outgoing_transfers where network = '${network}' and crypto_tx_hash = $1 and transfer_id <> all ($2) limit 1`,
-    [other.txid, ids],
-  )
-  if (rowCount !== 0) return undefined
+  const payees = await selectPayees(db, network, [withdrawal.crypto_tx_hash, other.txid])
+  const together = await withdrawalsPaidWith(wallet, withdrawal, payees.get(withdrawal.crypto_tx_hash))
+  const ids = new Set(together.map(({ transfer_id }) => transfer_id))
+  if (payees.get(other.txid)?.transfer_ids.some((id) => !ids.has(id))) return undefined
   const used = new Set<string>()
   const paid = together.flatMap((one) => {
     const found = paymentsTo(wallet, other, one).find(({ vout }) => !used.has(vout))
@@ -194,20 +198,26 @@ async function paymentByOther(
   return rank < 0 ? undefined : { vout: paid[rank]!.vout, share: { of: paid.length, rank } }
 }
 
-/** The withdrawals that the same transaction pays, in the order of its outputs. */
+/**
+ * The withdrawals that the same transaction pays, in the order of its outputs. The nodes of its payees are asked; all, where a
+ * process of an older version kept it without them.
+ */
 async function withdrawalsPaidWith(
   { db, network, canonical }: BitcoinWallet,
   withdrawal: BroadcastWithdrawal,
+  payees: Payees | undefined,
 ): Promise<(PaymentTarget & Pick<Withdrawal, 'transfer_id'>)[]> {
   if (withdrawal.crypto_tx_index === undefined) return [withdrawal]
+  const customerIds = [...new Set(payees?.customer_ids)]
+  const isKnown = customerIds.length > 0
   const { rows } = await db.query<PaymentTarget & Pick<Withdrawal, 'transfer_id'>>(
     `
     select t.id as transfer_id, t.amount, t.destination_address
     from outgoing_transfers b
     join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
-    where b.network = '${network}' and b.crypto_tx_hash = $1
+    where b.network = '${network}' and b.crypto_tx_hash = $1 ${isKnown ? 'and b.customer_id = any ($2)' : ''}
     order by b.crypto_tx_index::int`,
-    [withdrawal.crypto_tx_hash],
+    [withdrawal.crypto_tx_hash, ...(isKnown ? [customerIds] : [])],
   )
   return rows.map((row) => ({
     ...row,

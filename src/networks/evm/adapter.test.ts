@@ -1094,6 +1094,34 @@ describe('a reorganisation deeper than the confirmations removes completed withd
   })
 })
 
+test.each<[string, (wallet: Wallet) => Promise<unknown>]>([
+  ['the next try to sign it', (wallet) => step(wallet)],
+  ['the look for nonces that the chain lacks', ({ adapter }) => adapter.rebroadcastTakenBack!()],
+])('bytes whose withdrawal has lost its record are broadcast by %s, and signed once', async (_, look) => {
+  const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '5' })]
+  const created = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
+  const broadcast = () => Promise.reject(new Error('the network does not answer'))
+  await step({ networks: new Map([['ETHEREUM', { ...wallet.adapter, broadcast }]]) }).catch(() => undefined)
+  const { crypto_tx_hash } = await kept(created)
+  expect(await madeBy(wallet)).toEqual([])
+  // The node of the customer is restored from an older state, as a standby that lagged behind.
+  await service.owner.query('delete from outgoing_transfers where transfer_id = $1', [created.id])
+  await look(wallet)
+  expect(await wallet.chain.waitForTransactionReceipt({ hash: crypto_tx_hash })).toMatchObject({
+    status: 'success',
+  })
+  expect(await wallet.adapter.rebroadcastTakenBack!()).toEqual([])
+  // Nobody waits for it.
+  const other = await withdraw(await newCustomer(service), 'ETHEREUM', 'ETH', '1')
+  await step(wallet)
+  expect(await kept(other)).toMatchObject({ state: 'BROADCAST' })
+  expect(await waitingCodes([created])).toEqual(['UNKNOWN_SPENDS'])
+  await markWithdrawalPaid(service.db, wallet.networks, created.id, crypto_tx_hash, TEST_ORIGIN)
+  await settleAll(wallet)
+  expect((await read(customer, created)).status).toBe('COMPLETED')
+  expect((await madeBy(wallet)).map(({ nonce }) => nonce)).toEqual([0, 1])
+})
+
 test('a wallet with unknown spends pays nothing until an operator has reviewed them', async () => {
   const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '5' })]
   const client = createWalletClient({ account: wallet.hotWallet, transport: http(wallet.config.rpcUrl) })

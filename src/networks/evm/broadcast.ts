@@ -1,3 +1,4 @@
+import type { Buffer } from 'node:buffer'
 import type { Hex } from 'viem'
 import { bytesToHex } from 'viem/utils'
 import type { EvmChain } from './chain.ts'
@@ -22,15 +23,23 @@ export async function broadcast(
   )
 }
 
-/** Broadcasts kept bytes once more. Those that the chain has, and those of a simulated network, are refused or left out. */
+/** Most transactions that one call broadcasts again: nodes keep 64 of an account (geth). */
+export const REBROADCAST_MAX = 64
+
+/** Broadcasts the first of the kept transactions that are not mined once more. Those of a simulated network are left out. */
 export async function rebroadcast(chain: EvmChain, kept: readonly SignedTransaction[]): Promise<void> {
   await chain.ready()
-  const own = kept.filter(({ raw_transaction }) => isOurs(raw_transaction))
+  const count = await chain.node.call<Hex>('eth_getTransactionCount', chain.hotWallet.address, 'latest')
+  const waiting = kept
+    .filter(({ raw_transaction }) => isOurs(raw_transaction) && nonceOf(raw_transaction) >= Number(count))
+    .sort((a, b) => nonceOf(a.raw_transaction) - nonceOf(b.raw_transaction))
   await send(
     chain,
-    own.map((one) => ({ ...one, replaced: [] })),
+    waiting.slice(0, REBROADCAST_MAX).map((one) => ({ ...one, replaced: [] })),
   )
 }
+
+const nonceOf = (raw: Buffer): number => parse(raw).nonce
 
 /** Why a node does not accept a transaction now. */
 export interface Rejection {
@@ -44,7 +53,7 @@ export interface Rejection {
  * undefined. A transaction that the node already has, or that is mined, counts as accepted.
  */
 export async function send(chain: EvmChain, sent: readonly Sent[]): Promise<(Rejection | undefined)[]> {
-  const inOrder = [...sent].sort((a, b) => parse(a.raw_transaction).nonce - parse(b.raw_transaction).nonce)
+  const inOrder = [...sent].sort((a, b) => nonceOf(a.raw_transaction) - nonceOf(b.raw_transaction))
   const answers = await chain.node.each<Hex>(
     inOrder.map(({ raw_transaction }) => ['eth_sendRawTransaction', bytesToHex(raw_transaction)] as const),
   )
@@ -52,8 +61,7 @@ export async function send(chain: EvmChain, sent: readonly Sent[]): Promise<(Rej
     inOrder.flatMap((one, index) => {
       const answer = answers[index]
       if (!(answer instanceof NodeError) || says(answer, 'known')) return []
-      const { nonce } = parse(one.raw_transaction)
-      const reason = `the node does not take nonce ${nonce} yet: ${answer.message}`
+      const reason = `the node does not take nonce ${nonceOf(one.raw_transaction)} yet: ${answer.message}`
       return [[one, { reason, isTooCheap: says(answer, 'feeTooLow') }] as const]
     }),
   )

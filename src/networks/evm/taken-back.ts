@@ -3,11 +3,12 @@ import type { Hex } from 'viem'
 import { getAddress, hexToBigInt } from 'viem/utils'
 import type { Database, Queryable } from '../../db/database.ts'
 import { at, headOf, NodeError, type Block, type Receipt } from './node.ts'
-import { send } from './broadcast.ts'
+import { REBROADCAST_MAX, send } from './broadcast.ts'
 import type { EvmChain } from './chain.ts'
 import { noncesBetween } from './nonces.ts'
 import { isOurs, parse, signerAddressOf } from './transaction.ts'
 import type { EndedTransaction, TakenBack } from '../network.ts'
+import { freeWhatHasEnded, selectOpenTransactions } from '../network-transactions.ts'
 import { NodeFailure } from '../node-failure.ts'
 
 /**
@@ -15,8 +16,6 @@ import { NodeFailure } from '../node-failure.ts'
  * them. Their bytes are kept, and broadcast again. Nothing here is signed, so it goes on while the network is frozen.
  */
 
-/** Most transactions that one call broadcasts: nodes keep 64 of an account (geth). */
-const REBROADCAST_MAX = 64
 /** Most ended transactions that one call reads to find lost nonces, and how many at a time. */
 const READ_MAX = 100_000
 const PAGE = 1_000
@@ -31,7 +30,37 @@ export interface LostTransaction extends TakenBack {
  * chain seems to have lost some, too.
  */
 export async function lostTransactions(db: Database, chain: EvmChain): Promise<LostTransaction[]> {
-  return transactionsOf(db, chain, await lostNonces(db, chain))
+  const lost = await transactionsOf(db, chain, await lostNonces(db, chain))
+  return lost.some(isUnknown) ? withForgotten(db, chain, lost) : lost
+}
+
+const isUnknown = ({ crypto_tx_hash }: LostTransaction): boolean => crypto_tx_hash === undefined
+
+/**
+ * Finds transactions that no record of a customer has any more: the node of a cluster was restored from an older state. The
+ * coordinator has their bytes, and they have not ended, so nothing that they pay was refunded.
+ */
+async function withForgotten(
+  db: Database,
+  chain: EvmChain,
+  lost: readonly LostTransaction[],
+): Promise<LostTransaction[]> {
+  if (!(await freeWhatHasEnded(db, chain.network))) return [...lost]
+  const open = await selectOpenTransactions(db, chain.network)
+  const own = open.filter(({ raw_transaction }) => isOurs(raw_transaction))
+  // Of several with one nonce, the last has the highest fee.
+  const byNonce = new Map(own.map((one) => [parse(one.raw_transaction).nonce, one]))
+  const found: LostTransaction[] = []
+  for (const one of lost) {
+    const kept = byNonce.get(one.nonce)
+    const isForgotten = isUnknown(one) && kept !== undefined && (await isHotWallets(chain, kept))
+    found.push(
+      isForgotten
+        ? { ...one, crypto_tx_hash: kept.crypto_tx_hash, raw_transaction: kept.raw_transaction }
+        : one,
+    )
+  }
+  return found
 }
 
 /** Broadcasts the transactions again that the chain has taken back, and gives all of them. */
@@ -131,7 +160,10 @@ export async function transactionsOf(
 }
 
 /** Another wallet may have signed, if the configuration named another one then. */
-async function isHotWallets({ hotWallet }: EvmChain, { raw_transaction }: Candidate): Promise<boolean> {
+async function isHotWallets(
+  { hotWallet }: EvmChain,
+  { raw_transaction }: Pick<Candidate, 'raw_transaction'>,
+): Promise<boolean> {
   return (await signerAddressOf(raw_transaction)) === getAddress(hotWallet.address)
 }
 
