@@ -38,8 +38,9 @@ begin
   if to_regclass('pg_catalog.pg_dist_partition') is not null then
     -- One connection to each node, because partitions are made on all shards of a node in one transaction.
     perform set_config('citus.multi_shard_modify_mode', 'sequential', true);
-    execute 'select citus_relation_size($1)'
-      into default_bytes using format('public.%I', parent || '_default')::regclass;
+    -- With Citus, but not distributed, the table is measured as above.
+    execute 'select coalesce((select citus_relation_size(logicalrelid) from pg_dist_partition where logicalrelid = $1), $2)'
+      into default_bytes using format('public.%I', parent || '_default')::regclass, default_bytes;
   end if;
 
   for week in 0 .. weeks_ahead loop
