@@ -43,6 +43,7 @@ const COMPOSED = [
   'src/networks/bitcoin/status.ts withdrawalsPaidWith',
   'src/networks/evm/taken-back.ts endedTopUps',
   'src/networks/evm/taken-back.ts endedWithdrawals',
+  'src/networks/network-transactions.ts selectEnded',
   'src/networks/simulated/adapter.ts checkStatus',
   'src/networks/simulated/deposits.ts scanDeposits',
   'src/networks/simulated/deposits.ts seeDeposits',
@@ -77,6 +78,7 @@ const OF_A_CLUSTER = [
   'src/db/nodes.ts readPlaces',
   'src/db/nodes.ts withTables',
   'src/db/distribution.ts isDistributed',
+  'src/networks/network-transactions.ts byNode',
 ]
 
 let database: TestDatabase
