@@ -109,6 +109,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict', path: '/console' })
     expect(await page.evaluate('document.cookie')).toBe('')
     await shoot(page, 'home')
+    expect(complaints).toEqual([])
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByRole('heading', { name: 'Sign in to Bursar' }).waitFor()
     await shoot(page, 'sign-in')
