@@ -65,6 +65,17 @@ const CALLERS = [1, 32, 256, 1024]
 const PORT = 18_080
 /** Makes the textbook's ref_ids unique over all rounds. */
 let textbookCalls = 0
+/** How long the parts run that have no rounds of some seconds. */
+const REPEATED: Partial<Record<Part, string>> = {
+  runs: 'one run',
+  statements: 'one run',
+  orchestrations: 'one run',
+  prices: 'one run',
+  shapes: `${SECONDS} s each`,
+  steady: 'one run',
+  recovery: `${ROUNDS} rounds`,
+  clone: `${ROUNDS} rounds`,
+}
 /** The measured tables, for `--write`. */
 const tables: Partial<Record<Part, TableRow[]>> = {}
 /** Ten rules that none of the benchmark's withdrawals meets. */
@@ -210,7 +221,7 @@ const file = new URL(`results/${String(report.at).replaceAll(':', '-')}.json`, i
 await writeFile(file, `${JSON.stringify(report, null, 2)}\n`)
 console.log(`Saved to ${file.pathname}`)
 if (options.write !== undefined) {
-  const run = runOf(String(report.at), `${ROUNDS} rounds of ${SECONDS} s`)
+  const run = (part: Part) => runOf(String(report.at), REPEATED[part] ?? `${ROUNDS} rounds of ${SECONDS} s`)
   await writeFile(options.write, withTables(await readFile(options.write, 'utf8'), tables, run))
   console.log(`Wrote the tables to ${options.write}`)
 }

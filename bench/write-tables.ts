@@ -21,15 +21,19 @@ export type Part = (typeof PARTS)[number]
 /** Rows of one table. The columns are the members of the first row; a member that is an object becomes its values. */
 export type TableRow = Record<string, unknown>
 
-/** Formats the line below a table that describes its run. */
-export const runOf = (at: string, rounds: string): string =>
-  `Measured ${at.slice(0, 10)} with Node ${process.version} on ${cpus().length} cores, ${rounds}.`
+/** Formats the line below a table that describes its run, which `repeated` says the length of. */
+export const runOf = (at: string, repeated: string): string =>
+  `Measured ${at.slice(0, 10)} with Node ${process.version} on ${cpus().length} cores, ${repeated}.`
 
 /**
- * Replaces the tables of the page, between `<!-- bench:<part> -->` and `<!-- end -->`. Text and tables of parts that
- * were not measured stay. Throws when the page has no place for a table.
+ * Replaces the tables of the page, between `<!-- bench:<part> -->` and `<!-- end -->`, each with the line of `runOf` below it. Text
+ * and tables of parts that were not measured stay. Throws when the page has no place for a table.
  */
-export function withTables(page: string, tables: Partial<Record<Part, TableRow[]>>, run: string): string {
+export function withTables(
+  page: string,
+  tables: Partial<Record<Part, TableRow[]>>,
+  run: (part: Part) => string,
+): string {
   let text = page
   for (const part of PARTS) {
     const rows = tables[part]
@@ -38,7 +42,7 @@ export function withTables(page: string, tables: Partial<Record<Part, TableRow[]
     if (!place.test(text)) throw new Error(`the page has no place for the table of ${part}`)
     text = text.replace(
       place,
-      (_, begin: string, end: string) => `${begin}\n${markdown(rows)}\n\n${run}\n\n${end}`,
+      (_, begin: string, end: string) => `${begin}\n${markdown(rows)}\n\n${run(part)}\n\n${end}`,
     )
   }
   return text

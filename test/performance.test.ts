@@ -10,9 +10,11 @@ test('the page has a place and a command for each part of the benchmark', () => 
     const changed = withTables(
       page,
       { [part]: [{ what: 'a request', 'per second': 12_345.678 }] },
-      'Measured.',
+      (measured) => `Measured ${measured}.`,
     )
-    expect(changed).toContain('| what | per second |\n| --- | --- |\n| a request | 12,345.68 |\n\nMeasured.')
+    expect(changed).toContain(
+      `| what | per second |\n| --- | --- |\n| a request | 12,345.68 |\n\nMeasured ${part}.`,
+    )
     expect(page).toContain(`npm run bench -- --only ${part} --write docs/performance.md`)
   }
 })
@@ -20,9 +22,9 @@ test('the page has a place and a command for each part of the benchmark', () => 
 test('only the tables that were measured change', () => {
   const before =
     'a\n<!-- bench:writes -->\n\nold\n\n<!-- end -->\nb\n<!-- bench:reads -->\nkept\n<!-- end -->\n'
-  const after = withTables(before, { writes: [{ x: { quarter: 1, end: 2 } }] }, 'Today.')
+  const after = withTables(before, { writes: [{ x: { quarter: 1, end: 2 } }] }, () => 'Today.')
   expect(after).toBe(
     'a\n<!-- bench:writes -->\n\n| x |\n| --- |\n| 1 / 2 |\n\nToday.\n\n<!-- end -->\nb\n<!-- bench:reads -->\nkept\n<!-- end -->\n',
   )
-  expect(() => withTables('nothing', { writes: [] }, '')).toThrow('no place for the table of writes')
+  expect(() => withTables('nothing', { writes: [] }, () => '')).toThrow('no place for the table of writes')
 })
