@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import type { Logger } from 'pino'
 import { openDatabase, type Database, type Limits } from './db/database.ts'
+import { ServerCheck } from './db/server-check.ts'
 import { EmbeddedPostgres } from './db/embedded/server.ts'
 import { blame, type Settings } from './settings.ts'
 
@@ -14,11 +15,16 @@ export interface Connected {
   close: () => Promise<void>
 }
 
-/** Connects to DATABASE_URL, or starts the embedded server. `db` has at most `max` connections. */
+/**
+ * Connects to DATABASE_URL, or starts the embedded server. `db` has at most `max` connections. With `checked`, connections to a
+ * server that does not answer are ended (`ServerCheck`): for a process that goes on without them.
+ */
 export async function connect(
   settings: Settings,
   log: Logger,
-  { max, limits }: { max: number; limits?: Limits } = { max: settings.databaseConnections },
+  { max, limits, checked = false }: { max: number; limits?: Limits; checked?: boolean } = {
+    max: settings.databaseConnections,
+  },
 ): Promise<Connected> {
   let embedded: EmbeddedPostgres | undefined
   if (settings.databaseUrl === undefined) {
@@ -36,9 +42,24 @@ export async function connect(
     })
   }
   const pools: Database[] = []
+  const checks = new Map<string, ServerCheck>()
+  const checkOf = (url: string) => {
+    const known = checks.get(url)
+    if (known !== undefined) return known
+    const { host: server } = new URL(url)
+    const onChange = (isSilent: boolean) =>
+      isSilent
+        ? log.error({ server }, 'the database server does not answer; its connections are ended')
+        : log.info({ server }, 'the database server answers again')
+    const made = new ServerCheck(url, { onChange })
+    checks.set(url, made)
+    return made
+  }
   const open = (max: number, limits?: Limits, node?: string) => {
-    const pool = openDatabase(addressOn(settings.databaseUrl ?? embedded!.url, node), {
+    const url = addressOn(settings.databaseUrl ?? embedded!.url, node)
+    const pool = openDatabase(url, {
       max,
+      socket: checked ? checkOf(url).socket : undefined,
       onError: (error) => log.warn({ err: error }, 'an idle database connection was lost'),
       ...(limits && { limits }),
     })
@@ -49,6 +70,7 @@ export async function connect(
   const ownerUrl = async () => (embedded === undefined ? settings.migrationsDatabaseUrl : embedded.ownerUrl())
   const close = async () => {
     await Promise.all(pools.map((pool) => pool.end()))
+    await Promise.all([...checks.values()].map((check) => check.stop()))
     await embedded?.stop()
   }
   try {

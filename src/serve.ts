@@ -88,7 +88,7 @@ export async function serve(
     open,
     ownerUrl,
     close: disconnect,
-  } = await connect(settings, log, { max: share, limits: BACKGROUND_LIMITS })
+  } = await connect(settings, log, { max: share, limits: BACKGROUND_LIMITS, checked: true })
   let metricsServer: MetricsServer | undefined
   let cluster: Cluster | undefined
   try {

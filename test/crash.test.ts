@@ -1,10 +1,11 @@
 /*
- * Bursar with its embedded PostgreSQL is killed with SIGKILL under load: the process, PostgreSQL or both. Invariants:
+ * Bursar with its embedded PostgreSQL is killed with SIGKILL under load: the process, PostgreSQL or both; or PostgreSQL hangs.
+ * Invariants:
  * 1. every acknowledged transfer exists once, with the record of the answer;
  * 2. a transfer whose answer was lost exists once or not at all, and a retry with its ref_id finds out which;
  * 3. no transfer is half-posted: `bursar verify` and `bursar audit verify` are clean, at once and in the end;
  * 4. PENDING transfers go on to their end, and each is paid once;
- * 5. while PostgreSQL is down, requests get 503 or no answer, and never a false success.
+ * 5. while PostgreSQL does not answer, requests get 503 or no answer, and never a false success.
  */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -83,6 +84,15 @@ class Deployment {
 
   async postmaster(): Promise<number> {
     return Number((await readFile(join(this.#cluster, 'postmaster.pid'), 'utf8')).split('\n')[0])
+  }
+
+  /** Stops or continues all processes of PostgreSQL: it keeps its connections, and answers nothing. */
+  async hangPostgres(signal: 'SIGSTOP' | 'SIGCONT'): Promise<void> {
+    const postmaster = await this.postmaster()
+    const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid='])
+    const all = stdout.split('\n').map((line) => line.trim().split(/ +/).map(Number))
+    for (const [pid, parent] of all)
+      if (pid === postmaster || parent === postmaster) process.kill(pid!, signal)
   }
 
   get postgresRuns(): boolean {
@@ -313,6 +323,21 @@ describe(`kill -9 (TEST_SEED=${SEED})`, () => {
       await requireNothingLost(deployment, load)
     },
   )
+
+  test('a PostgreSQL that hangs is a pause: 503 within seconds, and nothing is lost', async () => {
+    const load = new Load(deployment, 'hung')
+    await vi.waitUntil(() => load.acknowledged > LOADERS, { timeout: 30_000 })
+    await deployment.hangPostgres('SIGSTOP')
+    atEnd(() => deployment.hangPostgres('SIGCONT'))
+    // Sooner than the time limit of a request.
+    await vi.waitUntil(() => (load.statuses.get(503) ?? 0) > 2 * LOADERS, { timeout: 20_000 })
+    expect((await fetch(`${deployment.process.address}/health/ready`)).status).toBe(503)
+    await deployment.hangPostgres('SIGCONT')
+    const before = load.acknowledged
+    await vi.waitUntil(() => load.acknowledged > before + LOADERS, { timeout: 30_000 })
+    await load.stop()
+    await requireNothingLost(deployment, load)
+  })
 
   test('is survived: Bursar then stops on request, with its PostgreSQL', async () => {
     await deployment.process.end('SIGTERM')
