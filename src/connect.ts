@@ -46,7 +46,8 @@ export async function connect(
   const checkOf = (url: string) => {
     const known = checks.get(url)
     if (known !== undefined) return known
-    const { host: server } = new URL(url)
+    const { host, searchParams } = new URL(url)
+    const server = searchParams.get('host') ?? host
     const onChange = (isSilent: boolean) =>
       isSilent
         ? log.error({ server }, 'the database server does not answer; its connections are ended')

@@ -36,15 +36,17 @@ const limitsOf = (limits: Limits | undefined) =>
     ? ''
     : ` -c statement_timeout=${limits.statementMs ?? 0} -c idle_in_transaction_session_timeout=${limits.idleInTransactionMs}`
 
+/** How long a new connection may take. */
+export const CONNECTION_MS_MAX = 10_000
 /** How long a connection may be without a packet, before its machine is asked. */
 const KEEP_ALIVE_MS = 10_000
 
 /**
- * The server ends the sessions of a machine that is gone within half a minute, and frees their locks. Otherwise an open transaction
- * of the worker would keep them for 15 minutes.
+ * The server ends a session of a machine that is gone half a minute after its last statement, and frees its locks. Otherwise an
+ * open transaction of the worker would keep them for 15 minutes.
  */
-const TCP_LIMITS =
-  ' -c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 -c tcp_user_timeout=25000'
+export const TCP_LIMITS =
+  '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 -c tcp_user_timeout=25000'
 
 /**
  * Opens a pool. Timestamps are read as RFC 3339 text with microseconds, `numeric` and `bigint` as text.
@@ -72,7 +74,7 @@ export function openDatabase(
     pipeline: true,
     types,
     application_name: options.applicationName ?? WRITER,
-    connectionTimeoutMillis: 10_000,
+    connectionTimeoutMillis: CONNECTION_MS_MAX,
     // A standby that has taken the address of a server over answers probes with a reset. Nothing else is sent while a statement runs.
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
@@ -89,7 +91,7 @@ export function openDatabase(
           },
         )
     },
-    options: `-c TimeZone=UTC -c DateStyle=ISO -c enable_seqscan=off -c jit=off${TCP_LIMITS}${limitsOf(options.limits)}`,
+    options: `-c TimeZone=UTC -c DateStyle=ISO -c enable_seqscan=off -c jit=off ${TCP_LIMITS}${limitsOf(options.limits)}`,
   })
   pool.on('error', options.onError)
   // While a connection is in use, the pool does not listen for its errors. Its statements fail, which is how we learn
@@ -137,6 +139,8 @@ export const onCitus = (tx: Transaction): boolean => citusSessions.has(tx)
 export const WRITER = 'bursar'
 /** Their name while a transaction that cannot write is open: such a transaction holds no list up (horizon.ts). */
 export const READER = 'bursar reader'
+/** The name of the sessions that ask whether a server answers. */
+export const CHECKER = 'bursar server check'
 /** The name of sessions of the schema's owner, which insert no record that a list shows. */
 export const OWNER = 'bursar owner'
 

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSilentProxy } from '../../test/silent-proxy.ts'
 import { atEnd, cloneDatabase, type TestDatabase } from '../../test/support.ts'
-import { connectionLost, openDatabase, transaction } from './database.ts'
+import { CHECKER, connectionLost, openDatabase, transaction } from './database.ts'
 import { ServerCheck } from './server-check.ts'
 
 let database: TestDatabase
@@ -14,14 +14,15 @@ afterAll(() => database.drop())
 const SILENT_MS = 600
 
 /** A pool whose server is checked, through a proxy that can fall silent. */
-async function openChecked() {
+async function openChecked(hostname = '127.0.0.1') {
   const proxy = await startSilentProxy(database.url)
+  const address = Object.assign(new URL(proxy.address), { hostname }).href
   const changes: ('silent' | 'answers')[] = []
-  const check = new ServerCheck(proxy.address, {
+  const check = new ServerCheck(address, {
     ...{ everyMs: 20, silentMs: SILENT_MS },
     onChange: (isSilent) => changes.push(isSilent ? 'silent' : 'answers'),
   })
-  const db = openDatabase(proxy.address, { max: 3, onError: () => undefined, socket: check.socket })
+  const db = openDatabase(address, { max: 3, onError: () => undefined, socket: check.socket })
   atEnd(async () => {
     await db.end()
     await check.stop()
@@ -42,29 +43,32 @@ async function msOf(work: Promise<unknown>): Promise<number> {
   return performance.now() - start
 }
 
-test('a server that falls silent costs its connections at once, and new ones fail at once until it answers', async () => {
-  const { proxy, db, changes } = await openChecked()
-  // Three connections; the third is idle below.
-  await Promise.all([1, 2, 3].map(() => db.query('select 1')))
-  const running = failureOf(db.query('select pg_sleep(60)'))
-  const between = failureOf(
-    transaction(db, async (tx) => {
-      await tx.query('select 1')
-      proxy.fallSilent()
-      await tx.query('select 2')
-    }),
-  )
-  const lost = [await running, await between]
-  expect(changes).toEqual(['silent'])
-  expect(lost.map(connectionLost)).toEqual([true, true])
-  // Without the check, a connection is tried for ten seconds.
-  expect(await msOf(failureOf(db.query('select 1')))).toBeLessThan(SILENT_MS)
-  const refused = await failureOf(transaction(db, async (tx) => void (await tx.query('select 1'))))
-  expect(connectionLost(refused)).toBe(true)
-  proxy.speak()
-  await expect.poll(() => changes).toEqual(['silent', 'answers'])
-  expect((await db.query('select 1 as one')).rows).toEqual([{ one: 1 }])
-})
+test.each(['127.0.0.1', 'localhost'])(
+  'a server at %s that falls silent loses its connections, and new ones fail at once until it answers',
+  async (hostname) => {
+    const { proxy, db, changes } = await openChecked(hostname)
+    // Three connections; the third is idle below.
+    await Promise.all([1, 2, 3].map(() => db.query('select 1')))
+    const running = failureOf(db.query('select pg_sleep(60)'))
+    const between = failureOf(
+      transaction(db, async (tx) => {
+        await tx.query('select 1')
+        proxy.fallSilent()
+        await tx.query('select 2')
+      }),
+    )
+    const lost = [await running, await between]
+    expect(changes).toEqual(['silent'])
+    expect(lost.map(connectionLost)).toEqual([true, true])
+    // Without the check, a connection is tried for ten seconds.
+    expect(await msOf(failureOf(db.query('select 1')))).toBeLessThan(SILENT_MS)
+    const refused = await failureOf(transaction(db, async (tx) => void (await tx.query('select 1'))))
+    expect(connectionLost(refused)).toBe(true)
+    proxy.speak()
+    await expect.poll(() => changes).toEqual(['silent', 'answers'])
+    expect((await db.query('select 1 as one')).rows).toEqual([{ one: 1 }])
+  },
+)
 
 test('a slow statement, a process that stands still, and a server that refuses are not silence', async () => {
   const { proxy, db, changes } = await openChecked()
@@ -80,7 +84,8 @@ test('a slow statement, a process that stands still, and a server that refuses a
   // Another session ends the check's own one.
   await database.db.query(
     `select pg_terminate_backend(pid) from pg_stat_activity
-     where datname = current_database() and application_name = 'bursar health check'`,
+     where datname = current_database() and application_name = $1`,
+    [CHECKER],
   )
   await pause(100)
   expect((await db.query<{ pid: number }>('select pg_backend_pid() as pid')).rows).toEqual([{ pid }])
@@ -90,9 +95,43 @@ test('a slow statement, a process that stands still, and a server that refuses a
   expect(changes).toEqual([])
 })
 
-test('the server gives up sessions of a machine that is gone within half a minute', async () => {
-  const { rows } = await database.db.query(`
+test.each([
+  ['whose name cannot be looked up', { hostname: 'nowhere.invalid' }, { code: /ENOTFOUND|EAI_AGAIN/ }],
+  ['without TLS', { search: '?sslmode=verify-full' }, { message: /does not support SSL/ }],
+])('a server %s is not silent: connections fail with their own reason', async (_, change, reason) => {
+  const changes: boolean[] = []
+  const address = Object.assign(new URL(database.url), change).href
+  const onChange = (isSilent: boolean) => void changes.push(isSilent)
+  const check = new ServerCheck(address, { everyMs: 20, silentMs: SILENT_MS, onChange })
+  const db = openDatabase(address, { max: 1, onError: () => undefined, socket: check.socket })
+  atEnd(async () => {
+    await db.end()
+    await check.stop()
+  })
+  await pause(SILENT_MS)
+  for (const [name, text] of Object.entries(reason))
+    expect(String(((await failureOf(db.query('select 1'))) as Record<string, unknown>)[name])).toMatch(text)
+  expect(changes).toEqual([])
+})
+
+test('the server ends sessions of a machine that is gone half a minute after their last statement', async () => {
+  const { db } = await openChecked()
+  const { rows } = await db.query(`
     select current_setting('tcp_keepalives_idle')::int + current_setting('tcp_keepalives_interval')::int
            * current_setting('tcp_keepalives_count')::int as seconds, current_setting('tcp_user_timeout') as unread`)
   expect(rows).toEqual([{ seconds: 25, unread: '25000' }])
+})
+
+test('the check has ended its session when it has stopped', async () => {
+  const check = new ServerCheck(database.url, { everyMs: 20, onChange: () => undefined })
+  const sessions = async () => {
+    const { rows } = await database.db.query<{ count: number }>(
+      `select count(*)::int as count from pg_stat_activity where datname = current_database() and application_name = $1`,
+      [CHECKER],
+    )
+    return rows[0]!.count
+  }
+  await expect.poll(sessions).toBe(1)
+  await check.stop()
+  await expect.poll(sessions).toBe(0)
 })

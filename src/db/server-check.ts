@@ -1,15 +1,23 @@
-import { Socket } from 'node:net'
+import { isIP, Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
+import { CHECKER, CONNECTION_MS_MAX, TCP_LIMITS } from './database.ts'
 
-/** How often a server is asked, and how long it may take to answer at all. */
+/** How often a server is asked. */
 const EVERY_MS = 1_000
+/** How long it may take to answer on an open connection. */
 const SILENT_MS = 5_000
 /** The wait has parts, because a process that stood still finds the answer only after its timer. */
 const PARTS = 10
+/** How long the end of the check waits until the server has ended the session. */
+const GOODBYE_MS = 1_000
 
-/** The machine answers: it has no server at this port, or does not know the connection. */
-const ANSWERS_OF_THE_HOST = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE'])
+/** No packet comes back from the machine. */
+const UNREACHABLE = new Set(['EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOUT'])
+/** Errors that say nothing about a server, nor about open connections to it: no name service, no file handles. */
+const OF_THIS_MACHINE = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EMFILE', 'ENFILE'])
+
+type Answer = 'ANSWER' | 'SILENCE' | 'UNKNOWN'
 
 export interface ServerCheckOptions {
   /** Called when the server falls silent, and when it answers again. */
@@ -23,13 +31,14 @@ interface Session {
   client: pg.Client
   socket: Socket
   ready: Promise<unknown>
+  phase: 'LOOKING_UP' | 'CONNECTING' | 'OPEN'
 }
 
 /**
  * Asks a database server each second, over a connection of its own. When it gives no answer for five seconds, its machine or the
  * network is gone, or the server hangs. Then all connections of this process to it are ended, and new ones fail at once until it
  * answers again. Otherwise they would wait until TCP gives up, which takes a quarter of an hour: payments, requests and the worker
- * would stand still, also when a standby has taken over at the same address. An error is an answer.
+ * would stand still, also when a standby has taken over at the same address. An error that comes from the server is an answer.
  */
 export class ServerCheck {
   readonly #url: string
@@ -38,6 +47,8 @@ export class ServerCheck {
   readonly #stopping = new AbortController()
   readonly #running: Promise<void>
   #isSilent = false
+  /** The last failure that was no answer. */
+  #cause: Error | undefined
   #session: Session | undefined
 
   /** Begins to ask the server of this address. `stop` ends that. */
@@ -52,15 +63,23 @@ export class ServerCheck {
     const socket = new Socket()
     this.#sockets.add(socket)
     socket.once('close', () => this.#sockets.delete(socket))
-    // The driver listens for errors by then.
-    if (this.#isSilent) process.nextTick(() => socket.destroy(doesNotAnswer()))
+    if (this.#isSilent) {
+      // It would look the name up, which cannot be cancelled.
+      socket.connect = () => socket
+      // The driver listens for errors by then.
+      process.nextTick(() => socket.destroy(this.#doesNotAnswer()))
+    }
     return socket
   }
 
   async stop(): Promise<void> {
     this.#stopping.abort()
     await this.#running
-    this.#end(this.#session)
+    const session = this.#session
+    // Who looks for sessions right afterwards finds none.
+    if (session !== undefined && !this.#isSilent)
+      await Promise.race([session.client.end(), pause(GOODBYE_MS, undefined, { ref: false })])
+    this.#end(session)
   }
 
   async #follow(): Promise<void> {
@@ -78,33 +97,38 @@ export class ServerCheck {
     if (isSilent === this.#isSilent) return
     this.#isSilent = isSilent
     this.#options.onChange(isSilent)
-    if (isSilent) for (const socket of this.#sockets) socket.destroy(doesNotAnswer())
+    if (isSilent) for (const socket of this.#sockets) socket.destroy(this.#doesNotAnswer())
   }
 
-  async #ask(): Promise<'ANSWER' | 'SILENCE' | 'UNKNOWN'> {
+  async #ask(): Promise<Answer> {
     const { signal } = this.#stopping
-    const asking = this.#query().then(
-      () => 'ANSWER' as const,
-      (error: unknown) => (isAnswer(error) ? ('ANSWER' as const) : ('UNKNOWN' as const)),
-    )
+    const session = (this.#session ??= this.#open())
+    const asking = this.#query(session)
+    // A connection may take as long as those of the pools.
+    const ms = session.phase === 'OPEN' ? this.#options.silentMs : CONNECTION_MS_MAX
     for (let part = 0; part < PARTS; part++) {
-      const waiting = pause(this.#options.silentMs / PARTS, undefined, { signal, ref: false })
-      const answer = await Promise.race([asking, waiting.catch(() => undefined)])
+      const answer = await Promise.race([asking, pause(ms / PARTS, undefined, { ref: false })])
       if (answer !== undefined) return answer
       if (signal.aborted) return 'UNKNOWN'
     }
-    this.#end(this.#session)
-    return 'SILENCE'
+    this.#end(session)
+    return session.phase === 'LOOKING_UP' ? 'UNKNOWN' : 'SILENCE'
   }
 
-  async #query(): Promise<void> {
-    const session = (this.#session ??= this.#open())
+  async #query(session: Session): Promise<Answer> {
     try {
       await session.ready
+      session.phase = 'OPEN'
       await session.client.query('select')
+      this.#cause = undefined
+      return 'ANSWER'
     } catch (error) {
       this.#end(session)
-      throw error
+      const { code = '' } = error as { code?: string }
+      const isUnknown = OF_THIS_MACHINE.has(code)
+      if (!isUnknown && !UNREACHABLE.has(code)) return 'ANSWER'
+      this.#cause = error as Error
+      return isUnknown ? 'UNKNOWN' : 'SILENCE'
     }
   }
 
@@ -112,27 +136,26 @@ export class ServerCheck {
     const socket = new Socket()
     const client = new pg.Client({
       connectionString: this.#url,
-      application_name: 'bursar health check',
+      application_name: CHECKER,
+      options: TCP_LIMITS,
       stream: () => socket,
     })
     // Its statements fail, which is how the check learns of the loss.
     client.on('error', () => undefined)
-    return { client, socket, ready: client.connect() }
+    const phase = isIP(client.host) > 0 ? 'CONNECTING' : 'LOOKING_UP'
+    const session: Session = { client, socket, phase, ready: client.connect() }
+    socket.once('lookup', () => (session.phase = 'CONNECTING'))
+    socket.once('connect', () => (session.phase = 'CONNECTING'))
+    return session
   }
 
   #end(session: Session | undefined): void {
     session?.socket.destroy()
     if (session === this.#session) this.#session = undefined
   }
-}
 
-/**
- * Whether an error is one of the server or its machine. Others say nothing about open connections: a name that cannot be looked
- * up, an address that is unreachable.
- */
-function isAnswer(error: unknown): boolean {
-  return error instanceof pg.DatabaseError || ANSWERS_OF_THE_HOST.has((error as { code?: string }).code ?? '')
+  #doesNotAnswer(): Error {
+    const why = this.#cause === undefined ? '' : `: ${this.#cause.message}`
+    return Object.assign(new Error(`the database server does not answer${why}`), { code: 'ETIMEDOUT' })
+  }
 }
-
-const doesNotAnswer = () =>
-  Object.assign(new Error('the database server does not answer'), { code: 'ETIMEDOUT' })
