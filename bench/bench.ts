@@ -376,6 +376,8 @@ async function startApi(
       BURSAR_WORKER: 'false',
       BURSAR_LOG_LEVEL: 'warn',
       BURSAR_RATE_LIMIT_PER_SECOND: '0',
+      // Longer than the hour of a steady load.
+      BURSAR_TOKEN_TTL_SECONDS: '86400',
       ...environment,
     },
     stdio: ['ignore', 'pipe', 'inherit'],
