@@ -4,12 +4,14 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { setTimeout as pause } from 'node:timers/promises'
 import {
   createTestClient,
   encodeDeployData,
   http,
   parseAbi,
   publicActions,
+  TransactionReceiptNotFoundError,
   walletActions,
   type Hex,
 } from 'viem'
@@ -37,6 +39,7 @@ function anvilBinary(): string {
 }
 
 const START_MS_MAX = 30_000
+const RECEIPT_EVERY_MS = 20
 
 /** Starts a separate chain on a free port. Every transaction makes a block, unless a test changes that. */
 export async function startAnvil(chainId: number) {
@@ -57,10 +60,22 @@ export async function startAnvil(chainId: number) {
     account: BANK,
     mode: 'anvil',
     transport: http(rpcUrl),
-    pollingInterval: 20,
+    pollingInterval: RECEIPT_EVERY_MS,
   })
     .extend(publicActions)
     .extend(walletActions)
+    .extend(({ getTransactionReceipt }) => ({
+      /** viem looks for a receipt once for each block. A transaction here makes the last block, so a look too early would be the only one. */
+      async waitForTransactionReceipt({ hash }: { hash: Hex }) {
+        for (;;) {
+          const receipt = await getTransactionReceipt({ hash }).catch((error: unknown) => {
+            if (!(error instanceof TransactionReceiptNotFoundError)) throw error
+          })
+          if (receipt !== undefined) return receipt
+          await pause(RECEIPT_EVERY_MS)
+        }
+      },
+    }))
   return {
     rpcUrl,
     chainId,
