@@ -84,12 +84,10 @@ export class ServerCheck {
 
   async #follow(): Promise<void> {
     const { signal } = this.#stopping
-    for (;;) {
+    while (!signal.aborted) {
       const answer = await this.#ask()
-      if (signal.aborted) return
       if (answer !== 'UNKNOWN') this.#set(answer === 'SILENCE')
       await pause(this.#options.everyMs, undefined, { signal, ref: false }).catch(() => undefined)
-      if (signal.aborted) return
     }
   }
 
