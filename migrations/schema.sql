@@ -1072,6 +1072,18 @@ create table withdrawal_names (
   constraint withdrawal_names_found_by CHECK (found_by = ANY (ARRAY['ADDRESS'::text, 'MEMO'::text]))
 );
 
+CREATE OR REPLACE FUNCTION public.add_payees(network text, hash text, customer_ids uuid[], transfer_ids uuid[])
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+  update public.network_transactions n
+  set customer_ids = n.customer_ids || add_payees.customer_ids, transfer_ids = n.transfer_ids || add_payees.transfer_ids,
+      ended_at = null
+  where n.network = add_payees.network and n.crypto_tx_hash = add_payees.hash
+$function$;
+
 CREATE OR REPLACE FUNCTION public.keep_partitions(parent text, kept_days integer)
  RETURNS text
  LANGUAGE plpgsql

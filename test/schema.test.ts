@@ -207,9 +207,9 @@ test('each table has its place on a distributed database: tables of a customer a
 // The owner's function is called alone and reads no table of a customer: a distributed database runs it on its coordinator.
 // Citus adds triggers of its own.
 test.skipIf(CLUSTER.length > 0)(
-  'the schema has tables, indexes and one function: no triggers, no sequences',
+  'the schema has tables, indexes and two functions: no triggers, no sequences',
   async () => {
-    expect(await otherObjects(database.owner)).toEqual(['function keep_partitions'])
+    expect(await otherObjects(database.owner)).toEqual(['function add_payees', 'function keep_partitions'])
   },
 )
 

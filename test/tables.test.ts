@@ -19,7 +19,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   api_clients: { owners: ['api-credentials', 'oauth'], readers: ['commands', 'customers', 'demo'] },
   audit_heads: { owners: ['ledger'], readers: ['db', 'deliveries', 'metrics', 'records', 'verify'] },
   audit_links: { owners: ['ledger'], readers: ['records', 'verify'] },
-  audit_log: { owners: ['ledger'], readers: ['records', 'verify'] },
+  audit_log: { owners: ['ledger'], readers: ['movements', 'records', 'settlement', 'verify'] },
   approval_decisions: { owners: ['settlement'], readers: ['records'] },
   approvals: { owners: ['records'], readers: ['approvals', 'movements', 'settlement', 'verify'] },
   approvers: { owners: ['records'], readers: [] },

@@ -722,6 +722,31 @@ describe('an outgoing wire', () => {
     }
   })
 
+  test("is not taken again, and not cancelled, when the service's role sets it back", async () => {
+    const wire = await taken()
+    const { rows } = await service.db.query<{
+      raw_transaction: Buffer
+      crypto_tx_hash: string
+      state: string
+    }>('select raw_transaction, crypto_tx_hash, state from outgoing_transfers where transfer_id = $1', [
+      wire.id,
+    ])
+    const set = (state: string, bytes: Buffer | null, hash: string | null) =>
+      service.db.query(
+        'update outgoing_transfers set state = $2, raw_transaction = $3, crypto_tx_hash = $4 where transfer_id = $1',
+        [wire.id, state, bytes, hash],
+      )
+    await set('HELD', null, null)
+    await notTaken(
+      wire,
+      /^wire \S+ was taken before, says the audit log, and its order is gone: bursar verify$/,
+    )
+    expect(await cancel(wire)).toMatchObject({ status: 409 })
+    const [kept] = rows
+    await set(kept!.state, kept!.raw_transaction, kept!.crypto_tx_hash)
+    expect(await read(wire)).toMatchObject({ status: 'PENDING' })
+  })
+
   test('ends once when operators mark it at the same time', async () => {
     for (let attempt = 1; attempt <= 4; attempt++) {
       const [wire, other] = [await taken(), await taken()]

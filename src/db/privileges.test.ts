@@ -73,6 +73,8 @@ describe("as the service's role", () => {
     ['delete from transfers', 'denied'],
     ['delete from balances', 'denied'],
     ['delete from outgoing_transfers', 'denied'],
+    [`update network_transactions set transfer_ids = '{}', customer_ids = '{}'`, 'denied'],
+    ['delete from network_transactions', 'denied'],
     ['update api_clients set scopes = scopes', 'denied'],
     ['update deposit_addresses set address = address', 'denied'],
     ['update reward_rates set rate = 1', 'denied'],

@@ -125,7 +125,8 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   network_cursors: { insert: true, update: ['cursor', 'updated_at', 'earlier', 'leased_until'] },
   network_fee_checks: { insert: true, update: ['counted_from'] },
   network_genesis: { insert: true },
-  network_transactions: { insert: true, update: ['customer_ids', 'transfer_ids', 'ended_at'] },
+  // Payees are only added, by add_payees: nothing is signed for a withdrawal that is among them.
+  network_transactions: { insert: true, update: ['ended_at'] },
   operator_challenges: { insert: true, delete: true },
   operator_links: { insert: true, update: ['used_at'], delete: true },
   operator_passkeys: { insert: true, update: ['used_at', 'signatures', 'removed_at'] },
@@ -243,7 +244,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
 }
 
 /** The functions that the service's role may execute: each does, within its own limits, what only the owner may. */
-export const FUNCTIONS: readonly string[] = ['keep_partitions']
+export const FUNCTIONS: readonly string[] = ['add_payees', 'keep_partitions']
 
 /**
  * Returns the tables of the schema `public` that have no line in `PRIVILEGES`. The privileges of a partitioned table hold

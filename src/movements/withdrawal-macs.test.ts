@@ -317,6 +317,65 @@ describe('an invented withdrawal is not signed', () => {
   })
 })
 
+describe("what has ended is not signed again, whatever the service's role writes:", () => {
+  const refused = async () =>
+    withdraw({ destination_address: magicAddress('ETHEREUM', 'INVALID_DESTINATION_ADDRESS')! })
+  const cancelled = async () => {
+    const id = await withdraw({ destination_address: magicAddress('ETHEREUM', 'PENDING_CUSTOMER_APPROVAL')! })
+    expect((await customer.call('POST', `/v2/transfer/transfers/${id}/cancel`, {})).status).toBe(200)
+    return id
+  }
+  test.each([
+    ['a paid withdrawal', withdraw],
+    ['a withdrawal that failed', refused],
+    ['a cancelled withdrawal', cancelled],
+    ['a paid wire', wire],
+  ])('%s', async (_name, make) => {
+    const id = await make()
+    await settle()
+    const ended = await recordOf(id)
+    expect(ended.status).not.toBe('PENDING')
+    const { rows: before } = await service.db.query<{ transfer: object; outgoing: object }>(
+      `select to_jsonb(t) as transfer, to_jsonb(b) as outgoing
+       from transfers t join outgoing_transfers b on b.customer_id = t.customer_id and b.transfer_id = t.id
+       where t.id = $1`,
+      [id],
+    )
+    await service.db.query(
+      `update transfers set status = 'PENDING', secondary_status = null, status_details = null, crypto_tx_hash = null,
+              crypto_tx_index = null
+       where id = $1`,
+      [id],
+    )
+    await service.db.query(
+      `update outgoing_transfers
+       set state = 'HELD', raw_transaction = null, crypto_tx_hash = null, crypto_tx_index = null, signed_at = null,
+           broadcast_at = null, confirmations = null, confirmations_needed = null, due_at = clock_timestamp(), leased_until = null
+       where transfer_id = $1`,
+      [id],
+    )
+    told.length = 0
+    await settle()
+    expect(await recordOf(id)).toEqual({
+      status: 'PENDING',
+      state: 'HELD',
+      waiting_detail: 'not what was accepted: it was paid or refunded before',
+      bytes: null,
+    })
+    expect(told).toContain(id)
+    for (const [table, key] of [
+      ['transfers', 'id'],
+      ['outgoing_transfers', 'transfer_id'],
+    ] as const) {
+      await attacker.query(`delete from ${table} where ${key} = $1`, [id])
+      await attacker.query(`insert into ${table} select * from jsonb_populate_record(null::${table}, $1)`, [
+        table === 'transfers' ? before[0]!.transfer : before[0]!.outgoing,
+      ])
+    }
+    expect(await recordOf(id)).toEqual(ended)
+  })
+})
+
 test('a withdrawal that an operator has sealed is paid; a signed withdrawal cannot be sealed', async () => {
   const id = await withdraw()
   await attacker.query(`update transfers set memo = 'as the client says' where id = '${id}'`)

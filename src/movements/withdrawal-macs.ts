@@ -1,4 +1,4 @@
-import { findOwner, PAYOUT_TYPES, WITHDRAWAL_TYPES } from '../records/treasury.ts'
+import { findOwner, PAYOUT_TYPES, PLATFORM_ID, WITHDRAWAL_TYPES } from '../records/treasury.ts'
 import type { ActorType } from '../contract/actor.ts'
 import type { Queryable, Transaction } from '../db/database.ts'
 import { Macs } from '../keys/macs.ts'
@@ -151,6 +151,22 @@ const IS_OPEN = `
     where b.customer_id = t.customer_id and b.transfer_id = t.id and b.crypto_tx_hash is not null
   ) as open,`
 
+/**
+ * What says that a withdrawal has ended, in rows that the service's role cannot change or delete: its entries, or for a transfer
+ * of the platform, whose end may post none, the record of the audit log.
+ */
+const ENDED = `
+  case when exists (
+         select 1 from entries e
+         where e.customer_id = t.customer_id and e.transfer_id = t.id and e.event in ('SETTLED', 'REFUNDED')
+       ) then 'it was paid or refunded before'
+       when t.customer_id = '${PLATFORM_ID}' and exists (
+         select 1 from audit_log l
+         where l.customer_id = t.customer_id and l.action in ('transfer.complete', 'transfer.fail', 'transfer.cancel')
+           and t.id = any (l.subject_ids)
+       ) then 'it was paid or cancelled before'
+  end as ended,`
+
 function acceptedOf(row: AcceptedRow): Accepted {
   const { customer_id, id, profile_id, asset, network, memo, fiat_account_id } = row
   return {
@@ -209,9 +225,9 @@ export type OnObjection = (withdrawal: Withdrawal, objection: string) => void
 export const NOT_ACCEPTED = 'not what was accepted'
 
 /**
- * Wraps an adapter so that it signs only withdrawals that match their MAC. The others wait with the reason. They are
- * never refunded automatically: an operator has to find out who changed them. The check compares the withdrawal that
- * the adapter is given to sign.
+ * Wraps an adapter so that it signs only withdrawals that match their MAC and have not ended. The others wait with the reason.
+ * They are never refunded automatically: an operator has to find out who changed them. The check compares the withdrawal that
+ * the adapter is given to sign. A replacement is signing, too: a transaction is replaced if this holds for all that it pays.
  */
 export function signOnlyAccepted(
   adapter: NetworkAdapter,
@@ -233,6 +249,23 @@ export function signOnlyAccepted(
         return { outcome: 'DEFERRED', reason }
       })
     },
+    ...(adapter.replace && {
+      async replace(tx, withdrawals) {
+        const objections = await objectionsTo(tx, macs, withdrawals)
+        const refused = new Set<string>()
+        for (const [index, withdrawal] of withdrawals.entries()) {
+          if (objections[index] === undefined) continue
+          refused.add(withdrawal.crypto_tx_hash)
+          onObjection(withdrawal, objections[index])
+        }
+        const accepted = withdrawals.filter(({ crypto_tx_hash }) => !refused.has(crypto_tx_hash))
+        const replacements = accepted.length === 0 ? [] : await adapter.replace!(tx, accepted)
+        let next = 0
+        return withdrawals.map(({ crypto_tx_hash }) =>
+          refused.has(crypto_tx_hash) ? undefined : replacements[next++],
+        )
+      },
+    }),
   }
 }
 
@@ -242,11 +275,11 @@ async function objectionsTo(
   macs: WithdrawalMacs,
   withdrawals: readonly Withdrawal[],
 ): Promise<(string | undefined)[]> {
-  const rows = new Map<string, AcceptedRow>()
+  const rows = new Map<string, AcceptedRow & { ended: string | null }>()
   for (const customerId of new Set(withdrawals.map(({ customer_id }) => customer_id))) {
     const ids = withdrawals.filter((one) => one.customer_id === customerId).map((one) => one.transfer_id)
-    const found = await tx.query<AcceptedRow>(
-      `${selectAccepted()} where t.customer_id = $1 and t.id = any ($2::uuid[])`,
+    const found = await tx.query<AcceptedRow & { ended: string | null }>(
+      `${selectAccepted(ENDED)} where t.customer_id = $1 and t.id = any ($2::uuid[])`,
       [customerId, ids],
     )
     for (const row of found.rows) rows.set(`${customerId} ${row.id}`, row)
@@ -254,7 +287,7 @@ async function objectionsTo(
   return withdrawals.map((withdrawal) => {
     const row = rows.get(`${withdrawal.customer_id} ${withdrawal.transfer_id}`)
     if (row === undefined) return 'the withdrawal does not exist'
-    return macs.objectionTo(acceptedOf(row), row.mac) ?? differenceOf(withdrawal, row)
+    return macs.objectionTo(acceptedOf(row), row.mac) ?? row.ended ?? differenceOf(withdrawal, row)
   })
 }
 

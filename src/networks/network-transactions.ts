@@ -40,16 +40,14 @@ export async function keepTransactions(
   const payees = [...byHash.values()]
   const literals = (idOf: (one: KeptTransaction) => string) =>
     payees.map((some) => arrayLiteral(some.map(idOf)))
-  await tx.query(
+  const { rows } = await tx.query<{ crypto_tx_hash: string }>(
     `
     insert into network_transactions
       (network, crypto_tx_hash, raw_transaction, kind, payments, customer_ids, transfer_ids, signed_at)
     select $1, hash, raw, $2, payments, payees::uuid[], paid::uuid[], clock_timestamp()
     from unnest($3::text[], $4::bytea[], $5::int[], $6::text[], $7::text[]) as s (hash, raw, payments, payees, paid)
-    on conflict (network, crypto_tx_hash) do update
-    set customer_ids = network_transactions.customer_ids || excluded.customer_ids,
-        transfer_ids = network_transactions.transfer_ids || excluded.transfer_ids,
-        ended_at = null`,
+    on conflict (network, crypto_tx_hash) do nothing
+    returning crypto_tx_hash`,
     [
       network,
       kind,
@@ -60,6 +58,16 @@ export async function keepTransactions(
       literals(({ transfer_id }) => transfer_id),
     ],
   )
+  if (rows.length === byHash.size) return
+  for (const { crypto_tx_hash } of rows) byHash.delete(crypto_tx_hash)
+  // An operator has marked a known transaction as the payment of a further withdrawal.
+  for (const [hash, some] of byHash)
+    await tx.query('select add_payees($1, $2, $3::uuid[], $4::uuid[])', [
+      network,
+      hash,
+      some.map(({ customer_id }) => customer_id),
+      some.map(({ transfer_id }) => transfer_id),
+    ])
 }
 
 /** A transaction that may be mined yet, or whose end is not recorded yet. */
@@ -82,12 +90,12 @@ export async function selectOpenTransactions(db: Queryable, network: Network): P
   return rows
 }
 
-/** By transfer id, the newest transaction that was signed for it before. */
-export async function signedBefore(
+/** The transactions that were signed for any of these transfers, in the order in which they were signed. */
+export async function selectPaying(
   tx: Transaction,
   network: Network,
   transferIds: readonly string[],
-): Promise<Map<string, SignedTransaction>> {
+): Promise<(SignedTransaction & { transfer_ids: string[] })[]> {
   const { rows } = await tx.query<SignedTransaction & { transfer_ids: string[] }>(
     `
     select crypto_tx_hash, raw_transaction, transfer_ids
@@ -96,8 +104,18 @@ export async function signedBefore(
     order by signed_at, crypto_tx_hash`,
     [network, transferIds],
   )
+  return rows
+}
+
+/** By transfer id, the newest transaction that was signed for it before. */
+export async function signedBefore(
+  tx: Transaction,
+  network: Network,
+  transferIds: readonly string[],
+): Promise<Map<string, SignedTransaction>> {
+  const paying = await selectPaying(tx, network, transferIds)
   return new Map(
-    rows.flatMap(({ transfer_ids, ...signed }) => transfer_ids.map((id) => [id, signed] as const)),
+    paying.flatMap(({ transfer_ids, ...signed }) => transfer_ids.map((id) => [id, signed] as const)),
   )
 }
 

@@ -14,7 +14,7 @@ import {
 import type { Origin } from '../contract/actor.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
 import type { Transfer } from '../ledger/transfer.ts'
-import { WithdrawalMacs } from '../movements/withdrawal-macs.ts'
+import { signOnlyAccepted, WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 import { addressFromBytes } from '../networks/addresses.ts'
 import type { NetworkAdapter, Networks } from '../networks/network.ts'
 import { verifyAuditChains } from '../verify/audit-chains.ts'
@@ -194,6 +194,36 @@ test('treasury send, wallet consolidate and treasury cancel', async () => {
     expect(await recordedBy(cancel)).toEqual(only('transfer.cancel', id, PLATFORM_ID))
     expect(await recordedBy(cancel)).toEqual([])
   }
+  // A cancelled one posts no entries. Set back by the service's role, it is not signed all the same.
+  const cancelled = `customer_id = '${PLATFORM_ID}' and status = 'FAILED'`
+  const { rows } = await service.db.query<{ id: string; secondary_status: object }>(
+    `select id, secondary_status from transfers where ${cancelled}`,
+  )
+  await service.db.query(
+    `update transfers set status = 'PENDING', secondary_status = null where ${cancelled}`,
+  )
+  await service.db.query(
+    `update outgoing_transfers set state = 'HELD', due_at = clock_timestamp() where customer_id = $1`,
+    [PLATFORM_ID],
+  )
+  const real = { ...adapter, asksNode: true, signsAlone: true } as const
+  const networks: Networks = new Map([['ETHEREUM', signOnlyAccepted(real, ordering.macs)]])
+  await settleWithdrawals(service.db, networks)
+  const held = await service.db.query(
+    `select state, waiting_detail from outgoing_transfers where customer_id = $1`,
+    [PLATFORM_ID],
+  )
+  const detail = 'not what was accepted: it was paid or cancelled before'
+  expect(held.rows).toEqual(ids.map(() => ({ state: 'HELD', waiting_detail: detail })))
+  for (const { id, secondary_status } of rows)
+    await service.db.query(`update transfers set status = 'FAILED', secondary_status = $2 where id = $1`, [
+      id,
+      secondary_status,
+    ])
+  await service.db.query(
+    `update outgoing_transfers set state = 'DONE', due_at = null, waiting_code = null, waiting_detail = null where customer_id = $1`,
+    [PLATFORM_ID],
+  )
 })
 
 test('deposits credit and deposits rescan', async () => {

@@ -107,7 +107,11 @@ export async function takeWire(
       throw new Error(
         `wire ${transferId} was taken by ${order.taken_by} at ${order.taken_at}, who may have sent it: bursar wire show`,
       )
-    assert(status === 'PENDING' && wire.state === 'HELD', 'an open wire is held until an operator takes it')
+    assert(status === 'PENDING', 'an open wire is pending')
+    if (wire.state !== 'HELD')
+      throw new Error(
+        `wire ${transferId} was taken before, says the audit log, and its order is gone: bursar verify`,
+      )
     const bank = wiresTakenBy(operator)
     const adapter = signOnlyAccepted(signOnlyScreened(bank, screening), macs)
     const claimed = { ...wire, state: 'HELD' as const, replaced: [], age_ms: 0 }

@@ -1,6 +1,7 @@
 import { RawOldTx, RawTx } from '@scure/btc-signer/script.js'
 import type { Transaction } from '../../db/database.ts'
 import type { BroadcastWithdrawal, SignedTransaction } from '../network.ts'
+import { selectPaying } from '../network-transactions.ts'
 import { larger, minorOf, smaller, sum } from './amounts.ts'
 import { missingAncestorFee } from './ancestor-fees.ts'
 import { CHANGE_MIN } from './batch.ts'
@@ -57,13 +58,30 @@ export async function replace(
   for (const { crypto_tx_hash } of withdrawals) {
     if (replacements.has(crypto_tx_hash)) continue
     const together = withdrawals.filter((one) => one.crypto_tx_hash === crypto_tx_hash)
-    const isParent = parents.has(crypto_tx_hash)
-    replacements.set(crypto_tx_hash, isParent ? undefined : await replacement(wallet, together, round))
+    const stays = parents.has(crypto_tx_hash) || !(await spendsTheSame(tx, wallet, together))
+    replacements.set(crypto_tx_hash, stays ? undefined : await replacement(wallet, together, round))
   }
   return withdrawals.map(({ crypto_tx_hash, crypto_tx_index }) => {
     const bumped = replacements.get(crypto_tx_hash)
     return bumped && { ...bumped, ...(crypto_tx_index !== undefined && { crypto_tx_index }) }
   })
+}
+
+/**
+ * Whether all that was signed for these withdrawals spends the inputs of their transaction: otherwise one of the others may be
+ * mined beside a replacement. What was signed is known from `network_transactions`, whose payees the service's database role
+ * cannot remove.
+ */
+async function spendsTheSame(
+  tx: Transaction,
+  { network }: BitcoinWallet,
+  together: readonly BroadcastWithdrawal[],
+): Promise<boolean> {
+  const inputsOf = (raw: Buffer) => [...decode(raw).inputs].sort().join()
+  const inputs = inputsOf(together[0]!.raw_transaction)
+  const ids = together.map(({ transfer_id }) => transfer_id)
+  const signed = await selectPaying(tx, network, ids)
+  return signed.every(({ raw_transaction }) => inputsOf(raw_transaction) === inputs)
 }
 
 /** The replacement of the transaction that pays these withdrawals and no others; undefined where it stays. */
@@ -122,10 +140,12 @@ async function sizeAndChange(
   if (Number(known(pooled!)?.descendantcount ?? 1) > 1) return undefined
   const { vsize, vout } = known(decoded!)!
   const isPayment = (output: Output, index: number) =>
-    together.some(({ crypto_tx_index, amount, destination_address }) => {
-      if (crypto_tx_index !== undefined) return Number(crypto_tx_index) === index
-      return minorOf(output.value) === minorOf(amount) && addressOf(wallet, output) === destination_address
-    })
+    together.some(
+      ({ crypto_tx_index, amount, destination_address }) =>
+        (crypto_tx_index === undefined || Number(crypto_tx_index) === index) &&
+        minorOf(output.value) === minorOf(amount) &&
+        addressOf(wallet, output) === destination_address,
+    )
   const change = vout.flatMap((output, index) => (isPayment(output, index) ? [] : [index]))
   if (change.length === 0) return undefined
   // A transaction that an operator built may pay others, too.
