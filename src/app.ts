@@ -34,7 +34,7 @@ import type { Operation, Request } from './http/operation.ts'
 import { rateLimitOfAddress, withRateLimit, type Limit, type Rate } from './http/rate-limit.ts'
 import { OneByOneLimit } from './http/one-by-one.ts'
 import { Requests, type RequestMeter } from './http/requests.ts'
-import { Turns } from './http/turns.ts'
+import { COPIED_MAX, LISTS_MAX, Turns } from './http/turns.ts'
 import { parseJson, serializerCompiler, validatorCompiler } from './http/validation.ts'
 import { addInstitutionMembers } from './identities/add-institution-members.ts'
 import { createIdentity } from './identities/create-identity.ts'
@@ -320,11 +320,11 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
     policies,
   })
   const perform = performWith(options, limits, policies)
-  const lists = new Turns()
+  const turns = { lists: new Turns(LISTS_MAX), copied: new Turns(COPIED_MAX) }
   const oneByOne = new OneByOneLimit()
   for (const operation of OPERATIONS) {
     if (operation.sandboxOnly && settings.mode !== 'sandbox') continue
-    mount(app, { rateLimit, limitAddress, oneByOne, requests, lists, standing }, perform, operation, baseUrl)
+    mount(app, { rateLimit, limitAddress, oneByOne, requests, turns, standing }, perform, operation, baseUrl)
   }
   streamEvents(app, {
     nodes: options.backgroundNodes ?? onlyNode(options.background ?? db),

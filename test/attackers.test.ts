@@ -412,36 +412,26 @@ describe('lists of large records', () => {
       })
   })
 
-  test('end a page at 1 MiB; the cursor goes on without a gap', async () => {
+  test('have as many records as their limit; the cursor goes on without a gap', async () => {
     const service = await startTestService()
     atEnd(() => service.close())
-    const { call, customer_id, token } = await newCustomer(service)
+    const { call, customer_id } = await newCustomer(service)
     await insertLarge(service.db, customer_id, 150)
-    for (const [order, limit] of [
-      ['DESC', 1000],
-      ['ASC', 100],
-    ] as const) {
+    for (const order of ['DESC', 'ASC']) {
       const seen: string[] = []
-      let cursor: string | undefined
-      let pages = 0
-      do {
-        const url = `/v2/identity/identities?limit=${limit}&order=${order}${cursor === undefined ? '' : `&page_cursor=${cursor}`}`
-        const reply = await service.app.inject({ url, headers: { authorization: `Bearer ${token}` } })
-        expect(Buffer.byteLength(reply.body)).toBeLessThan(1024 * 1024 + 1_000)
-        const { items, next_page_cursor } = reply.json<{
-          items: { ref_id: string }[]
-          next_page_cursor?: string
-        }>()
-        expect(items.length).toBeGreaterThan(0)
-        seen.push(...items.map(({ ref_id }) => ref_id))
-        cursor = next_page_cursor
-        pages += 1
-      } while (cursor !== undefined)
+      let cursor = ''
+      for (const size of [120, 30]) {
+        const { status, body } = await call<{ items: { ref_id: string }[]; next_page_cursor?: string }>(
+          'GET',
+          `/v2/identity/identities?limit=120&order=${order}${cursor}`,
+        )
+        expect({ status, size: body.items.length }).toEqual({ status: 200, size })
+        seen.push(...body.items.map(({ ref_id }) => ref_id))
+        cursor = `&page_cursor=${body.next_page_cursor}`
+      }
+      expect(cursor).toBe('&page_cursor=undefined')
       expect(new Set(seen).size).toBe(150)
-      expect(seen).toHaveLength(150)
-      expect(pages).toBeGreaterThan(7)
     }
-    expect((await call('GET', '/v2/identity/identities?limit=1')).status).toBe(200)
   })
 
   test('twelve simultaneous lists leave a process with a small heap alive', async () => {
@@ -449,7 +439,7 @@ describe('lists of large records', () => {
     atEnd(database.drop)
     const { customer_id } = await createCustomer(database.db, 'Test')
     const client = await createApiClient(database.db, customer_id, SCOPES)
-    await insertLarge(database.db, customer_id, 1_000)
+    await insertLarge(database.db, customer_id, 300)
     const bursar = await spawnBursar({
       DATABASE_URL: database.url,
       BURSAR_WORKER: 'false',
@@ -458,9 +448,12 @@ describe('lists of large records', () => {
     atEnd(() => bursar.end('SIGTERM'))
     const call = await remoteCaller(bursar.address, client)
     const lists = await Promise.all(
-      Array.from({ length: 12 }, () => call('GET', '/v2/identity/identities?limit=1000')),
+      Array.from({ length: 12 }, async () => {
+        const { status, body } = await call<{ items: unknown[] }>('GET', '/v2/identity/identities?limit=1000')
+        return `${status} ${body.items.length}`
+      }),
     )
-    expect(new Set(lists.map(({ status }) => status))).toEqual(new Set([200]))
+    expect(new Set(lists)).toEqual(new Set(['200 300']))
     expect(bursar.exitCode()).toBeNull()
   })
 })

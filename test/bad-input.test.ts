@@ -12,6 +12,7 @@ import { readApproval } from '../src/settlement/decide-approval.ts'
 import { addTestApprover, withdrawWithApproval } from './approvers.ts'
 import { setAccountDisabled } from '../src/accounts/set-account-disabled.ts'
 import { BODY_LIMIT, OPERATIONS } from '../src/app.ts'
+import { PARTS } from '../src/http/lists.ts'
 import { ONE_BY_ONE_BODY_LIMIT } from '../src/http/one-by-one.ts'
 import type { Operation } from '../src/http/operation.ts'
 import { SCOPES, type ClientScope } from '../src/contract/scopes.ts'
@@ -3932,5 +3933,38 @@ describe('accepted', () => {
   test('a test-network address, in the sandbox', async () => {
     const to = { asset: 'BTC', crypto_network: 'BITCOIN', destination_address: BITCOIN_TEST_ADDRESS }
     expect((await world.customer.call('POST', QUOTES, { ...to, amount: '1' })).status).toBe(200)
+  })
+})
+
+describe('a page of records that do not fit into memory together', () => {
+  const sizes = PAGED.filter(({ query }) => query!.properties.limit !== undefined)
+
+  test('every parameter `limit` is of a list that reads its page in parts', () => {
+    expect(OPERATIONS.filter(({ query }) => query?.properties.limit).map(nameOf)).toEqual(sizes.map(nameOf))
+  })
+
+  test.each(sizes.map((one) => [nameOf(one), one] as const))('%s', async (name, { query }) => {
+    const authorization = `Bearer ${world.customer.token}`
+    const { maximum } = query!.properties.limit as unknown as { maximum: number }
+    const asked = (limit: number) => {
+      const good = CASES[name]!.good()
+      return ask({
+        ...good,
+        method: 'GET',
+        query: queryWith(good.query ?? '', `limit=${limit}`),
+        authorization,
+      })
+    }
+    const { bytesMax } = PARTS
+    for (const limit of [1, 2, maximum]) {
+      const whole = await asked(limit)
+      expect(whole.status).toBe(200)
+      PARTS.bytesMax = 1
+      const inParts = await asked(limit).finally(() => (PARTS.bytesMax = bytesMax))
+      expect(inParts.body).toEqual(whole.body)
+      // A page of one part has a length.
+      const records = Object.values(whole.body as object).find((value) => Array.isArray(value)) as unknown[]
+      expect(inParts.headers['content-length'] === undefined).toBe(records.length > 1)
+    }
   })
 })

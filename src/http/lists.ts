@@ -12,8 +12,8 @@ import { requireHorizon } from './require-horizon.ts'
 
 export const PAGE_SIZE_DEFAULT = 100
 export const PAGE_SIZE_MAX = 1000
-/** A page of records whose JSON would exceed this ends early, below its limit. */
-const PAGE_BYTES_MAX = 1024 * 1024
+/** The JSON of the records that are in memory at once. A page with more is read and answered in parts (whole-page.ts). */
+export const PARTS = { bytesMax: 1024 * 1024 }
 /** Records read before their size is checked: a full page of the default size, and one more. */
 const FIRST_ROWS = PAGE_SIZE_DEFAULT + 1
 
@@ -189,9 +189,9 @@ const withSortedValues = ([name, value]: FilterEntry): FilterEntry => [
 ]
 
 /**
- * Makes a page from `limit + 1` rows; the extra row shows that there is a next page. The page ends early when its records
- * exceed `PAGE_BYTES_MAX`, but has at least one record. `keyOf` returns the sort key of a row as strings. `copies` is how
- * often the reply contains each record.
+ * Makes a page from `limit + 1` rows; the extra row shows that there is a next page. Records beyond `PARTS.bytesMax` are left
+ * to the next part of the page, and `left` says how many; a part has at least one record. `keyOf` returns the sort key of
+ * a row as strings. `copies` is how often the reply contains each record.
  */
 export function pageReply<Row, Item>(
   rows: Row[],
@@ -199,11 +199,20 @@ export function pageReply<Row, Item>(
   keyOf: (row: Row) => string[],
   toWire: (row: Row) => Item,
   { copies = 1 }: { copies?: number } = {},
-): { items: Item[]; next_page_cursor?: string } {
+): PageReply<Item> {
   const all = rows.slice(0, page.limit).map(toWire)
-  const items = all.slice(0, countWithin(PAGE_BYTES_MAX / copies, all))
+  const items = all.slice(0, countWithin(PARTS.bytesMax / copies, all))
   if (rows.length === items.length || items.length === 0) return { items }
-  return { items, next_page_cursor: nextCursor(keyOf(rows[items.length - 1]!), page) }
+  const next_page_cursor = nextCursor(keyOf(rows[items.length - 1]!), page)
+  return items.length === all.length
+    ? { items, next_page_cursor }
+    : { items, next_page_cursor, left: page.limit - items.length }
+}
+
+interface PageReply<Item> {
+  items: Item[]
+  next_page_cursor?: string
+  left?: number
 }
 
 /** Counts the records that fit into this many bytes of JSON; at least one. */
@@ -252,7 +261,7 @@ export async function listByCreation<Row extends { id: string }, Item>(
   customerId: string,
   query: PagedQuery,
   { list, select, alias, where, toWire, copies = 1 }: ListByCreation<Row, Item>,
-): Promise<{ items: Item[]; next_page_cursor?: string }> {
+): Promise<PageReply<Item>> {
   const page = pageOf(list, query)
   const of = alias === undefined ? '' : `${alias}.`
   const read = async ({ from, to }: TimeRange, after: string | undefined, count: number) => {
@@ -277,7 +286,7 @@ export async function listByCreation<Row extends { id: string }, Item>(
     return rows
   }
 
-  const bytesMax = PAGE_BYTES_MAX / copies
+  const bytesMax = PARTS.bytesMax / copies
   const created = timeRange(query as Record<string, unknown>, 'created_at')
   const rows = await readPage(db, page, created, async (range) => {
     const rows: Row[] = []

@@ -1,8 +1,10 @@
 import type {
   FastifyInstance,
+  FastifyReply,
   FastifyRequest,
   onRequestHookHandler,
   preHandlerHookHandler,
+  RouteHandlerMethod,
   RouteOptions,
 } from 'fastify'
 import { Type, type TArray, type TObject, type TSchema } from 'typebox'
@@ -18,6 +20,7 @@ import { ONE_BY_ONE_BODY_LIMIT, type OneByOneLimit } from './one-by-one.ts'
 import type { RateLimit } from './rate-limit.ts'
 import type { Requests } from './requests.ts'
 import type { Turns } from './turns.ts'
+import { wholePages, type Part, type ReadPart, type WholePages } from './whole-page.ts'
 import { NAMED_EXAMPLES, oneByOneMember } from './validation.ts'
 
 const NO_PARAMETERS = Type.Object({}, { additionalProperties: false })
@@ -33,30 +36,29 @@ export interface Guards {
   /** Limits the requests of each address to public operations. */
   limitAddress: onRequestHookHandler
   requests: Requests
-  /** Limits the lists of each client. */
-  lists: Turns
+  /** Limits the lists of each client, and of each customer those that keep a copy of a large page. */
+  turns: { lists: Turns; copied: Turns }
   standing: Standing
 }
 
 /** Mounts an operation: bearer token, scope, schema, `run` (ARCHITECTURE, "How a request flows"). */
 export function mount(
   app: FastifyInstance,
-  { rateLimit, limitAddress, oneByOne, requests, lists, standing }: Guards,
+  guards: Guards,
   perform: Perform,
   operation: Operation,
   baseUrl: string,
 ): void {
+  const { rateLimit, limitAddress, oneByOne, requests, standing } = guards
   const { method, url, scope, alternativeScope, params, query, body, reply, example, problems } = operation
   const commaParameters = Object.entries(query?.properties ?? {})
     .filter(([, schema]) => (schema as { commas?: boolean }).commas)
     .map(([name]) => name)
 
   const manyIn = body === undefined ? undefined : oneByOneMember(body)
-  const isList = query !== undefined && 'page_cursor' in query.properties
   const scopes = [scope ?? [], alternativeScope ?? []].flat()
   const changing = scopes.filter((one) => !isReadScope(one))
   const takesNoBody = (method === 'POST' || method === 'PUT') && body === undefined
-  const late = () => problem.unavailable(lateDetail(operation))
 
   const route: RouteOptions = {
     method,
@@ -99,27 +101,75 @@ export function mount(
         comparable: comparableOf(itemsOf(body!, manyIn), itemsOf(reply as TObject, 'items')),
       }),
     },
-    handler: (request, reply) => {
-      // oxlint-disable-next-line typescript/no-useless-default-assignment -- a public operation has no caller
-      const { params, query, body, caller = NOBODY } = request
-      const work = () =>
-        perform(operation, {
-          params,
-          query,
-          body,
-          customerId: caller.customerId,
-          clientId: caller.clientId,
-          scopes: caller.scopes,
-          origin: { actor: caller.actor, request_id: request.id, ip: request.ip },
-          requireCaller: () => standing.requireEnabled(caller),
-          problemOf: manyIn === undefined ? undefined : itemProblems(request, baseUrl),
-        } as never)
-      if (!isList) return requests.run(work, late)
-      const turn = () => lists.take(`${caller.customerId} ${caller.clientId}`, reply)
-      return requests.run(() => turn().then(work), late)
-    },
+    handler: handlerOf(app, guards, perform, operation, baseUrl),
   }
   app.route(route)
+}
+
+/** Returns the handler of an operation: it runs the operation for the caller of the request. */
+function handlerOf(
+  app: FastifyInstance,
+  { requests, turns, standing }: Guards,
+  perform: Perform,
+  operation: Operation,
+  baseUrl: string,
+): RouteHandlerMethod {
+  const { url, query: parameters, body: asked, reply: answered } = operation
+  const isOneByOne = asked !== undefined && oneByOneMember(asked) !== undefined
+  const late = () => problem.unavailable(lateDetail(operation))
+  const pages =
+    parameters !== undefined && 'page_cursor' in parameters.properties
+      ? wholePages(app, answered as TObject, url, (schema) => shared(app, schema))
+      : undefined
+  const performFor = (request: FastifyRequest, query: unknown) => {
+    // oxlint-disable-next-line typescript/no-useless-default-assignment -- a public operation has no caller
+    const { params, body, caller = NOBODY } = request
+    return perform(operation, {
+      params,
+      query,
+      body,
+      customerId: caller.customerId,
+      clientId: caller.clientId,
+      scopes: caller.scopes,
+      origin: { actor: caller.actor, request_id: request.id, ip: request.ip },
+      requireCaller: () => standing.requireEnabled(caller),
+      problemOf: isOneByOne ? itemProblems(request, baseUrl) : undefined,
+    } as never)
+  }
+  if (pages === undefined) return (request) => requests.run(() => performFor(request, request.query), late)
+  return (request, reply) => {
+    const run = (query: unknown, before?: () => Promise<void>) =>
+      requests.run(async () => {
+        await before?.()
+        return performFor(request, query)
+      }, late)
+    return answerPage(pages, { request, reply, turns, run })
+  }
+}
+
+/** Answers the page of a list: in one part, or as a stream of its parts. */
+async function answerPage(
+  pages: WholePages,
+  {
+    // oxlint-disable-next-line typescript/no-useless-default-assignment -- a public operation has no caller
+    request: { query, caller = NOBODY },
+    reply,
+    turns,
+    run,
+  }: {
+    request: FastifyRequest
+    reply: FastifyReply
+    turns: Guards['turns']
+    run: (query: unknown, before?: () => Promise<void>) => Promise<unknown>
+  },
+): Promise<unknown> {
+  const turn = () => turns.lists.take(`${caller.customerId} ${caller.clientId}`, reply)
+  const first = (await run(query, turn)) as Part
+  if (first.left === undefined) return first
+  if (pages.copied) await turns.copied.take(caller.customerId, reply)
+  const readOn: ReadPart = (limit, page_cursor) =>
+    run({ ...(query as object), limit, page_cursor }) as Promise<Part>
+  return reply.type('application/json; charset=utf-8').send(pages.write(first, readOn))
 }
 
 /** The schema of the items of a list in a body or reply. */

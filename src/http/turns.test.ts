@@ -6,7 +6,7 @@ import { Turns } from './turns.ts'
 const newReply = () => ({ raw: new EventEmitter() }) as unknown as FastifyReply
 
 test('a client has 16 turns until it has read the answers; other clients do not wait for it', async () => {
-  const turns = new Turns()
+  const turns = new Turns(16)
   const replies = Array.from({ length: 40 }, newReply)
   const begun: number[] = []
   const refused: number[] = []

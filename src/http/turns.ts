@@ -2,7 +2,12 @@ import type { FastifyReply } from 'fastify'
 import { problem } from '../contract/problems.ts'
 
 /** Maximum concurrent lists of a client, counted until it has read the answer. Each may take 1 MiB. */
-const TURNS_MAX = 16
+export const LISTS_MAX = 16
+/**
+ * Maximum concurrent pages of a customer whose records are large and which have them under two names. Each may take 8 MiB:
+ * 1,000 orchestrations with the longest metadata.
+ */
+export const COPIED_MAX = 1
 
 interface Queue {
   underWay: number
@@ -10,11 +15,16 @@ interface Queue {
 }
 
 /**
- * Limits the concurrent lists of each client. Lists beyond `TURNS_MAX` wait: a burst is still answered, and a client that
+ * Limits the concurrent lists of each client. Lists beyond `max` wait: a burst is still answered, and a client that
  * does not read its answers cannot fill the memory. `Requests.run` limits the number of waiting lists.
  */
 export class Turns {
+  readonly #max: number
   readonly #queues = new Map<string, Queue>()
+
+  constructor(max: number) {
+    this.#max = max
+  }
 
   /** Waits for a turn, which ends with the answer. Throws when the client disconnects first. */
   async take(client: string, reply: FastifyReply): Promise<void> {
@@ -22,7 +32,7 @@ export class Turns {
     if (reply.raw.destroyed) throw problem.unavailable('the client disconnected before its turn')
     let queue = this.#queues.get(client)
     if (queue === undefined) this.#queues.set(client, (queue = { underWay: 0, waiting: [] }))
-    if (queue.underWay < TURNS_MAX) {
+    if (queue.underWay < this.#max) {
       queue.underWay += 1
       reply.raw.once('close', () => this.#end(client, queue))
       return

@@ -746,3 +746,46 @@ describe.each(SEEN)('reads no more than it must of 20,000 records, with statisti
     expect(await pagesRead([...query, ['page_cursor', cursor!]])).toBeLessThan(PAGES_MAX)
   })
 })
+
+test('a page has 1,000 of the largest records, under both names', async () => {
+  const tenant = await newCustomer(service)
+  const metadata = Object.fromEntries(
+    Array.from({ length: 6 }, (_, n) => [`${n}${'\u{1F600}'.repeat(99)}`, '\u{1F600}'.repeat(100)]),
+  )
+  await service.db.query(
+    `insert into orchestrations (customer_id, id, profile_id, ref_id, source_asset, destination_asset, source_amount, fail_reason,
+                                 source, destination, status, metadata, created_at, updated_at)
+     select $1, ('0192f3a4-7b1c-7d3e-8f00-' || lpad(to_hex(n), 12, '0'))::uuid, $2, lpad(n::text, 100, 'x'), 'USD', 'USDP', 10, repeat('x', 500), $3, $4, 'FAILED', $5, now(), now()
+     from generate_series(1, 1033) n`,
+    [
+      tenant.customer_id,
+      tenant.profile_id,
+      { profile: { profile_id: tenant.profile_id } },
+      { crypto: { address: 'x'.repeat(128), network: 'ETHEREUM' } },
+      metadata,
+    ],
+  )
+  for (const order of ['DESC', 'ASC']) {
+    const first = (
+      await get(
+        [
+          ['limit', '1000'],
+          ['order', order],
+        ],
+        tenant,
+      )
+    ).body
+    expect(first.items).toHaveLength(1_000)
+    expect(first.orchestrations).toEqual(first.items)
+    expect(first.items[0]!.metadata).toEqual(metadata)
+    const query: Query = [
+      ['limit', '1000'],
+      ['order', order],
+      ['page_cursor', first.next_page_cursor!],
+    ]
+    const last = (await get(query, tenant)).body
+    expect(last.items).toHaveLength(33)
+    expect(last).not.toHaveProperty('next_page_cursor')
+    expect(new Set([...first.items, ...last.items].map(({ id }) => id)).size).toBe(1_033)
+  }
+})
