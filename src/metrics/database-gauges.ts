@@ -209,6 +209,8 @@ const REASON_LABELS: Record<WaitingCode, string> = {
   SCREENING: 'screening',
   TOKEN_REFUSES: 'token',
   TOKEN_DELIVERS_LESS: 'token',
+  SECOND_NODE: 'node',
+  NODES_DISAGREE: 'nodes_disagree',
   UNRESOLVED: 'unresolved',
   SIGNED_ELSEWHERE: 'signed_elsewhere',
   WIRE_TO_TAKE: 'wire_to_take',

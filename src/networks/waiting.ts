@@ -51,6 +51,10 @@ export type WaitingCode =
   | 'TOKEN_REFUSES'
   /** The token takes a fee from transfers: less than the amount would arrive. */
   | 'TOKEN_DELIVERS_LESS'
+  /** A node says that it has failed, and the second node cannot tell yet. */
+  | 'SECOND_NODE'
+  /** A node says that it has failed, and the second node says something else. */
+  | 'NODES_DISAGREE'
   /** The chain shows an outcome that only an operator can judge. */
   | 'UNRESOLVED'
   /** It was signed for a network or bank that is not configured any more. */

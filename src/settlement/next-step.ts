@@ -144,7 +144,12 @@ export function stepAfterStatus<Of extends StepOf & { crypto_tx_hash: string }>(
     case 'MINED':
       return { withdrawal, state: 'BROADCAST', dueInMs, confirmations: status.confirmations }
     case 'UNRESOLVED':
-      return { withdrawal, state: 'BROADCAST', dueInMs, waitingReason: status.reason }
+      return {
+        withdrawal,
+        state: 'BROADCAST',
+        dueInMs: status.reason.recheckMs ?? dueInMs,
+        waitingReason: status.reason,
+      }
     case 'UNKNOWN':
       return withdrawal.state === 'SIGNED' ? undefined : { withdrawal, state: 'SIGNED', dueInMs: 0 }
   }

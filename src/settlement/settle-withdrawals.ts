@@ -28,6 +28,10 @@ import {
 import { overriddenBy, type Step } from './next-step.ts'
 import { TakenMeanwhile, type Claimed, type Kept } from './outgoing-transfers.ts'
 import { record } from './record-steps.ts'
+import { freeze } from '../records/freezes.ts'
+import { originOfLoop } from '../contract/actor.ts'
+
+const LOOP = originOfLoop('settlement')
 
 /** Most withdrawals over a real network that one database transaction signs: the most that a kill -9 loses. */
 const SIGN_MAX = 100
@@ -317,6 +321,17 @@ async function followLeased(
         return replaced
       })
     const others = steps.filter(({ withdrawal }) => !recorded.has(withdrawal.transfer_id))
+    const disputed = others.find(({ waitingReason }) => waitingReason?.code === 'NODES_DISAGREE')
+    if (disputed !== undefined)
+      await attempt(round, () =>
+        freeze(
+          round.db,
+          LOOP,
+          { kind: 'NETWORK', network },
+          'NODES_DISAGREE',
+          disputed.waitingReason!.detail,
+        ),
+      )
     for (const customerId of customersOf(others.map(({ withdrawal }) => withdrawal))) {
       const own = others.filter(({ withdrawal }) => withdrawal.customer_id === customerId)
       await commit(async (tx) => {

@@ -6,11 +6,11 @@ import { headersAt, isCursor, NATIVE_INDEX, numberOf } from './deposit-scan.ts'
 import { noteHoldings } from './sweeps/holdings.ts'
 import type { Database } from '../../db/database.ts'
 import { confirmedHead, depthText } from './confirmations.ts'
-import { at, type EvmNode, type Receipt } from './node.ts'
+import type { EvmNode, Receipt } from './node.ts'
 import { balancesAt, offChain, type EvmChain } from './chain.ts'
+import { askSecondNode } from './second-word.ts'
 import { addressIn, logIndexOf, TRANSFER_TOPIC } from './transaction.ts'
 import type { FoundDeposit, CreditedStanding, DepositVerdict } from '../network.ts'
-import { NodeFailure } from '../node-failure.ts'
 
 /** Checks found deposits against further evidence, and finds credited deposits that the chain has lost. */
 
@@ -70,55 +70,33 @@ const minorOf = (asset: string, amount: string) => parseStoredAmount(amount, dec
 
 /** A deposit waits for a second node that lags or does not answer. A second node that disagrees stops the network. */
 async function verifyBySecondNode(chain: EvmChain, deposit: FoundDeposit): Promise<DepositVerdict> {
-  const { verify, confirmations } = chain
+  const { verify } = chain
   if (verify === undefined || minorOf(deposit.asset, deposit.amount) < verify.above(deposit.asset))
     return AGREES
-  const { number, hash } = deposit.block!
-  const waits = (why: string): DepositVerdict => ({
-    verdict: 'WAITS',
-    detail: `the second node ${why}`,
-    secondNode: true,
-  })
-  try {
-    const found = hexToBigInt(await verify.node.call<Hex>('eth_chainId'))
-    if (found !== BigInt(chain.chainId)) return waits(`is on chain ${found}, not ${chain.chainId}`)
-    const confirmed = await confirmedHead({ node: verify.node, confirmations })
-    if (confirmed < number) return waits(`has confirmed block ${confirmed}, and not yet ${number}`)
-    const block = await verify.node.call<{ hash: Hex; transactions: Hex[] } | null>(
-      'eth_getBlockByNumber',
-      at(number),
-      false,
-    )
-    if (block === null) return waits(`does not have block ${number}`)
-    const differs = (what: string): DepositVerdict => ({
-      verdict: 'DISAGREES',
-      detail: `the second node ${what}, for a deposit of ${deposit.amount} ${deposit.asset} by ${deposit.crypto_tx_hash}`,
-    })
-    if (block.hash !== hash) return differs(`has ${block.hash} as block ${number}, not ${hash}`)
-    if (!block.transactions.includes(deposit.crypto_tx_hash as Hex))
-      return differs(`has no such transaction in block ${number}`)
-    const [[receipt], transaction] = await Promise.all([
-      receiptsOf(verify.node, [deposit]),
-      verify.node.call<{ to: Hex | null; value: Hex } | null>(
-        'eth_getTransactionByHash',
-        deposit.crypto_tx_hash,
-      ),
-    ])
-    // The block has the transaction, so that its receipt is only a matter of time.
-    if (receipt === null || transaction === null)
-      return waits(`has no receipt of ${deposit.crypto_tx_hash} yet`)
-    const objection = objectionOf(chain, deposit, receipt!)
-    if (objection !== undefined) return differs(objection)
-    const isSame =
-      chain.tokens.has(deposit.asset) ||
-      (transaction.to !== null &&
-        getAddress(transaction.to) === deposit.address &&
-        isAmount(chain, deposit, hexToBigInt(transaction.value)))
-    return isSame ? AGREES : differs('has another amount or recipient')
-  } catch (error) {
-    if (error instanceof NodeFailure) return waits(`cannot tell: ${error.message}`)
-    throw error
+  const answer = await askSecondNode({ ...chain, verify }, deposit.block!, deposit.crypto_tx_hash)
+  if ('waits' in answer)
+    return { verdict: 'WAITS', detail: `the second node ${answer.waits}`, secondNode: true }
+  const differs = 'differs' in answer ? answer.differs : objectionOfSecond(chain, deposit, answer)
+  if (differs === undefined) return AGREES
+  const { amount, asset, crypto_tx_hash } = deposit
+  return {
+    verdict: 'DISAGREES',
+    detail: `the second node ${differs}, for a deposit of ${amount} ${asset} by ${crypto_tx_hash}`,
   }
+}
+
+function objectionOfSecond(
+  chain: EvmChain,
+  deposit: FoundDeposit,
+  { receipt, transaction }: { receipt: Receipt; transaction: { to: Hex | null; value: Hex } },
+): string | undefined {
+  const objection = objectionOf(chain, deposit, receipt)
+  if (objection !== undefined || chain.tokens.has(deposit.asset)) return objection
+  const isSame =
+    transaction.to !== null &&
+    getAddress(transaction.to) === deposit.address &&
+    isAmount(chain, deposit, hexToBigInt(transaction.value))
+  return isSame ? undefined : 'has another amount or recipient'
 }
 
 // ---------------------------------------------------------------------------------------------- reorganisations

@@ -3,6 +3,7 @@ import type { HotWalletFollower } from './confirmations.ts'
 import { NATIVE_INDEX } from './deposit-scan.ts'
 import { feePaid } from './fees.ts'
 import type { Receipt } from './node.ts'
+import { doubtOf } from './second-word.ts'
 import { refusalOf } from './refusals.ts'
 import { amountIn, loggedTransfer, logIndexOf, parse, type LoggedTransfer } from './transaction.ts'
 import type { BroadcastWithdrawal, PaymentStatus } from '../network.ts'
@@ -15,23 +16,48 @@ export async function checkStatus(
 ): Promise<PaymentStatus[]> {
   await chain.ready()
   const standings = await follow(withdrawals)
-  return standings.map((standing, index) => {
-    if (standing.state !== 'MINED') return standing
+  const statuses: PaymentStatus[] = []
+  for (const [index, standing] of standings.entries()) {
+    if (standing.state !== 'MINED') {
+      statuses.push(standing)
+      continue
+    }
     if (!standing.isConfirmed) {
       const { confirmations } = standing
-      return { state: 'MINED', ...(confirmations && { confirmations }) }
+      statuses.push({ state: 'MINED', ...(confirmations && { confirmations }) })
+      continue
     }
-    const outcome = outcomeOf(chain, withdrawals[index]!, standing.receipt)
+    const outcome = await believed(
+      chain,
+      outcomeOf(chain, withdrawals[index]!, standing.receipt),
+      standing.receipt,
+    )
     if (outcome.state === 'UNRESOLVED') markStale(standing.receipt)
-    return outcome
-  })
+    statuses.push(outcome)
+  }
+  return statuses
+}
+
+/** A failure gives the money back, so that one node's word does not do: it would be paid and refunded. */
+async function believed(chain: EvmChain, outcome: PaymentStatus, receipt: Receipt): Promise<PaymentStatus> {
+  if (outcome.state !== 'FAILED') return outcome
+  const reason = await doubtOf(chain, receipt)
+  if (reason === undefined) return outcome
+  const { networkFee } = outcome
+  return {
+    state: 'UNRESOLVED',
+    reason,
+    crypto_tx_hash: receipt.transactionHash,
+    crypto_tx_index: NATIVE_INDEX,
+    ...(networkFee && { networkFee }),
+  }
 }
 
 /**
  * The outcome of a withdrawal whose transaction is in a confirmed block. Its call is read from the signed bytes, since the
  * configuration may have changed.
  *
- * Only status 0 fails the withdrawal: then nothing has moved. Status 1 says that the transaction ran, so money may have
+ * Only status 0 fails the withdrawal: then nothing has moved (`believed` asks for a second word). Status 1 says that the transaction ran, so money may have
  * moved, and a refund may pay twice. An operator decides where the receipt lacks the token's log (nodes that are pruned or
  * half synced give such receipts) or has another amount (a token that takes a fee).
  */

@@ -1,0 +1,140 @@
+import { formatTransaction, serializeTransaction, type Hex, type RpcTransaction } from 'viem'
+import { concatHex, hexToBigInt, keccak256, numberToHex, toRlp } from 'viem/utils'
+import { at, NodeError, type EvmNode, type Receipt } from './node.ts'
+
+/**
+ * The block's own proof of a receipt: its header contains the roots of its transactions and receipts, and hashes to its
+ * hash. So a false member of an answer shows, and a liar must make up the whole block, and each block after it.
+ */
+
+/** A receipt with the members that its block's root is made of. */
+type BlockReceipt = Receipt & { type: Hex; cumulativeGasUsed: Hex; logsBloom: Hex }
+
+type Header = Partial<Record<(typeof HEADER)[number][0], Hex>>
+type ProvenBlock = Header & { hash: Hex; transactions: RpcTransaction[] }
+
+/** The header's members in order; those from baseFeePerGas on came with upgrades of the chains. */
+const HEADER = [
+  ['parentHash', 'BYTES'],
+  ['sha3Uncles', 'BYTES'],
+  ['miner', 'BYTES'],
+  ['stateRoot', 'BYTES'],
+  ['transactionsRoot', 'BYTES'],
+  ['receiptsRoot', 'BYTES'],
+  ['logsBloom', 'BYTES'],
+  ['difficulty', 'NUMBER'],
+  ['number', 'NUMBER'],
+  ['gasLimit', 'NUMBER'],
+  ['gasUsed', 'NUMBER'],
+  ['timestamp', 'NUMBER'],
+  ['extraData', 'BYTES'],
+  ['mixHash', 'BYTES'],
+  ['nonce', 'BYTES'],
+  ['baseFeePerGas', 'NUMBER'],
+  ['withdrawalsRoot', 'BYTES'],
+  ['blobGasUsed', 'NUMBER'],
+  ['excessBlobGas', 'NUMBER'],
+  ['parentBeaconBlockRoot', 'BYTES'],
+  ['requestsHash', 'BYTES'],
+] as const
+
+/** Why the block of a receipt does not prove that its transaction is in it with this status; undefined where it does. */
+export async function objectionOfBlock(node: EvmNode, receipt: Receipt): Promise<string | undefined> {
+  const { transactionHash, blockHash, blockNumber, status } = receipt
+  const number = at(hexToBigInt(blockNumber))
+  const [block, receipts] = await node.each<unknown>([
+    ['eth_getBlockByNumber', number, true],
+    ['eth_getBlockReceipts', number],
+  ])
+  for (const answer of [block, receipts])
+    if (answer instanceof NodeError) return `the node does not give its block: ${answer.message}`
+  if (block === null || receipts === null) return 'the node does not give its block'
+  const { transactions, ...header } = block as ProvenBlock
+  const all = receipts as BlockReceipt[]
+  try {
+    if (header.hash !== blockHash || hashOf(header) !== blockHash)
+      return `the header of block ${number} does not hash to ${blockHash}`
+    if (header.transactionsRoot !== trieRoot(transactions.map(bytesOf)))
+      return `the transactions of block ${number} are not those of its header`
+    if (header.receiptsRoot !== trieRoot(all.map(encoded)))
+      return `the receipts of block ${number} are not those of its header`
+  } catch (error) {
+    return `block ${number} cannot be checked: ${(error as Error).message.split('\n')[0]}`
+  }
+  const index = transactions.findIndex(({ hash }) => hash === transactionHash)
+  const isIts = index >= 0 && keccak256(bytesOf(transactions[index]!)) === transactionHash
+  return isIts && all[index]!.status === status
+    ? undefined
+    : `block ${number} does not contain it with status ${status}`
+}
+
+/** The signed bytes of a transaction in a node's answer. Throws an Error for a type that only some chains have. */
+function bytesOf(found: RpcTransaction): Hex {
+  const { input: data, ...transaction } = formatTransaction(found)
+  return serializeTransaction({ ...transaction, data }, transaction)
+}
+
+function hashOf(header: Header): Hex {
+  const values = HEADER.flatMap(([name, kind]) => {
+    const value = header[name]
+    if (value === undefined || value === null) return []
+    return [kind === 'NUMBER' ? quantity(value) : value]
+  })
+  return keccak256(toRlp(values))
+}
+
+function encoded({ type, status, cumulativeGasUsed, logsBloom, logs }: BlockReceipt): Hex {
+  const fields = toRlp([
+    quantity(status),
+    quantity(cumulativeGasUsed),
+    logsBloom,
+    logs.map(({ address, topics, data }) => [address, topics, data]),
+  ])
+  return hexToBigInt(type) === 0n ? fields : concatHex([numberToHex(hexToBigInt(type), { size: 1 }), fields])
+}
+
+/** A number as RLP has it: without leading zeros, and nothing for 0. */
+function quantity(value: Hex | bigint): Hex {
+  const digits = BigInt(value).toString(16)
+  if (digits === '0') return '0x'
+  return `0x${digits.length % 2 === 0 ? '' : '0'}${digits}`
+}
+
+// ---------------------------------------------------------------------------------------------- the trie
+
+type Node = Hex | Node[]
+/** The nibbles of what is left of a key, and its value. */
+type Entry = [path: string, value: Hex]
+
+/** The root of the Merkle Patricia trie of a list: each value's key is its index. */
+function trieRoot(values: readonly Hex[]): Hex {
+  const entries = values.map((value, index): Entry => [toRlp(quantity(BigInt(index))).slice(2), value])
+  return keccak256(toRlp(entries.length === 0 ? '0x' : nodeOf(entries)))
+}
+
+function nodeOf(entries: Entry[]): Node[] {
+  const [[first, value]] = entries as [Entry]
+  if (entries.length === 1) return [compact(first, 'LEAF'), value]
+  let shared = 0
+  while (entries.every(([path]) => path.length > shared && path[shared] === first[shared])) shared++
+  const rest = (some: Entry[], from: number) => some.map(([path, its]): Entry => [path.slice(from), its])
+  if (shared > 0)
+    return [compact(first.slice(0, shared), 'EXTENSION'), reference(nodeOf(rest(entries, shared)))]
+  const children = Array.from({ length: 16 }, (_, nibble): Node => {
+    const below = entries.filter(([path]) => path[0] === nibble.toString(16))
+    return below.length === 0 ? '0x' : reference(nodeOf(rest(below, 1)))
+  })
+  return [...children, entries.find(([path]) => path === '')?.[1] ?? '0x']
+}
+
+/** A node within its parent: itself where it is short, else its hash. */
+function reference(node: Node[]): Node {
+  const bytes = toRlp(node)
+  return bytes.length < 2 + 2 * 32 ? node : keccak256(bytes)
+}
+
+/** A path as a node has it: a nibble for the kind and whether the path is odd, and one more where it is even. */
+function compact(path: string, kind: 'LEAF' | 'EXTENSION'): Hex {
+  const flag = (kind === 'LEAF' ? 2 : 0) + (path.length % 2)
+  return `0x${flag}${path.length % 2 === 0 ? '0' : ''}${path}`
+}

@@ -1,0 +1,86 @@
+import type { Hex } from 'viem'
+import { hexToBigInt } from 'viem/utils'
+import { NodeFailure } from '../node-failure.ts'
+import type { WaitingReason } from '../waiting.ts'
+import { objectionOfBlock } from './block-proof.ts'
+import type { EvmChain } from './chain.ts'
+import { confirmedHead } from './confirmations.ts'
+import { at, type Receipt } from './node.ts'
+
+/** What one node says of a transaction is not believed where it would make money. This is where the second word comes from. */
+
+/** A transaction as the second node has it; or why it cannot tell yet, or what it says instead. */
+type SecondAnswer =
+  | { receipt: Receipt; transaction: { to: Hex | null; value: Hex } }
+  | { waits: string }
+  | { differs: string }
+
+/** Asks the second node for a transaction in this block, which must be confirmed and in its chain, too. */
+export async function askSecondNode(
+  {
+    verify,
+    confirmations,
+    chainId,
+  }: Pick<EvmChain, 'confirmations' | 'chainId'> & Required<Pick<EvmChain, 'verify'>>,
+  { number, hash }: { number: bigint; hash: string },
+  transactionHash: string,
+): Promise<SecondAnswer> {
+  const { node } = verify
+  try {
+    const found = hexToBigInt(await node.call<Hex>('eth_chainId'))
+    if (found !== BigInt(chainId)) return { waits: `is on chain ${found}, not ${chainId}` }
+    const confirmed = await confirmedHead({ node, confirmations })
+    if (confirmed < number) return { waits: `has confirmed block ${confirmed}, and not yet ${number}` }
+    const block = await node.call<{ hash: Hex; transactions: Hex[] } | null>(
+      'eth_getBlockByNumber',
+      at(number),
+      false,
+    )
+    if (block === null) return { waits: `does not have block ${number}` }
+    if (block.hash !== hash) return { differs: `has ${block.hash} as block ${number}, not ${hash}` }
+    if (!block.transactions.includes(transactionHash as Hex))
+      return { differs: `has no such transaction in block ${number}` }
+    const [receipt, transaction] = await node.all<unknown>([
+      ['eth_getTransactionReceipt', transactionHash],
+      ['eth_getTransactionByHash', transactionHash],
+    ])
+    // The block has the transaction, so that its receipt is only a matter of time.
+    if (receipt === null || transaction === null) return { waits: `has no receipt of ${transactionHash} yet` }
+    return { receipt, transaction } as SecondAnswer
+  } catch (error) {
+    if (error instanceof NodeFailure) return { waits: `cannot tell: ${error.message}` }
+    throw error
+  }
+}
+
+/**
+ * Why a confirmed receipt is not believed yet, whatever the amount; undefined where the second node has the same, or, without
+ * a second node, the block proves it.
+ */
+export async function doubtOf(chain: EvmChain, receipt: Receipt): Promise<WaitingReason | undefined> {
+  const { transactionHash, blockNumber, blockHash, status } = receipt
+  const { verify } = chain
+  const says = `the node has ${transactionHash} in block ${hexToBigInt(blockNumber)} with status ${hexToBigInt(status)}`
+  if (verify === undefined) {
+    const objection = await objectionOfBlock(chain.node, receipt)
+    if (objection === undefined) return undefined
+    const detail = `${says}, and nothing else says so: ${objection}; look at it with another node`
+    return { code: 'UNRESOLVED', detail, recheckMs: UNPROVEN_RECHECK_MS }
+  }
+  const block = { number: hexToBigInt(blockNumber), hash: blockHash }
+  const answer = await askSecondNode({ ...chain, verify }, block, transactionHash)
+  if ('waits' in answer)
+    return { code: 'SECOND_NODE', detail: `${says}, and the second node ${answer.waits}` }
+  const differs =
+    'differs' in answer
+      ? answer.differs
+      : answer.receipt.status === status && answer.receipt.blockHash === blockHash
+        ? undefined
+        : `has status ${hexToBigInt(answer.receipt.status)} in block ${answer.receipt.blockHash}`
+  return differs === undefined
+    ? undefined
+    : { code: 'NODES_DISAGREE', detail: `${says}, and the second node ${differs}` }
+}
+
+/** A block is large, and a node that gives no proof of it now rarely gives one a moment later. */
+const UNPROVEN_RECHECK_MS = 60_000
