@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { CryptoNetwork } from './assets/catalogue.ts'
 import type { Database } from './db/database.ts'
+import { failuresIn, ReportedFailures } from './db/each-alone.ts'
 import { nodesOf, type Node, type Nodes } from './db/nodes.ts'
 import { approveCooledAddresses } from './destination-addresses/approve-cooled-addresses.ts'
 import type { Deliverer } from './deliveries/deliver.ts'
@@ -17,7 +18,7 @@ import { beginMissingChains, MovedHeads } from './records/audit-heads.ts'
 import { recordWaitingFreezes } from './records/freezes.ts'
 import type { Settings } from './settings.ts'
 import { generateLastStatements } from './statements/generate-statements.ts'
-import { auditSweeps } from './settlement/audit-sweeps.ts'
+import { auditSweeps, type Unattributed } from './settlement/audit-sweeps.ts'
 import { creditDepositsOn, readable } from './settlement/credit-deposits.ts'
 import type { Screening } from './screening/screening.ts'
 import { Screener } from './settlement/screen-payments.ts'
@@ -118,19 +119,26 @@ export function startWorker(options: {
   // Every loop listens while it rests, and there is no limit to the number of real networks.
   setMaxListeners(0, stopping.signal)
   const isStopping = () => stopping.signal.aborted
-  const attempts = (node: string) =>
-    async function attempt<T>(loop: Loop, work: Promise<T>): Promise<T | undefined> {
+  const attempts = (node: string) => {
+    const where = node === '' ? {} : { node }
+    const reported = new ReportedFailures()
+    return async function attempt<T>(loop: Loop, work: Promise<T>): Promise<T | undefined> {
       try {
         const result = await work
         meter?.round(loop, true)
         return result
       } catch (error) {
         meter?.round(loop, false)
-        const where = node === '' ? {} : { node }
-        log.error({ err: error, loop, ...where }, 'a round of the worker failed; trying again')
+        const { ofRecords, rest } = failuresIn(error)
+        meter?.recordsFailed(loop, ofRecords.length)
+        for (const { record, cause } of reported.add(ofRecords))
+          log.error({ err: cause, loop, record, ...where }, 'a record cannot be worked on; the others go on')
+        if (rest !== undefined)
+          log.error({ err: rest, loop, ...where }, 'a round of the worker failed; trying again')
         return undefined
       }
     }
+  }
   async function repeat(round: Round, isNeeded: () => boolean = () => true): Promise<void> {
     while (!isStopping() && isNeeded()) {
       const restMs = await round()
@@ -312,12 +320,12 @@ function sweeps({ db, settings, log, attempt }: Shared, networks: Networks): Rou
     await attempt('sweeps', sweepDepositAddresses({ db, networks, settings }))
     for (const [network, adapter] of networks) {
       if (network === 'WIRE' || adapter.sweep === undefined) continue
-      const unattributed = (await attempt('sweeps', auditSweeps(db, network))) ?? []
-      for (const { customer_id, asset, crypto_tx_hash } of unattributed)
+      const report = ({ customer_id, asset, crypto_tx_hash }: Unattributed) =>
         log.error(
           { customer_id, network, asset, crypto_tx_hash },
           'what was swept is in no deposit: bursar deposits list --unattributed',
         )
+      await attempt('sweeps', auditSweeps(db, network, report))
     }
     return SWEEPS_EVERY_MS
   }

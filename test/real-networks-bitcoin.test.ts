@@ -5,6 +5,7 @@
 import { originOfLoop } from '../src/contract/actor.ts'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Transfer } from '../src/ledger/transfer.ts'
+import { deposit } from '../src/movements/deposit.ts'
 import { WithdrawalMacs } from '../src/movements/withdrawal-macs.ts'
 import { bitcoinAdapter } from '../src/networks/bitcoin/adapter.ts'
 import type { Networks } from '../src/networks/network.ts'
@@ -19,7 +20,7 @@ import {
   workToTheEnd,
   type RealService,
 } from './real-networks.ts'
-import { MASTER_KEYS, type TestCustomer } from './support.ts'
+import { MASTER_KEYS, ownedAsDepositAddress, type TestCustomer } from './support.ts'
 import { hurry } from './work-off.ts'
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
@@ -152,6 +153,45 @@ describe.skipIf(KNOTS === undefined)('on Bitcoin', () => {
     await workToTheEnd(service, world)
     expect(await hashesOf([order])).toEqual(hashes)
     await requirePaid(customer, order)
+  })
+
+  test('one payment to a change address, signed by an older version, keeps nobody else from being paid', async () => {
+    const customers = [await depositor('1'), await depositor('1'), await depositor('1')]
+    await workToTheEnd(service, world)
+    const ownAddress = () => world.node.bursar.call<string>('getrawchangeaddress')
+    const order = (customer: TestCustomer, address: string) => withdraw(customer, '0.4', address)
+    await expect(order(customers[1]!, await ownAddress())).rejects.toThrow('status: 400')
+    const own = await ownAddress()
+    const orders: Transfer[] = []
+    await ownedAsDepositAddress(service, customers[1]!, 'BITCOIN', own, async () => {
+      for (const [index, customer] of customers.entries())
+        orders.push(await order(customer, index === 1 ? own : await world.newAddress()))
+      await work()
+    })
+    expect(await hashesOf(orders)).toHaveLength(1)
+    await workToTheEnd(service, world)
+    for (const index of [0, 2]) await requirePaid(customers[index]!, orders[index]!)
+    expect(await read(customers[1]!, orders[1]!)).toMatchObject({ status: 'COMPLETED' })
+    // The coins have not left the wallet.
+    const { customer_id, profile_id } = customers[1]!
+    const back = {
+      profile_id,
+      type: 'CRYPTO_DEPOSIT',
+      asset: 'BTC',
+      minor: 40_000_000n,
+      place: undefined,
+    } as const
+    const record = {
+      crypto_network: 'BITCOIN',
+      destination_address: own,
+      crypto_tx_hash: 'b'.repeat(64),
+    } as const
+    const arrival = {
+      ...back,
+      arrivedAt: 'custody:BITCOIN' as const,
+      record: { ...record, crypto_tx_index: '0' },
+    }
+    await service.ledger.submit(customer_id, deposit(customer_id, arrival, originOfLoop('test')))
   })
 
   test('coins go to cold storage, are merged, and a transaction made by hand is acknowledged', async () => {

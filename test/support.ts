@@ -1,6 +1,6 @@
 import { originOfLoop } from '../src/contract/actor.ts'
 import { spawn, type ChildProcess } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { userInfo } from 'node:os'
 import { createServer, type AddressInfo } from 'node:net'
@@ -13,7 +13,7 @@ import { pino, type Logger } from 'pino'
 import { inject, onTestFinished } from 'vitest'
 import { buildApp } from '../src/app.ts'
 import { parseAmount } from '../src/assets/amount.ts'
-import { decimalsOf } from '../src/assets/catalogue.ts'
+import { decimalsOf, type CryptoNetwork } from '../src/assets/catalogue.ts'
 import { createCustomer } from '../src/customers/create-customer.ts'
 import { addressOn } from '../src/connect.ts'
 import { inOrder, openDatabase, OWNER, transaction, type Database } from '../src/db/database.ts'
@@ -229,6 +229,24 @@ export async function startTestService(
       await drop()
     },
   }
+}
+
+/** Does some work while an address counts as a customer's deposit address. Versions before paid any address of a wallet. */
+export async function ownedAsDepositAddress(
+  { owner }: { owner: Database },
+  { customer_id, profile_id }: TestCustomer,
+  network: CryptoNetwork,
+  address: string,
+  work: () => Promise<void>,
+): Promise<void> {
+  const id = randomUUID()
+  await owner.query(
+    `insert into deposit_addresses (customer_id, id, created_at, profile_id, crypto_network, address, conversion_target_asset)
+     values ($1, $2, clock_timestamp(), $3, $4, $5, 'NO_CONVERSION')`,
+    [customer_id, id, profile_id, network, address],
+  )
+  await work()
+  await owner.query('delete from deposit_addresses where customer_id = $1 and id = $2', [customer_id, id])
 }
 
 const bankOf = async (settings: Settings) => {

@@ -34,6 +34,8 @@ export type Loop =
 /** Counts the rounds of the worker and the withdrawals that end. */
 export interface WorkerMeter {
   round(loop: Loop, succeeded: boolean): void
+  /** Counts records that a round could not work on, while it worked on the others. */
+  recordsFailed(loop: Loop, count: number): void
   withdrawalEnded(network: string, status: string): void
   /** Sets the number of the hot wallet's confirmed transactions that a reorganisation removed. */
   takenBack(network: string, count: number): void
@@ -97,38 +99,7 @@ export class Metrics {
     })
     this.ledger = { batch: (movements) => batches.observe(movements), refused: () => refused.inc() }
 
-    const rounds = new Counter({
-      name: 'bursar_worker_rounds_total',
-      help: 'Rounds of the worker, by loop and outcome.',
-      labelNames: ['loop', 'outcome'],
-      registers,
-    })
-    const lastRound = new Gauge({
-      name: 'bursar_worker_last_success_timestamp_seconds',
-      help: 'Time when a round of this loop last ended without a failure.',
-      labelNames: ['loop'],
-      registers,
-    })
-    const ended = new Counter({
-      name: 'bursar_withdrawals_ended_total',
-      help: 'Withdrawals that this process completed or failed.',
-      labelNames: ['network', 'status'],
-      registers,
-    })
-    const takenBack = new Gauge({
-      name: 'bursar_transactions_taken_back',
-      help: 'Confirmed transactions of the hot wallet that a reorganisation removed.',
-      labelNames: ['network'],
-      registers,
-    })
-    this.worker = {
-      round(loop, succeeded) {
-        rounds.inc({ loop, outcome: succeeded ? 'succeeded' : 'failed' })
-        if (succeeded) lastRound.set({ loop }, Date.now() / 1000)
-      },
-      withdrawalEnded: (network, status) => ended.inc({ network, status }),
-      takenBack: (network, count) => takenBack.set({ network }, count),
-    }
+    this.worker = workerMeter(registers)
     this.deliveries = deliveryMeter(registers)
     this.screening = screeningMeter(registers)
     const limited = new Counter({
@@ -178,6 +149,49 @@ export class Metrics {
       },
     })
     databaseGauges(this.registry, db)
+  }
+}
+
+/** Observes the rounds of the worker. */
+function workerMeter(registers: Registry[]): WorkerMeter {
+  const rounds = new Counter({
+    name: 'bursar_worker_rounds_total',
+    help: 'Rounds of the worker, by loop and outcome.',
+    labelNames: ['loop', 'outcome'],
+    registers,
+  })
+  const recordsFailed = new Counter({
+    name: 'bursar_worker_record_failures_total',
+    help: 'Records that a round of this loop could not work on, while it worked on the others.',
+    labelNames: ['loop'],
+    registers,
+  })
+  const lastRound = new Gauge({
+    name: 'bursar_worker_last_success_timestamp_seconds',
+    help: 'Time when a round of this loop last ended without a failure.',
+    labelNames: ['loop'],
+    registers,
+  })
+  const ended = new Counter({
+    name: 'bursar_withdrawals_ended_total',
+    help: 'Withdrawals that this process completed or failed.',
+    labelNames: ['network', 'status'],
+    registers,
+  })
+  const takenBack = new Gauge({
+    name: 'bursar_transactions_taken_back',
+    help: 'Confirmed transactions of the hot wallet that a reorganisation removed.',
+    labelNames: ['network'],
+    registers,
+  })
+  return {
+    round(loop, succeeded) {
+      rounds.inc({ loop, outcome: succeeded ? 'succeeded' : 'failed' })
+      if (succeeded) lastRound.set({ loop }, Date.now() / 1000)
+    },
+    recordsFailed: (loop, count) => recordsFailed.inc({ loop }, count),
+    withdrawalEnded: (network, status) => ended.inc({ network, status }),
+    takenBack: (network, count) => takenBack.set({ network }, count),
   }
 }
 

@@ -126,7 +126,10 @@ export async function selectPayees(
   hashes: readonly string[],
 ): Promise<Map<string, Payees>> {
   const { rows } = await db.query<Payees & { crypto_tx_hash: string }>(
-    'select crypto_tx_hash, customer_ids, transfer_ids from network_transactions where network = $1 and crypto_tx_hash = any ($2)',
+    `
+    select crypto_tx_hash, kind, payments, customer_ids, transfer_ids
+    from network_transactions
+    where network = $1 and crypto_tx_hash = any ($2)`,
     [network, hashes],
   )
   return new Map(rows.map(({ crypto_tx_hash, ...payees }) => [crypto_tx_hash, payees]))
@@ -134,6 +137,9 @@ export async function selectPayees(
 
 /** What a transaction pays: the n-th transfer is the n-th customer's. */
 export interface Payees {
+  kind: TransactionKind
+  /** How many payments it has; those of WITHDRAWALS are its first outputs. */
+  payments: number
   customer_ids: string[]
   transfer_ids: string[]
 }
@@ -143,9 +149,9 @@ export interface Payees {
  * answered. What a node that is gone has part in stays taken until a later call. No transaction may be open.
  */
 export async function freeWhatHasEnded(db: Database, network: Network): Promise<boolean> {
-  const { rows: open } = await db.query<{ crypto_tx_hash: string; kind: TransactionKind } & Payees>(
+  const { rows: open } = await db.query<{ crypto_tx_hash: string } & Payees>(
     `
-    select crypto_tx_hash, kind, customer_ids, transfer_ids
+    select crypto_tx_hash, kind, payments, customer_ids, transfer_ids
     from network_transactions
     where network = $1 and ended_at is null`,
     [network],

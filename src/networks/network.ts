@@ -135,6 +135,10 @@ export type PaymentStatus =
       crypto_tx_hash?: string
       crypto_tx_index?: string
       networkFee?: NetworkFee
+      /** What failed while it was judged, for the log. */
+      error?: unknown
+      /** Nothing says that the transaction is confirmed: after a refund it might pay all the same. */
+      mayBeMined?: true
     }
 
 /** One payment of a transaction in the chain: an output, its value or a token's log. The amount is a decimal string. */

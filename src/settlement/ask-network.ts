@@ -1,11 +1,14 @@
 import { ifAllAnswer, type Transaction } from '../db/database.ts'
+import { inParts, RecordFailure } from '../db/each-alone.ts'
 import { freezesOfSigning } from '../records/freezes.ts'
-import { NodeFailure } from '../networks/node-failure.ts'
+import { unjudged } from '../networks/judge-alone.ts'
+import { NodeFailure, NodeRefusal } from '../networks/node-failure.ts'
 import type {
   BroadcastAnswer,
   BroadcastWithdrawal,
   Network,
   NetworkAdapter,
+  PaymentStatus,
   SignedTransaction,
   Signing,
 } from '../networks/network.ts'
@@ -152,44 +155,87 @@ interface Followed {
 
 /**
  * Broadcasts signed transactions, and asks how far the others are. A transaction that was not taken is asked about, too: it
- * may be mined already, may never be, or may need a replacement. Where the network's status call fails, the failure goes
- * to `failures`: what was broadcast is a step all the same, and the rest is asked about again.
+ * may be mined already, may never be, or may need a replacement. What fails goes to `failures`: what was broadcast is a step
+ * all the same, and what could not be asked about is asked about again.
  */
 export async function follow(kept: Kept[], adapter: NetworkAdapter, failures: unknown[]): Promise<Followed> {
   const sent = await broadcast(
     kept.filter(({ state }) => state === 'SIGNED'),
     adapter,
+    failures,
   )
   const notTaken = sent.filter(({ state }) => state === 'SIGNED')
   const asked = [
     ...kept.filter(({ state }) => state === 'BROADCAST'),
     ...notTaken.map(({ withdrawal }) => withdrawal),
   ]
-  const { steps, stuck } = await checkStatus(asked, adapter).catch((error: unknown): Followed => {
+  const { steps, stuck } = await checkStatus(asked, adapter, failures).catch((error: unknown): Followed => {
     failures.push(error)
     return { steps: [], stuck: [] }
   })
   return { steps: overriddenBy<Step['withdrawal']>(sent, steps), stuck }
 }
 
-async function broadcast(withdrawals: Kept[], adapter: NetworkAdapter): Promise<Step<Kept>[]> {
-  if (withdrawals.length === 0) return []
-  const answers = await adapter.broadcast(withdrawals).catch((error: unknown): BroadcastAnswer[] => {
-    if (!(error instanceof NodeFailure)) throw error
-    const reason = reasonOfFailure(error)
-    return withdrawals.map(() => ({ accepted: false, reason }))
-  })
-  return withdrawals.map((withdrawal, index) => stepAfterBroadcast(withdrawal, answers[index]!, adapter))
+async function broadcast(
+  withdrawals: Kept[],
+  adapter: NetworkAdapter,
+  failures: unknown[],
+): Promise<Step<Kept>[]> {
+  const answers = await inParts<Kept, BroadcastAnswer | undefined>(
+    withdrawals,
+    (some) =>
+      adapter.broadcast(some).catch((error: unknown): BroadcastAnswer[] => {
+        if (!(error instanceof NodeFailure)) throw error
+        const reason = reasonOfFailure(error)
+        return some.map(() => ({ accepted: false, reason }))
+      }),
+    (withdrawal, error): undefined => void failures.push(failureOf(withdrawal, error)),
+  )
+  return withdrawals.map((withdrawal, index) => stepAfterBroadcast(withdrawal, answers[index], adapter))
 }
 
-async function checkStatus(asked: Kept[], adapter: NetworkAdapter): Promise<Followed> {
-  if (asked.length === 0) return { steps: [], stuck: [] }
-  const statuses = await adapter.checkStatus(asked)
+const failureOf = ({ transfer_id }: Kept, error: unknown) =>
+  new RecordFailure(`withdrawal ${transfer_id}`, error)
+
+async function checkStatus(asked: Kept[], adapter: NetworkAdapter, failures: unknown[]): Promise<Followed> {
+  const statuses = await statusOfEach(asked, adapter)
+  const errors = statuses.flatMap((status) => (status?.state === 'UNRESOLVED' ? (status.error ?? []) : []))
+  // The node refuses every question: that says nothing of one withdrawal.
+  if (errors.length === asked.length && errors.length > 1 && errors.every(isRefusal)) {
+    failures.push(errors[0])
+    return { steps: [], stuck: [] }
+  }
+  const answered = asked.flatMap((withdrawal, index) => {
+    const status = statuses[index]
+    return status === undefined ? [] : { withdrawal, status }
+  })
+  for (const { withdrawal, status } of answered)
+    if (status.state === 'UNRESOLVED' && status.error !== undefined)
+      failures.push(failureOf(withdrawal, status.error))
   return {
-    steps: asked.flatMap((withdrawal, index) => stepAfterStatus(withdrawal, statuses[index]!, adapter) ?? []),
-    stuck: asked.filter((withdrawal, index) => mayBeReplaced(withdrawal, statuses[index]!, adapter)),
+    steps: answered.flatMap(({ withdrawal, status }) => stepAfterStatus(withdrawal, status, adapter) ?? []),
+    stuck: answered.flatMap(({ withdrawal, status }) =>
+      mayBeReplaced(withdrawal, status, adapter) ? withdrawal : [],
+    ),
   }
 }
+
+const isRefusal = (error: unknown) => error instanceof NodeRefusal
+
+/**
+ * Asks how far each transaction is. One that the adapter fails over is unresolved alone. Throws where the node does not answer;
+ * undefined for what was not asked about after too many failures.
+ */
+export const statusOfEach = <Asked extends BroadcastWithdrawal>(
+  asked: readonly Asked[],
+  adapter: Pick<NetworkAdapter, 'checkStatus'>,
+): Promise<(PaymentStatus | undefined)[]> =>
+  inParts(
+    asked,
+    (some) => adapter.checkStatus(some),
+    (_, error): PaymentStatus => ({ ...unjudged(error), mayBeMined: true }),
+    (error) => error instanceof NodeFailure && !isRefusal(error),
+  )
 
 /**
  * Replaces stuck transactions for higher fees. This is signing: the node is asked while the signing lock is held, because the

@@ -1,6 +1,7 @@
 import { formatAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
 import { transaction, type Database, type Transaction } from '../db/database.ts'
+import { eachAlone } from '../db/each-alone.ts'
 import { recordUnattributed, selectUnattributed, sumAtAddress, type AtAddress } from './incoming-transfers.ts'
 
 /** Most addresses that one round audits. */
@@ -21,10 +22,14 @@ interface Place {
 /**
  * Compares what was swept from deposit addresses with the deposits there, once deposits are read up to the blocks of the
  * sweeps. A payment that a contract makes while it runs is the value of no transaction and in no log, so no scan finds it, but a
- * sweep takes it along. It is recorded as UNATTRIBUTED for an operator, and never becomes the platform's silently. Gives the
- * recorded amounts. Asks no node.
+ * sweep takes it along. It is recorded as UNATTRIBUTED for an operator, and never becomes the platform's silently. Calls
+ * `report` with each recorded amount. Asks no node.
  */
-export async function auditSweeps(db: Database, network: CryptoNetwork): Promise<Unattributed[]> {
+export async function auditSweeps(
+  db: Database,
+  network: CryptoNetwork,
+  report: (found: Unattributed) => void,
+): Promise<void> {
   const { rows } = await db.query<Place & { read: string }>(
     `
     select distinct s.customer_id, s.address, split_part(c.cursor, ':', 1) as read
@@ -35,10 +40,14 @@ export async function auditSweeps(db: Database, network: CryptoNetwork): Promise
     limit $2`,
     [network, ADDRESSES_MAX],
   )
-  const found: Unattributed[] = []
-  for (const { read, ...place } of rows)
-    found.push(...(await transaction(db, (tx) => auditPlace(tx, network, place, read))))
-  return found
+  await eachAlone(
+    rows,
+    ({ address }) => `sweeps of ${network} ${address}`,
+    async ({ read, ...place }) => {
+      const found = await transaction(db, (tx) => auditPlace(tx, network, place, read))
+      for (const one of found) report(one)
+    },
+  )
 }
 
 /** Audits the sweeps of an address up to a block. Their rows are locked, so that one worker audits them. */

@@ -111,12 +111,13 @@ export function stepAfterSigning<Of extends StepOf>(
   }
 }
 
-/** The step after a broadcast. */
+/** The step after a broadcast. Where it failed for this transaction alone, there is no answer, and it is broadcast again. */
 export function stepAfterBroadcast<Of extends StepOf>(
   withdrawal: Of,
-  answer: BroadcastAnswer,
+  answer: BroadcastAnswer | undefined,
   { pollMs: dueInMs }: Timing,
 ): Step<Of> {
+  if (answer === undefined) return { withdrawal, state: 'SIGNED', dueInMs }
   if (answer.accepted) return { withdrawal, state: 'BROADCAST', dueInMs }
   if ('refusal' in answer) return failedStep(withdrawal, answer.refusal)
   return { withdrawal, state: 'SIGNED', dueInMs, waitingReason: answer.reason }
@@ -124,7 +125,7 @@ export function stepAfterBroadcast<Of extends StepOf>(
 
 /**
  * The step after the network said how far the transaction is; undefined where it says nothing new: a transaction that was
- * not taken a moment ago, and that the network does not know.
+ * not taken a moment ago, and that the network does not know, or whose status cannot be judged: it is broadcast again.
  */
 export function stepAfterStatus<Of extends StepOf & { crypto_tx_hash: string }>(
   withdrawal: Of,
@@ -144,6 +145,7 @@ export function stepAfterStatus<Of extends StepOf & { crypto_tx_hash: string }>(
     case 'MINED':
       return { withdrawal, state: 'BROADCAST', dueInMs, confirmations: status.confirmations }
     case 'UNRESOLVED':
+      if (status.mayBeMined && withdrawal.state === 'SIGNED') return undefined
       return {
         withdrawal,
         state: 'BROADCAST',

@@ -374,6 +374,7 @@ type FoundWithdrawal = PaidWithdrawal & {
   status: string
   state: State
   crypto_tx_hash: string | null
+  crypto_tx_index: string | null
 }
 
 /** The transfer out of the platform with this id, whosever it is; undefined where there is none. Locks nothing. */
@@ -382,7 +383,8 @@ export async function findOutgoing(db: Database, transferId: string): Promise<Fo
   if (customerId === undefined) return undefined
   const { rows } = await db.query<FoundWithdrawal>(
     `
-    ${SELECT_WITHDRAWAL}, t.status, coalesce(b.state, 'NEW') as state, b.crypto_tx_hash, b.raw_transaction
+    ${SELECT_WITHDRAWAL}, t.status, coalesce(b.state, 'NEW') as state, b.crypto_tx_hash,
+           b.crypto_tx_index, b.raw_transaction
     from transfers t
     left join outgoing_transfers b on b.customer_id = $1 and b.transfer_id = t.id
     where t.customer_id = $1 and t.id = $2 and t.type in ${PAYOUT_TYPES}`,

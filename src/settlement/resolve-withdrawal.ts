@@ -1,5 +1,6 @@
 import { transaction, type Database } from '../db/database.ts'
 import type { BroadcastWithdrawal, Network, Networks, PaymentStatus } from '../networks/network.ts'
+import { statusOfEach } from './ask-network.ts'
 import type { State, Step } from './next-step.ts'
 import { findOutgoing, selectReplaced } from './outgoing-transfers.ts'
 import { record } from './record-steps.ts'
@@ -23,7 +24,7 @@ type Unresolved = Extract<PaymentStatus, { state: 'UNRESOLVED' }>
 /**
  * Ends a withdrawal by an operator's word: PAID completes it, NOT_PAID fails and refunds it. The network's status now
  * decides whether that word is asked for: the transaction must be confirmed, so that it can pay no second time, and its
- * effect unclear. The evidence (what the operator looked at, and where) is kept with it.
+ * effect unclear. Where its status cannot be judged at all, only PAID is taken. The evidence (what the operator looked at, and where) is kept with it.
  *
  * The node is asked with no transaction open. Its answer is recorded if the withdrawal still has the state and the
  * transaction that it was asked about.
@@ -44,10 +45,14 @@ export async function resolveWithdrawal(
   if (status !== 'PENDING') throw new Error(`withdrawal ${transfer_id} is ${status} already`)
   const adapter = networks.get(network)
   if (adapter === undefined) throw new Error(`${network} is not configured here`)
-  const [answer] = await adapter.checkStatus([withdrawal])
+  const [answer] = await statusOfEach([withdrawal], adapter)
   if (answer!.state !== 'UNRESOLVED')
     throw new Error(
       `withdrawal ${transfer_id} needs no decision: ${network} says ${answer!.state}, and the worker follows it`,
+    )
+  if (outcome === 'NOT_PAID' && answer!.mayBeMined)
+    throw new Error(
+      `withdrawal ${transfer_id} may be paid yet: ${answer!.reason.detail}; a refund needs a confirmed transaction`,
     )
   const step = outcome === 'PAID' ? paid(withdrawal, answer!) : notPaid(withdrawal, answer!)
   await transaction(db, async (tx) => {
@@ -64,7 +69,8 @@ export async function resolveWithdrawal(
 }
 
 function paid(withdrawal: Stated, { networkFee, ...seen }: Unresolved): Step {
-  const { crypto_tx_hash = withdrawal.crypto_tx_hash, crypto_tx_index = '0' } = seen
+  const { crypto_tx_hash = withdrawal.crypto_tx_hash } = seen
+  const crypto_tx_index = seen.crypto_tx_index ?? withdrawal.crypto_tx_index ?? '0'
   return {
     withdrawal,
     state: 'DONE',
@@ -87,5 +93,7 @@ async function findSigned(db: Database, transferId: string): Promise<Stated & { 
     throw new Error(`there is no withdrawal ${transferId} that was signed`)
   const { crypto_tx_hash, raw_transaction } = found
   const replaced = await selectReplaced(db, [found.customer_id, transferId])
-  return { ...found, crypto_tx_hash, raw_transaction, replaced }
+  const { crypto_tx_index, ...rest } = found
+  const index = crypto_tx_index !== null && { crypto_tx_index }
+  return { ...rest, crypto_tx_hash, raw_transaction, ...index, replaced }
 }

@@ -12,13 +12,14 @@ import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { dieAtEachStep, Failures, type Failure } from '../../test/failures.ts'
 import { runs } from '../../test/seed.ts'
-import { credit, newCustomer, startTestService } from '../../test/support.ts'
+import { credit, newCustomer, startTestService, TEST_ORIGIN } from '../../test/support.ts'
 import type { TestCustomer, TestService } from '../../test/support.ts'
 import { hurryUnlocked } from '../../test/work-off.ts'
 import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.ts'
 import { ASSETS, CRYPTO_NETWORKS, decimalsOf, NETWORKS } from '../assets/catalogue.ts'
 import type { Asset, CryptoNetwork } from '../assets/catalogue.ts'
 import { openDatabase, type Database } from '../db/database.ts'
+import { RecordFailure } from '../db/each-alone.ts'
 import { TRANSFER_COLUMNS, transferToWire, type Transfer, type TransferRow } from '../ledger/transfer.ts'
 import { verify } from '../verify/verify.ts'
 import { addressFromBytes } from '../networks/addresses.ts'
@@ -28,9 +29,16 @@ import {
   magicAddress,
   type MagicOutcome,
 } from '../networks/simulated/magic-addresses.ts'
-import type { Network, NetworkAdapter, Networks, Withdrawal } from '../networks/network.ts'
+import type {
+  BroadcastWithdrawal,
+  Network,
+  NetworkAdapter,
+  Networks,
+  Withdrawal,
+} from '../networks/network.ts'
 import { NodeError } from '../networks/evm/node.ts'
 import { NodeFailure } from '../networks/node-failure.ts'
+import { resolveWithdrawal } from './resolve-withdrawal.ts'
 import { settleWithdrawals } from './settle-withdrawals.ts'
 
 let service: TestService
@@ -471,6 +479,54 @@ describe('a withdrawal to', () => {
     for (const one of [created, later]) await requireEnd(one, await read(customer, one), 'ORDINARY')
     await requireClean()
   })
+
+  test.each(['checkStatus', 'broadcast'] as const)(
+    'one for which %s throws keeps no other from its end, and an operator can end it',
+    async (method) => {
+      const customer = await newCustomer(service)
+      const created: Transfer[] = []
+      for (let count = 1; count <= 3; count++)
+        created.push(await withdraw(customer, { network: 'ETHEREUM', outcome: 'ORDINARY' }))
+      const [one, odd, other] = created as [Transfer, Transfer, Transfer]
+      const ethereum = service.networks.get('ETHEREUM')!
+      const failing = async <T>(withdrawals: Withdrawal[], ask: () => Promise<T[]>): Promise<T[]> => {
+        if (withdrawals.some(({ transfer_id }) => transfer_id === odd.id)) throw new Error('an odd answer')
+        return ask()
+      }
+      const adapter: NetworkAdapter = {
+        ...ethereum,
+        [method]: (asked: BroadcastWithdrawal[]) => failing<unknown>(asked, () => ethereum[method](asked)),
+      }
+      const networks: Networks = new Map([...service.networks, ['ETHEREUM', adapter] as const])
+      const said: unknown[] = []
+      for (let round = 1; round <= 6; round++) {
+        await hurry()
+        await settleWithdrawals(service.db, networks).catch((error: AggregateError) =>
+          said.push(...(error.errors as unknown[])),
+        )
+      }
+      for (const good of [one, other]) await requireEnd(good, await read(customer, good), 'ORDINARY')
+      expect(await read(customer, odd)).toMatchObject({ status: 'PENDING' })
+      expect(said[0]).toBeInstanceOf(RecordFailure)
+      expect(said[0]).toMatchObject({ record: `withdrawal ${odd.id}`, cause: { message: 'an odd answer' } })
+      if (method === 'checkStatus') {
+        const { rows } = await service.db.query(
+          'select state, waiting_code, waiting_detail from outgoing_transfers where transfer_id = $1',
+          [odd.id],
+        )
+        const waiting_detail = expect.stringContaining('(an odd answer)') as string
+        expect(rows).toEqual([{ state: 'BROADCAST', waiting_code: 'UNRESOLVED', waiting_detail }])
+        // It may be mined yet: a refund might pay it twice.
+        const resolve = (outcome: 'PAID' | 'NOT_PAID') =>
+          resolveWithdrawal(service.db, networks, odd.id, outcome, 'looked', TEST_ORIGIN)
+        await expect(resolve('NOT_PAID')).rejects.toThrow('may be paid yet')
+        expect(await resolve('PAID')).toMatchObject({ status: 'COMPLETED' })
+      }
+      await settleAll()
+      expect(await read(customer, odd)).toMatchObject({ status: 'COMPLETED' })
+      await requireClean()
+    },
+  )
 
   test('a magic destination in another spelling has the same outcome', async () => {
     const customer = await newCustomer(service)

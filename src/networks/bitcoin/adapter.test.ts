@@ -20,6 +20,7 @@ import {
   credit,
   MASTER_KEYS,
   newCustomer,
+  ownedAsDepositAddress,
   startTestService,
   TEST_ORIGIN,
   type TestCustomer,
@@ -344,6 +345,91 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     await work()
     await requirePaid(await read(customer, created), '1', address)
     await requireAtRest()
+  })
+
+  // -------------------------------------------------------------------------------------------- own addresses
+
+  describe('a withdrawal to an address of the hot wallet itself', () => {
+    const refusal = {
+      invalid_destination_address: {
+        message:
+          'the network refused the destination address: it is an address of the wallet that withdrawals are paid from',
+      },
+    }
+
+    test('is refused when it is ordered; to the deposit address of a customer it is paid', async () => {
+      const customer = await newDepositor(['5'])
+      const networks = networksOf(adapter())
+      const { profile_id, customer_id } = customer
+      const refused = async (destination_address: string) => {
+        const body = {
+          profile_id,
+          asset: 'LTC',
+          crypto_network: 'LITECOIN',
+          amount: '0.5',
+          destination_address,
+        }
+        const { status, body: answer } = await customer.call<{ type: string; detail: string }>(
+          'POST',
+          '/v2/transfer/crypto-withdrawals',
+          body,
+        )
+        expect({ status, answer }).toMatchObject({
+          status: 400,
+          answer: { detail: expect.stringContaining('the wallet that withdrawals are paid from') as string },
+        })
+      }
+      const all = service.networks as Map<Network, NetworkAdapter>
+      const simulated = all.get('LITECOIN')!
+      all.set('LITECOIN', adapter())
+      try {
+        await refused(await node.bursar.call<string>('getrawchangeaddress'))
+        await refused(await node.bursar.call<string>('getnewaddress'))
+        const place = { profile_id, crypto_network: 'LITECOIN' } as const
+        const { address } = await insertDepositAddress(service.db, networks, customer_id, place)
+        const paid = await withdraw(customer, '0.5', address)
+        await settle([paid])
+        expect(await read(customer, paid)).toMatchObject({ status: 'COMPLETED' })
+        await creditDepositsOn(service, 'LITECOIN', adapter())
+      } finally {
+        all.set('LITECOIN', simulated)
+      }
+      await requireAtRest()
+    })
+
+    test('that was ordered while the node did not answer fails when it would be signed, and is refunded', async () => {
+      const customer = await newDepositor(['5'])
+      const own = await node.bursar.call<string>('getrawchangeaddress')
+      const address = await node.newAddress()
+      const created = [await withdraw(customer, '0.5', own), await withdraw(customer, '0.25', address)]
+      await settle(created)
+      expect(await read(customer, created[0]!)).toMatchObject({ status: 'FAILED', status_details: refusal })
+      await requirePaid(await read(customer, created[1]!), '0.25', address)
+      expect(await available(customer)).toBe(
+        inCoin(minorOf('5') - minorOf('0.25') - minorOf(created[1]!.fee)),
+      )
+      await requireAtRest()
+    })
+
+    test('that an older version signed is completed, and so are the others of its transaction', async () => {
+      const customers = [await newDepositor(['5']), await newDepositor(['5']), await newDepositor(['5'])]
+      const own = await node.bursar.call<string>('getrawchangeaddress')
+      const addresses = [await node.newAddress(), own, await node.newAddress()]
+      const created: Transfer[] = []
+      await ownedAsDepositAddress(service, customers[1]!, 'LITECOIN', own, async () => {
+        for (const [index, address] of addresses.entries())
+          created.push(await withdraw(customers[index]!, '0.5', address))
+        await work()
+      })
+      expect(new Set((await Promise.all(created.map(kept))).map((one) => one.crypto_tx_hash)).size).toBe(1)
+      await settle(created)
+      for (const index of [0, 2])
+        await requirePaid(await read(customers[index]!, created[index]!), '0.5', addresses[index]!)
+      expect(await read(customers[1]!, created[1]!)).toMatchObject({ status: 'COMPLETED' })
+      // The coins of this one have not left the wallet.
+      await creditBack('0.5')
+      await requireAtRest()
+    })
   })
 
   // -------------------------------------------------------------------------------------------- fees have risen
@@ -692,8 +778,9 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
   test('mined coins and change are no deposits; a withdrawal to a deposit address is one', async () => {
     const [customer, payer] = [await newCustomer(service), await newDepositor(['5'])]
     const address = await newAddress(customer)
-    const created = await withdraw(payer, '1', address)
-    await settle([created])
+    await ownedAsDepositAddress(service, customer, 'LITECOIN', address, async () =>
+      settle([await withdraw(payer, '1', address)]),
+    )
     const { cursor } = await creditArrivals()
     expect(await available(customer)).toBe('1')
 
@@ -1033,7 +1120,11 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       const customer = await newCustomer(service)
       const address = await newAddress(customer)
       // An operator pays a withdrawal with another transaction, and pays the same address once more without an order.
-      const { customer: payer, created } = await forgotten(true, address)
+      let made: Awaited<ReturnType<typeof forgotten>>
+      await ownedAsDepositAddress(service, customer, 'LITECOIN', address, async () => {
+        made = await forgotten(true, address)
+      })
+      const { customer: payer, created } = made!
       const from = Number(await node.bursar.call<string>('getblockcount'))
       const hash = await node.pay(node.bursar, { [address]: '1' })
       await settle([created])
@@ -1041,7 +1132,9 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await node.pay(node.bursar, { [address]: '2' })
       await node.mine(DEPTH)
       await lookAtAll()
-      await settle([await withdraw(payer, '0.5', address)])
+      await ownedAsDepositAddress(service, customer, 'LITECOIN', address, async () =>
+        settle([await withdraw(payer, '0.5', address)]),
+      )
 
       const amounts = (found: FoundDeposit[]) =>
         found.flatMap((one) => (one.address === address ? one.amount : [])).sort()
@@ -1624,6 +1717,7 @@ const setFees = (rate: string) => {
       ? JSON.stringify([
           { id: 0, result: { feerate: Number(rate), blocks: 6 }, error: null },
           { id: 1, result: { mempoolminfee: 0.00001 }, error: null },
+          { id: 2, result: { ismine: false }, error: null },
         ])
       : undefined
 }
@@ -1751,6 +1845,12 @@ async function creditArrival({ address, asset, amount, ...output }: FoundDeposit
   await service.ledger.submit(owner.customer_id, arrived).catch((error: unknown) => {
     if (violatedConstraint(error) !== 'transfers_arrival') throw error
   })
+}
+
+/** Enters coins that the hot wallet has, and that the ledger has paid out. */
+async function creditBack(amount: string): Promise<void> {
+  const address = await newAddress(await newCustomer(service))
+  await creditArrival({ address, asset: 'LTC', amount, crypto_tx_hash: randomUUID(), crypto_tx_index: '0' })
 }
 
 const foundAt = async (addresses: string[]) =>

@@ -58,7 +58,7 @@ export function bitcoinAdapter(
     scanDeposits: (cursor) => scanDeposits(wallet, cursor),
     seeDeposits: (cursor) => seeDeposits(wallet, cursor),
     scanBlocks: (first) => scanBlocks(wallet, first),
-    estimateFee: (asset) => estimateFee(wallet, asset),
+    estimateFee: (asset, destination) => estimateFee(wallet, asset, destination),
     status: () => status(wallet),
   }
 }

@@ -1,7 +1,7 @@
 import type { Queryable, Transaction } from '../../db/database.ts'
 import type { MovedOnChain, PaidWithdrawal, SignedTransaction } from '../network.ts'
 import { decimalOf, minorOf, sum } from './amounts.ts'
-import { partOf, paymentIndexes, paymentsTo } from './payments.ts'
+import { bytesOf, partOf, paymentIndexes, paymentsTo, shareAmong } from './payments.ts'
 import { unrecordedAmong } from './unknown-spends.ts'
 import { fetchTransactions, type BitcoinWallet, type WalletTransaction } from './wallet.ts'
 
@@ -27,7 +27,8 @@ export async function claimTransaction(
     )
   const transaction = await requireTransaction(wallet, hash)
   const { amount, destination_address } = withdrawal
-  const paying = paymentsTo(wallet, transaction, withdrawal)
+  const raw_transaction = bytesOf(transaction)
+  const paying = paymentsTo(wallet, raw_transaction, withdrawal)
   if (paying.length === 0)
     throw new Error(`${hash} does not pay ${amount} ${wallet.coin} to ${destination_address}`)
   if (Number(transaction.confirmations) < 0)
@@ -40,15 +41,15 @@ export async function claimTransaction(
     where b.network = '${wallet.network}' and b.crypto_tx_hash = $1 and b.transfer_id <> $2`,
     [hash, withdrawal.transfer_id],
   )
-  const owner = ({ vout }: { vout: string }) => rows.find(({ crypto_tx_index }) => crypto_tx_index === vout)
-  const free = paying.find((output) => owner(output) === undefined)
+  const owner = (index: string) => rows.find(({ crypto_tx_index }) => crypto_tx_index === index)
+  const free = paying.find((index) => owner(index) === undefined)
   if (free === undefined)
     throw new Error(`${hash} is the transaction of withdrawal ${owner(paying[0]!)!.transfer_id}`)
   return {
-    raw_transaction: Buffer.from(transaction.hex, 'hex'),
+    raw_transaction,
     crypto_tx_hash: transaction.txid,
-    crypto_tx_index: free.vout,
-    payments: paymentIndexes(transaction).length,
+    crypto_tx_index: free,
+    payments: new Set([...paymentIndexes(transaction), free]).size,
   }
 }
 
@@ -78,9 +79,7 @@ export async function movedBy(tx: Transaction, wallet: BitcoinWallet, hash: stri
   const all = paymentIndexes(transaction)
   const withdrawn = sum(rows.map(({ amount }) => minorOf(amount)))
   const withdrawalFees = sum(
-    rows.map(({ crypto_tx_index }) =>
-      partOf(-minorOf(fee), { of: all.length, rank: all.indexOf(crypto_tx_index) }),
-    ),
+    rows.map(({ crypto_tx_index }) => partOf(-minorOf(fee), shareAmong(all, crypto_tx_index))),
   )
   // Negative: what others have received beyond the withdrawals.
   const moved = minorOf(transaction.amount) + withdrawn

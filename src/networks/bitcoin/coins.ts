@@ -102,7 +102,7 @@ export async function openTransactions(
     const { inputs, outputs } = decode(row.raw_transaction)
     const replaces = inputs.some((input) => newest.has(input))
     for (const input of inputs) newest.set(input, row.crypto_tx_hash)
-    return { ...row, inputs, outputs, replaces }
+    return { ...row, inputs, outputs: outputs.map(({ amount }) => amount), replaces }
   })
   const isReplaced = ({ inputs, crypto_tx_hash }: OpenTransaction) =>
     inputs.some((input) => newest.get(input) !== crypto_tx_hash)

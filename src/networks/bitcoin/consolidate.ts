@@ -62,6 +62,7 @@ export async function planConsolidation(
  * change.
  */
 export async function signConsolidation(
+  tx: Transaction,
   wallet: BitcoinWallet,
   withdrawal: Withdrawal,
   { spendable, open }: Coins,
@@ -75,7 +76,7 @@ export async function signConsolidation(
     signings.set(withdrawal, deferred({ code: 'FEE_ABOVE_CEILING', detail }))
     return
   }
-  const payable = await payableAmong(wallet, [withdrawal], signings)
+  const payable = await payableAmong(tx, wallet, [withdrawal], signings)
   const coins = mergeable(spendable, most)
   const { changeScriptBytes } = wallet.dialect
   const limits = { rate, changeScriptBytes, consolidates: true, open }

@@ -15,11 +15,11 @@ export function splitOutpoint(outpoint: Outpoint): { txid: string; vout: number 
 /** The hash of the transaction that an outpoint belongs to. */
 export const hashIn = (outpoint: Outpoint): string => splitOutpoint(outpoint).txid
 
-/** A raw transaction: its hash, the outputs that it spends, and the amounts of its own outputs in minor units. */
+/** A raw transaction: its hash, the outputs that it spends, and its own. Amounts are minor units. */
 export interface DecodedTransaction {
   txid: string
   inputs: Outpoint[]
-  outputs: bigint[]
+  outputs: { amount: bigint; script: Uint8Array }[]
 }
 
 /** Decodes a raw transaction, signed or not. Throws on bytes that are no transaction. */
@@ -30,7 +30,7 @@ export function decode(raw: Buffer): DecodedTransaction {
   return {
     txid: hashed.reverse().toString('hex'),
     inputs: inputs.map(({ txid, index }) => `${Buffer.from(txid).toString('hex')}:${index}`),
-    outputs: outputs.map((output: { amount: bigint }) => output.amount),
+    outputs,
   }
 }
 

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import type { NetworkFee } from '../network.ts'
 import { decimalOf, larger, minorOf, smaller } from './amounts.ts'
-import { RpcError } from './rpc.ts'
-import type { BitcoinWallet } from './wallet.ts'
+import { DestinationRefused } from '../node-failure.ts'
+import { RpcError, type RpcCall } from './rpc.ts'
+import { hotWalletAddresses, OWN_ADDRESS, type AddressInfo, type BitcoinWallet } from './wallet.ts'
 
 /** A node without an estimate: this many times its relay minimum. */
 const FALLBACK_FEE_FACTOR = 10n
@@ -11,8 +12,13 @@ const FALLBACK_FEE_FACTOR = 10n
 export const feeAt = (rate: bigint, vbytes: bigint): bigint => (rate * vbytes + 999n) / 1000n
 
 /** The current fee rate, in minor units per 1,000 virtual bytes: the node's estimate, and at least its relay minimum. */
-export async function feeRate({ rpc, dialect, ceiling }: BitcoinWallet): Promise<bigint> {
-  const [estimated, mempool] = await rpc.batch<unknown>([dialect.estimate, ['getmempoolinfo']])
+export async function feeRate(wallet: BitcoinWallet): Promise<bigint> {
+  return rateIn(await wallet.rpc.batch<unknown>(questions(wallet)), wallet)
+}
+
+const questions = ({ dialect }: BitcoinWallet): RpcCall[] => [dialect.estimate, ['getmempoolinfo']]
+
+function rateIn([estimated, mempool]: unknown[], { ceiling }: BitcoinWallet): bigint {
   if (mempool instanceof RpcError) throw mempool
   const { mempoolminfee } = mempool as { mempoolminfee: string }
   const floor = minorOf(mempoolminfee)
@@ -21,11 +27,24 @@ export async function feeRate({ rpc, dialect, ceiling }: BitcoinWallet): Promise
   return larger(smaller(floor * FALLBACK_FEE_FACTOR, ceiling), floor)
 }
 
-/** The fee of a typical withdrawal now, at the ceiling's rate at most. */
-export async function estimateFee(wallet: BitcoinWallet, asset: string): Promise<NetworkFee> {
-  const { network, coin, dialect, ceiling } = wallet
+/**
+ * The fee of a typical withdrawal now, at the ceiling's rate at most. Throws DestinationRefused for an address of the hot
+ * wallet itself.
+ */
+export async function estimateFee(
+  wallet: BitcoinWallet,
+  asset: string,
+  destination?: string,
+): Promise<NetworkFee> {
+  const { network, coin, dialect, ceiling, db, canonical, rpc } = wallet
   assert(asset === coin, `${network} has ${coin} only`)
-  const rate = smaller(await feeRate(wallet), ceiling)
+  const asked: RpcCall[] = destination === undefined ? [] : [['getaddressinfo', destination]]
+  const [estimated, mempool, info] = await rpc.batch<unknown>([...questions(wallet), ...asked])
+  if (destination !== undefined && (info as AddressInfo).ismine) {
+    const address = canonical(destination) ?? destination
+    if ((await hotWalletAddresses(db, [address])).has(address)) throw new DestinationRefused(OWN_ADDRESS)
+  }
+  const rate = smaller(rateIn([estimated, mempool], wallet), ceiling)
   return { asset: coin, amount: decimalOf(feeAt(rate, dialect.typicalVbytes)) }
 }
 

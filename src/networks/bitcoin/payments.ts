@@ -1,44 +1,55 @@
 import assert from 'node:assert/strict'
+import { outputScriptOf } from '../addresses.ts'
 import type { PaymentStatus, Withdrawal } from '../network.ts'
 import { decimalOf, minorOf } from './amounts.ts'
+import { decode } from './decode.ts'
 import type { BitcoinWallet, WalletTransaction } from './wallet.ts'
 
-/** The outputs of the wallet's transactions that pay others, and each payment's share of the fee. */
+/** The outputs of the wallet's transactions that pay withdrawals, and each payment's share of the fee. */
 
 /** The payment that a withdrawal asks for. */
 export type PaymentTarget = Pick<Withdrawal, 'amount' | 'destination_address'>
 
-/** One of several payments that share a fee: `of` is their number, `rank` the payment's place, from 0. */
+/** One of several payments that share a fee: `of` is their number, `rank` the payment's place, from 0; below 0, none. */
 export interface FeeShare {
   of: number
   rank: number
 }
 export const WHOLE_FEE: FeeShare = { of: 1, rank: 0 }
 
+/** The share of the payment at an index among payments at these indexes. */
+export const shareAmong = (indexes: string[], index: string): FeeShare => ({
+  of: indexes.length,
+  rank: indexes.indexOf(index),
+})
+
 /** A payment's part of a fee, in minor units. All parts add up to the fee, to the last unit. */
 export function partOf(fee: bigint, { of, rank }: FeeShare): bigint {
+  if (rank < 0) return 0n
   const upTo = (count: number) => (fee * BigInt(count)) / BigInt(of)
   return upTo(rank + 1) - upTo(rank)
 }
 
-/** The outputs that pay a target, in their order. The node lists no change in `details`. */
+/**
+ * The indexes of the outputs that pay a target, in their order. They are read from the transaction's own bytes, because the
+ * node's list of payments leaves out what goes to change addresses of its wallet.
+ */
 export function paymentsTo(
-  { canonical }: BitcoinWallet,
-  { details }: WalletTransaction,
+  { network }: Pick<BitcoinWallet, 'network'>,
+  raw: Buffer,
   { amount, destination_address }: PaymentTarget,
-): WalletTransaction['details'] {
-  return details
-    .filter(
-      (output) =>
-        output.category === 'send' &&
-        minorOf(output.amount) === -minorOf(amount) &&
-        output.address !== undefined &&
-        canonical(output.address) === destination_address,
-    )
-    .sort((one, other) => Number(one.vout) - Number(other.vout))
+): string[] {
+  const script = outputScriptOf(network, destination_address)
+  if (script === undefined) return []
+  return decode(raw).outputs.flatMap((output, index) =>
+    output.amount === minorOf(amount) && Buffer.from(output.script).equals(script) ? String(index) : [],
+  )
 }
 
-/** The indexes of all outputs that pay anybody, in their order. */
+/** The bytes of a transaction that the node has in its wallet. */
+export const bytesOf = ({ hex }: WalletTransaction): Buffer => Buffer.from(hex, 'hex')
+
+/** The indexes of all outputs that pay others, by the node's word, in their order. */
 export function paymentIndexes({ details }: WalletTransaction): string[] {
   const outputs = details.filter(({ category }) => category === 'send').map(({ vout }) => vout)
   return [...new Set(outputs)].sort((one, other) => Number(one) - Number(other))
@@ -52,10 +63,11 @@ export function confirmedBy(
   share: FeeShare,
 ): PaymentStatus {
   assert(transaction.fee !== undefined, 'a transaction of the wallet has a fee')
+  const fee = partOf(-minorOf(transaction.fee), share)
   return {
     state: 'CONFIRMED',
     crypto_tx_hash: transaction.txid,
     crypto_tx_index,
-    networkFee: { asset: coin, amount: decimalOf(partOf(-minorOf(transaction.fee), share)) },
+    ...(fee !== 0n && { networkFee: { asset: coin, amount: decimalOf(fee) } }),
   }
 }

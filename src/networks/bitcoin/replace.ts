@@ -214,7 +214,7 @@ async function valueOf({ rpc }: BitcoinWallet, outpoints: Outpoint[]): Promise<b
   for (const outpoint of outpoints) {
     const { txid, vout } = splitOutpoint(outpoint)
     const { hex } = await rpc.call<WalletTransaction>('gettransaction', txid)
-    value += decode(Buffer.from(hex, 'hex')).outputs[vout]!
+    value += decode(Buffer.from(hex, 'hex')).outputs[vout]!.amount
   }
   return value
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { RawOldTx } from '@scure/btc-signer/script.js'
+import type { Transaction } from '../../db/database.ts'
 import type { Refusal, SignedTransaction, Signing, Withdrawal } from '../network.ts'
 import type { WaitingReason } from '../waiting.ts'
 import { minorOf } from './amounts.ts'
@@ -8,7 +9,7 @@ import { Batch, type Coin, type Payment, type Plan, type PlanLimits } from './ba
 import { setLocks } from './coins.ts'
 import { decode, hashIn, splitOutpoint } from './decode.ts'
 import { RpcError, type RpcCall } from './rpc.ts'
-import type { BitcoinWallet } from './wallet.ts'
+import { hotWalletAddresses, OWN_ADDRESS, type AddressInfo, type BitcoinWallet } from './wallet.ts'
 
 /** Most transactions that are built and tried, until the node accepts one. */
 const TRIES_MAX = 12
@@ -17,8 +18,9 @@ const COIN_CHOICES_MAX = 3
 /** The highest sequence of an input that can be replaced (BIP 125). */
 export const REPLACEABLE_SEQUENCE_MAX = 0xffff_fffd
 const FINAL_SEQUENCE = 0xffff_ffff
-/** By Bitcoin Core's rpc/protocol.h. */
+// By Bitcoin Core's rpc/protocol.h.
 const WALLET_ERROR = -4
+const INVALID_ADDRESS = -5
 
 /** A withdrawal whose address the node accepts. */
 export interface Payable extends Payment {
@@ -35,26 +37,35 @@ export interface SigningLimits extends PlanLimits {
 
 export const deferred = (reason: WaitingReason): Signing => ({ outcome: 'DEFERRED', reason })
 
-/** The withdrawals whose address the node accepts; the others are refused. */
+/**
+ * The withdrawals whose address the node accepts; the others are refused. So are addresses of the hot wallet itself: only a
+ * consolidation pays to one.
+ */
 export async function payableAmong(
+  tx: Transaction,
   { rpc }: BitcoinWallet,
   withdrawals: Withdrawal[],
   signings: Signings,
 ): Promise<Payable[]> {
-  const checked = await rpc.batch<{ isvalid: boolean; scriptPubKey?: string; error?: string }>(
-    withdrawals.map(({ destination_address }) => ['validateaddress', destination_address]),
+  const infos = await rpc.batch<AddressInfo>(
+    withdrawals.map(({ destination_address }) => ['getaddressinfo', destination_address]),
   )
+  const isOwn = ({ consolidation_fee_max }: Withdrawal, info: AddressInfo | RpcError) =>
+    consolidation_fee_max == null && !(info instanceof RpcError) && info.ismine
+  const own = withdrawals.flatMap((one, index) => (isOwn(one, infos[index]!) ? one.destination_address : []))
+  const hotWallet = await hotWalletAddresses(tx, own)
   return withdrawals.flatMap((withdrawal, index): Payable | [] => {
-    const answer = checked[index]!
-    if (answer instanceof RpcError) throw answer
-    const { isvalid, scriptPubKey, error } = answer
-    if (isvalid && scriptPubKey !== undefined)
+    const { destination_address, amount } = withdrawal
+    const info = infos[index]!
+    if (info instanceof RpcError && info.code !== INVALID_ADDRESS) throw info
+    if (!(info instanceof RpcError) && !hotWallet.has(destination_address))
       return {
         withdrawal,
-        amount: minorOf(withdrawal.amount),
-        script: Uint8Array.from(Buffer.from(scriptPubKey, 'hex')),
+        amount: minorOf(amount),
+        script: Uint8Array.from(Buffer.from(info.scriptPubKey, 'hex')),
       }
-    signings.set(withdrawal, refused('destination address', error ?? 'it is not valid', withdrawal))
+    const fault = info instanceof RpcError ? info.reason : OWN_ADDRESS
+    signings.set(withdrawal, refused('destination address', fault, withdrawal))
     return []
   })
 }
@@ -131,7 +142,7 @@ async function attemptToSign(
   const { txid, inputs, outputs } = decode(raw_transaction)
   const planned = [...plan.payments.map(({ amount }) => amount), ...plan.change]
   assert(
-    outputs.length === planned.length && outputs.every((amount, index) => amount === planned[index]),
+    outputs.length === planned.length && outputs.every(({ amount }, index) => amount === planned[index]),
     'a transaction pays its withdrawals and the change, and nothing else',
   )
   const rejection = await mempoolRejection(wallet, raw_transaction)

@@ -41,7 +41,7 @@ export async function sign(
   const payouts = withdrawals.filter((one) => feeMaxOf(one) === undefined)
   const consolidations = withdrawals.filter((one) => feeMaxOf(one) !== undefined)
   if (payouts.length > 0) await signPayouts(tx, wallet, payouts, coins, rate, signings)
-  else await signConsolidation(wallet, consolidations[0]!, coins, rate, signings)
+  else await signConsolidation(tx, wallet, consolidations[0]!, coins, rate, signings)
   for (const one of consolidations)
     if (!signings.has(one))
       signings.set(one, deferred({ code: 'NEXT_TRANSACTION', detail: 'another transaction is signed first' }))
@@ -56,7 +56,7 @@ async function signPayouts(
   rate: bigint,
   signings: Signings,
 ): Promise<void> {
-  const payable = await payableAmong(wallet, payouts, signings)
+  const payable = await payableAmong(tx, wallet, payouts, signings)
   const [reserved] = await longestWaiting(tx, wallet.network, wallet.reserveAfterMs)
   const unsigned = payouts.some(isTreasurySend) ? await unsignedWithdrawals(tx, wallet.network) : []
   const needed = unsigned && sum(unsigned.map(({ amount }) => minorOf(amount)))

@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict'
 import { connectionLost } from '../../db/database.ts'
 import type { BroadcastWithdrawal, Confirmations, PaymentStatus, Withdrawal } from '../network.ts'
+import { judgeAlone } from '../judge-alone.ts'
 import { selectPayees, type Payees } from '../network-transactions.ts'
 import { decode, splitOutpoint, type Outpoint } from './decode.ts'
 import {
+  bytesOf,
   confirmedBy,
   paymentIndexes,
   paymentsTo,
+  shareAmong,
   WHOLE_FEE,
   type FeeShare,
   type PaymentTarget,
@@ -63,13 +66,20 @@ export async function checkStatus(
   const progress = new Map<string, Progress>()
   for (const [index, [hash, withdrawal]] of [...byHash].entries())
     progress.set(hash, await progressAt(wallet, locations[index]!, withdrawal))
+  const mined = [...progress].flatMap(([hash, { state }]) => (state === 'CONFIRMED' ? hash : []))
+  const payees =
+    mined.length === 0 ? new Map<string, Payees>() : await selectPayees(wallet.db, wallet.network, mined)
   const answers: PaymentStatus[] = []
   for (const withdrawal of withdrawals) {
-    const now = progress.get(withdrawal.crypto_tx_hash)!
-    if (now.state === 'CONFIRMED') answers.push(confirmed(wallet, now.transaction, withdrawal))
-    else if (now.state === 'CONFLICTED')
-      answers.push(await outcomeOfConflict(wallet, now.spenders, withdrawal))
-    else answers.push(now)
+    const hash = withdrawal.crypto_tx_hash
+    const now = progress.get(hash)!
+    answers.push(
+      await judgeAlone(() => {
+        if (now.state === 'CONFIRMED') return confirmed(wallet, now.transaction, withdrawal, payees.get(hash))
+        if (now.state === 'CONFLICTED') return outcomeOfConflict(wallet, now.spenders, withdrawal)
+        return now
+      }),
+    )
   }
   return answers
 }
@@ -92,20 +102,29 @@ async function progressAt(
   return progressOfMissing(wallet, withdrawal)
 }
 
-/** Paid by its own transaction. Of several payments, each bears its part of the fee: together they bear all of it. */
+/**
+ * Paid by its own transaction, as the kept bytes of that hash show. Of several payments, each bears its part of the fee:
+ * together they bear all of it. What was signed here has its payments first; of any other transaction, the node says which
+ * outputs are payments.
+ */
 function confirmed(
   wallet: BitcoinWallet,
   transaction: WalletTransaction,
   withdrawal: BroadcastWithdrawal,
+  kept: Payees | undefined,
 ): PaymentStatus {
-  const { crypto_tx_index } = withdrawal
-  const paid = paymentsTo(wallet, transaction, withdrawal).find(
-    ({ vout }) => crypto_tx_index === undefined || vout === crypto_tx_index,
+  const { raw_transaction, crypto_tx_hash, crypto_tx_index } = withdrawal
+  assert(decode(raw_transaction).txid === crypto_tx_hash, 'the kept bytes are those of its transaction')
+  const paid = paymentsTo(wallet, raw_transaction, withdrawal).find(
+    (index) => crypto_tx_index === undefined || index === crypto_tx_index,
   )
-  assert(paid !== undefined, 'a withdrawal pays its destination')
-  const all = paymentIndexes(transaction)
-  const share = { of: all.length, rank: all.indexOf(paid.vout) }
-  return confirmedBy(wallet, transaction, paid.vout, crypto_tx_index === undefined ? WHOLE_FEE : share)
+  assert(paid !== undefined, 'the kept bytes pay its destination')
+  if (crypto_tx_index === undefined) return confirmedBy(wallet, transaction, paid, WHOLE_FEE)
+  const all =
+    kept?.kind === 'WITHDRAWALS'
+      ? Array.from({ length: kept.payments }, (_, index) => String(index))
+      : paymentIndexes(transaction)
+  return confirmedBy(wallet, transaction, paid, shareAmong(all, paid))
 }
 
 /**
@@ -145,7 +164,7 @@ async function confirmedSpender(
     ({ category, confirmations }) => category === 'send' && Number(confirmations) >= depth,
   )
   const found = await fetchTransactions(wallet, [...new Set(sent.map(({ txid }) => txid))])
-  return found.find(({ hex }) => decode(Buffer.from(hex, 'hex')).inputs.includes(outpoint))
+  return found.find((one) => decode(bytesOf(one)).inputs.includes(outpoint))
 }
 
 /** The end of a withdrawal whose own transaction can never be mined: one of the spenders may have paid it. */
@@ -162,7 +181,7 @@ async function outcomeOfConflict(
     })
     // While a node of a cluster is gone that has one of those that it pays with it.
     if (paid === 'NOT_KNOWN') return { state: 'MINED' }
-    if (paid !== undefined) return confirmedBy(wallet, spender, paid.vout, paid.share)
+    if (paid !== undefined) return confirmedBy(wallet, spender, paid.index, paid.share)
   }
   const spender = spenders.find(isConfirmed)
   const message =
@@ -181,7 +200,7 @@ async function paymentByOther(
   wallet: BitcoinWallet,
   other: WalletTransaction,
   withdrawal: BroadcastWithdrawal,
-): Promise<{ vout: string; share: FeeShare } | undefined> {
+): Promise<{ index: string; share: FeeShare } | undefined> {
   const { db, network } = wallet
   const payees = await selectPayees(db, network, [withdrawal.crypto_tx_hash, other.txid])
   const together = await withdrawalsPaidWith(wallet, withdrawal, payees.get(withdrawal.crypto_tx_hash))
@@ -189,13 +208,13 @@ async function paymentByOther(
   if (payees.get(other.txid)?.transfer_ids.some((id) => !ids.has(id))) return undefined
   const used = new Set<string>()
   const paid = together.flatMap((one) => {
-    const found = paymentsTo(wallet, other, one).find(({ vout }) => !used.has(vout))
-    if (found === undefined) return []
-    used.add(found.vout)
-    return [{ transfer_id: one.transfer_id, vout: found.vout }]
+    const index = paymentsTo(wallet, bytesOf(other), one).find((output) => !used.has(output))
+    if (index === undefined) return []
+    used.add(index)
+    return [{ transfer_id: one.transfer_id, index }]
   })
   const rank = paid.findIndex(({ transfer_id }) => transfer_id === withdrawal.transfer_id)
-  return rank < 0 ? undefined : { vout: paid[rank]!.vout, share: { of: paid.length, rank } }
+  return rank < 0 ? undefined : { index: paid[rank]!.index, share: { of: paid.length, rank } }
 }
 
 /**

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { parseAmount } from '../../assets/amount.ts'
 import { NETWORKS } from '../../assets/catalogue.ts'
-import type { Database } from '../../db/database.ts'
+import type { Database, Queryable } from '../../db/database.ts'
 import { canonicalAddress } from '../addresses.ts'
 import { DECIMALS, decimalOf } from './amounts.ts'
 import { DIALECTS, type BitcoinNetwork, type Dialect } from './dialects.ts'
@@ -136,8 +136,31 @@ export async function historySince({ rpc, depth }: BitcoinWallet, block: string)
   })
 }
 
+/** An address, in the node's words. */
+export interface AddressInfo {
+  ismine: boolean
+  scriptPubKey: string
+}
+
+/**
+ * Those of the wallet's own addresses that belong to no customer: change, and what an operator received at. A withdrawal to
+ * one of them would move nothing. Deposit addresses are the wallet's too, and may be paid.
+ */
+export async function hotWalletAddresses(db: Queryable, own: readonly string[]): Promise<Set<string>> {
+  if (own.length === 0) return new Set()
+  const { rows } = await db.query<{ address: string }>(
+    'select address from deposit_addresses where address = any ($1)',
+    [own],
+  )
+  const deposits = new Set(rows.map(({ address }) => address))
+  return new Set(own.filter((address) => !deposits.has(address)))
+}
+
+/** Why such an address is not paid. */
+export const OWN_ADDRESS = 'it is an address of the wallet that withdrawals are paid from'
+
 /** Whether the wallet has the key of an address. */
 export async function isOwnAddress({ rpc }: BitcoinWallet, address: string | undefined): Promise<boolean> {
-  const { ismine } = await rpc.call<{ ismine: boolean }>('getaddressinfo', address)
+  const { ismine } = await rpc.call<AddressInfo>('getaddressinfo', address)
   return ismine
 }

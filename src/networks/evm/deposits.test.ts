@@ -33,7 +33,7 @@ import { newSigningSecret } from '../../records/webhook-secrets.ts'
 import { ScreeningEndpoint } from '../../screening/endpoint.ts'
 import { Screening } from '../../screening/screening.ts'
 import { verify } from '../../verify/verify.ts'
-import { auditSweeps } from '../../settlement/audit-sweeps.ts'
+import { auditSweeps, type Unattributed } from '../../settlement/audit-sweeps.ts'
 import { creditDepositsOn } from '../../settlement/credit-deposits.ts'
 import { resumeAfterReorganisation } from '../../settlement/deposit-reorganisations.ts'
 import { seeDepositsOn } from '../../settlement/see-deposits.ts'
@@ -539,8 +539,11 @@ describe('an amount swept beyond the known deposits', () => {
   // The amounts that other tests left at their addresses are not swept.
   beforeEach(() => service.owner.query('delete from evm_holdings').then(() => undefined))
 
-  const auditAt = async (address: string) =>
-    (await auditSweeps(service.db, 'ETHEREUM')).filter((one) => one.address === address)
+  const auditAt = async (address: string) => {
+    const found: Unattributed[] = []
+    await auditSweeps(service.db, 'ETHEREUM', (one) => found.push(one))
+    return found.filter((one) => one.address === address)
+  }
 
   /** Sweeps all deposit addresses, and scans until the sweeps are confirmed. */
   async function sweepAll(adapter: NetworkAdapter): Promise<void> {

@@ -5,6 +5,7 @@ import { feePaid } from './fees.ts'
 import type { Receipt } from './node.ts'
 import { doubtOf } from './second-word.ts'
 import { refusalOf } from './refusals.ts'
+import { judgeAlone } from '../judge-alone.ts'
 import { amountIn, loggedTransfer, logIndexOf, parse, type LoggedTransfer } from './transaction.ts'
 import type { BroadcastWithdrawal, PaymentStatus } from '../network.ts'
 
@@ -27,12 +28,11 @@ export async function checkStatus(
       statuses.push({ state: 'MINED', ...(confirmations && { confirmations }) })
       continue
     }
-    const outcome = await believed(
-      chain,
-      outcomeOf(chain, withdrawals[index]!, standing.receipt),
-      standing.receipt,
+    const { receipt } = standing
+    const outcome = await judgeAlone(() =>
+      believed(chain, outcomeOf(chain, withdrawals[index]!, receipt), receipt),
     )
-    if (outcome.state === 'UNRESOLVED') markStale(standing.receipt)
+    if (outcome.state === 'UNRESOLVED') markStale(receipt)
     statuses.push(outcome)
   }
   return statuses
