@@ -503,9 +503,10 @@ create table incoming_transfers (
 );
 CREATE INDEX incoming_transfers_at ON incoming_transfers USING btree (customer_id, network, address, asset);
 CREATE INDEX incoming_transfers_blocks ON incoming_transfers USING btree (network, block_number) WHERE state = 'CREDITED'::text;
+CREATE INDEX incoming_transfers_due ON incoming_transfers USING btree (network, due_at) WHERE state = 'WAITING'::text AND reason IS DISTINCT FROM 'BELOW_MINIMUM'::text;
 CREATE INDEX incoming_transfers_reorganised ON incoming_transfers USING btree (network) WHERE state = 'REORGANISED'::text;
+CREATE INDEX incoming_transfers_small ON incoming_transfers USING btree (customer_id, network, address, asset) INCLUDE (amount) WHERE state = 'WAITING'::text AND reason = 'BELOW_MINIMUM'::text;
 CREATE INDEX incoming_transfers_unattributed ON incoming_transfers USING btree (network) WHERE state = 'UNATTRIBUTED'::text;
-CREATE INDEX incoming_transfers_waiting ON incoming_transfers USING btree (network, due_at) WHERE state = 'WAITING'::text;
 
 create table institution_members (
   customer_id uuid not null,

@@ -19,7 +19,6 @@ import { failSeen } from './see-deposits.ts'
 import { isReorganised, stopForReorganisation, takeBack } from './deposit-reorganisations.ts'
 import {
   foundDepositOf,
-  clearMinimum,
   keepWaiting,
   markCredited,
   recordIncoming,
@@ -29,6 +28,7 @@ import {
   type Owner,
   type WaitingReason,
 } from './incoming-transfers.ts'
+import { clearMinimum, wakeSmallDeposits } from './small-deposits.ts'
 
 const LOOP = originOfLoop('deposits')
 
@@ -150,10 +150,15 @@ async function takeLease(
 
 // ---------------------------------------------------------------------------------------------- crediting
 
-/** Most deposits that are credited together. */
-const PAGE = 200
+/** Most deposits that are checked together: a transaction that pays many is asked for once. */
+const PAGE = 1_000
 /** Most such pages in one round. */
-const PAGES_MAX = 50
+const PAGES_MAX = 10
+/** Most deposits that are credited together. */
+const CREDITED_TOGETHER = 200
+
+/** The networks whose small deposits were compared with the minimum since this process began. */
+const compared = new WeakSet<NetworkAdapter>()
 
 /** Credits the waiting deposits that are due. Gives how many it credited. */
 async function creditWaiting(
@@ -162,11 +167,23 @@ async function creditWaiting(
   adapter: NetworkAdapter,
   begunToWait: Map<WaitingReason, number>,
 ): Promise<number> {
+  const minimumOf = adapter.minimumDeposit?.bind(adapter)
+  if (minimumOf !== undefined && !compared.has(adapter)) {
+    await wakeSmallDeposits(context.db, network, minimumOf)
+    compared.add(adapter)
+  }
   let credited = 0
   for (let page = 1; page <= PAGES_MAX; page++) {
     const due = await selectDue(context.db, network, PAGE)
-    if (due.length > 0) credited += await creditSome(context, network, adapter, due, begunToWait)
-    if (due.length < PAGE) break
+    if (due.length === 0) break
+    // First of all, because it asks no node: anybody can send as much dust as he likes.
+    const cleared = minimumOf === undefined ? due : await clearMinimum(context.db, network, due, minimumOf)
+    const { agreed, doubted } = await verified(context.db, network, adapter, cleared)
+    await wait(context.db, doubted, begunToWait)
+    for (let start = 0; start < agreed.length; start += CREDITED_TOGETHER) {
+      const some = agreed.slice(start, start + CREDITED_TOGETHER)
+      credited += await creditSome(context, network, adapter, some, begunToWait)
+    }
   }
   return credited
 }
@@ -175,27 +192,16 @@ async function creditSome(
   context: Crediting,
   network: CryptoNetwork,
   adapter: NetworkAdapter,
-  due: IncomingTransfer[],
+  agreed: IncomingTransfer[],
   begunToWait: Map<WaitingReason, number>,
 ): Promise<number> {
   const { db, ledger, settings, screening } = context
-  const { agreed, doubted } = await verified(db, network, adapter, due)
-  const minimumOf = adapter.minimumDeposit?.bind(adapter)
-  const { cleared, below } =
-    minimumOf === undefined ? { cleared: agreed, below: [] } : await clearMinimum(db, agreed, minimumOf)
-  const owners = await selectOwners(db, network, cleared)
-  const { allowed, held } = await screened(db, screening, cleared, owners)
+  const owners = await selectOwners(db, network, agreed)
+  const { allowed, held } = await screened(db, screening, agreed, owners)
   const prices = await usdPrices(db, settings.mode === 'sandbox')
   const hops = await hopsOf(db, network, allowed)
   const done: { incoming: IncomingTransfer; transfer_id: string; isNew: boolean }[] = []
-  const waiting = [
-    ...doubted,
-    ...held,
-    ...below.map((incoming): Waiting => {
-      const detail = `below the minimum deposit of ${minimumOf!(incoming.asset)} ${incoming.asset}`
-      return { incoming, reason: 'BELOW_MINIMUM', detail }
-    }),
-  ]
+  const waiting = [...held]
   // At once, so that the ledger posts the deposits of a customer in one transaction.
   await Promise.all(
     allowed.map(async (incoming) => {
@@ -209,13 +215,22 @@ async function creditSome(
     }),
   )
   await markCredited(db, done)
+  await wait(db, waiting, begunToWait)
+  return done.filter(({ isNew }) => isNew).length
+}
+
+/** Records why deposits wait, and counts those that begin to. */
+async function wait(
+  db: Database,
+  waiting: Waiting[],
+  begunToWait: Map<WaitingReason, number>,
+): Promise<void> {
   await keepWaiting(db, waiting)
   for (const { incoming, reason } of waiting) {
     // Each deposit waits for its screening first.
-    if (reason !== 'BELOW_MINIMUM' && reason !== 'SCREENING' && incoming.attempts === 0)
+    if (reason !== 'SCREENING' && incoming.attempts === 0)
       begunToWait.set(reason, (begunToWait.get(reason) ?? 0) + 1)
   }
-  return done.filter(({ isNew }) => isNew).length
 }
 
 interface Waiting {

@@ -55,14 +55,9 @@ export async function stopForReorganisation(
  * A deposit that is gone is marked; its profile is frozen unless the transaction is confirmed in another block.
  */
 async function lookForGone(db: Database, network: CryptoNetwork, adapter: NetworkAdapter): Promise<void> {
-  let below: bigint | null = null
+  let last: InBlock | undefined
   for (let page = 1; page <= PAGES_MAX && adapter.checkCredited !== undefined; page++) {
-    const newest: InBlock[] = await selectNewest(db, network, below, PAGE)
-    // The page's last block is left for the next page, so that it is compared as a whole, unless it fills this page.
-    const last = newest.at(-1)?.block_number
-    const isWhole = newest.length < PAGE || newest[0]!.block_number === last
-    const some = isWhole ? newest : newest.filter(({ block_number }) => block_number !== last)
-    if (some.length === 0) return
+    const some: InBlock[] = await selectNewest(db, network, last, PAGE)
     const standings = await adapter.checkCredited(some.map(foundDepositOf))
     for (const [index, incoming] of some.entries()) {
       const standing = standings[index]!
@@ -70,8 +65,8 @@ async function lookForGone(db: Database, network: CryptoNetwork, adapter: Networ
       if (incoming.state === 'WAITING') await forget(db, incoming)
       else await take(db, incoming, standing === 'GONE')
     }
-    if (standings.includes('THERE') || newest.length < PAGE) return
-    below = BigInt(some.at(-1)!.block_number!)
+    if (standings.includes('THERE') || some.length < PAGE) return
+    last = some.at(-1)
   }
 }
 

@@ -1,6 +1,6 @@
 import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf, findAsset, type CryptoNetwork } from '../assets/catalogue.ts'
-import { transaction, type Database, type Queryable, type Transaction } from '../db/database.ts'
+import type { Queryable, Transaction } from '../db/database.ts'
 import { readClock } from '../db/ids.ts'
 import { lockRows } from '../db/lock-rows.ts'
 import { RECHECK_MS } from '../screening/screening.ts'
@@ -195,7 +195,7 @@ export async function selectDue(
     `
     select ${COLUMNS}
     from incoming_transfers
-    where network = $1 and state = 'WAITING'
+    where network = $1 and state = 'WAITING' and reason is distinct from 'BELOW_MINIMUM'
       and (due_at <= clock_timestamp() or due_at > clock_timestamp() + make_interval(secs => $3))
     order by due_at, crypto_tx_hash, crypto_tx_index
     limit $2`,
@@ -212,23 +212,32 @@ export async function keepWaiting(
   db: Queryable,
   waiting: readonly { incoming: IncomingTransfer; reason: WaitingReason; detail: string }[],
 ): Promise<void> {
-  for (const { incoming, reason, detail } of waiting) {
-    // Small deposits are looked at when another one arrives; at other times only because the minimum may have changed.
-    // An ALLOW makes a deposit due that waits for its screening.
-    const seconds =
-      reason === 'BELOW_MINIMUM'
-        ? RETRY_SECONDS_MAX
-        : reason === 'SCREENING'
-          ? RECHECK_MS / 1000
-          : 2 ** Math.min(incoming.attempts, 12)
-    await db.query(
-      `
-      update incoming_transfers
-      set reason = $5, detail = $6, attempts = attempts + 1, due_at = (select clock_timestamp()) + $7::text::interval
-      where customer_id = $1 and network = $2 and crypto_tx_hash = $3 and crypto_tx_index = $4 and state = 'WAITING'`,
-      [...keyOf(incoming), reason, detail, `${Math.min(seconds, RETRY_SECONDS_MAX)} seconds`],
-    )
-  }
+  if (waiting.length === 0) return
+  // An ALLOW makes a deposit due that waits for its screening.
+  const seconds = waiting.map(({ incoming, reason }) =>
+    reason === 'SCREENING' ? RECHECK_MS / 1000 : 2 ** Math.min(incoming.attempts, 12),
+  )
+  await db.query(
+    `
+    update incoming_transfers i
+    set reason = w.reason, detail = w.detail, attempts = i.attempts + 1, due_at = w.now + make_interval(secs => w.seconds)
+    from (
+      select *, statement_timestamp() as now
+      from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::int[])
+        as u (customer_id, network, hash, index, reason, detail, seconds)
+    ) w
+    where i.customer_id = any ($1::uuid[]) and i.customer_id = w.customer_id and i.network = w.network
+      and i.crypto_tx_hash = w.hash and i.crypto_tx_index = w.index and i.state = 'WAITING'`,
+    [
+      waiting.map(({ incoming }) => incoming.customer_id),
+      waiting.map(({ incoming }) => incoming.network),
+      waiting.map(({ incoming }) => incoming.crypto_tx_hash),
+      waiting.map(({ incoming }) => incoming.crypto_tx_index),
+      waiting.map(({ reason }) => reason),
+      waiting.map(({ detail }) => detail),
+      seconds.map((some) => Math.min(some, RETRY_SECONDS_MAX)),
+    ],
+  )
 }
 
 const keyOf = ({ customer_id, network, crypto_tx_hash, crypto_tx_index }: IncomingTransfer) => [
@@ -285,82 +294,16 @@ export async function markCredited(
   )
 }
 
-/**
- * Compares the deposits at each address and asset with the minimum. Where they reach it together with the small deposits that
- * wait there, all of them are cleared, for good. Gives the deposits that may be credited, and those below the minimum.
- */
-export async function clearMinimum(
-  db: Database,
-  incoming: readonly IncomingTransfer[],
-  minimumOf: (asset: string) => string,
-): Promise<{ cleared: IncomingTransfer[]; below: IncomingTransfer[] }> {
-  const cleared = incoming.filter((one) => one.cleared)
-  const below: IncomingTransfer[] = []
-  const places = new Map<string, IncomingTransfer[]>()
-  for (const one of incoming) {
-    if (one.cleared) continue
-    const place = `${one.customer_id} ${one.address} ${one.asset}`
-    places.set(place, [...(places.get(place) ?? []), one])
-  }
-  for (const some of places.values()) {
-    const minimum = parseAmount(minimumOf(some[0]!.asset), decimalsOf(some[0]!.asset))!
-    const together = await transaction(db, (tx) => clearPlace(tx, some, minimum))
-    if (together === undefined) below.push(...some)
-    else cleared.push(...together)
-  }
-  return { cleared, below }
-}
-
-/** Clears the waiting deposits of one asset at one address; undefined when they are less than the minimum. */
-async function clearPlace(
-  tx: Transaction,
-  some: readonly IncomingTransfer[],
-  minimum: bigint,
-): Promise<IncomingTransfer[] | undefined> {
-  const [{ customer_id, network, address, asset }] = some as [IncomingTransfer]
-  const { rows } = await tx.query<IncomingTransfer & { reason: WaitingReason | null }>(
-    `
-    select ${COLUMNS}, reason
-    from incoming_transfers
-    where customer_id = $1 and network = $2 and address = $3 and asset = $4 and state = 'WAITING' and not cleared
-    order by crypto_tx_hash, crypto_tx_index
-    for update`,
-    [customer_id, network, address, asset],
-  )
-  const asked = new Set(some.map(idOf))
-  const together = rows.filter((row) => asked.has(idOf(row)) || row.reason === 'BELOW_MINIMUM')
-  const sum = together.reduce((total, { amount }) => total + parseStoredAmount(amount, decimalsOf(asset)), 0n)
-  if (sum < minimum) return undefined
-  const now = await readClock(tx)
-  await tx.query(
-    `
-    update incoming_transfers i
-    set cleared = true, reason = null, detail = null, due_at = $3
-    from unnest($4::text[], $5::text[]) as c (hash, index)
-    where i.customer_id = $1 and i.network = $2 and i.crypto_tx_hash = c.hash and i.crypto_tx_index = c.index`,
-    [
-      customer_id,
-      network,
-      now.text,
-      together.map(({ crypto_tx_hash }) => crypto_tx_hash),
-      together.map(({ crypto_tx_index }) => crypto_tx_index),
-    ],
-  )
-  return together
-}
-
-const idOf = ({ crypto_tx_hash, crypto_tx_index }: IncomingTransfer) => `${crypto_tx_hash} ${crypto_tx_index}`
-
 // ---------------------------------------------------------------------------------------------- reorganisations
 
 /** A recorded deposit that a reorganisation may concern. */
 export type InBlock = IncomingTransfer & { state: 'WAITING' | 'CREDITED'; transfer_id: string | null }
 
-/** Deposits in blocks below a number, newest block first. */
+/** The deposits after one of them, or the first ones: those in the newest block come first. */
 export async function selectNewest(
   db: Queryable,
   network: CryptoNetwork,
-  below: bigint | null,
+  after: InBlock | undefined,
   limit: number,
 ): Promise<InBlock[]> {
   const { rows } = await db.query<InBlock>(
@@ -368,10 +311,10 @@ export async function selectNewest(
     select ${COLUMNS}, state, transfer_id
     from incoming_transfers
     where network = $1 and state in ('WAITING', 'CREDITED') and block_number is not null
-      and ($2::bigint is null or block_number < $2)
-    order by block_number desc
-    limit $3`,
-    [network, below?.toString() ?? null, limit],
+      and ($2::bigint is null or (block_number, crypto_tx_hash, crypto_tx_index) < ($2::bigint, $3, $4))
+    order by block_number desc, crypto_tx_hash desc, crypto_tx_index desc
+    limit $5`,
+    [network, after?.block_number, after?.crypto_tx_hash, after?.crypto_tx_index, limit],
   )
   return rows
 }

@@ -16,6 +16,9 @@ import type { FoundDeposit, CreditedStanding, DepositVerdict } from '../network.
 
 const AGREES: DepositVerdict = { verdict: 'AGREES' }
 
+/** Most transactions whose receipts are read together: one of a batch payer may have a thousand logs. */
+const TRANSACTIONS_MAX = 20
+
 /**
  * Verifies each found deposit by its transaction's receipt; above the configured amount also by a second node, whose chain
  * must have the same confirmed block with the same transfer in it.
@@ -25,23 +28,43 @@ export async function verifyDeposits(
   found: readonly FoundDeposit[],
 ): Promise<DepositVerdict[]> {
   await chain.ready()
-  const receipts = await receiptsOf(chain.node, found)
-  const verdicts: DepositVerdict[] = []
-  for (const [index, deposit] of found.entries()) {
-    const objection = objectionOf(chain, deposit, receipts[index]!)
-    verdicts.push(
-      objection === undefined
-        ? await verifyBySecondNode(chain, deposit)
-        : { verdict: 'WAITS', detail: `the node ${objection}` },
-    )
+  const verdicts = new Map<FoundDeposit, DepositVerdict>()
+  for (const some of byTransactions(found)) {
+    const receipts = await receiptsOf(chain.node, some)
+    const asked: Parameters<typeof verifyBySecondNode>[2] = new Map()
+    for (const deposit of some) {
+      const objection = objectionOf(chain, deposit, receipts.get(deposit.crypto_tx_hash)!)
+      verdicts.set(
+        deposit,
+        objection === undefined
+          ? await verifyBySecondNode(chain, deposit, asked)
+          : { verdict: 'WAITS', detail: `the node ${objection}` },
+      )
+    }
   }
-  return verdicts
+  return found.map((deposit) => verdicts.get(deposit)!)
 }
 
-const receiptsOf = (node: EvmNode, found: readonly FoundDeposit[]) =>
-  node.all<Receipt | null>(
-    found.map(({ crypto_tx_hash }) => ['eth_getTransactionReceipt', crypto_tx_hash] as const),
+/** The deposits in parts of few transactions each. */
+function byTransactions(deposits: readonly FoundDeposit[]): FoundDeposit[][] {
+  const hashes = [...new Set(deposits.map(({ crypto_tx_hash }) => crypto_tx_hash))]
+  const partOf = new Map(hashes.map((hash, index) => [hash, Math.floor(index / TRANSACTIONS_MAX)]))
+  const parts: FoundDeposit[][] = []
+  for (const deposit of deposits) (parts[partOf.get(deposit.crypto_tx_hash)!] ??= []).push(deposit)
+  return parts
+}
+
+/** The receipts of these deposits by hash, asked once for each transaction. Null where the node has none. */
+async function receiptsOf(
+  node: EvmNode,
+  found: readonly FoundDeposit[],
+): Promise<Map<string, Receipt | null>> {
+  const hashes = [...new Set(found.map(({ crypto_tx_hash }) => crypto_tx_hash))]
+  const receipts = await node.all<Receipt | null>(
+    hashes.map((hash) => ['eth_getTransactionReceipt', hash] as const),
   )
+  return new Map(hashes.map((hash, index) => [hash, receipts[index]!]))
+}
 
 /** The objection of a receipt to a deposit; undefined where the two agree. */
 function objectionOf(chain: EvmChain, deposit: FoundDeposit, receipt: Receipt | null): string | undefined {
@@ -69,11 +92,19 @@ const isAmount = (chain: EvmChain, { asset, amount }: FoundDeposit, units: bigin
 const minorOf = (asset: string, amount: string) => parseStoredAmount(amount, decimalsOf(asset))
 
 /** A deposit waits for a second node that lags or does not answer. A second node that disagrees stops the network. */
-async function verifyBySecondNode(chain: EvmChain, deposit: FoundDeposit): Promise<DepositVerdict> {
+async function verifyBySecondNode(
+  chain: EvmChain,
+  deposit: FoundDeposit,
+  asked: Map<string, ReturnType<typeof askSecondNode>>,
+): Promise<DepositVerdict> {
   const { verify } = chain
   if (verify === undefined || minorOf(deposit.asset, deposit.amount) < verify.above(deposit.asset))
     return AGREES
-  const answer = await askSecondNode({ ...chain, verify }, deposit.block!, deposit.crypto_tx_hash)
+  const place = `${deposit.crypto_tx_hash} ${deposit.block!.hash}`
+  const question =
+    asked.get(place) ?? askSecondNode({ ...chain, verify }, deposit.block!, deposit.crypto_tx_hash)
+  asked.set(place, question)
+  const answer = await question
   if ('waits' in answer)
     return { verdict: 'WAITS', detail: `the second node ${answer.waits}`, secondNode: true }
   const differs = 'differs' in answer ? answer.differs : objectionOfSecond(chain, deposit, answer)
@@ -116,25 +147,34 @@ export async function checkCredited(
   const headers = await headersAt(chain, reached)
   const hashAt = new Map(reached.map((number, index) => [number, headers[index]!.hash]))
   const left = deposits.filter(({ block }) => block !== undefined && hashAt.get(block.number) !== block.hash)
-  const receipts = await receiptsOf(chain.node, left)
-  const standings = new Map(
-    left.map((deposit, index): [FoundDeposit, CreditedStanding] => {
-      const receipt = receipts[index]!
-      if (receipt === null || hexToBigInt(receipt.blockNumber) > head) return [deposit, 'GONE']
-      const block = { number: hexToBigInt(receipt.blockNumber), hash: receipt.blockHash }
-      const isThere =
-        deposit.crypto_tx_index === NATIVE_INDEX && !chain.tokens.has(deposit.asset)
-          ? objectionOf(chain, { ...deposit, block }, receipt) === undefined
-          : // Log indexes count through the block: in another block the same log may have another index.
-            receipt.logs.some(
-              (log) =>
-                objectionOf(chain, { ...deposit, block, crypto_tx_index: logIndexOf(log) }, receipt) ===
-                undefined,
-            )
-      return [deposit, isThere ? 'MOVED' : 'GONE']
-    }),
-  )
+  const standings = new Map<FoundDeposit, CreditedStanding>()
+  for (const some of byTransactions(left)) {
+    const receipts = await receiptsOf(chain.node, some)
+    for (const deposit of some)
+      standings.set(deposit, standingAfter(chain, head, deposit, receipts.get(deposit.crypto_tx_hash)!))
+  }
   return deposits.map((deposit) => standings.get(deposit) ?? 'THERE')
+}
+
+/** Where a deposit is whose block is gone, by its transaction's receipt. */
+function standingAfter(
+  chain: EvmChain,
+  head: bigint,
+  deposit: FoundDeposit,
+  receipt: Receipt | null,
+): CreditedStanding {
+  if (receipt === null || hexToBigInt(receipt.blockNumber) > head) return 'GONE'
+  const block = { number: hexToBigInt(receipt.blockNumber), hash: receipt.blockHash }
+  const isThere =
+    deposit.crypto_tx_index === NATIVE_INDEX && !chain.tokens.has(deposit.asset)
+      ? objectionOf(chain, { ...deposit, block }, receipt) === undefined
+      : // Log indexes count through the block: in another block the same log may have another index.
+        receipt.logs.some(
+          (log) =>
+            objectionOf(chain, { ...deposit, block, crypto_tx_index: logIndexOf(log) }, receipt) ===
+            undefined,
+        )
+  return isThere ? 'MOVED' : 'GONE'
 }
 
 /** The first of these cursors whose block is confirmed and in the chain. */

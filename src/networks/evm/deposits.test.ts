@@ -9,7 +9,7 @@ import type { ServerResponse } from 'node:http'
 import { inspect } from 'node:util'
 import { pino } from 'pino'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { getAddress, type Hex } from 'viem'
+import { concat, encodeFunctionData, getAddress, numberToHex, pad, type Hex } from 'viem'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { deployToken, startAnvil, TOKEN_ABI, type Anvil } from '../../../test/anvil.ts'
 import { startLyingNode, type Answer } from '../../../test/lying-node.ts'
@@ -307,6 +307,127 @@ describe('a second node', () => {
       expect(await frozen()).toEqual(['NETWORK NODES_DISAGREE'])
     },
   )
+})
+
+describe('a transaction with hundreds of payments', () => {
+  // The call data: how often, the token, and the call, which the contract makes as often.
+  const REPEATER = '0x0000000000000000000000000000000000005e4d'
+  const CODE = '0x604460406000376000355b801560275760006000604460006000602035' + '5af15060019003600a565b00'
+
+  /** Gives an address this amount so many times, in one transaction. */
+  async function giveOften(to: Hex, count: number, amount: string): Promise<void> {
+    await anvil.chain.setCode({ address: REPEATER, bytecode: CODE as Hex })
+    const args = [to, parseAmount(amount, 6)!] as const
+    const call = encodeFunctionData({ abi: TOKEN_ABI, functionName: 'mint', args })
+    const data = concat([numberToHex(count, { size: 32 }), pad(USDG, { size: 32 }), call])
+    const hash = await anvil.chain.sendTransaction({ chain: null, to: REPEATER, data, gas: 25_000_000n })
+    const { logs } = await anvil.chain.waitForTransactionReceipt({ hash })
+    expect(logs).toHaveLength(count)
+  }
+
+  const withMinimum = (minimum: string): NetworkAdapter => ({
+    ...adapterOf(),
+    minimumDeposit: () => minimum,
+  })
+
+  /** Counts the receipts that a node is asked for. */
+  function countReceipts(of: typeof node): { asked: number } {
+    const count = { asked: 0 }
+    of.lie = ({ method }) => void (count.asked += method === 'eth_getTransactionReceipt' ? 1 : 0)
+    return count
+  }
+
+  const sums = async () =>
+    (
+      await service.db.query<{ reason: string | null; state: string; count: string; sum: string }>(
+        `select state, reason, count(*)::text as count, trim_scale(sum(amount))::text as sum
+         from incoming_transfers group by state, reason order by state, reason`,
+      )
+    ).rows.map(({ state, reason, count, sum }) => `${count} ${reason ?? state}: ${sum}`)
+
+  const available = async ({ customer_id }: TestCustomer) =>
+    (
+      await service.db.query<{ available: string }>(
+        `select trim_scale(available)::text as available from balances where customer_id = $1 and asset = 'USDG'`,
+        [customer_id],
+      )
+    ).rows.map((row) => row.available)
+
+  test('is asked for once, at each node', async () => {
+    const adapter = adapterOf({ verify: { rpcUrl: second.rpcUrl, above: { USDG: '1' } } })
+    const { customer, address } = await newPlace(adapter)
+    await giveOften(address, 500, '1')
+    await mine()
+    const [first, other] = [countReceipts(node), countReceipts(second)]
+    expect(await rounds(adapter)).toBe(500)
+    expect([first.asked, other.asked]).toEqual([1, 1])
+    expect(await available(customer)).toEqual(['500'])
+    expect((await verify(service.db)).disagreements).toEqual([])
+  })
+
+  test('below the minimum is not asked for, and delays no other deposit', async () => {
+    const adapter = withMinimum('1')
+    const [dusty, other] = [await newPlace(adapter), await newPlace(adapter)]
+    for (let count = 1; count <= 4; count++) await giveOften(dusty.address, 500, '0.000001')
+    await give(other.address, 'USDG', '20')
+    await mine()
+    const receipts = countReceipts(node)
+    expect((await round(adapter)).credited).toBe(1)
+    expect(receipts.asked).toBe(1)
+    expect(await depositsOf(other.customer)).toEqual(['20 USDG'])
+    expect(await sums()).toEqual(['1 CREDITED: 20', '2000 BELOW_MINIMUM: 0.002'])
+    // Nor is it due later.
+    expect((await round(adapter)).credited).toBe(0)
+    expect(receipts.asked).toBe(1)
+  })
+
+  test('is credited once when its sum reaches the minimum, with several workers, or when the minimum is lowered', async () => {
+    const adapter = withMinimum('1')
+    const { customer, address } = await newPlace(adapter)
+    await giveOften(address, 120, '0.005')
+    await mine()
+    expect(await rounds(adapter)).toBe(0)
+    await giveOften(address, 80, '0.005')
+    await mine()
+    const workers = () => Promise.all([rounds(adapter), rounds(adapter), rounds(adapter)])
+    while ((await workers()).some((credited) => credited > 0));
+    expect(await available(customer)).toEqual(['1'])
+    expect(await sums()).toEqual(['200 CREDITED: 1'])
+    await giveOften(address, 60, '0.01')
+    await mine()
+    expect(await rounds(adapter)).toBe(0)
+    expect(await sums()).toEqual(['200 CREDITED: 1', '60 BELOW_MINIMUM: 0.6'])
+    const lowered = withMinimum('0.5')
+    while ((await rounds(lowered)) > 0);
+    expect(await available(customer)).toEqual(['1.6'])
+    expect((await verify(service.db)).disagreements).toEqual([])
+  })
+
+  test('that a reorganisation removes counts for nothing, and once when it is mined again', async () => {
+    const adapter = withMinimum('1')
+    const { customer, address } = await newPlace(adapter)
+    await mine(5)
+    await rounds(adapter)
+    await giveOften(address, 450, '0.002')
+    await mine(4)
+    expect(await rounds(adapter)).toBe(0)
+    expect(await sums()).toEqual(['450 BELOW_MINIMUM: 0.9'])
+    await reorganise(6)
+    await mine(8)
+    await expect(round(adapter)).rejects.toThrow('rearranged')
+    expect(await sums()).toEqual([])
+    await resumeAfterReorganisation(service.db, 'ETHEREUM', adapter, TEST_ORIGIN)
+    await giveOften(address, 450, '0.002')
+    await mine(4)
+    expect(await rounds(adapter)).toBe(0)
+    expect(await sums()).toEqual(['450 BELOW_MINIMUM: 0.9'])
+    await give(address, 'USDG', '0.1')
+    await mine(4)
+    while ((await rounds(adapter)) > 0);
+    expect(await sums()).toEqual(['451 CREDITED: 1'])
+    expect(await available(customer)).toEqual(['1'])
+    expect(await depositsOf(customer)).not.toContain('0.9 USDG')
+  })
 })
 
 describe('a node that has moved to another chain', () => {
