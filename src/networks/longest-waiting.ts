@@ -12,6 +12,9 @@ const RESERVE_AFTER_MS = 1_800_000
  */
 const RESERVE_FOR_MS = 86_400_000
 
+/** The codes of withdrawals that the hot wallet cannot pay, as a list in SQL. */
+export const SHORT = `('HOT_WALLET_SHORT', 'FEE_NOT_COVERED')`
+
 /** A withdrawal that the hot wallet's money is kept for. */
 export interface Reserved {
   transfer_id: string
@@ -39,7 +42,7 @@ export async function longestWaiting(
     from outgoing_transfers b
     join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
     where b.network = $1 and b.state = 'HELD' and b.due_at is not null and t.status = 'PENDING'
-      and t.customer_id <> '${PLATFORM_ID}' and b.waiting_code = 'HOT_WALLET_SHORT'
+      and t.customer_id <> '${PLATFORM_ID}' and b.waiting_code in ${SHORT}
       and b.waiting_since < clock_timestamp() - make_interval(secs => $2::float8 / 1000)
       and b.waiting_since > clock_timestamp() - make_interval(secs => ($2::float8 + ${RESERVE_FOR_MS}) / 1000)
     order by t.asset, t.id`,

@@ -11,7 +11,7 @@ export type WaitingCode =
   | 'KEPT_FOR_OLDER'
   /** A send to cold storage would take what customers' unsigned withdrawals need. */
   | 'KEPT_FOR_CUSTOMERS'
-  /** The hot wallet's coins do not cover the fee of the transaction. */
+  /** The hot wallet's coins, or its gas, do not cover the fee of the transaction. */
   | 'FEE_NOT_COVERED'
   /** The network's fee is above the configured ceiling, or above the most that a consolidation pays. */
   | 'FEE_ABOVE_CEILING'
@@ -27,7 +27,7 @@ export type WaitingCode =
   | 'NODE_REFUSED'
   /** This process has no key of the hot wallet. */
   | 'NO_SIGNING_KEY'
-  /** An earlier withdrawal of the same profile waits. */
+  /** An earlier withdrawal of the same profile and asset waits. */
   | 'BEHIND_ANOTHER'
   /** The most transactions that may be in flight at a time are in flight. */
   | 'IN_FLIGHT_LIMIT'
@@ -78,11 +78,25 @@ export interface WaitingReason {
 /** The outcome of a withdrawal that is not signed yet. */
 export const deferred = (reason: WaitingReason) => ({ outcome: 'DEFERRED', reason }) as const
 
-/** The reason of what waits behind a withdrawal of the same profile that waits. */
+/** The reason of what waits behind a withdrawal of the same profile and asset that waits. */
 export const BEHIND_ANOTHER: WaitingReason = {
   code: 'BEHIND_ANOTHER',
   detail: 'an earlier withdrawal of the profile waits',
 }
+
+/** What waits for these causes delays no other withdrawal: each concerns the payment itself. */
+export const DELAYS_NOBODY: readonly WaitingCode[] = [
+  'NOT_APPROVED',
+  'NOT_PAID_IN',
+  'AWAITING_APPROVAL',
+  'NOT_ACCEPTED',
+  'SCREENING',
+  'TOKEN_REFUSES',
+  'TOKEN_DELIVERS_LESS',
+]
+
+/** What waits for this delays withdrawals of its profile in every asset: the network's own asset pays the fee of all. */
+export const DELAYS_ALL_ASSETS: WaitingCode = 'FEE_NOT_COVERED'
 
 /** The reason of what waits because of a node's failure. */
 export function reasonOfFailure(failure: NodeFailure): WaitingReason {

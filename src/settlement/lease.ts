@@ -1,7 +1,7 @@
 import { onCitus, type Database, type Queryable, type Transaction } from '../db/database.ts'
 import { PAYOUT_TYPES } from '../records/treasury.ts'
 import type { Network } from '../networks/network.ts'
-import { SCREENING } from '../screening/screening.ts'
+import { DELAYS_ALL_ASSETS, DELAYS_NOBODY } from '../networks/waiting.ts'
 import type { State } from './next-step.ts'
 import {
   ageOf,
@@ -207,9 +207,9 @@ export const signAlone = (tx: Transaction, network: Network) =>
   tx.query('select pg_advisory_xact_lock($1, hashtext($2))', [SIGNING_LOCK, network])
 
 /**
- * Gives the ids of those that must wait because an earlier withdrawal of their profile, not among them, is not signed yet. A
- * withdrawal that is broadcast and that an operator must judge delays no later one, nor does one that waits for approvers or for
- * its screening.
+ * Gives the ids of those that must wait because an earlier withdrawal of their profile and asset, not among them, waits to be
+ * signed; in any asset where that one waits for its network fee. What is signed delays no later one, nor does what waits for a
+ * cause of its own (`DELAYS_NOBODY`).
  */
 export async function behindOthers(
   tx: Transaction,
@@ -219,7 +219,7 @@ export async function behindOthers(
   const { rows } = await tx.query<{ transfer_id: string }>(
     `
     select mine.transfer_id
-    from unnest($3::uuid[], $4::uuid[]) as mine (transfer_id, profile_id)
+    from unnest($3::uuid[], $4::uuid[], $5::text[]) as mine (transfer_id, profile_id, asset)
     where exists (
       select
       from transfers t
@@ -227,14 +227,17 @@ export async function behindOthers(
       where t.customer_id = $1 and t.profile_id = mine.profile_id and t.status = 'PENDING'
         and t.type in ${PAYOUT_TYPES} and ${NETWORK} = $2
         and t.id < mine.transfer_id and t.id <> all ($3)
-        and (b.transfer_id is null
-             or b.state <> 'BROADCAST' and b.waiting_code not in ('AWAITING_APPROVAL', '${SCREENING}'))
+        and (t.asset = mine.asset and (b.transfer_id is null or b.state = 'HELD' and b.waiting_code <> all ($6))
+             or b.state = 'HELD' and b.waiting_code = $7)
     )`,
     [
       customer_id,
       network,
       withdrawals.map(({ transfer_id }) => transfer_id),
       withdrawals.map(({ profile_id }) => profile_id),
+      withdrawals.map(({ asset }) => asset),
+      DELAYS_NOBODY,
+      DELAYS_ALL_ASSETS,
     ],
   )
   return new Set(rows.map(({ transfer_id }) => transfer_id))

@@ -10,6 +10,7 @@ import type {
   SignedTransaction,
   Withdrawal,
 } from '../networks/network.ts'
+import { SHORT } from '../networks/longest-waiting.ts'
 import { selectPayees } from '../networks/network-transactions.ts'
 import { SCREENING } from '../screening/screening.ts'
 import type { State, Step } from './next-step.ts'
@@ -209,7 +210,7 @@ const SET_STEPS = `
           waiting_detail = s.waiting_detail,
           -- Only the time for which the wallet was short counts for keeping its money, not a freeze before (longest-waiting.ts).
           waiting_since = case when s.waiting_code is null then null
-                               when s.waiting_code = 'HOT_WALLET_SHORT' and b.waiting_code <> 'HOT_WALLET_SHORT'
+                               when s.waiting_code in ${SHORT} and b.waiting_code not in ${SHORT}
                                then s.now
                                else coalesce(b.waiting_since, s.now) end`
 const AS_CLAIMED = 'b.state = s.was and b.crypto_tx_hash is not distinct from s.hash_was'

@@ -395,13 +395,14 @@ describe('a destination that the token refuses', () => {
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
     await setOnToken('setFeePercent', [5n])
     const created = await withdraw(customer, 'ETHEREUM', 'USDG', '2')
-    const native = await withdraw(await newCustomer(service), 'ETHEREUM', 'ETH', '0.1')
+    await step(wallet)
+    const native = await withdraw(customer, 'ETHEREUM', 'ETH', '0.1')
     await step(wallet)
     expect(await waitingReasons([created, native])).toEqual([
       'USDG would deliver 1.9 of 2: it takes a fee from transfers',
       null,
     ])
-    expect((await madeBy(wallet)).length).toBeLessThan(2)
+    expect(await madeBy(wallet)).toHaveLength(1)
     await setOnToken('setFeePercent', [0n])
     await settleAll(wallet)
     expect(await read(customer, created)).toMatchObject({ status: 'COMPLETED' })
@@ -441,27 +442,36 @@ describe('a destination that the token refuses', () => {
     await step(wallet)
     expect(await waitingReasons([created])).toEqual(['USDG refuses every transfer of the hot wallet'])
     expect(await waitingCodes([created])).toEqual(['TOKEN_REFUSES'])
+    // Nothing waits behind it: neither in a later batch, nor in the same one.
+    const behind: Transfer[] = []
+    for (const asset of ['ETH', 'USDG', 'ETH'] as const)
+      behind.push(await withdraw(customer, 'ETHEREUM', asset, asset === 'ETH' ? '0.1' : '1'))
+    await step(wallet)
+    expect(await waitingCodes([created, ...behind])).toEqual(['TOKEN_REFUSES', null, 'TOKEN_REFUSES', null])
     await setOnToken('setPaused', [false])
     await settleAll(wallet)
-    expect(await read(customer, created)).toMatchObject({ status: 'COMPLETED' })
+    for (const one of [created, ...behind])
+      expect(await read(customer, one)).toMatchObject({ status: 'COMPLETED' })
     await requireAgreement(wallet, funds, [customer])
   })
 })
 
 describe('the hot wallet is short', () => {
-  test('of the asset: withdrawals wait with the reason, in order within a profile, and go on after a refill', async () => {
+  test('of the asset: withdrawals of it wait with the reason, in order within a profile, and go on after a refill', async () => {
     const [waiting, other] = [await newCustomer(service), await newCustomer(service)]
     const wallet = await newWallet('ETHEREUM', { ETH: '3', USDG: '10' })
     const large = await withdraw(waiting, 'ETHEREUM', 'ETH', '5')
     const behind = await withdraw(waiting, 'ETHEREUM', 'ETH', '0.5')
     const paid = await withdraw(other, 'ETHEREUM', 'ETH', '1')
     await step(wallet)
-    const late = await withdraw(waiting, 'ETHEREUM', 'USDG', '2')
+    const late = await withdraw(waiting, 'ETHEREUM', 'ETH', '0.25')
+    const token = await withdraw(waiting, 'ETHEREUM', 'USDG', '2')
     for (let round = 1; round <= 6; round++) {
       await step(wallet)
       await wallet.chain.mine({ blocks: 1 })
     }
     expect((await read(other, paid)).status).toBe('COMPLETED')
+    expect((await read(waiting, token)).status).toBe('COMPLETED')
     const [first, second, third] = await waitingReasons([large, behind, late])
     expect(first).toMatch(/^the hot wallet has \S+ ETH left, the withdrawal needs 5\.\d+ ETH with its gas$/)
     expect([second, third]).toEqual(Array(2).fill('an earlier withdrawal of the profile waits'))
@@ -474,7 +484,41 @@ describe('the hot wallet is short', () => {
     await settleAll(wallet)
     const made = await requireAgreement(wallet, { ETH: '10', USDG: '10' }, [waiting, other])
     const hashes = await Promise.all([large, behind, late].map((one) => read(waiting, one)))
-    expect(made.slice(1).map(({ hash }) => hash)).toEqual(hashes.map(({ crypto_tx_hash }) => crypto_tx_hash))
+    expect(made.slice(2).map(({ hash }) => hash)).toEqual(hashes.map(({ crypto_tx_hash }) => crypto_tx_hash))
+  })
+
+  test('of a token: it delays no other asset of the profile', async () => {
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '3' })]
+    const token = await withdraw(customer, 'ETHEREUM', 'USDG', '1')
+    await step(wallet)
+    const native = [
+      await withdraw(customer, 'ETHEREUM', 'ETH', '0.1'),
+      await withdraw(customer, 'ETHEREUM', 'ETH', '0.2'),
+    ]
+    const tokens = await withdraw(customer, 'ETHEREUM', 'USDG', '2')
+    await step(wallet)
+    expect(await waitingCodes([token, ...native, tokens])).toEqual([
+      'HOT_WALLET_SHORT',
+      null,
+      null,
+      'BEHIND_ANOTHER',
+    ])
+    await give('ETHEREUM', wallet.hotWallet.address, 'USDG', '3')
+    await settleAll(wallet)
+    await requireAgreement(wallet, { ETH: '3', USDG: '3' }, [customer])
+  })
+
+  test('of the gas of a token: the native asset of the profile, which pays it, waits behind it', async () => {
+    const funds = { ETH: '0.000001', USDG: '5' }
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const token = await withdraw(customer, 'ETHEREUM', 'USDG', '1')
+    await step(wallet)
+    const native = await withdraw(customer, 'ETHEREUM', 'ETH', '0.1')
+    await step(wallet)
+    expect(await waitingCodes([token, native])).toEqual(['FEE_NOT_COVERED', 'BEHIND_ANOTHER'])
+    await give('ETHEREUM', wallet.hotWallet.address, 'ETH', '1')
+    await settleAll(wallet)
+    await requireAgreement(wallet, { ETH: '1.000001', USDG: '5' }, [customer])
   })
 
   test('a large withdrawal that has waited long reserves the native asset, but no tokens, against younger ones', async () => {

@@ -161,17 +161,17 @@ export function pay(
   const units = onChain(chain, asset, amount)
   const fee = feeMax({ gas, maxFeePerGas: fees.offer })
   const needs = isNative(chain, asset)
-    ? [{ of: asset, needed: units + fee, purpose: 'with its gas' }]
+    ? [{ of: asset, needed: units + fee, purpose: 'with its gas', code: 'HOT_WALLET_SHORT' as const }]
     : [
-        { of: asset, needed: units, purpose: '' },
-        { of: chain.gasAsset, needed: fee, purpose: 'for its gas' },
+        { of: asset, needed: units, purpose: '', code: 'HOT_WALLET_SHORT' as const },
+        { of: chain.gasAsset, needed: fee, purpose: 'for its gas', code: 'FEE_NOT_COVERED' as const },
       ]
-  for (const { of, needed, purpose } of needs) {
+  for (const { of, needed, purpose, code } of needs) {
     const left = spendable.get(of)!
     if (left >= needed) continue
     const [has, needsText] = [left, needed].map((value) => amountText(chain, of, value))
     const detail = `the hot wallet has ${has!} left, the withdrawal needs ${needsText!} ${purpose}`.trim()
-    return { code: 'HOT_WALLET_SHORT', detail }
+    return { code, detail }
   }
   for (const { of, needed } of needs) spend(spendable, of, needed)
   return undefined

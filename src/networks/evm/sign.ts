@@ -15,12 +15,12 @@ import {
 import { refusedAmong } from './reserved.ts'
 import { signed, type EvmTransaction } from './transaction.ts'
 import { isTreasurySend, longestWaiting, unsignedWithdrawals } from '../longest-waiting.ts'
-import { BEHIND_ANOTHER, deferred, type WaitingReason } from '../waiting.ts'
+import { BEHIND_ANOTHER, deferred, DELAYS_ALL_ASSETS, DELAYS_NOBODY, type WaitingReason } from '../waiting.ts'
 import type { Signing, Withdrawal } from '../network.ts'
 
 /**
  * Signs in order the withdrawals that the hot wallet can pay at the current fees. The others wait, and with them the later
- * ones of the same profile.
+ * ones of the same profile and asset.
  */
 export async function sign(tx: Transaction, chain: EvmChain, withdrawals: Withdrawal[]): Promise<Signing[]> {
   await chain.ready()
@@ -110,7 +110,10 @@ async function decide(
   return decisions
 }
 
-/** The decision about each withdrawal in order. Once one is deferred, those of its profile after it are, too. */
+/**
+ * The decision about each withdrawal in order. Once one is deferred, those of its profile and asset after it are, too; where
+ * its gas is not covered, those of all assets.
+ */
 function inOrder<D extends Decision | undefined>(
   withdrawals: Withdrawal[],
   decideOne: (withdrawal: Withdrawal, index: number) => D,
@@ -118,10 +121,13 @@ function inOrder<D extends Decision | undefined>(
   const waiting = new Set<string>()
   return withdrawals.map((withdrawal, index) => {
     const profile = `${withdrawal.customer_id} ${withdrawal.profile_id}`
-    if (waiting.has(profile)) return deferred(BEHIND_ANOTHER)
+    const own = `${profile} ${withdrawal.asset}`
+    if (waiting.has(own) || waiting.has(profile)) return deferred(BEHIND_ANOTHER)
     const decision = decideOne(withdrawal, index)
-    if (decision !== undefined && 'outcome' in decision && decision.outcome === 'DEFERRED')
-      waiting.add(profile)
+    if (decision !== undefined && 'outcome' in decision && decision.outcome === 'DEFERRED') {
+      const { code } = decision.reason
+      if (!DELAYS_NOBODY.includes(code)) waiting.add(code === DELAYS_ALL_ASSETS ? profile : own)
+    }
     return decision
   })
 }
