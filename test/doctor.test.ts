@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { judgeBackups, judgeHorizon, judgeNetwork } from '../src/commands/doctor-checks.ts'
+import { judgeBackups, judgeHorizon, judgeNetwork, remedyForReaders } from '../src/commands/doctor-checks.ts'
 import { examineConsole } from '../src/commands/doctor-console.ts'
 import { createCustomer } from '../src/customers/create-customer.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
@@ -289,6 +289,20 @@ test('a master key that is missing, readable by others or different from the fir
   const { stdout, found } = await doctor({ ...live, BURSAR_MASTER_KEY: MASTER_KEY })
   expect(stdout).not.toContain(MASTER_KEY)
   expectFound(found, [/^OK keys: /])
+})
+
+test('the remedy for a readable secret never takes it from the service', () => {
+  const remedyFor = (mode: number, uid: number, gid: number, me = 999) =>
+    remedyForReaders('key', { mode: 0o100000 | mode, uid, gid }, { uid: me, groups: [999] })
+  // As the guide to going live installs it: root:bursar, for the group alone.
+  expect(remedyFor(0o440, 0, 999)).toBeUndefined()
+  expect(remedyFor(0o440, 0, 999, 0)).toBeUndefined()
+  expect(remedyFor(0o600, 999, 999)).toBeUndefined()
+  expect(remedyFor(0o640, 999, 999)).toBe('chmod 600 key')
+  expect(remedyFor(0o644, 0, 999)).toBe('chmod o= key')
+  expect(remedyFor(0o644, 0, 999, 0)).toBe('chmod o= key')
+  expect(remedyFor(0o644, 0, 0)).toBe('chown 999 key && chmod 600 key')
+  expect(remedyFor(0o604, 0, 999)).toBe('chown 999 key && chmod 600 key')
 })
 
 test('a console without links that others can open, and one that is not built', async () => {

@@ -1,4 +1,9 @@
-/** The systemd units of docs/guides/going-live.md: every setting in them exists, and processes start with them. */
+/**
+ * docs/guides/going-live.md: its commands run one after the other, and every setting in its systemd units exists, and
+ * processes start with them.
+ */
+import { spawn, spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -6,12 +11,24 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { SETTINGS } from '../src/settings.ts'
-import { atEnd, cloneDatabase, freePort, MASTER_KEY, spawnBursar, type TestDatabase } from './support.ts'
+import {
+  asAdmin,
+  atEnd,
+  cloneDatabase,
+  endOf,
+  ENVIRONMENT,
+  freePort,
+  MASTER_KEY,
+  spawnBursar,
+  type TestDatabase,
+} from './support.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const read = (file: string) => readFileSync(join(ROOT, file), 'utf8')
 /** The port of the instance: bursar-api@8080. */
 const INSTANCE = '8080'
+/** The version of the installed Caddy. */
+const { stdout: CADDY } = spawnSync('caddy', ['version'], { encoding: 'utf8' }) as { stdout?: string }
 const UNITS = ['bursar-api@.service', 'bursar-worker.service']
 
 /** Reads assignments NAME=value, one or more a line, and skips comments. */
@@ -81,4 +98,95 @@ describe.each(UNITS)('%s', (name) => {
     expect((await fetch(`${bursar.address}/health/ready`)).status).toBe(200)
     expect((await fetch(`${bursar.address}/v2/sandbox/fiat-deposits`, { method: 'POST' })).status).toBe(404)
   })
+})
+
+const GUIDE = read('docs/guides/going-live.md')
+
+/** The blocks of a step of the guide in this language. */
+function blocksOf(step: number, language: string): string[] {
+  const [text] = GUIDE.split(`\n## ${step}. `)[1]!.split('\n## ')
+  return [...text!.matchAll(new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 'gs'))].map(([, code]) => code!)
+}
+
+/** In place of the machine's users, services and package registry. Dependencies and built server are this checkout's. */
+const MACHINE = String.raw`
+sudo() { while [[ $1 == -* ]]; do [[ $1 == -u ]] && shift; shift; done; "$@"; }
+useradd() { :; }
+systemctl() { :; }
+install() { local kept=() word; for word; do case $word in -g|-o|bursar|root) ;; *) kept+=("$word");; esac; done; command install "${'$'}{kept[@]}"; }
+git() { mkdir "$3"; cp -r $CHECKOUT/{package.json,tsconfig.json,src,console,migrations,ops} "$3"; ln -s $CHECKOUT/node_modules "$3"; }
+npm() {
+  case "$1 $2" in
+    'ci '*) ;;
+    'prune '*) touch pruned;;
+    'run build:server') cp -r $CHECKOUT/dist . && rm -r dist/console/index.html dist/console/assets;;
+    *) [ ! -e pruned ] && command npm "$@";;
+  esac
+}`
+
+test('its commands make a service with a console, and a link to it', { timeout: 120_000 }, async () => {
+  const name = `guide_${randomBytes(6).toString('hex')}`
+  const server = new URL(database.url)
+  const etc = join(folder, 'etc-bursar')
+  const here = (text: string) =>
+    text
+      .replaceAll('<repository>', 'repository')
+      .replaceAll(/\/(?:opt|etc)\/(?:bursar|systemd\/system)/g, (path) =>
+        join(folder, path.slice(1).replaceAll('/', '-')),
+      )
+      .replaceAll(
+        /bursar_owner(:\S+@\S+)?/g,
+        (_, rest) => `${name}_owner${rest === undefined ? '' : `:word@${server.host}/${name}`}`,
+      )
+      .replaceAll('<customer_id>', '$CUSTOMER')
+  const step = (number: number) => here(blocksOf(number, 'sh').join(''))
+  // Roles belong to the whole server, so these have names of their own.
+  const roles = here(blocksOf(2, 'sql')[0]!).replaceAll(/\b(role|database) bursar\b/g, `$1 ${name}`)
+  await asAdmin(roles.replaceAll("'...'", "'word'").trim().split('\n'))
+  atEnd(() => asAdmin([`drop database ${name} with (force)`, `drop role ${name}`, `drop role ${name}_owner`]))
+  const edited = `sed -i 's|^DATABASE_URL=.*|DATABASE_URL=postgres://${name}:word@${server.host}/${name}|; s|/etc/bursar|${etc}|' ${etc}/bursar.env`
+  const [customer, client] = step(8).split(/(?=bursar client)/)
+  const script = [
+    ...[MACHINE, step(1), step(3), edited, step(4), 'mkdir ../etc-systemd-system', step(5)],
+    ...[
+      'bursar doctor || true',
+      customer!.replace(/bursar customer.*/, 'CUSTOMER=$($& --json | grep -o "[0-9a-f-]\\{36\\}" | head -1)'),
+      client!,
+    ],
+    ...[
+      'rm dist/console/index.html',
+      'bursar console link || bursar operator link $CUSTOMER || echo REFUSED',
+    ],
+  ]
+  const { stdout, stderr, code } = await endOf(
+    spawn('bash', ['-euc', script.join('\n')], {
+      cwd: folder,
+      env: { PATH: ENVIRONMENT.PATH, HOME: folder, CHECKOUT: ROOT, npm_config_update_notifier: 'false' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    }),
+  )
+  expect(code, `${stdout}\n${stderr}`).toBe(0)
+  expect(stdout).toMatch(/^OK +console: operators sign in at https:\/\/bursar\.example\.com\/console$/m)
+  expect(stdout).toMatch(/^OK +keys: /m)
+  expect(stdout).not.toMatch(/^(?:FAIL|WARN) +keys/m)
+  expect(stdout.match(/^link: +https:\/\/bursar\.example\.com\/console\/sign-in#/gm)).toHaveLength(1)
+  // Links to a console that is not there are refused.
+  expect(stdout).toMatch(/^REFUSED$/m)
+  expect(stderr.match(/^the console is not built here, /gm)).toHaveLength(2)
+})
+
+test.skipIf(CADDY === undefined)('the proxy of this machine takes the Caddyfile with its variables', () => {
+  const [both, older] = blocksOf(6, 'ini')
+  const variables = CADDY!.startsWith('v2.6') || CADDY!.startsWith('2.6') ? both! + older! : both!
+  const given = [...variables.matchAll(/^Environment=(.*)$/gm)].flatMap(([, line]) => [
+    ...line!.matchAll(/"([^"]+)"|(\S+)/g),
+  ])
+  const env = Object.fromEntries(
+    given.map(([, quoted, plain]) => (quoted ?? plain!).split('=') as [string, string]),
+  )
+  const { status, stderr } = spawnSync('caddy', ['validate', '--config', join(ROOT, 'ops/proxy/Caddyfile')], {
+    env: { PATH: ENVIRONMENT.PATH, HOME: folder, ...env },
+    encoding: 'utf8',
+  })
+  expect(status, stderr).toBe(0)
 })

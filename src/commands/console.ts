@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { Database } from '../db/database.ts'
+import { requireBuiltConsole } from '../console/files.ts'
 import { LINK_SECONDS, listOperators, makeLink, record } from '../operators/operators.ts'
 import { SettingsError } from '../settings.ts'
 import { logOperator, originOfCommand, uuid, withDatabase } from './command-line.ts'
@@ -20,6 +21,7 @@ export function consoleCommands(program: Command): void {
     .action((id: string | undefined, { json }: { json?: true }) =>
       withDatabase(async (db, settings) => {
         if (!settings.console) throw new SettingsError('BURSAR_CONSOLE: the console is switched off')
+        requireBuiltConsole()
         const baseUrl = await baseUrlOf(db, settings)
         const operatorId = id ?? (await onlyOperator(db))
         const { secret, expires_at } = await changing(db, operatorId, async (tx, found) => {

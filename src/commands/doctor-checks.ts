@@ -170,6 +170,30 @@ function nodeVersion(running: string, needed: string): Verdict {
   return older ? failed(`${running} is too old`, `install Node ${needed}`) : ok(running)
 }
 
+/** Warns when others than this process may read a file with a secret. */
+async function secretFile(path: string): Promise<Verdict[]> {
+  const user = { uid: process.getuid!(), groups: [process.getgid!(), ...process.getgroups!()] }
+  const advice = remedyForReaders(path, await stat(path), user)
+  return advice === undefined ? [] : [warn(`other users may read ${path}`, advice)]
+}
+
+/**
+ * The command that takes a file from other readers and leaves it to the user of this process; undefined when nobody else may
+ * read it. A file of another owner, such as root, reaches the service through its group.
+ */
+export function remedyForReaders(
+  path: string,
+  file: { mode: number; uid: number; gid: number },
+  user: { uid: number; groups: readonly number[] },
+): string | undefined {
+  if (file.uid === user.uid && user.uid !== 0)
+    return (file.mode & 0o077) === 0 ? undefined : `chmod 600 ${path}`
+  if ((file.mode & 0o007) === 0) return undefined
+  const byGroup = user.uid === 0 || ((file.mode & 0o040) !== 0 && user.groups.includes(file.gid))
+  // Without the right of everybody, this user could not read it either.
+  return byGroup ? `chmod o= ${path}` : `chown ${user.uid} ${path} && chmod 600 ${path}`
+}
+
 async function dataFolder({ dataDir, databaseUrl, mode }: Settings): Promise<Verdict[]> {
   const used =
     databaseUrl === undefined
@@ -188,8 +212,7 @@ async function dataFolder({ dataDir, databaseUrl, mode }: Settings): Promise<Ver
     ok(folder === dataDir ? `${dataDir}, for ${used}` : `${dataDir} will be created, for ${used}`),
   ]
   const file = credentialsFile(dataDir)
-  if (existsSync(file) && ((await stat(file)).mode & 0o077) !== 0)
-    found.push(warn(`other users may read ${file}`, `chmod 600 ${file}`))
+  if (existsSync(file)) found.push(...(await secretFile(file)))
   const embedded = await findEmbedded(dataDir)
   if (databaseUrl === undefined && embedded !== undefined && ((await stat(embedded.data)).mode & 0o027) !== 0)
     found.push(
@@ -280,8 +303,7 @@ async function keys(settings: Settings, db: Database | undefined): Promise<Verdi
   }
   const file = masterKey === undefined ? (path ?? masterKeyFile(dataDir)) : undefined
   const found = [ok(`master key ${masterKeys.current.id}${file === undefined ? '' : `, in ${file}`}`)]
-  if (file !== undefined && ((await stat(file)).mode & 0o077) !== 0)
-    found.push(warn(`other users may read ${file}`, `chmod 600 ${file}`))
+  if (file !== undefined) found.push(...(await secretFile(file)))
   if (db === undefined || (await schemaVersions(db)).current < ENCRYPTED_SINCE_VERSION) return found
   for (const { id, status, master_key_id } of await listSigningKeys(db)) {
     if (status === 'RETIRED' || (master_key_id !== null && masterKeys.find(master_key_id) !== undefined))
@@ -652,8 +674,8 @@ async function unsafeNetworks(opened: Awaited<ReturnType<typeof openNetworks>>):
           ),
         )
     for (const { field, path } of secretFiles)
-      if (((await stat(path)).mode & 0o077) !== 0)
-        found.push(warn(`${name}: other users may read ${path}, which holds ${field}`, `chmod 600 ${path}`))
+      for (const { says, advice } of await secretFile(path))
+        found.push(warn(`${name}: ${says}, which holds ${field}`, advice!))
     if (withoutMinimum.length > 0)
       found.push(
         warn(

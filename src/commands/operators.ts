@@ -1,4 +1,5 @@
 import { Option, type Command } from 'commander'
+import { requireBuiltConsole } from '../console/files.ts'
 import { ROLES, type Role } from '../contract/roles.ts'
 import { transaction, type Database, type Transaction } from '../db/database.ts'
 import { readStamp } from '../deployment.ts'
@@ -142,6 +143,8 @@ function defineLink(operator: Command): void {
     .option('--json', 'print JSON')
     .action((id: string, { json }: { json?: true }) =>
       withDatabase(async (db, settings) => {
+        // The page behind the link is the console's.
+        requireBuiltConsole()
         const baseUrl = await baseUrlOf(db, settings)
         const { secret, expires_at } = await changing(db, id, async (tx, found) => {
           if (found.disabled_at !== null) throw new Error(`operator ${id} is disabled`)

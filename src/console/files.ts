@@ -33,6 +33,14 @@ interface BuiltFile {
 /** Whether the console was built. */
 export const isConsoleBuilt = (): boolean => existsSync(`${FOLDER}${PAGE}`)
 
+/** Throws an Error where a link to the console would lead to no page. */
+export function requireBuiltConsole(): void {
+  if (!isConsoleBuilt())
+    throw new Error(
+      'the console is not built here, so its links lead nowhere: npm run build:console in a checkout with its build tools (docs/guides/going-live.md)',
+    )
+}
+
 /** Reads the console's built files: some 300 kB, kept in memory. Undefined when the console was not built. */
 function readFiles(): Map<string, BuiltFile> | undefined {
   if (!isConsoleBuilt()) return undefined
