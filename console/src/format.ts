@@ -1,9 +1,9 @@
 /** How values are written. Amounts are strings and stay strings: no digit is lost or rounded. */
 
-/** Groups the digits before the point by three: `1234567.5` is `1 234 567.5`, with thin spaces. */
+/** Groups the digits before the point by three: `1234567.5` is `1 234 567.5`, with narrow spaces that do not break. */
 export function groupDigits(amount: string): string {
   const [, sign = '', whole = '', rest = ''] = /^([+-]?)(\d+)(\..*)?$/.exec(amount) ?? ['', '', amount, '']
-  return sign.replace('-', '−') + whole.replaceAll(/\B(?=(\d{3})+$)/g, '\u2009') + rest
+  return sign.replace('-', '−') + whole.replaceAll(/\B(?=(\d{3})+$)/g, '\u202f') + rest
 }
 
 /** The amount with a sign, also where it is positive. */

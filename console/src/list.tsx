@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { address, setQuery } from './address.ts'
 import { inWords } from './format.ts'
 import { useCall, type Loaded } from './load.ts'
@@ -57,45 +58,78 @@ export interface Column<T> {
   /** Whether its values are aligned as numbers. */
   number?: boolean
   cell: (item: T) => ComponentChildren
+  /** Its place on a card. Such a column needs no heading there: what it is can be seen. */
+  onCard?: number
 }
 
-/** Records as a table, which scrolls by itself where the screen is narrow. */
-export const Table = <T,>({
+/** A screen as narrow as this shows records as cards. */
+const NARROW = matchMedia('(max-width: 700px)')
+/** A table of so few columns stays one on a narrow screen, if it fits. */
+const COLUMNS_FEW = 3
+
+/** Records as a table. One that is wider than its place becomes cards, of two cells a line: an amount must not be cut. */
+export function Table<T>({
   name,
   items,
   columns,
   keyOf,
+  ...rest
 }: {
   name: string
   items: readonly T[]
   columns: readonly Column<T>[]
   keyOf: (item: T) => string | number
-}) => (
-  <div class="scroll" tabIndex={0} role="region" aria-label={name}>
-    <table>
-      <thead>
-        <tr>
-          {columns.map((column) => (
-            <th key={column.name} class={column.number ? 'number' : undefined}>
-              {column.name}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {items.map((item) => (
-          <tr key={keyOf(item)}>
+  /** The class of the table. */
+  class?: string
+  /** The class of a record's row. */
+  classOf?: (item: T) => string | undefined
+}) {
+  const place = useRef<HTMLDivElement>(null)
+  useLayoutEffect(() => {
+    const { classList } = place.current!
+    const choose = () => {
+      classList.remove('cards')
+      const isWide = place.current!.scrollWidth > place.current!.clientWidth
+      classList.toggle('cards', isWide || (NARROW.matches && columns.length > COLUMNS_FEW))
+    }
+    choose()
+    const observer = new ResizeObserver(choose)
+    observer.observe(place.current!)
+    return () => observer.disconnect()
+  })
+  return (
+    <div ref={place} class="scroll" tabIndex={0} role="region" aria-label={name}>
+      <table class={rest.class}>
+        <thead>
+          <tr>
             {columns.map((column) => (
-              <td key={column.name} class={column.number ? 'number' : undefined}>
-                {column.cell(item)}
-              </td>
+              <th key={column.name} class={column.number ? 'number' : undefined}>
+                {column.name}
+              </th>
             ))}
           </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
-)
+        </thead>
+        <tbody>
+          {items.map((item) => (
+            <tr key={keyOf(item)} class={rest.classOf?.(item)}>
+              {columns.map((column) => (
+                <td
+                  key={column.name}
+                  class={column.number ? 'number' : undefined}
+                  {...(column.onCard === undefined
+                    ? { 'data-name': column.name }
+                    : { style: { order: String(column.onCard) } })}
+                >
+                  {column.cell(item)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
 
 /** A page of a list: its table, the buttons to the other pages, and the call as curl. */
 export const ListOf = <T,>({

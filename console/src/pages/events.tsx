@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks'
 import { address, setQuery } from '../address.ts'
 import { Action } from '../action.tsx'
 import { onEvents } from '../live.ts'
-import { Choice, filterOf, Filters, ListOf, useList, type Column } from '../list.tsx'
+import { Choice, filterOf, Filters, ListOf, Table, useList, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
 import { Curl, Failure, Id, Status, Time, Title } from '../parts.tsx'
 import {
@@ -76,44 +76,35 @@ function Webhooks() {
       <h2>Webhooks</h2>
       <Failure of={error.value} />
       {data.value?.items.length === 0 && <p class="quiet">There is no webhook.</p>}
-      <div class="scroll" tabIndex={0} role="region" aria-label="Webhooks">
-        <table>
-          {data.value !== undefined && data.value.items.length > 0 && (
-            <thead>
-              <tr>
-                <th>Webhook</th>
-                <th>Status</th>
-                <th>URL</th>
-                <th>Events</th>
-                <th>Failing since</th>
-              </tr>
-            </thead>
-          )}
-          <tbody>
-            {data.value?.items.map(({ id, name, url, status, failing_since, event_types }) => (
-              <tr key={id}>
-                <td>
-                  <button
-                    type="button"
-                    aria-pressed={id === chosen}
-                    onClick={() => setQuery({ webhook: id === chosen ? '' : id })}
-                  >
-                    {name}
-                  </button>
-                </td>
-                <td>
-                  <Status of={webhookState({ status, failing_since })} />
-                </td>
-                <td>
-                  <code>{url}</code>
-                </td>
-                <td>{event_types.join(', ')}</td>
-                <td>{failing_since !== undefined && <Time at={failing_since} />}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      {data.value !== undefined && data.value.items.length > 0 && (
+        <Table
+          name="Webhooks"
+          items={data.value.items}
+          keyOf={({ id }) => id}
+          columns={[
+            {
+              name: 'Webhook',
+              onCard: 1,
+              cell: ({ id, name }) => (
+                <button
+                  type="button"
+                  aria-pressed={id === chosen}
+                  onClick={() => setQuery({ webhook: id === chosen ? '' : id })}
+                >
+                  {name}
+                </button>
+              ),
+            },
+            { name: 'Status', onCard: 2, cell: (webhook) => <Status of={webhookState(webhook)} /> },
+            { name: 'URL', onCard: 3, cell: ({ url }) => <code class="ref">{url}</code> },
+            { name: 'Events', onCard: 4, cell: ({ event_types }) => event_types.join(', ') },
+            {
+              name: 'Failing since',
+              cell: ({ failing_since }) => failing_since !== undefined && <Time at={failing_since} />,
+            },
+          ]}
+        />
+      )}
       {chosen !== null && <Deliveries key={chosen} webhookId={chosen} />}
     </section>
   )

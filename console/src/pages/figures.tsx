@@ -1,9 +1,10 @@
 import { useMemo } from 'preact/hooks'
 import { BalanceChart } from '../chart.tsx'
 import { inWords } from '../format.ts'
+import { Frozen } from '../freezes.tsx'
 import { Table } from '../list.tsx'
 import { useCall } from '../load.ts'
-import { Amount, Curl, Failure, Link, Loading, Status, Time } from '../parts.tsx'
+import { Amount, Curl, Failure, Link, Loading, Status } from '../parts.tsx'
 import type { BalanceHistory, Network, Volume } from '../records.ts'
 import { may } from '../session.ts'
 import { Custody } from './networks.tsx'
@@ -79,39 +80,6 @@ function OverTime({ asset, points }: BalanceHistory) {
   )
 }
 
-const freezes = { method: 'GET', path: '/v2/operators/freezes' } as const
-interface Freeze {
-  profile_id?: string
-  reason: string
-  detail: string
-  created_at: string
-}
-
-/** What is frozen of this customer: no new payment of it is made. */
-export function FreezesOfCustomer() {
-  const { data, error } = useCall<{ items: Freeze[] }>(may('operators:read_freeze') ? freezes : undefined)
-  if (!may('operators:read_freeze')) return null
-  return (
-    <section class="part">
-      <h2>
-        Frozen <span class="count">{data.value?.items.length}</span>
-      </h2>
-      <Failure of={error.value} />
-      {data.value === undefined && error.value === undefined && <Loading />}
-      {data.value?.items.length === 0 && <p class="quiet">Neither this customer nor a profile is frozen.</p>}
-      <ul class="plain">
-        {data.value?.items.map(({ profile_id, reason, detail, created_at }) => (
-          <li key={`${profile_id} ${reason}`}>
-            {profile_id === undefined ? 'The customer' : <Link to={`profiles/${profile_id}`}>A profile</Link>}{' '}
-            <Status of={reason} /> since <Time at={created_at} />: {detail}
-          </li>
-        ))}
-      </ul>
-      <Curl of={freezes} />
-    </section>
-  )
-}
-
 /** Custody against the ledgers where a real network is connected, and every freeze of networks. */
 export function CustodyAndFreezes({ networks }: { networks: readonly Network[] | undefined }) {
   if (!may('operators:read_network')) return null
@@ -138,8 +106,8 @@ export function CustodyAndFreezes({ networks }: { networks: readonly Network[] |
       <ul class="plain">
         {frozen.map(({ crypto_network, reason, detail, since }) => (
           <li key={crypto_network + reason}>
-            <Link to="networks">{inWords(crypto_network)}</Link> <Status of={reason} /> since{' '}
-            <Time at={since} />: {detail}
+            <Link to="networks">{inWords(crypto_network)}</Link>{' '}
+            <Frozen reason={reason} detail={detail} since={since} />
           </li>
         ))}
       </ul>

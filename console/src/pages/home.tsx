@@ -2,7 +2,9 @@ import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import type { Call } from '../api.ts'
 import { inWords } from '../format.ts'
+import { FreezesOfCustomer } from '../freezes.tsx'
 import { live, onEvents } from '../live.ts'
+import { Table, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
 import { Amount, Curl, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
 import {
@@ -16,7 +18,7 @@ import {
   type Webhook,
 } from '../records.ts'
 import { may, service } from '../session.ts'
-import { BalancesOverTime, CustodyAndFreezes, FreezesOfCustomer, VolumeOfADay } from './figures.tsx'
+import { BalancesOverTime, CustodyAndFreezes, VolumeOfADay } from './figures.tsx'
 import { SandboxButtons } from './sandbox.tsx'
 import { UndeliveredEvents } from './undelivered.tsx'
 
@@ -165,61 +167,40 @@ const Section = ({
   </section>
 )
 
+const COLUMNS: Column<Transfer>[] = [
+  { name: 'Created', onCard: 3, cell: ({ created_at }) => <Time at={created_at} /> },
+  {
+    name: 'Type',
+    onCard: 1,
+    cell: ({ id, type }) => <Link to={`transfers/${id}`}>{inWords(type)}</Link>,
+  },
+  {
+    name: 'Status',
+    onCard: 4,
+    cell: ({ status, secondary_status }) => (
+      <>
+        <Status of={status} />
+        {secondary_status !== undefined && <small> {inWords(secondary_status.name)}</small>}
+      </>
+    ),
+  },
+  {
+    name: 'Balance change',
+    number: true,
+    onCard: 2,
+    cell: ({ direction, total, asset, balance_asset }) => (
+      <Amount amount={direction === 'DEBIT' ? `-${total}` : total} asset={balance_asset ?? asset} sign />
+    ),
+  },
+  { name: 'ref_id', onCard: 5, cell: ({ ref_id }) => <div class="ref">{ref_id}</div> },
+]
+
 /** Transfers, a line each. */
 export const Transfers = ({ items, none }: { items: readonly Transfer[]; none: string }) =>
   items.length === 0 ? (
     <p class="quiet">{none}</p>
   ) : (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Table">
-      <table>
-        <thead>
-          <tr>
-            <th>Created</th>
-            <th>Type</th>
-            <th>Status</th>
-            <th class="number">Balance change</th>
-            <th>ref_id</th>
-          </tr>
-        </thead>
-        <tbody>
-          {items.map(
-            ({
-              id,
-              type,
-              status,
-              direction,
-              total,
-              asset,
-              balance_asset,
-              created_at,
-              ref_id,
-              secondary_status,
-            }) => (
-              <tr key={id}>
-                <td>
-                  <Time at={created_at} />
-                </td>
-                <td>
-                  <Link to={`transfers/${id}`}>{inWords(type)}</Link>
-                </td>
-                <td>
-                  <Status of={status} />
-                  {secondary_status !== undefined && <small> {inWords(secondary_status.name)}</small>}
-                </td>
-                <td class="number">
-                  <Amount
-                    amount={direction === 'DEBIT' ? `-${total}` : total}
-                    asset={balance_asset ?? asset}
-                    sign
-                  />
-                </td>
-                <td class="ref">{ref_id}</td>
-              </tr>
-            ),
-          )}
-        </tbody>
-      </table>
-    </div>
+    <Table name="Transfers" items={items} columns={COLUMNS} keyOf={({ id }) => id} />
   )
 
 /** Why payments wait on a network. Only operators of the deployment are told. */
@@ -254,6 +235,16 @@ const Approvals = ({ items }: { items: readonly Approval[] }) =>
     </ul>
   )
 
+const BALANCE_COLUMNS: Column<Balance>[] = [
+  { name: 'Asset', onCard: 1, cell: ({ asset }) => asset },
+  {
+    name: 'Available',
+    number: true,
+    onCard: 2,
+    cell: ({ asset, available }) => <Amount amount={available} asset={asset} />,
+  },
+]
+
 function Balances({ profile: { id, nickname } }: { profile: Profile }) {
   const call = { method: 'GET', path: `/v2/profiles/${id}/balances` } as const
   const { data } = useCall<{ items: Balance[] }>(call)
@@ -262,18 +253,12 @@ function Balances({ profile: { id, nickname } }: { profile: Profile }) {
       <h3>
         <Link to={`profiles/${id}`}>{nickname}</Link>
       </h3>
-      <table>
-        <tbody>
-          {data.value?.items.map(({ asset, available }) => (
-            <tr key={asset}>
-              <td>{asset}</td>
-              <td class="number">
-                <Amount amount={available} asset={asset} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table
+        name={`Balances of ${nickname}`}
+        items={data.value?.items ?? []}
+        keyOf={({ asset }) => asset}
+        columns={BALANCE_COLUMNS}
+      />
       {data.value?.items.length === 0 && <p class="quiet">No balance.</p>}
       <Curl of={call} />
     </section>

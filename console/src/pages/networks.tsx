@@ -1,4 +1,5 @@
 import { inWords } from '../format.ts'
+import { Frozen } from '../freezes.tsx'
 import { Table, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
 import { Amount, Curl, Failure, Loading, Status, Time, Title } from '../parts.tsx'
@@ -102,7 +103,7 @@ function NetworkFigures({ network, figures }: { network: Network; figures: Figur
       {error !== undefined && <p class="failure">{error}</p>}
       {frozen.map(({ reason, detail, since }) => (
         <p key={reason} class="failure">
-          Frozen since <Time at={since} /> ({reason}): {detail}
+          <Frozen reason={reason} detail={detail} since={since} />
         </p>
       ))}
       {hot_wallet !== undefined && <HotWallet of={hot_wallet} />}

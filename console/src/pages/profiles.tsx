@@ -1,7 +1,8 @@
 import { useMemo } from 'preact/hooks'
 import { address, setQuery } from '../address.ts'
 import { BalanceChart } from '../chart.tsx'
-import { ListOf, useList, type Column } from '../list.tsx'
+import { FreezesOfProfile, useFreezes } from '../freezes.tsx'
+import { ListOf, Table, useList, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
 import { Amount, Curl, Failure, Id, Link, Status, Time, Title } from '../parts.tsx'
 import type { Balance, BalanceEntry, Page, Profile } from '../records.ts'
@@ -11,13 +12,13 @@ import type { Balance, BalanceEntry, Page, Profile } from '../records.ts'
 /** Entries that the chart shows: the latest. The table leads on to all of them. */
 const CHART_ENTRIES = 500
 
-const COLUMNS: Column<Profile>[] = [
+const columnsOf = (frozen: ReadonlySet<string | undefined>): Column<Profile>[] => [
   {
     name: 'Nickname',
     cell: ({ id, nickname, deactivated_at }) => (
       <>
         <Link to={`profiles/${id}`}>{nickname}</Link>{' '}
-        {deactivated_at !== undefined && <Status of="DISABLED" />}
+        {deactivated_at !== undefined && <Status of="DISABLED" />} {frozen.has(id) && <Status of="FROZEN" />}
       </>
     ),
   },
@@ -28,6 +29,7 @@ const COLUMNS: Column<Profile>[] = [
 
 export function ProfilesPage() {
   const list = useList<Profile>('/v2/profiles')
+  const frozen = new Set(useFreezes().data.value?.items.map(({ profile_id }) => profile_id))
   return (
     <>
       <Title>Profiles</Title>
@@ -35,7 +37,7 @@ export function ProfilesPage() {
         list={list}
         name="Profiles"
         none="There is no profile."
-        columns={COLUMNS}
+        columns={columnsOf(frozen)}
         keyOf={({ id }) => id}
       />
     </>
@@ -59,6 +61,7 @@ export function ProfilePage({ id }: { id: string }) {
         <header class="of-record">
           <Title>{profile.data.value.nickname}</Title>
           <Id of={id} whole />
+          <FreezesOfProfile id={id} />
         </header>
       )}
       <form class="filters" onSubmit={(event) => event.preventDefault()}>
@@ -76,32 +79,33 @@ export function ProfilePage({ id }: { id: string }) {
           </button>
         )}
       </form>
-      <table class="balances">
-        <thead>
-          <tr>
-            <th>Asset</th>
-            <th class="number">Available {at === '' ? 'now' : `at ${at.replace('T', ' ')}`}</th>
-          </tr>
-        </thead>
-        <tbody>
-          {data.value?.items.map((balance) => (
-            <tr key={balance.asset}>
-              <td>
-                <button
-                  type="button"
-                  aria-pressed={balance.asset === asset}
-                  onClick={() => setQuery({ asset: balance.asset, cursor: '' })}
-                >
-                  {balance.asset}
-                </button>
-              </td>
-              <td class="number">
-                <Amount amount={balance.available} asset={balance.asset} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table
+        class="balances"
+        name="Balances"
+        items={data.value?.items ?? []}
+        keyOf={(balance) => balance.asset}
+        columns={[
+          {
+            name: 'Asset',
+            onCard: 1,
+            cell: (balance) => (
+              <button
+                type="button"
+                aria-pressed={balance.asset === asset}
+                onClick={() => setQuery({ asset: balance.asset, cursor: '' })}
+              >
+                {balance.asset}
+              </button>
+            ),
+          },
+          {
+            name: `Available ${at === '' ? 'now' : `at ${at.replace('T', ' ')}`}`,
+            number: true,
+            onCard: 2,
+            cell: ({ available, ...balance }) => <Amount amount={available} asset={balance.asset} />,
+          },
+        ]}
+      />
       {data.value?.items.length === 0 && <p class="quiet">No balance.</p>}
       <Curl of={balances} />
       {asset !== undefined && <History key={asset} id={id} asset={asset} />}

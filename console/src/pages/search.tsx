@@ -3,6 +3,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { address, open } from '../address.ts'
 import { send } from '../api.ts'
 import { inWords } from '../format.ts'
+import { Table, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
 import { Curl, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
 import { pageOf, type Found } from '../records.ts'
@@ -57,6 +58,21 @@ export function SearchBox() {
   )
 }
 
+const COLUMNS: Column<Found>[] = [
+  {
+    name: 'Record',
+    onCard: 1,
+    cell: (found) => {
+      const page = pageOf(found)
+      return page === undefined ? inWords(found.type) : <Link to={page}>{inWords(found.type)}</Link>
+    },
+  },
+  { name: 'Id', onCard: 4, cell: ({ id }) => <Id of={id} /> },
+  { name: 'Found by', onCard: 5, cell: ({ found_by }) => found_by.toLowerCase() },
+  { name: 'Status', onCard: 2, cell: ({ status }) => status !== undefined && <Status of={status} /> },
+  { name: 'Created', onCard: 3, cell: ({ created_at }) => <Time at={created_at} /> },
+]
+
 /** The records with a name: the page of a search that found none or several. */
 export function SearchPage() {
   const q = address.value.query.get('q') ?? ''
@@ -75,43 +91,12 @@ export function SearchPage() {
         </p>
       )}
       {data.value !== undefined && data.value.items.length > 0 && (
-        <div class="scroll" tabIndex={0} role="region" aria-label="Table">
-          <table>
-            <thead>
-              <tr>
-                <th>Record</th>
-                <th>Id</th>
-                <th>Found by</th>
-                <th>Status</th>
-                <th>Created</th>
-              </tr>
-            </thead>
-            <tbody>
-              {data.value.items.map((found) => {
-                const page = pageOf(found)
-                return (
-                  <tr key={found.type + found.id}>
-                    <td>
-                      {page === undefined ? (
-                        inWords(found.type)
-                      ) : (
-                        <Link to={page}>{inWords(found.type)}</Link>
-                      )}
-                    </td>
-                    <td>
-                      <Id of={found.id} />
-                    </td>
-                    <td>{found.found_by.toLowerCase()}</td>
-                    <td>{found.status !== undefined && <Status of={found.status} />}</td>
-                    <td>
-                      <Time at={found.created_at} />
-                    </td>
-                  </tr>
-                )
-              })}
-            </tbody>
-          </table>
-        </div>
+        <Table
+          name="What was found"
+          items={data.value.items}
+          columns={COLUMNS}
+          keyOf={({ type, id }) => type + id}
+        />
       )}
       <Curl of={call(q)} />
     </>

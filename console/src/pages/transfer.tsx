@@ -4,6 +4,7 @@ import { useEffect } from 'preact/hooks'
 import { Action } from '../action.tsx'
 import { after, inWords } from '../format.ts'
 import { onEvents } from '../live.ts'
+import { Table, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
 import { Amount, Curl, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
 import type {
@@ -257,37 +258,17 @@ function entryLines({ entries }: TransferHistory): Line[] {
   })
 }
 
-function Entries({ entries }: { entries: Entry[] }) {
-  // Accounts of the platform keep no balance.
-  const balances = entries.some(({ balance_after }) => balance_after !== undefined)
-  return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Entries">
-      <table class="entries">
-        <thead>
-          <tr>
-            <th>Account</th>
-            <th class="number">Change</th>
-            {balances && <th class="number">Before</th>}
-            {balances && <th class="number">After</th>}
-          </tr>
-        </thead>
-        <tbody>
-          {entries.map((entry) => (
-            <EntryLine key={entry.position} entry={entry} balances={balances} />
-          ))}
-        </tbody>
-      </table>
-    </div>
-  )
-}
-
-function EntryLine({ entry, balances }: { entry: Entry; balances: boolean }) {
-  const { account, profile_id, amount, asset, balance_before, balance_after, sequence } = entry
-  const figure = (value: string | undefined) =>
-    balances && <td class="number">{value !== undefined && <Amount amount={value} asset={asset} />}</td>
-  return (
-    <tr class={account === 'profile' ? 'own' : undefined}>
-      <td>
+const balanceColumn = (name: string, of: 'balance_before' | 'balance_after'): Column<Entry> => ({
+  name,
+  number: true,
+  cell: ({ asset, ...entry }) => entry[of] !== undefined && <Amount amount={entry[of]} asset={asset} />,
+})
+const ENTRY_COLUMNS: Column<Entry>[] = [
+  {
+    name: 'Account',
+    onCard: 0,
+    cell: ({ account, profile_id, sequence }) => (
+      <>
         {account}
         {profile_id !== undefined && (
           <>
@@ -295,13 +276,30 @@ function EntryLine({ entry, balances }: { entry: Entry; balances: boolean }) {
             <Id of={profile_id} /> <small>#{sequence}</small>
           </>
         )}
-      </td>
-      <td class="number">
-        <Amount amount={amount} asset={asset} sign />
-      </td>
-      {figure(balance_before)}
-      {figure(balance_after)}
-    </tr>
+      </>
+    ),
+  },
+  {
+    name: 'Change',
+    number: true,
+    onCard: 0,
+    cell: ({ amount, asset }) => <Amount amount={amount} asset={asset} sign />,
+  },
+]
+const BALANCE_COLUMNS = [balanceColumn('Before', 'balance_before'), balanceColumn('After', 'balance_after')]
+
+function Entries({ entries }: { entries: Entry[] }) {
+  // Accounts of the platform keep no balance.
+  const balances = entries.some(({ balance_after }) => balance_after !== undefined)
+  return (
+    <Table
+      class="entries"
+      name="Entries"
+      items={entries}
+      columns={balances ? [...ENTRY_COLUMNS, ...BALANCE_COLUMNS] : ENTRY_COLUMNS}
+      keyOf={({ position }) => position}
+      classOf={({ account }) => (account === 'profile' ? 'own' : undefined)}
+    />
   )
 }
 
