@@ -24,7 +24,7 @@ import { healthRoutes } from './health/routes.ts'
 import { authenticator } from './http/authenticate.ts'
 import { Connections } from './http/connections.ts'
 import { docsPage } from './http/docs-page.ts'
-import { isOfOwnMachine } from './http/own-machine.ts'
+import { OwnMachine } from './http/own-machine.ts'
 import { errorRoutes, refuseConnection, refuseOtherMethods, refuseUrl } from './http/errors.ts'
 import type { ExampleRecords } from './contract/example-records.ts'
 import { mount, type Perform } from './http/mount.ts'
@@ -298,11 +298,14 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
     })
   const rate = { perSecond: settings.rateLimitPerSecond, burst: settings.rateLimitBurst }
   const limitAddress = rateLimitOfAddress(rate)
-  const demoCustomer = async () => (await exampleRecords())?.customer_id
+  const ownMachine = new OwnMachine(settings, options.masterKeys.current.derive('ownMachine'))
+  /** The customer whom this request may act for without credentials; undefined where it needs them. */
+  const demoOf = async (request: FastifyRequest) =>
+    ownMachine.sent(request) ? (await exampleRecords())?.customer_id : undefined
   const ofToken = authenticator(tokens, standing)
   const authenticate = settings.console
     ? acceptConsole(app, ofToken, {
-        ...{ db, settings, baseUrl, limitAddress, demoCustomer },
+        ...{ db, settings, baseUrl, limitAddress, ownMachine, demoOf },
         beginAnew: options.beginAnew,
       })
     : ofToken
@@ -338,24 +341,23 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
       baseUrl,
       document,
       sandbox: settings.mode === 'sandbox',
+      ownMachine,
       ...(settings.mode === 'sandbox' &&
         settings.oauthIssuer === undefined && {
-          demoToken: async (request) => {
-            const customerId = isOfOwnMachine(request, settings) ? await demoCustomer() : undefined
-            return customerId === undefined ? undefined : tokenOfFirstClient(db, tokens, customerId)
-          },
+          demoToken: async (request) => tokenOfFirstClient(db, tokens, await demoOf(request)),
         }),
     })
   refuseOtherMethods(app, baseUrl, [...routes])
   return Object.assign(app, { requests })
 }
 
-/** Issues a token of the customer's oldest client that is not disabled; undefined without one. */
+/** Issues a token of the oldest client of a customer that is not disabled; undefined without customer or client. */
 async function tokenOfFirstClient(
   db: Database,
   tokens: AccessTokens,
-  customerId: string,
+  customerId: string | undefined,
 ): Promise<string | undefined> {
+  if (customerId === undefined) return undefined
   const client = (await listApiClients(db, customerId)).find(({ disabled_at }) => disabled_at === null)
   if (client === undefined) return undefined
   const { client_id: clientId, scopes } = client

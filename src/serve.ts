@@ -37,6 +37,7 @@ import { reencryptSigningKeys } from './oauth/signing-keys.ts'
 import { Policies } from './records/policy.ts'
 import { reencryptWebhookSecrets, WebhookSecrets } from './records/webhook-secrets.ts'
 import { keepPartitions } from './retention/keep-partitions.ts'
+import { OwnMachine } from './http/own-machine.ts'
 import { openScreening } from './screening/open-screening.ts'
 import { lacksSettings, requireScreening, screenedSince } from './screening/requirement.ts'
 import type { Screening } from './screening/screening.ts'
@@ -51,6 +52,8 @@ import { originOfLoop } from './contract/actor.ts'
 export interface Service {
   /** The address that the API listens on. */
   address: string
+  /** The address of a page with what proves that the browser is at this machine, where that is needed. */
+  addressOf: (page: string) => string
   /** Credentials of the demo customer, if this start created it. */
   demo: SandboxCredentials | undefined
   /**
@@ -124,8 +127,10 @@ export async function serve(
       // Wallets of a test network hold coins that the new records would not know.
       beginAnew: settings.mode === 'sandbox' && settings.networksFile === undefined ? beginAnew : undefined,
     })
+    const ownMachine = new OwnMachine(settings, masterKeys.current.derive('ownMachine'))
     return {
       address,
+      addressOf: (page) => ownMachine.addressOf(`${address}${page}`),
       demo,
       close: () =>
         within(settings.shutdownTimeoutMs, async () => {

@@ -58,6 +58,16 @@ export async function startBrowserTest(settings: Record<string, string> = {}): P
   const environment = { DATABASE_URL: database.url, BURSAR_DATA_DIR: folder, ...settings }
   const bursar = await spawnBursar(environment)
   const context = await launchBrowser(folder)
+  // As for a person who has opened the address that the start prints. The tests go by the name localhost, too.
+  const { headers } = await fetch(bursar.console, { redirect: 'manual' })
+  const [, name, value] = /^(\w+)=([\w-]+)/.exec(headers.get('set-cookie') ?? '') ?? []
+  if (name !== undefined)
+    await context.addCookies(
+      ['127.0.0.1', 'localhost'].map((domain) => ({
+        ...{ name, value: value!, domain, path: '/' },
+        ...{ httpOnly: true, sameSite: 'Strict' as const },
+      })),
+    )
   return {
     bursar,
     database,

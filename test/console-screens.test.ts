@@ -131,9 +131,9 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
         for (const width of WIDTHS) {
           await page.setViewportSize({ width, height: 800 })
           await expect
-            .poll(() => amountsOn(page), `${path} at ${width}`)
+            .poll(() => amountsOn(page), { message: `${path} at ${width}` })
             .toEqual(expect.arrayContaining(amounts))
-          await expect.poll(() => page.evaluate(UNSEEN), `${path} at ${width}`).toEqual([])
+          await expect.poll(() => page.evaluate(UNSEEN), { message: `${path} at ${width}` }).toEqual([])
           await shoot(page, `console-${path.replaceAll(/[^a-z]+.*/g, '') || 'home'}-${width}`)
         }
         await page.close()

@@ -1,5 +1,4 @@
 /** The API reference as a person uses it: in a browser, against a sandbox that was just started. */
-import { request } from 'node:http'
 import { readFile } from 'node:fs/promises'
 import { gunzipSync } from 'node:zlib'
 import type { Locator, Page } from 'playwright-core'
@@ -17,17 +16,6 @@ import {
   type BrowserTest,
 } from './browser.ts'
 import { startTestService } from './support.ts'
-
-/** Sends a POST with these headers, also with those that `fetch` refuses. */
-const fetchAs = (url: string, headers: Record<string, string>) =>
-  new Promise<{ status: number | undefined }>((resolve, reject) => {
-    request(url, { method: 'POST', headers }, (reply) => {
-      reply.resume()
-      resolve({ status: reply.statusCode })
-    })
-      .on('error', reject)
-      .end()
-  })
 
 test('without a token, in live mode too: the page, its policy and its files', async () => {
   for (const mode of ['sandbox', 'live']) {
@@ -159,12 +147,6 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     const balances = await execute(page, 'Profiles-listProfileBalances')
     expect(balances.status).toBe('200')
     expect(complaints).toEqual([])
-    // The name of another site that points to this machine, and a page that asks for the file of the credentials.
-    const asked = async (headers: Record<string, string>) =>
-      (await fetchAs(`${started.bursar.address}/docs/demo-token`, headers)).status
-    expect(await asked({})).toBe(200)
-    expect(await asked({ host: 'attacker.example' })).toBe(403)
-    expect(await asked({ host: 'localhost.attacker.example:80' })).toBe(403)
   })
 
   test('the filter finds operations by the words of path, name and tag', async () => {

@@ -468,6 +468,8 @@ const START_MS_MAX = 30_000
 
 export interface BursarProcess {
   address: string
+  /** The console's address with the proof that a browser is at this machine, where there is one. */
+  console: string
   pid: number
   /** The log so far. */
   log: () => string
@@ -499,7 +501,7 @@ export async function spawnBursar(environment: Record<string, string>): Promise<
   clearTimeout(tooLong)
   if (typeof line !== 'string') throw new Error(`Bursar did not start:\n${log}`)
   return {
-    address: (JSON.parse(line) as { address: string }).address,
+    ...(JSON.parse(line) as { address: string; console: string }),
     pid: child.pid!,
     log: () => log,
     async end(signal) {

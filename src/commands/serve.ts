@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { relative } from 'node:path'
 import type { Command } from 'commander'
+import { isConsoleBuilt } from '../console/files.ts'
 import { credentialsFile } from '../demo/credentials.ts'
 import { firstSession } from '../demo/first-session.ts'
 import { openLog, type Log } from '../log.ts'
@@ -36,15 +37,12 @@ export function serveCommand(program: Command): void {
           ready: true,
           address,
           mode,
+          ...(settings.console && isConsoleBuilt() && { console: service.addressOf('/console') }),
           ...(mode === 'sandbox' && existsSync(file) && { credentials_file: file }),
         })
       } else {
         console.log(
-          describeStart(
-            service.address,
-            settings,
-            existsSync(file) ? relative(process.cwd(), file) : undefined,
-          ),
+          describeStart(service, settings, existsSync(file) ? relative(process.cwd(), file) : undefined),
         )
         if (service.demo !== undefined) {
           console.log('\nA demo customer was created. To try it, paste into another terminal:')
@@ -67,10 +65,15 @@ async function restartEmpty(
   return serve({ ...settings, port: Number(new URL(service.address).port) }, log, { beginAnew })
 }
 
-/** The lines printed at the start: the address, the API reference, the credentials file and how to stop. */
-function describeStart(address: string, { mode, docs }: Settings, credentials: string | undefined): string {
+/** The lines printed at the start: the address, the pages, the credentials file and how to stop. */
+function describeStart(
+  { address, addressOf }: Service,
+  { mode, docs, ...settings }: Settings,
+  credentials: string | undefined,
+): string {
   const lines = [
-    ...(docs ? [['API reference', `${address}/docs`]] : []),
+    ...(settings.console && isConsoleBuilt() ? [['console', addressOf('/console')]] : []),
+    ...(docs ? [['API reference', addressOf('/docs')]] : []),
     ...(mode === 'sandbox' && credentials !== undefined ? [['credentials', credentials]] : []),
     ['stop', 'Ctrl+C'],
   ]

@@ -5,7 +5,7 @@ import { originOfLoop } from '../contract/actor.ts'
 import { problem } from '../contract/problems.ts'
 import { transaction, type Database } from '../db/database.ts'
 import type { Authenticate } from '../http/authenticate.ts'
-import { isOfOwnMachine } from '../http/own-machine.ts'
+import type { OwnMachine } from '../http/own-machine.ts'
 import type { Scope } from '../contract/scopes.ts'
 import { createOperator, listOperators, makeLink, record } from '../operators/operators.ts'
 import { findSession } from '../operators/sessions.ts'
@@ -43,8 +43,9 @@ export interface ConsoleOptions {
   baseUrl: string
   /** Limits the requests of each address. */
   limitAddress: onRequestHookHandler
-  /** The demo customer of a sandbox; undefined where there is none. */
-  demoCustomer: () => Promise<string | undefined>
+  ownMachine: OwnMachine
+  /** The customer whom this request may sign in to without a proof: the demo's. Undefined where it needs a proof. */
+  demoOf: (request: FastifyRequest) => Promise<string | undefined>
   /** Empties the sandbox and starts the service again; undefined where the console may not. */
   beginAnew?: (() => void) | undefined
 }
@@ -144,7 +145,7 @@ export function acceptConsole(
   authenticate: (scopes: readonly Scope[]) => Authenticate,
   options: ConsoleOptions,
 ): (scopes: readonly Scope[]) => Authenticate {
-  const { baseUrl } = options
+  const { baseUrl, ownMachine } = options
   const sessions = new Sessions(app, baseUrl)
   app.addHook('onRoute', (route) => {
     if (!route.url.startsWith(OPERATORS)) return
@@ -153,7 +154,7 @@ export function acceptConsole(
     route.preSerialization = [keepSecret(sessions.cookie), ...[route.preSerialization ?? []].flat()]
   })
   addSessionRoutes(app, sessions, options)
-  consoleFiles(app, `${new URL(baseUrl).pathname.replace(/\/$/, '')}/`)
+  consoleFiles(app, `${new URL(baseUrl).pathname.replace(/\/$/, '')}/`, ownMachine)
   return (scopes) => {
     const withToken = authenticate(scopes)
     return (request) =>
@@ -199,7 +200,7 @@ const keepSecret =
 
 /** Adds the console's own routes: who is signed in, and the sign-in of a sandbox's demo. */
 function addSessionRoutes(app: FastifyInstance, sessions: Sessions, options: ConsoleOptions): void {
-  const { db, settings, baseUrl, limitAddress, beginAnew } = options
+  const { db, settings, baseUrl, limitAddress, demoOf, beginAnew } = options
   const route = {
     schema: { hide: true },
     config: { counts: 'token request' },
@@ -208,7 +209,7 @@ function addSessionRoutes(app: FastifyInstance, sessions: Sessions, options: Con
 
   app.get('/console/session', route, async (request) => {
     requireOwnPage(request, baseUrl)
-    const isDemo = (await demoOf(request, options)) !== undefined
+    const isDemo = (await demoOf(request)) !== undefined
     const shown = {
       mode: settings.mode,
       demo: isDemo,
@@ -222,10 +223,10 @@ function addSessionRoutes(app: FastifyInstance, sessions: Sessions, options: Con
 
   app.post('/console/session/demo', route, async (request, reply) => {
     requireOwnPage(request, baseUrl)
-    const customerId = await demoOf(request, options)
+    const customerId = await demoOf(request)
     if (customerId === undefined)
       throw problem.forbidden(
-        'only a sandbox that listens on this machine alone signs in without a link: bursar console link',
+        'only a sandbox that listens on this machine alone signs in without a link, at the address that its start printed: npm start, or bursar console link',
       )
     const link = await linkOfDemo(db, customerId)
     const answer = await app.inject({
@@ -244,7 +245,7 @@ function addSessionRoutes(app: FastifyInstance, sessions: Sessions, options: Con
   app.post('/console/sandbox/reset', route, async (request, reply) => {
     requireOwnPage(request, baseUrl)
     const { scopes } = await sessions.take(request)
-    const isDemo = (await demoOf(request, options)) !== undefined
+    const isDemo = (await demoOf(request)) !== undefined
     if (!isDemo || !scopes.includes('operators:write_operator'))
       throw problem.forbidden(
         'only an ADMIN at the machine of a sandbox begins it anew: bursar sandbox reset',
@@ -254,12 +255,6 @@ function addSessionRoutes(app: FastifyInstance, sessions: Sessions, options: Con
     return reply.code(202).send({})
   })
 }
-
-/** The customer whom this request may sign in to without a proof: the demo's. Undefined where it needs a proof. */
-const demoOf = async (
-  request: FastifyRequest,
-  { settings, demoCustomer }: ConsoleOptions,
-): Promise<string | undefined> => (isOfOwnMachine(request, settings) ? demoCustomer() : undefined)
 
 /** Makes a one-time link of the demo's operator, whom the first sign-in creates. Throws 403 when it was disabled. */
 const linkOfDemo = (db: Database, customerId: string): Promise<string> =>

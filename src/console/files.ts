@@ -3,6 +3,7 @@ import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { noSuchPath } from '../http/errors.ts'
+import type { OwnMachine } from '../http/own-machine.ts'
 import { PAGE_POLICY } from '../http/page-policy.ts'
 
 /** Where `npm run build` writes the console's files: below the built program. */
@@ -61,7 +62,7 @@ function readFiles(): Map<string, BuiltFile> | undefined {
  * Serves the console's page and its files under `/console`. Names of files have the hash of their content, so browsers keep
  * them; the page itself is asked for each time. Every other address below `/console` is one of the page's own.
  */
-export function consoleFiles(app: FastifyInstance, root: string): void {
+export function consoleFiles(app: FastifyInstance, root: string, ownMachine: OwnMachine): void {
   const files = readFiles()
   if (files === undefined)
     app.log.warn('the console is not built, so /console answers 404: npm run build:console')
@@ -69,7 +70,10 @@ export function consoleFiles(app: FastifyInstance, root: string): void {
   const page = Buffer.from(files?.get(PAGE)?.plain.toString().replaceAll('{{root}}', root) ?? '')
   const options = { schema: { hide: true } }
 
-  app.get('/console', options, async (_request, reply) => reply.redirect(`${root}console/`))
+  app.get('/console', options, async (request, reply) => {
+    ownMachine.remember(request, reply)
+    return reply.redirect(`${root}console/`)
+  })
   app.get('/console/assets/:name', options, async (request, reply) => {
     const { name } = request.params as { name: string }
     const file = files?.get(`${ASSETS}${name}`)

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { keptText } from './kept-text.ts'
 import { JSON_TYPE, type ApiDocument, type ApiResponses } from './openapi.ts'
+import type { OwnMachine } from './own-machine.ts'
 import { PAGE_POLICY } from './page-policy.ts'
 import { problem } from '../contract/problems.ts'
 import { SCOPES } from '../contract/scopes.ts'
@@ -22,6 +23,7 @@ interface DocsPage {
   baseUrl: string
   document: () => Promise<string>
   sandbox: boolean
+  ownMachine: OwnMachine
   /** Issues an access token of the demo customer; undefined where the request may not have one. Absent: nobody may. */
   demoToken?: (request: FastifyRequest) => Promise<string | undefined>
 }
@@ -31,7 +33,10 @@ interface DocsPage {
  * server, and it sends requests to the address at which the page was opened, whatever BURSAR_BASE_URL is. The names of
  * the files have the hash of their content, so browsers keep them.
  */
-export function docsPage(app: FastifyInstance, { baseUrl, document, sandbox, demoToken }: DocsPage): void {
+export function docsPage(
+  app: FastifyInstance,
+  { baseUrl, document, sandbox, ownMachine, demoToken }: DocsPage,
+): void {
   const root = new URL(baseUrl).pathname
   let source: string | undefined
   let served = ''
@@ -67,7 +72,10 @@ export function docsPage(app: FastifyInstance, { baseUrl, document, sandbox, dem
     hasDemo: demoToken !== undefined,
   })
   app.get('/', options, async (_request, reply) => reply.redirect('./docs/'))
-  app.get('/docs', options, async (_request, reply) => reply.redirect('./docs/'))
+  app.get('/docs', options, async (request, reply) => {
+    ownMachine.remember(request, reply)
+    return reply.redirect('./docs/')
+  })
   const sendPage = keptText(() => Promise.resolve(page), 'text/html; charset=utf-8')
   app.get('/docs/', options, (request, reply) => {
     void reply.header('content-security-policy', PAGE_POLICY)
@@ -79,7 +87,7 @@ export function docsPage(app: FastifyInstance, { baseUrl, document, sandbox, dem
       const token = await demoToken(request)
       if (token === undefined)
         throw problem.forbidden(
-          'only a sandbox that listens on this machine alone authorizes its demo without credentials',
+          'only a sandbox that listens on this machine alone authorizes its demo without credentials, at the address that its start printed',
         )
       return reply.header('cache-control', 'no-store').send({ access_token: token, token_type: 'Bearer' })
     })

@@ -25,6 +25,8 @@ const LABELS = {
   screenings: 'bursar/screenings/v1',
   /** Authenticates the challenges of sign-ins (HMAC-SHA-256). */
   challenges: 'bursar/challenges/v1',
+  /** Proves that a browser belongs to the person at the machine of a sandbox (http/own-machine.ts). */
+  ownMachine: 'bursar/own-machine/v1',
 } as const
 export type Purpose = Exclude<keyof typeof LABELS, 'id'>
 

@@ -108,7 +108,7 @@ export function SignIn() {
       sessionStorage.setItem(RETURN_TO, path + (query.size > 0 ? `?${query.toString()}` : ''))
     if (service.peek()?.demo && !signedOutHere && signInReason.peek() === '') run(signInToDemo)
   }, [])
-  const { demo, openid } = service.value!
+  const { mode, demo, openid } = service.value!
   return (
     <main class="card" id="main">
       <Banner />
@@ -145,6 +145,9 @@ export function SignIn() {
           Use the link
         </button>
       </form>
+      {mode === 'sandbox' && !demo && (
+        <p>On the machine of this sandbox, open the address of the console that its start printed.</p>
+      )}
       <p class="quiet">
         The command <code>bursar console link</code> prints a link that works once.
       </p>
