@@ -5503,7 +5503,7 @@ export interface components {
           /** @description The limit holds for all payments of any period of this length; 0: for each one. */
           period_seconds: number
           /**
-           * @description Whose payments are counted together; CUSTOMER by default.
+           * @description Whose payments are counted together; CUSTOMER by default. PROFILE is no limit of a customer: who makes profiles and moves money between them has it several times.
            * @enum {string}
            */
           per?: 'PROFILE' | 'IDENTITY' | 'CUSTOMER' | 'DESTINATION'
@@ -11200,7 +11200,7 @@ export interface operations {
               /** @description The limit holds for all payments of any period of this length; 0: for each one. */
               period_seconds: number
               /**
-               * @description Whose payments are counted together; CUSTOMER by default.
+               * @description Whose payments are counted together; CUSTOMER by default. PROFILE is no limit of a customer: who makes profiles and moves money between them has it several times.
                * @enum {string}
                */
               per?: 'PROFILE' | 'IDENTITY' | 'CUSTOMER' | 'DESTINATION'

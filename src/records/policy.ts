@@ -107,7 +107,8 @@ const Limit = Type.Object(
     per: Type.Optional(
       Type.Enum([...LIMIT_SUBJECTS], {
         type: 'string',
-        description: 'Whose payments are counted together; CUSTOMER by default.',
+        description:
+          'Whose payments are counted together; CUSTOMER by default. PROFILE is no limit of a customer: who makes profiles and moves money between them has it several times.',
       }),
     ),
   },

@@ -58,12 +58,19 @@ function requireAuth(auth: WebhookAuthBody, settings: Settings): void {
   if (auth.token_url !== undefined) requireTarget(auth.token_url, 'auth.token_url', settings)
 }
 
+/** A checked URL as requests use it: the parser drops line ends and tabs, which must not be kept and shown. */
+export const parsedUrl = (url: string): string => new URL(url).href
+
 /** Splits the authentication of a request: its secret is kept encrypted, everything else is answered. */
 export function withoutSecret({ key, client_secret, ...auth }: WebhookAuthBody): {
   auth: WebhookAuth
   secret: string | undefined
 } {
-  return { auth, secret: key ?? client_secret }
+  const { token_url } = auth
+  return {
+    auth: { ...auth, ...(token_url !== undefined && { token_url: parsedUrl(token_url) }) },
+    secret: key ?? client_secret,
+  }
 }
 
 /** Throws not-found for a profile that the customer does not have. */

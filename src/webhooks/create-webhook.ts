@@ -20,6 +20,7 @@ import { newSigningSecret, type WebhookSecrets } from '../records/webhook-secret
 import {
   cursorFromNow,
   lockActive,
+  parsedUrl,
   requireProfiles,
   requireRoom,
   requireValid,
@@ -172,7 +173,7 @@ export async function insertWebhook(
       id,
       now.text,
       body.name,
-      body.url,
+      parsedUrl(body.url),
       body.event_types,
       body.payload ?? 'THIN',
       auth,

@@ -23,6 +23,7 @@ import {
   requireRoom,
   requireValid,
   withoutSecret,
+  parsedUrl,
 } from './check-webhook.ts'
 import { findByName, withSecretDigest } from './create-webhook.ts'
 import { audited, differences, recordNow } from '../records/audited.ts'
@@ -112,7 +113,11 @@ async function update(
   if (rows[0] === undefined) throw problem.notFound('webhook', id)
   const { encrypted_secrets, ...before } = rows[0]
   await requireProfiles(tx, customerId, changes.profile_ids)
-  const after = { ...before, ...changes }
+  const after = {
+    ...before,
+    ...changes,
+    ...(changes.url !== undefined && { url: parsedUrl(changes.url) }),
+  }
   if (changes.profile_ids?.length === 0) after.profile_ids = null
   if (auth === undefined && isDeepStrictEqual(after, before)) return webhookToWire(before)
 

@@ -92,6 +92,18 @@ describe('Create Webhook', () => {
     expect(await secretsOf(other.webhook)).toEqual({ signing: other.secret, auth: client_secret })
   })
 
+  test('keeps URLs as requests use them, without the line ends that the parser drops', async () => {
+    const { webhook } = await created(customer, {
+      url: 'https://hooks.example.com/a\r\nX: y',
+      auth: { ...OAUTH, token_url: 'https://login.example.com/\ttoken' },
+    })
+    expect(webhook.url).toBe('https://hooks.example.com/aX:%20y')
+    expect(webhook.auth).toMatchObject({ token_url: 'https://login.example.com/token' })
+    const url = 'https://hooks.example.com/\r\nb'
+    const { body } = await customer.call<Webhook>('PUT', `${WEBHOOKS}/${webhook.id}`, { url })
+    expect(body.url).toBe('https://hooks.example.com/b')
+  })
+
   test('refuses a name that is taken with the record, without its secret; other customers are free to use it', async () => {
     const { webhook } = await created()
     const again = await customer.call<{ meta: object }>('POST', WEBHOOKS, bodyOf({ rate_limit: 5 }))
