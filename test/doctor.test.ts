@@ -245,7 +245,7 @@ test('ascending lists that are not available, or end long ago', async () => {
   expect(judge('2026-03-01T12:09:00.000000Z')).toEqual({ result: 'OK', says: 'they reach the present' })
   expect(judge('2026-03-01T12:00:00.000000Z')).toMatchObject({
     result: 'WARN',
-    says: 'ascending lists and webhooks end 600 s ago: a transaction has been open since 2026-03-01T12:00:00.000000Z',
+    says: 'ascending lists and lists of events end 600 s ago, webhooks go on: a transaction has been open since 2026-03-01T12:00:00.000000Z',
   })
 })
 

@@ -187,6 +187,26 @@ test('batches, the worker, connections and the process are reported', async () =
   expect(await valueOf('bursar_records_age_seconds')).toBeLessThan(30)
 })
 
+test('a transaction that is left open is told as the age of the horizon', async () => {
+  const client = await database.db.connect()
+  try {
+    await client.query('begin read only')
+    await client.query('select')
+    // The figures are kept for a while.
+    await vi.waitUntil(async () => (await valueOf('bursar_horizon_age_seconds'))! > 1, {
+      timeout: 60_000,
+      interval: 500,
+    })
+  } finally {
+    await client.query('rollback')
+    client.release()
+  }
+  await vi.waitUntil(async () => (await valueOf('bursar_horizon_age_seconds'))! < 1, {
+    timeout: 60_000,
+    interval: 500,
+  })
+})
+
 describe('the dashboard and the alerts', () => {
   const dashboard = JSON.parse(read('ops/grafana-dashboard.json')) as {
     panels: { title: string; targets?: { expr: string }[] }[]

@@ -430,7 +430,7 @@ export function judgeHorizon({ micros, text, readAt }: Horizon): Verdict {
   const seconds = Math.round((readAt.micros - micros) / 1_000_000)
   return seconds > HORIZON_SECONDS_WARN
     ? warn(
-        `ascending lists and webhooks end ${seconds} s ago: a transaction has been open since ${text}`,
+        `ascending lists and lists of events end ${seconds} s ago, webhooks go on: a transaction has been open since ${text}`,
         'find it: select pid, application_name, query from pg_stat_activity where datname = current_database() order by xact_start',
       )
     : ok('they reach the present')
@@ -553,7 +553,7 @@ async function webhooks(db: Database, settings: Settings): Promise<Verdict[]> {
   }>(
     `select customer_id, name, status, failing_since as since
      from webhooks
-     where status = 'ACTIVE' and failing_since < clock_timestamp() - interval '1 hour'
+     where status = 'ACTIVE' and failing_since < clock_timestamp() - interval '10 minutes'
         or status = 'DISABLED' and disabled_reason is not null
      order by failing_since
      limit $1`,

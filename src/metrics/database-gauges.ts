@@ -1,5 +1,6 @@
 import { Gauge, type Registry } from 'prom-client'
 import { transaction, type Database, type Transaction } from '../db/database.ts'
+import { HorizonUnknown, readHorizon } from '../db/horizon.ts'
 import type { WaitingCode } from '../networks/waiting.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
 import { PAYOUT_TYPES } from '../records/treasury.ts'
@@ -59,6 +60,11 @@ const DEFINITIONS = {
     name: 'bursar_frozen',
     help: 'Freezes, which stop payments that are not signed yet, by kind and reason.',
     labelNames: ['kind', 'reason'],
+  },
+  horizon: {
+    name: 'bursar_horizon_age_seconds',
+    help: 'Time since the oldest transaction under way began, where ascending lists and lists of events end; -1: it cannot be read.',
+    labelNames: [],
   },
   deposits: {
     name: 'bursar_deposits_read_age_seconds',
@@ -158,7 +164,24 @@ function cached(db: Database): () => Promise<{ samples: Samples; at: number | un
   }
 }
 
-const readSamples = (db: Database): Promise<Samples> =>
+/** How far ascending lists are behind the present. */
+async function horizonAge(db: Database): Promise<number> {
+  try {
+    const { micros, readAt } = await readHorizon(db)
+    return (readAt.micros - micros) / 1e6
+  } catch (error) {
+    if (error instanceof HorizonUnknown) return -1
+    throw error
+  }
+}
+
+const readSamples = async (db: Database): Promise<Samples> => ({
+  // Before the transaction below, which would be one under way.
+  horizon: [{ labels: {}, value: await horizonAge(db) }],
+  ...(await readRecords(db)),
+})
+
+const readRecords = (db: Database): Promise<Samples> =>
   transaction(
     db,
     async (tx) => {
