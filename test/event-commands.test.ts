@@ -155,6 +155,14 @@ describe('trigger', () => {
     expect(policy).toMatchObject({ rules: [] })
     expect(policy).not.toHaveProperty('approvals')
     const { customer_id } = seen.get('statement.paid')!.object as unknown as { customer_id: string }
+    // The invented month changes no statement of a later one.
+    const { rows: statements } = await database.db.query<{ id: string; period: string }>(
+      'select id, period_start::text as period from statements where customer_id = $1',
+      [customer_id],
+    )
+    expect(statements.length).toBeGreaterThan(3)
+    for (const { id, period } of statements)
+      expect((await bursar('statements', 'explain', id)).code, period).toBe(0)
     const [list] = await json<{ approvers: { status: string }[] }>(
       ...['approvers', 'list', '--customer', customer_id],
     )

@@ -3,6 +3,7 @@ import { parseAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import type { Database, Transaction } from '../db/database.ts'
 import { momentAt, type Moment } from '../db/ids.ts'
+import { onPlatform, onProfile } from '../ledger/entries.ts'
 import type { Movement } from '../movements/decision.ts'
 import { decideCredit, type Deposit } from '../movements/deposit.ts'
 import { post } from '../movements/post.ts'
@@ -24,6 +25,8 @@ export const lastMonths = (now: Moment): Period[] => [2, 1, 0].map((earlier) => 
 export const firstMoment = ([first]: Period[]): Moment => momentAt(`${first!.name}-01T09:00:00.000000Z`)
 
 const ASSET = 'USDG'
+/** The ledger's account that the deposits come from. */
+const SIMULATED = 'simulated:INK'
 /** Month, day and time, amount. */
 const DEPOSITS: [month: number, time: string, amount: string][] = [
   [0, '01T09:30:00.250000', '25000'],
@@ -64,25 +67,52 @@ async function depositAt(
     type: 'CRYPTO_DEPOSIT',
     asset: ASSET,
     minor: parseAmount(amount, decimalsOf(ASSET))!,
-    arrivedAt: 'simulated:INK',
+    arrivedAt: SIMULATED,
     place: undefined,
     record: { crypto_network: 'INK', notional_value: amount },
   }
-  const movement: Movement = {
-    origin: originOfLoop('demo'),
-    balances: [{ profile_id, asset: ASSET }],
-    decide: (view) => decideCredit(customer_id, arrived, view),
-  }
+  await postAt(tx, { customer_id, profile_id }, at, (view) => decideCredit(customer_id, arrived, view))
+}
+
+/** Posts a movement of the reward asset as of a moment of the past. */
+async function postAt(
+  tx: Transaction,
+  { customer_id, profile_id }: { customer_id: string; profile_id: string },
+  at: Moment,
+  decide: Movement['decide'],
+): Promise<void> {
+  const movement = { origin: originOfLoop('demo'), balances: [{ profile_id, asset: ASSET }], decide }
   const { outcomes } = await post(tx, customer_id, [movement], { at })
   for (const outcome of outcomes) if ('refusal' in outcome) throw outcome.refusal
 }
 
+/** Takes the earlier deposit back to where it came from. */
+const returnAt = (
+  tx: Transaction,
+  holder: { customer_id: string; profile_id: string },
+  at: Moment,
+): Promise<void> =>
+  postAt(tx, holder, at, ({ now, newId }) => {
+    const minor = parseAmount(EARLIER_AMOUNT, decimalsOf(ASSET))!
+    return {
+      transfer: {
+        ...{ id: newId(), ...holder, type: 'PAXOS_TRANSFER_DEBIT', direction: 'DEBIT', status: 'COMPLETED' },
+        ...{ asset: ASSET, balance_asset: ASSET, amount: EARLIER_AMOUNT, fee: '0', total: EARLIER_AMOUNT },
+        ...{ created_at: now.text, updated_at: now.text },
+      },
+      entries: [onProfile(holder.profile_id, ASSET, -minor), onPlatform(SIMULATED, ASSET, minor)],
+    }
+  })
+
 /** What `makeEarlierHolding` deposits. */
 const EARLIER_AMOUNT = '10000'
 
+/** When the holding of `makeEarlierHolding` leaves: in its month, because statements of later months may be there already. */
+const LEAVES = '20T09:00:00.000000Z'
+
 /**
- * Invents a holding on a new profile from the beginning of a month on, and the reward rate of that month where there is none.
- * So the month's statement owes a reward.
+ * Invents a holding on a new profile from the beginning of a month until its 20th, and the reward rate of that month where there
+ * is none. So the month's statement owes a reward.
  */
 export async function makeEarlierHolding(
   tx: Transaction,
@@ -90,6 +120,7 @@ export async function makeEarlierHolding(
   period: Period,
 ): Promise<void> {
   await depositAt(tx, holder, firstMoment([period]), EARLIER_AMOUNT)
+  await returnAt(tx, holder, momentAt(`${period.name}-${LEAVES}`))
   const rates = await listRewardRates(tx)
   if (rates.some(({ effective_from }) => effective_from <= period.start.slice(0, 10))) return
   await setRewardRate(tx, period.start.slice(0, 10), RATES[0]![2], originOfLoop('demo'))
