@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
-import { fail, setExitCodes } from './commands/command-line.ts'
+import { fail, setExitCodes } from './commands/exit.ts'
 
 const packageFile = new URL('../package.json', import.meta.url)
 const { version, engines } = JSON.parse(readFileSync(packageFile, 'utf8')) as {

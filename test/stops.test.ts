@@ -9,6 +9,7 @@ import { Ledger } from '../src/movements/queue.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
 import {
   actionsOfCommands,
+  asAdmin,
   atEnd,
   cloneDatabase,
   credit,
@@ -101,16 +102,44 @@ test('freezes are set, listed, found by doctor and lifted, and the log names the
   const one = await bursar('unfreeze', 'network', 'LITECOIN', '--cause', 'operator')
   expect(one).toMatchObject({
     code: 0,
-    stdout:
-      'The freeze for OPERATOR has ended.\nStill frozen: network LITECOIN is frozen (REORGANISATION): a block is gone\n',
+    stdout: expect.stringMatching(
+      new RegExp(
+        `^The freeze for OPERATOR has ended: ${userInfo().username} placed it at 20\\S+Z \\(no reason was given\\)\\.\n` +
+          'Still frozen: network LITECOIN is frozen \\(REORGANISATION\\): a block is gone\n$',
+      ),
+    ) as string,
     log: [{ msg: 'unfroze', user: userInfo().username, network: 'LITECOIN', reason: 'OPERATOR' }],
   })
-  expect((await bursar('unfreeze', 'network', 'LITECOIN', '--json')).stdout).toBe(
-    '{"kind":"NETWORK","network":"LITECOIN","reason":"REORGANISATION","still_frozen_for":[]}\n',
+  const last = JSON.parse((await bursar('unfreeze', 'network', 'LITECOIN', '--json')).stdout) as object
+  expect(last).toMatchObject({ network: 'LITECOIN', reason: 'REORGANISATION', still_frozen_for: [] })
+  expect((await bursar('unfreeze', 'profile', profile_id)).stdout).toMatch(
+    new RegExp(`: ${userInfo().username} placed it at 20\\S+Z \\(a leak\\)\\.$`, 'm'),
   )
-  expect((await bursar('unfreeze', 'profile', profile_id)).code).toBe(0)
   expect(await bursar('unfreeze', 'all')).toMatchObject({ code: 1, told: ['not frozen'] })
   expect((await bursar('freeze', 'list')).stdout).toBe('Nothing is frozen.\n')
+})
+
+test.each([0, 1])('verify says why it fails where the database has %d connections', async (connections) => {
+  const few = await cloneDatabase(1)
+  await Promise.all([few.db.end(), few.owner.end()])
+  const name = new URL(few.url).pathname.slice(1)
+  atEnd(() => asAdmin(`drop database ${name} with (force)`))
+  await asAdmin(`alter database ${name} connection limit ${connections}`)
+  const ended = await runBursar(['verify'], { DATABASE_URL: few.url, BURSAR_DATA_DIR: folder })
+  if (ended.code === 0) expect(ended.stdout).toMatch(/^Clean/)
+  else expect(toldIn(ended).join(' ')).toMatch(/accepts no more connections: .*max_connections/)
+})
+
+test('in live mode, everything is frozen only with a reason', async () => {
+  const live = await cloneDatabase(2)
+  atEnd(live.drop)
+  const run = (...args: string[]) =>
+    runBursar(args, { DATABASE_URL: live.url, BURSAR_MODE: 'live', BURSAR_DATA_DIR: folder })
+  const bare = await run('freeze', 'all')
+  expect(bare.code).toBe(1)
+  expect(toldIn(bare)).toEqual([expect.stringMatching(/^freeze all stops .* say why, with --reason$/)])
+  expect((await run('freeze', 'all', '--reason', 'a drill')).code).toBe(0)
+  expect((await run('unfreeze', 'all')).stdout).toMatch(/ placed it at \S+ \(a drill\)\.$/m)
 })
 
 test.each([

@@ -1,7 +1,7 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import type { SandboxCredentials } from '../demo/credentials.ts'
 import { openApi } from './call-api.ts'
-import { EXIT } from './command-line.ts'
+import { EXIT } from './exit.ts'
 import { print, readScreen } from './output.ts'
 
 const METHODS = ['GET', 'POST', 'PUT', 'DELETE']

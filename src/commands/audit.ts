@@ -5,7 +5,8 @@ import { PLATFORM_ID, UUID } from '../db/ids.ts'
 import { readAuditHeads, type AuditHead } from '../ledger/audit.ts'
 import { verifyAuditChains, type ChainFault } from '../verify/audit-chains.ts'
 import { selectAuditRecords, type AuditLogRecord } from '../records/audit-record.ts'
-import { EXIT, requireCustomer, uuid, withDatabase } from './command-line.ts'
+import { requireCustomer, uuid, withDatabase } from './command-line.ts'
+import { EXIT } from './exit.ts'
 import { print, table } from './output.ts'
 
 /** Defines `bursar audit`. */
@@ -114,7 +115,7 @@ function defineVerify(audit: Command): void {
           )
           if (covered_from !== null)
             print(
-              `Ledger entries from before ${covered_from} may be in no chain: bursar audit head has each moment.`,
+              `All chains have begun by ${covered_from}. What was posted before its customer's chain began, by a version without the audit log, is in none: bursar audit head has each beginning.`,
             )
         }
         if (!clean) process.exitCode = EXIT.failed

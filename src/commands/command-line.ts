@@ -1,7 +1,6 @@
 import { originOfUser, type Origin } from '../contract/actor.ts'
-import { AssertionError } from 'node:assert'
 import { userInfo } from 'node:os'
-import { InvalidArgumentError, type Command } from 'commander'
+import { InvalidArgumentError } from 'commander'
 import { pino, type Logger } from 'pino'
 import { connect, type Connected } from '../connect.ts'
 import { openDatabase, OWNER, type Database } from '../db/database.ts'
@@ -18,14 +17,6 @@ import { recordMigrations } from '../records/audited.ts'
 export function uuid(text: string): string {
   if (!UUID.test(text)) throw new InvalidArgumentError('must be a UUID.')
   return text.toLowerCase()
-}
-
-/** The exit codes, also listed in `docs/command-line.md` and `bursar --help`. */
-export const EXIT = { done: 0, failed: 1, usage: 2 } as const
-
-/** Makes usage errors exit with 2, so that they differ from failures (1). Call it before commands are added. */
-export function setExitCodes(program: Command): Command {
-  return program.exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? EXIT.done : EXIT.usage))
 }
 
 /** Throws when there is no such customer, so that a mistyped id does not look like a customer without records. */
@@ -181,33 +172,4 @@ async function connected(
   } finally {
     await database.close()
   }
-}
-
-/** Error types that only a bug in Bursar throws. */
-const BUGS = [TypeError, ReferenceError, RangeError, SyntaxError, AssertionError]
-
-/** Most causes of an `AggregateError` that are printed: enough to show a pattern. */
-const REASONS_MAX = 10
-
-const UNDEFINED_TABLE = '42P01'
-const INSUFFICIENT_PRIVILEGE = '42501'
-const TOO_MANY_CONNECTIONS = '53300'
-
-/** Prints an error and exits with 1. Prints the stack only for bugs and with BURSAR_LOG_LEVEL=debug or trace. */
-export function fail(error: unknown): never {
-  const plain = error instanceof Error && !BUGS.some((bug) => error instanceof bug)
-  const asked = ['debug', 'trace'].includes(process.env.BURSAR_LOG_LEVEL ?? '')
-  // A `SettingsError` has the database's own error as its cause.
-  const { code = (error as { cause?: { code?: string } }).cause?.code } = error as { code?: string }
-  if (code === UNDEFINED_TABLE) console.error('The database has no schema: run bursar migrate')
-  if (code === INSUFFICIENT_PRIVILEGE)
-    console.error("The service's database role lacks a privilege: run bursar migrate, then bursar doctor")
-  if (code === TOO_MANY_CONNECTIONS)
-    console.error(
-      'The database accepts no more connections: lower BURSAR_DATABASE_CONNECTIONS of the running processes, or raise max_connections',
-    )
-  console.error(plain && !asked ? error.message || String(code ?? error.name) : error)
-  if (plain && !asked && error instanceof AggregateError)
-    for (const { message } of (error.errors as Error[]).slice(0, REASONS_MAX)) console.error(`- ${message}`)
-  process.exit(EXIT.failed)
 }

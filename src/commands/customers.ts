@@ -18,7 +18,6 @@ import {
   rotateSecret,
 } from '../oauth/api-clients.ts'
 import {
-  EXIT,
   logOperator,
   originOfCommand,
   requireCustomer,
@@ -26,6 +25,7 @@ import {
   withDatabase,
   withMigratedDatabase,
 } from './command-line.ts'
+import { EXIT } from './exit.ts'
 import { defineCustomerLimits } from './customer-limits.ts'
 import { signingEnds, STILL_SIGNING } from './freezes.ts'
 import { print, table } from './output.ts'

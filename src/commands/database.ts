@@ -9,13 +9,13 @@ import { WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 import { configuredTokens } from '../networks/open-networks.ts'
 import { blame } from '../settings.ts'
 import {
-  EXIT,
   logOperator,
   originOfCommand,
   withDatabase,
   withMigratedDatabase,
   withOwnerAlone,
 } from './command-line.ts'
+import { EXIT } from './exit.ts'
 import { print, startProgress } from './output.ts'
 import { audited, recordNow } from '../records/audited.ts'
 import { PLATFORM_ID } from '../db/ids.ts'

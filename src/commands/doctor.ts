@@ -1,7 +1,7 @@
 import { styleText } from 'node:util'
 import type { Command } from 'commander'
 import { readSettings, SETTINGS, SettingsError, type Settings } from '../settings.ts'
-import { EXIT } from './command-line.ts'
+import { EXIT } from './exit.ts'
 import { examine, type Finding } from './doctor-checks.ts'
 import { print, readScreen, table } from './output.ts'
 

@@ -15,7 +15,10 @@ import {
   type FreezeTarget,
 } from '../records/freezes.ts'
 import type { Settings } from '../settings.ts'
-import { EXIT, logOperator, originOfCommand, requireCustomer, uuid, withDatabase } from './command-line.ts'
+import { logOperator, originOfCommand, requireCustomer, uuid, withDatabase } from './command-line.ts'
+import { EXIT } from './exit.ts'
+import { PLATFORM_ID } from '../db/ids.ts'
+import { selectAuditRecords } from '../records/audit-record.ts'
 import { print, table } from './output.ts'
 
 /** How long `bursar freeze` waits for database transactions that are signing a payment. */
@@ -76,10 +79,14 @@ export function freezeCommands(program: Command): void {
         )
     }
     stop
-      .option('--reason <text>', 'reason, for other operators', reason, 'no reason was given')
+      .option(
+        '--reason <text>',
+        `reason, for other operators${name === 'all' ? '; live mode demands it' : ''}`,
+        reason,
+      )
       .option('--json', 'print JSON')
       .action((...args: unknown[]) => {
-        const [subject, options] = argumentsOf<{ reason: string; customer?: string; json?: true }>(args)
+        const [subject, options] = argumentsOf<{ reason?: string; customer?: string; json?: true }>(args)
         return withDatabase(async (db, settings) => {
           await freezeTarget(db, settings, await target(db, subject, options), options)
         })
@@ -121,8 +128,11 @@ async function freezeTarget(
   db: Database,
   settings: Settings,
   target: FreezeTarget,
-  { reason: detail, json }: { reason: string; json?: true },
+  { reason: given, json }: { reason?: string; json?: true },
 ): Promise<void> {
+  if (given === undefined && target.kind === 'ALL' && settings.mode === 'live')
+    throw new Error('freeze all stops every payment of every customer: say why, with --reason')
+  const detail = given ?? 'no reason was given'
   await freeze(db, originOfCommand(), target, 'OPERATOR', detail)
   logOperator(settings, 'froze', { ...target, detail })
   const signing_ended = await signingEnds(db)
@@ -167,18 +177,45 @@ async function unfreezeTarget(
     throw new Error(
       `frozen for ${found.length} causes: name one with --cause\n${found.map(describeFreeze).join('\n')}`,
     )
-  const [{ reason }] = found as [Freeze]
+  const [one] = found as [Freeze]
+  const { reason, detail, created_at } = one
+  const who = await whoFroze(db, target, one)
   await unfreeze(db, originOfCommand(), target, reason)
   logOperator(settings, 'unfroze', { ...target, reason })
   const remaining = all.filter((one) => one.reason !== reason)
   print(
     json
-      ? { ...target, reason, still_frozen_for: remaining.map((one) => one.reason) }
+      ? {
+          ...target,
+          reason,
+          detail,
+          created_at,
+          frozen_by: who,
+          still_frozen_for: remaining.map((one) => one.reason),
+        }
       : [
-          `The freeze for ${reason} has ended.`,
+          `The freeze for ${reason} has ended: ${who} placed it at ${created_at} (${detail}).`,
           ...remaining.map((one) => `Still frozen: ${describeFreeze(one)}`),
         ].join('\n'),
   )
+}
+
+/** Who placed a freeze, from the audit log. */
+async function whoFroze(db: Database, target: FreezeTarget, { kind }: Freeze): Promise<string> {
+  const [owner, subject] =
+    target.kind === 'ALL'
+      ? [PLATFORM_ID, PLATFORM_ID]
+      : target.kind === 'NETWORK'
+        ? [PLATFORM_ID, target.network]
+        : [target.customer_id, target.kind === 'PROFILE' ? target.profile_id : target.customer_id]
+  const action = `${kind === 'ALL' ? 'platform' : kind.toLowerCase()}.freeze`
+  const [placed] = await selectAuditRecords(
+    db,
+    owner,
+    { subject_ids: [subject], actions: [action] },
+    { limit: 1, descending: true, from: 0, to: Number.MAX_SAFE_INTEGER },
+  )
+  return placed?.actor.id ?? 'somebody'
 }
 
 async function customerOf(db: Database, profileId: string, customerId: string | undefined): Promise<string> {

@@ -5,7 +5,8 @@ import { credentialsFile } from '../demo/credentials.ts'
 import { dropAll, requireResettable, type ToReset } from './reset-sandbox.ts'
 import { prepareDatabase } from '../deployment.ts'
 import type { Settings } from '../settings.ts'
-import { EXIT, logOperator, withBothRoles } from './command-line.ts'
+import { logOperator, withBothRoles } from './command-line.ts'
+import { EXIT } from './exit.ts'
 import { print } from './output.ts'
 
 /** Defines `bursar sandbox`. */

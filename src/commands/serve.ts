@@ -7,7 +7,7 @@ import { firstSession } from '../demo/first-session.ts'
 import { openLog, type Log } from '../log.ts'
 import { serve, type Service } from '../serve.ts'
 import { readSettings, SETTINGS, type Settings } from '../settings.ts'
-import { fail } from './command-line.ts'
+import { fail } from './exit.ts'
 import { print } from './output.ts'
 import { emptyStopped } from './sandbox.ts'
 
@@ -85,9 +85,10 @@ function describeStart(
 }
 
 function describeSettings(): string {
+  const width = Math.max(...Object.keys(SETTINGS).map(({ length }) => length)) + 2
   const lines = Object.entries(SETTINGS).map(([name, spec]) => {
     const { desc, default: fallback } = spec as { desc?: string; default?: string | number | boolean }
-    return `  ${name.padEnd(34)}${desc}${fallback === undefined ? '' : ` [${fallback}]`}`
+    return `  ${name.padEnd(width)}${desc}${fallback === undefined ? '' : ` [${fallback}]`}`
   })
   return `Settings, from the environment:\n${lines.join('\n')}`
 }

@@ -10,7 +10,6 @@ import { reversePayment } from '../statements/reverse-payment.ts'
 import { listRewardRates, setRewardRate } from '../statements/reward-rates.ts'
 import { RATE_DECIMALS, type Derivation, type RewardMethod } from '../statements/reward.ts'
 import {
-  EXIT,
   logOperator,
   requireCustomer,
   uuid,
@@ -19,6 +18,7 @@ import {
   withNodes,
   originOfCommand,
 } from './command-line.ts'
+import { EXIT } from './exit.ts'
 import { print, startProgress, table, type Progress } from './output.ts'
 
 interface Selection {

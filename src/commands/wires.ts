@@ -23,7 +23,8 @@ import {
   sendWireBack,
   type RecordedWire,
 } from '../settlement/record-wires.ts'
-import { EXIT, logOperator, operatorName, uuid, withDatabase } from './command-line.ts'
+import { logOperator, operatorName, uuid, withDatabase } from './command-line.ts'
+import { EXIT } from './exit.ts'
 import { print, table } from './output.ts'
 
 const REASON_LENGTH_MAX = 200
