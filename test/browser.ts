@@ -68,7 +68,7 @@ export async function startBrowserTest(settings: Record<string, string> = {}): P
         ...{ httpOnly: true, sameSite: 'Strict' as const },
       })),
     )
-  return {
+  const started: BrowserTest = {
     bursar,
     database,
     context,
@@ -76,11 +76,13 @@ export async function startBrowserTest(settings: Record<string, string> = {}): P
     environment: { ...environment, BURSAR_BASE_URL: bursar.address },
     async close() {
       await context.close()
-      await bursar.end('SIGTERM')
+      // A test may have started another one in its place.
+      await started.bursar.end('SIGTERM')
       await database.drop()
       await rm(folder, { recursive: true, force: true })
     },
   }
+  return started
 }
 
 interface PageOptions {

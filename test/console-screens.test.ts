@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { credentialsFile, type SandboxCredentials } from '../src/demo/credentials.ts'
+import { magicAddress } from '../src/networks/simulated/magic-addresses.ts'
 import {
   HAS_CHROMIUM,
   openPage,
@@ -11,7 +12,7 @@ import {
   startBrowserTest,
   type BrowserTest,
 } from './browser.ts'
-import { DESTINATION, remoteCaller, runBursar } from './support.ts'
+import { DESTINATION, remoteCaller, runBursar, spawnBursar } from './support.ts'
 
 const WIDTHS = [320, 390, 768, 1280]
 /** With 18 decimals: nothing that people send is longer. */
@@ -140,6 +141,37 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
       }
     },
   )
+
+  test('a cancel is offered only while nothing is signed', async () => {
+    const { body } = await call('POST', '/v2/transfer/crypto-withdrawals', {
+      ref_id: 'never confirms',
+      profile_id: demo.profile_id,
+      asset: 'USDP',
+      balance_asset: 'USD',
+      amount: '10',
+      destination_address: magicAddress('ETHEREUM', 'NEVER_CONFIRMS'),
+      crypto_network: 'ETHEREUM',
+    })
+    const page = await opened(`transfers/${String(body.id)}`)
+    await page.getByText('Waiting for the network').waitFor()
+    await page.getByText('It is signed and may be paid already, so it cannot be cancelled.').waitFor()
+    expect(await page.getByRole('button', { name: 'Cancel and refund' }).count()).toBe(0)
+  })
+
+  test('while the service is down, the page says since when, and goes on by itself', async () => {
+    const page = await opened('')
+    await page.getByText('● live').waitFor()
+    await started.bursar.end('SIGKILL')
+    await page.getByText(/^No connection to the service since \d+ \w+ 20\d\d [\d:]+ UTC/).waitFor()
+    expect(await page.getByText('● live').count()).toBe(0)
+    expect(await page.locator('main[inert]').count()).toBe(1)
+    expect(await page.locator('main').innerText()).not.toContain('Failed to fetch')
+    await shoot(page, 'console-down', { whole: false })
+    started.bursar = await spawnBursar({ ...started.environment, PORT: new URL(address).port })
+    await page.getByText('No connection to the service').waitFor({ state: 'detached' })
+    await page.getByText('● live').waitFor()
+    expect(await page.locator('main[inert]').count()).toBe(0)
+  })
 
   test('a frozen profile says so on its page, in the list and on Home', async () => {
     const reason = 'a report of the police'

@@ -1,4 +1,5 @@
 import { API, ROOT } from './address.ts'
+import { ask } from './connection.ts'
 import { customer, forgetSession, readSession } from './session.ts'
 
 /** Requests to the API. The service adds the access token; the page never has it. */
@@ -69,7 +70,7 @@ export const headersOf = (background: boolean): Record<string, string> => ({
 /** Makes a call and returns its answer. Throws `Refused`; a session that has ended leads to the sign-in. */
 export async function send<T>(call: Call, { background = false, signal }: SendOptions = {}): Promise<T> {
   const attempt = () =>
-    fetch(API + pathOf(call), {
+    ask(API + pathOf(call), {
       method: call.method,
       headers: {
         ...headersOf(background),

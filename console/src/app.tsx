@@ -1,6 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { address, open } from './address.ts'
-import { Banner, Link } from './parts.tsx'
+import { downSince } from './connection.ts'
+import { Banner, Link, Time } from './parts.tsx'
 import { PAGES, pageAt } from './pages.tsx'
 import { SearchBox } from './pages/search.tsx'
 import { SignIn, signOut } from './pages/sign-in.tsx'
@@ -28,12 +29,23 @@ export function App() {
         <Who />
       </header>
       <Pages path={path} />
-      <main id="main" tabIndex={-1}>
+      <Down />
+      {/* What is shown may be old, and nothing of it can be done now. */}
+      <main id="main" tabIndex={-1} inert={downSince.value !== undefined}>
         <Page key={`${customer.value} ${path}`} {...parameters} />
       </main>
     </>
   )
 }
+
+/** That the service does not answer, and since when. */
+const Down = () =>
+  downSince.value === undefined ? null : (
+    <p class="failure down" role="alert">
+      No connection to the service since <Time at={downSince.value} />. The page shows what was known then,
+      and tries again by itself.
+    </p>
+  )
 
 /** The list of pages. On a narrow screen it scrolls to the one that is shown. */
 function Pages({ path }: { path: string }) {

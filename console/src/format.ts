@@ -15,8 +15,18 @@ const WRITTEN: Record<string, string> = {
   api_client: 'API client',
   ARBITRUM_ONE: 'Arbitrum One',
   BITCOIN_CASH: 'Bitcoin Cash',
+  PAXOS_TRANSFER_CREDIT: 'Reward (internal transfer)',
+  PAXOS_TRANSFER_DEBIT: 'Reward taken back',
   POLYGON_POS: 'Polygon PoS',
   XLAYER: 'X Layer',
+}
+
+/** A share as percent, from its digits: `0.041` is `4.1 %`. */
+export function percentOf(share: string): string {
+  const [whole = '', rest = ''] = share.split('.')
+  const digits = rest.padEnd(2, '0')
+  const shown = `${whole}${digits.slice(0, 2)}`.replace(/^0+(?=\d)/, '')
+  return `${shown}${digits.length > 2 ? `.${digits.slice(2)}` : ''} %`
 }
 
 /** `CRYPTO_WITHDRAWAL` is `Crypto withdrawal`. */

@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals'
 import { API } from './address.ts'
 import { headersOf } from './api.ts'
+import { ask } from './connection.ts'
 import { customer, session } from './session.ts'
 
 /**
@@ -68,7 +69,7 @@ async function follow(isFirst: boolean): Promise<boolean> {
   const onHidden = () => control.abort()
   document.addEventListener('visibilitychange', onHidden)
   try {
-    const answer = await fetch(`${API}/v2/events/stream`, {
+    const answer = await ask(`${API}/v2/events/stream`, {
       headers: { ...headersOf(true), ...(lastId !== '' && { 'last-event-id': lastId }) },
       signal: control.signal,
     })

@@ -1,6 +1,7 @@
 import { useSignal, type Signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { send, type Call } from './api.ts'
+import { returns } from './connection.ts'
 
 /** The answer of a call while a page is shown. */
 export interface Loaded<T> {
@@ -37,6 +38,13 @@ export function useCall<T>(call: Call | undefined): Loaded<T> {
     error.value = undefined
     run()
     return () => running.current?.abort()
+  }, [key])
+  useEffect(() => {
+    let isFirst = true
+    return returns.subscribe(() => {
+      if (!isFirst) run(true)
+      isFirst = false
+    })
   }, [key])
   return { data, error, again: run }
 }

@@ -1,5 +1,6 @@
 import { computed, signal } from '@preact/signals'
 import { ROOT } from './address.ts'
+import { ask } from './connection.ts'
 
 /** Who is signed in, and for which customer the page works. */
 
@@ -38,7 +39,7 @@ export const may = (scope: string): boolean => session.value?.scopes?.includes(s
 
 /** Asks the service who is signed in, and changes nothing here. */
 export async function askService(): Promise<Shown> {
-  const answer = await fetch(`${ROOT}session`, {
+  const answer = await ask(`${ROOT}session`, {
     headers: {
       'x-bursar-console': 'page',
       ...(customer.value !== '' && { 'bursar-customer': customer.value }),

@@ -212,6 +212,16 @@ describe('is refused', () => {
   })
 })
 
+test('in live mode, without the API reference, the root leads to the console', async () => {
+  const live = await startTestService({ BURSAR_MODE: 'live' })
+  try {
+    const root = await live.app.inject('/')
+    expect([root.statusCode, root.headers.location]).toEqual([302, './console/'])
+  } finally {
+    await live.close()
+  }
+})
+
 test('BURSAR_CONSOLE=false: no page and no session', async () => {
   const without = await startTestService({ BURSAR_CONSOLE: 'false' })
   try {

@@ -154,6 +154,9 @@ export function acceptConsole(
     route.preSerialization = [keepSecret(sessions.cookie), ...[route.preSerialization ?? []].flat()]
   })
   addSessionRoutes(app, sessions, options)
+  // With the API reference, the root leads there.
+  if (!options.settings.docs)
+    app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.redirect('./console/'))
   consoleFiles(app, `${new URL(baseUrl).pathname.replace(/\/$/, '')}/`, ownMachine)
   return (scopes) => {
     const withToken = authenticate(scopes)

@@ -1,5 +1,15 @@
 import { inWords } from '../format.ts'
-import { Choice, filterOf, Filters, ListOf, TextFilter, useList, type Column } from '../list.tsx'
+import {
+  Choice,
+  Day,
+  filterOf,
+  Filters,
+  ListOf,
+  startOfDay,
+  TextFilter,
+  useList,
+  type Column,
+} from '../list.tsx'
 import { Id, Link, Status, Time, Title } from '../parts.tsx'
 import { pageOf, type Change } from '../records.ts'
 
@@ -40,7 +50,11 @@ export function AuditLogPage() {
   const list = useList<Change>('/v2/audit-log', {
     actor_type: filterOf('actor'),
     outcomes: filterOf('outcome'),
+    actor_ids: filterOf('person'),
+    actions: filterOf('action'),
     subject_ids: filterOf('subject'),
+    'created_at.gte': startOfDay('from'),
+    'created_at.lt': startOfDay('before'),
   })
   return (
     <>
@@ -48,8 +62,16 @@ export function AuditLogPage() {
       <Filters>
         <Choice name="Who" filter="actor" of={ACTORS} any="Anybody" />
         <Choice name="Outcome" filter="outcome" of={['DONE', 'REFUSED']} />
-        <TextFilter name="Record" filter="subject" />
+        <TextFilter name="Person, client or loop" filter="person" size={20} />
+        <TextFilter name="Action, such as transfer.create" filter="action" size={20} />
+        <TextFilter name="Record" filter="subject" size={20} />
+        <Day name="From (UTC)" filter="from" />
+        <Day name="Before (UTC)" filter="before" />
       </Filters>
+      <p class="quiet">
+        On the service's machine, <code>bursar audit verify</code> computes the chain of these records again,
+        and <code>bursar audit head --json</code> writes its head for an auditor to keep.
+      </p>
       <ListOf
         list={list}
         name="Audit log"

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import type { Call } from '../api.ts'
+import { downSince } from '../connection.ts'
 import { inWords } from '../format.ts'
 import { FreezesOfCustomer } from '../freezes.tsx'
 import { live, onEvents } from '../live.ts'
@@ -74,7 +75,9 @@ export function Home() {
     <>
       <div class="page-title">
         <Title>Needs attention</Title>
-        <span class="quiet">{live.value ? '● live' : '○ connecting'}</span>
+        <span class="quiet">
+          {live.value ? '● live' : downSince.value === undefined ? '○ connecting' : '○ no connection'}
+        </span>
       </div>
       <Failure of={error} />
       <Section

@@ -42,10 +42,12 @@ const COLUMNS: Column<Row>[] = [
 function ChangeOf({ price }: { price: Price | undefined }) {
   if (price?.yesterday_price === undefined) return <>–</>
   const percent = (Number(price.current_price) / Number(price.yesterday_price) - 1) * 100
+  const shown = Math.abs(percent).toFixed(2)
+  if (Number(shown) === 0) return <>{shown} %</>
   return (
     <span class={percent < 0 ? 'fall' : 'rise'}>
       {percent < 0 ? '−' : '+'}
-      {Math.abs(percent).toFixed(2)} %
+      {shown} %
     </span>
   )
 }

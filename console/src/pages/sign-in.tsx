@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { address, API, open, ROOT } from '../address.ts'
 import { bodyOf, headersOf, send } from '../api.ts'
+import { ask } from '../connection.ts'
 import { forgetSession, readSession, service, signInReason } from '../session.ts'
 import { Banner, Failure } from '../parts.tsx'
 
@@ -16,7 +17,7 @@ function secretInAddress(): string | undefined {
 }
 
 async function post<T>(path: string, body: object): Promise<T> {
-  const answer = await fetch(path, {
+  const answer = await ask(path, {
     method: 'POST',
     headers: { ...headersOf(false), 'content-type': 'application/json' },
     body: JSON.stringify(body),

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { Bars } from '../bars.tsx'
 import { send } from '../api.ts'
-import { dayOf, groupDigits } from '../format.ts'
+import { dayOf, groupDigits, percentOf } from '../format.ts'
 import { Choice, filterOf, Filters, ListOf, Table, useList, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
 import { Amount, Curl, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
@@ -165,7 +165,7 @@ export function StatementPage({ id }: { id: string }) {
 const DAY_COLUMNS: Column<Explanation['days'][number]>[] = [
   { name: 'Day', cell: ({ day }) => dayOf(`${day}T00:00:00Z`) },
   { name: 'Balance', number: true, cell: ({ balance }) => groupDigits(balance) },
-  { name: 'Yearly rate', number: true, cell: ({ rate }) => rate },
+  { name: 'Yearly rate', number: true, cell: ({ rate }) => percentOf(rate) },
   { name: 'Reward', number: true, cell: ({ reward }) => reward },
 ]
 

@@ -14,7 +14,6 @@ import type {
   Entry,
   Event,
   NetworkTransaction,
-  Transfer,
   TransferHistory,
   Verification,
 } from '../records.ts'
@@ -60,7 +59,7 @@ function Story({ history, again }: { history: TransferHistory; again: () => void
   const { transfer } = history
   return (
     <>
-      <Head transfer={transfer} again={again} />
+      <Head history={history} again={again} />
       <Facts history={history} />
       {history.fees !== undefined && <FeeComparison history={history} fees={history.fees} />}
       <h2>What happened</h2>
@@ -74,7 +73,8 @@ function Story({ history, again }: { history: TransferHistory; again: () => void
   )
 }
 
-function Head({ transfer, again }: { transfer: Transfer; again: () => void }) {
+function Head({ history, again }: { history: TransferHistory; again: () => void }) {
+  const { transfer, transactions, waiting } = history
   const { id, type, status, direction, total, balance_asset, asset } = transfer
   const [stated] = Object.values(transfer.status_details ?? {})
   const reason = transfer.secondary_status?.detail ?? stated?.message
@@ -82,6 +82,8 @@ function Head({ transfer, again }: { transfer: Transfer; again: () => void }) {
     type === 'CRYPTO_WITHDRAWAL'
       ? may('transfer:write_crypto_withdrawal')
       : type === 'WIRE_WITHDRAWAL' && may('transfer:write_fiat_withdrawal')
+  // What is signed may be paid already. A wire has no transaction: a person has taken it.
+  const isSigned = transactions.length > 0 || waiting?.code === 'WIRE_TAKEN'
   const cancel = { method: 'POST', path: `/v2/transfer/transfers/${id}/cancel` } as const
   return (
     <header class="of-record">
@@ -92,7 +94,10 @@ function Head({ transfer, again }: { transfer: Transfer; again: () => void }) {
       </p>
       <Id of={id} whole />
       {reason !== undefined && <p class={status === 'FAILED' ? 'failure' : undefined}>{reason}</p>}
-      {status === 'PENDING' && writes && (
+      {status === 'PENDING' && isSigned && (
+        <p class="quiet">It is signed and may be paid already, so it cannot be cancelled.</p>
+      )}
+      {status === 'PENDING' && !isSigned && writes && (
         <Action call={cancel} done={again} ask="Cancel it, and give the money back?">
           Cancel and refund
         </Action>

@@ -1,0 +1,40 @@
+import { signal } from '@preact/signals'
+import { ROOT } from './address.ts'
+
+/** Whether the service answers. While it does not, the page says since when, and asks again by itself. */
+
+/** Since when the service does not answer; undefined while it does. */
+export const downSince = signal<string | undefined>(undefined)
+/** How often the service came back: what is shown is then read again. */
+export const returns = signal(0)
+
+const AGAIN_MS = 2_000
+/** What a proxy answers in the place of a service that is gone. */
+const OF_PROXY: ReadonlySet<number> = new Set([502, 504])
+
+/** `fetch`, which notes whether the service answered. Throws an Error where it did not. */
+export async function ask(url: string, init: RequestInit = {}): Promise<Response> {
+  const answer = await fetch(url, init).catch((error: unknown) => {
+    if (init.signal?.aborted) throw error
+    return undefined
+  })
+  if (answer === undefined || OF_PROXY.has(answer.status)) {
+    if (downSince.value === undefined) {
+      downSince.value = new Date().toISOString()
+      setTimeout(tryAgain, AGAIN_MS)
+    }
+    throw new Error('The service does not answer.')
+  }
+  if (downSince.value !== undefined) {
+    downSince.value = undefined
+    returns.value += 1
+  }
+  return answer
+}
+
+function tryAgain(): void {
+  if (downSince.value === undefined) return
+  ask(`${ROOT}session`, { headers: { 'x-bursar-console': 'background' } }).catch(() =>
+    setTimeout(tryAgain, AGAIN_MS),
+  )
+}
