@@ -47,6 +47,10 @@ test('without a token, in live mode too: the page, its policy and its files', as
         bytes += sent.rawPayload.length
       }
       expect(bytes).toBeLessThan(500_000)
+      const problems = await app.inject('/problems')
+      expect(problems.statusCode).toBe(200)
+      expect(problems.body).toContain('<a href="/problems/insufficient-funds">')
+      expect(problems.body).toContain('about:blank')
       const document = (await app.inject('/docs/json')).json<{ servers: object; paths: object }>()
       // The service of a test does not listen, so it has no demo.
       const token = await app.inject({ method: 'POST', url: '/docs/demo-token' })

@@ -4,18 +4,34 @@ import { PROBLEMS, type ProblemKind, type ProblemSlug } from '../contract/proble
 
 const POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"
 
-/** GET /problems/<slug>: the page of a typed problem, at the address in its `type`. */
+/** GET /problems/<slug>: the page of a typed problem, at the address in its `type`; GET /problems: the list of all problems. */
 export function problemPages(
   app: FastifyInstance,
   { baseUrl, docs }: { baseUrl: string; docs: boolean },
 ): void {
-  for (const [slug, kind] of Object.entries(PROBLEMS)) {
-    if (kind.explanation === undefined) continue
-    const page = problemPage(slug as ProblemSlug, kind, baseUrl, docs)
-    app.get(`/problems/${slug}`, { schema: { hide: true } }, async (_request, reply) =>
+  const send = (url: string, page: string) =>
+    app.get(url, { schema: { hide: true } }, async (_request, reply) =>
       reply.type('text/html; charset=utf-8').header('content-security-policy', POLICY).send(page),
     )
-  }
+  send('/problems', listPage(baseUrl))
+  for (const [slug, kind] of Object.entries(PROBLEMS))
+    if (kind.explanation !== undefined)
+      send(`/problems/${slug}`, problemPage(slug as ProblemSlug, kind, baseUrl, docs))
+}
+
+/** The path of the service: a page may be opened by another name than the base URL's. */
+const rootOf = (baseUrl: string) => new URL(baseUrl).pathname.replace(/\/$/, '')
+
+/** All problems. One without a page has the type about:blank: its status says all. */
+function listPage(baseUrl: string): string {
+  const root = rootOf(baseUrl)
+  const lines = Object.entries(PROBLEMS).map(
+    ([slug, { title, status, explanation }]: [string, ProblemKind]) => {
+      const name = explanation === undefined ? title : `<a href="${root}/problems/${slug}">${title}</a>`
+      return `<li>${status} ${name} <code>${explanation === undefined ? 'about:blank' : slug}</code></li>`
+    },
+  )
+  return pageOf('Problems', `<h1>Problems</h1>\n<ul>\n${lines.join('\n')}\n</ul>`)
 }
 
 /** Converts Bursar's own text to HTML; backquotes mark code. */
@@ -33,7 +49,22 @@ function problemPage(
 ): string {
   const members = Object.entries(PROBLEM_META[slug] ?? {})
   const example = JSON.stringify(PROBLEM_EXAMPLES[slug].body(baseUrl), null, 2)
-  return `<!doctype html>
+  return pageOf(
+    title,
+    `<h1>${title}</h1>
+<p>HTTP status ${status} · <code>${slug}</code></p>
+<p>${html(explanation!)}</p>
+<h2>Members of <code>meta</code></h2>
+<dl>
+${members.map(([name, text]) => `<dt><code>${name}</code></dt><dd>${html(text)}</dd>`).join('\n')}
+</dl>
+<h2>Example</h2>
+<pre><code>${html(example)}</code></pre>
+<nav><a href="${rootOf(baseUrl)}/problems">All problems</a>${docs ? ` · <a href="${rootOf(baseUrl)}/docs/">API reference</a>` : ''}</nav>`,
+  )
+}
+
+const pageOf = (title: string, body: string) => `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
@@ -50,16 +81,6 @@ function problemPage(
   nav { margin-top: 2rem; border-top: 1px solid #8886; padding-top: 1rem }
   @media (max-width: 30rem) { dt { float: none } dd { margin-left: 1rem } }
 </style>
-<h1>${title}</h1>
-<p>HTTP status ${status} · <code>${slug}</code></p>
-<p>${html(explanation!)}</p>
-<h2>Members of <code>meta</code></h2>
-<dl>
-${members.map(([name, text]) => `<dt><code>${name}</code></dt><dd>${html(text)}</dd>`).join('\n')}
-</dl>
-<h2>Example</h2>
-<pre><code>${html(example)}</code></pre>
-${docs ? '<nav><a href="../docs/">API reference</a></nav>' : ''}
+${body}
 </html>
 `
-}
