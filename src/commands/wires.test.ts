@@ -849,13 +849,11 @@ describe('an outgoing wire', () => {
       fiat_account_id: (
         await newFiatAccount({
           ...PAYEE,
-          account_number: '12\u001b[2K\n34\u202e56',
-          bank: { branch: 'Main\rStreet' },
+          bank: { branch: 'Main\rStreet', note: '12\u001b[2K\n34\u202e56' },
         })
       ).id,
     })
     const text = await said(['take', wire.id], 'text')
-    expect(text).toContain('account_number: ')
     expect(text).toContain('12\ufffd[2K\ufffd34\ufffd56')
     expect(text).toContain('Main\ufffdStreet')
     expect(text).toMatch(/^amount: +40 USD$/m)

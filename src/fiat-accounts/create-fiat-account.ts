@@ -4,6 +4,7 @@ import { Metadata, RefId, Uuid } from '../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../contract/problems.ts'
 import { requireBank } from '../movements/fiat-withdrawal.ts'
+import { wireFault } from '../networks/bank-identifiers.ts'
 import {
   FiatAccount,
   FiatAccountOwner,
@@ -66,6 +67,8 @@ export const createFiatAccount = operation({
     const missing = bank.missingOfAccount?.(wire)
     if (missing !== undefined)
       throw problem.badRequest(`fiat_network_instructions.wire.${missing} is required to send a wire`)
+    const fault = wireFault(wire)
+    if (fault !== undefined) throw problem.badRequest(`fiat_network_instructions.wire.${fault}`)
     const accepted = await bank.acceptsAccount?.(wire.account_number ?? '')
     const account = { ...body, status: accepted ? ('APPROVED' as const) : ('REJECTED' as const) }
     return insertFiatAccount(db, customerId, account, origin, limits)

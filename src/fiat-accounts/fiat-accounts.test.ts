@@ -26,7 +26,7 @@ afterAll(() => service.close())
 const BODY = {
   fiat_account_owner: { person_details: { first_name: 'Ada', last_name: 'Lovelace' }, note: { b: 1, a: 2 } },
   fiat_network_instructions: {
-    wire: { account_number: '1', routing_details: { routing_number: '2', bank_name: 'B' } },
+    wire: { account_number: '1', routing_details: { routing_number: '021000021', bank_name: 'B' } },
   },
 }
 async function post<T>(url: string, body: object): Promise<T> {
@@ -76,6 +76,31 @@ test('the read scope does not permit writing, and the write scope does not permi
   expect((await reader.call('GET', FIAT_ACCOUNTS)).status).toBe(200)
   expect((await reader.call('DELETE', at(id))).status).toBe(403)
   expect((await writer.call('GET', at(id))).status).toBe(403)
+})
+
+// The rules are tried one by one in bank-identifiers.test.ts.
+test.each([
+  ['account_number', { account_number: '****1234' }],
+  ['account_number', { account_number: 'DE89370400440532013001' }],
+  [
+    'routing_details.routing_number',
+    { routing_details: { routing_number_type: 'ABA', routing_number: '021000022' } },
+  ],
+  [
+    'routing_details.routing_number',
+    { routing_details: { routing_number_type: 'SWIFT', routing_number: 'hello' } },
+  ],
+  ['routing_details.routing_number_type', { routing_details: { routing_number_type: 'FOO' } }],
+])('numbers that no bank has are refused: %s of %j', async (field, wire) => {
+  const before = await everyTable(service.db)
+  const body = { ...BODY, fiat_network_instructions: { wire: { account_number: '1', ...wire } } }
+  expect(await customer.call('POST', FIAT_ACCOUNTS, body)).toMatchObject({
+    status: 400,
+    body: {
+      detail: expect.stringMatching(`^fiat_network_instructions\\.wire\\.${field} must be `) as string,
+    },
+  })
+  expect(await everyTable(service.db)).toEqual(before)
 })
 
 describe('an update', () => {

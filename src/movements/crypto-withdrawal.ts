@@ -2,6 +2,7 @@ import { formatAmount, parseAmount } from '../assets/amount.ts'
 import { findAsset, type Asset, type AssetOnNetwork, type CryptoNetwork } from '../assets/catalogue.ts'
 import { problem } from '../contract/problems.ts'
 import { addressFault, canonicalAddress } from '../networks/addresses.ts'
+import { addressRefusal } from '../networks/destination-rules.ts'
 import type { Networks } from '../networks/network.ts'
 import { magicOutcome } from '../networks/simulated/magic-addresses.ts'
 import { onProfileAs } from '../ledger/conversion.ts'
@@ -54,9 +55,9 @@ export function listedAt(
   { networks, settings }: Destinations,
   fields = FIELDS,
 ): ListedAsset {
-  const { crypto_network, destination_address } = request
+  const { crypto_network } = request
   const listed = listedOn(request.asset, crypto_network, fields.network)
-  payableAddress({ crypto_network, destination_address }, { networks, settings }, fields.address)
+  payableAddress(request, { networks, settings }, fields.address)
   if (!networks.has(crypto_network)) {
     throw problem.unavailable(
       `crypto_network ${crypto_network} is not connected: nothing can be sent over it`,
@@ -67,10 +68,14 @@ export function listedAt(
 
 /**
  * Returns the canonical form of an address that withdrawals can be paid to. Throws unsupported-address for any other text,
- * and for an address that the network does not pay. `field` is the client's name for it.
+ * and for an address where the money would be lost; some are so for one asset only. `field` is the client's name for it.
  */
 export function payableAddress(
-  { crypto_network, destination_address }: Pick<WithdrawalRequest, 'crypto_network' | 'destination_address'>,
+  {
+    crypto_network,
+    destination_address,
+    asset,
+  }: Pick<WithdrawalRequest, 'crypto_network' | 'destination_address'> & { asset?: string | undefined },
   { networks, settings }: Destinations,
   field = FIELDS.address,
 ): string {
@@ -88,7 +93,9 @@ export function payableAddress(
       { destination_address, crypto_network },
       { refused: 'it is a magic address of the sandbox, for which no private key exists' },
     )
-  const why = networks.get(crypto_network)?.refusesDestination?.(canonical)
+  const why =
+    addressRefusal(crypto_network, { address: canonical, asset }) ??
+    networks.get(crypto_network)?.refusesDestination?.(canonical)
   if (why !== undefined)
     throw problem.unsupportedAddress(field, { destination_address, crypto_network }, { refused: why })
   return canonical

@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest'
 import { anyText } from '../../test/any-text.ts'
 import { placesOf, runs } from '../../test/seed.ts'
 import { CRYPTO_NETWORKS, type CryptoNetwork, NETWORKS } from '../assets/catalogue.ts'
-import { addressFault, addressFromBytes, canonicalAddress } from './addresses.ts'
+import { addressFault, addressFromBytes, canonicalAddress, outputScriptOf } from './addresses.ts'
 import { MAGIC_OUTCOMES, magicAddress, magicOutcome } from './simulated/magic-addresses.ts'
 
 const LIVE = { testNetworks: false }
@@ -184,6 +184,16 @@ describe('other spellings of the same address', () => {
     expect(canonicalAddress(network, spelling, LIVE)).toBe(canonical)
   })
 
+  // CashTokens: an address that takes tokens pays the same script.
+  test.each([['zr7fzmep8g7h7ymfxy74lgc0v950j3r295z4y4gq0v', 'qr7fzmep8g7h7ymfxy74lgc0v950j3r2959lhtxxsl']])(
+    'BITCOIN_CASH %s, which takes tokens, is %s',
+    (spelling, canonical) => {
+      for (const text of [spelling, `bitcoincash:${spelling}`, `BITCOINCASH:${spelling.toUpperCase()}`])
+        expect(canonicalAddress('BITCOIN_CASH', text, LIVE)).toBe(`bitcoincash:${canonical}`)
+      expect(outputScriptOf('BITCOIN_CASH', spelling)).toEqual(outputScriptOf('BITCOIN_CASH', canonical))
+    },
+  )
+
   test('a test-network address without its prefix is found where allowed', () => {
     const bare = 'pr6m7j9njldwwzlg9v7v53unlr4jkmx6eyvwc0uz5t'
     expect(canonicalAddress('BITCOIN_CASH', bare, LIVE)).toBeUndefined()
@@ -222,19 +232,16 @@ describe('refused', () => {
     ['BITCOIN_CASH', 'bitcoincash:Qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a'],
     ['BITCOIN_CASH', 'BITCOINCASH:qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a'],
     ['BITCOIN_CASH', 'BITCOINCASH:QPM2QSZNH\u212aS23Z7629MMS6S4CWEF74VCWVY22GDX6A'],
-    // EVM: no prefix, wrong prefix, one digit too few, the zero address
+    // EVM: no prefix, wrong prefix, one digit too few
     ['ETHEREUM', '5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'],
     ['ETHEREUM', '0X5AAEB6053F3E94C9B9A09F33669435E7EF1BEAED'],
     ['ETHEREUM', '0x5aaeb6053f3e94c9b9a09f33669435e7ef1beae'],
-    ['ETHEREUM', '0x0000000000000000000000000000000000000000'],
-    // Solana: the system program, 31 and 33 bytes, characters that base58 leaves out
-    ['SOLANA', '11111111111111111111111111111111'],
+    // Solana: 31 and 33 bytes, characters that base58 leaves out
     ['SOLANA', '1111111111111111111111111111111'],
     ['SOLANA', '111111111111111111111111111111111'],
     ['SOLANA', 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5D0'],
     ['SOLANA', 'zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz'],
-    // Stellar: the zero account, a contract, a secret seed, and the invalid keys of SEP-23
-    ['STELLAR', 'GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF'],
+    // Stellar: a contract, a secret seed, and the invalid keys of SEP-23
     ['STELLAR', 'CA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJUWDA'],
     ['STELLAR', 'SBCVMMCBEDB64TVJZFYJOJAERZC4YVVUOE6SYR2Y76CBTENGUSGWRRVO'],
     ['STELLAR', 'GAAAAAAAACGC6'],
@@ -364,7 +371,6 @@ describe('addressFault', () => {
     ],
     ['ETHEREUM', MAIN.BITCOIN[2]!, SANDBOX, 'it is an address of BITCOIN'],
     ['ETHEREUM', '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAe', SANDBOX, '0x and 40 hexadecimal digits'],
-    ['ETHEREUM', `0x${'0'.repeat(40)}`, SANDBOX, 'nobody has the key of the zero address'],
     ['BASE', MAIN.STELLAR[0]!, LIVE, 'it is an address of STELLAR'],
     ['BITCOIN', EIP55[0]!, LIVE, 'it is an address of an EVM network'],
     ['BITCOIN', 'tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx', LIVE, 'it is an address of a test network'],
@@ -373,6 +379,22 @@ describe('addressFault', () => {
     ['LITECOIN', 'ltc1qw508d6qejxtdg4y5r3zarvary0c5xw7kgmn4n8', LIVE, 'its checksum is wrong'],
     ['BITCOIN_CASH', 'qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6b', LIVE, 'its checksum is wrong'],
     ['STELLAR', 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGA', LIVE, 'its checksum is wrong'],
+    [
+      'BITCOIN',
+      'bitcoin:1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa?amount=1',
+      LIVE,
+      'address alone, without "bitcoin:"',
+    ],
+    ['BITCOIN', `lnbc20m1${'p'.repeat(80)}`, LIVE, 'it is a Lightning invoice'],
+    ['BITCOIN', `sp1q${'q'.repeat(112)}`, LIVE, 'it is a silent payment address'],
+    ['BITCOIN_CASH', `${MAIN.BITCOIN_CASH[0]!}?amount=1`, LIVE, 'without "bitcoincash:" and without "?"'],
+    ['BITCOIN_CASH', 'zr7fzmep8g7h7ymfxy74lgc0v950j3r295z4y4gq0w', LIVE, 'its checksum is wrong'],
+    ['LITECOIN', `ltcmweb1qq${'q'.repeat(106)}`, LIVE, 'it is an MWEB address of Litecoin'],
+    ['ETHEREUM', `ethereum:${EIP55[0]!}@1?value=1`, LIVE, 'address alone, without "ethereum:"'],
+    ['BASE', `base:${EIP55[0]!}`, LIVE, 'address alone, without "base:"'],
+    ['ETHEREUM', 'vitalik.eth', LIVE, 'it is a name'],
+    ['STELLAR', 'alice*lobstr.co', LIVE, 'it is a federated address of Stellar'],
+    ['STELLAR', `C${'A'.repeat(55)}`, LIVE, 'it is a contract of Stellar'],
     ['SOLANA', 'not an address', LIVE, '32 bytes in base58'],
     ['SOLANA', 'x'.repeat(5_000), LIVE, '32 bytes in base58'],
   ]

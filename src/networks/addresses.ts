@@ -6,19 +6,11 @@ import { getAddressDecoder, isAddress as isSolanaAddress } from '@solana/address
 import type { StrKey as StellarStrKey } from '@stellar/stellar-base'
 // @ts-expect-error: no types for this module alone; the whole package takes 70 to 125 ms to load, this 7
 import { StrKey as untypedStrKey } from '@stellar/stellar-base/lib/strkey.js'
-// @ts-expect-error: no types are published; the two functions used are typed below
-import untypedCashaddr from 'cashaddrjs'
 import { bytesToHex, getAddress } from 'viem/utils'
 import { CRYPTO_NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
-
-interface Cashaddr {
-  /** Throws on anything that is not an address. */
-  decode(address: string): { type: 'P2PKH' | 'P2SH'; hash: Uint8Array }
-  encode(prefix: string, type: 'P2PKH' | 'P2SH', hash: Uint8Array): string
-}
+import { decodeCashAddress, encodeCashAddress, type CashPayee } from './cash-address.ts'
 
 const StrKey = untypedStrKey as typeof StellarStrKey
-const cashaddr = untypedCashaddr as Cashaddr
 
 /** A kind of address: how to check an address, and how to write one for given bytes. */
 interface AddressFormat {
@@ -36,12 +28,15 @@ interface AddressFormat {
 // The longest accepted address has 73 characters: P2SH of 32 bytes on BITCOIN_CASH, with its prefix.
 const LENGTH_MAX = 128
 
-// The all-zero addresses. Money sent there is lost, and a missing value looks just like them.
-const BURN_ADDRESSES = new Set([
-  '0x0000000000000000000000000000000000000000',
-  '11111111111111111111111111111111',
-  'GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF',
-])
+/** Text that is well known and no address that Bursar pays, and what it is. */
+const OTHER_FORMS: readonly [RegExp, string][] = [
+  [/^(?:ltc|tltc|rltc)mweb1/i, 'an MWEB address of Litecoin: ask for one that begins with ltc1, L or M'],
+  [/^t?sp1q/i, 'a silent payment address (BIP-352): ask for one that begins with bc1, 1 or 3'],
+  [/^ln(?:bc|tb|ltc)/i, 'a Lightning invoice: ask for an address of the chain'],
+  [/^C[A-Z2-7]{55}$/, 'a contract of Stellar: ask for an account, which begins with G or M'],
+  [/^[^@\s]+\*[^@\s]+\.[a-z]+$/i, 'a federated address of Stellar: send the account that it stands for'],
+  [/^[^@\s:]+\.(?:eth|sol|crypto|base)$/i, 'a name: send the address that it stands for'],
+]
 
 // Litecoin's chainparams.cpp. Its old P2SH prefix (0x05, '3...'; 0xc4, '2...' on test networks) is left out on
 // purpose: the same string is a Bitcoin address, and the two cannot be told apart.
@@ -73,7 +68,8 @@ const FORMATS: Readonly<Record<CryptoNetwork, AddressFormat>> = {
 /**
  * The canonical form of a destination address on a network (API behaviour, Crypto withdrawals); undefined when it is no
  * address there. Checksums are verified; never throws. Addresses of test networks are accepted only where allowed
- * (sandbox mode); on EVM networks, Solana and Stellar they look the same as any other.
+ * (sandbox mode); on EVM networks, Solana and Stellar they look the same as any other. Whether money sent there would
+ * be lost is another question (destination-rules.ts).
  */
 export function canonicalAddress(
   network: CryptoNetwork,
@@ -81,8 +77,7 @@ export function canonicalAddress(
   allow: { testNetworks: boolean },
 ): string | undefined {
   if (address.length > LENGTH_MAX) return undefined
-  const canonical = FORMATS[network].canonical(address, allow.testNetworks)
-  return canonical !== undefined && !BURN_ADDRESSES.has(canonical) ? canonical : undefined
+  return FORMATS[network].canonical(address, allow.testNetworks)
 }
 
 /**
@@ -97,13 +92,17 @@ export function addressFault(
   const { form, checksummed } = FORMATS[network]
   if (address.length > LENGTH_MAX) return `it must be ${form}`
   const canonical = FORMATS[network].canonical(address, true)
-  if (canonical !== undefined && BURN_ADDRESSES.has(canonical))
-    return 'nobody has the key of the zero address'
   if (canonical !== undefined && !allow.testNetworks) return 'it is an address of a test network'
   const other = CRYPTO_NETWORKS.find(
     (one) => FORMATS[one] !== FORMATS[network] && FORMATS[one].canonical(address, true) !== undefined,
   )
   if (other !== undefined) return `it is an address of ${other === 'ETHEREUM' ? 'an EVM network' : other}`
+  const otherForm = OTHER_FORMS.find(([pattern]) => pattern.test(address))
+  if (otherForm !== undefined) return `it is ${otherForm[1]}`
+  // Payment links: BIP-21, EIP-681, EIP-3770, SEP-7, Solana Pay.
+  const [link] = /^[a-z][a-z0-9+.-]*:/i.exec(address) ?? []
+  if (link !== undefined && !/^(?:bitcoincash|bchtest|bchreg):[^?]*$/i.test(address))
+    return `it must be the address alone, without "${link}" and without "?" and what follows`
   if (checksummed?.test(address))
     return FORMATS[network] === EVM
       ? 'its capitals do not fit its checksum (EIP-55); copy it again'
@@ -145,7 +144,8 @@ function bitcoin(
     script(address) {
       for (const coder of [mainCoder, ...testCoders]) {
         const decoded = attempt(() => coder.decode(address))
-        if (decoded !== undefined) return OutScript.encode(decoded)
+        // Of a taproot address without a public key there is none.
+        if (decoded !== undefined) return attempt(() => OutScript.encode(decoded))
       }
       return undefined
     },
@@ -154,42 +154,38 @@ function bitcoin(
 }
 
 function bitcoinCash(main: string, test: string[]): AddressFormat {
-  // The payloads that Bitcoin Cash can spend from: P2PKH and P2SH of 20 bytes, P2SH of 32. The first character says
-  // which kind, 'q' or 'p'. Cashaddr has room for other sizes and kinds, which nobody can spend from, and for
-  // addresses that ask for tokens ('z', 'r'). It also bounds the work of the library, whose checksum is slow.
-  // Legacy base58 addresses are refused: the same string is a Bitcoin address.
-  const SPENDABLE = /^(?:[a-z]+:)?(?:[qp][0-9a-z]{41}|p[0-9a-z]{60})$/i
+  // What Bitcoin Cash can spend: P2PKH and P2SH of 20 bytes, P2SH of 32. The first character says which: 'q' or 'p', and
+  // 'z' or 'r' for wallets that take tokens, too. The canonical form is that without tokens, so that both spellings are
+  // one destination. Legacy base58 addresses are refused: the same string is a Bitcoin address.
+  const SPENDABLE = /^(?:[a-z]+:)?(?:[qpzr][0-9a-z]{41}|[pr][0-9a-z]{60})$/i
+  const decode = (address: string, prefixes: string[]): { prefix: string; payee: CashPayee } | undefined => {
+    const lowerCase = address.toLowerCase()
+    if (address !== lowerCase && address !== address.toUpperCase()) return undefined
+    if (!SPENDABLE.test(address)) return undefined
+    for (const prefix of prefixes) {
+      const full = lowerCase.includes(':') ? lowerCase : `${prefix}:${lowerCase}`
+      const payee = full.startsWith(`${prefix}:`) ? decodeCashAddress(full) : undefined
+      if (payee !== undefined) return { prefix, payee }
+    }
+    return undefined
+  }
   return {
     form: 'q and 41 letters and digits, or p and 41 or 60 of them, after bitcoincash: or without it',
     checksummed: SPENDABLE,
     canonical(address, testNetworks) {
-      const lowerCase = address.toLowerCase()
-      if (address !== lowerCase && address !== address.toUpperCase()) return undefined
-      if (!SPENDABLE.test(address)) return undefined
-      for (const prefix of testNetworks ? [main, ...test] : [main]) {
-        const full = lowerCase.includes(':') ? lowerCase : `${prefix}:${lowerCase}`
-        if (!full.startsWith(`${prefix}:`)) continue
-        if (attempt(() => cashaddr.decode(full)) !== undefined) return full
-      }
-      return undefined
+      const decoded = decode(address, testNetworks ? [main, ...test] : [main])
+      return decoded && encodeCashAddress(decoded.prefix, decoded.payee)
     },
     script(address) {
-      const lowerCase = address.toLowerCase()
-      const candidates = lowerCase.includes(':')
-        ? [lowerCase]
-        : [main, ...test].map((prefix) => `${prefix}:${lowerCase}`)
-      for (const full of candidates) {
-        const decoded = attempt(() => cashaddr.decode(full))
-        if (decoded !== undefined) return cashScript(decoded.type, decoded.hash)
-      }
-      return undefined
+      const payee = decode(address, [main, ...test])?.payee
+      return payee && cashScript(payee)
     },
-    write: (bytes) => cashaddr.encode(main, 'P2PKH', bytes.slice(0, 20)),
+    write: (bytes) => encodeCashAddress(main, { type: 'P2PKH', hash: bytes.slice(0, 20) }),
   }
 }
 
 /** P2PKH: DUP HASH160 <20> EQUALVERIFY CHECKSIG. P2SH: HASH160 <20> EQUAL, or HASH256 <32> EQUAL. */
-function cashScript(type: 'P2PKH' | 'P2SH', hash: Uint8Array): Uint8Array {
+function cashScript({ type, hash }: CashPayee): Uint8Array {
   const [before, after] =
     type === 'P2PKH'
       ? [

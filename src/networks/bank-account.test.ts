@@ -72,6 +72,18 @@ test.each<[string, unknown, RegExp]>([
     /^routing_numbers\.ABA must be 9 digits with a valid check digit$/,
   ],
   ['a BIC of 9', routing({ SWIFT: 'FEXBUS33X' }), /^routing_numbers\.SWIFT must be a BIC/],
+  ['a BIC of no country', routing({ SWIFT: 'FEXBZZ33' }), /^routing_numbers\.SWIFT must be a BIC/],
+  ['a routing number of no bank', routing({ ABA: '000000000' }), /^routing_numbers\.ABA must begin with 01/],
+  [
+    'an IBAN with a wrong digit',
+    { ...routing({ SWIFT: 'FEXBDEFF' }), account_number: 'DE89 3704 0044 0532 0130 01' },
+    /^account_number must be an IBAN of the length of its country/,
+  ],
+  [
+    'a masked account number',
+    { ...GOOD, account_number: 'XXXX1234' },
+    /^account_number must be the whole number/,
+  ],
   [
     'two faults',
     { ...GOOD, account_owner: '', account_number: '1' },

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { Ajv, type ErrorObject } from 'ajv'
 import { Type, type Static } from 'typebox'
+import { identifierFault } from './bank-identifiers.ts'
 
 /** The platform's own bank account, which customers send wires to. In live mode it is in a JSON file, `BURSAR_BANK_FILE`. */
 
@@ -28,9 +29,9 @@ const BankAccount = Type.Object(
     bank_address: Address,
     routing_numbers: Type.Object(
       {
-        ABA: Type.Optional(Type.String({ pattern: '^[0-9]{9}$' })),
+        ABA: Type.Optional(Type.String()),
         /** A BIC (ISO 9362). */
-        SWIFT: Type.Optional(Type.String({ pattern: '^[A-Z]{6}[A-Z0-9]{2}([A-Z0-9]{3})?$' })),
+        SWIFT: Type.Optional(Type.String()),
       },
       { additionalProperties: false, minProperties: 1 },
     ),
@@ -74,8 +75,6 @@ const ajv = new Ajv({ allErrors: true, strict: true, strictTypes: false })
 const MUST_BE: Record<string, string> = {
   account_number: 'must have 4 to 40 letters, digits, spaces or dashes',
   country: 'must be two capital letters (ISO 3166-1), such as US',
-  ABA: 'must be 9 digits with a valid check digit',
-  SWIFT: 'must be a BIC of 8 or 11 capital letters and digits (ISO 9362)',
   routing_numbers: 'must be an object with ABA, SWIFT or both',
 }
 
@@ -91,20 +90,23 @@ export async function readBankAccount(path: string): Promise<BankAccount> {
     throw new Error(`${path} is not JSON`)
   }
   const complaints = ajv.validate(BankAccount, account)
-    ? checkDigits(account)
+    ? identifierFaults(account)
     : (ajv.errors ?? []).map(complaint)
   if (complaints.length > 0) throw new Error([...new Set(complaints)].join('; '))
   return account as BankAccount
 }
 
-const checkDigits = ({ routing_numbers: { ABA } }: BankAccount): string[] =>
-  ABA === undefined || isRoutingNumber(ABA) ? [] : [`routing_numbers.ABA ${MUST_BE.ABA}`]
-
-const WEIGHTS = [3, 7, 1, 3, 7, 1, 3, 7, 1]
-
-/** Whether the ninth digit is the check digit of the other eight, by the American Bankers Association's rule. */
-const isRoutingNumber = (digits: string): boolean =>
-  [...digits].reduce((sum, digit, index) => sum + Number(digit) * WEIGHTS[index]!, 0) % 10 === 0
+function identifierFaults({ account_number, routing_numbers }: BankAccount): string[] {
+  const numbers = [
+    ['account_number', 'account_number', account_number],
+    ['routing_numbers.ABA', 'ABA', routing_numbers.ABA],
+    ['routing_numbers.SWIFT', 'SWIFT', routing_numbers.SWIFT],
+  ] as const
+  return numbers.flatMap(([field, identifier, text]) => {
+    const fault = text === undefined ? undefined : identifierFault(identifier, text)
+    return fault === undefined ? [] : [`${field} ${fault}`]
+  })
+}
 
 function complaint({ instancePath, keyword, params, message }: ErrorObject): string {
   const path = instancePath.split('/').slice(1)

@@ -19,6 +19,7 @@ import {
 } from '../records/treasury.ts'
 import type { WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
+import { addressRefusal } from '../networks/destination-rules.ts'
 import type { MovedOnChain, NetworkAdapter, PaymentOnChain } from '../networks/network.ts'
 import { signAlone } from './lease.ts'
 import { cancelWithdrawal } from './cancel-withdrawal.ts'
@@ -78,7 +79,7 @@ export async function orderTreasurySend(
   }
   const before = await selectByReference(db, reference)
   if (before !== undefined) return { transfer: sameAs(before, wanted), is_new: false }
-  await requireForeign(db, adapter, network, destination)
+  await requireForeign(db, adapter, network, destination, asset)
   await requireHeld(adapter, network, asset, minor)
   try {
     return await transaction(db, async (tx) => {
@@ -113,8 +114,9 @@ async function requireForeign(
   adapter: NetworkAdapter,
   network: CryptoNetwork,
   address: string,
+  asset: string,
 ): Promise<void> {
-  const refusal = adapter.refusesDestination?.(address)
+  const refusal = addressRefusal(network, { address, asset }) ?? adapter.refusesDestination?.(address)
   if (refusal !== undefined) throw new Error(`to: ${refusal}`)
   const { rowCount } = await db.query('select 1 from deposit_addresses where address = $1 limit 1', [address])
   if (rowCount !== 0) throw new Error(`to: ${address} is a deposit address`)

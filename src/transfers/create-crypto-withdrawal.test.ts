@@ -3,6 +3,7 @@ import { magicAddress } from '../networks/simulated/magic-addresses.ts'
 import {
   atEnd,
   credit,
+  everyTable,
   fund,
   newCustomer,
   startTestService,
@@ -75,6 +76,90 @@ test('a memo on STELLAR has at most 28 bytes (not characters), the limit of its 
   expect((await customer.call('POST', URL, withdrawalOf(customer, { memo: 'x'.repeat(29) }))).status).toBe(
     200,
   )
+})
+
+// The rules are tried one by one in destination-rules.test.ts.
+test('a destination that loses the money is refused at every entrance with the same words, and changes nothing', async () => {
+  const issuer = 'GDQE7IXJ4HUHV6RQHIUPRJSEZE4DRS5WY577O2FY6YQ5LVWZ7JZTU2V5'
+  const { profile_id } = customer
+  for (const [network, asset, address, why] of [
+    ['STELLAR', 'PYUSD', issuer, 'it is the issuer of PYUSD, which destroys what is sent to it'],
+    [
+      'ETHEREUM',
+      'USDP',
+      '0x8E870D67F660D95d5be530380D0eC0bd388289E1',
+      'it is the contract of USDP, which keeps what is sent to it',
+    ],
+    [
+      'SOLANA',
+      'USDG',
+      '2u1tszSeqZ3qBWF3uNGPFc8TzMk2tdiwknnRMWGWjGWH',
+      'it is the mint of USDG, which keeps what is sent to it',
+    ],
+  ] as const) {
+    const one = { profile_id, asset, crypto_network: network, destination_address: address, amount: '2' }
+    const order = {
+      ...{ ref_id: crypto.randomUUID(), source_asset: 'USD', destination_asset: asset },
+      destination: { crypto: { address, network } },
+    }
+    const before = await everyTable(service.db)
+    const answers = [
+      await customer.call('POST', URL, one),
+      await customer.call('POST', '/v2/transfer/fees/crypto-withdrawal', { ...one, profile_id: undefined }),
+      await customer.call('POST', '/v2/orchestration/rules', { ...order, profile_id, source: { fiat: {} } }),
+      await customer.call('POST', '/v2/orchestration/orchestrations', {
+        ...order,
+        source: { profile: { profile_id } },
+        source_amount: '5',
+      }),
+    ]
+    for (const { status, body } of answers) {
+      expect(status).toBe(400)
+      expect(body.detail).toContain(`cannot be paid: ${why}`)
+    }
+    expect(await everyTable(service.db)).toEqual(before)
+  }
+})
+
+test('a memo that contradicts the address, or that a receiver cannot compare, is refused', async () => {
+  const order = (changes: object) =>
+    customer.call('POST', URL, {
+      ...{ profile_id: customer.profile_id, asset: 'XLM', amount: '2', crypto_network: 'STELLAR' },
+      ...changes,
+    })
+  const muxed = 'MA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJUAAAAAAAAAAAACJUQ'
+  const plain = 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ'
+  for (const [destination_address, memo, why] of [
+    [muxed, '123', 'memo cannot be sent to a multiplexed address (M...)'],
+    [plain, '', 'memo is empty'],
+    [plain, ' 3440566070 ', 'memo begins or ends with space'],
+    [plain, '3440\u200b566070', 'memo has a character that nobody sees: U+200B'],
+  ] as const)
+    expect(await order({ destination_address, memo })).toMatchObject({
+      status: 400,
+      body: { detail: expect.stringContaining(why) as string },
+    })
+  expect((await order({ destination_address: muxed })).status).toBe(200)
+})
+
+test('an address of BITCOIN_CASH that takes tokens is paid, and is one destination with its other spelling', async () => {
+  await credit(service.ledger, customer, 'BCH', '1')
+  const [tokens, plain] = [
+    'zr7fzmep8g7h7ymfxy74lgc0v950j3r295z4y4gq0v',
+    'qr7fzmep8g7h7ymfxy74lgc0v950j3r2959lhtxxsl',
+  ]
+  const at = (destination_address: string) => ({
+    asset: 'BCH',
+    crypto_network: 'BITCOIN_CASH',
+    destination_address,
+    amount: '0.01',
+  })
+  const { body: quote } = await customer.call('POST', '/v2/transfer/fees/crypto-withdrawal', at(plain))
+  const order = { ...at(tokens), profile_id: customer.profile_id, fee_id: quote.id }
+  expect(await customer.call('POST', URL, order)).toMatchObject({
+    status: 200,
+    body: { destination_address: tokens },
+  })
 })
 
 test("in live mode the sandbox's magic addresses are refused: they have no private keys", async () => {

@@ -36,6 +36,7 @@ import type { UsdPrices } from '../assets/usd-value.ts'
 import type { Queryable } from '../db/database.ts'
 import { usdPrices } from '../records/usd-prices.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
+import { memoRefusal } from '../networks/destination-rules.ts'
 import type { Networks } from '../networks/network.ts'
 
 const Name = Text(200, 'Name.', 1)
@@ -257,16 +258,13 @@ export function movementOf(
   }
 }
 
-/** Most bytes of a text memo on Stellar. */
-const STELLAR_MEMO_BYTES_MAX = 28
-
-/** Throws bad-request for a memo that the network would not deliver: the receiver may need it to credit the payment. */
-function requireMemo({ memo, crypto_network }: Body, networks: Networks): void {
+/** Throws bad-request for a memo that would not arrive or name nobody: the receiver may need it to credit the payment. */
+function requireMemo({ memo, crypto_network, destination_address }: Body, networks: Networks): void {
   if (memo === undefined) return
   if (networks.get(crypto_network)?.carriesNoMemo)
     throw problem.badRequest(`memo cannot be sent over ${crypto_network}: its transfers have no memo`)
-  if (crypto_network === 'STELLAR' && Buffer.byteLength(memo) > STELLAR_MEMO_BYTES_MAX)
-    throw problem.badRequest(`memo is longer than the ${STELLAR_MEMO_BYTES_MAX} bytes that STELLAR carries`)
+  const refusal = memoRefusal(crypto_network, { address: destination_address, memo })
+  if (refusal !== undefined) throw problem.badRequest(`memo ${refusal}`)
 }
 
 /** Returns the balance to debit. Only a platform stablecoin may be paid from another balance, and only from USD. */
