@@ -213,7 +213,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     const lines = text.trim().split('\r\n')
     expect(lines[0]).toMatch(/^id,created_at,/)
     expect(lines.length - 1).toBe(types.length)
-    expect(lines.slice(1).every((line) => line.includes(',WIRE_DEPOSIT,'))).toBe(true)
+    expect(lines.slice(1).every((line) => line.includes(',"WIRE_DEPOSIT",'))).toBe(true)
     expect(await isWithinWindow(page)).toBe(true)
     expect(await seriousFaults(page)).toEqual([])
     await shoot(page, 'transfers-phone')

@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { send } from '../api.ts'
+import { csvOf, textCell } from '../csv.ts'
 import { Choice, Day, filterOf, Filters, Paged, startOfDay, useList } from '../list.tsx'
 import { Title } from '../parts.tsx'
 import type { Page, Transfer } from '../records.ts'
@@ -53,6 +54,8 @@ export function TransfersPage() {
   )
 }
 
+/** The columns of an export. Amounts are numbers; all others are text. */
+const AMOUNTS = ['amount', 'fee', 'total', 'notional_value'] as const
 const COLUMNS = [
   'id',
   'created_at',
@@ -61,9 +64,7 @@ const COLUMNS = [
   'direction',
   'status',
   'asset',
-  'amount',
-  'fee',
-  'total',
+  ...AMOUNTS,
   'balance_asset',
   'profile_id',
   'ref_id',
@@ -71,23 +72,22 @@ const COLUMNS = [
   'crypto_tx_hash',
   'destination_address',
   'memo',
+  'metadata',
 ] as const
 
-/**
- * A value as CSV (RFC 4180). Spreadsheets run text that begins like a formula, and clients choose ref_ids and memos: an
- * apostrophe makes it text.
- */
-function cell(value: string | undefined): string {
-  const text = /^[=+\-@\t\r]/.test(value ?? '') ? `'${value}` : (value ?? '')
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
-}
+const cellsOf = (transfer: Transfer): string[] =>
+  COLUMNS.map((name) => {
+    if (name === 'metadata') return textCell(transfer.metadata && JSON.stringify(transfer.metadata))
+    const isAmount = AMOUNTS.some((amount) => amount === name)
+    return isAmount ? (transfer[name] ?? '') : textCell(transfer[name])
+  })
 
 /** Saves the transfers with the filters of the address as a CSV file. Amounts are written as the API writes them. */
 function Export() {
   const progress = useSignal('')
   useEffect(() => () => void (progress.value = ''), [])
   const run = async () => {
-    const lines = [COLUMNS.join(',')]
+    const rows: string[][] = [[...COLUMNS]]
     let cursor = ''
     do {
       const { items, next_page_cursor = '' } = await send<Page<Transfer>>({
@@ -95,13 +95,13 @@ function Export() {
         path: PATH,
         query: { ...filters(), limit: EXPORT_PAGE, page_cursor: cursor },
       })
-      for (const item of items) lines.push(COLUMNS.map((name) => cell(item[name])).join(','))
+      rows.push(...items.map(cellsOf))
       cursor = next_page_cursor
-      progress.value = `${lines.length - 1} transfers`
-    } while (cursor !== '' && lines.length <= EXPORT_MAX)
-    if (cursor !== '') lines.push(`more than ${EXPORT_MAX} transfers: choose a shorter time`)
+      progress.value = `${rows.length - 1} transfers`
+    } while (cursor !== '' && rows.length <= EXPORT_MAX)
+    if (cursor !== '') rows.push([`more than ${EXPORT_MAX} transfers: choose a shorter time`])
     const link = document.createElement('a')
-    link.href = URL.createObjectURL(new Blob([`${lines.join('\r\n')}\r\n`], { type: 'text/csv' }))
+    link.href = URL.createObjectURL(new Blob([csvOf(rows)], { type: 'text/csv;charset=utf-8' }))
     link.download = 'transfers.csv'
     link.click()
     setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
@@ -110,6 +110,7 @@ function Export() {
     <span class="export">
       <button
         type="button"
+        title="amount, fee, total and notional_value are numbers, of which a spreadsheet keeps 15 digits. The other columns are text: an apostrophe marks what would become a number, a date or a formula."
         disabled={progress.value.endsWith('…')}
         onClick={() => {
           progress.value = 'reading…'
