@@ -96,7 +96,7 @@ test.each<[string, string[], RegExp]>([
   [
     'layout',
     ['import', 'a.csv', '--market', 'BTCUSD', '--layout', 'x'],
-    /Allowed choices are kraken, coinbase, price/,
+    /Allowed choices are kraken, kraken-vwap, binance, coinbase, price/,
   ],
   ['interval', ['import', 'a.csv', '--market', 'BTCUSD', '--interval', '16d'], /at most 15 days/],
   ['list of markets', ['follow', '--exchange', 'kraken', '--markets', ','], /no market/],
@@ -115,6 +115,7 @@ test('import reports its result as text or JSON, without a progress bar outside 
     unfinished: 0,
     interval_minutes: 60,
     minutes_changed: 44_640,
+    overwritten: 0,
   })
   const again = await bursar('import', FIXTURE, '--market', 'BTCUSD')
   expect(again).toEqual({

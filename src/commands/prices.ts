@@ -4,7 +4,7 @@ import { followExchange, type FollowRound } from '../markets/follow-exchange.ts'
 import { importPrices, type ImportResult } from '../markets/import-prices.ts'
 import { MARKETS, type Market } from '../markets/markets.ts'
 import { priceStatus } from '../markets/price-status.ts'
-import { LAYOUT_NAMES, type LayoutName } from '../markets/read-price-file.ts'
+import { LAYOUT_NAMES, type LayoutName } from '../markets/price-layouts.ts'
 import { COVERS_MINUTES_MAX } from '../markets/write-prices.ts'
 import { originOfCommand, withDatabase, withMigratedDatabase } from './command-line.ts'
 import { print, startProgress, table } from './output.ts'
@@ -24,7 +24,7 @@ function defineImport(prices: Command): void {
   prices
     .command('import')
     .description(
-      'import a CSV file of prices, plain or gzipped: OHLCV of Kraken or Coinbase, or timestamp,price',
+      'import a CSV file of prices, plain, gzipped or zipped, as exchanges, data sites and spreadsheets write it',
     )
     .argument('<file>', 'file')
     .requiredOption('--market <market>', 'market, for example BTCUSD', market)
@@ -156,11 +156,17 @@ const describeRound = ({ exchange, markets }: FollowRound) =>
     .join('\n')
 
 function describeImport(result: ImportResult): string {
-  const { market, file, records, done_before, unfinished, interval_minutes, minutes_changed } = result
+  const { market, file, records, done_before, unfinished, overwritten } = result
+  const { interval_minutes, minutes_changed } = result
   if (interval_minutes === undefined) return `${file} was already imported to ${market}: ${records} records.`
   return [
     `${file}: ${records} records of ${interval_minutes} min, ${minutes_changed} minutes of ${market} changed.`,
     ...(done_before > 0 ? [`${done_before} records were already imported.`] : []),
+    ...(overwritten > 0
+      ? [
+          `${overwritten} records have the minute of an earlier record of the file, and replaced it: look for times of a place that changes its clocks, or for parts that repeat.`,
+        ]
+      : []),
     ...(unfinished > 0
       ? [`${unfinished} records had not ended yet and were skipped; import the file again to include them.`]
       : []),

@@ -3,7 +3,7 @@ import type { Exchange } from 'ccxt'
 import { transaction, type Database } from '../db/database.ts'
 import { minuteUnderWay } from './import-prices.ts'
 import { assetsOf, type Market } from './markets.ts'
-import { isPrice } from './read-price-file.ts'
+import { isPrice } from './price-layouts.ts'
 import { COVERS_MINUTES_MAX, lockMarket, writePrices } from './write-prices.ts'
 
 export interface FollowOptions {

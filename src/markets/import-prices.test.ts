@@ -14,6 +14,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import fc from 'fast-check'
+import { zipSync } from 'fflate'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { runs } from '../../test/seed.ts'
 import { cloneDatabase, type TestDatabase } from '../../test/support.ts'
@@ -21,7 +22,7 @@ import { transaction, type Database } from '../db/database.ts'
 import { importPrices, minuteUnderWay, type ImportOptions } from './import-prices.ts'
 import { MARKETS, type Market } from './markets.ts'
 import { priceStatus } from './price-status.ts'
-import { timeOf } from './read-price-file.ts'
+import { timeOf } from './price-layouts.ts'
 import { lockMarket, writePrices } from './write-prices.ts'
 
 let database: TestDatabase
@@ -246,6 +247,10 @@ describe('layouts', () => {
     ['1767571200', 29_459_520, 0],
     ['1767571259.9', 29_459_520, 59],
     ['1767571200000', 29_459_520, 0],
+    ['1767571200000000', 29_459_520, 0],
+    ['1767571200000000000', 29_459_520, 0],
+    ['5.1.2026 23:59', 29_460_959, 0],
+    ['2026/01/05', 29_459_520, 0],
     ['0', 0, 0],
     ['2026-01-05', 29_459_520, 0],
     ['2026-01-05 23:59:59 UTC', 29_460_959, 59],
@@ -268,6 +273,147 @@ describe('layouts', () => {
     '1969-12-31',
   ])('%j is no time', (text) => {
     expect(timeOf(text)).toBeUndefined()
+  })
+})
+
+describe('the files of exchanges and data sites', () => {
+  // 2026-01-05 is a Monday. Each file has the same two days, of 10 and of 93050.4.
+  const [T, DAY] = [START * 60, 24 * 60]
+  const kline = (time: string, price: string, day: number) =>
+    [
+      `${time}`,
+      price,
+      price,
+      price,
+      price,
+      '1',
+      `${(T + day * 86_400 + 86_399) * 1000}`,
+      '1',
+      '1',
+      '1',
+      '1',
+      '0',
+    ].join(',')
+  const days = (suffix: string, line: (time: string, price: string, day: number) => string = kline) =>
+    [line(`${T}${suffix}`, '10', 0), line(`${T + 86_400}${suffix}`, '93050.4', 1), ''].join('\n')
+  const HEADER =
+    'open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore'
+  const files: [string, string | Buffer, string?][] = [
+    ["Binance's klines in milliseconds", days('000')],
+    ["Binance's klines in microseconds, as since 2025", days('000000')],
+    ["Binance's klines of futures, with a header", `${HEADER}\n${days('000')}`],
+    [
+      "Binance's klines, zipped",
+      Buffer.from(zipSync({ 'BTCUSDT-1d-2026-01.csv': Buffer.from(days('000')) })),
+      'BTCUSDT-1d.zip',
+    ],
+    ["Kraken's seven columns", days('', (time, price) => [time, price, price, price, price, 1, 1].join(','))],
+    [
+      "Kraken's older eight columns",
+      days('', (time, price) => [time, price, price, price, price, '7', 1, 1].join(',')),
+    ],
+    [
+      'CoinGecko',
+      'snapped_at,price,market_cap,total_volume\n2026-01-05 00:00:00 UTC,10,1,1\n2026-01-06 00:00:00 UTC,93050.4,1,1\n',
+    ],
+    [
+      'CoinMarketCap: byte order mark, semicolons, quotes, and the end of the day as timestamp',
+      `\ufeff"timeOpen";"timeClose";"timeHigh";"timeLow";"name";"open";"high";"low";"close";"volume";"marketCap";"timestamp"\n${[
+        ['2026-01-06', '93050.4'],
+        ['2026-01-05', '10'],
+      ]
+        .map(([day, price]) =>
+          [
+            ...[
+              `"${day}T00:00:00.000Z"`,
+              `"${day}T23:59:59.999Z"`,
+              `"${day}T01:00:00.000Z"`,
+              `"${day}T02:00:00.000Z"`,
+            ],
+            ...['"2781"', price, price, price, price, '1', '1', `"${day}T23:59:59.999Z"`],
+          ].join(';'),
+        )
+        .join('\n')}\n`,
+    ],
+    ['Excel in Europe', 'date;price\r\n05.01.2026;10\r\n06.01.2026 00:00;93050,4\r\n'],
+    ['Excel in Europe, with thousands', 'date;price\r\n5.1.2026;10,0\r\n6.1.2026;93.050,4\r\n'],
+    [
+      'Excel in France, with a narrow space',
+      'date;price\r\n05.01.2026;10,0\r\n06.01.2026;93\u202f050,40\r\n',
+    ],
+    [
+      'Excel as text with tabs, in UTF-16',
+      Buffer.from('\ufeffdate\tprice\r\n2026-01-05\t10\r\n2026-01-06\t93050.4\r\n', 'utf16le'),
+    ],
+    [
+      'investing.com, where a day above 12 tells the month from the day',
+      '"Date","Price","Open","High","Low","Vol.","Change %"\n"01/13/2026","10","10","10","10","1K","0%"\n"01/06/2026","93,050.4","93,050.4","93,050.4","93,050.4","1K","0%"\n"01/05/2026","10.0","10.0","10.0","10.0","1K","0%"\n',
+    ],
+    ['days before months', 'date,price\n13/01/2026,10\n06/01/2026,93050.4\n05/01/2026,10\n'],
+    ['prices with the sign of a currency', 'date,price\n2026-01-05,$10.00\n2026-01-06,"$93,050.40"\n'],
+  ]
+  test.each(files)('%s', async (_name, text, name = 'prices.csv') => {
+    const { interval_minutes, overwritten } = await importText(text, {
+      name: `${randomUUID()}-${name}`,
+      intervalMinutes: DAY,
+      again: true,
+    })
+    expect({ interval_minutes, overwritten }).toEqual({ interval_minutes: DAY, overwritten: 0 })
+    const minutes = new Map(await minutesOf())
+    expect(
+      [START, START + DAY - 1, START + DAY, START + 2 * DAY - 1].map((minute) => minutes.get(minute)),
+    ).toEqual(['10', '10', '93050.4', '93050.4'])
+  })
+
+  test.each<[string, string | Buffer, RegExp]>([
+    [
+      'dates that two readings fit',
+      'date,price\n01/05/2026,10\n',
+      /, line 2, column 1 \(date\) is ambiguous: "01\/05\/2026"/,
+    ],
+    [
+      'numbers that two readings fit',
+      'date;price\n2026-01-05;93,050\n',
+      /, line 2, column 2 \(price\) is ambiguous: "93,050"/,
+    ],
+    [
+      'a month of 13',
+      'date,price\n13/01/2026,1\n01/13/2026,1\n',
+      /, line 3, column 1 \(date\) is not a time: "01\/13\/2026"$/,
+    ],
+    ['JSON of Coinbase', `[[${T},9,11,10,10,1]]`, /: this is JSON, not CSV: export or convert it as CSV$/],
+    ['JSON with a byte order mark', '\ufeff {"prices":[]}', /: this is JSON, /],
+    ['a web page', '\n<!doctype html>', /: this is a web page or XML, /],
+    ['Parquet', Buffer.from('PAR1xxxxxxxx'), /: this is a Parquet file, /],
+    ['an old workbook', Buffer.from('d0cf11e0a1b11ae1', 'hex'), /: this is an Excel workbook \(\.xls\), /],
+    [
+      'a workbook',
+      Buffer.from(zipSync({ '[Content_Types].xml': Buffer.from('<x/>') })),
+      /: this is an Excel workbook \(\.xlsx\), not CSV: save it as CSV$/,
+    ],
+    [
+      'an archive of two files',
+      Buffer.from(zipSync({ 'a.csv': Buffer.from('1,2'), 'b.csv': Buffer.from('1,2') })),
+      /: the archive has several files \(a\.csv, b\.csv\): unpack it, and import each one$/,
+    ],
+    ['an archive of none', Buffer.from(zipSync({ 'a/': Buffer.from('') })), /: the archive has no file$/],
+    [
+      'half of an archive',
+      Buffer.from(zipSync({ 'a.csv': Buffer.from(days('000')) })).subarray(0, 80),
+      /, after line [0-9]+: (?:invalid zip data|the archive ends too early)$/,
+    ],
+  ])('what cannot be read is named: %s', async (_name, text, message) => {
+    await expect(importText(text, { intervalMinutes: DAY })).rejects.toThrow(message)
+  })
+
+  test('hours in local time across the end of summer time: the hours that come twice are counted', async () => {
+    const hours = ['01:00', '02:00', '02:00', '03:00'].map((hour) => `2024-10-27 ${hour},1,1,1,1`)
+    const text = ['date,open,high,low,close', ...hours, ''].join('\n')
+    expect(await importText(text, { intervalMinutes: 60 })).toMatchObject({
+      records: 4,
+      overwritten: 1,
+      minutes_changed: 180,
+    })
   })
 })
 
@@ -461,6 +607,7 @@ test('an interrupted import continues where it stopped, and a finished import is
     records: 50_000,
     done_before: 50_000,
     unfinished: 0,
+    overwritten: 0,
     minutes_changed: 0,
   })
   expect(await status()).toMatchObject({

@@ -4,7 +4,9 @@ import { basename } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { inOrder, transaction, type Database } from '../db/database.ts'
 import type { Market } from './markets.ts'
-import { PriceFileError, readPriceFile, type LayoutName, type PriceBatch } from './read-price-file.ts'
+import { PriceFileError } from './open-price-file.ts'
+import type { LayoutName } from './price-layouts.ts'
+import { readPriceFile, type PriceBatch } from './read-price-file.ts'
 import { lockMarket, writePrices } from './write-prices.ts'
 import { audited, recordNow } from '../records/audited.ts'
 import { originOfLoop, type Origin } from '../contract/actor.ts'
@@ -32,6 +34,8 @@ export interface ImportResult {
   done_before: number
   /** Records that had not ended yet and were left out. */
   unfinished: number
+  /** Records with the minute of an earlier record of the file, which they replaced. */
+  overwritten: number
   /** The length of each record's interval. Absent where nothing was left to read. */
   interval_minutes?: number
   /** Minutes with a new or changed price. */
@@ -52,6 +56,7 @@ export async function importPrices(db: Database, options: ImportOptions): Promis
     records: 0,
     done_before: 0,
     unfinished: 0,
+    overwritten: 0,
     minutes_changed: 0,
   }
   const digest = await digestOf(path, [layout, intervalMinutes])
@@ -75,6 +80,7 @@ export async function importPrices(db: Database, options: ImportOptions): Promis
       result.records = batch.read
       done = batch.done
       result.unfinished += batch.unfinished
+      result.overwritten += batch.overwritten
       result.interval_minutes = batch.records.coversMinutes
       next = following
     }

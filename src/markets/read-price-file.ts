@@ -1,29 +1,24 @@
-import { createReadStream } from 'node:fs'
-import { open } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { pipeline, Transform } from 'node:stream'
-import { createGunzip } from 'node:zlib'
+import { pipeline, Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
-import { Temporal } from 'temporal-polyfill'
+import { parse as parseNow } from 'csv-parse/sync'
 import { DAY } from './increments.ts'
+import { openPriceFile, PriceFileError } from './open-price-file.ts'
+import {
+  columnsNamed,
+  delimiterOf,
+  isAmbiguousDate,
+  LAYOUT_NAMES,
+  LAYOUTS,
+  priceOf,
+  styleOf,
+  TIME_NAMES,
+  timeOf,
+  type Columns,
+  type LayoutName,
+  type Style,
+} from './price-layouts.ts'
 import { COVERS_MINUTES_MAX, type PriceRecords } from './write-prices.ts'
-
-/** The column layouts of files without a header, by name. A header may list its columns in any order. */
-const LAYOUTS = {
-  /** Kraken's public OHLCVT download. */
-  kraken: ['timestamp', 'open', 'high', 'low', 'close', 'volume', 'trades'],
-  /** Coinbase's candles. */
-  coinbase: ['time', 'low', 'high', 'open', 'close', 'volume'],
-  price: ['timestamp', 'price'],
-} as const
-export type LayoutName = keyof typeof LAYOUTS
-export const LAYOUT_NAMES = Object.keys(LAYOUTS) as LayoutName[]
-
-const TIME_NAMES = ['timestamp', 'time', 'date', 'datetime', 'unix', 'open_time']
-const CANDLE_NAMES = ['open', 'high', 'low', 'close']
-
-/** A fault in a price file, with its line and column. */
-export class PriceFileError extends Error {}
 
 export interface PriceFileOptions {
   /** Overrides the layout that follows from the header or the number of columns. */
@@ -46,6 +41,8 @@ export interface PriceBatch {
   done: number
   /** Of the records since the last batch, those that had not ended. */
   unfinished: number
+  /** Of the records since the last batch, those with the minute of an earlier record of the file, which they replace. */
+  overwritten: number
 }
 
 /** Limits a batch in memory and in a statement: this many minutes, or one record that covers more. */
@@ -56,48 +53,47 @@ const HEAD_RECORDS_MAX = 1_000
 const HEAD_RECORDS_MIN = 20
 const RECORD_BYTES_MAX = 4_096
 
-/** Streams a CSV file, gzipped or not (detected by content), as batches of prices. Throws `PriceFileError`. */
+const PARSING = {
+  bom: true,
+  trim: true,
+  relax_column_count: true,
+  skip_empty_lines: true,
+  max_record_size: RECORD_BYTES_MAX,
+} as const
+
+/** Streams a CSV file, plain, gzipped or zipped (detected by content), as batches of prices. Throws `PriceFileError`. */
 export async function* readPriceFile(path: string, options: PriceFileOptions): AsyncGenerator<PriceBatch> {
   const name = basename(path)
-  const parser = parse({
-    bom: true,
-    trim: true,
-    info: true,
-    relax_column_count: true,
-    skip_empty_lines: true,
-    max_record_size: RECORD_BYTES_MAX,
-  })
-  const source = createReadStream(path, { highWaterMark: 256 * 1024 })
-  const count = new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      options.onBytes(chunk.length)
-      done(null, chunk)
-    },
-  })
-  const unpack = (await isGzip(path)) ? [createGunzip()] : []
-  // A failure of the pipeline destroys the parser, and reading from the parser throws it.
-  pipeline([source, count, ...unpack, parser], () => undefined)
+  let lines = (): string => ', line 1'
+  let close = () => undefined as unknown
   try {
-    yield* batches(name, parser as AsyncIterable<Line>, options)
+    const file = await openPriceFile(path, name, options.onBytes)
+    close = () => file.close()
+    const isUtf16 = file.head[0] === 0xff && file.head[1] === 0xfe
+    const head = file.head.toString(isUtf16 ? 'utf16le' : 'utf8').replace(/^\ufeff/, '')
+    const delimiter = delimiterOf(head)
+    const parser = parse({ ...PARSING, info: true, delimiter })
+    lines = () => `, after line ${parser.info.lines}`
+    // A failure of the pipeline destroys the parser, and reading from the parser throws it.
+    pipeline([Readable.from(file.text(), { objectMode: false }), parser], () => undefined)
+    yield* batches(name, parser as AsyncIterable<Line>, firstRows(head, delimiter), options)
   } catch (error) {
-    if (error instanceof PriceFileError) throw error
-    const line =
-      error instanceof CsvError ? `, line ${String(error.lines)}` : `, after line ${parser.info.lines}`
+    if (error instanceof PriceFileError || (error as NodeJS.ErrnoException).code === 'ENOENT') throw error
+    const line = error instanceof CsvError ? `, line ${String(error.lines)}` : lines()
     throw new PriceFileError(`${name}${line}: ${(error as Error).message}`, { cause: error })
   } finally {
-    source.destroy()
+    close()
   }
 }
 
-const GZIP = Buffer.from([0x1f, 0x8b])
-
-async function isGzip(path: string): Promise<boolean> {
-  const file = await open(path)
+/** The rows at the start of the file that are whole. A fault in them is found, with its line, when they are read. */
+function firstRows(head: string, delimiter: Style['delimiter']): string[][] {
+  const lines = head.split(/(?<=\n)/).slice(0, HEAD_RECORDS_MAX)
+  if (lines.length > 1 && !head.endsWith('\n')) lines.pop()
   try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(GZIP.length), 0, GZIP.length, 0)
-    return buffer.subarray(0, bytesRead).equals(GZIP)
-  } finally {
-    await file.close()
+    return parseNow(lines.join(''), { ...PARSING, delimiter, relax_quotes: true })
+  } catch {
+    return []
   }
 }
 
@@ -116,9 +112,12 @@ interface Row {
 async function* batches(
   name: string,
   lines: AsyncIterable<Line>,
+  head: string[][],
   { layout, intervalMinutes, now, skip }: PriceFileOptions,
 ): AsyncGenerator<PriceBatch> {
   let columns: Columns | undefined
+  let style: Pick<Style, 'decimal' | 'dates'>
+  const seen = new Seen()
   /** Read but not yet in a batch: the head of the file, until the candle length is known. */
   const waiting: Row[] = []
   let covers: number | undefined
@@ -126,11 +125,15 @@ async function* batches(
   let batch = new Batch()
   let read = 0
   let unfinished = 0
+  let overwritten = 0
   let firstUnfinished: number | undefined
 
   const add = (row: Row, covers: number) => {
     read += 1
+    // Several prices within a minute are usual, several candles of it are not.
+    const again = row.second === 0 && seen.add(row.minute)
     if (read <= skip) return
+    if (again) overwritten += 1
     if (row.minute > now) throw fault(name, row.line, columns!, columns!.time, 'is in the future')
     if ((row.minute - (first ?? row.minute)) % covers !== 0)
       throw fault(
@@ -145,9 +148,16 @@ async function* batches(
     firstUnfinished ??= read - 1
   }
   const take = (covers: number): PriceBatch => {
-    const taken = { records: batch.records(covers), read, done: firstUnfinished ?? read, unfinished }
+    const taken = {
+      records: batch.records(covers),
+      read,
+      done: firstUnfinished ?? read,
+      unfinished,
+      overwritten,
+    }
     batch = new Batch()
     unfinished = 0
+    overwritten = 0
     return taken
   }
   function* full(): Generator<PriceBatch> {
@@ -162,13 +172,30 @@ async function* batches(
   for await (const { info, record } of lines) {
     if (columns === undefined) {
       columns = columnsOf(name, record, layout)
+      style = styleOf(columns.header ? head.slice(1) : head, columns)
       if (columns.header) continue
     }
-    waiting.push(rowOf(name, info.lines, record, columns))
+    waiting.push(rowOf(name, info.lines, record, columns, style!))
     if (covers !== undefined || waiting.length === HEAD_RECORDS_MAX) yield* full()
   }
   yield* full()
   yield take(covers ?? 1)
+}
+
+/** The minutes that a file had a record for, as bits of each day. */
+class Seen {
+  #days = new Map<number, Uint8Array>()
+
+  /** Whether the minute was there before. */
+  add(minute: number): boolean {
+    const day = Math.floor(minute / DAY)
+    const bits = this.#days.get(day) ?? new Uint8Array(DAY / 8)
+    this.#days.set(day, bits)
+    const [at, bit] = [Math.floor((minute % DAY) / 8), 1 << (minute % 8)]
+    const before = (bits[at]! & bit) !== 0
+    bits[at]! |= bit
+    return before
+  }
 }
 
 /** Collects rows as columns. */
@@ -198,22 +225,11 @@ class Batch {
   }
 }
 
-/** The positions of the columns in a line. */
-interface Columns {
-  header: boolean
-  names: readonly string[]
-  time: number
-  prices: number[]
-}
-
 function columnsOf(name: string, first: string[], layout: LayoutName | undefined): Columns {
   const header = timeOf(first[0] ?? '') === undefined && first.some((field) => /[a-z]/i.test(field))
-  if (layout !== undefined) return columnsNamed(LAYOUTS[layout], header)!
+  if (layout !== undefined) return { ...columnsNamed(LAYOUTS[layout], false)!, header }
   if (header) {
-    const found = columnsNamed(
-      first.map((field) => field.toLowerCase()),
-      true,
-    )
+    const found = columnsNamed(first, true)
     if (found !== undefined) return found
     throw new PriceFileError(
       `${name}, line 1: the header must contain a time (${TIME_NAMES.join(', ')}) and a price, or open, high, low and close; it has ${first.join(', ')}`,
@@ -227,36 +243,45 @@ function columnsOf(name: string, first: string[], layout: LayoutName | undefined
   )
 }
 
-function columnsNamed(names: readonly string[], header: boolean): Columns | undefined {
-  const time = names.findIndex((one) => TIME_NAMES.includes(one))
-  const candle = CANDLE_NAMES.map((one) => names.indexOf(one))
-  const prices = candle.includes(-1) ? [names.indexOf('price')] : candle
-  return time === -1 || prices.includes(-1) ? undefined : { header, names, time, prices }
-}
-
-// At most 20 digits and 18 decimals.
-const PRICE = /^[0-9]{1,20}(?:\.[0-9]{1,18})?$/
-const ZERO = /^[0.]+$/
-
-/** Whether a text is a price: a decimal number above 0. */
-export const isPrice = (text: unknown): text is string =>
-  typeof text === 'string' && PRICE.test(text) && !ZERO.test(text)
-
-function rowOf(name: string, line: number, record: string[], columns: Columns): Row {
+function rowOf(
+  name: string,
+  line: number,
+  record: string[],
+  columns: Columns,
+  { decimal, dates }: Pick<Style, 'decimal' | 'dates'>,
+): Row {
   if (record.length < columns.names.length)
     throw new PriceFileError(
       `${name}, line ${line}: ${record.length} columns where ${columns.names.length} are due (${columns.names.join(', ')})`,
     )
-  const time = timeOf(record[columns.time]!)
+  const written = record[columns.time]!
+  const time = timeOf(written, dates)
   if (time === undefined)
-    throw fault(name, line, columns, columns.time, `is not a time: ${quoted(record[columns.time]!)}`)
+    throw fault(
+      name,
+      line,
+      columns,
+      columns.time,
+      isAmbiguousDate(written, dates)
+        ? `is ambiguous: ${quoted(written)}, and no date at the start of the file tells days from months; write 2024-12-31`
+        : `is not a time: ${quoted(written)}`,
+    )
   const candle = columns.prices.length > 1
   if (candle && time.second !== 0)
     throw fault(name, line, columns, columns.time, 'is not the start of a minute, which a candle needs')
   const prices = columns.prices.map((column) => {
-    const price = record[column]!
-    if (!isPrice(price))
-      throw fault(name, line, columns, column, `is not a decimal number above 0: ${quoted(price)}`)
+    const text = record[column]!
+    if (decimal === undefined && text.includes(','))
+      throw fault(
+        name,
+        line,
+        columns,
+        column,
+        `is ambiguous: ${quoted(text)}, and no number at the start of the file tells thousands from decimals`,
+      )
+    const price = priceOf(text, decimal)
+    if (price === undefined)
+      throw fault(name, line, columns, column, `is not a decimal number above 0: ${quoted(text)}`)
     return price
   })
   // Six columns may be in Coinbase's order or in the usual one: an open is never below the low.
@@ -281,45 +306,6 @@ function fault(name: string, line: number, columns: Columns, column: number, wha
 
 const quoted = (text: string) => JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text)
 
-const UNIX_SECONDS = /^([0-9]{1,10})(?:\.[0-9]{1,9})?$/
-const UNIX_MILLISECONDS = /^([0-9]{10})[0-9]{3}$/
-const ISO_TIME =
-  /^([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[T ]([01][0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9])(?:\.[0-9]{1,9})?)?)?(?: ?(?:Z|UTC)|([+-])([01][0-9]):?([0-5][0-9]))?$/
-
-/** Parses a time: Unix seconds or milliseconds, or ISO 8601, in UTC unless it has an offset. */
-export function timeOf(text: string): { minute: number; second: number } | undefined {
-  const unix = UNIX_SECONDS.exec(text) ?? UNIX_MILLISECONDS.exec(text)
-  if (unix !== null) {
-    const seconds = Number(unix[1])
-    return { minute: Math.floor(seconds / 60), second: seconds % 60 }
-  }
-  const [, day, hours = '0', minutes = '0', seconds = '0', sign, offsetHours = '0', offsetMinutes = '0'] =
-    ISO_TIME.exec(text) ?? []
-  const midnight = day === undefined ? undefined : midnightOf(day)
-  if (midnight === undefined) return undefined
-  const offset = (Number(offsetHours) * 60 + Number(offsetMinutes)) * (sign === '-' ? -1 : 1)
-  const minute = midnight + Number(hours) * 60 + Number(minutes) - offset
-  return minute < 0 ? undefined : { minute, second: Number(seconds) }
-}
-
-// Files have millions of times, and most are of the same day as the time before. So the last day is cached.
-let lastDay: { text: string; minute: number | undefined } = { text: '', minute: undefined }
-
-/** Returns the first minute of a day; undefined for an invalid day. */
-function midnightOf(text: string): number | undefined {
-  if (lastDay.text !== text) {
-    const [year, month, day] = text.split('-').map(Number) as [number, number, number]
-    const there =
-      month >= 1 && month <= 12 && day >= 1 && day <= new Temporal.PlainYearMonth(year, month).daysInMonth
-    const since = new Temporal.PlainDate(1970, 1, 1)
-    lastDay = {
-      text,
-      minute: there ? since.until(new Temporal.PlainDate(year, month, day)).days * DAY : undefined,
-    }
-  }
-  return lastDay.minute
-}
-
 /** The candle lengths that exchanges publish, in minutes. */
 const CANDLE_MINUTES = [1, 5, 15, 30, 60, 120, 240, 360, 720, 1440, 10_080, COVERS_MINUTES_MAX]
 
@@ -334,7 +320,7 @@ function intervalOf(
 ): number {
   if (told !== undefined) return told
   if (columns === undefined || columns.prices.length === 1) return 1
-  const named = Number(/_([0-9]{1,5})\.csv(?:\.gz)?$/i.exec(name)?.[1])
+  const named = Number(/_([0-9]{1,5})\.csv(?:\.gz|\.zip)?$/i.exec(name)?.[1])
   const apart = head.reduce((found, { minute }) => greatestDivisor(found, minute - head[0]!.minute), 0)
   const divides = (length: number) => apart % length === 0
   if (CANDLE_MINUTES.includes(named) && divides(named)) return named

@@ -1,0 +1,191 @@
+import { Temporal } from 'temporal-polyfill'
+import { DAY } from './increments.ts'
+
+/**
+ * The column layouts of files without a header, by name; the number of columns tells them apart. A header may list its
+ * columns in any order.
+ */
+export const LAYOUTS = {
+  /** Kraken's public OHLCVT download. Older ones have the average price before the volume. */
+  kraken: ['timestamp', 'open', 'high', 'low', 'close', 'volume', 'trades'],
+  'kraken-vwap': ['timestamp', 'open', 'high', 'low', 'close', 'vwap', 'volume', 'trades'],
+  /** Binance's public klines, of spot markets and of futures. */
+  binance: [
+    ...['open_time', 'open', 'high', 'low', 'close', 'volume', 'close_time', 'quote_volume', 'count'],
+    ...['taker_buy_volume', 'taker_buy_quote_volume', 'ignore'],
+  ],
+  /** Coinbase's candles. */
+  coinbase: ['time', 'low', 'high', 'open', 'close', 'volume'],
+  price: ['timestamp', 'price'],
+} as const satisfies Record<string, readonly string[]>
+export type LayoutName = keyof typeof LAYOUTS
+export const LAYOUT_NAMES = Object.keys(LAYOUTS) as LayoutName[]
+
+/**
+ * The names of a time in a header, the best first: of a candle, when it opened. CoinGecko has `snapped_at`, CoinMarketCap
+ * `timeOpen` and, for the end, `timestamp`.
+ */
+export const TIME_NAMES = [
+  'open_time',
+  'timeopen',
+  'timestamp',
+  'time',
+  'date',
+  'datetime',
+  'unix',
+  'snapped_at',
+]
+const CANDLE_NAMES = ['open', 'high', 'low', 'close']
+
+/** The positions of the columns in a line. */
+export interface Columns {
+  header: boolean
+  names: readonly string[]
+  time: number
+  prices: number[]
+}
+
+/** The columns of these names; undefined without a time, or without a price or a candle. */
+export function columnsNamed(names: readonly string[], header: boolean): Columns | undefined {
+  const plain = names.map((name) => name.toLowerCase().trim().replaceAll(' ', '_'))
+  const time = TIME_NAMES.map((one) => plain.indexOf(one)).find((at) => at !== -1)
+  const price = plain.indexOf('price')
+  // Of investing.com's candles the close is called `Price`.
+  const candle = CANDLE_NAMES.map((one) =>
+    one === 'close' && !plain.includes(one) ? price : plain.indexOf(one),
+  )
+  const prices = candle.includes(-1) ? [price] : candle
+  return time === undefined || prices.includes(-1)
+    ? undefined
+    : { header, names: header ? plain : names, time, prices }
+}
+
+/** How a file writes its fields. The start of the file decides it. */
+export interface Style {
+  delimiter: ',' | ';' | '\t'
+  /** The other of the two may separate thousands. Undefined where the file has numbers such as `1,234`, and none that decides. */
+  decimal: '.' | ',' | undefined
+  /** Of dates such as 01/02/2026. Undefined where the start of the file does not decide. */
+  dates: 'MDY' | 'DMY' | undefined
+}
+
+/** The separator is a semicolon or tab where the first line has one outside quotes. */
+export function delimiterOf(text: string): Style['delimiter'] {
+  const [line = ''] = text.trimStart().split(/\r\n|\r|\n/, 1)
+  const bare = line.replace(/"[^"]*"/g, '')
+  return bare.includes(';') ? ';' : bare.includes('\t') ? '\t' : ','
+}
+
+/** What the first rows say about numbers and dates. */
+export function styleOf(rows: readonly string[][], columns: Columns): Pick<Style, 'decimal' | 'dates'> {
+  const prices = rows.flatMap((row) => columns.prices.map((at) => withoutSign(row[at] ?? '')))
+  const days = rows.map((row) => SLASHED.exec(row[columns.time] ?? '')).filter((found) => found !== null)
+  return {
+    decimal: prices.some((text) => COMMA_DECIMAL.test(text))
+      ? ','
+      : prices.some((text) => text.includes(',')) && !prices.some((text) => POINT_DECIMAL.test(text))
+        ? undefined
+        : '.',
+    dates: days.some(([, first]) => Number(first) > 12)
+      ? 'DMY'
+      : days.some(([, , second]) => Number(second) > 12)
+        ? 'MDY'
+        : undefined,
+  }
+}
+
+/** A comma that can only be the decimal one: behind thousands, or with other than three digits behind it. */
+const COMMA_DECIMAL = /^(?:\d{1,3}(?:[. ]\d{3})+,\d+|\d+,(?:\d{1,2}|\d{4,}))$/
+/** A point that can only be the decimal one, in a file with commas. */
+const POINT_DECIMAL = /^(?:\d{1,3}(?:,\d{3})+\.\d+|\d{1,3}(?:,\d{3}){2,}|\d+\.(?:\d{1,2}|\d{4,}))$/
+
+/** Without the sign of a currency, and with plain spaces. */
+const withoutSign = (text: string) =>
+  text.replace(/^[$€£]\s*|\s*[$€£]$/g, '').replace(/[\u00a0\u202f'’]/g, ' ')
+
+// At most 20 digits and 18 decimals.
+const PRICE = /^[0-9]{1,20}(?:\.[0-9]{1,18})?$/
+const ZERO = /^[0.]+$/
+
+/** Whether a text is a price: a decimal number above 0. */
+export const isPrice = (text: unknown): text is string =>
+  typeof text === 'string' && PRICE.test(text) && !ZERO.test(text)
+
+/** The price in a field, with a decimal point; undefined for anything else. */
+export function priceOf(text: string, decimal: Style['decimal']): string | undefined {
+  if (decimal !== ',' && isPrice(text)) return text
+  const bare = withoutSign(text)
+  const grouped = decimal === ',' ? /^\d{1,3}(?:[. ]\d{3})+(?:,\d+)?$/ : /^\d{1,3}(?:[, ]\d{3})+(?:\.\d+)?$/
+  const thousands = decimal === ',' ? /[. ]/g : /[, ]/g
+  const plain = grouped.test(bare) ? bare.replace(thousands, '') : bare
+  const pointed = decimal === ',' ? plain.replace(/^(\d+),(\d+)$/, '$1.$2') : plain
+  return isPrice(pointed) ? pointed : undefined
+}
+
+const UNIX_SECONDS = /^([0-9]{1,10})(?:\.[0-9]{1,9})?$/
+/** Milliseconds, microseconds (Binance since 2025) or nanoseconds. */
+const UNIX_FINER = /^([0-9]{10})(?:[0-9]{3}){1,3}$/
+const CLOCK =
+  '(?:[T ](\\d{1,2}):([0-5]\\d)(?::([0-5]\\d)(?:\\.\\d{1,9})?)?)?(?: ?(?:Z|UTC)|([+-])([01]\\d):?([0-5]\\d))?$'
+const ISO_TIME = new RegExp(`^(\\d{4})[-/](\\d{2})[-/](\\d{2})${CLOCK}`)
+const SLASHED = new RegExp(`^(\\d{1,2})/(\\d{1,2})/(\\d{4})${CLOCK}`)
+const DOTTED = new RegExp(`^(\\d{1,2})\\.(\\d{1,2})\\.(\\d{4})${CLOCK}`)
+
+/**
+ * Parses a time: Unix seconds or finer, ISO 8601, `31.12.2024`, or `12/31/2024` where the file tells days from months. In
+ * UTC unless it has an offset.
+ */
+export function timeOf(text: string, dates?: Style['dates']): { minute: number; second: number } | undefined {
+  const unix = UNIX_SECONDS.exec(text) ?? UNIX_FINER.exec(text)
+  if (unix !== null) {
+    const seconds = Number(unix[1])
+    return { minute: Math.floor(seconds / 60), second: seconds % 60 }
+  }
+  const found = ISO_TIME.exec(text) ?? DOTTED.exec(text) ?? (dates === undefined ? null : SLASHED.exec(text))
+  if (found === null) return undefined
+  const [
+    ,
+    one = '',
+    two = '',
+    three = '',
+    hours = '0',
+    minutes = '0',
+    seconds = '0',
+    sign,
+    zoneHours = '0',
+    zoneMinutes = '0',
+  ] = found
+  const [year, month, day] =
+    one.length === 4
+      ? [one, two, three]
+      : text.includes('/') && dates === 'MDY'
+        ? [three, one, two]
+        : [three, two, one]
+  const midnight = Number(hours) > 23 ? undefined : midnightOf(`${year}-${month}-${day}`)
+  if (midnight === undefined) return undefined
+  const offset = (Number(zoneHours) * 60 + Number(zoneMinutes)) * (sign === '-' ? -1 : 1)
+  const minute = midnight + Number(hours) * 60 + Number(minutes) - offset
+  return minute < 0 ? undefined : { minute, second: Number(seconds) }
+}
+
+/** Whether a text is a date that only a file with a day above 12 explains. */
+export const isAmbiguousDate = (text: string, dates: Style['dates']): boolean =>
+  dates === undefined && SLASHED.test(text)
+
+// Files have millions of times, and most are of the same day as the time before. So the last day is cached.
+let lastDay: { text: string; minute: number | undefined } = { text: '', minute: undefined }
+
+/** Returns the first minute of a day; undefined for an invalid day. */
+function midnightOf(text: string): number | undefined {
+  if (lastDay.text !== text) {
+    const [year, month, day] = text.split('-').map(Number) as [number, number, number]
+    const there =
+      month >= 1 && month <= 12 && day >= 1 && day <= new Temporal.PlainYearMonth(year, month).daysInMonth
+    const since = new Temporal.PlainDate(1970, 1, 1)
+    lastDay = {
+      text,
+      minute: there ? since.until(new Temporal.PlainDate(year, month, day)).days * DAY : undefined,
+    }
+  }
+  return lastDay.minute
+}
