@@ -592,6 +592,7 @@ describe('pages', () => {
     })
     // The compiler requires every list here. At run time each of them is read to its end.
     const lists: Record<ListPath, object> = {
+      '/v2/conversion/stablecoins': {},
       '/v2/orchestration/orchestrations': {},
       '/v2/orchestration/rules': {},
       '/v2/assets': {},

@@ -807,6 +807,7 @@ create table profiles (
 CREATE UNIQUE INDEX profiles_account ON profiles USING btree (customer_id, account_id) WHERE account_id IS NOT NULL;
 CREATE INDEX profiles_deactivated ON profiles USING btree (customer_id) WHERE deactivated_at IS NOT NULL;
 CREATE UNIQUE INDEX profiles_default ON profiles USING btree (customer_id) WHERE type = 'DEFAULT'::text;
+CREATE INDEX profiles_id ON profiles USING btree (id);
 
 create table replaced_transactions (
   customer_id uuid not null,
@@ -988,6 +989,7 @@ create table transfers (
 );
 CREATE INDEX transfers_account ON transfers USING btree (customer_id, account_id, id) WHERE account_id IS NOT NULL;
 CREATE UNIQUE INDEX transfers_arrival ON transfers USING btree (customer_id, crypto_network, crypto_tx_hash, crypto_tx_index) WHERE type = 'CRYPTO_DEPOSIT'::text AND status <> 'FAILED'::text;
+CREATE INDEX transfers_conversions ON transfers USING btree (customer_id, id) WHERE type = 'INTERNAL_TRANSFER_DEBIT'::text AND group_id = id;
 CREATE INDEX transfers_crypto_tx_hash ON transfers USING btree (customer_id, crypto_tx_hash) WHERE crypto_tx_hash IS NOT NULL;
 CREATE INDEX transfers_group ON transfers USING btree (customer_id, group_id) WHERE group_id IS NOT NULL;
 CREATE INDEX transfers_identity ON transfers USING btree (customer_id, identity_id, id) WHERE identity_id IS NOT NULL;

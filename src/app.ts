@@ -20,6 +20,9 @@ import { acceptConsole } from './console/console.ts'
 import { rewriteConsole } from './console/own-page.ts'
 import type { Database } from './db/database.ts'
 import { onlyNode, type Nodes } from './db/nodes.ts'
+import { createStablecoinConversion } from './conversions/create-stablecoin-conversion.ts'
+import { getStablecoinConversion } from './conversions/get-stablecoin-conversion.ts'
+import { listStablecoinConversions } from './conversions/list-stablecoin-conversions.ts'
 import { healthRoutes } from './health/routes.ts'
 import { authenticator } from './http/authenticate.ts'
 import { Connections } from './http/connections.ts'
@@ -111,6 +114,7 @@ import { updateFiatAccount } from './fiat-accounts/update-fiat-account.ts'
 import { createFiatDepositInstructions } from './fiat-deposit-instructions/create-fiat-deposit-instructions.ts'
 import { createFiatWithdrawal } from './transfers/create-fiat-withdrawal.ts'
 import { createInternalTransfer } from './transfers/create-internal-transfer.ts'
+import { createPaxosTransfer } from './transfers/create-paxos-transfer.ts'
 import { cancelTransfer } from './transfers/cancel-transfer.ts'
 import { getTransfer } from './transfers/get-transfer.ts'
 import { listBalanceHistory } from './profiles/list-balance-history.ts'
@@ -172,6 +176,10 @@ export const OPERATIONS: readonly Operation[] = [
   listTransfers,
   cancelTransfer,
   createInternalTransfer,
+  createPaxosTransfer,
+  createStablecoinConversion,
+  listStablecoinConversions,
+  getStablecoinConversion,
   createDepositAddress,
   listDepositAddresses,
   createFiatDepositInstructions,

@@ -206,6 +206,10 @@ export const SETTINGS = {
     default: 3_000,
     desc: 'time limit in ms of a question to the screening endpoint; the payment then waits and it is asked again',
   }),
+  BURSAR_CONVERT_USDC: bool({
+    default: false,
+    desc: 'whether USDC converts one to one with USD and the platform stablecoins in live mode, at the risk of the operator; a sandbox always does',
+  }),
   BURSAR_DOCS: bool({
     default: undefined,
     desc: 'whether the API reference is served at /docs (default: in sandbox mode only)',

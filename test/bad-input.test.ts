@@ -22,6 +22,7 @@ import { setPolicy } from './policies.ts'
 import type { SigningKeys } from '../src/oauth/signing-keys.ts'
 import { declaredBy, faultsOf, sampleOf, type Fault } from './schema-faults.ts'
 import {
+  credit,
   approve,
   BASE_URL,
   DESTINATION,
@@ -44,6 +45,8 @@ const DEPOSITS = '/v2/sandbox/fiat-deposits'
 const INSTRUCTIONS = '/v2/transfer/fiat-deposit-instructions'
 const ADDRESSES = '/v2/transfer/deposit-addresses'
 const INTERNAL = '/v2/transfer/internal'
+const PAXOS = '/v2/transfer/paxos'
+const CONVERSIONS = '/v2/conversion/stablecoins'
 const FIAT_ACCOUNTS = '/v2/transfer/fiat-accounts'
 const FIAT_WITHDRAWALS = '/v2/transfer/fiat-withdrawals'
 const IDENTITIES = '/v2/identity/identities'
@@ -130,7 +133,9 @@ type Records = Record<
   | 'deposit'
   | 'rule'
   | 'rule_of_second'
-  | 'orchestration',
+  | 'orchestration'
+  | 'conversion'
+  | 'other_conversion',
   Record<string, unknown>
 >
 
@@ -345,7 +350,14 @@ async function recordsOf(by: TestCustomer, withdrawal: object = {}): Promise<Rec
     rule_of_second: rule_of_second as Record<string, unknown>,
     orchestration: await made(by, ORCHESTRATIONS, orchestrationOf(by, { ref_id, ...toPyusd })),
     event: await eventOf(by),
+    conversion: await convert(by, { ref_id: 'converted' }),
+    other_conversion: await convert(by),
   }
+}
+
+async function convert(by: TestCustomer, changes: object = {}) {
+  await credit(service.ledger, by, 'USDG', '1')
+  return made(by, CONVERSIONS, conversionOf(by, changes))
 }
 
 const firstOf = (members: unknown) => (members as Record<string, unknown>[])[0]!
@@ -430,6 +442,14 @@ const ruleOf = ({ profile_id }: { profile_id: string }, changes: object = {}) =>
   source_asset: 'USD',
   destination_asset: 'USDP',
   source: { fiat: {} },
+  ...changes,
+})
+
+const conversionOf = ({ profile_id }: { profile_id: string }, changes: object = {}) => ({
+  profile_id,
+  amount: '1',
+  source_asset: 'USDG',
+  target_asset: 'PYUSD',
   ...changes,
 })
 
@@ -2163,6 +2183,125 @@ const CASES: Record<string, Case> = {
       [['a blocked profile', () => ({ body: { from_profile_id: world.blocked } }), refusedByPolicy]],
       [['no funds', { body: { amount: '5000' } }, insufficient('USD', '1000', '5000')]],
     ],
+  },
+
+  [`POST ${PAXOS}`]: {
+    good: () => ({
+      path: PAXOS,
+      body: {
+        asset: 'USD',
+        amount: '10',
+        from_profile_id: world.customer.profile_id,
+        to_profile_id: world.other.profile_id,
+      },
+    }),
+    rows: [
+      unknownAsset('asset'),
+      ...amountText('amount'),
+      ...inBody('amount', 'must be greater than zero', '0', '0.00', '.0', '000'),
+      ['too precise', { body: { amount: '1.001' } }, tooPrecise('amount', 'USD', 2)],
+      ...profileNamed('from_profile_id'),
+      ['to an unknown profile', { body: { to_profile_id: NOBODYS } }, notFound('profile', NOBODYS)],
+      [
+        'to an own profile',
+        () => ({ body: { to_profile_id: world.own.second.id } }),
+        bad('to_profile_id is a profile of your own'),
+      ],
+      ...accountAndIdentity,
+      ...barredProfile((from_profile_id) => ({ from_profile_id })),
+      ...barredHolders(),
+      [
+        'ref_id again, with another body',
+        { body: { ref_id: 'taken', amount: '7' } },
+        () => exists('ref_id', world.own.transfer),
+      ],
+      ['from a blocked profile', () => ({ body: { from_profile_id: world.blocked } }), refusedByPolicy],
+      [
+        'one cent more than there is',
+        { body: { amount: '1000.01' } },
+        insufficient('USD', '1000', '1000.01'),
+      ],
+    ],
+    order: [
+      [['memo 5', { body: { metadata: 5 } }, bad('metadata')]],
+      [['no such asset', { body: { asset: 'NOPE' } }, bad('NOPE is unknown')]],
+      [['nothing', { body: { amount: '0' } }, bad('greater than zero')]],
+      [['ref_id again', { body: { ref_id: 'taken' } }, () => exists('ref_id', world.own.transfer)]],
+      [['from nobody', { body: { from_profile_id: NOBODYS } }, notFound('profile', NOBODYS)]],
+      [['from no account', { body: { account_id: NOBODYS } }, notFound('account', NOBODYS)]],
+      [['from no identity', { body: { identity_id: NOBODYS } }, notFound('identity', NOBODYS)]],
+      barredProfile((from_profile_id) => ({ from_profile_id })),
+      [['a blocked profile', () => ({ body: { from_profile_id: world.blocked } }), refusedByPolicy]],
+      [['no funds', { body: { amount: '5000' } }, insufficient('USD', '1000', '5000')]],
+      // Whether a profile of somebody else exists shows only to a customer who could pay it.
+      [['to nobody', { body: { to_profile_id: NOBODY_ELSES } }, notFound('profile', NOBODY_ELSES)]],
+    ],
+  },
+
+  [`POST ${CONVERSIONS}`]: {
+    good: () => ({
+      path: CONVERSIONS,
+      body: conversionOf(world.customer, { source_asset: 'USD', target_asset: 'USDG' }),
+    }),
+    rows: [
+      unknownAsset('source_asset'),
+      unknownAsset('target_asset'),
+      ...amountText('amount'),
+      ...inBody('amount', 'must be greater than zero', '0', '0.00', '.0', '000'),
+      ['too precise', { body: { amount: '1.001' } }, tooPrecise('amount', 'USD', 2)],
+      ['to itself', { body: { target_asset: 'USD' } }, bad('target_asset must differ from source_asset')],
+      [
+        'to what does not convert',
+        { body: { target_asset: 'BTC' } },
+        bad('source_asset USD cannot be converted to target_asset BTC'),
+      ],
+      ...profileNamed('profile_id'),
+      ...accountAndIdentity,
+      ...barredProfile((profile_id) => ({ profile_id })),
+      ...barredHolders(),
+      [
+        'ref_id again, with another body',
+        { body: { ref_id: 'taken', amount: '7' } },
+        () => exists('ref_id', world.own.transfer),
+      ],
+      ['a blocked profile', () => ({ body: { profile_id: world.blocked } }), refusedByPolicy],
+      [
+        'one cent more than there is',
+        { body: { amount: '1000.01' } },
+        insufficient('USD', '1000', '1000.01'),
+      ],
+    ],
+    order: [
+      [['metadata 5', { body: { metadata: 5 } }, bad('metadata')]],
+      [['to itself', { body: { target_asset: 'USD' } }, bad('target_asset must differ')]],
+      [['nothing', { body: { amount: '0' } }, bad('greater than zero')]],
+      [['ref_id again', { body: { ref_id: 'taken' } }, () => exists('ref_id', world.own.transfer)]],
+      [['nobody', { body: { profile_id: NOBODYS } }, notFound('profile', NOBODYS)]],
+      [['no account', { body: { account_id: NOBODYS } }, notFound('account', NOBODYS)]],
+      [['no identity', { body: { identity_id: NOBODYS } }, notFound('identity', NOBODYS)]],
+      barredProfile((profile_id) => ({ profile_id })),
+      [['a blocked profile', () => ({ body: { profile_id: world.blocked } }), refusedByPolicy]],
+      [['no funds', { body: { amount: '5000' } }, insufficient('USD', '1000', '5000')]],
+    ],
+  },
+
+  [`GET ${CONVERSIONS}`]: {
+    good: () => ({ path: CONVERSIONS }),
+    rows: [...list(CONVERSIONS)],
+    order: LIST_ORDER,
+  },
+
+  [`GET ${CONVERSIONS}/:id`]: {
+    good: () => ({ path: `${CONVERSIONS}/${own('conversion')()}` }),
+    rows: [
+      ...pathId((id) => `${CONVERSIONS}/${id}`, 'conversion', others('conversion')),
+      [
+        'another transfer',
+        () => ({ path: `${CONVERSIONS}/${own('transfer')()}` }),
+        () => notFound('conversion', own('transfer')()),
+      ],
+    ],
+    order: [UNKNOWN_PARAMETER, nobodys(`${CONVERSIONS}/${NOBODYS}`)],
   },
 
   [`POST ${ADDRESSES}`]: {

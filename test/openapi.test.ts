@@ -71,6 +71,8 @@ const QUOTES = '/v2/transfer/fees/crypto-withdrawal'
 const INSTRUCTIONS = '/v2/transfer/fiat-deposit-instructions'
 const DEPOSITS = '/v2/sandbox/fiat-deposits'
 const INTERNAL = '/v2/transfer/internal'
+const PAXOS = '/v2/transfer/paxos'
+const CONVERSIONS = '/v2/conversion/stablecoins'
 const ADDRESSES = '/v2/transfer/deposit-addresses'
 const FIAT_ACCOUNTS = '/v2/transfer/fiat-accounts'
 const FIAT_WITHDRAWALS = '/v2/transfer/fiat-withdrawals'
@@ -612,6 +614,27 @@ describe('replies match the document', () => {
       [INTERNAL, { ...internal(), memo: 'm', ref_id: 'internal', metadata: { a: 'b' } }],
       [INTERNAL, internal()],
     ],
+    [`POST ${PAXOS}`]: async () => {
+      const { profile_id } = await newCustomer(service)
+      const body = { asset: 'USD', amount: '1', from_profile_id: ids.profile_id, to_profile_id: profile_id }
+      return [
+        [PAXOS, { ...body, ref_id: 'paxos', recipient_metadata: {}, ...held() }],
+        [PAXOS, body],
+      ]
+    },
+    [`POST ${CONVERSIONS}`]: async () => {
+      const body = { profile_id: ids.profile_id, amount: '1', source_asset: 'USD', target_asset: 'USDG' }
+      return [
+        [CONVERSIONS, { ...body, ref_id: 'converted', ...held() }],
+        [CONVERSIONS, body],
+      ]
+    },
+    [`GET ${CONVERSIONS}`]: async () => [[CONVERSIONS], [`${CONVERSIONS}?limit=1`]],
+    [`GET ${CONVERSIONS}/:id`]: async () => {
+      const body = { profile_id: ids.profile_id, amount: '1', source_asset: 'USD', target_asset: 'USDG' }
+      const made = await customer.call<{ id: string }>('POST', CONVERSIONS, body)
+      return [[`${CONVERSIONS}/${made.body.id}`]]
+    },
     [`POST ${ADDRESSES}`]: async () => [
       [ADDRESSES, { profile_id: ids.profile_id, crypto_network: 'ETHEREUM' }],
       [

@@ -112,7 +112,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   price_points: { owners: ['markets'], readers: [] },
   profiles: {
     owners: ['customers', 'profiles', 'records'],
-    readers: ['accounts', 'commands', 'demo', 'ledger', 'statements', 'webhooks'],
+    readers: ['accounts', 'commands', 'demo', 'ledger', 'movements', 'statements', 'webhooks'],
   },
   replaced_transactions: { owners: ['settlement'], readers: ['networks', 'records', 'verify'] },
   reward_rates: { owners: ['statements'], readers: [] },
@@ -128,6 +128,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
     owners: ['ledger', 'movements', 'settlement'],
     readers: [
       'commands',
+      'conversions',
       'deployment',
       'metrics',
       'networks',

@@ -31,6 +31,8 @@ const TRANSFERS = '/v2/transfer/transfers'
 const DEPOSITS = '/v2/sandbox/fiat-deposits'
 const INTERNAL = '/v2/transfer/internal'
 const ADDRESSES = '/v2/transfer/deposit-addresses'
+const PAXOS = '/v2/transfer/paxos'
+const CONVERSIONS = '/v2/conversion/stablecoins'
 const FIAT_ACCOUNTS = '/v2/transfer/fiat-accounts'
 const FIAT_WITHDRAWALS = '/v2/transfer/fiat-withdrawals'
 const IDENTITIES = '/v2/identity/identities'
@@ -57,6 +59,7 @@ const TABLES: Record<string, string> = {
   [IDENTITIES]: 'identities',
   [ACCOUNTS]: 'accounts',
   [FIAT_ACCOUNTS]: 'fiat_accounts',
+  [CONVERSIONS]: "transfers where type = 'INTERNAL_TRANSFER_DEBIT' and group_id = id",
   [RULES]: 'orchestration_rules',
   [ORCHESTRATIONS]: 'orchestrations',
   [STATEMENTS]: 'statements',
@@ -88,6 +91,7 @@ interface Marks {
   instructions_ref_id: string
   memo_id: string
   fee_id: string
+  conversion_id: string
   second_profile_id: string
   identity_id: string
   institution_id: string
@@ -118,6 +122,7 @@ let owners: Marks
 let strangers: Marks
 
 const NOBODYS: Marks = {
+  conversion_id: crypto.randomUUID(),
   customer_id: crypto.randomUUID(),
   statement_id: crypto.randomUUID(),
   statement_ref_id: `USDG_REWARDS-${crypto.randomUUID()}-2026-01`,
@@ -220,6 +225,8 @@ async function recordsOf(customer: TestCustomer, name: string): Promise<Marks> {
   ])
   const moved = { asset: 'USD', amount: '1', from_profile_id: profile_id, to_profile_id: profile.id }
   const { group_id } = await made(customer, INTERNAL, moved)
+  const conversion = await made(customer, CONVERSIONS, conversionOf({ profile_id }))
+  await made(customer, CONVERSIONS, conversionOf({ profile_id }))
   const quote = await made(customer, QUOTES, QUOTE)
   const { identity_id: owned } = records
   const { address: booked } = (
@@ -266,6 +273,7 @@ async function recordsOf(customer: TestCustomer, name: string): Promise<Marks> {
     instructions_ref_id,
     memo_id: instructions.memo_id!,
     fee_id: quote.id!,
+    conversion_id: conversion.id!,
   }
 }
 
@@ -320,6 +328,19 @@ interface MadeRule {
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 type Request = [url: string, body?: object]
 
+const paxosOf = (changes: object) => ({
+  asset: 'USD',
+  amount: '1',
+  from_profile_id: stranger.profile_id,
+  to_profile_id: owner.profile_id,
+  ...changes,
+})
+const conversionOf = (changes: object) => ({
+  amount: '1',
+  source_asset: 'USD',
+  target_asset: 'USDG',
+  ...changes,
+})
 const internalOf = (changes: object) => ({
   asset: 'USD',
   amount: '1',
@@ -454,6 +475,20 @@ const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = 
     [INTERNAL, internalOf({ to_profile_id: profile_id, amount: '5000' })],
     [INTERNAL, internalOf({ amount: '5000', ref_id })],
   ],
+  // Whom a customer pays is not hidden from it: the profile of another one is a receiver.
+  [`POST ${PAXOS}`]: ({ profile_id, second_profile_id, identity_id, account_id, ref_id }) => [
+    [PAXOS, paxosOf({ from_profile_id: profile_id, to_profile_id: second_profile_id })],
+    [PAXOS, paxosOf({ to_profile_id: profile_id, identity_id })],
+    [PAXOS, paxosOf({ to_profile_id: profile_id, account_id })],
+    [PAXOS, paxosOf({ to_profile_id: profile_id, amount: '5000', ref_id })],
+  ],
+  [`POST ${CONVERSIONS}`]: ({ profile_id, identity_id, account_id, ref_id }) =>
+    [{ profile_id }, { identity_id }, { account_id }, { amount: '5000', ref_id }].map((named) => [
+      CONVERSIONS,
+      conversionOf({ profile_id: stranger.profile_id, ...named }),
+    ]),
+  [`GET ${CONVERSIONS}`]: ({ profile_id }) => [[`${CONVERSIONS}?profile_id=${profile_id}`]],
+  [`GET ${CONVERSIONS}/:id`]: ({ conversion_id }) => [[`${CONVERSIONS}/${conversion_id}`]],
   [`POST ${ADDRESSES}`]: ({ profile_id, identity_id, account_id, records_ref_id: ref_id }) =>
     [{ profile_id }, { identity_id }, { account_id }, { profile_id, ref_id }, { ref_id }].map((named) => [
       ADDRESSES,

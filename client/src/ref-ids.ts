@@ -9,6 +9,8 @@ const POSTS: Record<PathOf<'post'>, 'REF_ID' | 'REF_IDS' | 'HARMLESS' | 'ONCE'> 
   '/v2/transfer/crypto-withdrawals': 'REF_ID',
   '/v2/transfer/crypto-withdrawals/bulk': 'REF_IDS',
   '/v2/transfer/internal': 'REF_ID',
+  '/v2/transfer/paxos': 'REF_ID',
+  '/v2/conversion/stablecoins': 'REF_ID',
   '/v2/transfer/fiat-withdrawals': 'REF_ID',
   '/v2/transfer/deposit-addresses': 'REF_ID',
   '/v2/transfer/fiat-deposit-instructions': 'REF_ID',

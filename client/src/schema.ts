@@ -631,6 +631,70 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/v2/transfer/paxos': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Create Paxos Transfer
+     * @description Moves money to a profile of another customer immediately. Returns the debit; the credit of the receiver has the same group_id.
+     */
+    post: operations['createPaxosTransfer']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/conversion/stablecoins': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Stablecoin Conversions
+     * @description Lists the customer's conversions, newest first.
+     */
+    get: operations['listStablecoinConversions']
+    put?: never
+    /**
+     * Create Stablecoin Conversion
+     * @description Converts between USD and stablecoins on a profile, one to one and without a fee. It is settled at once.
+     */
+    post: operations['createStablecoinConversion']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/conversion/stablecoins/{id}': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Get Stablecoin Conversion
+     * @description Reads one conversion.
+     */
+    get: operations['getStablecoinConversion']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   '/v2/transfer/deposit-addresses': {
     parameters: {
       query?: never
@@ -4175,6 +4239,84 @@ export interface components {
        */
       created_at: string
     }
+    StablecoinConversion: {
+      /**
+       * Format: uuid
+       * @description Id of the conversion, and of the transfer that debits it.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * Format: uuid
+       * @description Profile whose balances change.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      profile_id: string
+      /**
+       * @description Amount of both assets.
+       * @example 25.5
+       */
+      amount: string
+      /**
+       * @description Asset, by its ticker.
+       * @example USDP
+       */
+      source_asset: string
+      /**
+       * @description Asset, by its ticker.
+       * @example USDP
+       */
+      target_asset: string
+      /**
+       * @description Conversions settle at once.
+       * @enum {string}
+       */
+      status: 'SETTLED'
+      /**
+       * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+       * @example payout-2026-0001
+       */
+      ref_id?: string
+      /**
+       * Format: uuid
+       * @description Identity that asked for it.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      identity_id?: string
+      /**
+       * Format: uuid
+       * @description Account that asked for it.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      account_id?: string
+      /**
+       * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+       * @example {
+       *       "order": "1041"
+       *     }
+       */
+      metadata?: {
+        [key: string]: string
+      }
+      /**
+       * Format: date-time
+       * @description Creation time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+      /**
+       * Format: date-time
+       * @description Last update time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      updated_at: string
+      /**
+       * Format: date-time
+       * @description When the balances changed.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      settled_at: string
+    }
     DepositAddress: {
       /**
        * Format: uuid
@@ -5468,7 +5610,12 @@ export interface components {
           /** @description Identities that pay: the payment's own, and that of its account and of its profile's account. */
           identity_ids?: string[]
           /** @description Kinds of payment. */
-          transfer_types?: ('CRYPTO_WITHDRAWAL' | 'WIRE_WITHDRAWAL' | 'INTERNAL_TRANSFER_DEBIT')[]
+          transfer_types?: (
+            | 'CRYPTO_WITHDRAWAL'
+            | 'WIRE_WITHDRAWAL'
+            | 'INTERNAL_TRANSFER_DEBIT'
+            | 'PAXOS_TRANSFER_DEBIT'
+          )[]
           /** @description Assets that are paid. */
           assets?: string[]
           /** @description Networks that the payment goes over. Internal transfers go over none. */
@@ -8326,6 +8473,244 @@ export interface operations {
       }
     }
   }
+  createPaxosTransfer: {
+    parameters: {
+      query?: {
+        /** @description True: answers what the same request would be answered now, and changes nothing. The id belongs to no record. */
+        dry_run?: boolean
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+           * @example payout-2026-0001
+           */
+          ref_id?: string
+          /**
+           * @description Asset, by its ticker.
+           * @example USDP
+           */
+          asset: string
+          /**
+           * @description Amount to move.
+           * @example 25.5
+           */
+          amount: string
+          /**
+           * Format: uuid
+           * @description Profile to debit.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          from_profile_id: string
+          /**
+           * Format: uuid
+           * @description Profile of another customer to credit.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          to_profile_id: string
+          /**
+           * Format: uuid
+           * @description Identity of the sender, recorded with the debit.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          identity_id?: string
+          /**
+           * Format: uuid
+           * @description Account of the sender, recorded with the debit.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          account_id?: string
+          /**
+           * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+           * @example {
+           *       "order": "1041"
+           *     }
+           */
+          metadata?: {
+            [key: string]: string
+          }
+          /**
+           * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+           * @example {
+           *       "order": "1041"
+           *     }
+           */
+          recipient_metadata?: {
+            [key: string]: string
+          }
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Transfer']
+        }
+      }
+    }
+  }
+  listStablecoinConversions: {
+    parameters: {
+      query?: {
+        /**
+         * @description Filter by profiles. At most 100 values; repeat the parameter or separate with commas.
+         * @example [
+         *       "0192f3a4-0000-7000-8000-000000000002"
+         *     ]
+         */
+        profile_id?: string[]
+        /** @description Filter by ref_ids. At most 100 values; repeat the parameter. */
+        ref_id?: string[]
+        /** @description created_at strictly before. */
+        'created_at.lt'?: string
+        /** @description created_at before or equal. */
+        'created_at.lte'?: string
+        /** @description created_at exactly equal. */
+        'created_at.eq'?: string
+        /** @description created_at after or equal. */
+        'created_at.gte'?: string
+        /** @description created_at strictly after. */
+        'created_at.gt'?: string
+        /** @description Sort key. */
+        order_by?: 'CREATED_AT'
+        /**
+         * @description Page size.
+         * @example 10
+         */
+        limit?: number
+        /** @description Sort order. */
+        order?: 'DESC' | 'ASC'
+        /** @description `next_page_cursor` of the previous page. */
+        page_cursor?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            items: components['schemas']['StablecoinConversion'][]
+            /** @description Absent on the last page. */
+            next_page_cursor?: string
+          }
+        }
+      }
+    }
+  }
+  createStablecoinConversion: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * Format: uuid
+           * @description Profile whose balances change.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          profile_id: string
+          /**
+           * @description Amount to convert, in the source asset.
+           * @example 25.5
+           */
+          amount: string
+          /**
+           * @description Asset, by its ticker.
+           * @example USDP
+           */
+          source_asset: string
+          /**
+           * @description Asset, by its ticker.
+           * @example USDP
+           */
+          target_asset: string
+          /**
+           * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+           * @example payout-2026-0001
+           */
+          ref_id?: string
+          /**
+           * Format: uuid
+           * @description Identity that asks for it.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          identity_id?: string
+          /**
+           * Format: uuid
+           * @description Account that asks for it.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          account_id?: string
+          /**
+           * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+           * @example {
+           *       "order": "1041"
+           *     }
+           */
+          metadata?: {
+            [key: string]: string
+          }
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['StablecoinConversion']
+        }
+      }
+    }
+  }
+  getStablecoinConversion: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Id of the conversion.
+         * @example 0192f3a4-0000-7000-8000-000000000009
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['StablecoinConversion']
+        }
+      }
+    }
+  }
   listDepositAddresses: {
     parameters: {
       query?: {
@@ -11165,7 +11550,12 @@ export interface operations {
               /** @description Identities that pay: the payment's own, and that of its account and of its profile's account. */
               identity_ids?: string[]
               /** @description Kinds of payment. */
-              transfer_types?: ('CRYPTO_WITHDRAWAL' | 'WIRE_WITHDRAWAL' | 'INTERNAL_TRANSFER_DEBIT')[]
+              transfer_types?: (
+                | 'CRYPTO_WITHDRAWAL'
+                | 'WIRE_WITHDRAWAL'
+                | 'INTERNAL_TRANSFER_DEBIT'
+                | 'PAXOS_TRANSFER_DEBIT'
+              )[]
               /** @description Assets that are paid. */
               assets?: string[]
               /** @description Networks that the payment goes over. Internal transfers go over none. */
@@ -11283,7 +11673,11 @@ export interface operations {
     parameters: {
       query?: {
         /** @description Transfer type. */
-        transfer_type?: 'CRYPTO_WITHDRAWAL' | 'WIRE_WITHDRAWAL' | 'INTERNAL_TRANSFER_DEBIT'
+        transfer_type?:
+          | 'CRYPTO_WITHDRAWAL'
+          | 'WIRE_WITHDRAWAL'
+          | 'INTERNAL_TRANSFER_DEBIT'
+          | 'PAXOS_TRANSFER_DEBIT'
         /** @description Only the limits that can concern this profile. */
         profile_id?: string
       }
@@ -11311,7 +11705,12 @@ export interface operations {
                */
               action: 'ALLOW' | 'BLOCK' | 'APPROVE'
               /** @description The payments that the rule can fit. */
-              transfer_types: ('CRYPTO_WITHDRAWAL' | 'WIRE_WITHDRAWAL' | 'INTERNAL_TRANSFER_DEBIT')[]
+              transfer_types: (
+                | 'CRYPTO_WITHDRAWAL'
+                | 'WIRE_WITHDRAWAL'
+                | 'INTERNAL_TRANSFER_DEBIT'
+                | 'PAXOS_TRANSFER_DEBIT'
+              )[]
               /**
                * @description Whose payments are counted together.
                * @enum {string}

@@ -1,6 +1,7 @@
 /** Descriptions of the operations' tags, in the order of the contract. */
 export const TAGS = {
   Transfers: 'Withdrawals, deposits and internal transfers: the records of every movement of money.',
+  Conversions: 'Conversions between USD and stablecoins, one to one.',
   Orchestrations: 'Automated movements from a source to a destination, and the rules that start them.',
   Statements: 'Monthly statements of the rewards that a customer earned.',
   Sandbox: 'Simulated deposits, for testing.',

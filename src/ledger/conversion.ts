@@ -3,11 +3,14 @@ import { decimalsOf, findAsset } from '../assets/catalogue.ts'
 import { onPlatform, onProfile, type Entry } from './entries.ts'
 
 /**
- * Whether one asset converts to the other: they are equal, or both are USD or USD stablecoins issued by the platform.
+ * Whether one asset converts to the other: they are equal, or both are USD or USD stablecoins issued by the platform. USDC of
+ * another issuer is one of them where the operator says so.
  */
-export const convertible = (from: string, to: string): boolean => from === to || (isUsd(from) && isUsd(to))
+export const convertible = (from: string, to: string, { usdc = false } = {}): boolean =>
+  from === to || (isUsd(from, usdc) && isUsd(to, usdc))
 
-const isUsd = (asset: string) => asset === 'USD' || findAsset(asset)?.platformStablecoin === true
+const isUsd = (asset: string, usdc: boolean) =>
+  asset === 'USD' || findAsset(asset)?.platformStablecoin === true || (usdc && asset === 'USDC')
 
 /**
  * Converts minor units of one asset to the same number in another asset. Undefined where the other has too few
@@ -32,7 +35,10 @@ export function onProfileAs(
   asset: string,
 ): Entry[] {
   if (balanceAsset === asset) return [onProfile(profile_id, asset, amount)]
-  assert(convertible(balanceAsset, asset), `${balanceAsset} does not convert to ${asset} one to one`)
+  assert(
+    convertible(balanceAsset, asset, { usdc: true }),
+    `${balanceAsset} does not convert to ${asset} one to one`,
+  )
   const moved = inUnitsOf(balanceAsset, amount, asset)
   assert(moved !== undefined, `${asset} was converted to ${balanceAsset}, which has fewer decimals`)
   return [

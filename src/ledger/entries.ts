@@ -23,6 +23,8 @@ export type PlatformAccount =
   | 'rewards'
   // Connects the two legs of an internal transfer, which are posted together.
   | 'internal'
+  // Connects the two sides of a transfer between customers. It sums to zero over both customers.
+  | 'between_customers'
 
 /** One line of a ledger transaction. `amount` is signed, in minor units of the asset. */
 export interface Entry {

@@ -14,7 +14,7 @@ import { notionalUsd, type UsdPrices } from '../assets/usd-value.ts'
 /** Where money can be sent: the connected networks, and whether addresses of test networks are accepted. */
 export interface Destinations {
   networks: Networks
-  settings: { mode: 'sandbox' | 'live' }
+  settings: { mode: 'sandbox' | 'live'; convertUsdc?: boolean }
 }
 
 /** The common fields of a request for a withdrawal and of a request for its fee quote. */

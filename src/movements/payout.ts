@@ -42,17 +42,24 @@ export interface Payout extends Pick<Movement, 'balances' | 'holder' | 'payment'
   decide: (view: View, group_id: string) => Decision
 }
 
-/** Throws bad-request unless both assets exist and convert to each other. */
-export function requireConvertible(order: Pick<Order, 'source_asset' | 'destination_asset'>): void {
-  for (const field of ['source_asset', 'destination_asset'] as const) {
-    if (findAsset(order[field]) === undefined) throw problem.badRequest(`${field} ${order[field]} is unknown`)
-  }
-  const { source_asset, destination_asset } = order
-  if (!convertible(source_asset, destination_asset)) {
+/**
+ * Throws bad-request unless both assets exist and convert to each other. USDC does in a sandbox, and in live mode where
+ * BURSAR_CONVERT_USDC says so. `field` is the client's name for the destination's asset.
+ */
+export function requireConvertible(
+  { source_asset, destination_asset }: Pick<Order, 'source_asset' | 'destination_asset'>,
+  { mode, convertUsdc = false }: Destinations['settings'],
+  field = 'destination_asset',
+): void {
+  for (const [name, asset] of [
+    ['source_asset', source_asset],
+    [field, destination_asset],
+  ] as const)
+    if (findAsset(asset) === undefined) throw problem.badRequest(`${name} ${asset} is unknown`)
+  if (!convertible(source_asset, destination_asset, { usdc: mode === 'sandbox' || convertUsdc }))
     throw problem.badRequest(
-      `source_asset ${source_asset} cannot be converted to destination_asset ${destination_asset}`,
+      `source_asset ${source_asset} cannot be converted to ${field} ${destination_asset}`,
     )
-  }
 }
 
 /**
@@ -94,7 +101,7 @@ export function payoutOf(
    */
   cost: bigint | Problem = 0n,
 ): Payout {
-  requireConvertible(order)
+  requireConvertible(order, context.settings)
   requireDestination(order, context)
   const { customer_id, profile_id, source_asset, destination_asset, destination } = order
   const { crypto, fiat, profile } = destination

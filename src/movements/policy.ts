@@ -346,8 +346,16 @@ const withoutKey = () =>
 
 const GOVERNED = new Set<string>(GOVERNED_TYPES)
 
-/** Whether a policy governs the transfer. */
-export const isGoverned = ({ type }: Transfer): boolean => GOVERNED.has(type)
+/**
+ * Whether a policy governs the transfer. The platform takes a reward back by a PAXOS_TRANSFER_DEBIT, too, which is no payment of
+ * the customer and declares none.
+ */
+export const isGoverned = ({ type }: Transfer, { payment }: Movement): boolean =>
+  GOVERNED.has(type) && (type !== 'PAXOS_TRANSFER_DEBIT' || payment !== undefined)
+
+/** Whether a payment goes to a profile, at once: such payments have no destination in their record. */
+const isToProfile = (type: string): boolean =>
+  type === 'INTERNAL_TRANSFER_DEBIT' || type === 'PAXOS_TRANSFER_DEBIT'
 
 /** A payment that moves something else than it declared would be judged by the wrong facts. */
 function requireDeclared({ payment }: Movement, transfer: Transfer): void {
@@ -359,7 +367,7 @@ function requireDeclared({ payment }: Movement, transfer: Transfer): void {
       payment.profile_id === transfer.profile_id &&
       payment.asset === transfer.asset &&
       payment.crypto_network === transfer.crypto_network &&
-      (payment.type === 'INTERNAL_TRANSFER_DEBIT' || payment.destination === destination),
+      (isToProfile(payment.type) || payment.destination === destination),
     'a governed movement must declare the payment that it makes',
   )
 }
@@ -417,7 +425,7 @@ function clientOf(origin: Origin): string | undefined {
 }
 
 function destinationSubjectOf({ type, destination, crypto_network }: Payment, get: View['get']): string {
-  if (type === 'INTERNAL_TRANSFER_DEBIT') return `PROFILE ${destination}`
+  if (isToProfile(type)) return `PROFILE ${destination}`
   if (type === 'WIRE_WITHDRAWAL') return `BANK ${bankOf(get(FIAT_ACCOUNTS, destination), destination)}`
   const network = crypto_network!
   // An address of an EVM network has the same owner on each of them.
@@ -561,7 +569,9 @@ function requirementOf(
   if (action === 'ALLOW') return undefined
   const refuse = (why: string) => problem.policyRefused(why, { rule_id, policy_version })
   if (action === 'BLOCK') throw refuse('blocks this payment')
-  if (type === 'INTERNAL_TRANSFER_DEBIT')
-    throw refuse('requires an approval, and an internal transfer cannot wait for one')
+  if (isToProfile(type))
+    throw refuse(
+      `requires an approval, and ${type === 'INTERNAL_TRANSFER_DEBIT' ? 'an internal transfer' : 'a transfer to another customer'} cannot wait for one`,
+    )
   return { approvals: approvals!, role, rule_id, policy_version, deadline_seconds }
 }

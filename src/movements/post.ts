@@ -174,7 +174,9 @@ function decide({ ledger, holders, governance, existing, known, view }: Batch, m
   if (holder !== undefined) holders.requireMayWithdraw(holder)
   if (movement.receiver !== undefined) holders.requireReceiver(movement.receiver)
   const decided = movement.decide(view)
-  const verdict = isGoverned(decided.transfer) ? governance?.judge(movement, decided, ledger.now) : undefined
+  const verdict = isGoverned(decided.transfer, movement)
+    ? governance?.judge(movement, decided, ledger.now)
+    : undefined
   const decision =
     verdict?.requirement === undefined
       ? decided

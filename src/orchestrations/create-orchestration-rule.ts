@@ -106,7 +106,7 @@ export const createOrchestrationRule = operation({
       customerId,
       body.destination ?? { profile: { profile_id: body.profile_id } },
     )
-    requireConvertible(body)
+    requireConvertible(body, settings)
     requireSource(body, { networks })
     requireDestination({ ...body, destination: destinationOf(destination) }, { networks, settings })
     const rule = await insertOnce({

@@ -18,7 +18,12 @@ import { newestUsdPrices } from './usd-prices.ts'
  */
 
 /** The transfers that a policy governs. */
-export const GOVERNED_TYPES = ['CRYPTO_WITHDRAWAL', 'WIRE_WITHDRAWAL', 'INTERNAL_TRANSFER_DEBIT'] as const
+export const GOVERNED_TYPES = [
+  'CRYPTO_WITHDRAWAL',
+  'WIRE_WITHDRAWAL',
+  'INTERNAL_TRANSFER_DEBIT',
+  'PAXOS_TRANSFER_DEBIT',
+] as const
 export type GovernedType = (typeof GOVERNED_TYPES)[number]
 
 /** Whose payments a limit can count together. */

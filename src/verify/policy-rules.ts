@@ -50,6 +50,9 @@ export const POLICY_RULES: Record<string, string> = {
                  end) as least
       from certain c
       join transfers t on t.customer_id = $1 and t.type in (${GOVERNED})
+        -- The platform's own debit, which takes a reward back.
+        and not (t.type = 'PAXOS_TRANSFER_DEBIT'
+                 and exists (select 1 from statements s where s.customer_id = $1 and s.id = t.group_id))
         and t.created_at > greatest(now() - make_interval(secs => c.seconds), c.created_at + ${OLDER_VERSION})
         and (c.asset in ('USD', t.asset))
         and (not c.match ? 'transfer_types' or c.match -> 'transfer_types' ? t.type)

@@ -300,7 +300,28 @@ export async function verify(
     )
     if (there && id !== PLATFORM_ID) onCustomer()
   }
+  found.disagreements.push(...(await halfTransfers(db)))
   return found
+}
+
+/** Transfers between customers of which one side is missing or differs. Each side has one entry that the other cancels out. */
+async function halfTransfers(db: Database): Promise<Disagreement[]> {
+  const { rows } = await transaction(
+    db,
+    async (tx) => {
+      await tx.query('set local enable_seqscan = on')
+      return tx.query<{ customer_id: string; detail: string }>(`
+    select min(e.customer_id::text) as customer_id,
+           format('group %s: %s sides sum to %s %s', t.group_id, count(*), sum(e.amount), e.asset) as detail
+    from entries e
+    join transfers t on t.customer_id = e.customer_id and t.id = e.transfer_id
+    where e.account = 'between_customers'
+    group by t.group_id, e.asset having sum(e.amount) <> 0 or count(*) <> 2
+    limit ${SHOWN_MAX}`)
+    },
+    'isolation level repeatable read read only',
+  )
+  return rows.map((row) => ({ ...row, rule: 'every transfer between customers has both sides' }))
 }
 
 async function verifyCustomer(

@@ -17,6 +17,7 @@ const TYPES = [
   'WIRE_DEPOSIT',
   'INTERNAL_TRANSFER_DEBIT',
   'INTERNAL_TRANSFER_CREDIT',
+  'PAXOS_TRANSFER_DEBIT',
   'PAXOS_TRANSFER_CREDIT',
 ]
 /** Rows of an export: 100 pages of the API's largest size. The file says where it was cut. */
