@@ -20,6 +20,7 @@ import { verify } from '../src/verify/verify.ts'
 import { simulatedNetworks } from '../src/networks/simulated/adapter.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
 import { completeDocument, Policies, type NewPolicyDocument } from '../src/records/policy.ts'
+import { RowMacs } from '../src/records/row-macs.ts'
 import { insertProfile } from '../src/records/profile.ts'
 import { readSettings } from '../src/settings.ts'
 import { createCryptoWithdrawal } from '../src/transfers/create-crypto-withdrawal.ts'
@@ -404,7 +405,8 @@ async function newOwner(db: Database, baseUrl: string): Promise<Owner> {
     profileIds.push(profile.id)
   }
   await fundProfiles(db, customerId, profileIds)
-  const client = await createApiClient(db, customerId, SCOPES)
+  const macs = new RowMacs(await openMasterKeys({ ...readSettings({}), dataDir }))
+  const client = await createApiClient(db, macs, customerId, SCOPES)
   const reply = await fetch(`${baseUrl}/oauth2/token`, {
     method: 'POST',
     body: new URLSearchParams({ grant_type: 'client_credentials', ...client }),

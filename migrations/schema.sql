@@ -55,6 +55,8 @@ create table api_clients (
   previous_secret_hash bytea,
   previous_secret_expires_at timestamp with time zone,
   updated_at timestamp with time zone not null,
+  sealed_at timestamp with time zone,
+  mac text,
   constraint api_clients_pkey PRIMARY KEY (customer_id, id),
   constraint api_clients_customer_id_fkey FOREIGN KEY (customer_id) REFERENCES customers(id),
   constraint api_clients_scopes CHECK (array_to_string(scopes, ' '::text) !~ '(^| )operators:'::text)
@@ -585,6 +587,8 @@ create table operator_links (
   created_at timestamp with time zone not null,
   expires_at timestamp with time zone not null,
   used_at timestamp with time zone,
+  sealed_at timestamp with time zone,
+  mac text,
   constraint operator_links_pkey PRIMARY KEY (hash)
 );
 CREATE INDEX operator_links_operator ON operator_links USING btree (operator_id);
@@ -600,6 +604,8 @@ create table operator_passkeys (
   signatures bigint not null,
   transports text[] not null,
   removed_at timestamp with time zone,
+  sealed_at timestamp with time zone,
+  mac text,
   constraint operator_passkeys_pkey PRIMARY KEY (id),
   constraint operator_passkeys_credential_id UNIQUE (credential_id)
 );
@@ -615,6 +621,8 @@ create table operator_sessions (
   method text not null,
   passkey_id uuid,
   ended_at timestamp with time zone,
+  sealed_at timestamp with time zone,
+  mac text,
   constraint operator_sessions_pkey PRIMARY KEY (id),
   constraint operator_sessions_secret_hash UNIQUE (secret_hash),
   constraint operator_sessions_method CHECK (method = ANY (ARRAY['LINK'::text, 'PASSKEY'::text, 'OPENID'::text]))
@@ -633,6 +641,8 @@ create table operators (
   openid_subject text,
   disabled_at timestamp with time zone,
   generation integer not null,
+  sealed_at timestamp with time zone,
+  mac text,
   constraint operators_pkey PRIMARY KEY (id),
   constraint operators_openid UNIQUE (openid_issuer, openid_subject),
   constraint operators_openid_whole CHECK ((openid_issuer IS NULL) = (openid_subject IS NULL)),

@@ -90,6 +90,7 @@ import {
   type RequestLimit,
 } from './records/customer-limits.ts'
 import { Policies } from './records/policy.ts'
+import { RowMacs } from './records/row-macs.ts'
 import type { Problem } from './contract/problems.ts'
 import { Refusals } from './records/refusals.ts'
 import { WebhookSecrets } from './records/webhook-secrets.ts'
@@ -260,6 +261,8 @@ export interface AppOptions {
   log: Logger
   /** Called for each request. */
   meter?: RequestMeter | undefined
+  /** Called for each row of a table that is refused, since its MAC is missing or wrong. */
+  onForged?: (table: string) => void
   /** Called for each request that a limit of its customer refuses. */
   onLimit?: (limit: CustomerLimit) => void
   /** Reads the demo's records for the examples of the API reference; undefined while there are none. */
@@ -280,6 +283,7 @@ export interface AppOptions {
  */
 export async function buildApp(options: AppOptions): Promise<FastifyInstance & { requests: Requests }> {
   const { db, nodes = onlyNode(db), settings, baseUrl, exampleRecords = async () => undefined } = options
+  const macs = rowMacsOf(options)
   const { app, requests } = createServer(options)
   const routes: { method: string; url: string }[] = []
   app.addHook(
@@ -303,6 +307,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
       tokens,
       baseUrl,
       failuresPerMinute: settings.tokenFailuresPerMinute,
+      macs,
     })
   const rate = { perSecond: settings.rateLimitPerSecond, burst: settings.rateLimitBurst }
   const limitAddress = rateLimitOfAddress(rate)
@@ -313,7 +318,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
   const ofToken = authenticator(tokens, standing)
   const authenticate = settings.console
     ? acceptConsole(app, ofToken, {
-        ...{ db, settings, baseUrl, limitAddress, ownMachine, demoOf },
+        ...{ db, macs, settings, baseUrl, limitAddress, ownMachine, demoOf },
         beginAnew: options.beginAnew,
       })
     : ofToken
@@ -321,16 +326,10 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
   const rateLimit = withRateLimit(authenticate, limitsOfRequests(limits, settings))
   const policies = new Policies(options.masterKeys, { sandbox: settings.mode === 'sandbox' })
   signInRoutes(app, {
-    db,
-    tokens,
-    settings,
-    rateLimit,
-    limitAddress,
+    ...{ db, tokens, settings, rateLimit, limitAddress, macs, baseUrl, policies },
     masterKeys: options.masterKeys,
-    baseUrl,
-    policies,
   })
-  const perform = performWith(options, limits, policies)
+  const perform = performWith(options, limits, policies, macs)
   const turns = { lists: new Turns(LISTS_MAX), copied: new Turns(COPIED_MAX) }
   const oneByOne = new OneByOneLimit()
   for (const operation of OPERATIONS) {
@@ -539,11 +538,19 @@ function limitsOfRequests(limits: CustomerLimits, settings: Settings): Limit[] {
   ]
 }
 
+/** The check of rows that authenticate, which tells of those that it refuses. */
+const rowMacsOf = ({ masterKeys, log, onForged }: AppOptions): RowMacs =>
+  new RowMacs(masterKeys, (table, id, objection) => {
+    onForged?.(table)
+    log.error({ table, id }, `a row was changed or invented in the database, and is refused: ${objection}`)
+  })
+
 /** Returns the function that runs an operation for a request. */
 function performWith(
   { db, nodes = onlyNode(db), ledger, networks, settings, masterKeys, baseUrl }: AppOptions,
   limits: CustomerLimits,
   policies: Policies,
+  rowMacs: RowMacs,
 ): Perform {
   const webhookSecrets = new WebhookSecrets(masterKeys)
   // Written out: spreading the context and the request took 2 % of a request.
@@ -566,6 +573,7 @@ function performWith(
       settings,
       webhookSecrets,
       policies,
+      rowMacs,
       limits,
       baseUrl,
     } satisfies Request & Context as never)

@@ -3,6 +3,7 @@ import type { Ledger } from './movements/queue.ts'
 import type { Networks } from './networks/network.ts'
 import type { CustomerLimits } from './records/customer-limits.ts'
 import type { Policies } from './records/policy.ts'
+import type { RowMacs } from './records/row-macs.ts'
 import type { WebhookSecrets } from './records/webhook-secrets.ts'
 import type { Settings } from './settings.ts'
 
@@ -17,6 +18,7 @@ export interface Context {
   settings: Settings
   webhookSecrets: WebhookSecrets
   policies: Policies
+  rowMacs: RowMacs
   limits: CustomerLimits
   /** The public URL of this service, and its token issuer. No slash at the end. */
   baseUrl: string

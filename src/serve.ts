@@ -35,6 +35,7 @@ import { simulatedNetworks } from './networks/simulated/adapter.ts'
 import { routeBySigner } from './networks/simulated/route-by-signer.ts'
 import { reencryptSigningKeys } from './oauth/signing-keys.ts'
 import { Policies } from './records/policy.ts'
+import { RowMacs } from './records/row-macs.ts'
 import { reencryptWebhookSecrets, WebhookSecrets } from './records/webhook-secrets.ts'
 import { keepPartitions } from './retention/keep-partitions.ts'
 import { OwnMachine } from './http/own-machine.ts'
@@ -175,6 +176,8 @@ async function prepareDatabase(
     log.error({ err }, 'the secrets of a webhook cannot be read: nothing is delivered to it'),
   )
   if (webhooks > 0) log.info({ webhooks }, 'secrets of webhooks are encrypted with the current master key')
+  const renewed = await new RowMacs(masterKeys).renew(db)
+  if (renewed > 0) log.info({ rows: renewed }, 'MACs of rows are made with the current master key')
   // A process without a worker neither signs nor credits.
   const since = settings.worker && settings.screeningUrl === undefined ? await screenedSince(db) : undefined
   if (since !== undefined) throw new SettingsError(lacksSettings(since))
@@ -203,6 +206,11 @@ interface Parts {
   beginAnew?: (() => void) | undefined
 }
 
+const secretsOf = (masterKeys: MasterKeys) => ({
+  rowMacs: new RowMacs(masterKeys),
+  webhookSecrets: new WebhookSecrets(masterKeys),
+})
+
 /** Starts the API, the demo and the worker. `stop` ends them: API first, then worker, then ledger. */
 async function startService({
   settings,
@@ -220,8 +228,8 @@ async function startService({
   const { shared: background } = backgroundNodes
   const macs = new WithdrawalMacs(masterKeys)
   const policies = new Policies(masterKeys, { sandbox: isSandbox })
-  const waitMsMax = settings.requestTimeoutMs
-  const ledger = new Ledger(nodes, { meter: metrics.ledger, macs, policies, waitMsMax })
+  const timing = { meter: metrics.ledger, waitMsMax: settings.requestTimeoutMs }
+  const ledger = new Ledger(nodes, { ...timing, macs, policies })
   // Check the settings before stamping the database: refused settings must leave no stamp.
   const { networks, screening } = await openPayouts({ settings, db, masterKeys, macs, log, metrics })
   await stampDatabase(background, settings)
@@ -238,8 +246,7 @@ async function startService({
     masterKeys,
     baseUrl,
     log,
-    meter: metrics.request,
-    onLimit: metrics.limit,
+    ...{ meter: metrics.request, onLimit: metrics.limit, onForged: metrics.forged },
     exampleRecords: async () => (isSandbox ? demoRecords(db) : undefined),
     background,
     backgroundNodes,
@@ -259,7 +266,7 @@ async function startService({
   const address = await app
     .listen({ host: settings.host, port })
     .catch((error: NodeJS.ErrnoException) => blame(PORT_ERRORS.has(error.code) ? 'PORT' : 'HOST')(error))
-  const demoParts = { db: background, ledger, networks, webhookSecrets: new WebhookSecrets(masterKeys) }
+  const demoParts = { db: background, ledger, networks, ...secretsOf(masterKeys) }
   const demo = isSandbox ? await makeDemo(demoParts, { dataDir: settings.dataDir, baseUrl }) : undefined
   const worker = settings.worker
     ? startWorker({

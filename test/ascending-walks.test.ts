@@ -23,6 +23,7 @@ import { makeDemo } from '../src/demo/make-demo.ts'
 import { Ledger } from '../src/movements/queue.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
 import {
+  ROW_MACS,
   BASE_URL,
   caller,
   cloneDatabase,
@@ -80,7 +81,7 @@ describe('while eight processes write', () => {
     database = await cloneDatabase(4)
     folder = await mkdtemp(join(tmpdir(), 'bursar-ascending-'))
     owner = await createCustomer(database.db, 'Test')
-    const client = await createApiClient(database.db, owner.customer_id, SCOPES)
+    const client = await createApiClient(database.db, ROW_MACS, owner.customer_id, SCOPES)
     // Beside node_modules, so that it patches the driver that the service imports.
     const preload = new URL('../node_modules/.cache/freeze-at-commit.mjs', import.meta.url)
     await build({
@@ -295,7 +296,7 @@ describe('every list', () => {
     const { micros: began } = await readClock(frozen)
 
     await makeDemo(
-      { db, ledger, networks, webhookSecrets: WEBHOOK_SECRETS },
+      { db, ledger, networks, rowMacs: ROW_MACS, webhookSecrets: WEBHOOK_SECRETS },
       { dataDir: folder, baseUrl: BASE_URL },
     )
     credentials = JSON.parse(await readFile(credentialsFile(folder), 'utf8')) as SandboxCredentials

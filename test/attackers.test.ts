@@ -12,6 +12,7 @@ import { Connections, connectionsMax } from '../src/http/connections.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
 import {
+  ROW_MACS,
   atEnd,
   cloneDatabase,
   newCustomer,
@@ -438,7 +439,7 @@ describe('lists of large records', () => {
     const database = await cloneDatabase()
     atEnd(database.drop)
     const { customer_id } = await createCustomer(database.db, 'Test')
-    const client = await createApiClient(database.db, customer_id, SCOPES)
+    const client = await createApiClient(database.db, ROW_MACS, customer_id, SCOPES)
     await insertLarge(database.db, customer_id, 300)
     const bursar = await spawnBursar({
       DATABASE_URL: database.url,

@@ -23,6 +23,7 @@ import type { SigningKeys } from '../src/oauth/signing-keys.ts'
 import { declaredBy, faultsOf, sampleOf, type Fault } from './schema-faults.ts'
 import {
   credit,
+  ROW_MACS,
   approve,
   BASE_URL,
   DESTINATION,
@@ -306,7 +307,7 @@ async function approvalOf(by: TestCustomer, decided?: 'approve' | 'reject'): Pro
 }
 
 const clientOf = async ({ customer_id }: TestCustomer, scopes: ClientScope[]) =>
-  (await createApiClient(service.db, customer_id, scopes)).client_id
+  (await createApiClient(service.db, ROW_MACS, customer_id, scopes)).client_id
 
 async function recordsOf(by: TestCustomer, withdrawal: object = {}): Promise<Records> {
   const ref_id = 'taken'

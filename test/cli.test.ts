@@ -26,6 +26,7 @@ import { setRewardRate } from '../src/statements/reward-rates.ts'
 import { queryNodes } from './cluster.ts'
 import { move } from './history.ts'
 import {
+  ROW_MACS,
   actionsOfCommands,
   asAdmin,
   atEnd,
@@ -1348,6 +1349,7 @@ describe('serve', () => {
       db,
       ledger: new Ledger(db),
       networks: simulatedNetworks(db, { confirmationMs: 0, holdMs: 0 }),
+      rowMacs: ROW_MACS,
       webhookSecrets: WEBHOOK_SECRETS,
     }
     const starts = Array.from({ length: 8 }, () =>

@@ -18,7 +18,7 @@ import type { Transfer } from '../src/ledger/transfer.ts'
 import { verifyAuditChains } from '../src/verify/audit-chains.ts'
 import { verify } from '../src/verify/verify.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
-import { BASE_URL, cloneDatabase, credit, remoteCaller, spawnBursar } from './support.ts'
+import { ROW_MACS, BASE_URL, cloneDatabase, credit, remoteCaller, spawnBursar } from './support.ts'
 import type { BursarProcess, RemoteCaller, TestDatabase } from './support.ts'
 
 const CLIENTS = 64
@@ -34,7 +34,7 @@ beforeAll(async () => {
   database = await cloneDatabase()
   dataDir = await mkdtemp(join(tmpdir(), 'bursar-concurrency-'))
   customer = await createCustomer(database.db, 'Test')
-  const client = await createApiClient(database.db, customer.customer_id, SCOPES)
+  const client = await createApiClient(database.db, ROW_MACS, customer.customer_id, SCOPES)
   const start = async () => {
     const started = await spawnBursar({
       DATABASE_URL: database.url,

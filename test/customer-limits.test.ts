@@ -19,6 +19,7 @@ import {
 } from '../src/records/customer-limits.ts'
 import { readSettings } from '../src/settings.ts'
 import {
+  ROW_MACS,
   atEnd,
   caller,
   cloneDatabase,
@@ -71,7 +72,7 @@ describe('the rate of a customer', () => {
     })
     atEnd(() => limited.close())
     const [one, two] = [await newCustomer(limited), await newCustomer(limited)]
-    const other = await createApiClient(limited.db, one.customer_id, SCOPES)
+    const other = await createApiClient(limited.db, ROW_MACS, one.customer_id, SCOPES)
     const byOther = caller(limited.app, await fetchToken(limited.app, other))
     // The customer's bucket holds 15 requests, and is refilled by three a second.
     const statuses: number[] = []
@@ -335,7 +336,7 @@ test('a client at full speed does not raise the latency of another customer beyo
     ['Attacker', 'Other'].map(async (name) => {
       const made = await createCustomer(db, name)
       for (const asset of ['USD', 'USDP']) await credit(new Ledger(db), made, asset, '1000000')
-      const client = await createApiClient(db, made.customer_id, SCOPES)
+      const client = await createApiClient(db, ROW_MACS, made.customer_id, SCOPES)
       return { ...made, client, call: await remoteCaller(process.address, client) }
     }),
   )

@@ -15,6 +15,7 @@ import { changeIssuer, prepareDatabase, readStamp, requireMode, stampDatabase } 
 import { Ledger } from '../src/movements/queue.ts'
 import { simulatedNetworks } from '../src/networks/simulated/adapter.ts'
 import {
+  ROW_MACS,
   atEnd,
   cloneDatabase,
   everyTable,
@@ -90,7 +91,7 @@ describe('a database of an older version, which has no stamp', () => {
     atEnd(() => rm(dataDir, { recursive: true, force: true }))
     const networks = simulatedNetworks(db, { confirmationMs: 0, holdMs: 0 })
     await makeDemo(
-      { db, ledger: new Ledger(db), networks, webhookSecrets: WEBHOOK_SECRETS },
+      { db, ledger: new Ledger(db), networks, rowMacs: ROW_MACS, webhookSecrets: WEBHOOK_SECRETS },
       { dataDir, baseUrl: 'http://127.0.0.1' },
     )
     await expectRefused(db, () => stampDatabase(db, LIVE), /it has the demo customer; begin live mode on/)

@@ -17,6 +17,7 @@ import { createApiClient } from '../src/oauth/api-clients.ts'
 import { requireScreening } from '../src/screening/requirement.ts'
 import { newSigningSecret } from '../src/records/webhook-secrets.ts'
 import {
+  ROW_MACS,
   asAdmin,
   atEnd,
   cloneDatabase,
@@ -107,7 +108,7 @@ test('a sound deployment is reported as such, and nothing changes', async () => 
   })
   atEnd(() => service.end('SIGTERM'))
   const { customer_id } = await createCustomer(database.db, 'Test')
-  const client = await createApiClient(database.db, customer_id, SCOPES)
+  const client = await createApiClient(database.db, ROW_MACS, customer_id, SCOPES)
   const before = await everyTable(database.db)
   const environment = {
     DATABASE_URL: database.url,

@@ -61,7 +61,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'transport-security',
   ],
   deployment: ['upgrade', 'db', 'settings'],
-  upgrade: ['oauth', 'movements', 'db', 'keys', 'settings'],
+  upgrade: ['oauth', 'movements', 'records', 'db', 'keys', 'settings'],
   connect: ['db', 'settings'],
   app: [
     'transfers',

@@ -16,6 +16,7 @@ import { createApiClient } from '../src/oauth/api-clients.ts'
 import type { SigningKeySummary } from '../src/oauth/signing-keys.ts'
 import { dataSteps } from '../src/upgrade.ts'
 import {
+  ROW_MACS,
   asAdmin,
   atEnd,
   cloneDatabase,
@@ -42,7 +43,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'bursar-keys-'))
   database = await cloneDatabase()
   const { customer_id } = await createCustomer(database.db, 'Test')
-  client = await createApiClient(database.db, customer_id, ['funding:read_profile'])
+  client = await createApiClient(database.db, ROW_MACS, customer_id, ['funding:read_profile'])
 })
 afterAll(async () => {
   await database.drop()
@@ -210,7 +211,7 @@ test('a running service signs accepted withdrawals, and none that an attacker in
   const environment = { DATABASE_URL: url, BURSAR_DATA_DIR: await mkdtemp(join(folder, 'running-')) }
   const service = await spawnBursar({ ...environment, BURSAR_SIMULATED_CONFIRMATION_MS: '0' })
   atEnd(() => service.end('SIGTERM'))
-  const call = await remoteCaller(service.address, await createApiClient(db, customer_id, SCOPES))
+  const call = await remoteCaller(service.address, await createApiClient(db, ROW_MACS, customer_id, SCOPES))
   const withdrawal = { profile_id, asset: 'USDP', crypto_network: 'ETHEREUM', amount: '10' }
   const made = await call<{ id: string }>('POST', '/v2/transfer/crypto-withdrawals', {
     ...withdrawal,

@@ -14,6 +14,7 @@ import { Ledger, WAITING_MAX, WAITING_TOTAL_MAX } from '../src/movements/queue.t
 import { createApiClient } from '../src/oauth/api-clients.ts'
 import { readSettings } from '../src/settings.ts'
 import {
+  ROW_MACS,
   atEnd,
   caller,
   cloneDatabase,
@@ -59,7 +60,7 @@ describe('the rate of an API client', () => {
     // Another token belongs to the same client.
     const again = caller(service.app, await fetchToken(service.app, one))
     expect((await again('GET', '/v2/profiles')).status).toBe(429)
-    const other = await createApiClient(service.db, one.customer_id, SCOPES)
+    const other = await createApiClient(service.db, ROW_MACS, one.customer_id, SCOPES)
     const beside = caller(service.app, await fetchToken(service.app, other))
     expect((await beside('GET', '/v2/profiles')).status).toBe(200)
     expect((await two.call('GET', '/v2/profiles')).status).toBe(200)
@@ -132,7 +133,7 @@ describe('requests that wait for PostgreSQL', () => {
     customer = {
       customer_id,
       profile_id,
-      ...(await createApiClient(database.db, customer_id, SCOPES)),
+      ...(await createApiClient(database.db, ROW_MACS, customer_id, SCOPES)),
     }
     await credit(new Ledger(database.db), customer, 'USD', '100000')
   })
@@ -273,7 +274,7 @@ test.runIf(canLimitDescriptors())(
     const { url, db, drop } = await cloneDatabase()
     atEnd(drop)
     const { customer_id, profile_id } = await createCustomer(db, 'Test')
-    const client = await createApiClient(db, customer_id, SCOPES)
+    const client = await createApiClient(db, ROW_MACS, customer_id, SCOPES)
     await credit(new Ledger(db), { customer_id, profile_id }, 'USD', '1000')
     const bursar = await spawnBursar({ DATABASE_URL: url, BURSAR_WORKER: 'false' })
     atEnd(() => bursar.end('SIGTERM'))

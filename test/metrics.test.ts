@@ -12,6 +12,7 @@ import type { WaitingCode } from '../src/networks/waiting.ts'
 import { freeze, unfreeze } from '../src/records/freezes.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
 import {
+  ROW_MACS,
   atEnd,
   cloneDatabase,
   credit,
@@ -43,7 +44,10 @@ beforeAll(async () => {
     BURSAR_WORKER_INTERVAL_MS: '20',
     BURSAR_SIMULATED_CONFIRMATION_MS: '0',
   })
-  call = await remoteCaller(bursar.address, await createApiClient(database.db, customer.customer_id, SCOPES))
+  call = await remoteCaller(
+    bursar.address,
+    await createApiClient(database.db, ROW_MACS, customer.customer_id, SCOPES),
+  )
 })
 afterAll(async () => {
   await bursar.end('SIGTERM')

@@ -19,6 +19,7 @@ import { createApiClient } from '../src/oauth/api-clients.ts'
 import { setRewardRate } from '../src/statements/reward-rates.ts'
 import { lockMarket, writePrices } from '../src/markets/write-prices.ts'
 import {
+  ROW_MACS,
   approve,
   BASE_URL,
   fund,
@@ -136,7 +137,7 @@ async function recordsOf(of: TestCustomer): Promise<Record<string, string>> {
 }
 /** Returns the id of a new API client with one scope. */
 const unusedClient = async () =>
-  (await createApiClient(service.db, customer.customer_id, ['funding:read_profile'])).client_id
+  (await createApiClient(service.db, ROW_MACS, customer.customer_id, ['funding:read_profile'])).client_id
 
 /** `/v2/profiles/:id` is `/v2/profiles/{id}` in the document. */
 const pathOf = (url: string) => url.replaceAll(/:(\w+)/g, '{$1}')

@@ -15,6 +15,7 @@ import { verifyAuditChains } from '../src/verify/audit-chains.ts'
 import { verify } from '../src/verify/verify.ts'
 import { setPolicy } from './policies.ts'
 import {
+  ROW_MACS,
   BASE_URL,
   cloneDatabase,
   credit,
@@ -57,7 +58,7 @@ beforeAll(async () => {
   database = await cloneDatabase()
   dataDir = await mkdtemp(join(tmpdir(), 'bursar-policy-'))
   customer = await createCustomer(database.db, 'Test')
-  client = await createApiClient(database.db, customer.customer_id, SCOPES)
+  client = await createApiClient(database.db, ROW_MACS, customer.customer_id, SCOPES)
   members.push(...(await Promise.all(Array.from({ length: PROCESSES }, start))))
   await credit(new Ledger(database.db), customer, 'USD', '1000000')
 }, 120_000)

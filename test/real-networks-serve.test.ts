@@ -23,6 +23,7 @@ import { createApiClient } from '../src/oauth/api-clients.ts'
 import { HAS_LITECOIND } from './bitcoin-node.ts'
 import { evmWorld, litecoinWorld, networksFile, type World } from './real-networks.ts'
 import {
+  ROW_MACS,
   actionsOfCommands,
   atEnd,
   type BursarProcess,
@@ -69,7 +70,7 @@ describe.each([
     const customer = await createCustomer(database.db, 'Test')
     customer_id = customer.customer_id
     profile_id = customer.profile_id
-    const client = await createApiClient(database.db, customer.customer_id, SCOPES)
+    const client = await createApiClient(database.db, ROW_MACS, customer.customer_id, SCOPES)
     bursar = await spawnBursar(environment)
     call = await remoteCaller(bursar.address, client)
     // The worker reads the chain for deposits from here on.

@@ -7,7 +7,15 @@ import { transaction } from '../src/db/database.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { Ledger } from '../src/movements/queue.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
-import { atEnd, cloneDatabase, credit, spawnBursar, withdrawalOf, type TestDatabase } from './support.ts'
+import {
+  ROW_MACS,
+  atEnd,
+  cloneDatabase,
+  credit,
+  spawnBursar,
+  withdrawalOf,
+  type TestDatabase,
+} from './support.ts'
 
 /*
  * A process that receives SIGTERM finishes the work that it has accepted:
@@ -24,7 +32,11 @@ let customer: { customer_id: string; profile_id: string; client_id: string; clie
 beforeAll(async () => {
   database = await cloneDatabase()
   const { customer_id, profile_id } = await createCustomer(database.db, 'Test')
-  customer = { customer_id, profile_id, ...(await createApiClient(database.db, customer_id, SCOPES)) }
+  customer = {
+    customer_id,
+    profile_id,
+    ...(await createApiClient(database.db, ROW_MACS, customer_id, SCOPES)),
+  }
   await credit(new Ledger(database.db), customer, 'USD', '1000000')
 })
 afterAll(() => database.drop())

@@ -8,6 +8,7 @@ import { SCOPES } from '../src/contract/scopes.ts'
 import { Ledger } from '../src/movements/queue.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
 import {
+  ROW_MACS,
   actionsOfCommands,
   asAdmin,
   atEnd,
@@ -171,7 +172,7 @@ test('two processes refuse a disabled account or client within seconds of the co
   atEnd(async () => void (await Promise.all(processes.map((one) => one.end('SIGTERM')))))
   const { customer_id, profile_id } = await createCustomer(database.db, 'Acme')
   await credit(new Ledger(database.db), { customer_id, profile_id }, 'USD', '1000')
-  const client = await createApiClient(database.db, customer_id, SCOPES)
+  const client = await createApiClient(database.db, ROW_MACS, customer_id, SCOPES)
   const calls = await Promise.all(processes.map(({ address }) => remoteCaller(address, client)))
   const statuses = () =>
     Promise.all(
@@ -215,7 +216,7 @@ test('a command cancels a withdrawal once, and the log names the operator', asyn
   await credit(new Ledger(database.db), { customer_id, profile_id }, 'USD', '100')
   const service = await spawnBursar({ DATABASE_URL: database.url, BURSAR_WORKER: 'false' })
   atEnd(() => service.end('SIGTERM'))
-  const client = await createApiClient(database.db, customer_id, SCOPES)
+  const client = await createApiClient(database.db, ROW_MACS, customer_id, SCOPES)
   const call = await remoteCaller(service.address, client)
   const made = await call('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf({ profile_id }))
   const id = made.body.id as string

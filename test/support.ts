@@ -28,6 +28,7 @@ import type { Transfer } from '../src/ledger/transfer.ts'
 import type { Networks } from '../src/networks/network.ts'
 import { simulatedNetworks } from '../src/networks/simulated/adapter.ts'
 import { Policies } from '../src/records/policy.ts'
+import { RowMacs } from '../src/records/row-macs.ts'
 import { WebhookSecrets } from '../src/records/webhook-secrets.ts'
 import { openBank } from '../src/serve.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
@@ -161,6 +162,7 @@ export const testSettings = (environment: Record<string, string> = {}): Settings
 export const MASTER_KEY = '8f1c3b5d7e9a0b2c4d6f8192a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6'
 export const MASTER_KEYS = masterKeysOf([MASTER_KEY], 'BURSAR_MASTER_KEY')
 export const WEBHOOK_SECRETS = new WebhookSecrets(MASTER_KEYS)
+export const ROW_MACS = new RowMacs(MASTER_KEYS)
 
 /** The first service's signing key, which later services reuse: making a key takes 0.1 s of CPU per service. */
 let signingKey: { id: string; encrypted_jwk: string } | undefined
@@ -268,7 +270,7 @@ export async function newCustomer(
   scopes: readonly ClientScope[] = SCOPES,
 ) {
   const { customer_id, profile_id } = await createCustomer(service.db, 'Test')
-  const client = await createApiClient(service.db, customer_id, scopes)
+  const client = await createApiClient(service.db, ROW_MACS, customer_id, scopes)
   const token = await fetchToken(service.app, client)
   return { customer_id, profile_id, ...client, token, call: caller(service.app, token) }
 }

@@ -9,6 +9,7 @@ import { OPERATIONS } from '../src/app.ts'
 import type { ClientScope } from '../src/contract/scopes.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
 import {
+  ROW_MACS,
   approve,
   caller,
   DESTINATION,
@@ -237,7 +238,7 @@ async function recordsOf(customer: TestCustomer, name: string): Promise<Marks> {
     })
   ).body
   await customer.call('PUT', BOOK_ENTRY, { crypto_network: 'BASE', address: DESTINATION })
-  const unused = await createApiClient(service.db, customer.customer_id, ['funding:read_profile'])
+  const unused = await createApiClient(service.db, ROW_MACS, customer.customer_id, ['funding:read_profile'])
   const { body: told } = await customer.call<{ items: [{ id: string }] }>('GET', `${EVENTS}?limit=1`)
   const [statement_id] = await insertStatements(service.db, customer.customer_id)
   await made(customer, WEBHOOKS, hookOf(crypto.randomUUID()))
@@ -938,7 +939,7 @@ describe('unique only within a customer:', () => {
       ] as const) {
         const body = { ...bodyOf(marks), ref_id: `write only ${scope}` }
         const record = await made(customer, url, body)
-        const client = await createApiClient(service.db, customer.customer_id, [scope])
+        const client = await createApiClient(service.db, ROW_MACS, customer.customer_id, [scope])
         const call = caller(service.app, await fetchToken(service.app, client))
         expect(await call('POST', url, body)).toMatchObject({
           status: 409,

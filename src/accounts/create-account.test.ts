@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
+  ROW_MACS,
   caller,
   everyTable,
   fetchToken,
@@ -293,7 +294,7 @@ describe('a ref_id', () => {
   })
 
   test('is free for another API client of the customer, and for another customer', async () => {
-    const client = await createApiClient(service.db, customer.customer_id, SCOPES)
+    const client = await createApiClient(service.db, ROW_MACS, customer.customer_id, SCOPES)
     const second = { ...customer, call: caller(service.app, await fetchToken(service.app, client)) }
     const account = { identity_id: ids[0], ref_id: randomUUID() }
     const mine = await made({ account })

@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { newCustomer, startTestService, type TestCustomer, type TestService } from '../../test/support.ts'
+import {
+  ROW_MACS,
+  newCustomer,
+  startTestService,
+  type TestCustomer,
+  type TestService,
+} from '../../test/support.ts'
 import type { ClientScope } from '../contract/scopes.ts'
 import { createApiClient, type ClientCredentials } from '../oauth/api-clients.ts'
 import { rotateCredentials } from './rotate-credentials.ts'
@@ -16,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 const newClient = (scopes: ClientScope[] = ['funding:read_profile']) =>
-  createApiClient(service.db, customer.customer_id, scopes)
+  createApiClient(service.db, ROW_MACS, customer.customer_id, scopes)
 
 async function signIn({ client_id, client_secret }: ClientCredentials) {
   const form = new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret })

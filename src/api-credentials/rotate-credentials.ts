@@ -58,6 +58,7 @@ export const rotateCredentials = operation({
     settings,
     db,
     policies,
+    rowMacs,
   }) => {
     if (settings.oauthIssuer !== undefined)
       throw problem.badRequest(`access tokens come from ${settings.oauthIssuer}: rotate the secret there`)
@@ -80,7 +81,7 @@ export const rotateCredentials = operation({
         throw problem.forbidden(
           `the access token lacks scopes of API client ${client_id}: ${lacking.join(' ')}`,
         )
-      const rotated = await rotateSecret(tx, client_id, body.grace_seconds ?? DAY_SECONDS)
+      const rotated = await rotateSecret(tx, rowMacs, client_id, body.grace_seconds ?? DAY_SECONDS)
       assert(rotated !== undefined, 'the row is locked and enabled')
       const { client_secret, ...changed } = rotated
       const { previous_secret_expires_at } = changed

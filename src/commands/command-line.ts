@@ -9,7 +9,9 @@ import { Cluster, type Nodes } from '../db/nodes.ts'
 import { prepareDatabase, requireMode } from '../deployment.ts'
 import { logOptions, openLog, STANDARD_ERROR } from '../log.ts'
 import { readSettings, type Settings } from '../settings.ts'
+import { openMasterKeys } from '../keys/master-keys.ts'
 import { recordMigrations } from '../records/audited.ts'
+import { RowMacs } from '../records/row-macs.ts'
 
 /** Shared by the commands: arguments, exit codes, the database connection, error messages. */
 
@@ -39,6 +41,10 @@ export const operatorName = (): string => {
   const { user, sudo_user } = operator()
   return sudo_user ?? user
 }
+
+/** Makes the MACs of rows. Throws `SettingsError` where live mode has no master key. */
+export const openRowMacs = async (settings: Settings): Promise<RowMacs> =>
+  new RowMacs(await openMasterKeys(settings))
 
 /** The origin of the changes that a command makes. */
 export const originOfCommand = (): Origin => originOfUser(operatorName())

@@ -3,7 +3,7 @@ import type { Database } from '../db/database.ts'
 import { requireBuiltConsole } from '../console/files.ts'
 import { LINK_SECONDS, listOperators, makeLink, record } from '../operators/operators.ts'
 import { SettingsError } from '../settings.ts'
-import { logOperator, originOfCommand, uuid, withDatabase } from './command-line.ts'
+import { logOperator, openRowMacs, originOfCommand, uuid, withDatabase } from './command-line.ts'
 import { baseUrlOf, changing } from './operators.ts'
 import { print } from './output.ts'
 
@@ -27,7 +27,7 @@ export function consoleCommands(program: Command): void {
         const { secret, expires_at } = await changing(db, operatorId, async (tx, found) => {
           if (found.disabled_at !== null) throw new Error(`operator ${operatorId} is disabled`)
           await record(tx, found, 'operator.link', { origin: originOfCommand() })
-          return makeLink(tx, operatorId)
+          return makeLink(tx, await openRowMacs(settings), operatorId)
         })
         logOperator(settings, 'made a link to the console', { operator_id: operatorId, expires_at })
         const link = `${baseUrl}/console/sign-in#${secret}`

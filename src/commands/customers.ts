@@ -19,6 +19,7 @@ import {
 } from '../oauth/api-clients.ts'
 import {
   logOperator,
+  openRowMacs,
   originOfCommand,
   requireCustomer,
   uuid,
@@ -157,7 +158,7 @@ function defineCreateClient(client: Command): void {
         const { customer: customer_id, approval } = options
         const change = { operation: 'bursar client create', values: { scopes: granted }, approval }
         const made = await approved(db, settings, { ...change, customer_id, id: 'new' }, async (tx) => {
-          const created = await createApiClient(tx, options.customer, granted)
+          const created = await createApiClient(tx, await openRowMacs(settings), options.customer, granted)
           const changes = { after: { scopes: granted } }
           const record = audited(originOfCommand(), 'api_client.create', created.client_id, changes)
           await recordNow(tx, options.customer, record)
@@ -236,7 +237,7 @@ async function approved<T>(
   work: (tx: Transaction) => Promise<T>,
 ): Promise<T> {
   const { rowCount } = await db.query('select 1 from policies where customer_id = $1 limit 1', [customer_id])
-  // Without a policy, the command needs no master key.
+  // Without a policy, no change waits for approvers.
   if (rowCount === 0 && approval === undefined) return transaction(db, work)
   const policies = new Policies(await openMasterKeys(settings), { sandbox: settings.mode === 'sandbox' })
   const change = { subject: 'CREDENTIALS', operation, target: { type: 'api_client', id }, values } as const
@@ -267,7 +268,7 @@ function defineRotateClient(client: Command): void {
         const change = { operation: 'bursar client rotate', values: { grace_seconds: grace }, approval }
         const of = { customer_id: await customerOf(db, client_id), id: client_id }
         const rotated = await approved(db, settings, { ...of, ...change }, async (tx) => {
-          const changed = await rotateSecret(tx, client_id, grace)
+          const changed = await rotateSecret(tx, await openRowMacs(settings), client_id, grace)
           if (changed === undefined) throw new Error(`there is no enabled client ${client_id}`)
           const { customer_id, previous_secret_expires_at } = changed
           const changes = { after: { previous_secret_expires_at } }
@@ -318,8 +319,8 @@ function defineClientChanges(client: Command): void {
       withDatabase(async (db, settings) => {
         const change = { operation: 'bursar client enable', values: {}, approval }
         const of = { customer_id: await customerOf(db, client_id), id: client_id }
-        await approved(db, settings, { ...of, ...change }, (tx) =>
-          enableApiClient(tx, client_id, originOfCommand()),
+        await approved(db, settings, { ...of, ...change }, async (tx) =>
+          enableApiClient(tx, await openRowMacs(settings), client_id, originOfCommand()),
         )
         logOperator(settings, 'enabled a client', { client_id })
         print(json ? { client_id, disabled: false } : `Client ${client_id} is enabled.`)

@@ -6,6 +6,7 @@ import { changeIssuer, readStamp } from '../deployment.ts'
 import { findMasterKeys } from '../keys/master-keys.ts'
 import { verify } from '../verify/verify.ts'
 import { WithdrawalMacs } from '../movements/withdrawal-macs.ts'
+import { RowMacs } from '../records/row-macs.ts'
 import { configuredTokens } from '../networks/open-networks.ts'
 import { blame } from '../settings.ts'
 import {
@@ -99,13 +100,14 @@ function defineVerify(program: Command): void {
       withDatabase(async (db, settings) => {
         const masterKeys = await findMasterKeys(settings)
         const macs = masterKeys && new WithdrawalMacs(masterKeys)
+        const rowMacs = masterKeys && new RowMacs(masterKeys)
         const { networksFile } = settings
         const tokens =
           networksFile === undefined
             ? new Map()
             : await configuredTokens(networksFile).catch(blame('BURSAR_NETWORKS_FILE'))
         const bar = startProgress(await countCustomers(db), { quiet: json })
-        const result = await verify(db, { onCustomer: bar.step, macs, tokens }).finally(bar.stop)
+        const result = await verify(db, { onCustomer: bar.step, macs, rowMacs, tokens }).finally(bar.stop)
         const role_faults = await faultsOfRole(db)
         if (json) {
           const clean = result.disagreements.length === 0
@@ -116,7 +118,9 @@ function defineVerify(program: Command): void {
             print(`${customer_id}: not ${rule}: ${detail}`)
           const verdict = disagreements.length === 0 ? 'Clean' : `${disagreements.length} disagreements`
           if (macs === undefined)
-            print('No master key: withdrawals were not compared with the accepted requests.')
+            print(
+              'No master key: withdrawals were not compared with the accepted requests, and rows not with their MACs.',
+            )
           for (const { says, advice } of role_faults) print(`Warning: ${says}; ${advice}.`)
           print(
             `${verdict}: ${customers} customers, ${transfers} transfers, ${entries} entries, ${balances} balances.`,

@@ -23,6 +23,7 @@ import { Policies } from '../records/policy.ts'
 import { SettingsError, type Settings } from '../settings.ts'
 import {
   logOperator,
+  openRowMacs,
   originOfCommand,
   requireCustomer,
   uuid,
@@ -85,7 +86,12 @@ function defineCreate(operator: Command): void {
           values: { name, role, openid_subject: options.openidSubject ?? null },
         }
         const made = await approved(db, settings, change, async (tx) => {
-          const operator = await createOperator(tx, { name, role, customerId, openId })
+          const operator = await createOperator(tx, await openRowMacs(settings), {
+            name,
+            role,
+            customerId,
+            openId,
+          })
           const after = { role, ...(customerId !== undefined && { customer_id: customerId }) }
           await record(tx, operator, 'operator.create', { origin: originOfCommand(), changes: { after } })
           return operator
@@ -149,7 +155,7 @@ function defineLink(operator: Command): void {
         const { secret, expires_at } = await changing(db, id, async (tx, found) => {
           if (found.disabled_at !== null) throw new Error(`operator ${id} is disabled`)
           await record(tx, found, 'operator.link', { origin: originOfCommand() })
-          return makeLink(tx, id)
+          return makeLink(tx, await openRowMacs(settings), id)
         })
         logOperator(settings, 'made a sign-in link', { operator_id: id, expires_at })
         // Browsers do not send the part after # to any server, so no log of a proxy has the secret.
@@ -178,7 +184,7 @@ function defineRole(operator: Command): void {
         const change = { approval, operation: 'operator role', id, values: { role } }
         const before = await changingWithApproval(db, settings, change, async (tx, found) => {
           if (found.role === role) return role
-          await setRole(tx, id, role)
+          await setRole(tx, await openRowMacs(settings), found, role)
           const changes = { before: { role: found.role }, after: { role } }
           await record(tx, found, 'operator.set_role', { origin: originOfCommand(), changes })
           return found.role
@@ -190,9 +196,9 @@ function defineRole(operator: Command): void {
 }
 
 function defineChanges(operator: Command): void {
-  for (const [name, change, description] of [
-    ['disable', disableOperator, 'disable an operator: its sessions and access tokens end within a second'],
-    ['enable', enableOperator, 'undo disable; the operator has to sign in again'],
+  for (const [name, description] of [
+    ['disable', 'disable an operator: its sessions and access tokens end within a second'],
+    ['enable', 'undo disable; the operator has to sign in again'],
   ] as const) {
     operator
       .command(name)
@@ -210,7 +216,8 @@ function defineChanges(operator: Command): void {
           }
           const work = async (tx: Transaction, found: Operator) => {
             if ((found.disabled_at !== null) === (name === 'disable')) return
-            await change(tx, id)
+            if (name === 'disable') await disableOperator(tx, id)
+            else await enableOperator(tx, await openRowMacs(settings), found)
             await record(tx, found, `operator.${name}`, { origin: originOfCommand() })
           }
           // Disabling is never delayed.

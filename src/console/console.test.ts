@@ -5,6 +5,7 @@
 import type { InjectOptions } from 'fastify'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
+  ROW_MACS,
   BASE_URL,
   newCustomer,
   startTestService,
@@ -44,8 +45,9 @@ async function ask<T = Record<string, unknown>>(
 }
 
 const newOperator = (role: Role, customerId?: string): Promise<Operator> =>
-  createOperator(service.db, { name: 'Ada', role, customerId })
-const linkOf = async ({ id }: Operator) => (await transaction(service.db, (tx) => makeLink(tx, id))).secret
+  createOperator(service.db, ROW_MACS, { name: 'Ada', role, customerId })
+const linkOf = async ({ id }: Operator) =>
+  (await transaction(service.db, (tx) => makeLink(tx, ROW_MACS, id))).secret
 
 /** Signs in and returns the cookie. */
 async function cookieOf(operator: Operator): Promise<string> {
@@ -133,7 +135,7 @@ describe('a session', () => {
       (await ask<{ session?: { scopes: string[] } }>('GET', '/console/session', having(cookie))).body.session
         ?.scopes
     expect(await scopes()).not.toContain('funding:write_profile')
-    await transaction(service.db, (tx) => setRole(tx, operator.id, 'OPERATOR'))
+    await transaction(service.db, (tx) => setRole(tx, ROW_MACS, operator, 'OPERATOR'))
     expect(await scopes()).toContain('funding:write_profile')
     await transaction(service.db, (tx) => disableOperator(tx, operator.id))
     expect(await scopes()).toBeUndefined()

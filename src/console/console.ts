@@ -9,6 +9,7 @@ import type { OwnMachine } from '../http/own-machine.ts'
 import type { Scope } from '../contract/scopes.ts'
 import { createOperator, listOperators, makeLink, record } from '../operators/operators.ts'
 import { findSession } from '../operators/sessions.ts'
+import type { RowMacs } from '../records/row-macs.ts'
 import type { Settings } from '../settings.ts'
 import { SessionCookie } from './cookie.ts'
 import { consoleFiles } from './files.ts'
@@ -39,6 +40,7 @@ const DEMO_LOCK = 7_311_058
 
 export interface ConsoleOptions {
   db: Database
+  macs: RowMacs
   settings: Settings
   baseUrl: string
   /** Limits the requests of each address. */
@@ -203,7 +205,7 @@ const keepSecret =
 
 /** Adds the console's own routes: who is signed in, and the sign-in of a sandbox's demo. */
 function addSessionRoutes(app: FastifyInstance, sessions: Sessions, options: ConsoleOptions): void {
-  const { db, settings, baseUrl, limitAddress, demoOf, beginAnew } = options
+  const { db, macs, settings, baseUrl, limitAddress, demoOf, beginAnew } = options
   const route = {
     schema: { hide: true },
     config: { counts: 'token request' },
@@ -231,7 +233,7 @@ function addSessionRoutes(app: FastifyInstance, sessions: Sessions, options: Con
       throw problem.forbidden(
         'only a sandbox that listens on this machine alone signs in without a link, at the address that its start printed: npm start, or bursar console link',
       )
-    const link = await linkOfDemo(db, customerId)
+    const link = await linkOfDemo(db, macs, customerId)
     const answer = await app.inject({
       method: 'POST',
       url: `${OPERATORS}sign-in/link`,
@@ -260,7 +262,7 @@ function addSessionRoutes(app: FastifyInstance, sessions: Sessions, options: Con
 }
 
 /** Makes a one-time link of the demo's operator, whom the first sign-in creates. Throws 403 when it was disabled. */
-const linkOfDemo = (db: Database, customerId: string): Promise<string> =>
+const linkOfDemo = (db: Database, macs: RowMacs, customerId: string): Promise<string> =>
   transaction(db, async (tx) => {
     await tx.query('select pg_advisory_xact_lock($1)', [DEMO_LOCK])
     const origin = originOfLoop('console')
@@ -269,12 +271,12 @@ const linkOfDemo = (db: Database, customerId: string): Promise<string> =>
     let operator = (await listOperators(tx)).find(isIts)
     if (operator?.disabled_at != null) throw problem.forbidden('the operator of the demo is disabled')
     if (operator === undefined) {
-      operator = await createOperator(tx, { name: DEMO_OPERATOR, role: 'ADMIN', customerId })
+      operator = await createOperator(tx, macs, { name: DEMO_OPERATOR, role: 'ADMIN', customerId })
       const after = { role: operator.role, customer_id: customerId }
       await record(tx, operator, 'operator.create', { origin, changes: { after } })
     }
     await record(tx, operator, 'operator.link', { origin })
-    return (await makeLink(tx, operator.id)).secret
+    return (await makeLink(tx, macs, operator.id)).secret
   })
 
 /** Who is signed in, for the page; undefined without an open session. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { cloneDatabase, TEST_ORIGIN, type TestDatabase } from '../../test/support.ts'
+import { ROW_MACS, cloneDatabase, TEST_ORIGIN, type TestDatabase } from '../../test/support.ts'
 import { transaction } from '../db/database.ts'
 import { momentAt } from '../db/ids.ts'
 import { createApiClient, disableApiClient } from '../oauth/api-clients.ts'
@@ -59,9 +59,9 @@ test('the list counts enabled clients only, and shows a disabled customer but no
   const { customer_id } = await createCustomer(db, 'Counted')
   const { customer_id: other } = await createCustomer(db, 'Other')
   const [first] = [
-    await createApiClient(db, customer_id, []),
-    await createApiClient(db, customer_id, []),
-    await createApiClient(db, other, []),
+    await createApiClient(db, ROW_MACS, customer_id, []),
+    await createApiClient(db, ROW_MACS, customer_id, []),
+    await createApiClient(db, ROW_MACS, other, []),
   ]
   expect(await summaryOf(customer_id)).toMatchObject({ clients: 2, profiles: 1, disabled_at: null })
   await disableApiClient(db, first.client_id, TEST_ORIGIN)

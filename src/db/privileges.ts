@@ -31,6 +31,8 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
       'secret_hash',
       'previous_secret_hash',
       'previous_secret_expires_at',
+      'sealed_at',
+      'mac',
     ],
   },
   audit_heads: { insert: true, update: ['position', 'hash'] },
@@ -128,11 +130,17 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   // Payees are only added, by add_payees: nothing is signed for a withdrawal that is among them.
   network_transactions: { insert: true, update: ['ended_at'] },
   operator_challenges: { insert: true, delete: true },
-  operator_links: { insert: true, update: ['used_at'], delete: true },
-  operator_passkeys: { insert: true, update: ['used_at', 'signatures', 'removed_at'] },
+  operator_links: { insert: true, update: ['used_at', 'sealed_at', 'mac'], delete: true },
+  operator_passkeys: {
+    insert: true,
+    update: ['used_at', 'signatures', 'removed_at', 'sealed_at', 'mac'],
+  },
   // Deletes sessions 30 days after their end.
-  operator_sessions: { insert: true, update: ['used_at', 'ended_at'], delete: true },
-  operators: { insert: true, update: ['role', 'disabled_at', 'generation', 'updated_at'] },
+  operator_sessions: { insert: true, update: ['used_at', 'ended_at', 'sealed_at', 'mac'], delete: true },
+  operators: {
+    insert: true,
+    update: ['role', 'disabled_at', 'generation', 'updated_at', 'sealed_at', 'mac'],
+  },
   orchestration_rules: { insert: true, update: ['status', 'updated_at'] },
   orchestrations: {
     insert: true,

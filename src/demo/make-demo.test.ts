@@ -9,7 +9,14 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { CLUSTER } from '../../test/cluster.ts'
 import { Failures, type Failure } from '../../test/failures.ts'
-import { cloneDatabase, emptier, everyTable, type TestDatabase, WEBHOOK_SECRETS } from '../../test/support.ts'
+import {
+  ROW_MACS,
+  cloneDatabase,
+  emptier,
+  everyTable,
+  type TestDatabase,
+  WEBHOOK_SECRETS,
+} from '../../test/support.ts'
 import type { Database } from '../db/database.ts'
 import { Ledger } from '../movements/queue.ts'
 import { simulatedNetworks } from '../networks/simulated/adapter.ts'
@@ -35,6 +42,7 @@ const start = (db: Database = database.db) =>
       db,
       ledger: new Ledger(db),
       networks: simulatedNetworks(db, { confirmationMs: 0, holdMs: 0 }),
+      rowMacs: ROW_MACS,
       webhookSecrets: WEBHOOK_SECRETS,
     },
     { dataDir: folder, baseUrl: 'http://127.0.0.1:8080' },

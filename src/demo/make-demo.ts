@@ -37,7 +37,13 @@ const DEMO_ORIGIN = originOfLoop('demo')
  * there are records to read and money to spend. The next start completes an interrupted demo.
  */
 export async function makeDemo(
-  { db, ledger, networks, webhookSecrets }: Pick<Context, 'db' | 'ledger' | 'networks' | 'webhookSecrets'>,
+  {
+    db,
+    ledger,
+    networks,
+    rowMacs,
+    webhookSecrets,
+  }: Pick<Context, 'db' | 'ledger' | 'networks' | 'rowMacs' | 'webhookSecrets'>,
   { dataDir, baseUrl }: { dataDir: string; baseUrl: string },
 ): Promise<SandboxCredentials | undefined> {
   const credentials = await transaction(db, async (tx) => {
@@ -51,9 +57,9 @@ export async function makeDemo(
     const months = lastMonths(await readClock(tx))
     const { customer_id, profile_id } = await createCustomer(tx, DEMO.name, firstMoment(months))
     await makeHistory(tx, { customer_id, profile_id }, months)
-    const client = await createApiClient(tx, customer_id, SCOPES)
+    const client = await createApiClient(tx, rowMacs, customer_id, SCOPES)
     // The examples of the API reference rotate and delete this client. Its secret is discarded.
-    await createApiClient(tx, customer_id, [DEMO.spareScope])
+    const spare = await createApiClient(tx, rowMacs, customer_id, [DEMO.spareScope])
     const instructions = await insertInstructions(tx, requireBankAccount(networks), customer_id, {
       profile_id,
       fiat_network: 'WIRE',
@@ -98,6 +104,7 @@ export async function makeDemo(
       customer_id,
       audited(DEMO_ORIGIN, 'customer.create', customer_id),
       audited(DEMO_ORIGIN, 'api_client.create', client.client_id, { after: { scopes: SCOPES } }),
+      audited(DEMO_ORIGIN, 'api_client.create', spare.client_id, { after: { scopes: [DEMO.spareScope] } }),
     )
     await writeCredentials(credentialsFile(dataDir), credentials)
     return credentials

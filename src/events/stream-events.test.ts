@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
+  ROW_MACS,
   fetchToken,
   fund,
   newCustomer,
@@ -122,7 +123,9 @@ describe('is refused', () => {
 
   test('without a token or its scope', async () => {
     expect(await status({})).toBe(401)
-    const client = await createApiClient(service.db, customer.customer_id, ['transfer:read_transfer'])
+    const client = await createApiClient(service.db, ROW_MACS, customer.customer_id, [
+      'transfer:read_transfer',
+    ])
     const token = await fetchToken(service.app, client)
     expect(await status({ authorization: `Bearer ${token}` })).toBe(403)
   })
@@ -149,7 +152,7 @@ describe('is refused', () => {
 })
 
 test('it ends when its client is disabled', async () => {
-  const client = await createApiClient(service.db, customer.customer_id, ['events:read_event'])
+  const client = await createApiClient(service.db, ROW_MACS, customer.customer_id, ['events:read_event'])
   const stream = await openStream(await fetchToken(service.app, client))
   expect(stream.answer.status).toBe(200)
   await service.db.query('update api_clients set disabled_at = (select clock_timestamp()) where id = $1', [

@@ -27,6 +27,12 @@ const LABELS = {
   challenges: 'bursar/challenges/v1',
   /** Proves that a browser belongs to the person at the machine of a sandbox (http/own-machine.ts). */
   ownMachine: 'bursar/own-machine/v1',
+  /** Authenticate rows (HMAC-SHA-256): src/records/row-macs.ts. */
+  apiClients: 'bursar/api-clients/v1',
+  operators: 'bursar/operators/v1',
+  operatorSessions: 'bursar/operator-sessions/v1',
+  operatorLinks: 'bursar/operator-links/v1',
+  operatorPasskeys: 'bursar/operator-passkeys/v1',
 } as const
 export type Purpose = Exclude<keyof typeof LABELS, 'id'>
 

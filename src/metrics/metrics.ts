@@ -62,6 +62,8 @@ export class Metrics {
   readonly screening: ScreeningMeter
   /** Counts a request that a limit of its customer refuses. */
   readonly limit: (limit: string) => void
+  /** Counts a row that was changed or invented in the database, and is refused. */
+  readonly forged: (table: string) => void
 
   constructor() {
     const registers = [this.registry]
@@ -102,13 +104,10 @@ export class Metrics {
     this.worker = workerMeter(registers)
     this.deliveries = deliveryMeter(registers)
     this.screening = screeningMeter(registers)
-    const limited = new Counter({
-      name: 'bursar_customer_limit_refused_total',
-      help: 'Requests refused by a limit of their API client or customer, by limit.',
-      labelNames: ['limit'],
-      registers,
-    })
+    const limited = refusals(registers, 'bursar_customer_limit_refused_total', 'limit', LIMIT_HELP)
     this.limit = (limit) => limited.inc({ limit })
+    const forged = refusals(registers, 'bursar_forged_rows_total', 'table', FORGED_HELP)
+    this.forged = (table) => forged.inc({ table })
   }
 
   /** Adds the gauges that are read at each scrape. Call it once. */
@@ -216,6 +215,14 @@ function deliveryMeter(registers: Registry[]): DeliveryMeter {
     waited: (seconds) => waits.observe(seconds),
   }
 }
+
+const LIMIT_HELP = 'Requests refused by a limit of their API client or customer, by limit.'
+const FORGED_HELP =
+  'Rows that were refused because they were changed, invented or put back in the database, by table.'
+
+/** A counter of what was refused, with one label. */
+const refusals = (registers: Registry[], name: string, label: string, help: string) =>
+  new Counter({ name, help, labelNames: [label], registers })
 
 /** Observes the questions to the screening endpoint. */
 function screeningMeter(registers: Registry[]): ScreeningMeter {

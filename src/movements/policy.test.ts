@@ -11,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { CLUSTER } from '../../test/cluster.ts'
 import { setPolicy } from '../../test/policies.ts'
 import {
+  ROW_MACS,
   approve,
   caller,
   credit,
@@ -128,7 +129,7 @@ describe('rules', () => {
     expect(await by.call('POST', '/v2/transfer/internal', move)).toMatchObject(blockedBy('internal'))
     expect(await by.call('POST', '/v2/transfer/fiat-withdrawals', wire)).toMatchObject(blockedBy('wires'))
     expect(await withdraw(by)).toMatchObject(blockedBy('client'))
-    const client = await createApiClient(service.db, by.customer_id, SCOPES)
+    const client = await createApiClient(service.db, ROW_MACS, by.customer_id, SCOPES)
     const call = caller(service.app, await fetchToken(service.app, client))
     expect(await withdraw({ ...by, call })).toMatchObject({ status: 200 })
   })

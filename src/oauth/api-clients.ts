@@ -11,6 +11,7 @@ import type { ClientScope } from '../contract/scopes.ts'
 import { audited } from '../records/audited.ts'
 import { recordChanges } from '../ledger/audit.ts'
 import type { Origin } from '../contract/actor.ts'
+import { sealOf, type RowMacs, type Seal } from '../records/row-macs.ts'
 
 /** The credentials of an API client. The secret is shown once; only its hash is stored. */
 export interface ClientCredentials {
@@ -26,6 +27,7 @@ const newSecret = () => randomBytes(32).toString('base64url')
 /** Creates an API client of a customer. */
 export async function createApiClient(
   db: Database | Transaction,
+  macs: RowMacs,
   customerId: string,
   scopes: readonly ClientScope[],
 ): Promise<ClientCredentials> {
@@ -39,6 +41,7 @@ export async function createApiClient(
       values ($1, $2, $3, $3, $4, $5)`,
       [customerId, client_id, now.text, hashOf(client_secret), [...scopes]],
     )
+    await macs.seal(tx, 'api_clients', customerId, client_id)
     return { client_id, client_secret }
   })
 }
@@ -66,34 +69,48 @@ export async function listApiClients(db: Queryable, customerId?: string): Promis
 
 /** Disables a client: its access tokens are refused within a second. False when there is no such client. */
 export async function disableApiClient(db: Database, clientId: string, origin: Origin): Promise<boolean> {
-  return transaction(db, (tx) => setDisabled(tx, clientId, true, origin))
+  return transaction(db, async (tx) => (await setDisabled(tx, clientId, true, origin)) !== undefined)
 }
 
-/** Enables a disabled client. Its unexpired tokens are accepted again. False when there is no such client. */
-export async function enableApiClient(tx: Transaction, clientId: string, origin: Origin): Promise<boolean> {
-  return setDisabled(tx, clientId, false, origin)
+/**
+ * Enables a disabled client. Its unexpired tokens are accepted again. False when there is no such client. Throws an Error where it
+ * was changed in the database meanwhile.
+ */
+export async function enableApiClient(
+  tx: Transaction,
+  macs: RowMacs,
+  clientId: string,
+  origin: Origin,
+): Promise<boolean> {
+  const client = await setDisabled(tx, clientId, false, origin)
+  if (client === undefined) return false
+  if (!client.changed) return true
+  macs.requireGenuine('api_clients', clientId, client)
+  await macs.seal(tx, 'api_clients', client.customer_id, clientId)
+  return true
 }
 
-/** A client that is in the state already stays as it is. */
+/** A client that is in the state already stays as it is. Undefined when there is no such client. */
 async function setDisabled(
   tx: Transaction,
   clientId: string,
   disabled: boolean,
   origin: Origin,
-): Promise<boolean> {
+): Promise<(Seal & { customer_id: string; changed: boolean }) | undefined> {
   // A distributed database locks rows only where the statement names their customer.
   const { rows: found } = await tx.query<{ customer_id: string }>(
     'select customer_id from api_clients where id = $1',
     [clientId],
   )
-  if (found[0] === undefined) return false
+  if (found[0] === undefined) return undefined
   const { customer_id } = found[0]
-  const { rows } = await tx.query<{ disabled_at: string | null }>(
-    'select disabled_at from api_clients where customer_id = $1 and id = $2 for update',
+  const { rows } = await tx.query<Seal & { disabled_at: string | null }>(
+    `select r.disabled_at, ${sealOf('api_clients')} from api_clients r where r.customer_id = $1 and r.id = $2 for update`,
     [customer_id, clientId],
   )
   const client = rows[0]!
-  if ((client.disabled_at !== null) === disabled) return true
+  const about = { ...client, customer_id }
+  if ((client.disabled_at !== null) === disabled) return { ...about, changed: false }
   const now = await readClock(tx)
   await tx.query(
     'update api_clients set disabled_at = $3, updated_at = $4 where customer_id = $1 and id = $2',
@@ -101,7 +118,7 @@ async function setDisabled(
   )
   const action = disabled ? 'api_client.disable' : 'api_client.enable'
   recordChanges(tx, customer_id, now, [audited(origin, action, clientId)])
-  return true
+  return { ...about, changed: true }
 }
 
 /** How long a previous secret can be accepted after a rotation. */
@@ -116,14 +133,21 @@ export interface RotatedSecret extends ClientCredentials {
 
 /**
  * Gives a client a new secret. The previous secret is accepted for `graceSeconds`, and an older one no longer.
- * Undefined if the client does not exist or is disabled.
+ * Undefined if the client does not exist or is disabled. Throws an Error where it was changed in the database.
  */
 export async function rotateSecret(
   db: Queryable,
+  macs: RowMacs,
   clientId: string,
   graceSeconds: number,
 ): Promise<RotatedSecret | undefined> {
   const client_secret = newSecret()
+  const { rows: found } = await db.query<Seal>(
+    `select ${sealOf('api_clients')} from api_clients r where r.id = $1 and r.disabled_at is null`,
+    [clientId],
+  )
+  if (found[0] === undefined) return undefined
+  macs.requireGenuine('api_clients', clientId, found[0])
   const { rows } = await db.query<Omit<RotatedSecret, keyof ClientCredentials>>(
     `
     update api_clients
@@ -133,5 +157,7 @@ export async function rotateSecret(
     returning customer_id, previous_secret_expires_at, updated_at`,
     [clientId, hashOf(client_secret), graceSeconds],
   )
-  return rows[0] && { client_id: clientId, client_secret, ...rows[0] }
+  if (rows[0] === undefined) return undefined
+  await macs.seal(db, 'api_clients', rows[0].customer_id, clientId)
+  return { client_id: clientId, client_secret, ...rows[0] }
 }

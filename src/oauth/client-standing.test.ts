@@ -6,6 +6,7 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import {
+  ROW_MACS,
   atEnd,
   caller,
   credit,
@@ -35,7 +36,9 @@ const SOON = { timeout: 5_000, interval: 50 }
 test('only the tokens of a disabled client are refused, and they are accepted again when the client is enabled', async () => {
   const customer = await newCustomer(service)
   await credit(service.ledger, customer, 'USD', '100000')
-  const other = await createApiClient(service.db, customer.customer_id, ['transfer:write_crypto_withdrawal'])
+  const other = await createApiClient(service.db, ROW_MACS, customer.customer_id, [
+    'transfer:write_crypto_withdrawal',
+  ])
   const byOther = caller(service.app, await fetchToken(service.app, other))
   const withdraw = async (call = customer.call) =>
     (await call('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf(customer))).status
@@ -49,7 +52,7 @@ test('only the tokens of a disabled client are refused, and they are accepted ag
   expect(await withdraw(byOther)).toBe(200)
   await expect(fetchToken(service.app, customer)).rejects.toThrow('invalid_client')
 
-  await transaction(service.db, (tx) => enableApiClient(tx, customer.client_id, TEST_ORIGIN))
+  await transaction(service.db, (tx) => enableApiClient(tx, ROW_MACS, customer.client_id, TEST_ORIGIN))
   await expect.poll(() => withdraw(), SOON).toBe(200)
 })
 
@@ -80,7 +83,9 @@ test('a movement that waits while its client is disabled is refused, and delays 
       },
     ],
   ] as const
-  const other = await createApiClient(service.db, customer.customer_id, ['transfer:write_crypto_withdrawal'])
+  const other = await createApiClient(service.db, ROW_MACS, customer.customer_id, [
+    'transfer:write_crypto_withdrawal',
+  ])
   const byOther = caller(service.app, await fetchToken(service.app, other))
   // All movements wait for the locked balance.
   const [waiting, others] = await transaction(service.owner, async (tx) => {

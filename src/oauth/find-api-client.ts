@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache'
 import { inOrder, type Queryable } from '../db/database.ts'
 import type { Node, Nodes } from '../db/nodes.ts'
 import { uuidsOf } from '../http/lists.ts'
+import { endedLater, sealOf, type RowMacs, type Seal } from '../records/row-macs.ts'
 import { hashOf } from './api-clients.ts'
 
 export interface ApiClient {
@@ -11,9 +12,11 @@ export interface ApiClient {
   scopes: string[]
 }
 
-interface Found extends ApiClient {
+interface Found extends ApiClient, Seal {
   secret_hash: Buffer
   previous_secret_hash: Buffer | null
+  /** The audit log says that it was disabled or changed after it was sealed. */
+  ended_later: boolean
 }
 
 /** Most clients of a cluster whose customer a process remembers. */
@@ -25,15 +28,18 @@ const REMEMBERED_MAX = 100_000
  */
 export class ApiClients {
   readonly #nodes: Nodes
+  readonly #macs: RowMacs
   /** A client never changes its customer. */
   readonly #customerOf = new LRUCache<string, string>({ max: REMEMBERED_MAX })
 
-  constructor(nodes: Nodes) {
+  constructor(nodes: Nodes, macs: RowMacs) {
     this.#nodes = nodes
+    this.#macs = macs
   }
 
   /**
-   * Returns the enabled client of an enabled customer with this id and secret, or undefined. Throws the error of a node that
+   * Returns the enabled client of an enabled customer with this id and secret, or undefined: also where its row was changed or
+   * invented in the database, or is an older one. Throws the error of a node that
    * does not answer where no other node has the client.
    */
   async find(clientId: string, secret: string): Promise<ApiClient | undefined> {
@@ -41,7 +47,11 @@ export class ApiClients {
     if (client === undefined) return undefined
     const hash = hashOf(secret)
     const hashes = [client.secret_hash, ...(client.previous_secret_hash ? [client.previous_secret_hash] : [])]
-    return hashes.some((known) => timingSafeEqual(known, hash)) ? client : undefined
+    if (!hashes.some((known) => timingSafeEqual(known, hash))) return undefined
+    const { ended_later, customer_id, id, scopes } = client
+    return this.#macs.isCurrent('api_clients', id, client, ended_later)
+      ? { customer_id, id, scopes }
+      : undefined
   }
 
   async #read(clientId: string): Promise<Found | undefined> {
@@ -73,14 +83,18 @@ async function firstOf<T>(
 async function select(db: Queryable, clientId: string, customerId?: string): Promise<Found | undefined> {
   const { rows } = await db.query<Found>(
     `
-    select customer_id, id, scopes, secret_hash,
-           case when previous_secret_expires_at > clock_timestamp() then previous_secret_hash end
-             as previous_secret_hash
-    from api_clients c
-    where id = any ($1::uuid[]) and disabled_at is null ${customerId === undefined ? '' : 'and customer_id = $2'}
+    select r.customer_id, r.id, r.scopes, r.secret_hash,
+           case when r.previous_secret_expires_at > clock_timestamp() then r.previous_secret_hash end
+             as previous_secret_hash, ${sealOf('api_clients')},
+           exists (
+             select 1 from audit_log l
+             where l.customer_id = r.customer_id and l.subject_id = r.id::text and ${endedLater('r.sealed_at')}
+           ) as ended_later
+    from api_clients r
+    where r.id = any ($1::uuid[]) and r.disabled_at is null ${customerId === undefined ? '' : 'and r.customer_id = $2'}
       and not exists (
         select 1 from customer_freezes f
-        where f.customer_id = c.customer_id and f.subject = c.customer_id and f.reason = 'DISABLED')`,
+        where f.customer_id = r.customer_id and f.subject = r.customer_id and f.reason = 'DISABLED')`,
     [uuidsOf([clientId]), ...(customerId === undefined ? [] : [customerId])],
   )
   return rows[0]

@@ -16,6 +16,7 @@ import { pino } from 'pino'
 import { ClientCredentials } from 'simple-oauth2'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
+  ROW_MACS,
   atEnd,
   cloneDatabase,
   everyTable,
@@ -56,7 +57,7 @@ const log = pino({ level: 'trace' }, { write: (line: string) => void logged.push
 beforeAll(async () => {
   ;({ service, baseUrl } = await listen())
   customer = await createCustomer(service.db, 'Test')
-  client = await createApiClient(service.db, customer.customer_id, CLIENT_SCOPES)
+  client = await createApiClient(service.db, ROW_MACS, customer.customer_id, CLIENT_SCOPES)
 })
 afterAll(() => service.close())
 
@@ -275,7 +276,7 @@ describe('the token endpoint grants', () => {
 describe('the token endpoint refuses', () => {
   let disabled: Client
   beforeAll(async () => {
-    disabled = await createApiClient(service.db, customer.customer_id, CLIENT_SCOPES)
+    disabled = await createApiClient(service.db, ROW_MACS, customer.customer_id, CLIENT_SCOPES)
     await disableApiClient(service.db, disabled.client_id, TEST_ORIGIN)
   })
 
@@ -526,7 +527,7 @@ describe('the token endpoint refuses', () => {
 })
 
 test('a disabled client gets no more tokens, and its tokens are refused before they expire', async () => {
-  const leaving = await createApiClient(service.db, customer.customer_id, CLIENT_SCOPES)
+  const leaving = await createApiClient(service.db, ROW_MACS, customer.customer_id, CLIENT_SCOPES)
   const token = await tokenOf([], leaving)
   await disableApiClient(service.db, leaving.client_id, TEST_ORIGIN)
   expect((await askForToken(form(GRANT, basic(leaving)))).status).toBe(401)
@@ -544,7 +545,7 @@ test('a secret is stored only as a hash', async () => {
   expect(everything).not.toContain(hex(Buffer.from(client.client_secret, 'base64url')))
   // A secret has 256 bits, and each client has another secret.
   expect(Buffer.from(client.client_secret, 'base64url')).toHaveLength(32)
-  const another = await createApiClient(service.db, customer.customer_id, CLIENT_SCOPES)
+  const another = await createApiClient(service.db, ROW_MACS, customer.customer_id, CLIENT_SCOPES)
   expect(another.client_secret).not.toBe(client.client_secret)
 })
 
@@ -590,7 +591,7 @@ describe('access tokens', () => {
     const brief = await listen({ BURSAR_TOKEN_TTL_SECONDS: '4' })
     atEnd(() => brief.service.close())
     const { customer_id } = await createCustomer(brief.service.db, 'Test')
-    const made = await createApiClient(brief.service.db, customer_id, ['funding:read_profile'])
+    const made = await createApiClient(brief.service.db, ROW_MACS, customer_id, ['funding:read_profile'])
     const granted = await fetch(`${brief.baseUrl}/oauth2/token`, {
       method: 'POST',
       headers: basic(made),
@@ -620,7 +621,7 @@ describe('access tokens', () => {
     expect(rows[0]!.count).toBe('1')
 
     const { customer_id } = await createCustomer(db, 'Test')
-    const made = await createApiClient(db, customer_id, ['funding:read_profile'])
+    const made = await createApiClient(db, ROW_MACS, customer_id, ['funding:read_profile'])
     for (const issuer of apps) {
       const reply = await issuer.inject({
         method: 'POST',

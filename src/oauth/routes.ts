@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Nodes } from '../db/nodes.ts'
 import { SCOPES } from '../contract/scopes.ts'
+import type { RowMacs } from '../records/row-macs.ts'
 import type { AccessTokens } from './access-tokens.ts'
 import { ApiClients } from './find-api-client.ts'
 import type { SigningKeys } from './signing-keys.ts'
@@ -15,6 +16,7 @@ export interface OAuthOptions {
   tokens: AccessTokens
   baseUrl: string
   failuresPerMinute: number
+  macs: RowMacs
 }
 
 /**
@@ -22,10 +24,10 @@ export interface OAuthOptions {
  */
 export async function oauthRoutes(
   app: FastifyInstance,
-  { nodes, keys, tokens, baseUrl, failuresPerMinute }: OAuthOptions,
+  { nodes, keys, tokens, baseUrl, failuresPerMinute, macs }: OAuthOptions,
 ): Promise<void> {
   await app.register(tokenEndpoint, {
-    clients: new ApiClients(nodes),
+    clients: new ApiClients(nodes, macs),
     tokens,
     failuresPerMinute,
   })

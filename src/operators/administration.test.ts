@@ -1,6 +1,7 @@
 /* Who may change operators over the API: the ADMINs of their customer, nobody of another one, and nobody itself. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
+  ROW_MACS,
   caller,
   newCustomer,
   startTestService,
@@ -26,7 +27,7 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 const newOperator = (name: string, role: Role, customerId?: string): Promise<Operator> =>
-  createOperator(service.db, { name, role, customerId })
+  createOperator(service.db, ROW_MACS, { name, role, customerId })
 
 async function post<T>(path: string, payload: object): Promise<T> {
   const reply = await service.app.inject({ method: 'POST', url: `/v2/operators${path}`, payload })
@@ -36,7 +37,7 @@ async function post<T>(path: string, payload: object): Promise<T> {
 
 /** Signs an operator in and returns how it calls the API. */
 async function signIn({ id, customer_id }: Operator, customerId = customer.customer_id) {
-  const { secret } = await transaction(service.db, (tx) => makeLink(tx, id))
+  const { secret } = await transaction(service.db, (tx) => makeLink(tx, ROW_MACS, id))
   const { session_secret } = await post<{ session_secret: string }>('/sign-in/link', { link: secret })
   const { access_token } = await post<{ access_token: string }>('/access-tokens', {
     session_secret,

@@ -9,6 +9,7 @@ import { hookOf } from '../http/authenticate.ts'
 import type { RateLimit } from '../http/rate-limit.ts'
 import { ApprovalQuery, withApprovedChange } from '../records/approved-change.ts'
 import type { Policies } from '../records/policy.ts'
+import type { RowMacs } from '../records/row-macs.ts'
 import { administeredToWire } from './fields.ts'
 import {
   disableOperator,
@@ -29,6 +30,7 @@ export interface AdministrationOptions {
   db: Database
   rateLimit: RateLimit
   policies: Policies
+  macs: RowMacs
 }
 
 const Params = Type.Object({ id: Uuid('Operator.') }, { additionalProperties: false })
@@ -75,7 +77,7 @@ export function addAdministration(app: FastifyInstance, options: AdministrationO
  */
 async function change(
   { caller, params, query, body, id: request_id, ip }: FastifyRequest,
-  { db, policies }: AdministrationOptions,
+  { db, policies, macs }: AdministrationOptions,
 ): Promise<object> {
   const { id } = params as Static<typeof Params>
   const { approval_id } = query as Static<typeof ApprovalQuery>
@@ -84,7 +86,7 @@ async function change(
   const customerId = caller.customerId
   const origin = { actor: caller.actor, request_id, ip }
   const work = async (tx: Transaction) => {
-    await applyTo(tx, await requireOperator(tx, customerId, id), values, origin)
+    await applyTo(tx, macs, await requireOperator(tx, customerId, id), values, origin)
     return { operator: administeredToWire(await requireOperator(tx, customerId, id)) }
   }
   if (values.role === undefined && values.status === 'DISABLED') return transaction(db, work)
@@ -109,17 +111,20 @@ async function requireOperator(tx: Transaction, customerId: string, id: string):
 
 async function applyTo(
   tx: Transaction,
+  macs: RowMacs,
   operator: Operator,
   { role, status }: Static<typeof Body>,
   origin: Parameters<typeof record>[3]['origin'],
 ): Promise<void> {
   if (role !== undefined && role !== operator.role) {
-    await setRole(tx, operator.id, role)
+    await setRole(tx, macs, operator, role)
     const changes = { before: { role: operator.role }, after: { role } }
     await record(tx, operator, 'operator.set_role', { origin, changes })
   }
   const isDisabled = operator.disabled_at !== null
   if (status === undefined || isDisabled === (status === 'DISABLED')) return
-  await (isDisabled ? enableOperator : disableOperator)(tx, operator.id)
+  // A change of the role has sealed it anew.
+  if (isDisabled) await enableOperator(tx, macs, (await lockOperator(tx, operator.id))!)
+  else await disableOperator(tx, operator.id)
   await record(tx, operator, isDisabled ? 'operator.enable' : 'operator.disable', { origin })
 }

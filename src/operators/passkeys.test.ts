@@ -5,7 +5,14 @@
 import { chromium, type Browser, type CDPSession, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { CHROMIUM, CHROMIUM_ARGS, HAS_CHROMIUM } from '../../test/browser.ts'
-import { caller, freePort, newCustomer, startTestService, type TestService } from '../../test/support.ts'
+import {
+  ROW_MACS,
+  caller,
+  freePort,
+  newCustomer,
+  startTestService,
+  type TestService,
+} from '../../test/support.ts'
 import { transaction } from '../db/database.ts'
 import { createOperator, disableOperator, enableOperator, makeLink } from './operators.ts'
 import { removePasskey } from './passkeys.ts'
@@ -106,8 +113,8 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     }, options) as Promise<Credential>
 
   async function signedIn() {
-    const operator = await createOperator(service.db, { name: 'Ada', role: 'ADMIN', customerId })
-    const { secret } = await transaction(service.db, (tx) => makeLink(tx, operator.id))
+    const operator = await createOperator(service.db, ROW_MACS, { name: 'Ada', role: 'ADMIN', customerId })
+    const { secret } = await transaction(service.db, (tx) => makeLink(tx, ROW_MACS, operator.id))
     const { body } = await post<Opened>('/sign-in/link', { link: secret })
     return { operator, session_secret: body.session_secret }
   }
@@ -244,7 +251,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     const { operator } = await withPasskey()
     await transaction(service.db, (tx) => disableOperator(tx, operator.id))
     expect((await signInWith(await answer())).status).toBe(401)
-    await transaction(service.db, (tx) => enableOperator(tx, operator.id))
+    await transaction(service.db, (tx) => enableOperator(tx, ROW_MACS, operator))
     expect((await signInWith(await answer())).status).toBe(200)
   })
 

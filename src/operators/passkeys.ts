@@ -1,12 +1,13 @@
 import type { Queryable, Transaction } from '../db/database.ts'
 import { newId, readClock } from '../db/ids.ts'
+import { sealOf, type RowMacs, type Seal } from '../records/row-macs.ts'
 
 /** Passkeys of operators (Web Authentication), as their rows store them. */
 
 /** The passkeys of one operator. */
 export const PASSKEYS_MAX = 10
 
-export interface Passkey {
+export interface Passkey extends Seal {
   id: string
   operator_id: string
   name: string
@@ -18,25 +19,31 @@ export interface Passkey {
   transports: string[]
 }
 
-const COLUMNS =
-  'id, operator_id, name, created_at, used_at, credential_id, public_key, signatures::text as signatures, transports'
+const COLUMNS = `id, operator_id, name, created_at, used_at, credential_id, public_key, signatures::text as signatures, transports,
+  ${sealOf('operator_passkeys')}`
 
 /** Lists the passkeys of an operator that are not removed, oldest first. */
 export async function listPasskeys(db: Queryable, operatorId: string): Promise<Passkey[]> {
   const { rows } = await db.query<Passkey>(
-    `select ${COLUMNS} from operator_passkeys where operator_id = $1 and removed_at is null order by id`,
+    `select ${COLUMNS} from operator_passkeys r where operator_id = $1 and removed_at is null order by id`,
     [operatorId],
   )
   return rows
 }
 
-/** The passkey with this id of its authenticator, unless it was removed. */
-export async function findPasskey(tx: Transaction, credentialId: string): Promise<Passkey | undefined> {
+/** The passkey with this id of its authenticator, unless it was removed, or was changed or invented in the database. */
+export async function findPasskey(
+  tx: Transaction,
+  macs: RowMacs,
+  credentialId: string,
+): Promise<Passkey | undefined> {
   const { rows } = await tx.query<Passkey>(
-    `select ${COLUMNS} from operator_passkeys where credential_id = $1 and removed_at is null`,
+    `select ${COLUMNS} from operator_passkeys r where credential_id = $1 and removed_at is null`,
     [credentialId],
   )
-  return rows[0]
+  const [passkey] = rows
+  if (passkey === undefined || !macs.isGenuine('operator_passkeys', passkey.id, passkey)) return undefined
+  return passkey
 }
 
 export type NewPasskey = Pick<
@@ -45,11 +52,15 @@ export type NewPasskey = Pick<
 > & { signatures: number }
 
 /** Adds a passkey. Undefined when the authenticator's key is known already, also one that was removed. */
-export async function insertPasskey(tx: Transaction, passkey: NewPasskey): Promise<Passkey | undefined> {
+export async function insertPasskey(
+  tx: Transaction,
+  macs: RowMacs,
+  passkey: NewPasskey,
+): Promise<Passkey | undefined> {
   const now = await readClock(tx)
   const { rows } = await tx.query<Passkey>(
     `
-    insert into operator_passkeys
+    insert into operator_passkeys as r
       (id, operator_id, created_at, name, credential_id, public_key, signatures, transports)
     values ($1, $2, $3, $4, $5, $6, $7, $8)
     on conflict (credential_id) do nothing
@@ -65,6 +76,7 @@ export async function insertPasskey(tx: Transaction, passkey: NewPasskey): Promi
       passkey.transports,
     ],
   )
+  if (rows[0] !== undefined) await macs.seal(tx, 'operator_passkeys', rows[0].id)
   return rows[0]
 }
 

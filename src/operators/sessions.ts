@@ -1,5 +1,6 @@
 import type { Queryable, Transaction } from '../db/database.ts'
 import { newId, readClock } from '../db/ids.ts'
+import { sealOf, type RowMacs, type Seal } from '../records/row-macs.ts'
 import { hashOfSecret, newSecret } from './secrets.ts'
 
 /** Sessions of operators: what a sign-in opens, and access tokens are taken with (docs/reference/operators.md). */
@@ -15,7 +16,7 @@ const OPEN_MAX = 20
 /** Ended sessions are shown for this long. */
 const SHOWN_DAYS = 30
 
-export interface Session {
+export interface Session extends Seal {
   id: string
   operator_id: string
   method: SignInMethod
@@ -28,16 +29,18 @@ export interface Session {
   is_open: boolean
   /** Until it expires, in whole seconds. */
   seconds_left: number
+  sealed_at: string | null
 }
 
 const IS_OPEN = `ended_at is null and expires_at > clock_timestamp()
   and used_at > clock_timestamp() - make_interval(secs => ${IDLE_SECONDS})`
 const COLUMNS = `id, operator_id, method, passkey_id, created_at, used_at, expires_at, ended_at, ${IS_OPEN} as is_open,
-  floor(extract(epoch from expires_at - clock_timestamp()))::integer as seconds_left`
+  floor(extract(epoch from expires_at - clock_timestamp()))::integer as seconds_left, sealed_at, ${sealOf('operator_sessions')}`
 
 /** Opens a session. Its secret is new, whatever the browser sent: no one else can know it beforehand. */
 export async function openSession(
   tx: Transaction,
+  macs: RowMacs,
   operatorId: string,
   method: SignInMethod,
   passkeyId?: string,
@@ -62,19 +65,20 @@ export async function openSession(
   )
   const { rows } = await tx.query<Session>(
     `
-    insert into operator_sessions
+    insert into operator_sessions as r
       (id, operator_id, created_at, used_at, expires_at, secret_hash, method, passkey_id)
     values ($1, $2, $3, $3, $3::timestamptz + make_interval(secs => $4), $5, $6, $7)
     returning ${COLUMNS}`,
     [newId(now), operatorId, now.text, SESSION_SECONDS, hashOfSecret(secret), method, passkeyId],
   )
+  await macs.seal(tx, 'operator_sessions', rows[0]!.id)
   return { session: rows[0]!, secret }
 }
 
 /** The session with this secret; undefined when there is none. It may have ended. */
 export async function findSession(tx: Transaction, secret: string): Promise<Session | undefined> {
   const { rows } = await tx.query<Session>(
-    `select ${COLUMNS} from operator_sessions where secret_hash = $1`,
+    `select ${COLUMNS} from operator_sessions r where secret_hash = $1`,
     [hashOfSecret(secret)],
   )
   return rows[0]
@@ -105,7 +109,7 @@ const LISTED_MAX = 100
 /** Lists the sessions of an operator: those that were not ended, then the others, newest first. */
 export async function listSessions(db: Queryable, operatorId: string): Promise<Session[]> {
   const { rows } = await db.query<Session>(
-    `select ${COLUMNS} from operator_sessions where operator_id = $1 order by ended_at is not null, id desc limit $2`,
+    `select ${COLUMNS} from operator_sessions r where operator_id = $1 order by ended_at is not null, id desc limit $2`,
     [operatorId, LISTED_MAX],
   )
   return rows

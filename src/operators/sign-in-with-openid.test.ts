@@ -11,6 +11,7 @@ import { exportJWK, generateKeyPair, SignJWT, type CryptoKey, type JWTPayload } 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startOpenIdProvider } from '../../test/openid-provider.ts'
 import {
+  ROW_MACS,
   atEnd,
   BASE_URL,
   freePort,
@@ -39,7 +40,12 @@ const poster =
 
 const operatorAt = async (service: TestService, issuer: string, subject: string) => {
   const { customer_id: customerId } = await newCustomer(service)
-  return createOperator(service.db, { name: 'Ada', role: 'VIEWER', customerId, openId: { issuer, subject } })
+  return createOperator(service.db, ROW_MACS, {
+    name: 'Ada',
+    role: 'VIEWER',
+    customerId,
+    openId: { issuer, subject },
+  })
 }
 
 const sessionsIn = async ({ db }: TestService) => (await db.query('select 1 from operator_sessions')).rowCount

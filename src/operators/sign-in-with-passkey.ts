@@ -98,7 +98,7 @@ function addRegistration(signIn: SignIn, challenges: Challenges, party: Party): 
       if ((await listPasskeys(tx, operator.id)).length >= PASSKEYS_MAX)
         throw problem.badRequest(`an operator has at most ${PASSKEYS_MAX} passkeys; remove one first`)
       const { id, publicKey, counter, transports = [] } = verified.registrationInfo.credential
-      const passkey = await insertPasskey(tx, {
+      const passkey = await insertPasskey(tx, signIn.macs, {
         operator_id: operator.id,
         name,
         credential_id: id,
@@ -135,10 +135,10 @@ function addSignIn(signIn: SignIn, challenges: Challenges, party: Party): void {
     requireName(party)
     const { verifyAuthenticationResponse } = await library()
     return signIn.open(request, { method: 'PASSKEY', refusal }, async (tx) => {
-      const found = await findPasskey(tx, response.id)
+      const found = await findPasskey(tx, signIn.macs, response.id)
       const operator = found && (await lockOperator(tx, found.operator_id))
       // Read again: it may have been removed, or may have signed, before the operator was locked.
-      const passkey = found && (await findPasskey(tx, response.id))
+      const passkey = found && (await findPasskey(tx, signIn.macs, response.id))
       if (passkey === undefined) return undefined
       const answer = response as AuthenticationResponseJSON
       const { userHandle } = answer.response

@@ -7,6 +7,7 @@ import { SignJWT, decodeJwt, type JWTPayload } from 'jose'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
+  ROW_MACS,
   atEnd,
   BASE_URL,
   caller,
@@ -71,9 +72,10 @@ async function post<T = Record<string, unknown>>(path: string, body: object, on 
 }
 
 const newOperator = (role: Role = 'ADMIN', customerId?: string): Promise<Operator> =>
-  createOperator(service.db, { name: 'Ada', role, customerId })
+  createOperator(service.db, ROW_MACS, { name: 'Ada', role, customerId })
 
-const linkOf = async ({ id }: Operator) => (await transaction(service.db, (tx) => makeLink(tx, id))).secret
+const linkOf = async ({ id }: Operator) =>
+  (await transaction(service.db, (tx) => makeLink(tx, ROW_MACS, id))).secret
 
 async function signedIn(operator: Operator): Promise<Opened> {
   const { status, body } = await post<Opened>('/sign-in/link', { link: await linkOf(operator) })
@@ -136,10 +138,10 @@ describe('a one-time link', () => {
     ['of a disabled operator', ({ id }) => transaction(service.db, (tx) => disableOperator(tx, id))],
     [
       'of an operator disabled and enabled again',
-      ({ id }) =>
+      (operator) =>
         transaction(service.db, async (tx) => {
-          await disableOperator(tx, id)
-          await enableOperator(tx, id)
+          await disableOperator(tx, operator.id)
+          await enableOperator(tx, ROW_MACS, operator)
         }),
     ],
   ])('opens nothing %s', async (_, change) => {
@@ -245,6 +247,7 @@ describe('an access token', () => {
       `update operator_sessions set expires_at = clock_timestamp() + interval '30 seconds' where id = $1`,
       [opened.session.id],
     )
+    await ROW_MACS.seal(service.db, 'operator_sessions', opened.session.id)
     expect((await takeToken(opened)).body.expires_in).toBeLessThanOrEqual(30)
   })
 })
@@ -340,7 +343,7 @@ describe('within a second', () => {
   test('a new role ends the tokens of the earlier one, and the session takes tokens of the new one', async () => {
     const { operator, opened, call } = await working('ADMIN')
     expect((await call('POST', '/v2/profiles', { nickname: 'before' })).status).toBe(200)
-    await transaction(service.db, (tx) => setRole(tx, operator.id, 'VIEWER'))
+    await transaction(service.db, (tx) => setRole(tx, ROW_MACS, operator, 'VIEWER'))
     await expect.poll(profiles(call), SOON).toBe(401)
     const next = caller(service.app, (await takeToken(opened)).body.access_token)
     expect(await profiles(next)()).toBe(200)
@@ -352,7 +355,7 @@ describe('within a second', () => {
     expect(await profiles(call)()).toBe(200)
     await transaction(service.db, (tx) => disableOperator(tx, operator.id))
     await expect.poll(profiles(call), SOON).toBe(401)
-    await transaction(service.db, (tx) => enableOperator(tx, operator.id))
+    await transaction(service.db, (tx) => enableOperator(tx, ROW_MACS, operator))
     expect((await takeToken(opened)).status).toBe(401)
     await new Promise((resolve) => setTimeout(resolve, 1_500))
     expect(await profiles(call)()).toBe(401)
@@ -452,7 +455,7 @@ describe('a forged token', () => {
 describe('an API client', () => {
   test('cannot be given the scope of an operator', async () => {
     const scopes = [...OPERATOR_SCOPES] as never
-    await expect(createApiClient(service.db, customer.customer_id, scopes)).rejects.toThrow(
+    await expect(createApiClient(service.db, ROW_MACS, customer.customer_id, scopes)).rejects.toThrow(
       'api_clients_scopes',
     )
   })

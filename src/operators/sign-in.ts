@@ -7,9 +7,10 @@ import { scopesOfRole } from '../contract/roles.ts'
 import { transaction, type Database, type Transaction } from '../db/database.ts'
 import { Failures } from '../http/failures.ts'
 import type { AccessTokens } from '../oauth/access-tokens.ts'
+import type { RowMacs } from '../records/row-macs.ts'
 import type { Settings } from '../settings.ts'
 import { operatorToWire, SessionSecret, sessionToWire } from './fields.ts'
-import { lockOperator, operatorOfLink, record, useLink, type Operator } from './operators.ts'
+import { isGenuine, lockOperator, operatorOfLink, record, useLink, type Operator } from './operators.ts'
 import {
   endSession,
   findSession,
@@ -28,6 +29,7 @@ export interface SignInOptions {
   db: Database
   tokens: AccessTokens
   settings: Settings
+  macs: RowMacs
   /** Limits the requests of each address. */
   limitAddress: onRequestHookHandler
 }
@@ -47,15 +49,17 @@ interface Opened {
 export class SignIn {
   readonly db: Database
   readonly tokens: AccessTokens
+  readonly macs: RowMacs
   readonly mode: Settings['mode']
   readonly #app: FastifyInstance
   readonly #limitAddress: onRequestHookHandler
   readonly #failures: Failures
 
-  constructor(app: FastifyInstance, { db, tokens, settings, limitAddress }: SignInOptions) {
+  constructor(app: FastifyInstance, { db, tokens, settings, macs, limitAddress }: SignInOptions) {
     this.#app = app
     this.db = db
     this.tokens = tokens
+    this.macs = macs
     this.mode = settings.mode
     this.#limitAddress = limitAddress
     this.#failures = new Failures(settings.tokenFailuresPerMinute)
@@ -81,7 +85,8 @@ export class SignIn {
 
   /**
    * Runs a sign-in in a transaction. `prove` returns the locked operator and whether its proof holds; undefined where
-   * nobody is known. Answers 401 for a proof that does not hold, and 429 after too many of them.
+   * nobody is known. Answers 401 for a proof that does not hold, or an operator that was invented in the database, and 429 after
+   * too many of them.
    */
   async open(
     request: FastifyRequest,
@@ -93,7 +98,8 @@ export class SignIn {
     const opened = await transaction(this.db, async (tx): Promise<Opened | undefined> => {
       const proof = await prove(tx)
       const operator = proof?.operator
-      const holds = proof?.holds === true && operator?.disabled_at === null
+      const holds =
+        proof?.holds === true && operator?.disabled_at === null && (await isGenuine(tx, this.macs, operator))
       if (!holds) this.countFailure(request, method)
       if (operator === undefined) return undefined
       await record(tx, operator, 'operator.sign_in', {
@@ -101,7 +107,7 @@ export class SignIn {
         outcome: holds ? 'DONE' : 'REFUSED',
       })
       return holds
-        ? { operator, ...(await openSession(tx, operator.id, method, proof.passkeyId)) }
+        ? { operator, ...(await openSession(tx, this.macs, operator.id, method, proof.passkeyId)) }
         : undefined
     })
     if (opened === undefined) throw unauthorized(refusal)
@@ -125,7 +131,8 @@ export class SignIn {
     const operator = found && (await lockOperator(tx, found.operator_id))
     // Read again: it may have ended before the operator was locked.
     const session = found && (await findSession(tx, secret))
-    if (operator === undefined || operator.disabled_at !== null || !session?.is_open) {
+    const isOpen = operator !== undefined && operator.disabled_at === null && session?.is_open === true
+    if (!isOpen || !(await isGenuine(tx, this.macs, operator, session))) {
       this.countFailure(request, 'session')
       throw unauthorized('there is no open session with this secret; sign in again')
     }
@@ -160,7 +167,7 @@ export function addLinks(signIn: SignIn): void {
   signIn.post('/sign-in/link', LinkBody, ({ link }, request) => {
     const secret = link.slice(link.indexOf('#') + 1)
     return signIn.open(request, { method: 'LINK', refusal }, async (tx) => {
-      const operatorId = await operatorOfLink(tx, secret)
+      const operatorId = await operatorOfLink(tx, signIn.macs, secret)
       if (operatorId === undefined) return undefined
       const operator = await lockOperator(tx, operatorId)
       return { operator, holds: operator?.disabled_at === null && (await useLink(tx, secret)) }

@@ -1,6 +1,7 @@
 /* One search finds a record by each of its names, and nothing of a type that the token may not read. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
+  ROW_MACS,
   caller,
   fund,
   fetchToken,
@@ -113,7 +114,7 @@ test('types that the token may not read are left out', async () => {
   expect(await search(customer.profile_id)).toEqual([
     expect.objectContaining({ type: 'profile', id: customer.profile_id }),
   ])
-  const client = await createApiClient(service.db, customer.customer_id, ['transfer:read_transfer'])
+  const client = await createApiClient(service.db, ROW_MACS, customer.customer_id, ['transfer:read_transfer'])
   const call = caller(service.app, await fetchToken(service.app, client))
   expect(await search(customer.profile_id, call)).toEqual([])
 })

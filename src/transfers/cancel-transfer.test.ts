@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
+  ROW_MACS,
   caller,
   credit,
   fetchToken,
@@ -150,7 +151,10 @@ test('a transfer that is signed, has ended or is not a withdrawal is refused wit
 })
 
 const callerWith = async ({ customer_id }: TestCustomer, scope: ClientScope) =>
-  caller(service.app, await fetchToken(service.app, await createApiClient(service.db, customer_id, [scope])))
+  caller(
+    service.app,
+    await fetchToken(service.app, await createApiClient(service.db, ROW_MACS, customer_id, [scope])),
+  )
 test('the token needs the scope that matches the type of the withdrawal', async () => {
   const customer = await newCustomer(service)
   await credit(service.ledger, customer, 'USD', '100')

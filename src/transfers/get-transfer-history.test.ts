@@ -1,6 +1,7 @@
 /* What a transfer's history tells, whom it tells what, and that a changed entry no longer derives. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
+  ROW_MACS,
   asAdmin,
   caller,
   DESTINATION,
@@ -252,7 +253,7 @@ test('an orchestration is named with both of its transfers', async () => {
 test('a part without its scope is absent', async () => {
   const id = await withdraw()
   const scopes: ClientScope[] = ['transfer:read_transfer']
-  const client = await createApiClient(service.db, customer.customer_id, scopes)
+  const client = await createApiClient(service.db, ROW_MACS, customer.customer_id, scopes)
   const call = caller(service.app, await fetchToken(service.app, client))
   expect(Object.keys(await historyOf(id, call)).sort()).toEqual([
     'entries',

@@ -4,6 +4,8 @@ import { transaction, type Database, type Transaction } from '../db/database.ts'
 import { PAYOUT_TYPES, PLATFORM_ID, WITHDRAWAL_TYPES } from '../records/treasury.ts'
 import { EVENT_RULES } from './event-rules.ts'
 import { POLICY_RULES } from './policy-rules.ts'
+import type { RowMacs } from '../records/row-macs.ts'
+import { rowDisagreements } from './row-rules.ts'
 import { notAccepted, type WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 
 /** A broken rule: its name, and the record that breaks it. */
@@ -205,6 +207,8 @@ export interface VerifyOptions {
   onCustomer?: () => void
   /** Checks the MACs of withdrawals; needs the master key. */
   macs?: WithdrawalMacs | undefined
+  /** Checks the MACs of rows, and compares rows that authenticate with the audit log; needs the master key. */
+  rowMacs?: RowMacs | undefined
   /** Token contracts that differ from the catalogue. */
   tokens?: TokenAddresses
 }
@@ -275,7 +279,7 @@ async function wronglySigned(tx: Transaction, id: string, tokens: TokenAddresses
  */
 export async function verify(
   db: Database,
-  { onCustomer = () => undefined, macs, tokens = new Map() }: VerifyOptions = {},
+  { onCustomer = () => undefined, macs, rowMacs, tokens = new Map() }: VerifyOptions = {},
 ): Promise<Verification> {
   const found: Verification = { customers: 0, entries: 0, balances: 0, transfers: 0, disagreements: [] }
   const customers = await transaction(
@@ -295,7 +299,7 @@ export async function verify(
       })
     await transaction(
       db,
-      (tx) => verifyCustomer(tx, id, found, { macs, tokens }),
+      (tx) => verifyCustomer(tx, id, found, { macs, rowMacs, tokens }),
       'isolation level repeatable read read only',
     )
     if (there && id !== PLATFORM_ID) onCustomer()
@@ -328,7 +332,7 @@ async function verifyCustomer(
   tx: Transaction,
   id: string,
   found: Verification,
-  { macs, tokens }: { macs: WithdrawalMacs | undefined; tokens: TokenAddresses },
+  { macs, rowMacs, tokens }: Pick<VerifyOptions, 'macs' | 'rowMacs'> & { tokens: TokenAddresses },
 ): Promise<void> {
   if (id !== PLATFORM_ID) found.customers += 1
   await tx.query('set local enable_seqscan = on')
@@ -355,4 +359,7 @@ async function verifyCustomer(
       changed.map(({ id, objection }) => `transfer ${id}: ${objection}`),
     )
   }
+  if (rowMacs === undefined) return
+  for (const { rule, detail } of (await rowDisagreements(tx, id, rowMacs)).slice(0, SHOWN_MAX))
+    report(rule, [detail])
 }
