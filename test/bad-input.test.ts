@@ -5,6 +5,7 @@
  * checks. openapi.json, which is checked in, shows when a schema loses a rule.
  */
 import { generateKeyPair, SignJWT, UnsecuredJWT, type JWTHeaderParameters, type JWTPayload } from 'jose'
+import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { originOfLoop } from '../src/contract/actor.ts'
 import { signStatement, type ApprovalDecision } from '../src/records/approval-statement.ts'
@@ -20,6 +21,7 @@ import { createApiClient, disableApiClient } from '../src/oauth/api-clients.ts'
 import { REJECTED_ACCOUNT_NUMBER } from '../src/networks/simulated/magic-addresses.ts'
 import { setPolicy } from './policies.ts'
 import type { SigningKeys } from '../src/oauth/signing-keys.ts'
+import { runs } from './seed.ts'
 import { declaredBy, faultsOf, sampleOf, type Fault } from './schema-faults.ts'
 import {
   credit,
@@ -3463,6 +3465,14 @@ describe('checks that one hook makes for every operation', () => {
   test.each(UNKNOWN_PARAMETERS.map(unknownParameter))('%s', (_, change, refusal) =>
     expectRefusal({ ...call(change), authorization: `Bearer ${world.customer.token}` }, evaluated(refusal)),
   )
+  test.each(['%', '%f', '%zz', '%ff', 'x%c3', '%ed%a0%80'])('a query with %s', async (value) => {
+    const authorization = `Bearer ${world.customer.token}`
+    for (const query of [`nickname=${value}`, `${value}=1`])
+      await expectRefusal(
+        { method: 'GET', path: `/v2/profiles?${query}`, authorization },
+        bad('the query is not percent-encoded correctly'),
+      )
+  })
   test.each(BAD_HEADERS)('Authorization: %s', (authorization) =>
     expectRefusal({ ...call(), authorization }, unauthorized('Authorization', 'invalid_request')),
   )
@@ -4105,5 +4115,94 @@ describe('a page of records that do not fit into memory together', () => {
       const records = Object.values(whole.body as object).find((value) => Array.isArray(value)) as unknown[]
       expect(inParts.headers['content-length'] === undefined).toBe(records.length > 1)
     }
+  })
+})
+
+describe('dates', () => {
+  /** The places of an operation's dates: a name in its query, or the path of a member of its body. */
+  const placesIn = (schema: object, at: string[] = []): string[][] => {
+    const { format, properties = {} } = schema as { format?: string; properties?: Record<string, object> }
+    const here = format?.startsWith('date') ? [at] : []
+    return [...here, ...Object.entries(properties).flatMap(([name, inner]) => placesIn(inner, [...at, name]))]
+  }
+  const places = OPERATIONS.flatMap((operation) => [
+    ...placesIn(operation.query ?? {}).map((at) => ({ operation, part: 'query', at })),
+    ...placesIn(operation.body ?? {}).map((at) => ({ operation, part: 'body', at })),
+  ])
+  const withMember = (object: unknown, [name, ...inner]: string[], value: string): object | string =>
+    name === undefined
+      ? value
+      : {
+          ...(object as object),
+          [name]: withMember((object as Record<string, unknown> | undefined)?.[name], inner, value),
+        }
+
+  const number = (digits: number, min: number, max: number, ...often: number[]) =>
+    fc
+      .oneof(fc.constantFrom(min, max, ...often), fc.integer({ min, max }))
+      .map((value) => String(value).padStart(digits, '0'))
+  const date = fc
+    .tuple(
+      number(4, 0, 10_000, 1, 1684, 1685, 1970, 2255, 9999),
+      number(2, 0, 13, 1, 12),
+      number(2, 0, 32, 1, 31),
+    )
+    .map((parts) => parts.join('-'))
+  const dateTime = fc
+    .tuple(
+      date,
+      fc.constantFrom('T', 't', ' ', ''),
+      fc
+        .tuple(number(2, 0, 24, 23), number(2, 0, 60, 59), number(2, 0, 61, 59, 60))
+        .map((parts) => parts.join(':')),
+      fc.oneof(
+        fc.constantFrom('', '.9', '.999999999', '.9999995', '.0000001', '.1234567890'),
+        number(9, 0, 999_999_999).map((nanos) => `.${nanos}`),
+      ),
+      fc.oneof(
+        fc.constantFrom('Z', 'z', '', '+00:00', '-00:00', '+23:59', '-23:59', '+24:00', '+14:00'),
+        fc
+          .tuple(fc.constantFrom('+', '-'), number(2, 0, 24), number(2, 0, 60))
+          .map(([sign, h, m]) => `${sign}${h}:${m}`),
+      ),
+    )
+    .map((parts) => parts.join(''))
+
+  test('no date on any parameter or member is more than refused', async () => {
+    expect(new Set(places.map(({ part }) => part))).toEqual(new Set(['query', 'body']))
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...places),
+        fc.oneof({ weight: 4, arbitrary: dateTime }, date),
+        async (place, text) => {
+          const { operation, part, at } = place
+          const good = CASES[nameOf(operation)]!.good()
+          const changes =
+            part === 'query'
+              ? { query: queryWith(good.query ?? '', `${at[0]!}=${encodeURIComponent(text)}`) }
+              : { body: withMember(good.body, at, text) as object }
+          const authorization = `Bearer ${world.customer.token}`
+          const { status } = await ask({ method: operation.method, ...good, ...changes, authorization })
+          expect([200, 400, 404, 409]).toContain(status)
+        },
+      ),
+      runs(4_000),
+    )
+  })
+
+  const limits = [
+    '0000-01-01T00:00:00Z',
+    '0001-01-01T00:00:00+23:59',
+    '9999-12-31T23:59:59.9999995Z',
+    '9999-12-31T23:59:60Z',
+  ]
+  test.each(limits)('balances at %s', async (at) => {
+    const path = `/v2/profiles/${world.customer.profile_id}/balances`
+    const { status, body } = await world.customer.call<{ items: unknown[] }>(
+      'GET',
+      `${path}?at=${encodeURIComponent(at)}`,
+    )
+    const now = (await world.customer.call('GET', path)).body
+    expect({ status, body }).toEqual({ status: 200, body: at < '1970' ? { items: [] } : now })
   })
 })

@@ -9,6 +9,8 @@ interface Schema {
   /** The rule of `pattern`. */
   inWords?: string
   format?: 'uuid' | 'date-time' | 'date'
+  /** A date on which a person can have been born. */
+  birth?: boolean
   minimum?: number
   maximum?: number
   properties?: Record<string, Schema>
@@ -27,7 +29,7 @@ interface Schema {
   examples?: unknown[]
 }
 const KNOWN = [
-  ...['type', 'enum', 'minLength', 'maxLength', 'pattern', 'format', 'minimum', 'maximum'],
+  ...['type', 'enum', 'minLength', 'maxLength', 'pattern', 'format', 'birth', 'minimum', 'maximum'],
   ...['properties', 'required', 'additionalProperties', 'propertyNames'],
   ...[
     'minProperties',
@@ -93,7 +95,7 @@ export function faultsOf(given: object): Fault[] {
 
 type Here = (value: unknown, rule: string) => Fault
 
-function ofText({ minLength = 0, maxLength, pattern, inWords, format }: Schema, here: Here): Fault[] {
+function ofText({ minLength = 0, maxLength, pattern, inWords, format, birth }: Schema, here: Here): Fault[] {
   const faults = [here('a\0b', 'must not hold the NUL character')]
   if (minLength > 0) faults.push(here('', `must have at least ${minLength} characters`))
   if (maxLength !== undefined && maxLength <= LENGTH_TRIED_MAX)
@@ -103,6 +105,8 @@ function ofText({ minLength = 0, maxLength, pattern, inWords, format }: Schema, 
     faults.push(here('~\t', inWords))
   }
   if (format !== undefined) faults.push(here(...WRONG_FORMAT[format]))
+  if (birth)
+    for (const date of ['0000-01-01', '1799-12-31', '9999-12-31']) faults.push(here(date, 'from 1800 on'))
   return faults
 }
 

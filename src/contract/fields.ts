@@ -95,6 +95,9 @@ export const Free = { additionalProperties: true, maxBytes: FREE_BYTES_MAX } as 
 export const Timestamp = (description: string) =>
   Type.String({ format: 'date-time', description, examples: ['2026-01-31T09:30:00.123456Z'] })
 
+/** A person's date of birth: from 1800 on, and not in the future. */
+export const BirthDate = Type.String({ format: 'date', birth: true, description: 'Date of birth.' })
+
 /** An array parameter: it can be repeated, and with `commas` a value is also split at its commas. */
 export const Filter = <T extends TSchema>(item: T, description: string) =>
   Type.Optional(

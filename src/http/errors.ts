@@ -1,6 +1,12 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type {
+  FastifyError,
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  onRequestHookHandler,
+} from 'fastify'
 import { connectionLost, deadlocked, notSerializable, tookTooLong } from '../db/database.ts'
 import { differingMembers, type Comparable } from './differing-members.ts'
 import { problemPages } from './problem-pages.ts'
@@ -40,6 +46,7 @@ export function errorRoutes(
     logFault(error, refusal, request)
     return send(reply, refusal, baseUrl, request.id)
   })
+  app.addHook('onRequest', requireDecodable)
   app.setNotFoundHandler((request, reply) => send(reply, noSuchPath(request), baseUrl))
   problemPages(app, { baseUrl, docs })
 }
@@ -64,6 +71,19 @@ export const refuseUrl =
   (baseUrl: string) =>
   (_error: FastifyError, _request: unknown, reply: FastifyReply): void =>
     void send(reply, problem.badRequest('the path is not percent-encoded correctly'), baseUrl)
+
+/** Refuses a query that is not percent-encoded correctly: its parser would put other characters into the values. */
+const requireDecodable: onRequestHookHandler = ({ raw }, _reply, done) => {
+  const url = raw.url!
+  const query = url.indexOf('?')
+  if (query === -1 || !url.includes('%', query)) return done()
+  try {
+    decodeURIComponent(url.slice(query))
+    done()
+  } catch {
+    done(problem.badRequest('the query is not percent-encoded correctly'))
+  }
+}
 
 /** Refuses input that never becomes a request: not HTTP, or headers that are too large or too slow. */
 export const refuseConnection =

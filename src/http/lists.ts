@@ -97,8 +97,9 @@ export function timeRange(query: Record<string, unknown>, field: string): TimeRa
 }
 
 /**
- * Parses a date-time of a query as whole microseconds since 1970, rounded down; `exact` when nothing was rounded. Throws
- * bad-request for an impossible date-time.
+ * Parses a date-time of a request as whole microseconds since 1970, rounded down; `exact` when nothing was rounded. A time
+ * outside of the years 1685 to 2254 becomes the nearest of them: no record has such a time, and neither a number nor
+ * PostgreSQL has each of them exactly. Throws bad-request for an impossible date-time.
  */
 export function microsOf(text: string, field: string): { floor: number; exact: boolean } {
   let nanos: bigint
@@ -108,7 +109,8 @@ export function microsOf(text: string, field: string): { floor: number; exact: b
     throw problem.badRequest(`${field} must be an RFC 3339 date-time with at most nanoseconds`)
   }
   const floor = nanos / 1000n - (nanos % 1000n < 0n ? 1n : 0n)
-  return { floor: Number(floor), exact: floor * 1000n === nanos }
+  const exact = floor * 1000n === nanos
+  return { floor: Math.min(Math.max(Number(floor), -EVER.to), EVER.to), exact }
 }
 
 /** Formats microseconds since 1970 as a PostgreSQL timestamp. A `Date` would lose the microseconds. */

@@ -64,6 +64,8 @@ function describe(error: ErrorObject, part: string): string {
       const unescaped = part === 'querystring' && OFFSET_AFTER_SPACE.test(String(error.data))
       return unescaped ? `${rule}; write the + of its offset as %2B` : rule
     }
+    case 'birth':
+      return `${where} must be a date from 1800 on, and not in the future`
     case 'uniqueItems':
       return `${where} must not name a value twice`
     case 'maxLength':

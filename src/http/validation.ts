@@ -4,6 +4,7 @@ import ajvFormats from 'ajv-formats'
 import ajvKeywords from 'ajv-keywords'
 import fastJson from 'fast-json-stringify'
 import type { FastifyInstance, FastifySchemaCompiler, FastifySerializerCompiler } from 'fastify'
+import { Temporal } from 'temporal-polyfill'
 import { duplicateMember } from './duplicate-member.ts'
 import { problem, type Problem } from '../contract/problems.ts'
 import { pointerTo, schemaProblem } from './schema-errors.ts'
@@ -36,7 +37,14 @@ function ajvsOf(options: typeof STRICT | typeof COERCING): Ajvs {
   }
 }
 /** Keywords of our schemas that are not in JSON Schema. The API document leaves them out. */
-export const OWN_KEYWORDS: readonly string[] = ['transform', 'commas', 'maxBytes', 'oneByOne', 'inWords']
+export const OWN_KEYWORDS: readonly string[] = [
+  'transform',
+  'commas',
+  'maxBytes',
+  'oneByOne',
+  'inWords',
+  'birth',
+]
 /** The keyword under which @fastify/swagger expects the named examples of a body. */
 export const NAMED_EXAMPLES = 'x-examples'
 /** The offset that ends an RFC 3339 date-time. The library also accepts ISO 8601, whose offsets may be shorter. */
@@ -53,9 +61,13 @@ function ajvOf(options: Options): Ajv {
     schemaType: 'number',
     validate: (limit: number, value: object) => Buffer.byteLength(JSON.stringify(value)) <= limit,
   })
+  ajv.addKeyword({ keyword: 'birth', type: 'string', schemaType: 'boolean', validate: isBirth })
   ajv.addVocabulary(['commas', 'oneByOne', 'inWords', NAMED_EXAMPLES])
   return ajv
 }
+/** Whether somebody can have been born on this date, where it has become today first (UTC+14). */
+const isBirth = (_: boolean, date: string) =>
+  date >= '1800-01-01' && date <= Temporal.Now.plainDateISO('Etc/GMT-14').toString()
 const strict = ajvsOf(STRICT)
 const coercing = ajvsOf(COERCING)
 

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { inOrder, type Queryable, type Transaction } from '../db/database.ts'
 import { Address } from '../contract/bank-wire.ts'
 import { presentOf } from '../db/rows.ts'
-import { Free, Metadata, RefId, Text, Timestamp, Uuid } from '../contract/fields.ts'
+import { BirthDate, Free, Metadata, RefId, Text, Timestamp, Uuid } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
 import { identitySummary, STATUSES } from '../records/holders.ts'
 import {
@@ -17,7 +17,7 @@ export const PersonDetails = Type.Object(
   {
     first_name: Text(200, 'First name.', 1),
     last_name: Text(200, 'Last name.', 1),
-    date_of_birth: Type.Optional(Type.String({ format: 'date', description: 'Date of birth.' })),
+    date_of_birth: Type.Optional(BirthDate),
     address: Type.Optional(Address),
     email: Type.Optional(Text(320, 'E-mail address.')),
     phone_number: Type.Optional(Text(100, 'Phone number.')),
