@@ -473,6 +473,10 @@ test('a problem has its slug, status, detail and meta', async () => {
     refId: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
   })
   expect(refused.message).toBe(`Insufficient Funds: ${refused.detail}`)
+  expect(refused.errors).toEqual([])
+  const invalid = await problemOf(client.post(WITHDRAWALS, { body: body({ amount: 'x', memo: ' ' }) }))
+  expect(invalid.errors.map(({ pointer }) => pointer).sort()).toEqual(['#/amount', '#/memo'])
+  expect(invalid.errors[0]!.detail).toBe(invalid.detail)
   const id = crypto.randomUUID()
   expect(await problemOf(client.get('/v2/profiles/{id}', { params: { path: { id } } }))).toMatchObject({
     status: 404,
@@ -696,4 +700,25 @@ describe('the client and the API', () => {
       for (const [, specifier] of imported) expect(specifier).toMatch(/^(\.\/[\w-]+\.js|openapi-fetch)$/)
     }
   })
+})
+
+test.each([
+  ['localhost:8080', 'must begin with https://'],
+  ['', 'must begin with https://'],
+  ['ftp://127.0.0.1', 'must begin with https://'],
+  ['http://127.0.0.1:8080/v2', 'without /v2'],
+  ['http://127.0.0.1:8080/v2/', 'without /v2'],
+  ['http://127.0.0.1:8080/?x=1', 'without /v2'],
+])('the base URL %j is refused at once', (baseUrl, why) => {
+  expect(() => createClient({ baseUrl, clientId: 'x', clientSecret: 'x' })).toThrow(why)
+})
+
+test('an Idempotency-Key is the ref_id, also of a request whose answer is lost', async () => {
+  const header = { 'Idempotency-Key': `key-${crypto.randomUUID()}` }
+  proxy.lose('ANSWER', `POST ${WITHDRAWALS}`, 1)
+  const transfer = await client.post(WITHDRAWALS, { body: body(), params: { header } })
+  expect(transfer.ref_id).toBe(header['Idempotency-Key'])
+  expect((await problemOf(client.post(WITHDRAWALS, { body: body(), headers: header }))).slug).toBe(
+    'already-exists',
+  )
 })

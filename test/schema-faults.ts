@@ -9,6 +9,8 @@ interface Schema {
   /** The rule of `pattern`. */
   inWords?: string
   format?: 'uuid' | 'date-time' | 'date'
+  /** The kind of text that it holds (src/contract/fields.ts). */
+  textKind?: 'LINE' | 'LINES' | 'ID'
   /** A date on which a person can have been born. */
   birth?: boolean
   minimum?: number
@@ -29,7 +31,18 @@ interface Schema {
   examples?: unknown[]
 }
 const KNOWN = [
-  ...['type', 'enum', 'minLength', 'maxLength', 'pattern', 'format', 'birth', 'minimum', 'maximum'],
+  ...[
+    'type',
+    'enum',
+    'minLength',
+    'maxLength',
+    'pattern',
+    'format',
+    'birth',
+    'textKind',
+    'minimum',
+    'maximum',
+  ],
   ...['properties', 'required', 'additionalProperties', 'propertyNames'],
   ...[
     'minProperties',
@@ -95,7 +108,10 @@ export function faultsOf(given: object): Fault[] {
 
 type Here = (value: unknown, rule: string) => Fault
 
-function ofText({ minLength = 0, maxLength, pattern, inWords, format, birth }: Schema, here: Here): Fault[] {
+function ofText(
+  { minLength = 0, maxLength, pattern, inWords, format, birth, textKind }: Schema,
+  here: Here,
+): Fault[] {
   const faults = [here('a\0b', 'must not hold the NUL character')]
   if (minLength > 0) faults.push(here('', `must have at least ${minLength} characters`))
   if (maxLength !== undefined && maxLength <= LENGTH_TRIED_MAX)
@@ -105,6 +121,10 @@ function ofText({ minLength = 0, maxLength, pattern, inWords, format, birth }: S
     faults.push(here('~\t', inWords))
   }
   if (format !== undefined) faults.push(here(...WRONG_FORMAT[format]))
+  if (textKind !== undefined)
+    faults.push(...[' ', '\u3000', '\u2800'].map((blank) => here(blank, 'must not be blank')))
+  if (textKind === 'LINE' || textKind === 'ID') faults.push(here('a\nb', 'must be one line'))
+  if (textKind === 'ID') faults.push(here('a\u200db', 'invisible'))
   if (birth)
     for (const date of ['0000-01-01', '1799-12-31', '9999-12-31']) faults.push(here(date, 'from 1800 on'))
   return faults

@@ -55,6 +55,13 @@ export interface ProblemMeta {
   'not-cancellable': { id: string; status: string }
 }
 
+/** A wrong field of a request. */
+export interface FieldError {
+  /** A JSON pointer as a URI fragment, such as `#/amount`. */
+  pointer: string
+  detail: string
+}
+
 /** Base class of the client's errors. The only other value that the client throws is the reason of an aborted signal. */
 export class BursarError extends Error {
   /** The `ref_id` of the failed POST, given or generated. It finds the record of a POST whose outcome is unknown. */
@@ -77,6 +84,8 @@ export class BursarProblem extends BursarError {
   readonly detail: string
   /** Facts about the problem. `is` narrows their type by slug. */
   readonly meta: Readonly<Record<string, unknown>>
+  /** Every wrong field of the request, with the JSON pointer to it. The first is that of `detail`. */
+  readonly errors: readonly FieldError[]
   /** The id of the request in the service's log; undefined when a proxy answered. */
   readonly requestId: string | undefined
   /** How long to wait before a retry, if the response has `Retry-After`. */
@@ -95,6 +104,7 @@ export class BursarProblem extends BursarError {
     this.title = title
     this.detail = detail
     this.meta = typeof problem.meta === 'object' && problem.meta !== null ? { ...problem.meta } : {}
+    this.errors = Array.isArray(problem.errors) ? (problem.errors as FieldError[]) : []
     this.requestId = response.headers.get('x-request-id') ?? undefined
     this.retryAfterMs = retryAfterMs(response)
   }

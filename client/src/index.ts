@@ -13,6 +13,7 @@ export {
   BursarSignatureError,
   BursarTimeout,
   BursarUnreachable,
+  type FieldError,
   type ProblemMeta,
   type ProblemSlug,
   type SignatureFault,
@@ -99,9 +100,9 @@ export interface Waiting {
 const WAIT_MS = 600_000
 const READ_EVERY_MS = 1_000
 
-/** Creates a client. It sends nothing to the service before the first call. */
+/** Creates a client. It sends nothing to the service before the first call. Throws TypeError for a wrong `baseUrl`. */
 export function createClient(options: ClientOptions): Client {
-  const baseUrl = options.baseUrl.replace(/\/+$/, '')
+  const baseUrl = checkedUrl(options.baseUrl)
   // Browsers refuse `fetch` when it is called as a method of another object.
   const fetch: typeof globalThis.fetch = (...request) => (options.fetch ?? globalThis.fetch)(...request)
   const retries = { ...RETRIES, ...options.retries }
@@ -130,7 +131,7 @@ export function createClient(options: ClientOptions): Client {
 
   async function call(method: Method, path: string, init: Record<string, unknown> = {}): Promise<unknown> {
     const signal = init.signal as AbortSignal | null | undefined
-    const { body, refId, repeatable, replyOf, withMade } = prepare(method, path, init.body)
+    const { body, refId, repeatable, replyOf, withMade } = prepare(method, path, init.body, keyIn(init))
     let repeated = false
     const { data, error, response } = await openApi
       .request(method, path, {
@@ -177,6 +178,23 @@ export function createClient(options: ClientOptions): Client {
       ),
     waitFor: (transfer: Pick<Transfer, 'id'>, waiting?: Waiting) => waitForEnd(call, transfer, waiting),
   } as unknown as Client
+}
+
+/** Returns the base URL without a slash at its end. Paths begin with `/v2`, so it must not end with that. */
+function checkedUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined || !/^https?:$/.test(url.protocol))
+    throw new TypeError(`baseUrl must begin with https:// or http://, not ${JSON.stringify(text)}`)
+  if (url.search !== '' || url.hash !== '' || /\/v2\/*$/.test(url.pathname))
+    throw new TypeError(`baseUrl must be the address of the API without /v2, not ${JSON.stringify(text)}`)
+  return text.replace(/\/+$/, '')
+}
+
+/** The `Idempotency-Key` among the parameters or headers of a call. */
+function keyIn({ params, headers }: Record<string, unknown>): string | undefined {
+  const { header } = (params ?? {}) as { header?: Record<string, string> }
+  const given = new Headers((headers ?? {}) as Record<string, string>)
+  return header?.['Idempotency-Key'] ?? given.get('idempotency-key') ?? undefined
 }
 
 /** Sends a call without its types: `Client` checks them. */

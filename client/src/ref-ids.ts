@@ -61,8 +61,11 @@ export interface Prepared {
   withMade: (reply: unknown) => unknown
 }
 
-/** Makes a request repeatable if possible, by adding a ref_id. All methods but POST are idempotent anyway. */
-export function prepare(method: string, path: string, body: unknown): Prepared {
+/**
+ * Makes a request repeatable if possible, by adding a ref_id: its Idempotency-Key, or a new one. All methods but POST are
+ * idempotent anyway.
+ */
+export function prepare(method: string, path: string, body: unknown, key?: string): Prepared {
   const plain = { body, refId: undefined, replyOf: () => undefined, withMade: (reply: unknown) => reply }
   if (method !== 'post') return { ...plain, repeatable: true }
   const kind = POSTS[path as PathOf<'post'>]
@@ -75,8 +78,9 @@ export function prepare(method: string, path: string, body: unknown): Prepared {
   // An account stands in a member of its own, and so does the rule that is answered.
   const inMember = path === '/v2/identity/accounts' ? 'account' : undefined
   const given = (inMember === undefined ? body : (body as Fields)[inMember]) as Fields
-  const known = typeof given.ref_id === 'string'
-  const refId = known ? (given.ref_id as string) : crypto.randomUUID()
+  const own = typeof given.ref_id === 'string' ? given.ref_id : key
+  const known = own !== undefined
+  const refId = own ?? crypto.randomUUID()
   const record = { ...given, ref_id: refId }
   return {
     ...plain,

@@ -5983,7 +5983,10 @@ export interface operations {
         /** @description True: answers what the same request would be answered now, and changes nothing. The id belongs to no record. */
         dry_run?: boolean
       }
-      header?: never
+      header?: {
+        /** @description The `ref_id`, where the body has none. A repeat is a 409 with the existing record. */
+        'Idempotency-Key'?: string
+      }
       path?: never
       cookie?: never
     }
@@ -6176,7 +6179,10 @@ export interface operations {
         /** @description True: answers what the same request would be answered now, and changes nothing. The id belongs to no record. */
         dry_run?: boolean
       }
-      header?: never
+      header?: {
+        /** @description The `ref_id`, where the body has none. A repeat is a 409 with the existing record. */
+        'Idempotency-Key'?: string
+      }
       path?: never
       cookie?: never
     }
@@ -6369,7 +6375,10 @@ export interface operations {
   initiateSandboxFiatDeposit: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ref_id`, where the body has none. A repeat is a 409 with the existing record. */
+        'Idempotency-Key'?: string
+      }
       path?: never
       cookie?: never
     }
@@ -6388,6 +6397,11 @@ export interface operations {
           asset: 'USD'
           /** @description The memo_id of deposit instructions, which determines the profile to credit. */
           memo_id: string
+          /**
+           * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+           * @example payout-2026-0001
+           */
+          ref_id?: string
           fiat_network_instructions: {
             wire: {
               /** @description Text. */
@@ -6902,7 +6916,10 @@ export interface operations {
   depositToSandboxProfile: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ref_id`, where the body has none. A repeat is a 409 with the existing record. */
+        'Idempotency-Key'?: string
+      }
       path: {
         /**
          * @description Profile to credit.
@@ -6925,6 +6942,11 @@ export interface operations {
            * @example 25.5
            */
           amount: string
+          /**
+           * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+           * @example payout-2026-0001
+           */
+          ref_id?: string
           /**
            * @description Blockchain network.
            * @example ETHEREUM
@@ -7044,7 +7066,10 @@ export interface operations {
   createIdentity: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ref_id`, where the body has none. A repeat is a 409 with the existing record. */
+        'Idempotency-Key'?: string
+      }
       path?: never
       cookie?: never
     }
@@ -7875,7 +7900,10 @@ export interface operations {
   createAccount: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ref_id`, where the body has none. A repeat is a 409 with the existing record. */
+        'Idempotency-Key'?: string
+      }
       path?: never
       cookie?: never
     }
@@ -8380,7 +8408,10 @@ export interface operations {
         /** @description True: answers what the same request would be answered now, and changes nothing. The id belongs to no record. */
         dry_run?: boolean
       }
-      header?: never
+      header?: {
+        /** @description The `ref_id`, where the body has none. A repeat is a 409 with the existing record. */
+        'Idempotency-Key'?: string
+      }
       path?: never
       cookie?: never
     }
@@ -8805,7 +8836,10 @@ export interface operations {
   createDepositAddress: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ref_id`, where the body has none. A repeat is a 409 with the existing record. */
+        'Idempotency-Key'?: string
+      }
       path?: never
       cookie?: never
     }
@@ -8948,7 +8982,10 @@ export interface operations {
   createFiatDepositInstructions: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ref_id`, where the body has none. A repeat is a 409 with the existing record. */
+        'Idempotency-Key'?: string
+      }
       path?: never
       cookie?: never
     }
@@ -9104,7 +9141,10 @@ export interface operations {
   createFiatAccount: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ref_id`, where the body has none. A repeat is a 409 with the existing record. */
+        'Idempotency-Key'?: string
+      }
       path?: never
       cookie?: never
     }
@@ -9393,7 +9433,10 @@ export interface operations {
         /** @description True: answers what the same request would be answered now, and changes nothing. The id belongs to no record. */
         dry_run?: boolean
       }
-      header?: never
+      header?: {
+        /** @description The `ref_id`, where the body has none. A repeat is a 409 with the existing record. */
+        'Idempotency-Key'?: string
+      }
       path?: never
       cookie?: never
     }
@@ -9660,7 +9703,10 @@ export interface operations {
   createOrchestrationRule: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ref_id`, where the body has none. A repeat is a 409 with the existing record. */
+        'Idempotency-Key'?: string
+      }
       path?: never
       cookie?: never
     }

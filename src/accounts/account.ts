@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import type { Queryable, Transaction } from '../db/database.ts'
 import { newId, type Moment } from '../db/ids.ts'
 import { presentOf } from '../db/rows.ts'
-import { Metadata, RefId, Text, Timestamp, Uuid } from '../contract/fields.ts'
+import { Lines, Metadata, RefId, Timestamp, Uuid } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
 import { requireDistinctMembers } from '../records/members.ts'
 import { accountSummary, STATUSES, type Flags, type Status } from '../records/holders.ts'
@@ -58,7 +58,7 @@ export const Account = Type.Object(
   {
     id: Uuid('Account id used in all other interactions.'),
     identity_id: Uuid('Primary identity of the account.'),
-    description: Type.Optional(Text(500, 'Free-text description.')),
+    description: Type.Optional(Lines(500, 'Free-text description.')),
     admin_disabled: Type.Boolean({ description: 'True if disabled by a platform administrator.' }),
     user_disabled: Type.Boolean({ description: 'True if disabled by the API user.' }),
     metadata: Type.Optional(Metadata),

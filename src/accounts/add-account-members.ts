@@ -15,6 +15,7 @@ export const addAccountMembers = operation({
   url: '/v2/identity/account-members',
   scope: 'identity:write_account',
   tag: 'Accounts',
+  repeats: 'HARMLESS',
   summary: 'Add Account Members',
   description: 'Adds all of the members or none, and answers those that were added.',
   body: Type.Object(

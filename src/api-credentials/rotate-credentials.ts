@@ -20,6 +20,7 @@ export const rotateCredentials = operation({
   url: '/v2/api-creds/credentials/:client_id/rotate',
   scope: 'api_creds:rotate_credentials',
   tag: 'API Credentials',
+  repeats: 'a second rotation retires the secret that the first one made',
   summary: 'Rotate API Credentials',
   description:
     'Answers a new secret, which is shown only once. The previous secret is accepted until `grace_seconds` have passed; a secret from before that one no longer. Access tokens stay valid until they expire. The token of this request must have every scope of the client.',

@@ -11,6 +11,7 @@ export const approve = operation({
   url: '/v2/approvals/:id/approve',
   scope: 'approvals:write_decision',
   tag: 'Approvals',
+  repeats: 'HARMLESS',
   summary: 'Approve',
   description:
     'Records the statement with which an approver approves. The signature counts, not the token: whoever has the scope may send it. With enough approvals the status is APPROVED.',

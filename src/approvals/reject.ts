@@ -11,6 +11,7 @@ export const reject = operation({
   url: '/v2/approvals/:id/reject',
   scope: 'approvals:write_decision',
   tag: 'Approvals',
+  repeats: 'HARMLESS',
   summary: 'Reject',
   description:
     'Records the statement with which an approver rejects. The status is REJECTED, and a withdrawal fails: its total returns to the profile.',

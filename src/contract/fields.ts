@@ -46,10 +46,31 @@ export const Network = Type.Enum([...CRYPTO_NETWORKS], {
   examples: ['ETHEREUM'],
 })
 
+/**
+ * The characters that text of a request must not have: those that PostgreSQL cannot store, control characters, and those
+ * that change the direction of other text or are not seen. Emoji, and what joins letters in Persian or Hindi, are text.
+ */
+export const UNSTORABLE = /[\0\p{Surrogate}]/u
+export const UNREADABLE =
+  /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb\p{Surrogate}]/u
+
+/** Text of one line, of several, or an id, in which nothing may be invisible. */
+export type TextKind = 'LINE' | 'LINES' | 'ID'
+
+const BREAK = /[\t\n\r\u2028\u2029]/
+const INVISIBLE = /[\p{Cc}\p{Cf}]/u
+/** Letters that are drawn as nothing stand beside the spaces. */
+const BLANK = /^[\s\u115f\u1160\u2800\u3164\uffa0\u200c\u200d]+$/
+
+/** Whether text says something, and has the form of its kind. Empty text is a matter of `minLength`. */
+export const isFilledIn = (kind: TextKind, text: string): boolean =>
+  !BLANK.test(text) && (kind === 'LINES' || !BREAK.test(text)) && (kind !== 'ID' || !INVISIBLE.test(text))
+
 const REF_ID_LENGTH_MAX = 100
 export const RefId = Type.String({
   minLength: 1,
   maxLength: REF_ID_LENGTH_MAX,
+  textKind: 'ID',
   description:
     'Client-specified id for replay protection and lookup: a second record with it is refused with 409.',
   examples: ['payout-2026-0001'],
@@ -68,9 +89,13 @@ export const DryRunQuery = Type.Object(
   { additionalProperties: false },
 )
 
-/** Free text. */
+/** Free text of one line, such as a name. */
 export const Text = (maxLength: number, description: string, minLength = 0) =>
-  Type.String({ minLength, maxLength, description })
+  Type.String({ minLength, maxLength, textKind: 'LINE', description })
+
+/** Free text of any number of lines. */
+export const Lines = (maxLength: number, description: string) =>
+  Type.String({ minLength: 0, maxLength, textKind: 'LINES', description })
 
 /** Client metadata: at most 6 pairs, keys and values of at most 100 characters (API behaviour, Conventions). */
 export const Metadata = Type.Unsafe<Record<string, string>>({

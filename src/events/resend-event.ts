@@ -24,6 +24,7 @@ export const resendEvent = operation({
   url: '/v2/events/:id/resend',
   scope: 'webhooks:write_webhook',
   tag: 'Events and Webhooks',
+  repeats: 'HARMLESS',
   summary: 'Resend Event',
   description:
     'Delivers the event again, also where it was delivered: to the given webhook, whatever its event_types, or to every ACTIVE one that gets it or that got it before. An attempt under way counts as the first of the new round.',

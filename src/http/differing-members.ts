@@ -51,7 +51,8 @@ export function comparableOf(body: Shape | undefined, reply: Shape): Comparable 
   }
 }
 
-const memberWithRefId = (members: Record<string, Shape>) =>
+/** The member of a body that has the `ref_id` of the record, if one has. */
+export const memberWithRefId = (members: Record<string, Shape>) =>
   Object.keys(members).find((name) => 'ref_id' in (members[name]!.properties ?? {}))
 
 /** Returns the members of the request whose values differ from the record. */

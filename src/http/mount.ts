@@ -4,12 +4,15 @@ import type {
   FastifyRequest,
   onRequestHookHandler,
   preHandlerHookHandler,
+  preValidationHookHandler,
   RouteHandlerMethod,
   RouteOptions,
 } from 'fastify'
 import { Type, type TArray, type TObject, type TSchema } from 'typebox'
 import { comparableOf } from './differing-members.ts'
 import { hookOf, type Standing } from './authenticate.ts'
+import { dropUnknown, isLenient, membersOf } from './body-members.ts'
+import { keyHooks } from './idempotency-key.ts'
 import { problemResponses } from './openapi.ts'
 import type { Caller, Operation, Request } from './operation.ts'
 import { problem } from '../contract/problems.ts'
@@ -23,6 +26,16 @@ import type { Turns } from './turns.ts'
 import { wholePages, type Part, type ReadPart, type WholePages } from './whole-page.ts'
 import { NAMED_EXAMPLES, oneByOneMember } from './validation.ts'
 
+/** For the API document; `keyHooks` reads the header. */
+const KEY_HEADER = Type.Object({
+  'Idempotency-Key': Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 100,
+      description: 'The `ref_id`, where the body has none. A repeat is a 409 with the existing record.',
+    }),
+  ),
+})
 const NO_PARAMETERS = Type.Object({}, { additionalProperties: false })
 
 /** Runs an operation with its context. */
@@ -58,6 +71,7 @@ export function mount(
   const manyIn = body === undefined ? undefined : oneByOneMember(body)
   const scopes = [scope ?? [], alternativeScope ?? []].flat()
   const changing = scopes.filter((one) => !isReadScope(one))
+  const keys = keyHooks(operation)
   const takesNoBody = (method === 'POST' || method === 'PUT') && body === undefined
 
   const route: RouteOptions = {
@@ -71,6 +85,7 @@ export function mount(
       security: scopes.map((one) => ({ oauth2: [one] })),
       ...(params && { params: shared(app, withExample(params, example?.params)) }),
       querystring: shared(app, withExample(query ?? NO_PARAMETERS, example?.query)),
+      ...(keys.preValidation && { headers: KEY_HEADER }),
       ...(body && { body: shared(app, { ...body, [NAMED_EXAMPLES]: namedExamples(example?.bodies) }) }),
       response: {
         200: { description: 'Success', ...shared(app, reply) },
@@ -84,6 +99,7 @@ export function mount(
       ...(operation.takesMoney ? [requireKnown(standing)] : []),
       ...(method === 'DELETE' && body === undefined ? [ignoreBody] : []),
       ...(takesNoBody ? [ignoreTypeOfNothing] : []),
+      ...(keys.onRequest === undefined ? [] : [keys.onRequest]),
       ...(manyIn === undefined ? [] : [oneByOne.admit]),
     ],
     ...(manyIn !== undefined && {
@@ -91,7 +107,11 @@ export function mount(
       preHandler: requireRateOfItems(manyIn, rateLimit),
     }),
     ...(takesNoBody && { preHandler: requireEmptyBody }),
-    ...(commaParameters.length > 0 && { preValidation: splitCommas(commaParameters) }),
+    preValidation: [
+      ...(keys.preValidation === undefined ? [] : [keys.preValidation]),
+      lenient(query ?? NO_PARAMETERS, body),
+      ...(commaParameters.length > 0 ? [splitCommas(commaParameters)] : []),
+    ],
     ...(method === 'POST' && requests.noteRecord && { preSerialization: requests.noteRecord }),
     // Without a token, a request counts as one for a page.
     config: {
@@ -259,6 +279,19 @@ async function requireEmptyBody({ body }: FastifyRequest): Promise<void> {
   if (typeof body === 'object' && body !== null && !Array.isArray(body) && Object.keys(body).length === 0)
     return
   throw problem.badRequest('the body must be empty, or an empty JSON object')
+}
+
+/** With `Prefer: handling=lenient` (RFC 7240), a request may have unknown members and parameters. */
+function lenient(query: TObject, body: TObject | undefined): preValidationHookHandler {
+  const [parameters, members] = [query, body].map((schema) => schema && membersOf(schema))
+  return (request, reply, done) => {
+    if (isLenient(request.headers.prefer)) {
+      dropUnknown(request.query, parameters!)
+      if (members !== undefined) dropUnknown(request.body, members)
+      reply.header('preference-applied', 'handling=lenient')
+    }
+    done()
+  }
 }
 
 /** `status=A,B` is `status=A&status=B` where values cannot hold a comma. */

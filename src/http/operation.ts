@@ -64,6 +64,11 @@ export interface Definition<C, P, Q, B, R> {
   problems?: readonly ProblemSlug[]
   /** The operation withdraws money: refused (503) while the list of disabled clients is too old. */
   takesMoney?: boolean
+  /**
+   * What a second request does, for a POST without a `ref_id`: HARMLESS where it does nothing again that matters. Other
+   * text says what a client does instead of sending an Idempotency-Key, which is then refused.
+   */
+  repeats?: 'HARMLESS' | (string & {})
   /** The operation exists only in sandbox mode. */
   sandboxOnly?: boolean
   run: (request: Request<P, Q, B> & C) => Promise<R extends TSchema ? Static<R> : never>

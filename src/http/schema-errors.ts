@@ -66,6 +66,10 @@ function describe(error: ErrorObject, part: string): string {
     }
     case 'birth':
       return `${where} must be a date from 1800 on, and not in the future`
+    case 'textKind':
+      return `${where} must not be blank${error.schema === 'LINES' ? '' : ', and must be one line'}${
+        error.schema === 'ID' ? ' without invisible characters' : ''
+      }`
     case 'uniqueItems':
       return `${where} must not name a value twice`
     case 'maxLength':

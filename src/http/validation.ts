@@ -5,6 +5,8 @@ import ajvKeywords from 'ajv-keywords'
 import fastJson from 'fast-json-stringify'
 import type { FastifyInstance, FastifySchemaCompiler, FastifySerializerCompiler } from 'fastify'
 import { Temporal } from 'temporal-polyfill'
+import { isFilledIn, UNREADABLE, UNSTORABLE, type TextKind } from '../contract/fields.ts'
+import { dropNulls, membersOf } from './body-members.ts'
 import { duplicateMember } from './duplicate-member.ts'
 import { problem, type Problem } from '../contract/problems.ts'
 import { pointerTo, schemaProblem } from './schema-errors.ts'
@@ -44,6 +46,7 @@ export const OWN_KEYWORDS: readonly string[] = [
   'oneByOne',
   'inWords',
   'birth',
+  'textKind',
 ]
 /** The keyword under which @fastify/swagger expects the named examples of a body. */
 export const NAMED_EXAMPLES = 'x-examples'
@@ -62,6 +65,12 @@ function ajvOf(options: Options): Ajv {
     validate: (limit: number, value: object) => Buffer.byteLength(JSON.stringify(value)) <= limit,
   })
   ajv.addKeyword({ keyword: 'birth', type: 'string', schemaType: 'boolean', validate: isBirth })
+  ajv.addKeyword({
+    keyword: 'textKind',
+    type: 'string',
+    schemaType: 'string',
+    validate: (kind: TextKind, text: string) => isFilledIn(kind, text),
+  })
   ajv.addVocabulary(['commas', 'oneByOne', 'inWords', NAMED_EXAMPLES])
   return ajv
 }
@@ -73,6 +82,7 @@ const coercing = ajvsOf(COERCING)
 
 /** Fastify's validator compiler. Requests are validated by the same schemas that the OpenAPI document publishes. */
 export const validatorCompiler: FastifySchemaCompiler<object> = ({ schema, httpPart }) => {
+  if (httpPart === 'headers') return () => true
   if (httpPart !== 'body') return validatorOf(coercing, schema, httpPart ?? 'querystring', integersOf(schema))
   const member = oneByOneMember(schema)
   return member === undefined ? validatorOf(strict, schema, 'body') : validatorOneByOne(schema, member)
@@ -91,8 +101,11 @@ function validatorOf(ajv: Ajvs, schema: object, part: string, integers: string[]
     collect(input)
     return [...found, ...(collect.errors ?? [])]
   }
+  const members = part === 'querystring' || part === 'params' ? undefined : membersOf(schema)
+  const unreadable = members === undefined ? UNSTORABLE : UNREADABLE
   return (input) => {
-    const found = findUnstorable(input, 0)
+    if (members !== undefined) dropNulls(input, members)
+    const found = findUnreadable(input, unreadable, 0)
     if (found !== undefined) {
       const field = found.path.join('.').slice(0, 200)
       const detail = `${field === '' ? `the ${part}` : field} ${found.rule}`
@@ -189,21 +202,28 @@ export function parseJson(app: FastifyInstance): void {
 
 /** Deepest nesting of a value: more than any record needs, and far less than PostgreSQL's JSON parser supports. */
 const DEPTH_MAX = 32
-const UNSTORABLE = /[\0\p{Surrogate}]/u
 
 /**
- * Finds a value that PostgreSQL cannot store, at any depth and also in objects with free keys: the NUL character, half of
- * a surrogate pair (JSON can spell it, "\ud800"), and too deep nesting.
+ * Finds text with characters that it must not have, at any depth and also in objects with free keys, and too deep
+ * nesting. JSON can spell half of a surrogate pair ("\ud800").
  */
-function findUnstorable(value: unknown, depth: number): { path: string[]; rule: string } | undefined {
+function findUnreadable(
+  value: unknown,
+  unreadable: RegExp,
+  depth: number,
+): { path: string[]; rule: string } | undefined {
   if (typeof value === 'string') {
-    if (!UNSTORABLE.test(value)) return undefined
-    return { path: [], rule: 'must not hold the NUL character or half of a surrogate pair' }
+    const [character] = unreadable.exec(value) ?? []
+    if (character === undefined) return undefined
+    if (UNSTORABLE.test(character))
+      return { path: [], rule: 'must not hold the NUL character or half of a surrogate pair' }
+    const code = character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')
+    return { path: [], rule: `must not hold the character U+${code}, which nobody sees` }
   }
   if (typeof value !== 'object' || value === null) return undefined
   if (depth === DEPTH_MAX) return { path: [], rule: `must be nested at most ${DEPTH_MAX} deep` }
   for (const [key, inner] of Object.entries(value)) {
-    const found = findUnstorable(key, depth) ?? findUnstorable(inner, depth + 1)
+    const found = findUnreadable(key, unreadable, depth) ?? findUnreadable(inner, unreadable, depth + 1)
     if (found !== undefined) return { path: [key, ...found.path], rule: found.rule }
   }
   return undefined

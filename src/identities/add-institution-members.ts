@@ -27,6 +27,7 @@ export const addInstitutionMembers = operation({
   url: '/v2/identity/institution-members',
   scope: 'identity:write_identity',
   tag: 'Identities',
+  repeats: 'HARMLESS',
   summary: 'Add Institution Members',
   description:
     'Adds all of the members or none, and answers those that were added. An APPROVED institution becomes PENDING: it needs a new verification.',

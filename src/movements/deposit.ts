@@ -75,6 +75,7 @@ export function deposit(customerId: string, arrived: Deposit, origin: Origin): M
   const { seenAs } = arrived
   return {
     origin,
+    ref_id: arrived.record.ref_id,
     balances: [{ profile_id, asset }],
     needs: [need(ACTIVE_RULES, coming), ...(seenAs === undefined ? [] : [need(SEEN_DEPOSITS, seenAs)])],
     decide(view) {

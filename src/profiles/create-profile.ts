@@ -17,6 +17,7 @@ export const createProfile = operation({
   url: '/v2/profiles',
   scope: 'funding:write_profile',
   tag: 'Profiles',
+  repeats: 'HARMLESS',
   summary: 'Create Profile',
   description: "Creates a profile of type NORMAL. Its nickname is unique among the customer's.",
   body: Type.Object(

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import { Type, type Static } from 'typebox'
 import { parseAmount } from '../assets/amount.ts'
 import { CRYPTO_NETWORKS, findAsset } from '../assets/catalogue.ts'
-import { Amount, AssetSymbol, Text, Timestamp, Uuid } from '../contract/fields.ts'
+import { Amount, AssetSymbol, Lines, Text, Timestamp, Uuid } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
 import { coordinatorOf, type Queryable, type Transaction } from '../db/database.ts'
 import type { Moment } from '../db/ids.ts'
@@ -122,7 +122,7 @@ const Limit = Type.Object(
 export type Limit = Static<typeof Limit>
 
 const RuleBody = {
-  description: Type.Optional(Text(200, 'Why the rule exists.')),
+  description: Type.Optional(Lines(200, 'Why the rule exists.')),
   match: Type.Optional(Match),
   limit: Type.Optional(Limit),
   action: Type.Enum(['ALLOW', 'BLOCK', 'APPROVE'], {

@@ -10,3 +10,8 @@ export function requireDepositable(minor: bigint, decimals: number): void {
   if (minor > parseAmount(DEPOSIT_MAX, decimals)!)
     throw problem.badRequest(`amount must be at most ${DEPOSIT_MAX}, the largest deposit of a sandbox`)
 }
+
+/** Throws bad-request for a `ref_id` of a deposit that a magic amount announces: the bank or chain names it later. */
+export function requireNoRefId(ref_id: string | undefined): void {
+  if (ref_id !== undefined) throw problem.badRequest('ref_id must not be given with a magic amount')
+}

@@ -7,7 +7,7 @@ import { transaction, type Database } from '../db/database.ts'
 import { readClock } from '../db/ids.ts'
 import { recordChanges } from '../ledger/audit.ts'
 import { EXAMPLE } from '../contract/example-records.ts'
-import { Amount, AssetSymbol, Network, Uuid } from '../contract/fields.ts'
+import { Amount, AssetSymbol, Network, RefId, Uuid } from '../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../contract/problems.ts'
 import { notionalUsd, type UsdPrices } from '../assets/usd-value.ts'
@@ -23,12 +23,13 @@ import { MAGIC_AMOUNTS, magicDeposit, type MagicDeposit } from '../networks/simu
 import { audited } from '../records/audited.ts'
 import { showDeposits } from '../settlement/see-deposits.ts'
 import { announceSimulatedWire } from './announce-simulated-wire.ts'
-import { requireDepositable } from './deposit-limit.ts'
+import { requireDepositable, requireNoRefId } from './deposit-limit.ts'
 
 const DepositBody = Type.Object(
   {
     asset: AssetSymbol,
     amount: Amount('Amount to deposit.'),
+    ref_id: Type.Optional(RefId),
     crypto_network: Type.Optional(Network),
     crypto_address: Type.Optional(
       Type.String({
@@ -64,7 +65,7 @@ export const depositToProfile = operation({
     },
   },
   reply: Type.Object({ activity_id: Uuid('Id of the transfer.') }),
-  problems: ['exceed-precision', 'unsupported-network', 'not-found', 'unavailable'],
+  problems: ['exceed-precision', 'unsupported-network', 'not-found', 'already-exists', 'unavailable'],
   async run({ params, body, customerId, origin, db, shared, ledger, networks }) {
     const asset = findAsset(body.asset)
     if (asset === undefined) throw problem.badRequest(`asset ${body.asset} is unknown`)
@@ -80,18 +81,21 @@ export const depositToProfile = operation({
     await requireProfile(db, customerId, params.id)
 
     const arrived = { profile_id: params.id, asset: asset.symbol, minor }
+    const refId = body.ref_id === undefined ? {} : { ref_id: body.ref_id }
     const outcome = magicDeposit(formatAmount(minor, asset.decimals))
     if (network === undefined) {
-      if (outcome !== undefined)
+      if (outcome !== undefined) {
+        requireNoRefId(body.ref_id)
         return {
           activity_id: await announceSimulatedWire({ db, shared }, customerId, arrived, outcome, origin),
         }
+      }
       const wire: Deposit = {
         ...arrived,
         type: 'WIRE_DEPOSIT',
         arrivedAt: 'bank',
         place: undefined,
-        record: {},
+        record: refId,
       }
       const { transfer } = await ledger.submit(customerId, deposit(customerId, wire, origin))
       return { activity_id: transfer.id }
@@ -102,6 +106,7 @@ export const depositToProfile = operation({
         : await requireOwnAddress(db, customerId, params.id, network, body.crypto_address)
     const prices = await usdPrices(shared, true)
     if (place !== undefined && outcome !== undefined) {
+      requireNoRefId(body.ref_id)
       const paid = { asset: asset.symbol, amount: MAGIC_AMOUNTS[outcome], address: place.address }
       return { activity_id: await showDeposit({ db, shared }, origin, network, paid, { outcome, prices }) }
     }
@@ -116,6 +121,7 @@ export const depositToProfile = operation({
           place,
           convertToUsd: place?.conversion_target_asset === 'USD',
           record: {
+            ...refId,
             crypto_network: network,
             crypto_tx_hash: hashOf(network, randomBytes(32)),
             crypto_tx_index: '0',

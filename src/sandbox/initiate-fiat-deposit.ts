@@ -3,13 +3,13 @@ import { formatAmount, parseAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import { Wire } from '../contract/bank-wire.ts'
 import { EXAMPLE } from '../contract/example-records.ts'
-import { AMOUNT_LENGTH_MAX, Text } from '../contract/fields.ts'
+import { AMOUNT_LENGTH_MAX, RefId, Text } from '../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../contract/problems.ts'
 import { deposit, type DepositPlace } from '../movements/deposit.ts'
 import { magicDeposit } from '../networks/simulated/magic-amounts.ts'
 import { announceSimulatedWire } from './announce-simulated-wire.ts'
-import { requireDepositable } from './deposit-limit.ts'
+import { requireDepositable, requireNoRefId } from './deposit-limit.ts'
 
 const InitiateFiatDepositBody = Type.Object(
   {
@@ -22,6 +22,7 @@ const InitiateFiatDepositBody = Type.Object(
     }),
     asset: Type.Enum(['USD'], { type: 'string', description: 'Only USD is supported.' }),
     memo_id: Text(100, 'The memo_id of deposit instructions, which determines the profile to credit.', 1),
+    ref_id: Type.Optional(RefId),
     fiat_network_instructions: Type.Object({ wire: Wire }, { additionalProperties: false }),
     fiat_account_owner: Type.Optional(
       Type.Object({
@@ -67,8 +68,8 @@ export const initiateFiatDeposit = operation({
     },
   },
   reply: Type.Object({}, { additionalProperties: false }),
-  problems: ['not-found', 'unavailable'],
-  async run({ body: { amount, asset, memo_id }, customerId, origin, db, shared, ledger }) {
+  problems: ['not-found', 'already-exists', 'unavailable'],
+  async run({ body: { amount, asset, memo_id, ref_id }, customerId, origin, db, shared, ledger }) {
     const minor = parseAmount(amount, decimalsOf(asset))!
     requireDepositable(minor, decimalsOf(asset))
     const { rows } = await db.query<InstructionsOfMemo>({
@@ -83,6 +84,7 @@ export const initiateFiatDeposit = operation({
     if (place === undefined) throw problem.notFound('memo_id', memo_id)
     const outcome = magicDeposit(formatAmount(minor, decimalsOf(asset)))
     if (outcome !== undefined) {
+      requireNoRefId(ref_id)
       const wire = { profile_id: place.profile_id, asset, minor, place, memo: memo_id }
       await announceSimulatedWire({ db, shared }, customerId, wire, outcome, origin)
       return {}
@@ -98,7 +100,7 @@ export const initiateFiatDeposit = operation({
           minor,
           arrivedAt: 'bank',
           place,
-          record: { memo: memo_id },
+          record: { memo: memo_id, ...(ref_id !== undefined && { ref_id }) },
         },
         origin,
       ),

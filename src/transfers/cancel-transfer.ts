@@ -24,6 +24,7 @@ export const cancelTransfer = operation({
   scope: 'transfer:write_crypto_withdrawal',
   alternativeScope: 'transfer:write_fiat_withdrawal',
   tag: 'Transfers',
+  repeats: 'HARMLESS',
   summary: 'Cancel Transfer',
   description:
     'Cancels a PENDING withdrawal that is not signed yet: it becomes FAILED with the secondary status CUSTOMER_REJECTED, and its total returns to the profile. A signed withdrawal may be paid already and cannot be cancelled. Crypto withdrawals need the scope `transfer:write_crypto_withdrawal`, wires `transfer:write_fiat_withdrawal`. A repeated cancel returns the same record.',

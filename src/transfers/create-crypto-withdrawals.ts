@@ -64,6 +64,7 @@ export const createCryptoWithdrawals = operation({
   scope: 'transfer:write_crypto_withdrawal',
   tag: 'Transfers',
   takesMoney: true,
+  repeats: 'each withdrawal has its own ref_id',
   summary: 'Create Crypto Withdrawals',
   description:
     'Makes 1 to 1,000 withdrawals, one after the other, and answers each with its transfer or its problem. Repeating the whole request is safe.',

@@ -38,6 +38,7 @@ export const quoteCryptoWithdrawalFee = operation({
   url: '/v2/transfer/fees/crypto-withdrawal',
   scope: 'fee:write_crypto_withdrawal_fee',
   tag: 'Transfers',
+  repeats: 'HARMLESS',
   summary: 'Create Crypto Withdrawal Fee',
   description:
     'Guarantees a fee for one withdrawal of at most this amount to this destination, until the quote expires.',

@@ -48,6 +48,7 @@ export const createWebhook = operation({
   url: '/v2/webhooks',
   scope: 'webhooks:write_webhook',
   tag: 'Events and Webhooks',
+  repeats: 'HARMLESS',
   summary: 'Create Webhook',
   description:
     'Events from now on are delivered to the URL. The answer holds the secret that verifies deliveries (Standard Webhooks); it is not shown again. A customer has at most 10 ACTIVE webhooks.',

@@ -26,6 +26,7 @@ export const recoverWebhook = operation({
   url: '/v2/webhooks/:id/recover',
   scope: 'webhooks:write_webhook',
   tag: 'Events and Webhooks',
+  repeats: 'HARMLESS',
   summary: 'Recover Webhook',
   description:
     'Starts a delivery of each event of this time that the webhook gets and that was not delivered to it. Deliveries that wait for a later attempt are made due now. A request looks at up to 5,000 events: while the answer has a next_page_cursor, repeat the request with it.',

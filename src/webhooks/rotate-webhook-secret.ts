@@ -20,6 +20,7 @@ export const rotateWebhookSecret = operation({
   url: '/v2/webhooks/:id/rotate-secret',
   scope: 'webhooks:write_webhook',
   tag: 'Events and Webhooks',
+  repeats: 'a second rotation retires the secret that the first one made',
   summary: 'Rotate Webhook Secret',
   description:
     'Answers a new signing secret, which is not shown again. Until `grace_seconds` have passed, deliveries are signed with the previous secret, too; a secret from before that one no longer signs.',

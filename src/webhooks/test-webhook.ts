@@ -26,6 +26,7 @@ export const testWebhook = operation({
   url: '/v2/webhooks/:id/test',
   scope: 'webhooks:write_webhook',
   tag: 'Events and Webhooks',
+  repeats: 'HARMLESS',
   summary: 'Test Webhook',
   description:
     'Delivers an example event with `is_test: true` to this webhook only, of any type. The records that it names do not exist. The answer is its delivery, whose attempts show the outcome.',
