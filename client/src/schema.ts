@@ -8510,7 +8510,10 @@ export interface operations {
         /** @description True: answers what the same request would be answered now, and changes nothing. The id belongs to no record. */
         dry_run?: boolean
       }
-      header?: never
+      header?: {
+        /** @description The `ref_id`, where the body has none. A repeat is a 409 with the existing record. */
+        'Idempotency-Key'?: string
+      }
       path?: never
       cookie?: never
     }
@@ -8647,7 +8650,10 @@ export interface operations {
   createStablecoinConversion: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** @description The `ref_id`, where the body has none. A repeat is a 409 with the existing record. */
+        'Idempotency-Key'?: string
+      }
       path?: never
       cookie?: never
     }

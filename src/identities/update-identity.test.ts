@@ -185,7 +185,6 @@ describe('refused, and nothing changes:', () => {
     ['a status', { status: 'APPROVED' }, 'status is not a known field'],
     ["the administrator's flag", { admin_disabled: false }, 'admin_disabled is not a known field'],
     ['text as a flag', { set_user_disabled: 'false' }, 'set_user_disabled must be a boolean'],
-    ['null as the first name', { person_details: { first_name: null } }, 'first_name must be a string'],
     ['an empty first name', { person_details: { first_name: '' } }, 'first_name must have at least 1'],
     ['members', { institution_members: [] }, 'institution_members is not a known field'],
     ['a date in the future', { last_kyc_refresh_date: future }, 'last_kyc_refresh_date must be between'],
