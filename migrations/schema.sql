@@ -567,6 +567,7 @@ create table network_transactions (
   customer_ids uuid[] not null default '{}'::uuid[],
   transfer_ids uuid[] not null default '{}'::uuid[],
   ended_at timestamp with time zone,
+  used_by text,
   constraint network_transactions_pkey PRIMARY KEY (network, crypto_tx_hash),
   constraint network_transactions_kind CHECK (kind = ANY (ARRAY['WITHDRAWALS'::text, 'MARKED'::text, 'TOP_UP'::text])),
   constraint network_transactions_payees CHECK (cardinality(customer_ids) = cardinality(transfer_ids))

@@ -161,28 +161,48 @@ function defineResolve(withdrawal: Command): void {
   withdrawal
     .command('resolve')
     .description(
-      'decide a withdrawal whose outcome the network does not prove: paid completes it, not-paid refunds it',
+      'decide a withdrawal whose outcome the network does not prove: paid completes it, not-paid refunds it; sign-anew, if the transaction of --used-by has used its nonce',
     )
     .argument('<transfer_id>', 'withdrawal', uuid)
     .addOption(
-      new Option('--outcome <outcome>', 'decision').choices(['paid', 'not-paid']).makeOptionMandatory(),
+      new Option('--outcome <outcome>', 'decision')
+        .choices(['paid', 'not-paid', 'sign-anew'])
+        .makeOptionMandatory(),
     )
-    .requiredOption('--evidence <text>', 'what you checked, and where; kept with the record', evidenceText)
+    .option(
+      '--evidence <text>',
+      'for paid and not-paid: what you checked, and where; kept with the record',
+      evidenceText,
+    )
+    .option('--used-by <hash>', 'for sign-anew: the transaction with its nonce', transactionHash)
     .option('--json', 'print JSON')
-    .action(
-      (
-        id: string,
-        { outcome, evidence, json }: { outcome: 'paid' | 'not-paid'; evidence: string; json?: true },
-      ) =>
-        withDatabase(async (db, settings) => {
-          const real = await openNetworks(settings, db)
-          const adapters = new Map([...real].map(([network, { adapter }]) => [network, adapter]))
-          const decision = outcome === 'paid' ? 'PAID' : 'NOT_PAID'
-          const resolved = await resolveWithdrawal(db, adapters, id, decision, evidence, originOfCommand())
-          logOperator(settings, 'resolved a withdrawal', { transfer_id: id, outcome: decision, evidence })
-          print(json ? resolved : `Withdrawal ${id} is ${resolved.status}.`)
-        }),
+    .action((id: string, { outcome, evidence = '', usedBy = '', json }: Resolving) =>
+      withDatabase(async (db, settings) => {
+        const real = await openNetworks(settings, db)
+        const adapters = new Map([...real].map(([network, { adapter }]) => [network, adapter]))
+        if ((outcome === 'sign-anew') !== (usedBy !== ''))
+          throw new Error('sign-anew takes --used-by, and nothing else does')
+        if ((outcome === 'sign-anew') === (evidence !== ''))
+          throw new Error('paid and not-paid take --evidence')
+        const decision = outcome === 'sign-anew' ? { usedBy } : outcome === 'paid' ? 'PAID' : 'NOT_PAID'
+        const resolved = await resolveWithdrawal(db, adapters, id, decision, evidence, originOfCommand())
+        logOperator(settings, 'resolved a withdrawal', {
+          transfer_id: id,
+          outcome,
+          evidence,
+          used_by: usedBy,
+        })
+        const next = resolved.status === 'PENDING' ? ', and is signed anew' : ''
+        print(json ? resolved : `Withdrawal ${id} is ${resolved.status}${next}.`)
+      }),
     )
+}
+
+interface Resolving {
+  outcome: 'paid' | 'not-paid' | 'sign-anew'
+  evidence?: string
+  usedBy?: string
+  json?: true
 }
 
 const EVIDENCE_MAX = 1_000

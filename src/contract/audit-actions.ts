@@ -60,6 +60,7 @@ const VERBS_OF = {
     'resolve',
     'seal',
     'take',
+    'void',
   ],
   webhook: ['create', 'delete', 'disable', 'recover', 'rotate_secret', 'test', 'update'],
 } as const satisfies Record<string, readonly string[]>

@@ -127,8 +127,9 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   network_cursors: { insert: true, update: ['cursor', 'updated_at', 'earlier', 'leased_until'] },
   network_fee_checks: { insert: true, update: ['counted_from'] },
   network_genesis: { insert: true },
-  // Payees are only added, by add_payees: nothing is signed for a withdrawal that is among them.
-  network_transactions: { insert: true, update: ['ended_at'] },
+  // Payees are only added, by add_payees: nothing is signed for a withdrawal that is among them, unless the chain itself says
+  // that `used_by` has used the nonce.
+  network_transactions: { insert: true, update: ['ended_at', 'used_by'] },
   operator_challenges: { insert: true, delete: true },
   operator_links: { insert: true, update: ['used_at', 'sealed_at', 'mac'], delete: true },
   operator_passkeys: {

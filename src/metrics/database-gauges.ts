@@ -234,6 +234,7 @@ const REASON_LABELS: Record<WaitingCode, string> = {
   TOKEN_DELIVERS_LESS: 'token',
   SECOND_NODE: 'node',
   NODES_DISAGREE: 'nodes_disagree',
+  NONCE_USED: 'nonce_used',
   UNRESOLVED: 'unresolved',
   SIGNED_ELSEWHERE: 'signed_elsewhere',
   WIRE_TO_TAKE: 'wire_to_take',

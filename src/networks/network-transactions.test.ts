@@ -62,11 +62,13 @@ test('a transaction is under way until all that it pays has ended', async () => 
         { ...signed, customer_id: its!, transfer_id: first },
         { ...signed, customer_id: others!, transfer_id: second },
       ])
-    const newest = { crypto_tx_hash: 'again', raw_transaction: Buffer.from('again') }
+    const signed = ['both', 'again'].map((crypto_tx_hash) => {
+      return { crypto_tx_hash, raw_transaction: Buffer.from(crypto_tx_hash), used_by: null }
+    })
     expect(await signedBefore(tx, 'LITECOIN', [second])).toEqual(
       new Map([
-        [first, newest],
-        [second, newest],
+        [first, signed],
+        [second, signed],
       ]),
     )
     expect(await signedBefore(tx, 'LITECOIN', [newId()])).toEqual(new Map())

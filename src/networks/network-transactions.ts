@@ -90,15 +90,21 @@ export async function selectOpenTransactions(db: Queryable, network: Network): P
   return rows
 }
 
+/** A transaction that was signed for a withdrawal. */
+export interface SignedBefore extends SignedTransaction {
+  /** The transaction that has used its nonce, says this row; null where it may be mined. */
+  used_by: string | null
+}
+
 /** The transactions that were signed for any of these transfers, in the order in which they were signed. */
 export async function selectPaying(
   tx: Transaction,
   network: Network,
   transferIds: readonly string[],
-): Promise<(SignedTransaction & { transfer_ids: string[] })[]> {
-  const { rows } = await tx.query<SignedTransaction & { transfer_ids: string[] }>(
+): Promise<(SignedBefore & { transfer_ids: string[] })[]> {
+  const { rows } = await tx.query<SignedBefore & { transfer_ids: string[] }>(
     `
-    select crypto_tx_hash, raw_transaction, transfer_ids
+    select crypto_tx_hash, raw_transaction, used_by, transfer_ids
     from network_transactions
     where network = $1 and transfer_ids && $2::uuid[]
     order by signed_at, crypto_tx_hash`,
@@ -107,15 +113,28 @@ export async function selectPaying(
   return rows
 }
 
-/** By transfer id, the newest transaction that was signed for it before. */
+/** By transfer id, the transactions that were signed for it before, the newest last. */
 export async function signedBefore(
   tx: Transaction,
   network: Network,
   transferIds: readonly string[],
-): Promise<Map<string, SignedTransaction>> {
-  const paying = await selectPaying(tx, network, transferIds)
-  return new Map(
-    paying.flatMap(({ transfer_ids, ...signed }) => transfer_ids.map((id) => [id, signed] as const)),
+): Promise<Map<string, SignedBefore[]>> {
+  const byTransfer = new Map<string, SignedBefore[]>()
+  for (const { transfer_ids, ...signed } of await selectPaying(tx, network, transferIds))
+    for (const id of transfer_ids) byTransfer.set(id, [...(byTransfer.get(id) ?? []), signed])
+  return byTransfer
+}
+
+/** Keeps which transaction has used the nonce of all that was signed for a withdrawal so far. */
+export async function keepUsedBy(
+  tx: Transaction,
+  { network, transfer_id }: { network: Network; transfer_id: string },
+  usedBy: string,
+): Promise<void> {
+  await tx.query(
+    `update network_transactions set used_by = $3
+     where network = $1 and transfer_ids @> array[$2::uuid] and used_by is null`,
+    [network, transfer_id, usedBy],
   )
 }
 

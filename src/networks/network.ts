@@ -120,7 +120,8 @@ export interface Confirmations {
  * How far a transaction is. PENDING: it waits for a block. MINED: it is in a block that needs more confirmations. UNKNOWN: the
  * network does not have it, or dropped it; the same bytes are broadcast again. FAILED: it is mined, and moved nothing but its
  * fee. UNRESOLVED: only a person can judge the outcome on the chain; the withdrawal stays PENDING with the reason, is checked
- * again, and is neither replaced nor refunded.
+ * again, and is neither replaced nor refunded. VOID: another transaction, `usedBy`, has used its nonce in a confirmed block, so
+ * that it can never be mined; it is signed anew.
  */
 export type PaymentStatus =
   | { state: 'CONFIRMED'; crypto_tx_hash?: string; crypto_tx_index: string; networkFee?: NetworkFee }
@@ -128,6 +129,7 @@ export type PaymentStatus =
   | { state: 'MINED'; confirmations?: Confirmations }
   | { state: 'UNKNOWN' }
   | { state: 'FAILED'; refusal: Refusal; networkFee?: NetworkFee }
+  | { state: 'VOID'; usedBy: string }
   | {
       state: 'UNRESOLVED'
       reason: WaitingReason
@@ -140,6 +142,9 @@ export type PaymentStatus =
       /** Nothing says that the transaction is confirmed: after a refund it might pay all the same. */
       mayBeMined?: true
     }
+
+/** What is known of the nonce of kept bytes that no block has. */
+export type NonceEnd = Extract<PaymentStatus, { state: 'VOID' | 'UNRESOLVED' }>
 
 /** One payment of a transaction in the chain: an output, its value or a token's log. The amount is a decimal string. */
 export interface PaymentOnChain {
@@ -292,6 +297,11 @@ export interface NetworkAdapter {
    * withdrawal, or that the withdrawal's own transaction may still be mined as well.
    */
   claimTransaction?(db: Queryable, withdrawal: PaidWithdrawal, hash: string): Promise<ClaimedTransaction>
+  /**
+   * Whether the transaction with this hash has used the nonce of kept bytes: VOID where it has. Anything else is the reason why they may
+   * be mined yet, or why that is not known. Asked while signing, too.
+   */
+  usedBy?(withdrawal: BroadcastWithdrawal, hash: string): Promise<NonceEnd>
   /**
    * Broadcasts the kept bytes of a completed withdrawal again, for an operator. Throws an Error that says why not: the
    * chain has the transaction, or it can never be mined.

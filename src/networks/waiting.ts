@@ -55,6 +55,8 @@ export type WaitingCode =
   | 'SECOND_NODE'
   /** A node says that it has failed, and the second node says something else. */
   | 'NODES_DISAGREE'
+  /** Another transaction has the nonce of the signed one, and it is not known which. */
+  | 'NONCE_USED'
   /** The chain shows an outcome that only an operator can judge. */
   | 'UNRESOLVED'
   /** It was signed for a network or bank that is not configured any more. */

@@ -9,10 +9,9 @@ import type {
   Network,
   NetworkAdapter,
   PaymentStatus,
-  SignedTransaction,
   Signing,
 } from '../networks/network.ts'
-import { signedBefore } from '../networks/network-transactions.ts'
+import { signedBefore, type SignedBefore } from '../networks/network-transactions.ts'
 import { BEHIND_ANOTHER, reasonOfFailure, type WaitingReason } from '../networks/waiting.ts'
 import { checkBeforeSigning, type SigningDecision } from './check-before-signing.ts'
 import { behindOthers, byCustomer, signAlone } from './lease.ts'
@@ -73,16 +72,18 @@ async function sign(
         network,
         ahead.map(({ transfer_id }) => transfer_id),
       )
-    : new Map<string, SignedTransaction>()
+    : new Map<string, SignedBefore[]>()
   const checked: Claimed[] = []
   const forgotten: BroadcastWithdrawal[] = []
   for (const withdrawal of ahead) {
-    const signed = before.get(withdrawal.transfer_id)
-    if (signed !== undefined) forgotten.push({ ...withdrawal, ...signed, replaced: [] })
+    const signed = before.get(withdrawal.transfer_id) ?? []
+    const open = signed.findLast(({ used_by }) => used_by === null)
+    if (open !== undefined) forgotten.push({ ...withdrawal, ...open, replaced: [] })
+    const reason = open ? signedAs(open.crypto_tx_hash) : await whyNotVoid(withdrawal, signed, adapter)
     const step =
-      signed === undefined
+      reason === undefined
         ? stepAfterCheck(withdrawal, decisions.get(withdrawal.transfer_id)!, adapter)
-        : deferredStep(withdrawal, signedAs(signed.crypto_tx_hash), adapter)
+        : deferredStep(withdrawal, reason, adapter)
     if (step === undefined) checked.push(withdrawal)
     else steps.push(step)
   }
@@ -108,6 +109,28 @@ const signedAs = (hash: string): WaitingReason => ({
     `${hash} was signed for it, and its own record lacks that: the node of its customer was restored from an older state; ` +
     `'bursar withdrawal mark-paid' gives it that transaction`,
 })
+
+/**
+ * Why not all that was signed for a withdrawal before can be called impossible. The chain is asked once more: the rows of the
+ * database may be forged, and a deep reorganisation may have taken the other transaction back.
+ */
+async function whyNotVoid(
+  withdrawal: Claimed,
+  signed: readonly SignedBefore[],
+  adapter: NetworkAdapter,
+): Promise<WaitingReason | undefined> {
+  const replaced = signed.map(({ crypto_tx_hash }) => crypto_tx_hash)
+  for (const { used_by, ...one } of signed) {
+    const end = await adapter
+      .usedBy?.({ ...withdrawal, ...one, replaced }, used_by!)
+      .catch((error: unknown) => {
+        if (!(error instanceof NodeFailure)) throw error
+        return { state: 'UNRESOLVED', reason: reasonOfFailure(error) } as const
+      })
+    if (end?.state !== 'VOID') return end?.reason ?? signedAs(one.crypto_tx_hash)
+  }
+  return undefined
+}
 
 /**
  * Broadcasts what was signed for such withdrawals: perhaps nobody has yet. Only then can `mark-paid` find it, and only then are

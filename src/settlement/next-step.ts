@@ -36,6 +36,8 @@ export interface Step<Of extends StepOf = StepOf> {
   signed?: SignedTransaction
   /** The signed transaction replaces the one before, which stays on record. */
   replaces?: true
+  /** The signed transaction can never be mined, because this one has used its nonce. It stays on record. */
+  usedBy?: string
   /** Why the withdrawal could not be signed yet, or its transaction was not taken. */
   waitingReason?: WaitingReason
   /** What the transaction really cost. */
@@ -140,12 +142,14 @@ export function stepAfterStatus<Of extends StepOf & { crypto_tx_hash: string }>(
     }
     case 'FAILED':
       return { ...failedStep(withdrawal, status.refusal), networkFee: status.networkFee }
+    case 'VOID':
+      return { withdrawal, state: 'HELD', usedBy: status.usedBy, dueInMs: 0 }
     case 'PENDING':
       return { withdrawal, state: 'BROADCAST', dueInMs }
     case 'MINED':
       return { withdrawal, state: 'BROADCAST', dueInMs, confirmations: status.confirmations }
     case 'UNRESOLVED':
-      if (status.mayBeMined && withdrawal.state === 'SIGNED') return undefined
+      if (status.error !== undefined && status.mayBeMined && withdrawal.state === 'SIGNED') return undefined
       return {
         withdrawal,
         state: 'BROADCAST',

@@ -196,11 +196,13 @@ const SET_STEPS = `
       update outgoing_transfers b
       set state = s.state,
           leased_until = null,
-          raw_transaction = case when s.crypto_tx_hash is null then b.raw_transaction else s.raw_transaction end,
-          crypto_tx_hash = coalesce(s.crypto_tx_hash, b.crypto_tx_hash),
-          crypto_tx_index = coalesce(s.crypto_tx_index, b.crypto_tx_index),
-          signed_at = case when s.crypto_tx_hash is null then b.signed_at else s.now end,
-          broadcast_at = case when s.crypto_tx_hash is not null then null
+          -- What is held has no transaction, or none that can be mined any more.
+          raw_transaction = case when s.state = 'HELD' then null when s.crypto_tx_hash is null then b.raw_transaction
+                                 else s.raw_transaction end,
+          crypto_tx_hash = case when s.state = 'HELD' then null else coalesce(s.crypto_tx_hash, b.crypto_tx_hash) end,
+          crypto_tx_index = case when s.state = 'HELD' then null else coalesce(s.crypto_tx_index, b.crypto_tx_index) end,
+          signed_at = case when s.state = 'HELD' then null when s.crypto_tx_hash is null then b.signed_at else s.now end,
+          broadcast_at = case when s.state = 'HELD' or s.crypto_tx_hash is not null then null
                               when s.state = 'BROADCAST' then coalesce(b.broadcast_at, s.now)
                               else b.broadcast_at end,
           confirmations = s.confirmations,
@@ -238,7 +240,9 @@ export async function updateOutgoing(tx: Transaction, customerId: string, steps:
   await keepReplaced(
     tx,
     customerId,
-    steps.flatMap(({ withdrawal, replaces }) => (replaces ? withdrawal.transfer_id : [])),
+    steps.flatMap(({ withdrawal, replaces, usedBy }) =>
+      replaces === true || usedBy !== undefined ? withdrawal.transfer_id : [],
+    ),
   )
   const now = onCitus(tx) ? await readClock(tx) : undefined
   const dueAtSeconds = (dueInMs: number) => (now!.micros / 1000 + dueInMs) / 1000
@@ -268,7 +272,7 @@ export async function updateOutgoing(tx: Transaction, customerId: string, steps:
   if (rowCount !== steps.length) throw new TakenMeanwhile(steps.length - rowCount!)
 }
 
-/** Keeps the transaction that is about to be replaced: it may be mined all the same. */
+/** Keeps the transaction that is about to be replaced, which may be mined all the same, or that can never be mined. */
 async function keepReplaced(tx: Transaction, customerId: string, transferIds: string[]): Promise<void> {
   if (transferIds.length === 0) return
   await tx.query(

@@ -13,8 +13,10 @@ import {
 } from '../ledger/entries.ts'
 import { LedgerTransaction, type ChangedTransfer } from '../ledger/ledger-transaction.ts'
 import { endApprovalsOf } from '../records/approval.ts'
+import { audited, recordNow } from '../records/audited.ts'
 import { endOrchestrations, type EndedTransfer } from '../records/orchestration.ts'
 import { PLATFORM_ID } from '../records/treasury.ts'
+import { keepUsedBy } from '../networks/network-transactions.ts'
 import { isSimulated } from '../networks/simulated/adapter.ts'
 import type { Step } from './next-step.ts'
 import { TakenMeanwhile, updateOutgoing } from './outgoing-transfers.ts'
@@ -32,6 +34,16 @@ export async function record(
 ): Promise<void> {
   // First, because it locks the rows and compares them with what was claimed.
   await updateOutgoing(tx, customerId, steps)
+  for (const { withdrawal, usedBy } of steps) {
+    if (usedBy === undefined) continue
+    await keepUsedBy(tx, withdrawal, usedBy)
+    const changes = { after: { used_by: usedBy } }
+    await recordNow(
+      tx,
+      customerId,
+      audited(origin, action ?? 'transfer.void', withdrawal.transfer_id, changes),
+    )
+  }
   const changed = steps.filter((step) => step.transfer !== undefined)
   if (changed.length > 0) {
     const completed = changed.filter((step) => step.transfer!.status === 'COMPLETED')
@@ -53,7 +65,7 @@ export async function record(
 /** Who records steps. */
 export interface Cause {
   origin: Origin
-  /** The action in the audit log, where it is not `transfer.complete` or `transfer.fail`. */
+  /** The action in the audit log, where it is not `transfer.complete`, `transfer.fail` or `transfer.void`. */
   action?: AuditAction
 }
 

@@ -40,7 +40,9 @@ export async function resendWithdrawal(
   if (status === 'FAILED')
     throw new Error(`withdrawal ${transferId} is FAILED and was refunded: sending it again might pay it, too`)
   if (status !== 'COMPLETED')
-    throw new Error(`withdrawal ${transferId} is ${status}: the worker broadcasts it until it is mined`)
+    throw new Error(
+      `withdrawal ${transferId} is ${status}: the worker broadcasts it until it is mined, or signs it anew where its nonce was used`,
+    )
   const ended = await keptOf(db, customer_id, transferId, network, crypto_tx_hash)
   if (ended === undefined)
     throw new Error(`the bytes of transaction ${String(crypto_tx_hash)} are not kept here`)

@@ -1,21 +1,25 @@
 import { transaction, type Database } from '../db/database.ts'
 import type { BroadcastWithdrawal, Network, Networks, PaymentStatus } from '../networks/network.ts'
 import { statusOfEach } from './ask-network.ts'
-import type { State, Step } from './next-step.ts'
+import { stepAfterStatus, type State, type Step } from './next-step.ts'
 import { findOutgoing, selectReplaced } from './outgoing-transfers.ts'
 import { record } from './record-steps.ts'
 import type { Origin } from '../contract/actor.ts'
 
-/** What an operator says of a withdrawal whose end its network cannot tell. */
-export type Resolution = 'PAID' | 'NOT_PAID'
+/**
+ * What an operator says of a withdrawal whose end its network cannot tell. `usedBy`: the transaction that has used its nonce,
+ * so that it is signed anew.
+ */
+export type Resolution = 'PAID' | 'NOT_PAID' | { usedBy: string }
 
 /** A withdrawal that an operator has ended. */
 export interface ResolvedWithdrawal {
   customer_id: string
   transfer_id: string
   crypto_network: Network
-  outcome: Resolution
-  status: 'COMPLETED' | 'FAILED'
+  outcome: 'PAID' | 'NOT_PAID' | 'SIGN_ANEW'
+  /** PENDING where it is signed anew. */
+  status: 'COMPLETED' | 'FAILED' | 'PENDING'
 }
 
 type Stated = BroadcastWithdrawal & { state: State }
@@ -25,6 +29,8 @@ type Unresolved = Extract<PaymentStatus, { state: 'UNRESOLVED' }>
  * Ends a withdrawal by an operator's word: PAID completes it, NOT_PAID fails and refunds it. The network's status now
  * decides whether that word is asked for: the transaction must be confirmed, so that it can pay no second time, and its
  * effect unclear. Where its status cannot be judged at all, only PAID is taken. The evidence (what the operator looked at, and where) is kept with it.
+ * Where the operator names the transaction that has used its nonce, the network is asked for that, as the worker does that finds it by
+ * itself; no word is taken for it.
  *
  * The node is asked with no transaction open. Its answer is recorded if the withdrawal still has the state and the
  * transaction that it was asked about.
@@ -45,6 +51,16 @@ export async function resolveWithdrawal(
   if (status !== 'PENDING') throw new Error(`withdrawal ${transfer_id} is ${status} already`)
   const adapter = networks.get(network)
   if (adapter === undefined) throw new Error(`${network} is not configured here`)
+  const about = { customer_id, transfer_id, crypto_network: network }
+  if (typeof outcome === 'object') {
+    if (adapter.usedBy === undefined) throw new Error(`transactions of ${network} have no nonce`)
+    const end = await adapter.usedBy(withdrawal, outcome.usedBy)
+    if (end.state !== 'VOID')
+      throw new Error(`withdrawal ${transfer_id} is not signed anew: ${end.reason.detail}`)
+    const step = stepAfterStatus(withdrawal, end, adapter)!
+    await transaction(db, (tx) => record(tx, customer_id, [step], { origin, action: 'transfer.resolve' }))
+    return { ...about, outcome: 'SIGN_ANEW', status: 'PENDING' }
+  }
   const [answer] = await statusOfEach([withdrawal], adapter)
   if (answer!.state !== 'UNRESOLVED')
     throw new Error(
@@ -65,7 +81,7 @@ export async function resolveWithdrawal(
     )
   })
   const ended = step.transfer!.status as 'COMPLETED' | 'FAILED'
-  return { customer_id, transfer_id, crypto_network: network, outcome, status: ended }
+  return { ...about, outcome, status: ended }
 }
 
 function paid(withdrawal: Stated, { networkFee, ...seen }: Unresolved): Step {

@@ -15,6 +15,7 @@ import { movedBy } from './moved.ts'
 import { status } from './network-status.ts'
 import { evmNode, headOf } from './node.ts'
 import { checkStatus } from './payment-status.ts'
+import { usedBy } from './nonce-used.ts'
 import { replace } from './replace.ts'
 import { sign } from './sign.ts'
 import { sweep } from './sweeps/sweep.ts'
@@ -114,6 +115,7 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
     claimTransaction: (_db, withdrawal, hash) => claimTransaction(chain, withdrawal, hash),
     movedBy: (tx, hash) => movedBy(tx, chain, hash),
     resend: (ended) => resend(chain, ended),
+    usedBy: (withdrawal, hash) => usedBy(chain, withdrawal, hash),
     requireReceived: (customerId, deposit) => requireReceived(db, chain, customerId, deposit),
   })
 }

@@ -69,7 +69,7 @@ export async function objectionOfBlock(node: EvmNode, receipt: Receipt): Promise
 }
 
 /** The signed bytes of a transaction in a node's answer. Throws an Error for a type that only some chains have. */
-function bytesOf(found: RpcTransaction): Hex {
+export function bytesOf(found: RpcTransaction): Hex {
   const { input: data, ...transaction } = formatTransaction(found)
   return serializeTransaction({ ...transaction, data }, transaction)
 }

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
-import { formatTransaction, serializeTransaction, type Hex, type RpcTransaction } from 'viem'
+import { recoverTransactionAddress, type Hex, type RpcTransaction, type TransactionSerialized } from 'viem'
 import { getAddress, hexToBigInt, keccak256 } from 'viem/utils'
 import { onChain, transferOf, type EvmChain } from './chain.ts'
-import type { Receipt } from './node.ts'
+import { bytesOf } from './block-proof.ts'
+import type { EvmNode, Receipt } from './node.ts'
 import { acknowledgeNonce } from './nonces.ts'
 import { isOurs, parse } from './transaction.ts'
 import type { ClaimedTransaction, PaidWithdrawal, SignedTransaction } from '../network.ts'
@@ -15,7 +16,7 @@ import type { ClaimedTransaction, PaidWithdrawal, SignedTransaction } from '../n
  */
 export async function claimTransaction(
   chain: EvmChain,
-  { asset, amount, destination_address, raw_transaction }: PaidWithdrawal,
+  { transfer_id, asset, amount, destination_address, raw_transaction }: PaidWithdrawal,
   hash: string,
 ): Promise<ClaimedTransaction> {
   await chain.ready()
@@ -25,9 +26,18 @@ export async function claimTransaction(
   const transfer = transferOf(chain, asset, destination_address as Hex, onChain(chain, asset, amount))
   const isSame =
     getAddress(to) === getAddress(transfer.to) && value === transfer.value && data === transfer.data
-  if (!isSame) throw new Error(`${hash} does not pay ${amount} ${asset} to ${destination_address}`)
+  const isItsNonce =
+    raw_transaction !== null && isOurs(raw_transaction) && parse(raw_transaction).nonce === nonce
+  if (!isSame)
+    throw new Error(
+      `${hash} does not pay ${amount} ${asset} to ${destination_address}` +
+        (isItsNonce
+          ? `, and has its nonce: the worker signs it anew, or 'bursar withdrawal resolve ${transfer_id} --outcome sign-anew ` +
+            `--used-by ${hash}' does`
+          : ''),
+    )
   if (raw_transaction === null) return { ...claimed, keep: (tx) => acknowledgeNonce(tx, chain, nonce) }
-  if (!isOurs(raw_transaction) || parse(raw_transaction).nonce !== nonce)
+  if (!isItsNonce)
     throw new Error(
       `${hash} has nonce ${nonce}, and the withdrawal's own transaction may still be mined, too`,
     )
@@ -39,20 +49,23 @@ export async function claimTransaction(
  * sent it, it is no EIP-1559 transaction, or it was reverted.
  */
 async function fetchSigned({ node, hotWallet }: EvmChain, hash: Hex): Promise<SignedTransaction | undefined> {
-  const [found, receipt] = [
-    await node.call<RpcTransaction | null>('eth_getTransactionByHash', hash),
-    await node.call<Receipt | null>('eth_getTransactionReceipt', hash),
-  ]
+  const receipt = await node.call<Receipt | null>('eth_getTransactionReceipt', hash)
+  const found = await fetchBytes(node, hash)
   const isGood = receipt === null || hexToBigInt(receipt.status) === 1n
-  if (found === null || !isGood || getAddress(found.from) !== getAddress(hotWallet.address)) return undefined
-  const transaction = formatTransaction(found)
-  if (transaction.type !== 'eip1559') return undefined
-  const { chainId, nonce, to, value, input, gas, maxFeePerGas, maxPriorityFeePerGas, accessList } =
-    transaction
-  const raw = serializeTransaction(
-    { chainId, nonce, to, value, data: input, gas, maxFeePerGas, maxPriorityFeePerGas, accessList },
-    transaction,
-  )
+  if (found === undefined || !isGood || found.sender !== getAddress(hotWallet.address)) return undefined
+  const raw_transaction = Buffer.from(found.raw.slice(2), 'hex')
+  return isOurs(raw_transaction) ? { raw_transaction, crypto_tx_hash: hash } : undefined
+}
+
+/**
+ * The signed bytes of a transaction, and who signed them: of the node's answer, only what the bytes themselves show is
+ * believed. Undefined where the node does not have it.
+ */
+export async function fetchBytes(node: EvmNode, hash: Hex): Promise<{ raw: Hex; sender: Hex } | undefined> {
+  const found = await node.call<RpcTransaction | null>('eth_getTransactionByHash', hash)
+  if (found === null) return undefined
+  const raw = bytesOf(found)
   assert(keccak256(raw) === hash, `the node's answer for ${hash} does not hash to it`)
-  return { raw_transaction: Buffer.from(raw.slice(2), 'hex'), crypto_tx_hash: hash }
+  const serializedTransaction = raw as TransactionSerialized
+  return { raw, sender: getAddress(await recoverTransactionAddress({ serializedTransaction })) }
 }

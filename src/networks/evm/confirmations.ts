@@ -35,12 +35,13 @@ function confirmedIn(answer: unknown, confirmations: Finality): bigint {
 
 /**
  * The state of a transaction or of a transaction that it replaced. MINED: a block contains it, and `isConfirmed` says whether
- * that block is confirmed and in the node's canonical chain. UNKNOWN: the node does not have the transaction.
+ * that block is confirmed and in the node's canonical chain. UNKNOWN: the node does not have the transaction;
+ * `isPassed`, although a block may have its nonce.
  */
 export type Standing =
   | { state: 'MINED'; receipt: Receipt; isConfirmed: boolean; confirmations?: Confirmations }
   | { state: 'PENDING' }
-  | { state: 'UNKNOWN' }
+  | { state: 'UNKNOWN'; isPassed?: true }
 
 /**
  * Where each transaction is. The head is read before the receipts, so that no block seems confirmed too early. A receipt
@@ -173,7 +174,10 @@ export function hotWalletFollower(chain: EvmChain): HotWalletFollower {
     for (const one of seen) remember(seenAt, one.crypto_tx_hash, head as string)
     return sent.map((one): Standing => {
       const receipt = receiptOf(one)
-      if (receipt === undefined) return { state: known.has(one) || seen.has(one) ? 'PENDING' : 'UNKNOWN' }
+      if (receipt === undefined) {
+        if (known.has(one) || seen.has(one)) return { state: 'PENDING' }
+        return { state: 'UNKNOWN', ...(!notMined.has(one) && { isPassed: true }) }
+      }
       const isDeepEnough = hexToBigInt(receipt.blockNumber) <= confirmed
       const isConfirmed = isDeepEnough && canonical.has(receipt.blockHash)
       // Its block was replaced: the next call asks for the receipt again.

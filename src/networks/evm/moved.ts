@@ -100,7 +100,8 @@ async function requireNotUnderWay(
     transfer_id === null
       ? `${hash} has nonce ${nonce}, with which gas for sweeping is under way: wait until that has ended`
       : `${hash} has nonce ${nonce}, which is that of withdrawal ${transfer_id}, and that has not ended: ` +
-          `'bursar withdrawal mark-paid ${transfer_id} --tx-hash ${hash}' says that it was paid so`,
+          `'bursar withdrawal mark-paid ${transfer_id} --tx-hash ${hash}' says that it was paid so; if it was not, the worker signs it anew ` +
+          `once ${hash} is confirmed, or 'bursar withdrawal resolve ${transfer_id} --outcome sign-anew --used-by ${hash}' does: then acknowledge it`,
   )
 }
 

@@ -4,6 +4,7 @@ import { NATIVE_INDEX } from './deposit-scan.ts'
 import { feePaid } from './fees.ts'
 import type { Receipt } from './node.ts'
 import { doubtOf } from './second-word.ts'
+import { endOfNonce } from './nonce-used.ts'
 import { refusalOf } from './refusals.ts'
 import { judgeAlone } from '../judge-alone.ts'
 import { amountIn, loggedTransfer, logIndexOf, parse, type LoggedTransfer } from './transaction.ts'
@@ -20,7 +21,8 @@ export async function checkStatus(
   const statuses: PaymentStatus[] = []
   for (const [index, standing] of standings.entries()) {
     if (standing.state !== 'MINED') {
-      statuses.push(standing)
+      const used = 'isPassed' in standing ? await endOfNonce(chain, withdrawals[index]!) : undefined
+      statuses.push(used ?? { state: standing.state })
       continue
     }
     if (!standing.isConfirmed) {

@@ -1,23 +1,29 @@
 /* What one lying node can make of a withdrawal: it is never paid and refunded, nor paid twice. */
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { numberToHex, parseGwei, type Hex } from 'viem'
+import { keccak256, numberToHex, parseGwei, parseTransaction, type Hex } from 'viem'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { deployToken, startAnvil, TOKEN_ABI, type Anvil } from '../../../test/anvil.ts'
+import { dieAtEachStep } from '../../../test/failures.ts'
 import { startLyingNode } from '../../../test/lying-node.ts'
 import {
   credit,
   newCustomer,
   startTestService,
+  TEST_ORIGIN,
   type TestCustomer,
   type TestService,
 } from '../../../test/support.ts'
 import { hurryUnlocked } from '../../../test/work-off.ts'
 import { parseAmount } from '../../assets/amount.ts'
 import type { Transfer } from '../../ledger/transfer.ts'
+import { markWithdrawalPaid } from '../../settlement/mark-withdrawal-paid.ts'
+import { resolveWithdrawal, type Resolution } from '../../settlement/resolve-withdrawal.ts'
+import { acknowledgeTransaction } from '../../settlement/treasury.ts'
 import { settleWithdrawals } from '../../settlement/settle-withdrawals.ts'
 import { verify } from '../../verify/verify.ts'
 import type { Networks } from '../network.ts'
 import { evmAdapter, type EvmConfig } from './adapter.ts'
+import { evmNode, type Receipt } from './node.ts'
 
 const CONFIRMATIONS = 3
 
@@ -65,7 +71,7 @@ async function newWallet({ verified = false, ...changes }: Partial<EvmConfig> & 
     ...changes,
   }
   const adapter = evmAdapter('ETHEREUM', config, service.db)
-  return { hotWallet, adapter, networks: new Map([['ETHEREUM', adapter]]) as Networks }
+  return { config, hotWallet, adapter, networks: new Map([['ETHEREUM', adapter]]) as Networks }
 }
 type Wallet = Awaited<ReturnType<typeof newWallet>>
 
@@ -207,3 +213,267 @@ test('without a second node, a payment that was reverted is refunded by the proo
   await steps(wallet)
   expect(await read(customer, created)).toMatchObject({ status: 'FAILED' })
 })
+
+describe('a nonce that another transaction of the wallet used', () => {
+  /** What a tool that has the hot wallet's key signs. */
+  const signedByTool = ({ hotWallet }: Wallet, nonce: number, to: Hex, value: string) =>
+    hotWallet.signTransaction({
+      ...{ type: 'eip1559', chainId: 1, nonce, to, value: parseAmount(value, 18)!, gas: 21_000n },
+      ...{ maxFeePerGas: parseGwei('50'), maxPriorityFeePerGas: parseGwei('2') },
+    })
+
+  const keptOf = async ({ id }: { id: string }) => {
+    const { rows } = await service.db.query<{ state: string; crypto_tx_hash: Hex | null }>(
+      'select state, crypto_tx_hash from outgoing_transfers where transfer_id = $1',
+      [id],
+    )
+    return rows[0]!
+  }
+
+  /** Signs a withdrawal with nonce 0, and has the tool's transaction mined in its place. */
+  async function overtaken(
+    customer: TestCustomer,
+    wallet: Wallet,
+    { to = newAddress(), value = '0.25' }: { to?: Hex; value?: string } = {},
+  ) {
+    const { chain } = anvil
+    const nonce = await chain.getTransactionCount({ address: wallet.hotWallet.address })
+    await chain.setAutomine(false)
+    const created = await withdraw(customer, 'ETH', '1', to)
+    await settleWithdrawals(service.db, wallet.networks)
+    const lost = (await keptOf(created)).crypto_tx_hash!
+    await chain.dropTransaction({ hash: lost })
+    const raw = await signedByTool(wallet, nonce, value === '1' ? to : newAddress(), value)
+    const hash = await chain.sendRawTransaction({ serializedTransaction: raw })
+    await chain.mine({ blocks: 1 })
+    await chain.setAutomine(true)
+    expect((await chain.getTransactionReceipt({ hash })).status).toBe('success')
+    return { created, lost, hash }
+  }
+
+  const received = ({ destination_address }: Transfer) =>
+    anvil.chain.getBalance({ address: destination_address as Hex })
+
+  const ONE = parseAmount('1', 18)!
+
+  test.each([true, false])(
+    'ends its withdrawal, which is signed anew and paid once (second node: %s)',
+    async (verified) => {
+      const [customer, wallet] = [await newCustomer(service), await newWallet({ verified })]
+      const { created, lost, hash } = await overtaken(customer, wallet)
+      const acknowledge = () =>
+        acknowledgeTransaction(service.db, wallet.adapter, 'ETHEREUM', hash, { origin: TEST_ORIGIN })
+      await anvil.chain.mine({ blocks: CONFIRMATIONS })
+      await expect(acknowledge()).rejects.toThrow('the worker signs it anew')
+      await expect(
+        markWithdrawalPaid(service.db, wallet.networks, created.id, hash, TEST_ORIGIN),
+      ).rejects.toThrow(
+        `does not pay 1 ETH to ${created.destination_address!}, and has its nonce: the worker signs it anew`,
+      )
+      const second = await withdraw(customer, 'ETH', '0.5')
+      await steps(wallet, 2 * CONFIRMATIONS + 4)
+      for (const [transfer, units] of [
+        [created, ONE],
+        [second, ONE / 2n],
+      ] as const) {
+        expect(await read(customer, transfer)).toMatchObject({ status: 'COMPLETED' })
+        expect(await received(transfer)).toBe(units)
+      }
+      expect((await read(customer, created)).crypto_tx_hash).not.toBe(lost)
+      const { rows } = await service.db.query(
+        `select n.crypto_tx_hash, n.used_by, r.raw_transaction = n.raw_transaction as kept
+         from network_transactions n
+         join replaced_transactions r on r.crypto_tx_hash = n.crypto_tx_hash
+         where n.transfer_ids @> array[$1::uuid]`,
+        [created.id],
+      )
+      expect(rows).toEqual([{ crypto_tx_hash: lost, used_by: hash, kept: true }])
+      const { rows: audit } = await service.db.query(
+        `select changes from audit_log where action = 'transfer.void' and subject_id = $1`,
+        [created.id],
+      )
+      expect(audit).toEqual([{ changes: { after: { used_by: hash } } }])
+      expect(await acknowledge()).toMatchObject({ is_new: true, moved: [{ asset: 'ETH', amount: '-0.25' }] })
+      expect((await verify(service.db, { tokens: new Map([['ETHEREUM', tokens]]) })).disagreements).toEqual(
+        [],
+      )
+    },
+  )
+
+  test('that paid the withdrawal itself: it is not signed anew, and marked as paid by it', async () => {
+    const [customer, wallet] = [await newCustomer(service), await newWallet()]
+    const { created, hash } = await overtaken(customer, wallet, { value: '1' })
+    await steps(wallet)
+    expect(await waiting(created)).toMatchObject({
+      waiting_code: 'NONCE_USED',
+      waiting_detail: `${hash} pays it: 'bursar withdrawal mark-paid ${created.id} --tx-hash ${hash}' says so`,
+    })
+    await markWithdrawalPaid(service.db, wallet.networks, created.id, hash, TEST_ORIGIN)
+    await steps(wallet)
+    expect(await read(customer, created)).toMatchObject({ status: 'COMPLETED', crypto_tx_hash: hash })
+    expect(await received(created)).toBe(ONE)
+  })
+
+  test('which the node does not show: an operator names it, and only the right one counts', async () => {
+    const [customer, wallet] = [await newCustomer(service), await newWallet()]
+    const { created, lost, hash } = await overtaken(customer, wallet)
+    const pruned = { error: { code: -32000, message: 'missing trie node' } }
+    const head = () => anvil.chain.getBlockNumber({ cacheTime: 0 })
+    await anvil.chain.mine({ blocks: CONFIRMATIONS })
+    const confirmed = (await head()) - BigInt(CONFIRMATIONS) + 1n
+    first.lie = ({ method, params }) =>
+      method === 'eth_getTransactionCount' &&
+      String(params[1]).startsWith('0x') &&
+      BigInt(params[1] as Hex) < confirmed
+        ? pruned
+        : undefined
+    await step(wallet)
+    await step(wallet)
+    expect(await waiting(created)).toMatchObject({
+      waiting_code: 'NONCE_USED',
+      waiting_detail: expect.stringContaining(`${created.id} --outcome sign-anew --used-by <hash>`) as string,
+    })
+    const resolve = (outcome: Resolution) =>
+      resolveWithdrawal(service.db, wallet.networks, created.id, outcome, 'the explorer', TEST_ORIGIN)
+    await expect(resolve('NOT_PAID')).rejects.toThrow('may be paid yet')
+    const other = await anvil.chain.sendTransaction({ chain: null, to: newAddress(), value: 1n })
+    await expect(resolve({ usedBy: other })).rejects.toThrow(/was signed by 0x\w+, and not by its wallet/)
+    await expect(resolve({ usedBy: lost })).rejects.toThrow('was signed for it, and may pay it')
+    expect(await resolve({ usedBy: hash })).toMatchObject({ outcome: 'SIGN_ANEW', status: 'PENDING' })
+    await steps(wallet)
+    expect(await read(customer, created)).toMatchObject({ status: 'COMPLETED' })
+    expect(await received(created)).toBe(ONE)
+  })
+
+  test.each([true, false])(
+    'by the lie of a node that hides the payment and shows a losing one (second node: %s): nothing is paid twice',
+    async (verified) => {
+      const [customer, wallet] = [await newCustomer(service), await newWallet({ verified })]
+      const created = await withdraw(customer, 'ETH', '1')
+      await step(wallet)
+      const paid = (await keptOf(created)).crypto_tx_hash!
+      const ask = evmNode(anvil.rpcUrl).call
+      const receipt = await ask<Receipt>('eth_getTransactionReceipt', paid)
+      // The tool had signed with the same nonce, and lost.
+      const raw = await signedByTool(wallet, 0, newAddress(), '0.25')
+      const losing = keccak256(raw)
+      const shown = {
+        ...(await ask<object>('eth_getTransactionByHash', paid)),
+        ...shownAs(raw),
+        hash: losing,
+      }
+      first.lie = ({ method, params }, { result }) => {
+        if (params[0] === paid) return { result: null }
+        if (params[0] === losing)
+          return {
+            result: method === 'eth_getTransactionReceipt' ? { ...receipt, transactionHash: losing } : shown,
+          }
+        if (
+          method === 'eth_getBlockByNumber' &&
+          Array.isArray((result as { transactions?: unknown })?.transactions)
+        ) {
+          const block = result as { transactions: (string | { hash: string })[] }
+          const replaced = block.transactions.map((one) =>
+            typeof one === 'string' ? (one === paid ? losing : one) : one.hash === paid ? shown : one,
+          )
+          return { result: { ...block, transactions: replaced } }
+        }
+        if (method === 'eth_getBlockReceipts' && Array.isArray(result))
+          return {
+            result: (result as { transactionHash: string }[]).map((one) =>
+              one.transactionHash === paid ? { ...one, transactionHash: losing } : one,
+            ),
+          }
+        return undefined
+      }
+      await steps(wallet)
+      expect(await waiting(created)).toMatchObject({
+        waiting_code: verified ? 'NODES_DISAGREE' : 'UNRESOLVED',
+      })
+      expect(await received(created)).toBe(ONE)
+      first.tellTheTruth()
+      await service.db.query('delete from freezes')
+      await steps(wallet)
+      expect(await read(customer, created)).toMatchObject({ status: 'COMPLETED', crypto_tx_hash: paid })
+      expect(await received(created)).toBe(ONE)
+    },
+  )
+
+  test('is asked for again before the withdrawal is signed anew: a row of the database does not do', async () => {
+    const [customer, wallet] = [await newCustomer(service), await newWallet()]
+    const foreign = await overtaken(customer, wallet)
+    await steps(wallet, 2 * CONFIRMATIONS + 4)
+    const created = await withdraw(customer, 'ETH', '1')
+    await step(wallet)
+    // Whoever has the service's role writes that another transaction has used its nonce.
+    const { rowCount } = await service.db.query(
+      'update network_transactions set used_by = $2 where transfer_ids @> array[$1::uuid]',
+      [created.id, foreign.hash],
+    )
+    expect(rowCount).toBe(1)
+    await service.db.query(
+      `update outgoing_transfers
+       set state = 'HELD', raw_transaction = null, crypto_tx_hash = null, signed_at = null, broadcast_at = null,
+           confirmations = null, confirmations_needed = null
+       where transfer_id = $1`,
+      [created.id],
+    )
+    await steps(wallet)
+    expect(await keptOf(created)).toEqual({ state: 'HELD', crypto_tx_hash: null })
+    expect(await waiting(created)).toMatchObject({
+      waiting_code: 'NONCE_USED',
+      waiting_detail: `${foreign.hash} has nonce 0, and not 2`,
+    })
+    expect(await received(created)).toBe(ONE)
+  })
+
+  test.each(['BEFORE', 'AFTER'] as const)(
+    'and a worker that dies %s any one statement: the withdrawal is paid once',
+    async (failure) => {
+      const [customer, wallet] = [await newCustomer(service), await newWallet()]
+      await dieAtEachStep(failure, 20, async (failures) => {
+        const { created } = await overtaken(customer, wallet)
+        const db = failures.database(service.db)
+        const networks = new Map([['ETHEREUM', evmAdapter('ETHEREUM', wallet.config, db)]]) as Networks
+        for (let round = 1; round <= 2 * CONFIRMATIONS + 4 && !failures.died; round++) {
+          await hurryUnlocked(service.db, { endLeases: true })
+          await settleWithdrawals(db, networks).catch(() => undefined)
+          await anvil.chain.mine({ blocks: 1 })
+        }
+        await steps(wallet, 2 * CONFIRMATIONS + 4)
+        expect(await read(customer, created)).toMatchObject({ status: 'COMPLETED' })
+        expect(await received(created)).toBe(ONE)
+      })
+    },
+    240_000,
+  )
+})
+
+/** A signed transaction as a node shows it. */
+function shownAs(raw: Hex) {
+  const {
+    to,
+    value = 0n,
+    nonce = 0,
+    gas,
+    r,
+    s,
+    yParity,
+    maxFeePerGas,
+    maxPriorityFeePerGas,
+  } = parseTransaction(raw as `0x02${string}`)
+  const hex = (one: bigint | number | undefined) => numberToHex(one ?? 0)
+  return {
+    ...{
+      to,
+      value: hex(value),
+      nonce: hex(nonce),
+      gas: hex(gas),
+      r,
+      s,
+      yParity: hex(yParity),
+      v: hex(yParity),
+    },
+    ...{ maxFeePerGas: hex(maxFeePerGas), maxPriorityFeePerGas: hex(maxPriorityFeePerGas), input: '0x' },
+  }
+}

@@ -1,0 +1,114 @@
+import type { Hex } from 'viem'
+import { getAddress, hexToBigInt, hexToNumber, parseTransaction } from 'viem/utils'
+import type { BroadcastWithdrawal, NonceEnd } from '../network.ts'
+import type { EvmChain } from './chain.ts'
+import { fetchBytes } from './claim.ts'
+import { confirmedHead, standingsOf } from './confirmations.ts'
+import { at, NodeError, type Block } from './node.ts'
+import { doubtOf } from './second-word.ts'
+import { hashesOf, isOurs, parse, signerAddressOf } from './transaction.ts'
+
+/**
+ * The end of kept bytes whose nonce something else used: a tool, another operator, a worker that was thought dead. That the
+ * node does not find them proves nothing, and a payment that is signed anew on such a word is paid twice. They end only by
+ * the transaction that has their nonce: signed by the same key, in a confirmed block, by the second node's word or by that
+ * block's own proof.
+ */
+
+/** What becomes of a withdrawal that no block seems to have. Undefined where its nonce is not used at the confirmed head. */
+export async function endOfNonce(
+  chain: EvmChain,
+  withdrawal: BroadcastWithdrawal,
+): Promise<NonceEnd | undefined> {
+  if (!isOurs(withdrawal.raw_transaction)) return undefined
+  const { nonce } = parse(withdrawal.raw_transaction)
+  const sender = await signerAddressOf(withdrawal.raw_transaction)
+  const head = await confirmedHead(chain)
+  if ((await countAt(chain, sender, head)) <= nonce) return undefined
+  const hash = await findUser(chain, { sender, nonce, head })
+  if (hash !== undefined && hashesOf(withdrawal).includes(hash)) return undefined
+  if (hash !== undefined) return usedBy(chain, withdrawal, hash)
+  return unresolved(
+    `a transaction that the node does not show has used nonce ${nonce} of ${sender}: find it in an explorer, and ` +
+      `'bursar withdrawal resolve ${withdrawal.transfer_id} --outcome sign-anew --used-by <hash>' has the withdrawal signed anew`,
+  )
+}
+
+/** Whether this transaction has used the nonce of a withdrawal's kept bytes in a confirmed block (`NetworkAdapter.usedBy`). */
+export async function usedBy(
+  chain: EvmChain,
+  withdrawal: BroadcastWithdrawal,
+  hash: string,
+): Promise<NonceEnd> {
+  await chain.ready()
+  const { raw_transaction, transfer_id } = withdrawal
+  if (!isOurs(raw_transaction)) return unresolved('its transaction is of a simulated network')
+  if (hashesOf(withdrawal).includes(hash)) return unresolved(`${hash} was signed for it, and may pay it`)
+  const kept = parse(raw_transaction)
+  const found = await fetchBytes(chain.node, hash as Hex)
+  if (found === undefined) return unresolved(`the node of ${chain.network} has no transaction ${hash}`)
+  const { nonce = 0, to, value = 0n, data } = parseTransaction(found.raw)
+  if (found.sender !== (await signerAddressOf(raw_transaction)))
+    return unresolved(`${hash} was signed by ${found.sender}, and not by its wallet`)
+  if (nonce !== kept.nonce) return unresolved(`${hash} has nonce ${nonce}, and not ${kept.nonce}`)
+  const sent = { raw_transaction, crypto_tx_hash: hash, replaced: [] }
+  const [standing] = await standingsOf(chain, [sent])
+  if (standing!.state !== 'MINED' || !standing!.isConfirmed)
+    return unresolved(`${hash}, which has its nonce, is not confirmed yet`)
+  const { receipt } = standing!
+  const paysIt = to && getAddress(to) === getAddress(kept.to) && value === kept.value && data === kept.data
+  // A version of it that this database has lost, or a payment by hand.
+  if (paysIt && hexToBigInt(receipt.status) === 1n)
+    return unresolved(
+      `${hash} pays it: 'bursar withdrawal mark-paid ${transfer_id} --tx-hash ${hash}' says so`,
+    )
+  const reason = await doubtOf(chain, receipt)
+  return reason === undefined
+    ? { state: 'VOID', usedBy: hash }
+    : { state: 'UNRESOLVED', reason, mayBeMined: true }
+}
+
+/** How long until a nonce is looked at again that something unknown used: a node that cannot show it now rarely can a moment later. */
+const RECHECK_MS = 30_000
+
+const unresolved = (detail: string): NonceEnd => ({
+  state: 'UNRESOLVED',
+  reason: { code: 'NONCE_USED', detail, recheckMs: RECHECK_MS },
+  mayBeMined: true,
+})
+
+const countAt = async ({ node }: EvmChain, sender: Hex, block: bigint): Promise<number> =>
+  hexToNumber(await node.call<Hex>('eth_getTransactionCount', sender, at(block)))
+
+/**
+ * The hash of the transaction that used a nonce: the count of the nonces rises in its block, which is found by halves.
+ * Undefined where the node does not know the counts of so old a block.
+ */
+async function findUser(
+  chain: EvmChain,
+  { sender, nonce, head }: { sender: Hex; nonce: number; head: bigint },
+): Promise<Hex | undefined> {
+  const isUsedAt = async (block: bigint) => (await countAt(chain, sender, block)) > nonce
+  let [before, after] = [head, head]
+  try {
+    for (let back = 1n; before > 0n && (await isUsedAt(before)); back *= 2n) {
+      after = before
+      before = before > back ? before - back : 0n
+    }
+    while (after - before > 1n) {
+      const middle = (before + after) / 2n
+      if (await isUsedAt(middle)) after = middle
+      else before = middle
+    }
+  } catch (error) {
+    if (error instanceof NodeError) return undefined
+    throw error
+  }
+  const block = await chain.node.call<{
+    transactions: (Block['transactions'][number] & { nonce: Hex })[]
+  } | null>('eth_getBlockByNumber', at(after), true)
+  const user = block?.transactions.find(
+    (one) => getAddress(one.from) === sender && hexToNumber(one.nonce) === nonce,
+  )
+  return user?.hash
+}
