@@ -381,6 +381,14 @@ CREATE INDEX evm_sweeps_of_network ON evm_sweeps USING btree (network) WHERE sta
 CREATE INDEX evm_sweeps_replaced ON evm_sweeps USING gin (replaced) WHERE replaced <> '{}'::text[];
 CREATE UNIQUE INDEX evm_sweeps_under_way ON evm_sweeps USING btree (customer_id, network, address) WHERE state = ANY (ARRAY['SIGNED'::text, 'BROADCAST'::text]);
 
+create table failed_transactions (
+  network text not null,
+  crypto_tx_hash text not null,
+  failed_at timestamp with time zone not null,
+  counts boolean not null,
+  constraint failed_transactions_pkey PRIMARY KEY (network, crypto_tx_hash)
+);
+
 create table fee_quotes (
   customer_id uuid not null,
   id uuid not null,

@@ -17,6 +17,7 @@ const NOT_TENANT_OWNED = [
   'deployment',
   'event_history',
   'evm_nonces',
+  'failed_transactions',
   'freezes',
   'markets',
   'network_cursors',

@@ -15,6 +15,7 @@ const TABLES = Object.keys(PRIVILEGES)
 const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   account_members: { owners: ['accounts'], readers: ['demo', 'records'] },
   acknowledged_transactions: { owners: ['settlement'], readers: ['networks', 'verify'] },
+  failed_transactions: { owners: ['settlement'], readers: [] },
   accounts: { owners: ['accounts'], readers: ['demo', 'records', 'verify'] },
   api_clients: { owners: ['api-credentials', 'oauth'], readers: ['commands', 'customers', 'demo', 'verify'] },
   audit_heads: { owners: ['ledger'], readers: ['db', 'deliveries', 'metrics', 'records', 'verify'] },

@@ -50,6 +50,7 @@ export const PLACES: Readonly<Record<string, Place>> = {
   network_cursors: 'COORDINATOR',
   network_fee_checks: 'COORDINATOR',
   network_genesis: 'COORDINATOR',
+  failed_transactions: 'READABLE',
   network_transactions: 'READABLE',
   operator_challenges: 'COORDINATOR',
   operator_links: 'COORDINATOR',

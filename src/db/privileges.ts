@@ -40,6 +40,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   audit_log: { insert: true },
   approval_decisions: { insert: true },
   approvals: { insert: true, update: ['status', 'approved_at', 'ended_at'] },
+  failed_transactions: { insert: true, update: ['counts'] },
   // Only the schema's owner makes and revokes approvers.
   approvers: {},
   balances: { insert: true, update: ['available', 'version', 'updated_at'] },

@@ -155,39 +155,64 @@ async function leavingOn(db: Database, network: CryptoNetwork, feeFactor = 1n): 
 /** What transactions under way may cost beyond the schedule's fee, before their fees are taken for missing custody. */
 const FEE_SPIKE_MAX = 50n
 
-/** An asset of which less is held on a network than the ledgers have in custody there. Amounts are decimal strings. */
-export interface CustodyShortage {
+/** An asset on a network, held against custody. Amounts in minor units. */
+export interface ComparedCustody {
   asset: string
-  held: string
-  in_custody: string
+  held: bigint
+  in_custody: bigint
+  /** Held beyond custody at most, if every payment under way has left; less than nothing where some is missing. */
+  most: bigint
+  /** And at least: no payment under way counts as left, and no deposit that is not credited yet as the platform's. */
+  least: bigint
 }
 
 /**
- * Finds the assets of which the wallet holds less than the ledgers have in custody, payments under way allowed for. The
- * ledgers are read before and after the chain, and an asset must be short by both readings: a payment that ended in between
- * counts in only one of them.
+ * Compares the amounts that the wallet holds with those that the ledgers have in custody. The ledgers are read before and after the
+ * chain, because a payment that ended in between counts in only one of the readings.
  */
-export async function custodyShortages(
+export async function compareCustody(
   db: Database,
   network: CryptoNetwork,
   adapter: NetworkAdapter,
-): Promise<CustodyShortage[]> {
+): Promise<ComparedCustody[]> {
   const ledgers = async () => ({
     custody: await sumsOf(db, `custody:${network}`),
     leaving: await leavingOn(db, network, FEE_SPIKE_MAX),
+    arriving: await arrivingOn(db, network),
   })
   const before = await ledgers()
   const { held: all } = await adapter.status!()
   const after = await ledgers()
-  return [...after.custody].flatMap(([asset, owed]) => {
-    const decimals = decimalsOf(asset)
-    const held = parseAmount(all[asset] ?? '0', decimals)!
-    const isShort = [before, after].every(
-      ({ custody, leaving }) => held + (leaving.get(asset) ?? 0n) < (custody.get(asset) ?? 0n),
-    )
-    if (!isShort) return []
-    return [{ asset, held: formatAmount(held, decimals), in_custody: formatAmount(owed, decimals) }]
+  return [...after.custody].map(([asset, in_custody]) => {
+    const held = parseAmount(all[asset] ?? '0', decimalsOf(asset))!
+    const beyond = [before, after].map(({ custody }) => held - (custody.get(asset) ?? 0n))
+    const most = [before, after].map(({ leaving }, index) => beyond[index]! + (leaving.get(asset) ?? 0n))
+    const least = [before, after].map(({ arriving }, index) => beyond[index]! - (arriving.get(asset) ?? 0n))
+    return {
+      ...{ asset, held, in_custody },
+      most: most[0]! > most[1]! ? most[0]! : most[1]!,
+      least: least[0]! < least[1]! ? least[0]! : least[1]!,
+    }
   })
+}
+
+/** Sums the deposits that are known and not credited, by asset. */
+async function arrivingOn(db: Queryable, network: CryptoNetwork): Promise<Map<string, bigint>> {
+  const { rows } = await db.query<{ asset: string; amount: string }>(
+    `
+    select asset, sum(amount) as amount
+    from (
+      select asset, amount from incoming_transfers where network = $1 and state in ('WAITING', 'UNATTRIBUTED')
+      union all
+      select t.asset, t.amount
+      from seen_deposits s
+      join transfers t on t.customer_id = s.customer_id and t.id = s.transfer_id
+      where s.network = $1 and s.state = 'PENDING'
+    ) arriving
+    group by asset`,
+    [network],
+  )
+  return new Map(rows.map(({ asset, amount }) => [asset, parseStoredAmount(amount, decimalsOf(asset))]))
 }
 
 type AccountOnNetwork = `custody:${CryptoNetwork}` | `network_fees:${CryptoNetwork}`

@@ -128,7 +128,13 @@ export type PaymentStatus =
   | { state: 'PENDING' }
   | { state: 'MINED'; confirmations?: Confirmations }
   | { state: 'UNKNOWN' }
-  | { state: 'FAILED'; refusal: Refusal; networkFee?: NetworkFee }
+  | {
+      state: 'FAILED'
+      refusal: Refusal
+      networkFee?: NetworkFee
+      /** The recipient may have caused it: its code ran, or the gas did not suffice. */
+      byRecipient?: true
+    }
   | { state: 'VOID'; usedBy: string }
   | {
       state: 'UNRESOLVED'

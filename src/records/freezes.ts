@@ -23,7 +23,7 @@ export type FreezeTarget =
  * either. The worker sets the other reasons, and an operator lifts them once the cause is known. REORGANISATION: a
  * chain removed blocks deeper than the required confirmations. CUSTODY_SHORT: more is credited than is in custody.
  * NETWORK_FEES: a day's network fees are out of proportion to the fees taken. NODES_DISAGREE: two nodes report
- * different data.
+ * different data. WITHDRAWALS_FAIL: signed transactions have failed that no recipient can have made fail.
  */
 export const FREEZE_REASONS = [
   'OPERATOR',
@@ -32,6 +32,7 @@ export const FREEZE_REASONS = [
   'CUSTODY_SHORT',
   'NETWORK_FEES',
   'NODES_DISAGREE',
+  'WITHDRAWALS_FAIL',
 ] as const
 export type FreezeReason = (typeof FREEZE_REASONS)[number]
 

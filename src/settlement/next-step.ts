@@ -38,6 +38,8 @@ export interface Step<Of extends StepOf = StepOf> {
   replaces?: true
   /** The signed transaction can never be mined, because this one has used its nonce. It stays on record. */
   usedBy?: string
+  /** The network has its transaction, and it moved nothing. UNEXPLAINED: the recipient cannot have caused that. */
+  failure?: 'BY_RECIPIENT' | 'UNEXPLAINED'
   /** Why the withdrawal could not be signed yet, or its transaction was not taken. */
   waitingReason?: WaitingReason
   /** What the transaction really cost. */
@@ -141,7 +143,11 @@ export function stepAfterStatus<Of extends StepOf & { crypto_tx_hash: string }>(
       return { withdrawal, state: 'DONE', networkFee, transfer: { status: 'COMPLETED', ...onChain } }
     }
     case 'FAILED':
-      return { ...failedStep(withdrawal, status.refusal), networkFee: status.networkFee }
+      return {
+        ...failedStep(withdrawal, status.refusal),
+        networkFee: status.networkFee,
+        failure: status.byRecipient ? 'BY_RECIPIENT' : 'UNEXPLAINED',
+      }
     case 'VOID':
       return { withdrawal, state: 'HELD', usedBy: status.usedBy, dueInMs: 0 }
     case 'PENDING':

@@ -15,6 +15,7 @@ import {
 } from '../networks/network-transactions.ts'
 import { follow, replaceStuck, reviewAndSign } from './ask-network.ts'
 import { withCircuitBreaker } from './circuit-breaker.ts'
+import { brakeAfterFailures, keepFailed } from './failed-transactions.ts'
 import {
   byCustomer,
   claimDue,
@@ -336,9 +337,12 @@ async function followLeased(
       const own = others.filter(({ withdrawal }) => withdrawal.customer_id === customerId)
       await commit(async (tx) => {
         await record(tx, customerId, own)
+        await keepFailed(tx, own)
         return own
       })
     }
+    if (others.some(({ failure }) => failure === 'UNEXPLAINED'))
+      await attempt(round, () => brakeAfterFailures(round.db, network))
   } finally {
     const left = leased.filter(({ transfer_id }) => !recorded.has(transfer_id))
     for (const [customerId, own] of byCustomer(left)) {

@@ -1,19 +1,30 @@
-import type { CryptoNetwork } from '../assets/catalogue.ts'
+import { formatAmount } from '../assets/amount.ts'
+import { decimalsOf, type CryptoNetwork } from '../assets/catalogue.ts'
 import type { Database } from '../db/database.ts'
 import { freeze } from '../records/freezes.ts'
-import { custodyShortages } from '../networks/network-status.ts'
+import { compareCustody, type ComparedCustody } from '../networks/network-status.ts'
 import type { Networks } from '../networks/network.ts'
 import { originOfLoop } from '../contract/actor.ts'
+import { failedLately } from './failed-transactions.ts'
 
 const LOOP = originOfLoop('custody')
 
-/** The assets that were short at the last comparison, by network. */
-export type Suspicions = Map<CryptoNetwork, ReadonlySet<string>>
+/** The comparisons of the last hour, one a minute. */
+const LOOKS_MAX = 60
+
+/** By network: the assets that were short at the last comparison, and what the wallet surely held beyond custody at each. */
+export type Suspicions = Map<
+  CryptoNetwork,
+  { short: ReadonlySet<string>; looks: readonly ReadonlyMap<string, bigint>[] }
+>
 
 /**
  * Stops payouts over each real network that holds less than the ledgers have in custody there (freeze CUSTODY_SHORT). An
- * asset must be short twice in a row: `suspicions` keeps the assets of the last comparison. Gives how many networks are
+ * asset must be short twice in a row: `suspicions` keeps what the comparisons found. Gives how many networks are
  * short. Throws the failures after the other networks were compared.
+ *
+ * A payment that was refunded as failed, and arrived all the same, takes from what the wallet holds beyond custody first. So while
+ * a transaction has failed within the last hour, less than before is short, too.
  */
 export async function watchCustody(
   db: Database,
@@ -22,15 +33,22 @@ export async function watchCustody(
 ): Promise<number> {
   const looks = [...networks].map(async ([network, adapter]) => {
     if (network === 'WIRE' || adapter.status === undefined) return false
-    const shortages = await custodyShortages(db, network, adapter)
-    const before = suspicions.get(network)
-    suspicions.set(network, new Set(shortages.map(({ asset }) => asset)))
-    const still = shortages.filter(({ asset }) => before?.has(asset) === true)
-    if (still.length === 0) return false
-    const detail = still.map(
-      ({ asset, held, in_custody }) => `${held} ${asset} are held, and ${in_custody} are in custody`,
-    )
-    await freeze(db, LOOP, { kind: 'NETWORK', network }, 'CUSTODY_SHORT', detail.join('; '))
+    const compared = await compareCustody(db, network, adapter)
+    const { short: before, looks = [] } = suspicions.get(network) ?? {}
+    const hasFailed = await failedLately(db, network)
+    const found = compared.flatMap((one) => shortageOf(one, hasFailed ? surplusBefore(looks, one.asset) : 0n))
+    const still = found.filter(({ asset }) => before?.has(asset) === true)
+    const isShort = still.length > 0
+    suspicions.set(network, {
+      short: new Set(found.map(({ asset }) => asset)),
+      // After a freeze the count begins anew, so that lifting it does not freeze again for the same money.
+      looks: isShort
+        ? []
+        : [...looks, new Map(compared.map(({ asset, least }) => [asset, least]))].slice(-LOOKS_MAX),
+    })
+    if (!isShort) return false
+    const detail = still.map((one) => one.detail).join('; ')
+    await freeze(db, LOOP, { kind: 'NETWORK', network }, 'CUSTODY_SHORT', detail)
     return true
   })
   const settled = await Promise.allSettled(looks)
@@ -38,4 +56,31 @@ export async function watchCustody(
   if (failures.length > 0)
     throw new AggregateError(failures, `custody of ${failures.length} networks is not known`)
   return settled.filter((one) => one.status === 'fulfilled' && one.value).length
+}
+
+/**
+ * What the wallet held beyond custody: the most of two looks in a row. A deposit that only the chain knew raises a single look,
+ * and a client can time its deposit for one.
+ */
+function surplusBefore(looks: readonly ReadonlyMap<string, bigint>[], asset: string): bigint {
+  const pairs = looks.slice(1).map((one, index) => {
+    const [a, b] = [one.get(asset) ?? 0n, looks[index]!.get(asset) ?? 0n]
+    return a < b ? a : b
+  })
+  return pairs.reduce((most, one) => (one > most ? one : most), 0n)
+}
+
+function shortageOf(
+  { asset, held, in_custody, most }: ComparedCustody,
+  surplus: bigint,
+): { asset: string; detail: string }[] {
+  const text = (minor: bigint) => formatAmount(minor, decimalsOf(asset))
+  if (most >= surplus) return []
+  const before =
+    surplus === 0n
+      ? ''
+      : `, of which ${text(surplus)} more were held before withdrawals were refunded as failed`
+  return [
+    { asset, detail: `${text(held)} ${asset} are held, and ${text(in_custody)} are in custody${before}` },
+  ]
 }

@@ -13,7 +13,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { inspect } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { dieAtEachStep, type Failures } from '../../../test/failures.ts'
 import { HAS_LITECOIND, BitcoinNode } from '../../../test/bitcoin-node.ts'
 import {
@@ -75,6 +75,8 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     proxy?.server.close()
     await Promise.all([service?.close(), node?.stop()])
   })
+  // Two tests whose payments fail would stop the network.
+  afterEach(() => service.owner.query('delete from failed_transactions'))
 
   // -------------------------------------------------------------------------------------------- withdrawals
 

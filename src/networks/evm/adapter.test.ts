@@ -79,6 +79,8 @@ afterAll(async () => {
   await Promise.all([...anvils.values()].map((anvil) => anvil.stop()))
   await service.close()
 })
+// Two tests whose payments fail would stop the network.
+afterEach(() => service.owner.query('delete from failed_transactions'))
 
 /** A new hot wallet on a network, with the functions that tests need. */
 async function newWallet(

@@ -1,3 +1,4 @@
+import { hexToBigInt } from 'viem/utils'
 import { offChain, type EvmChain } from './chain.ts'
 import type { HotWalletFollower } from './confirmations.ts'
 import { NATIVE_INDEX } from './deposit-scan.ts'
@@ -69,7 +70,10 @@ function outcomeOf(chain: EvmChain, withdrawal: BroadcastWithdrawal, receipt: Re
   const transaction = parse(withdrawal.raw_transaction)
   if (status === '0x0') {
     const refusal = refusalOf(withdrawal, `the network reverted transaction ${crypto_tx_hash}`)
-    return { state: 'FAILED', refusal, networkFee }
+    // Whoever is paid decides about the code at a destination of native coins, and how much gas a token's transfer to it takes.
+    const isFull = hexToBigInt(receipt.gasUsed) >= transaction.gas
+    const byRecipient = (transaction.data === undefined || isFull) && { byRecipient: true as const }
+    return { state: 'FAILED', refusal, networkFee, ...byRecipient }
   }
   const unresolved = (detail: string, transfer?: LoggedTransfer): PaymentStatus => {
     const crypto_tx_index = transfer === undefined ? NATIVE_INDEX : logIndexOf(transfer.log)

@@ -19,6 +19,8 @@ import type { Transfer } from '../../ledger/transfer.ts'
 import { markWithdrawalPaid } from '../../settlement/mark-withdrawal-paid.ts'
 import { resolveWithdrawal, type Resolution } from '../../settlement/resolve-withdrawal.ts'
 import { acknowledgeTransaction } from '../../settlement/treasury.ts'
+import { watchCustody, type Suspicions } from '../../settlement/watch-custody.ts'
+import { unfreeze } from '../../records/freezes.ts'
 import { settleWithdrawals } from '../../settlement/settle-withdrawals.ts'
 import { verify } from '../../verify/verify.ts'
 import type { Networks } from '../network.ts'
@@ -45,6 +47,7 @@ afterEach(async () => {
   first.tellTheTruth()
   second.tellTheTruth()
   await service.db.query('delete from freezes')
+  await service.owner.query('delete from failed_transactions')
 })
 
 /** A new hot wallet with 10 ETH and 1,000 USDG, behind the first node. */
@@ -214,6 +217,67 @@ test('without a second node, a payment that was reverted is refunded by the proo
   expect(await read(customer, created)).toMatchObject({ status: 'FAILED' })
 })
 
+describe('payments that the network reverted', () => {
+  /** Native coins to an address that gets code after the estimate: its owner has the payment fail on purpose. */
+  async function refused(customer: TestCustomer, wallet: Wallet): Promise<void> {
+    const destination = newAddress()
+    await withdraw(customer, 'ETH', '0.1', destination)
+    await anvil.chain.setAutomine(false)
+    await settleWithdrawals(service.db, wallet.networks)
+    await anvil.chain.setCode({ address: destination, bytecode: '0xfe' })
+    await anvil.chain.mine({ blocks: 1 })
+    await anvil.chain.setAutomine(true)
+  }
+
+  test('stop the network at the second within an hour, and lifting that does not stop it again', async () => {
+    const [customer, wallet] = [await newCustomer(service), await newWallet({ verified: true })]
+    const fail = async () => {
+      const created = await reverted(customer, wallet)
+      await steps(wallet)
+      expect(await read(customer, created)).toMatchObject({ status: 'FAILED' })
+    }
+    await fail()
+    expect(await frozen()).toEqual([])
+    await fail()
+    expect(await frozen()).toEqual(['WITHDRAWALS_FAIL'])
+    await unfreeze(service.db, TEST_ORIGIN, { kind: 'NETWORK', network: 'ETHEREUM' }, 'WITHDRAWALS_FAIL')
+    await fail()
+    expect(await frozen()).toEqual([])
+    await fail()
+    expect(await frozen()).toEqual(['WITHDRAWALS_FAIL'])
+  })
+
+  test('by the code at their destinations stop nobody else: a customer can cause as many as it likes', async () => {
+    const [customer, wallet] = [await newCustomer(service), await newWallet()]
+    for (let count = 1; count <= 3; count++) await refused(customer, wallet)
+    await steps(wallet)
+    const { rows } = await service.db.query('select counts from failed_transactions')
+    expect(rows).toEqual([{ counts: false }, { counts: false }, { counts: false }])
+    expect(await frozen()).toEqual([])
+  })
+
+  test('are held against custody: one that arrived all the same shows, whatever the wallet holds beyond it', async () => {
+    const [customer, wallet] = [await newCustomer(service), await newWallet({ verified: true })]
+    const suspicions: Suspicions = new Map()
+    const look = () => watchCustody(service.db, wallet.networks, suspicions)
+    const looks = async () => [await look(), await look(), await look()]
+    expect(await looks()).toEqual([0, 0, 0])
+    await reverted(customer, wallet)
+    await steps(wallet)
+    expect(await looks()).toEqual([0, 0, 0])
+    // Both nodes lie, and none of their answers contradicts another.
+    first.lie = second.lie = saysReverted('eth_getTransactionReceipt', 'eth_getBlockReceipts')
+    const created = await withdraw(customer, 'ETH', '1')
+    await steps(wallet)
+    expect(await read(customer, created)).toMatchObject({ status: 'FAILED' })
+    expect(await anvil.chain.getBalance({ address: created.destination_address as Hex })).toBe(
+      parseAmount('1', 18)!,
+    )
+    expect(await looks()).toEqual([0, 1, 0])
+    expect(await frozen()).toEqual(['CUSTODY_SHORT'])
+  })
+})
+
 describe('a nonce that another transaction of the wallet used', () => {
   /** What a tool that has the hot wallet's key signs. */
   const signedByTool = ({ hotWallet }: Wallet, nonce: number, to: Hex, value: string) =>
@@ -352,13 +416,13 @@ describe('a nonce that another transaction of the wallet used', () => {
       const created = await withdraw(customer, 'ETH', '1')
       await step(wallet)
       const paid = (await keptOf(created)).crypto_tx_hash!
-      const ask = evmNode(anvil.rpcUrl).call
-      const receipt = await ask<Receipt>('eth_getTransactionReceipt', paid)
+      const node = evmNode(anvil.rpcUrl)
+      const receipt = await node.call<Receipt>('eth_getTransactionReceipt', paid)
       // The tool had signed with the same nonce, and lost.
       const raw = await signedByTool(wallet, 0, newAddress(), '0.25')
       const losing = keccak256(raw)
       const shown = {
-        ...(await ask<object>('eth_getTransactionByHash', paid)),
+        ...(await node.call<object>('eth_getTransactionByHash', paid)),
         ...shownAs(raw),
         hash: losing,
       }
