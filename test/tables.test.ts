@@ -124,7 +124,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   resolved_withdrawals: { owners: ['settlement'], readers: [] },
   screening_requirement: { owners: ['screening'], readers: [] },
   screenings: { owners: ['screening'], readers: ['settlement'] },
-  seen_deposits: { owners: ['movements', 'settlement'], readers: ['verify'] },
+  seen_deposits: { owners: ['movements', 'settlement'], readers: ['networks', 'verify'] },
   signing_keys: { owners: ['oauth'], readers: [] },
   simulated_chain: { owners: ['networks'], readers: ['deployment'] },
   statements: { owners: ['statements'], readers: ['demo', 'records', 'verify'] },

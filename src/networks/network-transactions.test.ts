@@ -73,7 +73,12 @@ test('a transaction is under way until all that it pays has ended', async () => 
     )
     expect(await signedBefore(tx, 'LITECOIN', [newId()])).toEqual(new Map())
     expect(await selectPayees(tx, 'LITECOIN', ['both'])).toEqual(
-      new Map([['both', { customer_ids: [its, others], transfer_ids: [first, second] }]]),
+      new Map([
+        [
+          'both',
+          { kind: 'WITHDRAWALS', payments: 2, customer_ids: [its, others], transfer_ids: [first, second] },
+        ],
+      ]),
     )
   })
   // Without a record, as while its node has not committed yet.
