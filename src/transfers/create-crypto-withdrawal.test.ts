@@ -84,7 +84,7 @@ test('a destination that loses the money is refused at every entrance with the s
   const { profile_id } = customer
   for (const [network, asset, address, why] of [
     ['STELLAR', 'PYUSD', issuer, 'it is the issuer of PYUSD, which destroys what is sent to it'],
-    ['ETHEREUM', 'ETH', `0x${'0'.repeat(40)}`, 'nobody has the key of the zero address'],
+    ['ETHEREUM', 'USDP', `0x${'0'.repeat(40)}`, 'nobody has the key of the zero address'],
     [
       'ETHEREUM',
       'USDP',
