@@ -300,6 +300,8 @@ function deposits(
     )
     for (const [reason, count] of result?.waiting ?? [])
       log.warn({ network, reason, count }, 'deposits wait: bursar deposits list')
+    for (const profile_id of result?.deactivated ?? [])
+      log.warn({ network, profile_id }, 'a deposit was credited to a deactivated profile: tell its customer')
     if (result?.isBehind === true) return 0
     await attempt('sightings', seeDepositsOn({ db, settings }, network, adapter))
     return DEPOSITS_EVERY_MS

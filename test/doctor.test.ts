@@ -860,6 +860,11 @@ test('confirmed transactions that a reorganisation removed are a WARN', () => {
     result: 'WARN',
     says: 'ETHEREUM: a reorganisation removed 2 confirmed transactions',
   })
+  const locked = { code: 'WALLET_LOCKED' as const, detail: 'locked', count: 3, since: '2026-01-01T00:00:00Z' }
+  expect(judgeNetwork({ ...report, taken_back: [], waiting: [locked] })).toMatchObject({
+    result: 'WARN',
+    says: 'ETHEREUM: 3 withdrawals wait because the wallet is locked',
+  })
 })
 
 test.each([

@@ -251,6 +251,21 @@ export async function ownedAsDepositAddress(
   await owner.query('delete from deposit_addresses where customer_id = $1 and id = $2', [customer_id, id])
 }
 
+/** Does some work while the database refuses each row of a table that breaks a condition: one odd record among others. */
+export async function refusing(
+  { owner }: { owner: Database },
+  table: string,
+  condition: string,
+  work: () => Promise<void>,
+): Promise<void> {
+  await owner.query(`alter table ${table} add constraint odd_record check (${condition}) not valid`)
+  try {
+    await work()
+  } finally {
+    await owner.query(`alter table ${table} drop constraint odd_record`)
+  }
+}
+
 const bankOf = async (settings: Settings) => {
   const bank = await openBank(settings)
   return bank === undefined ? [] : [bank]

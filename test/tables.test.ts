@@ -116,7 +116,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   price_points: { owners: ['markets'], readers: [] },
   profiles: {
     owners: ['customers', 'profiles', 'records'],
-    readers: ['accounts', 'commands', 'demo', 'ledger', 'movements', 'statements', 'webhooks'],
+    readers: ['accounts', 'commands', 'demo', 'ledger', 'movements', 'settlement', 'statements', 'webhooks'],
   },
   replaced_transactions: { owners: ['settlement'], readers: ['networks', 'records', 'verify'] },
   reward_rates: { owners: ['statements'], readers: [] },

@@ -742,6 +742,7 @@ const LOOPBACK = ['127.0.0.1', '::1', 'localhost']
 /** Judges the report of one network. */
 export function judgeNetwork(report: NetworkReport): Verdict {
   const { crypto_network: name, reachable, error, height, below_low_mark, custody, taken_back } = report
+  const locked = report.waiting.find(({ code }) => code === 'WALLET_LOCKED')
   if (!reachable)
     return failed(`${name}: ${error}`, `start its node, or correct its section of BURSAR_NETWORKS_FILE`)
   const missing = custody.find(({ short }) => short)
@@ -754,6 +755,11 @@ export function judgeNetwork(report: NetworkReport): Verdict {
     return warn(
       `${name}: a reorganisation removed ${taken_back.length} confirmed transactions`,
       'bursar networks status; the worker broadcasts them again',
+    )
+  if (locked !== undefined)
+    return warn(
+      `${name}: ${locked.count} withdrawals wait because the wallet is locked`,
+      'a person must unlock it with its passphrase (docs/guides/networks.md)',
     )
   if (below_low_mark) return warn(`${name}: the hot wallet is below its low mark`, 'send funds to it')
   return ok(`${name}: the node answers, at height ${height}`)

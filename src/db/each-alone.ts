@@ -16,6 +16,9 @@ export class RecordFailure extends Error {
   }
 }
 
+/** The name of work for one of many customers. */
+export const customerName = ({ customer_id }: { customer_id: string }) => `customer ${customer_id}`
+
 /**
  * Does some work for each record in turn. Throws an AggregateError of RecordFailure after the last one, where some failed, and
  * at once where the connection to the database is lost.
@@ -24,6 +27,7 @@ export async function eachAlone<T>(
   records: Iterable<T> | AsyncIterable<T>,
   nameOf: (record: T) => string,
   work: (record: T) => unknown,
+  failed = 'records failed',
 ): Promise<void> {
   const failures: RecordFailure[] = []
   for await (const record of records)
@@ -31,9 +35,11 @@ export async function eachAlone<T>(
       await work(record)
     } catch (error) {
       if (connectionLost(error)) throw error
-      failures.push(new RecordFailure(nameOf(record), error))
+      // What failed among the parts of a record has names of its own.
+      const { ofRecords, rest } = failuresIn(error)
+      failures.push(...ofRecords, ...(rest === undefined ? [] : [new RecordFailure(nameOf(record), rest)]))
     }
-  if (failures.length > 0) throw new AggregateError(failures, `${failures.length} records failed`)
+  if (failures.length > 0) throw new AggregateError(failures, `${failures.length} ${failed}`)
 }
 
 /** The failures of single records in what a round threw, and what else it threw. */

@@ -23,6 +23,7 @@ import {
   MASTER_KEYS,
   testSettings,
   type TestDatabase,
+  refusing,
 } from '../../test/support.ts'
 import { Deliverer, type DelivererOptions } from './deliver.ts'
 
@@ -366,6 +367,55 @@ describe('failures', () => {
     expect(receiver.ids()).toEqual([id])
     expect(await deliveriesOf(damaged)).toMatchObject([{ event_id: id, status: 'PENDING', attempts: 0 }])
     expect(await endpointRow(damaged)).toMatchObject({ status: 'ACTIVE', failing_since: null })
+  })
+
+  test('to record one attempt keep no other from being recorded', async () => {
+    const customer = await newCustomer()
+    const receiver = await startReceiver()
+    const endpoint = await newEndpoint(customer, { url: receiver.url })
+    const [one, odd, other] = await write(customer, 3)
+    await refusing(database, 'webhook_attempts', `event_id <> '${odd}'`, async () => {
+      const { stop } = startDeliverer()
+      const statuses = async () =>
+        new Map((await deliveriesOf(endpoint)).map(({ event_id, status }) => [event_id, status]))
+      await until(async () =>
+        expect(await statuses()).toEqual(
+          new Map([
+            [one, 'DELIVERED'],
+            [odd, 'PENDING'],
+            [other, 'DELIVERED'],
+          ]),
+        ),
+      )
+      await stop()
+    })
+    expect(receiver.ids().filter((id) => id !== odd)).toEqual([one, other])
+  })
+
+  test('to read one event keep no other from being delivered', async () => {
+    const customer = await newCustomer()
+    const receiver = await startReceiver()
+    const endpoint = await newEndpoint(customer, { url: receiver.url })
+    const [one, odd, other] = await write(customer, 3)
+    const db = new Proxy(database.db, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name)
+        if (name !== 'query' || typeof value !== 'function') return value
+        return (query: { name?: string; values?: unknown[] }, ...rest: unknown[]) =>
+          query.name === 'read events' && (query.values![1] as string[]).includes(odd!)
+            ? Promise.reject(new Error('an odd event'))
+            : (value.call(target, query, ...rest) as unknown)
+      },
+    })
+    startDeliverer({ db })
+    await until(() => expect(receiver.ids().toSorted()).toEqual([one, other].toSorted()))
+    await until(async () =>
+      expect((await deliveriesOf(endpoint)).map(({ status }) => status)).toEqual([
+        'DELIVERED',
+        'PENDING',
+        'DELIVERED',
+      ]),
+    )
   })
 
   test('to know the type of an event are no failures: a process of a newer version delivers it', async () => {

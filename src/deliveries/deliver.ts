@@ -1,3 +1,4 @@
+import { inParts } from '../db/each-alone.ts'
 import { setMaxListeners } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
@@ -172,17 +173,23 @@ export class Deliverer {
         throw error
       },
     )
-    const events = await readEvents(
-      this.#options.db,
-      endpoint.customer_id,
+    const failed = (event_id: string, error: unknown): undefined => {
+      // Its lease ends by itself, and the attempt is made then.
+      this.#options.log.error({ err: error, ...idsOf(endpoint), event_id }, 'a delivery failed')
+    }
+    const events = await inParts(
       deliveries.map(({ event_id }) => event_id),
+      async (some) => {
+        const found = await readEvents(this.#options.db, endpoint.customer_id, some)
+        return some.map((id) => found.find(({ event }) => event.id === id))
+      },
+      failed,
     )
-    const eventOf = new Map(events.map((read) => [read.event.id, read]))
     const notMade: string[] = []
-    await Promise.all(
+    const outcomes = await Promise.allSettled(
       deliveries.map(async (delivery, index) => {
         const release = releases[index]!
-        const read = eventOf.get(delivery.event_id)
+        const read = events[index]
         // Dropped by age a moment before its delivery, or of a type of a later version: after the lease, a newer process may
         // know it.
         if (read === undefined) return release(undefined)
@@ -197,6 +204,11 @@ export class Deliverer {
         release(outcome)
       }),
     )
+    for (const [index, outcome] of outcomes.entries())
+      if (outcome.status === 'rejected') {
+        failed(deliveries[index]!.event_id, outcome.reason)
+        releases[index]!(undefined)
+      }
     if (notMade.length > 0) await releaseLeases(this.#options.db, endpoint, claim.leased_until, notMade)
   }
 
@@ -237,14 +249,24 @@ export class Deliverer {
       await pause(RECORD_EVERY_MS, undefined, { signal: this.#stopping.signal }).catch(() => undefined)
       const batch = recording.waiting.splice(0)
       try {
-        const attempts = batch.map(({ attempt }) => attempt)
-        const disabled = await recordAttempts(this.#options.db, key, attempts)
-        for (const { done } of batch) done()
-        if (disabled !== undefined)
-          this.#options.log.warn(
-            { ...idsOf(key), name: disabled.name, reason: disabled.reason },
-            'disabled a webhook',
-          )
+        await inParts(
+          batch,
+          async (some) => {
+            const attempts = some.map(({ attempt }) => attempt)
+            const disabled = await recordAttempts(this.#options.db, key, attempts)
+            for (const { done } of some) done()
+            if (disabled !== undefined)
+              this.#options.log.warn(
+                { ...idsOf(key), name: disabled.name, reason: disabled.reason },
+                'disabled a webhook',
+              )
+            return []
+          },
+          ({ attempt: { event_id }, done }, error): undefined => {
+            done()
+            this.#options.log.error({ err: error, ...idsOf(key), event_id }, 'an attempt cannot be recorded')
+          },
+        )
       } catch (error) {
         this.#options.log.error({ err: error, ...idsOf(key) }, 'attempts are not recorded; trying again')
         const now = performance.now()

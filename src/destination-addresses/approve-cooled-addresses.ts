@@ -1,5 +1,6 @@
 import { originOfLoop } from '../contract/actor.ts'
 import { transaction, type Database, type Queryable } from '../db/database.ts'
+import { customerName, eachAlone } from '../db/each-alone.ts'
 import { readClock } from '../db/ids.ts'
 import { recordChanges } from '../ledger/audit.ts'
 import { insertEvents } from '../ledger/events.ts'
@@ -25,7 +26,9 @@ export async function approveCooledAddresses(db: Database, hints: Queryable = db
     where status = 'PENDING' and cooling_until <= clock_timestamp()`,
   )
   let approved = 0
-  for (const { customer_id } of rows) approved += await approveOf(db, customer_id)
+  await eachAlone(rows, customerName, async ({ customer_id }) => {
+    approved += await approveOf(db, customer_id)
+  })
   return approved
 }
 

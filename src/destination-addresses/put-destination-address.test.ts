@@ -3,6 +3,7 @@ import {
   fund,
   MASTER_KEYS,
   newCustomer,
+  refusing,
   startTestService,
   type TestCustomer,
   type TestService,
@@ -265,6 +266,34 @@ describe('the cooling time', () => {
       ])
     await set(`status = 'PENDING', approved_at = null`)
     await service.owner.query('delete from crypto_destination_addresses where id = $1', [forged])
+  })
+
+  test('an entry that cannot be approved keeps those of other customers from nothing', async () => {
+    const ids: string[] = []
+    for (let count = 1; count <= 3; count++) {
+      customer = await newCustomer(service)
+      await cool(3_600)
+      const { id } = await put({ crypto_network: 'ETHEREUM', address: ADDRESS })
+      await passTime(id)
+      ids.push(id)
+    }
+    await refusing(
+      service,
+      'crypto_destination_addresses',
+      `id <> '${ids[1]}' or status = 'PENDING'`,
+      async () => {
+        const approving = approveCooledAddresses(service.db)
+        await expect(approving).rejects.toMatchObject({
+          errors: [{ message: expect.stringContaining('odd_record') as string }],
+        })
+      },
+    )
+    const { rows } = await service.db.query<{ id: string }>(
+      `select id from crypto_destination_addresses where id = any ($1) and status = 'APPROVED' order by id`,
+      [ids],
+    )
+    expect(rows.map(({ id }) => id)).toEqual([ids[0], ids[2]].sort())
+    expect(await approveCooledAddresses(service.db)).toBe(1)
   })
 
   test('a rejected entry stays rejected, whatever is put and however long it waits', async () => {

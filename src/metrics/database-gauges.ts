@@ -219,6 +219,7 @@ const REASON_LABELS: Record<WaitingCode, string> = {
   NODE_DOWN: 'node',
   NODE_BEHIND: 'node',
   NODE_REFUSED: 'node',
+  WALLET_LOCKED: 'wallet_locked',
   NO_SIGNING_KEY: 'no_signing_key',
   BEHIND_ANOTHER: 'behind',
   IN_FLIGHT_LIMIT: 'in_flight_limit',

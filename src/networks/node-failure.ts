@@ -10,5 +10,8 @@ export class NoSigningKey extends NodeFailure {}
 /** The node answered with an error. That costs no waiting, and it may answer another question. */
 export class NodeRefusal extends NodeFailure {}
 
+/** The node's wallet is encrypted, and signs nothing until a person unlocks it. */
+export class WalletLocked extends NodeRefusal {}
+
 /** The platform does not pay this destination at any fee: paying it takes more gas than a transfer may. */
 export class DestinationRefused extends Error {}

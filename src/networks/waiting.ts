@@ -1,4 +1,4 @@
-import { NodeRefusal, NoSigningKey, type NodeFailure } from './node-failure.ts'
+import { NodeRefusal, NoSigningKey, WalletLocked, type NodeFailure } from './node-failure.ts'
 
 /**
  * Why a withdrawal waits. Metrics, alerts and decisions use the code. The detail is for people, and its words may change at
@@ -25,6 +25,8 @@ export type WaitingCode =
   | 'NODE_BEHIND'
   /** The node answers, and does not take the transaction or the question. */
   | 'NODE_REFUSED'
+  /** The hot wallet is locked with a passphrase: a person must unlock it. */
+  | 'WALLET_LOCKED'
   /** This process has no key of the hot wallet. */
   | 'NO_SIGNING_KEY'
   /** An earlier withdrawal of the same profile and asset waits. */
@@ -104,5 +106,6 @@ export const DELAYS_ALL_ASSETS: WaitingCode = 'FEE_NOT_COVERED'
 export function reasonOfFailure(failure: NodeFailure): WaitingReason {
   const detail = failure.message
   if (failure instanceof NoSigningKey) return { code: 'NO_SIGNING_KEY', detail }
+  if (failure instanceof WalletLocked) return { code: 'WALLET_LOCKED', detail }
   return { code: failure instanceof NodeRefusal ? 'NODE_REFUSED' : 'NODE_DOWN', detail }
 }

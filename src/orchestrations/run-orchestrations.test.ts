@@ -23,6 +23,7 @@ import {
   everyTable,
   MASTER_KEYS,
   newCustomer,
+  refusing,
   startTestService,
   TEST_ORIGIN,
 } from '../../test/support.ts'
@@ -1822,4 +1823,29 @@ test('with any deposits, orders, payments, bars and failures, the result equals 
     { ...runs(30), endOnFailure: true },
   )
   await requireClean()
+})
+
+test('an orchestration that the database refuses to advance keeps no other from its payout', async () => {
+  const world = await newWorld()
+  const rule = await newRule(world, {
+    profile: 0,
+    source: { kind: 'profile' },
+    source_asset: 'USDG',
+    destination_asset: 'USDG',
+    destination: { to: 'profile', profile: SPENT_TO },
+  })
+  const started: Orchestration[] = []
+  for (const amount of ['1', '2', '3'])
+    started.push(await startedBy(world, await deposit(world, 0, 'USDG', amount)))
+  expect(started).toHaveLength(3)
+  const odd = started[1]!
+  await refusing(service, 'orchestrations', `id <> '${odd.id}' or status = 'PROCESSING'`, async () => {
+    const running = runOrchestrations(service.db, contextWith(service.networks))
+    await expect(running).rejects.toMatchObject({ errors: [{ record: `orchestration ${odd.id}` }] })
+  })
+  const statuses = await Promise.all(started.map(async ({ id }) => (await read(world, id)).status))
+  expect(statuses).toEqual(['COMPLETED', 'PROCESSING', 'COMPLETED'])
+  await payAll()
+  expect((await read(world, odd.id)).status).toBe('COMPLETED')
+  await deleteRule(world, rule)
 })

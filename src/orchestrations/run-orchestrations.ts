@@ -8,6 +8,7 @@ import {
   type Queryable,
   type Transaction,
 } from '../db/database.ts'
+import { customerName, eachAlone, inParts, RecordFailure } from '../db/each-alone.ts'
 import type { Moment } from '../db/ids.ts'
 import type { Context } from '../context.ts'
 import { insertEvents } from '../ledger/events.ts'
@@ -73,20 +74,38 @@ export async function runOrchestrations(
 ): Promise<number> {
   const { rows } = await hints.query<{ customer_id: string }>(TO_DO)
   let moved = 0
-  const failures: unknown[] = []
-  for (const { customer_id } of rows) {
+  const payCustomer = async ({ customer_id }: { customer_id: string }) => {
     const prices = await usdPrices(shared, context.settings.mode === 'sandbox')
+    const costs = await costsOf({ db, shared }, customer_id, context)
+    const failures: RecordFailure[] = []
+    let claimed: string[] = []
+    const pay = async (only: string[] | null) => {
+      const of = { customerId: customer_id, only, claimed: (ids: string[]) => void (claimed = ids) }
+      moved += await transaction(db, (tx) => payOut(tx, of, context, prices, costs))
+      return []
+    }
     try {
-      const costs = await costsOf({ db, shared }, customer_id, context)
-      moved += await transaction(db, (tx) => payOut(tx, customer_id, context, prices, costs))
+      await pay(null)
     } catch (error) {
       if (connectionLost(error)) throw error
-      // Another transaction created the same balance first; the next round finds it.
-      if (!isRetryable(error)) failures.push(error)
+      await inParts(claimed, pay, (id, failure): undefined => {
+        // Another transaction created the same balance first; the next round finds it.
+        if (!isRetryable(failure)) failures.push(new RecordFailure(`orchestration ${id}`, failure))
+      })
     }
+    if (failures.length > 0) throw new AggregateError(failures, `${failures.length} payouts failed`)
   }
-  if (failures.length > 0) throw new AggregateError(failures, `${failures.length} payouts failed`)
+  await eachAlone(rows, customerName, payCustomer, 'payouts failed')
   return moved
+}
+
+/** The orchestrations of a customer that are paid together. */
+interface Payouts {
+  customerId: string
+  /** Those with these ids; null: all that are due. */
+  only: string[] | null
+  /** Called with the ids that were claimed. */
+  claimed: (ids: string[]) => void
 }
 
 /** By ctid: the network's current cost of the payout, or the problem of a refused destination. */
@@ -148,9 +167,14 @@ const CAN_PROCEED = `o.customer_id = $1 and o.status = 'PROCESSING' and o.destin
  * worker may be connected, or this one later. Orchestrations of a frozen profile or customer also wait: the freeze
  * may be lifted, and FAILED is final.
  */
-async function claim(tx: Transaction, customerId: string, networks: Networks): Promise<Claimed[]> {
+async function claim(
+  tx: Transaction,
+  customerId: string,
+  networks: Networks,
+  only: string[] | null,
+): Promise<Claimed[]> {
   const { rows } = onCitus(tx)
-    ? await claimDistributed(tx, customerId, networks)
+    ? await claimDistributed(tx, customerId, networks, only)
     : await tx.query<ClaimedRow>({
         text: `
       select ${ORCHESTRATION_COLUMNS}, o.ctid::text as place, ${DETAILS}
@@ -159,10 +183,11 @@ async function claim(tx: Transaction, customerId: string, networks: Networks): P
         and not exists (
           select 1 from customer_freezes f
           where f.customer_id = o.customer_id and f.subject in (o.customer_id, o.profile_id))
+        and ($4::uuid[] is null or o.id = any ($4))
       order by o.id
       limit $3
       for update skip locked`,
-        values: [customerId, [...networks.keys()], CLAIM_MAX],
+        values: [customerId, [...networks.keys()], CLAIM_MAX, only],
       })
   return rows.map(({ place, initiator, is_rejected, ...row }) => ({
     place,
@@ -180,6 +205,7 @@ async function claimDistributed(
   tx: Transaction,
   customerId: string,
   networks: Networks,
+  only: string[] | null,
 ): Promise<{ rows: ClaimedRow[] }> {
   const { rows: frozen } = await tx.query<{ subject: string }>(
     'select distinct subject from customer_freezes where customer_id = $1',
@@ -190,10 +216,11 @@ async function claimDistributed(
     `
     select o.id from orchestrations o
     where ${CAN_PROCEED} and o.customer_id <> all ($4::uuid[]) and o.profile_id <> all ($4::uuid[])
+      and ($5::uuid[] is null or o.id = any ($5))
     order by o.id
     limit $3
     for update skip locked`,
-    [customerId, [...networks.keys()], CLAIM_MAX, subjects],
+    [customerId, [...networks.keys()], CLAIM_MAX, subjects, only],
   )
   return tx.query<ClaimedRow>(
     `
@@ -207,12 +234,13 @@ async function claimDistributed(
 
 async function payOut(
   tx: Transaction,
-  customerId: string,
+  { customerId, only, claimed: onClaim }: Payouts,
   context: PayoutContext,
   prices: UsdPrices,
   costs: Costs,
 ): Promise<number> {
-  const claimed = await claim(tx, customerId, context.networks)
+  const claimed = await claim(tx, customerId, context.networks, only)
+  onClaim(claimed.map(({ orchestration }) => orchestration.id))
   if (claimed.length === 0) return 0
   const movements = claimed.map((one) => movementOf(one, context, prices, costs))
   const { outcomes, now } = await post(tx, customerId, movements, {

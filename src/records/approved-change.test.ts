@@ -5,7 +5,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { addTestApprover, decideAs, type TestApprover } from '../../test/approvers.ts'
 import { setPolicy } from '../../test/policies.ts'
-import { newCustomer, startTestService, type TestCustomer, type TestService } from '../../test/support.ts'
+import {
+  newCustomer,
+  refusing,
+  startTestService,
+  type TestCustomer,
+  type TestService,
+} from '../../test/support.ts'
 import { readApproval } from '../settlement/decide-approval.ts'
 import { verify } from '../verify/verify.ts'
 import { expireApprovals } from './approved-change.ts'
@@ -107,4 +113,29 @@ test('an approval that nobody decides expires', async () => {
   expect((await readApproval(service.db, other.customer_id, approval_id)).approval.status).toBe('EXPIRED')
   const late = await other.call('POST', `/v2/webhooks?approval_id=${approval_id}`, hook())
   expect(late).toMatchObject({ status: 409, body: { meta: { id: approval_id, status: 'EXPIRED' } } })
+})
+
+test('an approval that cannot expire keeps those of other customers from nothing', async () => {
+  const ids: string[] = []
+  for (let count = 1; count <= 3; count++) {
+    const other = await newCustomer(service)
+    await setPolicy(service.db, other.customer_id, {
+      rules: [],
+      changes: { subjects: ['WEBHOOKS'], approvals: 1 },
+    })
+    const { body } = await other.call<Refused>('POST', '/v2/webhooks', hook())
+    ids.push(body.meta.approval_id)
+  }
+  await service.owner.query('update approvals set deadline = created_at where id = any ($1)', [ids])
+  await refusing(service, 'approvals', `id <> '${ids[1]}' or status = 'PENDING'`, async () => {
+    await expect(expireApprovals(service.db)).rejects.toMatchObject({
+      errors: [{ message: expect.stringContaining('odd_record') as string }],
+    })
+  })
+  const { rows } = await service.db.query<{ id: string }>(
+    `select id from approvals where id = any ($1) and status = 'EXPIRED' order by id`,
+    [ids],
+  )
+  expect(rows.map(({ id }) => id)).toEqual([ids[0], ids[2]].sort())
+  expect(await expireApprovals(service.db)).toBe(1)
 })

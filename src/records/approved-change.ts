@@ -6,6 +6,7 @@ import { initiatorOf, originOfLoop, type Origin } from '../contract/actor.ts'
 import { Uuid } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
 import { transaction, type Database, type Queryable, type Transaction } from '../db/database.ts'
+import { customerName, eachAlone } from '../db/each-alone.ts'
 import { newId, readClock, type Moment } from '../db/ids.ts'
 import { recordChanges } from '../ledger/audit.ts'
 import { insertEvents } from '../ledger/events.ts'
@@ -254,10 +255,11 @@ const EXPIRED_CUSTOMERS_MAX = 100
 export async function expireApprovals(db: Database, hints: Queryable = db): Promise<number> {
   const { rows } = await selectExpired(hints)
   let expired = 0
-  for (const { customer_id } of rows)
+  await eachAlone(rows, customerName, async ({ customer_id }) => {
     expired += await transaction(db, async (tx) =>
       expireChanges(tx, customer_id, await readClock(tx), ORIGIN),
     )
+  })
   return expired
 }
 

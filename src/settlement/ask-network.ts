@@ -217,7 +217,7 @@ async function broadcast(
   return withdrawals.map((withdrawal, index) => stepAfterBroadcast(withdrawal, answers[index], adapter))
 }
 
-const failureOf = ({ transfer_id }: Kept, error: unknown) =>
+const failureOf = ({ transfer_id }: { transfer_id: string }, error: unknown) =>
   new RecordFailure(`withdrawal ${transfer_id}`, error)
 
 async function checkStatus(asked: Kept[], adapter: NetworkAdapter, failures: unknown[]): Promise<Followed> {

@@ -3,7 +3,7 @@
  * cannot be credited delays no other. A payment of Bursar to one of its own deposit addresses arrives there.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { fund, newCustomer, startTestService, withdrawalOf } from '../../test/support.ts'
+import { fund, newCustomer, startTestService, withdrawalOf, refusing } from '../../test/support.ts'
 import { hurry } from '../../test/work-off.ts'
 import type { TestCustomer, TestService } from '../../test/support.ts'
 import { openDatabase } from '../db/database.ts'
@@ -13,7 +13,7 @@ import { ADDRESSES_PER_PROFILE_MAX, type DepositAddress } from '../records/depos
 import type { Transfer } from '../ledger/transfer.ts'
 import { verify } from '../verify/verify.ts'
 import type { FoundDeposit, DepositScan, NetworkAdapter, Networks } from '../networks/network.ts'
-import { creditDeposits } from './credit-deposits.ts'
+import { creditDeposits, creditDepositsOn } from './credit-deposits.ts'
 import { settleWithdrawals } from './settle-withdrawals.ts'
 
 let service: TestService
@@ -153,6 +153,39 @@ test('a deposit that cannot be credited is recorded, delays no other, and is cre
   expect(await creditDeposits({ ...service, ledger: broken, networks: networkOf([]).networks })).toBe(1)
   expect((await transfersOf(customer)).map(({ amount }) => amount).sort()).toEqual(['7', '8', '9'])
   expect(await waitingAt(address)).toEqual([])
+})
+
+test('a deposit to the address of a deactivated profile is credited, and the round names the profile', async () => {
+  const customer = await newCustomer(service)
+  const { id } = (await customer.call<{ id: string }>('POST', '/v2/profiles', { nickname: 'Old' })).body
+  const { address } = await giveAddress(customer, { profile_id: id })
+  expect(await customer.call('PUT', `/v2/profiles/${id}/deactivate`)).toMatchObject({ status: 200 })
+  const { networks } = networkOf([arrivalAt(address, { amount: '7' })])
+  const round = await creditDepositsOn(service, 'ETHEREUM', networks.get('ETHEREUM')!)
+  expect(round).toMatchObject({ credited: 1, deactivated: new Set([id]) })
+})
+
+test('a deposit that the database refuses to record keeps no other from its credit', async () => {
+  const customer = await newCustomer(service)
+  const { address } = await giveAddress(customer)
+  const arrivals = ['7', '8', '9'].map((amount) => arrivalAt(address, { amount }))
+  const odd = arrivals[1]!.crypto_tx_hash
+  await refusing(
+    service,
+    'incoming_transfers',
+    `crypto_tx_hash <> '${odd}' or state = 'WAITING'`,
+    async () => {
+      await creditDeposits({ ...service, networks: networkOf(arrivals).networks })
+    },
+  )
+  expect(await waitingAt(address)).toMatchObject([
+    { amount: '8', reason: 'FAILED', detail: expect.stringContaining('odd_record') as string },
+  ])
+  await hurry(service.db)
+  await creditDeposits({ ...service, networks: networkOf([]).networks })
+  expect(await waitingAt(address)).toEqual([])
+  // It was credited before its record was refused, and is credited once.
+  expect((await transfersOf(customer)).map(({ amount }) => amount).sort()).toEqual(['7', '8', '9'])
 })
 
 test('a deposit to an address that two profiles share is credited to neither', async () => {

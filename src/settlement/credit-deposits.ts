@@ -2,6 +2,7 @@ import { originOfLoop } from '../contract/actor.ts'
 import { parseStoredAmount } from '../assets/amount.ts'
 import { findAsset, type CryptoNetwork } from '../assets/catalogue.ts'
 import { transaction, violatedConstraint, type Database } from '../db/database.ts'
+import { inParts } from '../db/each-alone.ts'
 import type { Context } from '../context.ts'
 import { deposit } from '../movements/deposit.ts'
 import { SeenOtherwise } from '../movements/seen-deposits.ts'
@@ -11,6 +12,7 @@ import { notionalUsd, type UsdPrices } from '../assets/usd-value.ts'
 import { usdPrices } from '../records/usd-prices.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
 import { ChainReorganised, type NetworkAdapter } from '../networks/network.ts'
+import { NodeFailure } from '../networks/node-failure.ts'
 import { lacksSettings, screenedSince } from '../screening/requirement.ts'
 import type { Screening } from '../screening/screening.ts'
 import { byCustomer } from './lease.ts'
@@ -42,6 +44,14 @@ export interface DepositRound {
   isBehind: boolean
   /** How many deposits began to wait in this round, by reason. Small deposits are not counted. */
   waiting: ReadonlyMap<WaitingReason, number>
+  /** The deactivated profiles that it credited: their owners may not look at them any more. */
+  deactivated: ReadonlySet<string>
+}
+
+/** What a round gathers. */
+interface Gathered {
+  waiting: Map<WaitingReason, number>
+  deactivated: Set<string>
 }
 
 /**
@@ -75,14 +85,14 @@ export async function creditDepositsOn(
   network: CryptoNetwork,
   adapter: NetworkAdapter,
 ): Promise<DepositRound> {
-  const waiting = new Map<WaitingReason, number>()
-  if (await isReorganised(context.db, network)) return { credited: 0, isBehind: false, waiting }
+  const gathered: Gathered = { waiting: new Map(), deactivated: new Set() }
+  if (await isReorganised(context.db, network)) return { credited: 0, isBehind: false, ...gathered }
   const failures: unknown[] = []
   const failed = (error: unknown) => void failures.push(error)
   const isBehind = await readOn(context.db, network, adapter).catch(failed)
-  const credited = await creditWaiting(context, network, adapter, waiting).catch(failed)
+  const credited = await creditWaiting(context, network, adapter, gathered).catch(failed)
   if (failures.length > 0) throw failures[0]
-  return { credited: credited ?? 0, isBehind: isBehind ?? false, waiting }
+  return { credited: credited ?? 0, isBehind: isBehind ?? false, ...gathered }
 }
 
 // ---------------------------------------------------------------------------------------------- reading
@@ -165,7 +175,7 @@ async function creditWaiting(
   context: Crediting,
   network: CryptoNetwork,
   adapter: NetworkAdapter,
-  begunToWait: Map<WaitingReason, number>,
+  gathered: Gathered,
 ): Promise<number> {
   const minimumOf = adapter.minimumDeposit?.bind(adapter)
   if (minimumOf !== undefined && !compared.has(adapter)) {
@@ -176,14 +186,39 @@ async function creditWaiting(
   for (let page = 1; page <= PAGES_MAX; page++) {
     const due = await selectDue(context.db, network, PAGE)
     if (due.length === 0) break
-    // First of all, because it asks no node: anybody can send as much dust as he likes.
-    const cleared = minimumOf === undefined ? due : await clearMinimum(context.db, network, due, minimumOf)
-    const { agreed, doubted } = await verified(context.db, network, adapter, cleared)
-    await wait(context.db, doubted, begunToWait)
-    for (let start = 0; start < agreed.length; start += CREDITED_TOGETHER) {
-      const some = agreed.slice(start, start + CREDITED_TOGETHER)
-      credited += await creditSome(context, network, adapter, some, begunToWait)
-    }
+    const failed: Waiting[] = []
+    await inParts(
+      due,
+      async (some) => {
+        credited += await creditDue(context, network, adapter, some, gathered)
+        return []
+      },
+      (incoming, error): undefined =>
+        void failed.push({ incoming, reason: 'FAILED', detail: (error as Error).message }),
+      (error) => error instanceof NodeFailure,
+    )
+    await wait(context.db, failed, gathered)
+  }
+  return credited
+}
+
+/** Credits deposits that are due. */
+async function creditDue(
+  context: Crediting,
+  network: CryptoNetwork,
+  adapter: NetworkAdapter,
+  due: IncomingTransfer[],
+  gathered: Gathered,
+): Promise<number> {
+  const minimumOf = adapter.minimumDeposit?.bind(adapter)
+  // First of all, because it asks no node: anybody can send as much dust as he likes.
+  const cleared = minimumOf === undefined ? due : await clearMinimum(context.db, network, due, minimumOf)
+  const { agreed, doubted } = await verified(context.db, network, adapter, cleared)
+  await wait(context.db, doubted, gathered)
+  let credited = 0
+  for (let start = 0; start < agreed.length; start += CREDITED_TOGETHER) {
+    const some = agreed.slice(start, start + CREDITED_TOGETHER)
+    credited += await creditSome(context, network, adapter, some, gathered)
   }
   return credited
 }
@@ -193,7 +228,7 @@ async function creditSome(
   network: CryptoNetwork,
   adapter: NetworkAdapter,
   agreed: IncomingTransfer[],
-  begunToWait: Map<WaitingReason, number>,
+  gathered: Gathered,
 ): Promise<number> {
   const { db, ledger, settings, screening } = context
   const owners = await selectOwners(db, network, agreed)
@@ -215,21 +250,32 @@ async function creditSome(
     }),
   )
   await markCredited(db, done)
-  await wait(db, waiting, begunToWait)
+  for (const profile of await deactivatedAmong(
+    db,
+    done.flatMap(({ incoming, isNew }) => (isNew ? (owners.get(incoming.address) ?? []) : [])),
+  ))
+    gathered.deactivated.add(profile)
+  await wait(db, waiting, gathered)
   return done.filter(({ isNew }) => isNew).length
 }
 
+/** The deactivated profiles among the owners of credited deposits. */
+async function deactivatedAmong(db: Database, owners: readonly Owner[]): Promise<string[]> {
+  if (owners.length === 0) return []
+  const { rows } = await db.query<{ id: string }>(
+    'select id from profiles where customer_id = any ($1) and id = any ($2) and deactivated_at is not null',
+    [[...new Set(owners.map(({ customer_id }) => customer_id))], owners.map(({ profile_id }) => profile_id)],
+  )
+  return rows.map(({ id }) => id)
+}
+
 /** Records why deposits wait, and counts those that begin to. */
-async function wait(
-  db: Database,
-  waiting: Waiting[],
-  begunToWait: Map<WaitingReason, number>,
-): Promise<void> {
+async function wait(db: Database, waiting: Waiting[], gathered: Gathered): Promise<void> {
   await keepWaiting(db, waiting)
   for (const { incoming, reason } of waiting) {
     // Each deposit waits for its screening first.
     if (reason !== 'SCREENING' && incoming.attempts === 0)
-      begunToWait.set(reason, (begunToWait.get(reason) ?? 0) + 1)
+      gathered.waiting.set(reason, (gathered.waiting.get(reason) ?? 0) + 1)
   }
 }
 

@@ -11,6 +11,7 @@ import {
   type Screening,
 } from '../screening/screening.ts'
 import { wakeDeposit } from './incoming-transfers.ts'
+import { eachAlone } from '../db/each-alone.ts'
 import { byCustomer } from './lease.ts'
 import { wakeScreened } from './outgoing-transfers.ts'
 import { selectScreenedDeposit, selectScreenedWithdrawals } from './screened-payments.ts'
@@ -66,13 +67,16 @@ export class Screener {
     const free = PLACES_MAX - this.#underWay.size
     if (free === 0) return POLL_MS
     const due = (await selectDueQuestions(this.#hints, free)).slice(0, free)
-    for (const [customerId, own] of byCustomer(due)) {
-      const busy = [...this.#underWay.values()].filter((id) => id === customerId).length
-      const some = own.slice(0, Math.max(0, CUSTOMER_PLACES_MAX - busy))
-      if (some.length === 0) continue
-      const leased = await this.#screening.lease(this.#db, customerId, some)
-      for (const asked of await this.#paymentsOf(customerId, leased)) this.#begin(asked)
-    }
+    await eachAlone(
+      byCustomer(due),
+      ([customerId]) => `customer ${customerId}`,
+      async ([customerId, own]) => {
+        const busy = [...this.#underWay.values()].filter((id) => id === customerId).length
+        const some = own.slice(0, Math.max(0, CUSTOMER_PLACES_MAX - busy))
+        if (some.length === 0) return
+        await this.#beginAll(customerId, await this.#screening.lease(this.#db, customerId, some))
+      },
+    )
     return POLL_MS
   }
 
@@ -87,31 +91,37 @@ export class Screener {
     await Promise.all(this.#underWay.keys())
   }
 
-  /** Reads the payments of a customer's questions, and ends the questions whose payments have ended. */
-  async #paymentsOf(customerId: string, leased: readonly DueQuestion[]): Promise<Asked[]> {
-    const asked: Asked[] = []
+  /** Begins a customer's questions, and ends those whose payments have ended. */
+  async #beginAll(customerId: string, leased: readonly DueQuestion[]): Promise<void> {
     const ids = leased.flatMap(({ kind, subject }) => (kind === 'WITHDRAWAL' ? subject : []))
     const withdrawals =
       ids.length === 0 ? undefined : await selectScreenedWithdrawals(this.#db, customerId, ids)
-    for (const question of leased) {
-      const withdrawal = withdrawals?.get(question.subject)
-      if (withdrawal !== undefined) {
-        const { payment } = withdrawal
-        asked.push({ question, payment, wake: (db) => wakeScreened(db, [customerId, question.subject]) })
-        continue
-      }
-      const deposit =
-        question.kind === 'DEPOSIT'
-          ? await selectScreenedDeposit(this.#db, customerId, question.subject)
-          : undefined
-      if (deposit === undefined) {
-        await endQuestion(this.#db, question)
-        continue
-      }
-      const { payment, incoming } = deposit
-      asked.push({ question, payment, wake: (db) => wakeDeposit(db, incoming) })
-    }
-    return asked
+    await eachAlone(
+      leased,
+      ({ kind, subject }) => `screening of ${kind} ${subject}`,
+      async (question) => {
+        const withdrawal = withdrawals?.get(question.subject)
+        if (withdrawal !== undefined) {
+          const { payment } = withdrawal
+          this.#begin({
+            question,
+            payment,
+            wake: (db) => wakeScreened(db, [customerId, question.subject]),
+          })
+          return
+        }
+        const deposit =
+          question.kind === 'DEPOSIT'
+            ? await selectScreenedDeposit(this.#db, customerId, question.subject)
+            : undefined
+        if (deposit === undefined) {
+          await endQuestion(this.#db, question)
+          return
+        }
+        const { payment, incoming } = deposit
+        this.#begin({ question, payment, wake: (db) => wakeDeposit(db, incoming) })
+      },
+    )
   }
 
   #begin(asked: Asked): void {

@@ -1,11 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import {
-  connectionLost,
-  transaction,
-  type Database,
-  type Queryable,
-  type Transaction,
-} from '../db/database.ts'
+import { transaction, type Database, type Queryable, type Transaction } from '../db/database.ts'
+import { eachAlone } from '../db/each-alone.ts'
 import { newId, readClock } from '../db/ids.ts'
 import { nodesOf, type Node, type Nodes } from '../db/nodes.ts'
 import { lastPeriod, type Period } from './period.ts'
@@ -84,22 +79,22 @@ async function generateOnNode(
     throw new TooEarly(`no reward rate is in force in ${period.name}: bursar rewards rate set`)
   await waitForOpenPostings(db)
   const generated: Generated[] = []
-  const failures: unknown[] = []
   const customers = await customersWithout(hints, period, customerId)
   const onDone = onStart(customers.length)
-  for (const id of customers) {
-    try {
-      await initiate(db, id, period)
-      const made = await transaction(db, (tx) => generate(tx, id, period, origin))
-      if (made !== undefined) generated.push(made)
-    } catch (error) {
-      if (connectionLost(error)) throw error
-      failures.push(error)
-    }
-    onDone?.()
-  }
-  if (failures.length > 0)
-    throw new AggregateError(failures, `${failures.length} statements were not generated`)
+  await eachAlone(
+    customers,
+    (id) => `statement of customer ${id}`,
+    async (id) => {
+      try {
+        await initiate(db, id, period)
+        const made = await transaction(db, (tx) => generate(tx, id, period, origin))
+        if (made !== undefined) generated.push(made)
+      } finally {
+        onDone?.()
+      }
+    },
+    'statements were not generated',
+  )
   return generated
 }
 

@@ -2,7 +2,8 @@ import { originOfLoop, type Origin } from '../contract/actor.ts'
 import { strict as assert } from 'node:assert'
 import { parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
-import { connectionLost, transaction, type Database, type Transaction } from '../db/database.ts'
+import { transaction, type Database, type Transaction } from '../db/database.ts'
+import { eachAlone } from '../db/each-alone.ts'
 import { onPlatform, onProfile } from '../ledger/entries.ts'
 import type { Movement } from '../movements/decision.ts'
 import { post } from '../movements/post.ts'
@@ -45,18 +46,19 @@ export async function payStatements(
   )
   const onDone = onStart(rows.length)
   const paid: Paid[] = []
-  const failures: unknown[] = []
-  for (const { customer_id, id } of rows) {
-    try {
-      const one = await payOnce(db, customer_id, id, which.origin ?? originOfLoop('statements'))
-      if (one !== undefined) paid.push(one)
-    } catch (error) {
-      if (connectionLost(error)) throw error
-      failures.push(error)
-    }
-    onDone?.()
-  }
-  if (failures.length > 0) throw new AggregateError(failures, `${failures.length} statements were not paid`)
+  await eachAlone(
+    rows,
+    ({ id }) => `statement ${id}`,
+    async ({ customer_id, id }) => {
+      try {
+        const one = await payOnce(db, customer_id, id, which.origin ?? originOfLoop('statements'))
+        if (one !== undefined) paid.push(one)
+      } finally {
+        onDone?.()
+      }
+    },
+    'statements were not paid',
+  )
   return paid
 }
 

@@ -1656,6 +1656,22 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await requireSameGap()
     })
   })
+
+  // The last test: the wallet keeps its passphrase.
+  test('a withdrawal waits with a code of its own while the wallet is locked with a passphrase', async () => {
+    const customer = await newDepositor(['5'])
+    const address = await node.newAddress()
+    await node.bursar.call('encryptwallet', 'a passphrase')
+    const created = await withdraw(customer, '1', address)
+    await work()
+    expect(await waitingCodes([created])).toEqual(['WALLET_LOCKED'])
+    expect(await waitingReasons([created])).toEqual([
+      expect.stringContaining('a person must unlock the wallet of LITECOIN'),
+    ])
+    await node.bursar.call('walletpassphrase', 'a passphrase', 600)
+    await settle([created])
+    await requirePaid(await read(customer, created), '1', address)
+  })
 })
 
 // ---------------------------------------------------------------------------------------------- treasury

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { RawOldTx } from '@scure/btc-signer/script.js'
 import type { Transaction } from '../../db/database.ts'
 import type { Refusal, SignedTransaction, Signing, Withdrawal } from '../network.ts'
+import { WalletLocked } from '../node-failure.ts'
 import type { WaitingReason } from '../waiting.ts'
 import { minorOf } from './amounts.ts'
 import { missingAncestorFee, rememberAncestorRate } from './ancestor-fees.ts'
@@ -21,6 +22,7 @@ const FINAL_SEQUENCE = 0xffff_ffff
 // By Bitcoin Core's rpc/protocol.h.
 const WALLET_ERROR = -4
 const INVALID_ADDRESS = -5
+const UNLOCK_NEEDED = -13
 
 /** A withdrawal whose address the node accepts. */
 export interface Payable extends Payment {
@@ -220,10 +222,16 @@ async function changeScripts({ rpc, dialect }: BitcoinWallet, count: number): Pr
   })
 }
 
-/** Signs every input with the wallet's keys. Throws RpcError where a key is missing. */
-export async function signWithWallet({ rpc }: BitcoinWallet, unsigned: string): Promise<Buffer> {
+/** Signs every input with the wallet's keys. Throws RpcError where a key is missing, WalletLocked while it has a passphrase. */
+export async function signWithWallet({ rpc, network }: BitcoinWallet, unsigned: string): Promise<Buffer> {
   const method = 'signrawtransactionwithwallet'
-  const reply = await rpc.call<{ hex: string; complete: boolean }>(method, unsigned)
+  const reply = await rpc
+    .call<{ hex: string; complete: boolean }>(method, unsigned)
+    .catch((error: unknown) => {
+      if (error instanceof RpcError && error.code === UNLOCK_NEEDED)
+        throw new WalletLocked(`a person must unlock the wallet of ${network}: ${error.message}`)
+      throw error
+    })
   if (!reply.complete) throw new RpcError(method, WALLET_ERROR, 'the wallet lacks a key')
   return Buffer.from(reply.hex, 'hex')
 }

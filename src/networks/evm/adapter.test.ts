@@ -374,6 +374,24 @@ describe('a destination that the token refuses', () => {
     expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(1)
   })
 
+  test('a precompiled contract that an older version took: it is refunded, and takes no nonce', async () => {
+    const funds = { ETH: '2' }
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const refused = await withdraw(customer, 'ETHEREUM', 'ETH', '0.5', `0x${'4'.padStart(40, '0')}`)
+    const paid = await withdraw(customer, 'ETHEREUM', 'ETH', '0.25')
+    await settleAll(wallet)
+    expect(await read(customer, refused)).toMatchObject({
+      status: 'FAILED',
+      status_details: {
+        invalid_destination_address: {
+          message: 'it is a precompiled contract, which nobody has the key of',
+        },
+      },
+    })
+    expect(await read(customer, paid)).toMatchObject({ status: 'COMPLETED' })
+    expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(1)
+  })
+
   test('after the estimate: the transaction is reverted, the funds return, and its gas is lost', async () => {
     const funds = { ETH: '1', USDG: '10' }
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
@@ -1949,6 +1967,13 @@ test('a withdrawal that would be lost is refused: to the hot wallet, to a token 
     for (const [address, why] of [
       [wallet.hotWallet.address, 'it is the wallet that withdrawals are paid from'],
       [tokens.get('ETHEREUM')!.USDG!, 'it is the contract of USDG, which keeps what is sent to it'],
+      ...['0x01', '0x11', '0x0100'].map(
+        (number) =>
+          [
+            `0x${number.slice(2).padStart(40, '0')}`,
+            'it is a precompiled contract, which nobody has the key of',
+          ] as const,
+      ),
     ] as const) {
       const { status, body } = await order(address.toLowerCase())
       expect({ status, detail: body.detail }).toEqual({

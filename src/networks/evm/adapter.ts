@@ -16,6 +16,7 @@ import { status } from './network-status.ts'
 import { evmNode, headOf } from './node.ts'
 import { checkStatus } from './payment-status.ts'
 import { usedBy } from './nonce-used.ts'
+import { refusesDestination } from './refusals.ts'
 import { replace } from './replace.ts'
 import { sign } from './sign.ts'
 import { sweep } from './sweeps/sweep.ts'
@@ -154,12 +155,4 @@ function openChain(network: CryptoNetwork, config: EvmConfig, db: Database): Evm
       },
     }),
   }
-}
-
-/** The reason why an address is not paid: a transfer to the hot wallet goes nowhere, and a token's contract keeps it. */
-function refusesDestination({ hotWallet, tokens }: EvmChain, address: string): string | undefined {
-  const isIt = (one: string) => one.toLowerCase() === address.toLowerCase()
-  if (isIt(hotWallet.address)) return 'it is the wallet that withdrawals are paid from'
-  const [token] = [...tokens].find(([, token]) => isIt(token.address)) ?? []
-  return token && `it is the contract of ${token}, which keeps what is sent to it`
 }

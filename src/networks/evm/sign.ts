@@ -12,6 +12,7 @@ import {
   type HotWalletReservation,
   type Spendable,
 } from './hot-wallet.ts'
+import { refusalOf, refusesDestination } from './refusals.ts'
 import { refusedAmong } from './reserved.ts'
 import { signed, type EvmTransaction } from './transaction.ts'
 import { isTreasurySend, longestWaiting, unsignedWithdrawals } from '../longest-waiting.ts'
@@ -78,6 +79,9 @@ async function decide(
   const { refused, payFrom } = await paymentRules(tx, chain, reservation, fees, withdrawals)
   const decided = new Map<Withdrawal, Decision>(
     withdrawals.flatMap((one) => {
+      // Older versions took orders to some of them.
+      const why = refusesDestination(chain, one.destination_address)
+      if (why !== undefined) return [[one, { outcome: 'REFUSED', refusal: refusalOf(one, why) }] as const]
       const refusal = refused.get(one.transfer_id)
       return refusal === undefined ? [] : [[one, refusal] as const]
     }),
