@@ -23,7 +23,7 @@ const POSTS: Record<PathOf<'post'>, 'REF_ID' | 'REF_IDS' | 'HARMLESS' | 'ONCE'> 
   '/v2/transfer/transfers/{id}/cancel': 'HARMLESS',
   // A quote binds nobody.
   '/v2/transfer/fees/crypto-withdrawal': 'HARMLESS',
-  // These take no ref_id: the first would credit twice, the second could not tell whose the nickname is.
+  // The client adds no ref_id: magic amounts refuse it. A profile has none: a repeat could not tell whose the nickname is.
   '/v2/sandbox/fiat-deposits': 'ONCE',
   '/v2/sandbox/profiles/{id}/deposit': 'ONCE',
   '/v2/profiles': 'ONCE',
