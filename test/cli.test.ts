@@ -610,7 +610,8 @@ describe('customers and clients', () => {
     const profiles = await call(`${ready.address}/v2/profiles`, granted.access_token)
     expect(profiles.body).toMatchObject({ items: [{ id: customer.profile_id }] })
     // Customers already exist, so the start makes no demo and prints no path to credentials.
-    expect(ready).toEqual({ ready: true, address: ready.address, mode: 'sandbox' })
+    const console = expect.stringMatching(/\/console\?key=[\w-]{22}$/) as string
+    expect(ready).toEqual({ ready: true, address: ready.address, mode: 'sandbox', console })
 
     expect(await json(['client', 'disable', some.client_id], environment)).toEqual({
       client_id: some.client_id,
@@ -1168,6 +1169,7 @@ describe('serve', () => {
       ready: true,
       address: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) as string,
       mode: 'sandbox',
+      console: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/console\?key=[\w-]{22}$/) as string,
       credentials_file: file,
     })
     expect((await stat(file)).mode & 0o777).toBe(0o600)
@@ -1392,8 +1394,10 @@ describe('serve', () => {
     await expect.poll(() => stdout, { timeout: 20_000 }).toContain(session)
     const [first, ...rest] = stdout.split('\n')
     const [, address] = /^Bursar is ready at (http:\/\/127\.0\.0\.1:\d+) \(sandbox mode\)$/.exec(first!)!
-    expect(rest.slice(0, 3)).toEqual([
-      `  API reference  ${address}/docs`,
+    const [, key] = /\?key=([\w-]{22})$/.exec(rest[0]!)!
+    expect(rest.slice(0, 4)).toEqual([
+      `  console        ${address}/console?key=${key}`,
+      `  API reference  ${address}/docs?key=${key}`,
       `  credentials    ${relative(ROOT, file)}`,
       '  stop           Ctrl+C',
     ])
@@ -1443,7 +1447,8 @@ describe('serve', () => {
     atEnd(() => rm(folder, { recursive: true, force: true }))
     const environment = { DATABASE_URL: own.url, BURSAR_DATA_DIR: folder, BURSAR_MODE: 'live' }
     const { ready, stop } = await serve(environment)
-    expect(ready).toEqual({ ready: true, address: ready.address, mode: 'live' })
+    const console = `${ready.address}/console`
+    expect(ready).toEqual({ ready: true, address: ready.address, mode: 'live', console })
     expect(await readdir(folder)).toEqual([])
     expect((await own.db.query('select 1 from customers')).rows).toHaveLength(0)
 
