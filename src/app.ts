@@ -18,6 +18,7 @@ import { listAssets } from './catalogue/list-assets.ts'
 import { listNetworks } from './catalogue/list-networks.ts'
 import { acceptConsole } from './console/console.ts'
 import { rewriteConsole } from './console/own-page.ts'
+import { asDatabase, CustomerPool } from './db/customer-pool.ts'
 import type { Database } from './db/database.ts'
 import { onlyNode, type Nodes } from './db/nodes.ts'
 import { createStablecoinConversion } from './conversions/create-stablecoin-conversion.ts'
@@ -37,7 +38,7 @@ import type { Operation, Request } from './http/operation.ts'
 import { rateLimitOfAddress, withRateLimit, type Limit, type Rate } from './http/rate-limit.ts'
 import { OneByOneLimit } from './http/one-by-one.ts'
 import { Requests, type RequestMeter } from './http/requests.ts'
-import { COPIED_MAX, LISTS_MAX, Turns } from './http/turns.ts'
+import { Shares } from './http/shares.ts'
 import { parseJson, serializerCompiler, validatorCompiler } from './http/validation.ts'
 import { addInstitutionMembers } from './identities/add-institution-members.ts'
 import { createIdentity } from './identities/create-identity.ts'
@@ -271,6 +272,8 @@ export interface AppOptions {
   background?: Database
   /** The same to the nodes that have the customers. */
   backgroundNodes?: Nodes
+  /** A connection for health checks, which no request occupies (default: `db`). */
+  health?: Database
   /** How often refused requests are written to the audit log (default: each second). */
   refusalsEveryMs?: number
   /** Stops the service, empties its sandbox and starts it again; undefined where the console has no button for that. */
@@ -299,7 +302,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
     exampleRecords,
     documented: documentEvents(),
   })
-  await app.register(healthRoutes, { db, requests })
+  await app.register(healthRoutes, { db: options.health ?? db, requests })
   if (settings.oauthIssuer === undefined)
     await app.register(oauthRoutes, {
       nodes,
@@ -330,7 +333,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
     masterKeys: options.masterKeys,
   })
   const perform = performWith(options, limits, policies, macs)
-  const turns = { lists: new Turns(LISTS_MAX), copied: new Turns(COPIED_MAX) }
+  const turns = { lists: new Shares(LISTS_MAX), copied: new Shares(COPIED_MAX) }
   const oneByOne = new OneByOneLimit()
   for (const operation of OPERATIONS) {
     if (operation.sandboxOnly && settings.mode !== 'sandbox') continue
@@ -545,6 +548,16 @@ const rowMacsOf = ({ masterKeys, log, onForged }: AppOptions): RowMacs =>
     log.error({ table, id }, `a row was changed or invented in the database, and is refused: ${objection}`)
   })
 
+/** Most lists of a customer under way, counted until it has read the answers. Each may take 1 MiB. */
+const LISTS_MAX = 16
+/**
+ * Most pages of a customer under way whose records are large and which have them under two names. Each may take 8 MiB: 1,000
+ * orchestrations with the longest metadata.
+ */
+const COPIED_MAX = 1
+/** The part of the connections for requests that the statements of one customer may take. */
+const CONNECTIONS_SHARE = 1 / 4
+
 /** Returns the function that runs an operation for a request. */
 function performWith(
   { db, nodes = onlyNode(db), ledger, networks, settings, masterKeys, baseUrl }: AppOptions,
@@ -553,9 +566,15 @@ function performWith(
   rowMacs: RowMacs,
 ): Perform {
   const webhookSecrets = new WebhookSecrets(masterKeys)
+  const connections = new Shares(Math.max(1, Math.floor((db.options.max ?? 1) * CONNECTIONS_SHARE)))
+  const partOf = (pool: Database, { customerId, asker }: Request) =>
+    asDatabase(new CustomerPool(pool, connections, customerId, asker))
   // Written out: spreading the context and the request took 2 % of a request.
-  return (operation, request) =>
-    operation.run({
+  return (operation, request) => {
+    // A public operation has no customer. All of them have one share.
+    const pool = request.customerId === '' ? db : nodes.of(request.customerId)
+    const part = partOf(pool, request)
+    return operation.run({
       params: request.params,
       query: request.query,
       body: request.body,
@@ -565,9 +584,9 @@ function performWith(
       origin: request.origin,
       requireCaller: request.requireCaller,
       problemOf: request.problemOf,
-      // A public operation has no customer.
-      db: request.customerId === '' ? db : nodes.of(request.customerId),
-      shared: db,
+      asker: request.asker,
+      db: part,
+      shared: pool === db ? part : partOf(db, request),
       ledger,
       networks,
       settings,
@@ -577,4 +596,5 @@ function performWith(
       limits,
       baseUrl,
     } satisfies Request & Context as never)
+  }
 }

@@ -123,6 +123,8 @@ export async function serve(
       nodes,
       backgroundNodes,
       deliveries,
+      // Beside the configured number, as the check of the server: health waits for no request.
+      health: open(1, limits),
       masterKeys,
       metrics,
       // Wallets of a test network hold coins that the new records would not know.
@@ -201,6 +203,8 @@ interface Parts {
   backgroundNodes: Nodes
   /** Connections for deliveries. */
   deliveries: Nodes
+  /** The connection for health checks. */
+  health: Database
   masterKeys: MasterKeys
   metrics: Metrics
   beginAnew?: (() => void) | undefined
@@ -219,6 +223,7 @@ async function startService({
   nodes,
   backgroundNodes,
   deliveries,
+  health,
   masterKeys,
   metrics,
   beginAnew,
@@ -234,9 +239,7 @@ async function startService({
   const { networks, screening } = await openPayouts({ settings, db, masterKeys, macs, log, metrics })
   await stampDatabase(background, settings)
   if (screening !== undefined) await requireScreening(background, originOfLoop('serve'))
-  const port = settings.port === 0 ? await freePort(settings.host).catch(blame('HOST')) : settings.port
-  const host = isIP(settings.host) === 6 ? `[${settings.host}]` : settings.host
-  const baseUrl = settings.baseUrl ?? `http://${host}:${port}`
+  const { port, baseUrl } = await addressOf(settings)
   const app = await buildApp({
     db,
     nodes,
@@ -250,6 +253,7 @@ async function startService({
     exampleRecords: async () => (isSandbox ? demoRecords(db) : undefined),
     background,
     backgroundNodes,
+    health,
     beginAnew,
   })
   metrics.measure({
@@ -291,6 +295,13 @@ async function startService({
       await ledger.drain()
     },
   }
+}
+
+/** The port to listen on, and the public URL. */
+async function addressOf(settings: Settings): Promise<{ port: number; baseUrl: string }> {
+  const port = settings.port === 0 ? await freePort(settings.host).catch(blame('HOST')) : settings.port
+  const host = isIP(settings.host) === 6 ? `[${settings.host}]` : settings.host
+  return { port, baseUrl: settings.baseUrl ?? `http://${host}:${port}` }
 }
 
 /** Starts the simulation of prices where this process has one: a sandbox with a worker. */

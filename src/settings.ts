@@ -144,7 +144,7 @@ export const SETTINGS = {
   }),
   BURSAR_DATABASE_CONNECTIONS: wholeNumber(4, 500, {
     default: 20,
-    desc: 'maximum database connections of this process',
+    desc: 'maximum database connections of this process, beside two for checks',
   }),
   BURSAR_STATEMENT_TIMEOUT_MS: wholeNumber(100, 600_000, {
     default: 25_000,

@@ -270,6 +270,32 @@ test('a ready process stays ready while requests hold all connections; a new pro
   await expect.poll(async () => (await fetch(`${other.address}/health/ready`)).status, PATIENT).toBe(200)
 })
 
+test('the slow reads of one customer leave connections and places to the others, and end with their clients', async () => {
+  const service = await listening({ BURSAR_REQUESTS_MAX: '100' })
+  const [mallory, victim] = [await newCustomer(service), await newCustomer(service)]
+  const lock = await service.owner.connect()
+  // Each of mallory's reads takes as long as the lock.
+  await lock.query('begin; lock table transfers in access exclusive mode')
+  const ask = (path: string) =>
+    attack(service.port, `GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${mallory.token}\r\n\r\n`)
+  const one = `/v2/transfer/transfers/${mallory.profile_id}`
+  const asked = Array.from({ length: 60 }, (_, n) => ask(n % 2 === 0 ? '/v2/transfer/volumes' : one))
+  // Her share of the places is half of them.
+  await expect.poll(() => asked.filter(({ answer }) => answer().includes(' 429 ')).length, PATIENT).toBe(10)
+  const balances = `/v2/profiles/${victim.profile_id}/balances`
+  for (let n = 0; n < 5; n++) expect((await victim.call('GET', balances)).status).toBe(200)
+  await service.healthy()
+
+  const reads = vi.spyOn(service.nodes.of(mallory.customer_id), 'query')
+  for (const { socket } of asked) socket.destroy()
+  await expect.poll(() => openConnections(service.app), PATIENT).toBeLessThan(5)
+  await lock.query('rollback')
+  lock.release()
+  await expect.poll(async () => (await mallory.call('GET', '/v2/transfer/volumes')).status, PATIENT).toBe(200)
+  // What waited for its turn was not read any more.
+  expect(reads.mock.calls.filter(([text]) => String(text).includes('transfers'))).toEqual([])
+})
+
 test('a database without free connections and a process without descriptors give 503 and recover', async () => {
   const service = await startTestService()
   atEnd(() => service.close())

@@ -540,7 +540,7 @@ export interface paths {
     }
     /**
      * List Transfer Volumes
-     * @description The number and sum of the customer's transfers that were created in the last 24 hours, by type, asset and status.
+     * @description The number and sum of the customer's transfers that were created in the last 24 hours, by type, asset and status. Some seconds old at most; older where the sums take long.
      */
     get: operations['listTransferVolumes']
     put?: never

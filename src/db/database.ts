@@ -1,6 +1,7 @@
 import { strict as assert } from 'node:assert'
 import type { Socket } from 'node:net'
 import pg from 'pg'
+import { poolOf } from './customer-pool.ts'
 
 /** The pool: operations use it for reads and single statements. */
 export type Database = pg.Pool
@@ -109,7 +110,7 @@ export function setCoordinator(node: Database, coordinator: Database): void {
 }
 
 /** The pool of the coordinator, for a node's pool or session; undefined for the coordinator's own and for a plain database. */
-export const coordinatorOf = (db: Queryable): Database | undefined => coordinators.get(db)
+export const coordinatorOf = (db: Queryable): Database | undefined => coordinators.get(poolOf(db))
 
 const citusSessions = new WeakSet<object>()
 

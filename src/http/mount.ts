@@ -22,7 +22,7 @@ import { itemProblems } from './errors.ts'
 import { ONE_BY_ONE_BODY_LIMIT, type OneByOneLimit } from './one-by-one.ts'
 import type { RateLimit } from './rate-limit.ts'
 import type { Requests } from './requests.ts'
-import type { Turns } from './turns.ts'
+import type { Shares } from './shares.ts'
 import { wholePages, type Part, type ReadPart, type WholePages } from './whole-page.ts'
 import { NAMED_EXAMPLES, oneByOneMember } from './validation.ts'
 
@@ -49,8 +49,8 @@ export interface Guards {
   /** Limits the requests of each address to public operations. */
   limitAddress: onRequestHookHandler
   requests: Requests
-  /** Limits the lists of each client, and of each customer those that keep a copy of a large page. */
-  turns: { lists: Turns; copied: Turns }
+  /** Limits the lists of each customer until their answers are read, and those that keep a copy of a large page. */
+  turns: { lists: Shares; copied: Shares }
   standing: Standing
 }
 
@@ -141,7 +141,7 @@ function handlerOf(
     parameters !== undefined && 'page_cursor' in parameters.properties
       ? wholePages(app, answered as TObject, url, (schema) => shared(app, schema))
       : undefined
-  const performFor = (request: FastifyRequest, query: unknown) => {
+  const performFor = (request: FastifyRequest, reply: FastifyReply, query: unknown) => {
     // oxlint-disable-next-line typescript/no-useless-default-assignment -- a public operation has no caller
     const { params, body, caller = NOBODY } = request
     return perform(operation, {
@@ -154,15 +154,24 @@ function handlerOf(
       origin: { actor: caller.actor, request_id: request.id, ip: request.ip },
       requireCaller: () => standing.requireEnabled(caller),
       problemOf: isOneByOne ? itemProblems(request, baseUrl) : undefined,
+      asker: reply.raw,
     } as never)
   }
-  if (pages === undefined) return (request) => requests.run(() => performFor(request, request.query), late)
+  // oxlint-disable-next-line typescript/no-useless-default-assignment -- a public operation has no caller
+  const customerOf = ({ caller = NOBODY }: FastifyRequest) => caller.customerId
+  if (pages === undefined)
+    return (request, reply) =>
+      requests.run(customerOf(request), () => performFor(request, reply, request.query), late)
   return (request, reply) => {
     const run = (query: unknown, before?: () => Promise<void>) =>
-      requests.run(async () => {
-        await before?.()
-        return performFor(request, query)
-      }, late)
+      requests.run(
+        customerOf(request),
+        async () => {
+          await before?.()
+          return performFor(request, reply, query)
+        },
+        late,
+      )
     return answerPage(pages, { request, reply, turns, run })
   }
 }
@@ -183,10 +192,10 @@ async function answerPage(
     run: (query: unknown, before?: () => Promise<void>) => Promise<unknown>
   },
 ): Promise<unknown> {
-  const turn = () => turns.lists.take(`${caller.customerId} ${caller.clientId}`, reply)
+  const turn = () => turns.lists.takeUntilAnswered(caller.customerId, reply.raw)
   const first = (await run(query, turn)) as Part
   if (first.left === undefined) return first
-  if (pages.copied) await turns.copied.take(caller.customerId, reply)
+  if (pages.copied) await turns.copied.takeUntilAnswered(caller.customerId, reply.raw)
   const readOn: ReadPart = (limit, page_cursor) =>
     run({ ...(query as object), limit, page_cursor }) as Promise<Part>
   return reply.type('application/json; charset=utf-8').send(pages.write(first, readOn))

@@ -3,6 +3,7 @@ import type { Actor, Origin } from '../contract/actor.ts'
 import type { ProblemBody } from '../contract/problem-body.ts'
 import type { ProblemSlug } from '../contract/problems.ts'
 import type { Scope } from '../contract/scopes.ts'
+import type { Asker } from '../db/customer-pool.ts'
 import type { Tag } from '../contract/tags.ts'
 
 /** The authenticated client or operator: taken from the token, never from the request. */
@@ -31,6 +32,8 @@ export interface Request<P = unknown, Q = unknown, B = unknown> {
   origin: Origin
   /** Throws the 401 problem once the caller is disabled. For operations that wait before they move money. */
   requireCaller: () => void
+  /** The client that waits for the answer: long work ends once it has left. */
+  asker: Asker
   /** For a body with a `oneByOne` list: returns the problem body for the error of one item. */
   problemOf?: (error: unknown, item: unknown) => ProblemBody
 }

@@ -128,6 +128,9 @@ const noteRecord: preSerializationHookHandler<unknown> = (request, reply, payloa
 
 const tooMany = () => problem.unavailable('too many concurrent requests; nothing was changed; try again')
 
+const tooManyOfCustomer = (count: number) =>
+  problem.tooManyRequests(`${count} requests of this customer are under way; nothing was changed`, 1)
+
 const tooManyAnonymous = () =>
   problem.unavailable('too many concurrent requests without an access token; nothing was changed; try again')
 
@@ -144,6 +147,7 @@ export class Requests {
   // GC time doubled, 10 us a request).
   #unanswered: Unanswered[] = []
   #running = 0
+  readonly #ofCustomer = new Map<string, number>()
   readonly #pages: Share
   readonly #tokens: Share
   #draining = false
@@ -251,17 +255,25 @@ export class Requests {
     done(this.#running >= this.#options.max ? tooMany() : undefined)
 
   /**
-   * Runs an operation unless the limit is reached. Rejects with `late()` at the time limit; the work may continue unawaited.
+   * Runs an operation unless the limit is reached. A customer never has more under way than there are places left, so one that asks
+   * faster than it is answered leaves places to the others. Rejects with `late()` at the time limit; the work may continue unawaited.
    * The limit counts running work, because work continues after its client disconnects. A request whose body is still
    * arriving does not count: slow senders could otherwise take all places at no cost.
    */
-  run<T>(work: () => Promise<T>, late: () => Problem): Promise<T> {
-    if (this.#running >= this.#options.max) throw tooMany()
+  run<T>(customerId: string, work: () => Promise<T>, late: () => Problem): Promise<T> {
+    const left = this.#options.max - this.#running
+    if (left <= 0) throw tooMany()
+    const own = this.#ofCustomer.get(customerId) ?? 0
+    if (own >= left) throw tooManyOfCustomer(own)
     const doing = work()
     this.#running += 1
+    this.#ofCustomer.set(customerId, own + 1)
     let timer: NodeJS.Timeout | undefined
     const ended = () => {
       this.#running -= 1
+      const others = this.#ofCustomer.get(customerId)! - 1
+      if (others === 0) this.#ofCustomer.delete(customerId)
+      else this.#ofCustomer.set(customerId, others)
       clearTimeout(timer)
     }
     return new Promise((resolve, reject) => {

@@ -45,7 +45,10 @@ export interface LedgerOptions {
 
 /** Most movements of one batch: larger batches gain nothing measurable and lengthen every wait. */
 export const BATCH_MAX = 512
-/** Most movements of one customer that may wait in this process; beyond this limit the answer is 503. */
+/**
+ * Most movements of one customer that may wait in this process, and never more than places are left; beyond this limit the
+ * answer is 503.
+ */
 export const WAITING_MAX = 5_000
 /** Most waiting movements of all customers. A waiting movement takes 10 kB with its request (measured with 5,000). */
 export const WAITING_TOTAL_MAX = 10_000
@@ -90,9 +93,10 @@ export class Ledger {
   submit(customerId: string, movement: Movement): Promise<Decision> {
     return new Promise((resolve, reject) => {
       const queue = this.#waiting.get(customerId)
-      if (this.#count >= WAITING_TOTAL_MAX || (queue?.length ?? 0) >= WAITING_MAX) {
+      const left = WAITING_TOTAL_MAX - this.#count
+      if ((queue?.length ?? 0) >= Math.min(WAITING_MAX, left)) {
         this.#meter?.refused()
-        const whose = this.#count >= WAITING_TOTAL_MAX ? '' : ' of this customer'
+        const whose = left <= 0 ? '' : ' of this customer'
         return reject(
           problem.unavailable(`too many movements${whose} are waiting; nothing was moved; try again`),
         )

@@ -1,3 +1,4 @@
+import { poolOf } from '../db/customer-pool.ts'
 import type { Queryable } from '../db/database.ts'
 import type { Network } from './network.ts'
 
@@ -16,7 +17,8 @@ const KEPT_MS = 10_000
 const kept = new WeakMap<Queryable, { readAt: number; health: Promise<NetworkHealth> }>()
 
 /** Returns the health of all networks, at most ten seconds old. Throws when it cannot be read. */
-export function networkHealth(db: Queryable): Promise<NetworkHealth> {
+export function networkHealth(asked: Queryable): Promise<NetworkHealth> {
+  const db = poolOf(asked)
   const known = kept.get(db)
   const now = performance.now()
   if (known !== undefined && now - known.readAt < KEPT_MS) return known.health

@@ -1,5 +1,6 @@
 import { formatAmount, parseAmount } from '../assets/amount.ts'
 import { decimalsOf, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
+import { poolOf } from '../db/customer-pool.ts'
 import type { Queryable } from '../db/database.ts'
 import type { NetworkAdapter, NetworkStatus, Networks } from './network.ts'
 import { freezesOn, sumsOf, uncreditedOn } from './network-status.ts'
@@ -47,7 +48,8 @@ interface Kept {
 const kept = new WeakMap<Queryable, Kept>()
 
 /** Returns the figures of all connected networks, at most a minute old. Throws when the database does not answer. */
-export function operatorFigures(db: Queryable, networks: Networks): Promise<Figures> {
+export function operatorFigures(asked: Queryable, networks: Networks): Promise<Figures> {
+  const db = poolOf(asked)
   const known = kept.get(db)
   const now = performance.now()
   const isUsable = known !== undefined && now - known.readAt < KEPT_MS

@@ -1,6 +1,7 @@
 import { parseAmount } from '../assets/amount.ts'
 import { ASSETS } from '../assets/catalogue.ts'
 import { PRICE_DECIMALS, type UsdPrices } from '../assets/usd-value.ts'
+import { poolOf } from '../db/customer-pool.ts'
 import type { Queryable } from '../db/database.ts'
 
 /** Older prices of market history are ignored: a value computed from them would be out of date. */
@@ -16,7 +17,8 @@ const keptLive = new WeakMap<Queryable, Kept>()
 const keptSandbox = new WeakMap<Queryable, Kept>()
 
 /** Returns the newest prices, at most ten seconds old. Throws when they cannot be read. */
-export function usdPrices(db: Queryable, sandbox: boolean): Promise<UsdPrices> {
+export function usdPrices(asked: Queryable, sandbox: boolean): Promise<UsdPrices> {
+  const db = poolOf(asked)
   const kept = sandbox ? keptSandbox : keptLive
   const known = kept.get(db)
   const now = performance.now()

@@ -1,0 +1,77 @@
+import type { QueryConfig } from 'pg'
+import type { Database, Queryable, Transaction } from './database.ts'
+
+/** Who waits for an answer, such as the response of a request: destroyed once nobody waits any more. */
+export interface Asker {
+  readonly destroyed: boolean
+}
+
+/** The asker of work that many wait for. */
+const EVERYBODY: Asker = { destroyed: false }
+
+/** Gives each customer its places among all connections (`Shares`). */
+interface Places {
+  take(customerId: string, asker: Asker): Promise<void>
+  giveBack(customerId: string): void
+}
+
+/**
+ * A pool as one request uses it: each statement outside a transaction, and each transaction, waits for a place of its customer
+ * before it takes a connection. So the slow statements of one customer leave connections to the others. A request that has a
+ * transaction open must not ask for a second connection: it would wait for itself.
+ */
+export class CustomerPool implements Queryable {
+  readonly pool: Database
+  readonly #places: Places
+  readonly #customerId: string
+  readonly #asker: Asker
+
+  constructor(pool: Database, places: Places, customerId: string, asker: Asker) {
+    this.pool = pool
+    this.#places = places
+    this.#customerId = customerId
+    this.#asker = asker
+  }
+
+  readonly query = (async (...asked: [statement: string | QueryConfig, values?: unknown[]]) => {
+    await this.#places.take(this.#customerId, this.#asker)
+    try {
+      return await this.pool.query(...asked)
+    } finally {
+      this.#places.giveBack(this.#customerId)
+    }
+  }) as Database['query']
+
+  readonly connect = (async () => {
+    await this.#places.take(this.#customerId, this.#asker)
+    try {
+      const session: Transaction = await this.pool.connect()
+      // The pool gives each session a new `release` with each connect.
+      const release = session.release.bind(session)
+      session.release = (broken) => {
+        release(broken)
+        this.#places.giveBack(this.#customerId)
+      }
+      return session
+    } catch (error) {
+      this.#places.giveBack(this.#customerId)
+      throw error
+    }
+  }) as Database['connect']
+
+  /** The same for work that is done once for all requests of the customer, and so does not end with one of them. */
+  forEverybody(): CustomerPool {
+    return new CustomerPool(this.pool, this.#places, this.#customerId, EVERYBODY)
+  }
+}
+
+/** The customer's part as operations are given it. They use no other members of a pool. */
+export const asDatabase = (part: CustomerPool): Database => part as Queryable as Database
+
+/** The customer's part for work that is done once for all its requests. */
+export const forEverybody = (db: Database): Database =>
+  db instanceof CustomerPool ? asDatabase(db.forEverybody()) : db
+
+/** The pool itself, for what is read once for all customers. */
+export const poolOf = <Db extends Queryable>(db: Db): Db | Database =>
+  db instanceof CustomerPool ? db.pool : db
