@@ -303,15 +303,6 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
     documented: documentEvents(),
   })
   await app.register(healthRoutes, { db: options.health ?? db, requests })
-  if (settings.oauthIssuer === undefined)
-    await app.register(oauthRoutes, {
-      nodes,
-      keys,
-      tokens,
-      baseUrl,
-      failuresPerMinute: settings.tokenFailuresPerMinute,
-      macs,
-    })
   const rate = { perSecond: settings.rateLimitPerSecond, burst: settings.rateLimitBurst }
   const limitAddress = rateLimitOfAddress(rate)
   const ownMachine = new OwnMachine(settings, options.masterKeys.current.derive('ownMachine'))
@@ -327,6 +318,16 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
     : ofToken
   const limits = await openLimits(app, options)
   const rateLimit = withRateLimit(authenticate, limitsOfRequests(limits, settings))
+  if (settings.oauthIssuer === undefined)
+    await app.register(oauthRoutes, {
+      nodes,
+      keys,
+      tokens,
+      baseUrl,
+      failuresPerMinute: settings.tokenFailuresPerMinute,
+      macs,
+      requireRateOfToken: rateLimit.requireRateOfToken,
+    })
   const policies = new Policies(options.masterKeys, { sandbox: settings.mode === 'sandbox' })
   signInRoutes(app, {
     ...{ db, tokens, settings, rateLimit, limitAddress, macs, baseUrl, policies },
@@ -555,6 +556,8 @@ const LISTS_MAX = 16
  * orchestrations with the longest metadata.
  */
 const COPIED_MAX = 1
+/** Most questions to nodes that a customer's requests have under way: estimates of fees. */
+const QUESTIONS_MAX = 8
 /** The part of the connections for requests that the statements of one customer may take. */
 const CONNECTIONS_SHARE = 1 / 4
 
@@ -567,6 +570,7 @@ function performWith(
 ): Perform {
   const webhookSecrets = new WebhookSecrets(masterKeys)
   const connections = new Shares(Math.max(1, Math.floor((db.options.max ?? 1) * CONNECTIONS_SHARE)))
+  const questions = new Shares(QUESTIONS_MAX)
   const partOf = (pool: Database, { customerId, asker }: Request) =>
     asDatabase(new CustomerPool(pool, connections, customerId, asker))
   // Written out: spreading the context and the request took 2 % of a request.
@@ -589,6 +593,7 @@ function performWith(
       shared: pool === db ? part : partOf(db, request),
       ledger,
       networks,
+      askNodes: (ask) => questions.run(request.customerId, request.asker, ask),
       settings,
       webhookSecrets,
       policies,

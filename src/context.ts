@@ -15,6 +15,8 @@ export interface Context {
   shared: Database
   ledger: Ledger
   networks: Networks
+  /** Asks nodes of networks in the customer's share of questions to them. Throws unavailable once the client has left. */
+  askNodes: <T>(ask: () => Promise<T>) => Promise<T>
   settings: Settings
   webhookSecrets: WebhookSecrets
   policies: Policies

@@ -27,7 +27,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   approval_decisions: { owners: ['settlement'], readers: ['records'] },
   approvals: { owners: ['records'], readers: ['approvals', 'movements', 'settlement', 'verify'] },
   approvers: { owners: ['records'], readers: [] },
-  balances: { owners: ['ledger'], readers: ['metrics', 'profiles', 'statements', 'verify'] },
+  balances: { owners: ['ledger'], readers: ['metrics', 'profiles', 'statements', 'transfers', 'verify'] },
   bank_wires: { owners: ['records'], readers: ['verify'] },
   crypto_destination_addresses: {
     owners: ['destination-addresses'],

@@ -73,6 +73,11 @@ async function follow(isFirst: boolean): Promise<boolean> {
       headers: { ...headersOf(true), ...(lastId !== '' && { 'last-event-id': lastId }) },
       signal: control.signal,
     })
+    if (answer.status === 400 && lastId !== '') {
+      // More has happened since than a stream tells.
+      lastId = ''
+      return true
+    }
     if (!answer.ok || answer.body === null) return answer.status >= 500 || answer.status === 429
     live.value = true
     // After a break without an event before it, there is no place to go on from.

@@ -1,4 +1,4 @@
-import type { QueryConfig } from 'pg'
+import type { QueryConfig, QueryResult } from 'pg'
 import type { Database, Queryable, Transaction } from './database.ts'
 
 /** Who waits for an answer, such as the response of a request: destroyed once nobody waits any more. */
@@ -20,7 +20,7 @@ interface Places {
  * before it takes a connection. So the slow statements of one customer leave connections to the others. A request that has a
  * transaction open must not ask for a second connection: it would wait for itself.
  */
-export class CustomerPool implements Queryable {
+export class CustomerPool {
   readonly pool: Database
   readonly #places: Places
   readonly #customerId: string
@@ -33,16 +33,17 @@ export class CustomerPool implements Queryable {
     this.#asker = asker
   }
 
-  readonly query = (async (...asked: [statement: string | QueryConfig, values?: unknown[]]) => {
+  // Methods of the class: functions of each instance took half a microsecond of every request.
+  async query(statement: string | QueryConfig, values?: unknown[]): Promise<QueryResult> {
     await this.#places.take(this.#customerId, this.#asker)
     try {
-      return await this.pool.query(...asked)
+      return await this.pool.query(statement, values)
     } finally {
       this.#places.giveBack(this.#customerId)
     }
-  }) as Database['query']
+  }
 
-  readonly connect = (async () => {
+  async connect(): Promise<Transaction> {
     await this.#places.take(this.#customerId, this.#asker)
     try {
       const session: Transaction = await this.pool.connect()
@@ -57,7 +58,7 @@ export class CustomerPool implements Queryable {
       this.#places.giveBack(this.#customerId)
       throw error
     }
-  }) as Database['connect']
+  }
 
   /** The same for work that is done once for all requests of the customer, and so does not end with one of them. */
   forEverybody(): CustomerPool {
@@ -66,7 +67,7 @@ export class CustomerPool implements Queryable {
 }
 
 /** The customer's part as operations are given it. They use no other members of a pool. */
-export const asDatabase = (part: CustomerPool): Database => part as Queryable as Database
+export const asDatabase = (part: CustomerPool): Database => part as unknown as Database
 
 /** The customer's part for work that is done once for all its requests. */
 export const forEverybody = (db: Database): Database =>

@@ -1,6 +1,8 @@
 /* A stream sends each event once and in order, goes on after the last one, and ends with what its caller may do. */
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import {
   ROW_MACS,
   fetchToken,
@@ -11,6 +13,7 @@ import {
   type TestCustomer,
   type TestService,
 } from '../../test/support.ts'
+import { insertPastEvents } from '../../test/past-events.ts'
 import { createApiClient } from '../oauth/api-clients.ts'
 
 let service: TestService
@@ -117,6 +120,78 @@ test('everything after an old event comes, however many pages that is', async ()
   await stream.close()
 })
 
+test('a long past delays no other stream, and ends with the standing of its client', async () => {
+  const mallory = await newCustomer(service)
+  await insertPastEvents(service.db, mallory.customer_id, 4_000)
+  const pool = service.nodes.of(mallory.customer_id)
+  const query = pool.query.bind(pool) as (...asked: unknown[]) => Promise<unknown>
+  // A page of hers takes as long as that of a busy database.
+  const slow = vi.spyOn(pool, 'query').mockImplementation((async (
+    asked: { values?: unknown[] },
+    ...rest: unknown[]
+  ) => {
+    const isPage = asked.values?.[0] === mallory.customer_id && asked.values.length === 4
+    if (isPage) await pause(200)
+    return query(asked, ...rest)
+  }) as never)
+  const nil = '00000000-0000-0000-0000-000000000000'
+  const streams: Awaited<ReturnType<typeof openStream>>[] = []
+  for (let count = 0; count < 10; count++) streams.push(await openStream(mallory.token, nil))
+  const victim = await openStream(other.token)
+  await expect.poll(() => streams.every(({ sent }) => sent.length > 0), SOON).toBe(true)
+  await withdraw(other)
+  // All pages together would take 80 s.
+  await expect.poll(() => victim.sent.length, SOON).toBe(1)
+  await service.db.query('update api_clients set disabled_at = (select clock_timestamp()) where id = $1', [
+    mallory.client_id,
+  ])
+  await expect.poll(() => streams.every(({ hasEnded }) => hasEnded()), SOON).toBe(true)
+  expect(streams.every(({ sent }) => sent.length < 4_000)).toBe(true)
+  slow.mockRestore()
+  await victim.close()
+}, 60_000)
+
+test('nothing is read for a reader that does not keep up, and it misses nothing', async () => {
+  const slow = await newCustomer(service)
+  const ids = await insertPastEvents(service.db, slow.customer_id, 300)
+  const connected = once(service.app.server, 'connection') as Promise<[Socket]>
+  const client = connect(Number(new URL(address).port), '127.0.0.1')
+  const [connection] = await connected
+  let text = ''
+  client.on('data', (chunk) => (text += String(chunk)))
+  client.write(
+    `GET /v2/events/stream HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${slow.token}\r\nlast-event-id: ${ids[0]}\r\n\r\n`,
+  )
+  await expect.poll(() => text.includes(': open'), { ...SOON, interval: 5 }).toBe(true)
+  const pages = vi.spyOn(service.nodes.of(slow.customer_id), 'query')
+  const pagesRead = () =>
+    pages.mock.calls.filter(([asked]) => (asked as { values?: unknown[] }).values?.[0] === slow.customer_id)
+      .length
+  // What the process writes stays in its memory, as with a reader that is too slow.
+  connection.cork()
+  await expect.poll(pagesRead, SOON).toBe(1)
+  await pause(1_500)
+  expect(pagesRead()).toBe(1)
+  connection.uncork()
+  await expect.poll(() => text.includes(ids.at(-1)!), SOON).toBe(true)
+  expect([...text.matchAll(/^id: (\S+)$/gm)].map(([, id]) => id)).toEqual(ids.slice(1))
+  pages.mockRestore()
+  client.destroy()
+})
+
+test('every customer gets a place, however many streams others have', async () => {
+  const streams: Awaited<ReturnType<typeof openStream>>[] = []
+  for (let count = 0; count < 25; count++) {
+    const { token } = await newCustomer(service)
+    streams.push(...(await Promise.all(Array.from({ length: 20 }, () => openStream(token)))))
+  }
+  expect(streams.every(({ answer }) => answer.status === 200)).toBe(true)
+  const late = await openStream(customer.token)
+  expect(late.answer.status).toBe(200)
+  await expect.poll(() => streams.filter(({ hasEnded }) => hasEnded()).length, SOON).toBe(1)
+  for (const stream of [...streams, late]) await stream.close()
+}, 60_000)
+
 describe('is refused', () => {
   const status = async (headers: Record<string, string>) =>
     (await fetch(`${address}/v2/events/stream`, { headers })).status
@@ -132,6 +207,17 @@ describe('is refused', () => {
 
   test('after an id that is none', async () => {
     expect(await status({ authorization: `Bearer ${customer.token}`, 'last-event-id': 'latest' })).toBe(400)
+  })
+
+  test('after an event that older events follow than a stream tells', async () => {
+    const quiet = await newCustomer(service)
+    const [first] = await insertPastEvents(service.db, quiet.customer_id, 1, { minutesAgo: 3_000 })
+    const open = (lastEventId: string) =>
+      status({ authorization: `Bearer ${quiet.token}`, 'last-event-id': lastEventId })
+    expect(await open('00000000-0000-7000-8000-000000000000')).toBe(400)
+    const after = await openStream(quiet.token, first)
+    expect(after.answer.status).toBe(200)
+    await after.close()
   })
 
   test('beyond the limit of a customer, and not another customer with it', async () => {

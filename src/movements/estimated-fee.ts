@@ -14,7 +14,7 @@ import {
 } from './crypto-withdrawal.ts'
 import type { Orchestration } from '../records/orchestration.ts'
 import type { UsdPrices } from '../assets/usd-value.ts'
-import { newestUsdPrices } from '../records/usd-prices.ts'
+import { newestUsdPrices, usdPrices } from '../records/usd-prices.ts'
 import {
   FEE_MARGIN_DECIMALS,
   type NetworkAdapter,
@@ -84,7 +84,10 @@ export async function estimatedFee(
     if (!(error instanceof NodeFailure)) throw error
     throw problem.unavailable('the fees of the network are not available now; try again', error)
   })
-  const prices = cost.asset === symbol ? new Map([[symbol, 1n]]) : await newestUsdPrices(db, sandbox)
+  const prices =
+    cost.asset === symbol
+      ? new Map([[symbol, 1n]])
+      : await (ageMsMax === 0 ? newestUsdPrices : usdPrices)(db, sandbox)
   return feeFor(cost, margin, route, prices)
 }
 

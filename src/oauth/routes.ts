@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Nodes } from '../db/nodes.ts'
 import { SCOPES } from '../contract/scopes.ts'
 import type { RowMacs } from '../records/row-macs.ts'
+import type { RateLimit } from '../http/rate-limit.ts'
 import type { AccessTokens } from './access-tokens.ts'
 import { ApiClients } from './find-api-client.ts'
 import type { SigningKeys } from './signing-keys.ts'
@@ -17,6 +18,7 @@ export interface OAuthOptions {
   baseUrl: string
   failuresPerMinute: number
   macs: RowMacs
+  requireRateOfToken: RateLimit['requireRateOfToken']
 }
 
 /**
@@ -24,12 +26,13 @@ export interface OAuthOptions {
  */
 export async function oauthRoutes(
   app: FastifyInstance,
-  { nodes, keys, tokens, baseUrl, failuresPerMinute, macs }: OAuthOptions,
+  { nodes, keys, tokens, baseUrl, failuresPerMinute, macs, requireRateOfToken }: OAuthOptions,
 ): Promise<void> {
   await app.register(tokenEndpoint, {
     clients: new ApiClients(nodes, macs),
     tokens,
     failuresPerMinute,
+    requireRateOfToken,
   })
 
   app.get(JWKS_PATH, { schema: { hide: true } }, async () => keys.jwks)

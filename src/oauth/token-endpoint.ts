@@ -1,6 +1,7 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../contract/problems.ts'
 import { Failures } from '../http/failures.ts'
+import type { RateLimit } from '../http/rate-limit.ts'
 import type { AccessTokens } from './access-tokens.ts'
 import type { ApiClient, ApiClients } from './find-api-client.ts'
 
@@ -22,7 +23,13 @@ export async function tokenEndpoint(
     clients,
     tokens,
     failuresPerMinute,
-  }: { clients: ApiClients; tokens: AccessTokens; failuresPerMinute: number },
+    requireRateOfToken,
+  }: {
+    clients: ApiClients
+    tokens: AccessTokens
+    failuresPerMinute: number
+    requireRateOfToken: RateLimit['requireRateOfToken']
+  },
 ): Promise<void> {
   const failures = new Failures(failuresPerMinute)
   app.removeContentTypeParser('application/json')
@@ -47,11 +54,9 @@ export async function tokenEndpoint(
     if (form.grant_type !== GRANT_TYPE)
       throw new Refusal('unsupported_grant_type', `grant_type must be ${GRANT_TYPE}`)
     const scopes = grant(client, form.scope)
-    const { token, ttlSeconds } = await tokens.issue({
-      customerId: client.customer_id,
-      clientId: client.id,
-      scopes,
-    })
+    const holder = { customerId: client.customer_id, clientId: client.id }
+    requireRateOfToken(holder)
+    const { token, ttlSeconds } = await tokens.issue({ ...holder, scopes })
     return reply.headers(NOT_STORED).send({
       access_token: token,
       token_type: 'Bearer',

@@ -97,6 +97,7 @@ export const createOrchestration = operation({
     shared,
     ledger,
     networks,
+    askNodes,
     settings,
   }) {
     const { profile_id } = body.source.profile
@@ -108,7 +109,7 @@ export const createOrchestration = operation({
     const destination = destinationOf(await withAddressId(db, customerId, asked))
     const order = { ...body, customer_id: customerId, profile_id, destination }
     const prices = await usdPrices(shared, settings.mode === 'sandbox')
-    const cost = await payoutCost(shared, order, { networks, settings })
+    const cost = await askNodes(() => payoutCost(shared, order, { networks, settings }))
     const payout = payoutOf(order, { networks, settings }, 'REJECT', prices, cost)
     const decided = await ledger.submit(customerId, {
       ...payout,

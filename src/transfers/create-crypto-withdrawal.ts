@@ -1,5 +1,6 @@
+import { LRUCache } from 'lru-cache'
 import { Type, type Static } from 'typebox'
-import { parseAmount } from '../assets/amount.ts'
+import { parseAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../assets/catalogue.ts'
 import type { Origin } from '../contract/actor.ts'
 import { EXAMPLE } from '../contract/example-records.ts'
@@ -15,12 +16,13 @@ import {
   Uuid,
 } from '../contract/fields.ts'
 import { operation } from '../operation.ts'
-import { problem } from '../contract/problems.ts'
+import { Problem, problem } from '../contract/problems.ts'
 import { networkCost, requireFeeCovers } from '../movements/estimated-fee.ts'
 import { inUnitsOf } from '../ledger/conversion.ts'
 import { FEE_QUOTES, type FeeQuote } from '../records/fee-quotes.ts'
 import { change, need } from '../records/need.ts'
 import type { Movement, View } from '../movements/decision.ts'
+import type { Ledger } from '../movements/queue.ts'
 import { needsOf, takeOwnCustody } from '../movements/own-custody.ts'
 import {
   amountsAt,
@@ -154,23 +156,31 @@ export const createCryptoWithdrawal = operation({
     customerId,
     origin,
     requireCaller,
+    db,
     shared,
     ledger,
     networks,
+    askNodes,
     settings,
   }) {
     const checked = checkWithdrawal(body, { networks, settings })
-    if (checked.needsEstimate) await requireEstimatedFee(shared, checked, { networks, settings })
     const prices = await usdPrices(shared, settings.mode === 'sandbox')
-    const movement = movementOf(customerId, checked, {
-      networks,
-      prices,
-      origin,
-      requireCaller,
-      dryRun: dry_run,
-    })
-    const { transfer } = await ledger.submit(customerId, movement)
-    return transfer
+    const context = { networks, prices, origin, requireCaller }
+    if (checked.needsEstimate) {
+      // Only after a refusal for funds: a look at the balance would delay every withdrawal.
+      const wasShort = shortLately.has(balanceOf(checked))
+      const short = wasShort ? await surelyShort(db, customerId, [checked]) : NOTHING_SHORT
+      if (short.has(checked)) return refuseShort(ledger, customerId, checked, context)
+      await askNodes(() => requireEstimatedFee(shared, checked, { networks, settings }))
+    }
+    const movement = movementOf(customerId, checked, { ...context, dryRun: dry_run })
+    const submitted = ledger.submit(customerId, movement)
+    if (checked.needsEstimate)
+      submitted.catch((error: unknown) => {
+        if (error instanceof Problem && error.slug === 'insufficient-funds')
+          shortLately.set(balanceOf(checked), true)
+      })
+    return (await submitted).transfer
   },
 })
 
@@ -216,6 +226,55 @@ export async function requireEstimatedFee(
 ): Promise<void> {
   const cost = await networkCost(db, terms, networks, body, settings.mode === 'sandbox')
   requireFeeCovers(cost, terms, body)
+}
+
+/** How long a balance that could not pay is looked at before a node is asked for it. */
+const SHORT_MS = 60_000
+/** Most such balances that are remembered. */
+const SHORT_MAX = 10_000
+const shortLately = new LRUCache<string, true>({ max: SHORT_MAX, ttl: SHORT_MS })
+const NOTHING_SHORT: ReadonlySet<CheckedWithdrawal> = new Set()
+
+const balanceOf = ({ body, balanceAsset }: CheckedWithdrawal) => `${body.profile_id} ${balanceAsset}`
+
+/** Returns the withdrawals that cost a question to a node, and that their balance cannot pay now even alone. */
+export async function surelyShort(
+  db: Queryable,
+  customerId: string,
+  checked: readonly CheckedWithdrawal[],
+): Promise<ReadonlySet<CheckedWithdrawal>> {
+  const asked = checked.filter(({ needsEstimate, scheduled }) => needsEstimate && scheduled !== undefined)
+  if (asked.length === 0) return NOTHING_SHORT
+  const { rows } = await db.query<{ profile_id: string; asset: string; available: string }>(
+    'select profile_id, asset, available from balances where customer_id = $1 and profile_id = any ($2::uuid[])',
+    [customerId, [...new Set(asked.map(({ body }) => body.profile_id))]],
+  )
+  const available = new Map(
+    rows.map((row) => [
+      `${row.profile_id} ${row.asset}`,
+      parseStoredAmount(row.available, decimalsOf(row.asset)),
+    ]),
+  )
+  return new Set(
+    asked.filter((one) => {
+      const needed = inUnitsOf(one.balanceAsset, one.scheduled!.total, one.terms.asset.symbol)
+      return needed !== undefined && (available.get(balanceOf(one)) ?? 0n) < needed
+    }),
+  )
+}
+
+/**
+ * Refuses a withdrawal that its balance cannot pay, with the problem of the first check that fails: it is decided as a dry run,
+ * and no node is asked for its fee.
+ */
+export async function refuseShort(
+  ledger: Ledger,
+  customerId: string,
+  checked: CheckedWithdrawal,
+  context: MovementContext,
+): Promise<never> {
+  await ledger.submit(customerId, movementOf(customerId, checked, { ...context, dryRun: true }))
+  throw problem.unavailable('the balance changed in between; nothing was moved; try again')
 }
 
 interface MovementContext {

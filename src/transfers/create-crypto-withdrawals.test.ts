@@ -1,7 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { randomBytes } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { transaction } from '../db/database.ts'
 import { originOfLoop } from '../contract/actor.ts'
 import { Ledger } from '../movements/queue.ts'
+import type { Network, NetworkAdapter } from '../networks/network.ts'
 import { WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 import { problem } from '../contract/problems.ts'
 import type { Transfer } from '../ledger/transfer.ts'
@@ -178,6 +181,7 @@ test('a client that is disabled during its request moves no money for the remain
   const { db: shared, ledger, networks, settings } = service
   const { items } = (await createCryptoWithdrawals.run({
     ...{ shared, ledger, networks, settings, requireCaller, origin: ORIGIN, customerId: by.customer_id },
+    asker: { destroyed: false },
     body: { withdrawals: manyOf(by, 10, 'disabled') },
     problemOf: (error: unknown) => error,
   } as never)) as { items: { transfer?: unknown; problem?: unknown }[] }
@@ -211,6 +215,7 @@ test('a repeat after the process died between the batches of a request pays noth
       requireCaller: () => undefined,
       origin: ORIGIN,
       customerId: by.customer_id,
+      asker: { destroyed: false },
     },
     body: { withdrawals },
   } as never)
@@ -230,6 +235,80 @@ test('two equal requests at once create each withdrawal once', async () => {
   const made = answers.flat().flatMap(({ transfer }) => transfer?.ref_id ?? [])
   expect(made.sort()).toEqual(withdrawals.map(({ ref_id }) => ref_id).sort())
   expect(await availableOf(by)).toBe('3300')
+})
+
+describe('on a network whose node estimates fees', () => {
+  let asked = 0
+  let underWay = 0
+  let mostUnderWay = 0
+  const networks = () => service.networks as Map<Network, NetworkAdapter>
+  let simulated: NetworkAdapter
+  beforeAll(() => {
+    simulated = networks().get('ETHEREUM')!
+    const estimateFee = async () => {
+      asked += 1
+      underWay += 1
+      mostUnderWay = Math.max(mostUnderWay, underWay)
+      await pause(20)
+      underWay -= 1
+      return { asset: 'ETH', amount: '0.000001' }
+    }
+    networks().set('ETHEREUM', { ...simulated, estimateFee })
+  })
+  afterAll(() => void networks().set('ETHEREUM', simulated))
+  beforeEach(() => {
+    asked = mostUnderWay = 0
+  })
+  /** Each to an address of its own, so that no estimate is known. */
+  const toNew = (by: TestCustomer, count: number, prefix: string) =>
+    manyOf(by, count, prefix).map((one) => ({
+      ...one,
+      destination_address: `0x${randomBytes(20).toString('hex')}`,
+    }))
+
+  test('what its balance cannot pay is refused by the first check that fails, and no node is asked', async () => {
+    const poor = await newCustomer(service)
+    const withdrawals = toNew(poor, 100, 'poor')
+    withdrawals[7]!.profile_id = customer.profile_id
+    withdrawals[8]!.amount = '0.01'
+    const items = await itemsOf(poor, withdrawals)
+    const slugs = items.map(({ problem: refused }) => refused!.type.split('/').at(-1))
+    expect(slugs[7]).toBe('about:blank')
+    expect(items[7]!.problem!.status).toBe(404)
+    expect(slugs[8]).toBe('below-min-withdraw-limit')
+    expect(new Set(slugs.toSpliced(7, 2))).toEqual(new Set(['insufficient-funds']))
+    expect(asked).toBe(0)
+    // A single one is not asked about again, either, until there is money.
+    const one = async () => (await poor.call('POST', ONE, toNew(poor, 1, `one ${asked}`)[0])).status
+    expect([await one(), await one(), await one(), asked]).toEqual([403, 403, 403, 1])
+    await fund(poor, '1000')
+    expect([await one(), asked]).toEqual([200, 2])
+  })
+
+  test('a customer has eight questions under way, and none once its client has left', async () => {
+    const [by, leaving] = [await newCustomer(service), await newCustomer(service)]
+    await fund(by, '10000')
+    await fund(leaving, '100000')
+    expect((await itemsOf(by, toNew(by, 40, 'few'))).every(({ transfer }) => transfer !== undefined)).toBe(
+      true,
+    )
+    expect([asked, mostUnderWay]).toEqual([40, 8])
+    asked = 0
+    const address = await service.app.listen({ host: '127.0.0.1', port: 0 })
+    const control = new AbortController()
+    const answer = fetch(`${address}${MANY}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${leaving.token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ withdrawals: toNew(leaving, 500, 'left') }),
+      signal: control.signal,
+    }).catch((error: Error) => error.name)
+    await expect.poll(() => asked, { interval: 5, timeout: 20_000 }).toBeGreaterThan(0)
+    control.abort()
+    expect(await answer).toBe('AbortError')
+    await expect.poll(() => underWay, { timeout: 20_000 }).toBe(0)
+    expect(asked).toBeLessThan(400)
+    expect(await availableOf(leaving)).toBe('100000')
+  })
 })
 
 describe('limits', () => {
@@ -305,6 +384,7 @@ describe('limits', () => {
           requireCaller: () => undefined,
           customerId: by.customer_id,
         },
+        asker: { destroyed: false },
         body: { withdrawals: manyOf(by, 1_000, prefix) },
         problemOf: (error: unknown) => error,
       } as never)

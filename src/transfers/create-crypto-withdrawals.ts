@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { RefId } from '../contract/fields.ts'
 import { ProblemBody } from '../contract/problem-body.ts'
-import { Problem } from '../contract/problems.ts'
+import { Problem, problem } from '../contract/problems.ts'
 import { Transfer } from '../ledger/transfer.ts'
 import { operation } from '../operation.ts'
 import { usdPrices } from '../records/usd-prices.ts'
@@ -11,7 +11,9 @@ import {
   checkWithdrawal,
   CreateCryptoWithdrawalBody,
   movementOf,
+  refuseShort,
   requireEstimatedFee,
+  surelyShort,
   type CheckedWithdrawal,
 } from './create-crypto-withdrawal.ts'
 
@@ -22,6 +24,19 @@ const WITHDRAWALS_MAX = 1_000
  * simultaneously.
  */
 const CHECKED_AT_ONCE = 64
+
+/** Does the same for each item, and gives other requests their turn in between. */
+async function inParts<Item, Result>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<Result>,
+): Promise<PromiseSettledResult<Result>[]> {
+  const results: PromiseSettledResult<Result>[] = []
+  for (let next = 0; next < items.length; next += CHECKED_AT_ONCE) {
+    results.push(...(await Promise.allSettled(items.slice(next, next + CHECKED_AT_ONCE).map(work))))
+    await turn()
+  }
+  return results
+}
 
 /** One withdrawal. Its ref_id is required, so that the whole request can be repeated. */
 export const WithdrawalOfMany = Type.Object(
@@ -95,33 +110,50 @@ export const createCryptoWithdrawals = operation({
     },
   },
   reply: CreateCryptoWithdrawalsReply,
-  async run({ body, customerId, origin, requireCaller, problemOf, shared, ledger, networks, settings }) {
+  async run({
+    body,
+    customerId,
+    origin,
+    requireCaller,
+    problemOf,
+    asker,
+    db,
+    shared,
+    ledger,
+    networks,
+    askNodes,
+    settings,
+  }) {
     /** Runs the checks that need no records, as for a single withdrawal. */
     const check = async (item: (typeof body.withdrawals)[number] | Problem): Promise<CheckedWithdrawal> => {
       // The validator puts a problem in the place of an item that breaks the schema.
       if (item instanceof Problem) throw item
-      const checked = checkWithdrawal(item, { networks, settings })
-      if (checked.needsEstimate) await requireEstimatedFee(shared, checked, { networks, settings })
-      return checked
+      return checkWithdrawal(item, { networks, settings })
     }
-    const checks: PromiseSettledResult<CheckedWithdrawal>[] = []
-    for (let next = 0; next < body.withdrawals.length; next += CHECKED_AT_ONCE) {
-      checks.push(
-        ...(await Promise.allSettled(body.withdrawals.slice(next, next + CHECKED_AT_ONCE).map(check))),
-      )
-      await turn()
-    }
+    const checked = await inParts(body.withdrawals, check)
+    // One look at the balances: what they surely cannot pay costs no question to a node.
+    const short = await surelyShort(
+      db,
+      customerId,
+      checked.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : [])),
+    )
+    const checks = await inParts(checked, async (one) => {
+      if (one.status === 'rejected') throw one.reason
+      if (one.value.needsEstimate && !short.has(one.value))
+        await askNodes(() => requireEstimatedFee(shared, one.value, { networks, settings }))
+      return one.value
+    })
+    if (asker.destroyed) throw problem.unavailable('the client disconnected; nothing was moved')
     const prices = await usdPrices(shared, settings.mode === 'sandbox')
 
     // Submitted together, so that they share the ledger's batches, which decide them in this order.
-    const moves = checks.map((check) =>
-      check.status === 'fulfilled'
-        ? ledger.submit(
-            customerId,
-            movementOf(customerId, check.value, { networks, prices, origin, requireCaller }),
-          )
-        : Promise.reject(check.reason as Error),
-    )
+    const context = { networks, prices, origin, requireCaller }
+    const moves = checks.map((check) => {
+      if (check.status === 'rejected') return Promise.reject(check.reason as Error)
+      return short.has(check.value)
+        ? refuseShort(ledger, customerId, check.value, context)
+        : ledger.submit(customerId, movementOf(customerId, check.value, context))
+    })
     const outcomes = await Promise.allSettled(moves)
     return {
       items: outcomes.map((outcome, index) =>

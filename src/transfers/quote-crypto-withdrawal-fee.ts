@@ -67,11 +67,12 @@ export const quoteCryptoWithdrawalFee = operation({
     'unsupported-network',
     'unavailable',
   ],
-  async run({ body, customerId, origin, db, shared, networks, settings }) {
+  async run({ body, customerId, origin, db, shared, networks, askNodes, settings }) {
     const terms = termsOf(body, { networks, settings })
     const adapter = networks.get(body.crypto_network)!
     const estimated =
-      adapter.estimateFee && (await estimatedFee(shared, terms, adapter, body, settings.mode === 'sandbox'))
+      adapter.estimateFee &&
+      (await askNodes(() => estimatedFee(shared, terms, adapter, body, settings.mode === 'sandbox')))
     const { fee } = amountsAt(estimated ?? scheduledFee(terms), terms)
     const { field, minor } = terms.asked
     const quote = {

@@ -1690,6 +1690,19 @@ test('an estimate equals the later cost of the withdrawal, or is slightly above 
   }
 })
 
+test('the estimates of a block share what they have in common, and destinations without code are not tried', async () => {
+  const wallet = await newWallet('ETHEREUM', { ETH: '5' })
+  const asked = vi.spyOn(globalThis, 'fetch')
+  await Promise.all(Array.from({ length: 20 }, () => wallet.adapter.estimateFee!('ETH', newAddress())))
+  const methods = asked.mock.calls.flatMap(([, init]) =>
+    (JSON.parse(init?.body as string) as { method: string }[]).map(({ method }) => method),
+  )
+  asked.mockRestore()
+  const count = (wanted: string) => methods.filter((method) => method === wanted).length
+  expect(count('eth_getCode')).toBe(20)
+  expect([count('eth_estimateGas'), count('eth_maxPriorityFeePerGas'), count('eth_call')]).toEqual([2, 1, 1])
+})
+
 /** Runs work against the API with these networks configured. */
 async function withNetworks<T>(networks: Networks, work: () => Promise<T>): Promise<T> {
   const all = service.networks as Map<Network, NetworkAdapter>
@@ -2565,6 +2578,7 @@ describe('sweeping', () => {
     const answer = 10n ** 15n
     const code = `0x7f${answer.toString(16).padStart(64, '0')}60005260206000f3` as const
     await chain.setCode({ address: '0x420000000000000000000000000000000000000F', bytecode: code })
+    await chain.mine({ blocks: 1 })
     expect(parseAmount((await adapter.estimateFee!('ETH')).amount, 18)! - before).toBe(2n * answer)
 
     const { cursor } = await adapter.scanDeposits!(null)
