@@ -1,5 +1,6 @@
-import type { QueryConfig, QueryResult } from 'pg'
-import type { Database, Queryable, Transaction } from './database.ts'
+import type { Pool as Database, PoolClient as Transaction, QueryConfig, QueryResult } from 'pg'
+
+type Queryable = Pick<Database, 'query'>
 
 /** Who waits for an answer, such as the response of a request: destroyed once nobody waits any more. */
 export interface Asker {
