@@ -52,7 +52,7 @@ export const Network = Type.Enum([...CRYPTO_NETWORKS], {
  */
 export const UNSTORABLE = /[\0\p{Surrogate}]/u
 export const UNREADABLE =
-  /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb\p{Surrogate}]/u
+  /(?![\t\n\r])\p{Cc}|[\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb\p{Surrogate}]/u
 
 /** Text of one line, of several, or an id, in which nothing may be invisible. */
 export type TextKind = 'LINE' | 'LINES' | 'ID'
