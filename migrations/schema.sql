@@ -964,6 +964,7 @@ create table statements (
   constraint statements_status CHECK (status = ANY (ARRAY['STATEMENT_STATUS_INITIATED'::text, 'STATEMENT_STATUS_GENERATED'::text, 'STATEMENT_STATUS_PAID'::text]))
 );
 CREATE INDEX statements_id ON statements USING btree (id);
+CREATE INDEX statements_initiated ON statements USING btree (customer_id, created_at) WHERE status = 'STATEMENT_STATUS_INITIATED'::text;
 CREATE INDEX statements_period ON statements USING btree (customer_id, period_start, id);
 CREATE INDEX statements_unpaid ON statements USING btree (customer_id, id) WHERE status = 'STATEMENT_STATUS_GENERATED'::text;
 

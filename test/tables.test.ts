@@ -25,7 +25,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
     readers: ['movements', 'oauth', 'operators', 'records', 'settlement', 'verify'],
   },
   approval_decisions: { owners: ['settlement'], readers: ['records'] },
-  approvals: { owners: ['records'], readers: ['approvals', 'movements', 'settlement', 'verify'] },
+  approvals: { owners: ['records'], readers: ['approvals', 'metrics', 'movements', 'settlement', 'verify'] },
   approvers: { owners: ['records'], readers: [] },
   balances: { owners: ['ledger'], readers: ['metrics', 'profiles', 'statements', 'transfers', 'verify'] },
   bank_wires: { owners: ['records'], readers: ['verify'] },
@@ -76,7 +76,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   },
   evm_holdings: { owners: ['networks', 'settlement'], readers: [] },
   evm_nonces: { owners: ['networks'], readers: [] },
-  evm_sweeps: { owners: ['networks', 'settlement'], readers: ['verify'] },
+  evm_sweeps: { owners: ['networks', 'settlement'], readers: ['metrics', 'verify'] },
   fee_quotes: { owners: ['records', 'transfers'], readers: [] },
   fiat_accounts: {
     owners: ['fiat-accounts', 'records'],
@@ -124,10 +124,10 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   resolved_withdrawals: { owners: ['settlement'], readers: [] },
   screening_requirement: { owners: ['screening'], readers: [] },
   screenings: { owners: ['screening'], readers: ['settlement'] },
-  seen_deposits: { owners: ['movements', 'settlement'], readers: ['networks', 'verify'] },
+  seen_deposits: { owners: ['movements', 'settlement'], readers: ['metrics', 'networks', 'verify'] },
   signing_keys: { owners: ['oauth'], readers: [] },
   simulated_chain: { owners: ['networks'], readers: ['deployment'] },
-  statements: { owners: ['statements'], readers: ['demo', 'records', 'verify'] },
+  statements: { owners: ['statements'], readers: ['demo', 'metrics', 'records', 'verify'] },
   transfers: {
     owners: ['ledger', 'movements', 'settlement'],
     readers: [

@@ -81,6 +81,11 @@ const DEFINITIONS = {
     help: 'Age of the oldest uncredited deposit, by reason.',
     labelNames: ['network', 'reason'],
   },
+  open: {
+    name: 'bursar_open_oldest_seconds',
+    help: 'Age of the oldest record of a kind that has not ended; 0 where there is none.',
+    labelNames: ['kind'],
+  },
   webhooks: {
     name: 'bursar_webhooks',
     help: 'Webhooks of all customers, by standing: healthy, failing, disabled, disabled_by_failures.',
@@ -191,6 +196,7 @@ const readRecords = (db: Database): Promise<Samples> =>
         ...(await orchestrations(tx)),
         ...(await uncredited(tx)),
         ...(await undelivered(tx)),
+        open: await rowsOf(tx, OPEN),
         webhooks: await rowsOf(tx, WEBHOOKS),
         deposits: await rowsOf(
           tx,
@@ -208,7 +214,7 @@ const readRecords = (db: Database): Promise<Samples> =>
  * The label `reason` of each code. Dashboards and alerts know these values, so that several codes may share one: an
  * operator does the same about all of them.
  */
-const REASON_LABELS: Record<WaitingCode, string> = {
+export const REASON_LABELS: Record<WaitingCode, string> = {
   HOT_WALLET_SHORT: 'hot_wallet',
   KEPT_FOR_OLDER: 'hot_wallet',
   FEE_NOT_COVERED: 'hot_wallet',
@@ -245,7 +251,9 @@ const REASON_LABELS: Record<WaitingCode, string> = {
 
 // The partial index on due_at holds those that have not ended, and only those.
 const IN_FLIGHT = `
-  select network, state, count(*) as count, extract(epoch from clock_timestamp() - min(created_at)) as age,
+  select network, state, count(*) as count,
+         -- Nothing is SIGNED for long unless its network does not take it.
+         extract(epoch from clock_timestamp() - min(case state when 'SIGNED' then coalesce(signed_at, created_at) else created_at end)) as age,
          extract(epoch from clock_timestamp() - min(due_at)) as overdue
   from outgoing_transfers
   where due_at is not null
@@ -353,6 +361,30 @@ async function uncredited(tx: Transaction): Promise<Samples> {
     rows.map((row) => ({ labels: { network: row.network, reason: row.reason }, value: Number(row[value]) }))
   return { uncredited: of('count'), uncreditedOldest: of('age') }
 }
+
+// Each part has a partial index, or few rows.
+const OPEN = `
+  select kind, coalesce(extract(epoch from clock_timestamp() - since), 0) as value
+  from (
+    select case network when 'WIRE' then 'pending_wire' else 'pending_deposit' end as kind, min(seen_at) as since
+    from seen_deposits where state = 'PENDING' group by 1
+    union all
+    select lower(kind), min(created_at) from evm_sweeps where state in ('SIGNED', 'BROADCAST') group by 1
+    union all
+    select 'sweep_audit', min(ended_at) from evm_sweeps where audit_block is not null
+    union all
+    select 'statement_initiated', min(created_at) from statements where status = 'STATEMENT_STATUS_INITIATED'
+    union all
+    select 'statement_generated', min(generated_at) from statements where status = 'STATEMENT_STATUS_GENERATED'
+    union all
+    select 'change', min(created_at) from approvals where change is not null and status in ('PENDING', 'APPROVED')
+    union all
+    select 'freeze', min(created_at)
+    from (
+      select created_at, reason from freezes union all select created_at, reason from customer_freezes
+    ) f
+    where reason <> 'DISABLED'
+  ) open`
 
 const AUDIT_LINKS = `
   select case customer_id when '${PLATFORM_ID}' then 'platform' else 'customers' end as owner, sum(position) as value
