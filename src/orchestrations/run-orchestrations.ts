@@ -88,8 +88,9 @@ export async function runOrchestrations(
       await pay(null)
     } catch (error) {
       if (connectionLost(error)) throw error
+      // Another transaction created the same balance first; the next round finds it.
+      if (isRetryable(error)) return
       await inParts(claimed, pay, (id, failure): undefined => {
-        // Another transaction created the same balance first; the next round finds it.
         if (!isRetryable(failure)) failures.push(new RecordFailure(`orchestration ${id}`, failure))
       })
     }
