@@ -1,5 +1,4 @@
 import type { Hex } from 'viem'
-import { hexToBigInt } from 'viem/utils'
 import type { Refusal, Withdrawal } from '../network.ts'
 import type { EvmChain } from './chain.ts'
 
@@ -11,12 +10,6 @@ export const refusalOf = (
   status_details: { invalid_destination_address: { message, destination_address } },
 })
 
-/** The contracts that every chain has built in: 0x01 to 0x11 (EIP-2537 added the last), and 0x100 (RIP-7212). */
-const isPrecompile = (address: string): boolean => {
-  const number = hexToBigInt(address as Hex)
-  return (number >= 0x01n && number <= 0x11n) || number === 0x100n
-}
-
 /** Why an address is not paid: what is sent there goes nowhere, is lost, or comes back less the gas. */
 export function refusesDestination(
   { hotWallet, tokens }: Pick<EvmChain, 'hotWallet' | 'tokens'>,
@@ -24,7 +17,6 @@ export function refusesDestination(
 ): string | undefined {
   const isIt = (one: string) => one.toLowerCase() === address.toLowerCase()
   if (isIt(hotWallet.address)) return 'it is the wallet that withdrawals are paid from'
-  if (isPrecompile(address)) return 'it is a precompiled contract, which nobody has the key of'
   const [token] = [...tokens].find(([, token]) => isIt(token.address)) ?? []
   return token && `it is the contract of ${token}, which keeps what is sent to it`
 }

@@ -13,6 +13,7 @@ import {
   type Spendable,
 } from './hot-wallet.ts'
 import { refusalOf, refusesDestination } from './refusals.ts'
+import { addressRefusal } from '../destination-rules.ts'
 import { refusedAmong } from './reserved.ts'
 import { signed, type EvmTransaction } from './transaction.ts'
 import { isTreasurySend, longestWaiting, unsignedWithdrawals } from '../longest-waiting.ts'
@@ -80,7 +81,8 @@ async function decide(
   const decided = new Map<Withdrawal, Decision>(
     withdrawals.flatMap((one) => {
       // Older versions took orders to some of them.
-      const why = refusesDestination(chain, one.destination_address)
+      const { asset, destination_address: address } = one
+      const why = addressRefusal(chain.network, { address, asset }) ?? refusesDestination(chain, address)
       if (why !== undefined) return [[one, { outcome: 'REFUSED', refusal: refusalOf(one, why) }] as const]
       const refusal = refused.get(one.transfer_id)
       return refusal === undefined ? [] : [[one, refusal] as const]
