@@ -1696,6 +1696,7 @@ test('an estimate equals the later cost of the withdrawal, or is slightly above 
 
 test('the estimates of a block share what they have in common, and destinations without code are not tried', async () => {
   const wallet = await newWallet('ETHEREUM', { ETH: '5' })
+  await wallet.adapter.ready!()
   const asked = vi.spyOn(globalThis, 'fetch')
   await Promise.all(Array.from({ length: 20 }, () => wallet.adapter.estimateFee!('ETH', newAddress())))
   const methods = asked.mock.calls.flatMap(([, init]) =>

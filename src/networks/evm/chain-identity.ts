@@ -18,7 +18,8 @@ export function chainIdentity(
   tokens: ReadonlyMap<string, Token>,
   db: Database,
 ): Pick<EvmChain, 'ready' | 'markStale'> {
-  let isKnown = false
+  /** The answer of the node, or the question under way, which all who wait for it share. */
+  let known: Promise<void> | undefined
   let genesis: string | undefined
 
   async function requireChain(): Promise<void> {
@@ -38,14 +39,17 @@ export function chainIdentity(
   }
 
   return {
-    async ready() {
-      if (isKnown) return
-      await requireChain()
-      await requireDecimals(network, node, tokens)
-      isKnown = true
+    ready() {
+      if (known !== undefined) return known
+      const asked = requireChain().then(() => requireDecimals(network, node, tokens))
+      known = asked
+      asked.catch(() => {
+        if (known === asked) known = undefined
+      })
+      return asked
     },
     markStale() {
-      isKnown = false
+      known = undefined
     },
   }
 }

@@ -495,6 +495,7 @@ describe('a nonce that another transaction of the wallet used', () => {
     'and a worker that dies %s any one statement: the withdrawal is paid once',
     async (failure) => {
       const [customer, wallet] = [await newCustomer(service), await newWallet()]
+      await anvil.chain.setBalance({ address: wallet.hotWallet.address, value: parseAmount('1000', 18)! })
       await dieAtEachStep(failure, 20, async (failures) => {
         const { created } = await overtaken(customer, wallet)
         const db = failures.database(service.db)
