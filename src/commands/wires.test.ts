@@ -845,14 +845,13 @@ describe('an outgoing wire', () => {
   })
 
   test('shows text of a client without its control characters', async () => {
-    const wire = await newWire({
-      fiat_account_id: (
-        await newFiatAccount({
-          ...PAYEE,
-          bank: { branch: 'Main\rStreet', note: '12\u001b[2K\n34\u202e56' },
-        })
-      ).id,
-    })
+    // Older versions kept such text.
+    const { id: fiat_account_id } = await newFiatAccount(PAYEE)
+    await service.owner.query(
+      `update fiat_accounts set fiat_network_instructions = jsonb_set(fiat_network_instructions, '{wire,bank}', $2) where id = $1`,
+      [fiat_account_id, { branch: 'Main\rStreet', note: '12\u001b[2K\n34\u202e56' }],
+    )
+    const wire = await newWire({ fiat_account_id })
     const text = await said(['take', wire.id], 'text')
     expect(text).toContain('12\ufffd[2K\ufffd34\ufffd56')
     expect(text).toContain('Main\ufffdStreet')
@@ -909,10 +908,10 @@ describe('an outgoing wire', () => {
   })
 
   test('needs a bank account with an account number and a routing number', async () => {
-    for (const [wire, field] of [
-      [{}, 'account_number'],
-      [{ account_number: ' ' }, 'account_number'],
-      [{ account_number: '1' }, 'routing_details.routing_number'],
+    for (const [wire, rule] of [
+      [{}, 'account_number is required to send a wire'],
+      [{ account_number: ' ' }, 'account_number must not be blank, and must be one line'],
+      [{ account_number: '1' }, 'routing_details.routing_number is required to send a wire'],
     ] as const) {
       const before = await everyTable(service.db)
       const answer = await customer.call('POST', '/v2/transfer/fiat-accounts', {
@@ -921,7 +920,7 @@ describe('an outgoing wire', () => {
       })
       expect(answer).toMatchObject({
         status: 400,
-        body: { detail: `fiat_network_instructions.wire.${field} is required to send a wire` },
+        body: { detail: `fiat_network_instructions.wire.${rule}` },
       })
       expect(await everyTable(service.db)).toEqual(before)
     }

@@ -134,7 +134,7 @@ test('a memo that contradicts the address, or that a receiver cannot compare, is
     [muxed, '123', 'memo cannot be sent to a multiplexed address (M...)'],
     [plain, '', 'memo is empty'],
     [plain, ' 3440566070 ', 'memo begins or ends with space'],
-    [plain, '3440\u200b566070', 'memo has a character that nobody sees: U+200B'],
+    [plain, '3440\u200b566070', 'memo must not hold the character U+200B'],
   ] as const)
     expect(await order({ destination_address, memo })).toMatchObject({
       status: 400,
