@@ -415,7 +415,10 @@ test('a faulty bank file, and wires unsent for more than a day', async () => {
     return (await doctor(environment)).found.filter((line) => / bank: /.test(line))
   }
   expect(await about({ ...account, account_owner: ' ', routing_numbers: { ABA: '1' } })).toEqual([
-    'FAIL bank: account_owner must not be blank; routing_numbers.ABA must be 9 digits with a valid check digit',
+    'FAIL bank: account_owner must not be blank',
+  ])
+  expect(await about({ ...account, routing_numbers: { ABA: '1' } })).toEqual([
+    expect.stringMatching(/^FAIL bank: routing_numbers\.ABA /),
   ])
   const good = { ...account, routing_numbers: { ABA: '021000021' } }
   expect(await about(good)).toEqual([
