@@ -375,7 +375,7 @@ describe('settings', () => {
     BURSAR_SCREENING_URL: ['screening.example', 'ftp://screening.example', 'https://screening.example/?a=b'],
     BURSAR_SCREENING_SECRET_FILE: [], // Any text can name a file.
     BURSAR_SCREENING_TIMEOUT_MS: ['99', '30001', '3s'],
-    BURSAR_CONVERT_USDC: ['yes', '2'],
+    BURSAR_CONVERT_USDC: ['maybe', '2'],
     BURSAR_DOCS: ['maybe', '2'],
     BURSAR_CONSOLE: ['maybe', '2'],
     BURSAR_DRAIN_DELAY_MS: ['-1', '600001'],
