@@ -233,8 +233,12 @@ create table customer_freezes (
   reason text not null,
   detail text not null,
   created_at timestamp with time zone not null,
-  constraint customer_freezes_pkey PRIMARY KEY (customer_id, subject, reason)
+  lifted_at timestamp with time zone,
+  sealed_at timestamp with time zone,
+  mac text,
+  constraint customer_freezes_pkey PRIMARY KEY (customer_id, subject, reason, created_at)
 );
+CREATE UNIQUE INDEX customer_freezes_in_force ON customer_freezes USING btree (customer_id, subject, reason) WHERE lifted_at IS NULL;
 
 create table customer_limits (
   customer_id uuid not null,
@@ -457,9 +461,13 @@ create table freezes (
   detail text not null,
   created_at timestamp with time zone not null,
   unrecorded jsonb,
-  constraint freezes_pkey PRIMARY KEY (kind, subject, reason),
+  lifted_at timestamp with time zone,
+  sealed_at timestamp with time zone,
+  mac text,
+  constraint freezes_pkey PRIMARY KEY (kind, subject, reason, created_at),
   constraint freezes_kind CHECK (kind = ANY (ARRAY['ALL'::text, 'NETWORK'::text]))
 );
+CREATE UNIQUE INDEX freezes_in_force ON freezes USING btree (kind, subject, reason) WHERE lifted_at IS NULL;
 
 create table identities (
   customer_id uuid not null,

@@ -3,7 +3,7 @@ import { bringUpToDate, type DataSteps } from './db/migrate.ts'
 import { openMasterKeys, type MasterKeys } from './keys/master-keys.ts'
 import { sealPending } from './movements/withdrawal-macs.ts'
 import { encryptPlainKeys } from './oauth/signing-keys.ts'
-import { SEALED_TABLES, sealRows } from './records/row-macs.ts'
+import { AUTHENTICATING_TABLES, sealRows } from './records/row-macs.ts'
 import type { Settings } from './settings.ts'
 
 /**
@@ -23,5 +23,5 @@ export const dataSteps = (masterKeys: () => Promise<MasterKeys>): DataSteps =>
   new Map([
     [17, (tx) => encryptPlainKeys(tx, masterKeys)],
     [18, (tx) => sealPending(tx, masterKeys)],
-    [101, (tx) => sealRows(tx, SEALED_TABLES, masterKeys)],
+    [101, (tx) => sealRows(tx, AUTHENTICATING_TABLES, masterKeys)],
   ])

@@ -36,6 +36,7 @@ import {
   fetchToken,
   MASTER_KEYS,
   newCustomer,
+  ROW_MACS,
   TEST_ORIGIN,
   testSettings,
   type TestCustomer,
@@ -223,13 +224,13 @@ onCluster(
       await expect(freeze(db, TEST_ORIGIN, customer(itsOwn), 'OPERATOR', 'a leak')).rejects.toThrow()
       await freeze(db, TEST_ORIGIN, customer(other), 'OPERATOR', 'a leak')
       expect((await withdraw(other)).status).toBe(403)
-      expect(await unfreeze(db, TEST_ORIGIN, customer(other))).toBe(1)
+      expect(await unfreeze(db, ROW_MACS, TEST_ORIGIN, customer(other))).toBe(1)
       expect((await withdraw(other)).status).toBe(200)
       await freeze(db, TEST_ORIGIN, { kind: 'ALL' }, 'OPERATOR', 'a leak')
       await freeze(db, TEST_ORIGIN, { kind: 'ALL' }, 'OPERATOR', 'again')
-      expect(await selectFreezesOf(db, { kind: 'ALL' })).toMatchObject([{ detail: 'a leak' }])
+      expect(await selectFreezesOf(db, ROW_MACS, { kind: 'ALL' })).toMatchObject([{ detail: 'a leak' }])
       const signing = await transaction(db, (tx) =>
-        freezesOfSigning(tx, { network: 'ETHEREUM', customer_id: other.customer_id }),
+        freezesOfSigning(tx, {}, { network: 'ETHEREUM', customer_id: other.customer_id }),
       )
       expect(signing).toMatchObject([{ kind: 'ALL' }])
       await expect(recordWaitingFreezes(db)).rejects.toThrow()
@@ -248,7 +249,7 @@ onCluster(
     expect(await recordWaitingFreezes(db)).toBe(0)
     const froze = { action: 'platform.freeze', actor_id: TEST_ORIGIN.actor.id }
     expect(await recorded()).toEqual([froze])
-    expect(await unfreeze(db, TEST_ORIGIN, { kind: 'ALL' })).toBe(1)
+    expect(await unfreeze(db, ROW_MACS, TEST_ORIGIN, { kind: 'ALL' })).toBe(1)
     expect(await recorded()).toEqual([froze, { ...froze, action: 'platform.unfreeze' }])
   },
   120_000,

@@ -145,7 +145,7 @@ test('withdrawals are reported from their creation to their end, with the balanc
   expect(await waiting('other')).toBe(1)
   expect(await waiting('frozen')).toBe(1)
   expect(await valueOf('bursar_frozen', { kind: 'NETWORK', reason: 'OPERATOR' })).toBe(1)
-  await unfreeze(database.db, TEST_ORIGIN, { kind: 'NETWORK', network: 'BITCOIN' })
+  await unfreeze(database.db, ROW_MACS, TEST_ORIGIN, { kind: 'NETWORK', network: 'BITCOIN' })
   await database.owner.query(`delete from outgoing_transfers where network = 'BITCOIN'`)
 })
 

@@ -24,7 +24,6 @@ const COMPOSED = [
   'src/deliveries/claim.ts selectDue',
   'src/deliveries/claim.ts selectNew',
   'src/events/list-events.ts selectEvents',
-  'src/events/resend-event.ts lockReceivers',
   'src/http/lists.ts listByCreation',
   'src/markets/list-historical-candles.ts selectCandles',
   'src/markets/list-historical-prices.ts countPoints',
@@ -44,26 +43,6 @@ const COMPOSED = [
   'src/networks/evm/taken-back.ts endedTopUps',
   'src/networks/evm/taken-back.ts endedWithdrawals',
   'src/networks/network-transactions.ts selectEnded',
-  'src/networks/simulated/adapter.ts checkStatus',
-  'src/networks/simulated/deposits.ts scanDeposits',
-  'src/networks/simulated/deposits.ts seeDeposits',
-  'src/networks/simulated/wires.ts selectEndedWires',
-  'src/oauth/api-clients.ts rotateSecret',
-  'src/oauth/api-clients.ts setDisabled',
-  'src/oauth/find-api-client.ts select',
-  'src/operators/operators.ts createOperator',
-  'src/operators/operators.ts isGenuine',
-  'src/operators/operators.ts listOperators',
-  'src/operators/operators.ts listOperatorsOf',
-  'src/operators/operators.ts lockOperator',
-  'src/operators/operators.ts lockOperatorOf',
-  'src/operators/operators.ts operatorOfLink',
-  'src/operators/passkeys.ts findPasskey',
-  'src/operators/passkeys.ts insertPasskey',
-  'src/operators/passkeys.ts listPasskeys',
-  'src/operators/sessions.ts findSession',
-  'src/operators/sessions.ts listSessions',
-  'src/operators/sessions.ts openSession',
   'src/orchestrations/create-orchestration-rule.ts findRule',
   'src/orchestrations/list-orchestrations.ts selectOrchestrations',
   'src/records/audit-record.ts selectAuditRecords',
@@ -73,16 +52,10 @@ const COMPOSED = [
   'src/records/row-macs.ts seal',
   'src/records/row-macs.ts sealAll',
   'src/retention/partition-status.ts partitionStatus',
-  'src/settlement/lease.ts claimDue',
-  'src/settlement/lease.ts leaseKept',
-  'src/settlement/outgoing-transfers.ts payingTogether',
-  'src/settlement/outgoing-transfers.ts withReplaced',
-  'src/settlement/outgoing-transfers.ts withSharedTransactions',
   'src/statements/generate-statements.ts selectDays',
   'src/verify/audit-chains.ts #records',
   'src/verify/row-rules.ts rowDisagreements',
   'src/verify/verify.ts verifyCustomer',
-  'src/webhooks/recover-webhook.ts recover',
 ]
 
 /** Functions that read a column that a later migration removes. */
@@ -288,26 +261,50 @@ async function textOf(node: ts.Expression, ways: Ways): Promise<string | undefin
     }
     return text
   }
+  if (ts.isCallExpression(node)) return textOfCall(node, ways)
   return ts.isIdentifier(node) ? textOfName(node, ways) : undefined
 }
 
-async function textOfName(name: ts.Identifier, ways: Ways): Promise<string | undefined> {
+/** What an exported function gives for constant texts, such as `sealOf('operators')`. */
+async function textOfCall(call: ts.CallExpression, ways: Ways): Promise<string | undefined> {
+  const texts: string[] = []
+  for (const argument of call.arguments) {
+    const text = await textOf(argument, ways)
+    if (text === undefined) return undefined
+    texts.push(text)
+  }
+  const declaration = symbolOf(call.expression)?.valueDeclaration
+  if (declaration === undefined) return undefined
+  const made = await exported(declaration)
+  const text = typeof made === 'function' ? (made as (...texts: string[]) => unknown)(...texts) : undefined
+  return typeof text === 'string' ? text : undefined
+}
+
+/** The value of an exported constant or function, from its module. */
+async function exported(declaration: ts.Declaration): Promise<unknown> {
+  if (!(ts.getCombinedModifierFlags(declaration) & ts.ModifierFlags.Export)) return undefined
+  const name = ts.getNameOfDeclaration(declaration)?.getText()
+  const path = declaration.getSourceFile().fileName
+  if (name === undefined || !path.startsWith(`${ROOT}src/`)) return undefined
+  return ((await import(pathToFileURL(path).href)) as Record<string, unknown>)[name]
+}
+
+function symbolOf(name: ts.Node): ts.Symbol | undefined {
   let symbol = ts.isShorthandPropertyAssignment(name.parent)
     ? checker.getShorthandAssignmentValueSymbol(name.parent)
     : checker.getSymbolAtLocation(name)
   if (symbol && symbol.flags & ts.SymbolFlags.Alias) symbol = checker.getAliasedSymbol(symbol)
-  const declaration = symbol?.valueDeclaration
+  return symbol
+}
+
+async function textOfName(name: ts.Identifier, ways: Ways): Promise<string | undefined> {
+  const declaration = symbolOf(name)?.valueDeclaration
   if (declaration === undefined || !ts.isVariableDeclaration(declaration)) return undefined
   const isConstant = (ts.getCombinedNodeFlags(declaration) & ts.NodeFlags.Const) !== 0
   if (!isConstant || declaration.initializer === undefined) return undefined
   const text = await textOf(declaration.initializer, ways)
   if (text !== undefined) return text
-  // The value of a computed constant is read from its module, if the module exports it.
-  if (!(ts.getCombinedModifierFlags(declaration) & ts.ModifierFlags.Export)) return undefined
-  const module = (await import(pathToFileURL(declaration.getSourceFile().fileName).href)) as Record<
-    string,
-    unknown
-  >
-  const value = module[symbol!.name]
+  // A computed constant.
+  const value = await exported(declaration)
   return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
 }

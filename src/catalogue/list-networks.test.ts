@@ -3,6 +3,7 @@ import {
   fund,
   newCustomer,
   startTestService,
+  ROW_MACS,
   TEST_ORIGIN,
   type TestCustomer,
   type TestService,
@@ -116,8 +117,8 @@ test('a freeze stops a network, or all; withdrawals that wait for a node delay i
   expect(JSON.stringify([...stopped])).not.toContain('secret')
   await freeze(service.db, TEST_ORIGIN, { kind: 'ALL' }, 'OPERATOR', 'why')
   expect(await statuses()).toEqual(new Set(['STOPPED']))
-  await unfreeze(service.db, TEST_ORIGIN, { kind: 'ALL' })
-  await unfreeze(service.db, TEST_ORIGIN, { kind: 'NETWORK', network: 'ETHEREUM' })
+  await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, { kind: 'ALL' })
+  await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, { kind: 'NETWORK', network: 'ETHEREUM' })
   expect((await readNetworkHealth(service.db)).stopped.size).toBe(0)
 })
 

@@ -136,7 +136,8 @@ function defineEnableCustomer(customer: Command): void {
     .action((customer_id: string, { json }: { json?: true }) =>
       withDatabase(async (db, settings) => {
         await requireCustomer(db, customer_id)
-        await unfreeze(db, originOfCommand(), { kind: 'CUSTOMER', customer_id }, 'DISABLED')
+        const target = { kind: 'CUSTOMER', customer_id } as const
+        await unfreeze(db, await openRowMacs(settings), originOfCommand(), target, 'DISABLED')
         logOperator(settings, 'enabled a customer', { customer_id })
         print(json ? { customer_id, disabled: false } : `Customer ${customer_id} is enabled.`)
       }),

@@ -10,7 +10,7 @@ import type { Settings } from '../settings.ts'
 import { resumeAfterReorganisation } from '../settlement/deposit-reorganisations.ts'
 import { selectUncredited, type ListedDeposit } from '../settlement/incoming-transfers.ts'
 import { creditSaidDeposit, rescanDeposits } from '../settlement/recover-deposits.ts'
-import { logOperator, originOfCommand, withDatabase } from './command-line.ts'
+import { logOperator, openRowMacs, originOfCommand, withDatabase } from './command-line.ts'
 import { print } from './output.ts'
 import { transactionHash } from './networks.ts'
 
@@ -89,6 +89,7 @@ function defineResume(deposits: Command): void {
           db,
           options.network,
           adapter,
+          await openRowMacs(settings),
           originOfCommand(),
           options.fromBlock,
         )

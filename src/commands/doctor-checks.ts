@@ -488,7 +488,7 @@ const DUE = `
     where status = 'PROCESSING' and destination_transfer_id is null
       and not exists (
         select 1 from customer_freezes f
-        where f.customer_id = o.customer_id and f.subject in (o.customer_id, o.profile_id))
+        where f.customer_id = o.customer_id and f.subject in (o.customer_id, o.profile_id) and f.lifted_at is null)
   ) due`
 
 async function worker(db: Database, settings: Settings): Promise<Verdict> {

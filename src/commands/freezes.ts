@@ -15,7 +15,14 @@ import {
   type FreezeTarget,
 } from '../records/freezes.ts'
 import type { Settings } from '../settings.ts'
-import { logOperator, originOfCommand, requireCustomer, uuid, withDatabase } from './command-line.ts'
+import {
+  logOperator,
+  openRowMacs,
+  originOfCommand,
+  requireCustomer,
+  uuid,
+  withDatabase,
+} from './command-line.ts'
 import { EXIT } from './exit.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
 import { selectAuditRecords } from '../records/audit-record.ts'
@@ -168,7 +175,8 @@ async function unfreezeTarget(
   { cause, json }: { cause?: FreezeReason; json?: true },
 ): Promise<void> {
   const subject = subjectOf(target)
-  const all = await selectFreezesOf(db, target)
+  const macs = await openRowMacs(settings)
+  const all = await selectFreezesOf(db, macs, target)
   const found = all.filter(({ reason }) => cause === undefined || reason === cause)
   if (found.length === 0) throw new Error(`not frozen${cause === undefined ? '' : ` for ${cause}`}`)
   if (found.some(({ reason }) => reason === 'DISABLED') && (cause === 'DISABLED' || found.length === 1))
@@ -180,7 +188,7 @@ async function unfreezeTarget(
   const [one] = found as [Freeze]
   const { reason, detail, created_at } = one
   const who = await whoFroze(db, target, one)
-  await unfreeze(db, originOfCommand(), target, reason)
+  await unfreeze(db, macs, originOfCommand(), target, reason)
   logOperator(settings, 'unfroze', { ...target, reason })
   const remaining = all.filter((one) => one.reason !== reason)
   print(

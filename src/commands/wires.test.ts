@@ -27,6 +27,7 @@ import {
   newCustomer,
   runBursar,
   startTestService,
+  ROW_MACS,
   TEST_ORIGIN,
   type TestCustomer,
   type TestService,
@@ -804,7 +805,7 @@ describe('an outgoing wire', () => {
         state: 'WAITING',
         detail: expect.stringMatching(/ is frozen /) as string,
       })
-      await unfreeze(service.db, TEST_ORIGIN, target)
+      await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, target)
     }
     const person_details = { first_name: 'Ada', last_name: 'Lovelace' }
     const identity = await customer.call('POST', '/v2/identity/identities', {

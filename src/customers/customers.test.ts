@@ -73,6 +73,6 @@ test('the list counts enabled clients only, and shows a disabled customer but no
     disabled_at: expect.stringMatching(/^20\d\d-.*Z$/) as string,
   })
   expect(await summaryOf(other)).toMatchObject({ clients: 1, disabled_at: null })
-  await unfreeze(db, TEST_ORIGIN, target, 'DISABLED')
+  await unfreeze(db, ROW_MACS, TEST_ORIGIN, target, 'DISABLED')
   expect(await summaryOf(customer_id)).toMatchObject({ disabled_at: null })
 })

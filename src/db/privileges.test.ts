@@ -218,15 +218,13 @@ describe('PRIVILEGES', () => {
       'reward_rates',
     ])
       expect(PRIVILEGES[table], table).toEqual({ insert: true })
-    // No deleted row is a record: removed limits, old quotes, lifted freezes, deposits that a reorganisation took back before they
+    // No deleted row is a record: removed limits, old quotes, deposits that a reorganisation took back before they
     // were credited, simulated prices, sights of deposits that ended, simulated transactions, endpoints of webhooks,
     // one-time links, sessions and challenges of operators, windows of limits in which nothing counts any more.
     const removing = Object.entries(PRIVILEGES).flatMap(([table, may]) => (may.delete ? table : []))
     expect(removing).toEqual([
-      'customer_freezes',
       'customer_limits',
       'fee_quotes',
-      'freezes',
       'incoming_transfers',
       'operator_challenges',
       'operator_links',

@@ -58,8 +58,9 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
     ],
   },
   customer_fee_checks: { insert: true, update: ['counted_from'] },
+  // A freeze that has ended stays, with the MAC of its end.
+  customer_freezes: { insert: true, update: ['lifted_at', 'sealed_at', 'mac'] },
   // Deletes a limit that an operator removes.
-  customer_freezes: { insert: true, delete: true },
   customer_limits: { insert: true, update: ['value', 'updated_at'], delete: true },
   customers: { insert: true },
   deployment: { insert: true, update: ['mode', 'issuer', 'stamped_at'] },
@@ -90,7 +91,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   fee_quotes: { insert: true, update: ['transfer_id'], delete: true },
   fiat_accounts: { insert: true, update: ['metadata', 'updated_at', 'deleted_at'] },
   fiat_deposit_instructions: { insert: true },
-  freezes: { insert: true, update: ['unrecorded'], delete: true },
+  freezes: { insert: true, update: ['unrecorded', 'lifted_at', 'sealed_at', 'mac'] },
   identities: {
     insert: true,
     update: [

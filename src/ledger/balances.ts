@@ -78,7 +78,7 @@ export async function lockBalances(
       name: 'freezes, deactivated profiles and policy of a customer',
       text: `
       select subject::text, 'FROZEN' as kind from customer_freezes
-      where customer_id = $1
+      where customer_id = $1 and lifted_at is null
       union all
       select id::text, 'DEACTIVATED' from profiles
       where customer_id = $1 and id = any ($2::uuid[]) and deactivated_at is not null
@@ -143,7 +143,7 @@ async function lockDistributed(
         name: 'freezes of a customer',
         text: `
         select subject::text from customer_freezes
-        where customer_id = $1`,
+        where customer_id = $1 and lifted_at is null`,
         values: [customerId],
       }),
     ])

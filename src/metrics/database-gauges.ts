@@ -306,12 +306,16 @@ async function withdrawals(tx: Transaction): Promise<Samples> {
 }
 
 const frozen = async (tx: Transaction): Promise<Sample[]> => [
-  ...(await rowsOf(tx, `select kind, reason, count(*) as value from freezes group by kind, reason`)),
+  ...(await rowsOf(
+    tx,
+    `select kind, reason, count(*) as value from freezes where lifted_at is null group by kind, reason`,
+  )),
   ...(await rowsOf(
     tx,
     `
     select case when subject = customer_id then 'CUSTOMER' else 'PROFILE' end as kind, reason, count(*) as value
     from customer_freezes
+    where lifted_at is null
     group by 1, reason`,
   )),
 ]
@@ -324,7 +328,7 @@ async function orchestrations(tx: Transaction): Promise<Samples> {
     left join (
       select o.created_at, exists (
         select 1 from customer_freezes f
-        where f.customer_id = o.customer_id and f.subject in (o.customer_id, o.profile_id)) as frozen
+        where f.customer_id = o.customer_id and f.subject in (o.customer_id, o.profile_id) and f.lifted_at is null) as frozen
       from orchestrations o
       where status = 'PROCESSING' and destination_transfer_id is null
     ) o using (frozen)
@@ -381,9 +385,11 @@ const OPEN = `
     union all
     select 'freeze', min(created_at)
     from (
-      select created_at, reason from freezes union all select created_at, reason from customer_freezes
+      select created_at, reason, lifted_at from freezes
+      union all
+      select created_at, reason, lifted_at from customer_freezes
     ) f
-    where reason <> 'DISABLED'
+    where reason <> 'DISABLED' and lifted_at is null
   ) open`
 
 const AUDIT_LINKS = `

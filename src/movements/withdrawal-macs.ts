@@ -6,6 +6,7 @@ import type { MasterKeys } from '../keys/master-keys.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
 import type { Network, NetworkAdapter, Signing, Withdrawal } from '../networks/network.ts'
 import type { TransferApproval } from '../records/approval.ts'
+import { RowMacs } from '../records/row-macs.ts'
 import type { FiatAccount } from '../records/fiat-account.ts'
 import type { NewTransfer, Transfer } from '../ledger/transfer.ts'
 
@@ -35,8 +36,11 @@ const MAC_LENGTH = 22
 
 export class WithdrawalMacs {
   readonly #macs: Macs
+  /** With the same keys, of the ends of freezes. */
+  readonly rows: RowMacs
 
   constructor(masterKeys: MasterKeys) {
+    this.rows = new RowMacs(masterKeys)
     this.#macs = new Macs(masterKeys, 'withdrawals', MAC_LENGTH)
   }
 
@@ -236,6 +240,7 @@ export function signOnlyAccepted(
 ): NetworkAdapter {
   return {
     ...adapter,
+    isEndOfFreeze: (table, end) => macs.rows.objectionTo(table, end) === undefined,
     async sign(tx, withdrawals) {
       const objections = await objectionsTo(tx, macs, withdrawals)
       const accepted = withdrawals.filter((_, index) => objections[index] === undefined)

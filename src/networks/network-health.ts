@@ -32,7 +32,7 @@ export function networkHealth(asked: Queryable): Promise<NetworkHealth> {
 /** Reads the health of all networks. */
 export async function readNetworkHealth(db: Queryable): Promise<NetworkHealth> {
   const frozen = await db.query<{ kind: string; network: string }>(
-    "select kind, subject as network from freezes where kind in ('ALL', 'NETWORK')",
+    "select kind, subject as network from freezes where kind in ('ALL', 'NETWORK') and lifted_at is null",
   )
   // Only withdrawals that have not ended have a due_at, so the index is short.
   const waiting = await db.query<{ network: Network }>(`

@@ -288,7 +288,7 @@ export async function freezesOn(db: Queryable, network: CryptoNetwork): Promise<
     `
     select reason, detail, created_at as since
     from freezes
-    where (kind, subject) in (('ALL', ''), ('NETWORK', $1))
+    where (kind, subject) in (('ALL', ''), ('NETWORK', $1)) and lifted_at is null
     order by created_at`,
     [network],
   )

@@ -337,6 +337,8 @@ export interface NetworkAdapter {
    * where there is nothing to merge.
    */
   planConsolidation?(tx: Transaction, maxFeeRate: string | undefined): Promise<ConsolidationPlan>
+  /** Whether the end of a freeze has its MAC. Without this check, each end counts, as each withdrawal is signed. */
+  isEndOfFreeze?(table: 'freezes' | 'customer_freezes', end: { sealed: string; mac: string | null }): boolean
   /** How long to wait before checking a status again, or before trying again to sign a withdrawal that had to wait. */
   pollMs: number
   /** Nothing outside this database moves: the sandbox's networks and its bank. */

@@ -121,7 +121,7 @@ test("a disabled customer's tokens are refused, and its clients get no new token
   await freeze(service.db, TEST_ORIGIN, target, 'DISABLED', 'gone')
   await expect.poll(read, SOON).toBe('the customer of the access token is disabled')
   await expect(fetchToken(service.app, customer)).rejects.toThrow('invalid_client')
-  await unfreeze(service.db, TEST_ORIGIN, target, 'DISABLED')
+  await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, target, 'DISABLED')
   await expect.poll(read, SOON).toBeUndefined()
   await fetchToken(service.app, customer)
 })

@@ -183,7 +183,8 @@ export class ClientStanding implements Standing {
 const DISABLED_CALLERS = `
   select 'CLIENT' as kind, id::text from api_clients where disabled_at > clock_timestamp() - interval '25 hours'
   union all
-  select 'CUSTOMER', customer_id::text from customer_freezes where subject = customer_id and reason = 'DISABLED'`
+  select 'CUSTOMER', customer_id::text from customer_freezes where subject = customer_id and reason = 'DISABLED'
+    and lifted_at is null`
 
 const DISABLED = `
   select 'SESSION' as kind, id::text, 0 as generation

@@ -94,7 +94,8 @@ async function select(db: Queryable, clientId: string, customerId?: string): Pro
     where r.id = any ($1::uuid[]) and r.disabled_at is null ${customerId === undefined ? '' : 'and r.customer_id = $2'}
       and not exists (
         select 1 from customer_freezes f
-        where f.customer_id = r.customer_id and f.subject = r.customer_id and f.reason = 'DISABLED')`,
+        where f.customer_id = r.customer_id and f.subject = r.customer_id and f.reason = 'DISABLED'
+          and f.lifted_at is null)`,
     [uuidsOf([clientId]), ...(customerId === undefined ? [] : [customerId])],
   )
   return rows[0]

@@ -25,6 +25,7 @@ import {
   newCustomer,
   refusing,
   startTestService,
+  ROW_MACS,
   TEST_ORIGIN,
 } from '../../test/support.ts'
 import type { Answer, TestCustomer, TestService } from '../../test/support.ts'
@@ -767,7 +768,7 @@ test.each<[string, (world: World) => FreezeTarget]>([
   const isPaid = async ({ id }: { id: string }) => (await read(world, id)).destination_transfer !== undefined
   expect((await read(world, waiting.id)).status).toBe('PROCESSING')
   expect([await isPaid(waiting), await isPaid(other)]).toEqual([false, what === 'its profile'])
-  await unfreeze(service.db, TEST_ORIGIN, targetOf(world))
+  await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, targetOf(world))
   await finish()
   expect((await read(world, waiting.id)).status).toBe('COMPLETED')
   expect((await read(world, other.id)).status).toBe('COMPLETED')

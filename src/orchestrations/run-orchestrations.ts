@@ -183,7 +183,7 @@ async function claim(
       where ${CAN_PROCEED}
         and not exists (
           select 1 from customer_freezes f
-          where f.customer_id = o.customer_id and f.subject in (o.customer_id, o.profile_id))
+          where f.customer_id = o.customer_id and f.subject in (o.customer_id, o.profile_id) and f.lifted_at is null)
         and ($4::uuid[] is null or o.id = any ($4))
       order by o.id
       limit $3
@@ -209,7 +209,7 @@ async function claimDistributed(
   only: string[] | null,
 ): Promise<{ rows: ClaimedRow[] }> {
   const { rows: frozen } = await tx.query<{ subject: string }>(
-    'select distinct subject from customer_freezes where customer_id = $1',
+    'select distinct subject from customer_freezes where customer_id = $1 and lifted_at is null',
     [customerId],
   )
   const subjects = frozen.map(({ subject }) => subject)

@@ -7,6 +7,7 @@ import {
   credit,
   newCustomer,
   startTestService,
+  ROW_MACS,
   TEST_ORIGIN,
   type TestCustomer,
   type TestService,
@@ -84,7 +85,7 @@ test.each<[string, (customer: TestCustomer) => FreezeTarget]>([
   const theirs = await stranger.call('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf(stranger))
   expect(theirs.status).toBe(200)
 
-  await unfreeze(service.db, TEST_ORIGIN, targetOf(customer))
+  await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, targetOf(customer))
   for (const { status } of await takeOut(customer, other)) expect(status).toBe(200)
 })
 
@@ -95,7 +96,7 @@ test('withdrawals are accepted and wait while their network or the whole platfor
     await freeze(service.db, TEST_ORIGIN, target, 'OPERATOR', 'a leak')
     const { status } = await customer.call('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf(customer))
     expect(status).toBe(200)
-    await unfreeze(service.db, TEST_ORIGIN, target)
+    await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, target)
   }
 })
 
@@ -109,9 +110,9 @@ test('a target stays frozen until its last reason is lifted, and keeps the first
     { kind: 'CUSTOMER', subject: customer.customer_id, reason: 'OPERATOR', detail: 'first' },
     { kind: 'CUSTOMER', subject: customer.customer_id, reason: 'REORGANISATION', detail: 'a block is gone' },
   ])
-  expect(await unfreeze(service.db, TEST_ORIGIN, target, 'OPERATOR')).toBe(1)
+  expect(await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, target, 'OPERATOR')).toBe(1)
   const { status } = await customer.call('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf(customer))
   expect(status).toBe(403)
-  expect(await unfreeze(service.db, TEST_ORIGIN, target)).toBe(1)
-  expect(await unfreeze(service.db, TEST_ORIGIN, target)).toBe(0)
+  expect(await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, target)).toBe(1)
+  expect(await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, target)).toBe(0)
 })

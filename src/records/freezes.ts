@@ -9,7 +9,9 @@ import {
   type Transaction,
 } from '../db/database.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
+import type { NetworkAdapter } from '../networks/network.ts'
 import { audited, recordNow } from './audited.ts'
+import { sealOf, type RowMacs, type Seal } from './row-macs.ts'
 
 /** A target that can be frozen: no new payment of it is signed. */
 export type FreezeTarget =
@@ -88,7 +90,7 @@ async function insertOfCustomer(
     `
     insert into customer_freezes (customer_id, subject, reason, detail, created_at)
     values ($1, $2, $3, $4, clock_timestamp())
-    on conflict (customer_id, subject, reason) do nothing`,
+    on conflict (customer_id, subject, reason) where lifted_at is null do nothing`,
     [target.customer_id, idOf(target), reason, detail],
   )
   return rowCount!
@@ -105,7 +107,7 @@ async function insert(
     `
     insert into freezes (kind, subject, reason, detail, created_at, unrecorded)
     values ($1, $2, $3, $4, clock_timestamp(), $5)
-    on conflict (kind, subject, reason) do nothing`,
+    on conflict (kind, subject, reason) where lifted_at is null do nothing`,
     [
       target.kind,
       subjectOf(target),
@@ -117,54 +119,95 @@ async function insert(
   return rowCount!
 }
 
-/** Lifts one reason of a target's freezes, or all of them. Returns the number of lifted freezes. */
+/**
+ * Lifts one reason of a target's freezes, or all of them, and gives each end its MAC. An end that was written without the master key
+ * was none, and becomes one. Returns the number of lifted freezes.
+ */
 export async function unfreeze(
   db: Database | Transaction,
+  macs: RowMacs,
   origin: Origin,
   target: FreezeTarget,
   reason: FreezeReason | null = null,
 ): Promise<number> {
   return inTransaction(db, async (tx) => {
-    const lifted = isOfCustomer(target)
-      ? await deleteOfCustomer(tx, target, reason)
-      : await deleteOfPlatform(tx, target, reason)
-    for (const one of lifted) {
+    const kept = isOfCustomer(target) ? await lockOfCustomer(tx, target) : await lockOfPlatform(tx, target)
+    const held = kept.filter((one) => (reason === null || one.reason === reason) && holds(one, endsBy(macs)))
+    for (const one of held) {
+      if (isOfCustomer(target)) await liftOfCustomer(tx, macs, target, one)
+      else await liftOfPlatform(tx, macs, target, one)
       if (one.unrecorded) await recordFreeze(tx, one.unrecorded, target, one.reason, 'after')
       await recordFreeze(tx, origin, target, one.reason, 'before')
     }
-    return lifted.length
+    return held.length
   })
 }
 
-interface Lifted {
-  reason: FreezeReason
+/** A freeze, with its end where it has one. */
+interface Kept extends Freeze, Seal {
+  lifted_at: string | null
+}
+type Locked = Pick<Kept, 'kind' | 'reason' | 'created_at' | 'lifted_at' | 'sealed' | 'mac'> & {
   unrecorded?: Origin | null
 }
 
-async function deleteOfCustomer(
-  tx: Transaction,
-  target: OfCustomer,
-  reason: FreezeReason | null,
-): Promise<Lifted[]> {
-  const { rows } = await tx.query<{ reason: FreezeReason }>(
-    `delete from customer_freezes where customer_id = $1 and subject = $2 and ($3::text is null or reason = $3)
-     returning reason`,
-    [target.customer_id, idOf(target), reason],
+type IsEnd = NetworkAdapter['isEndOfFreeze']
+const endsBy =
+  (macs: RowMacs): IsEnd =>
+  (table, end) =>
+    macs.objectionTo(table, end) === undefined
+
+/** Whether a freeze holds: it has no end, or one that was written without the master key. */
+const holds = ({ kind, lifted_at, ...end }: Pick<Kept, 'kind' | 'lifted_at' | keyof Seal>, isEnd: IsEnd) =>
+  lifted_at === null ||
+  isEnd?.(kind === 'ALL' || kind === 'NETWORK' ? 'freezes' : 'customer_freezes', end) === false
+
+async function lockOfCustomer(tx: Transaction, target: OfCustomer): Promise<Locked[]> {
+  const { rows } = await tx.query<Omit<Locked, 'kind'>>(
+    `select reason, created_at, lifted_at, ${sealOf('customer_freezes')} from customer_freezes r
+     where customer_id = $1 and subject = $2
+     for update`,
+    [target.customer_id, idOf(target)],
   )
-  return rows
+  return rows.map((row) => ({ ...row, kind: target.kind }))
 }
 
-async function deleteOfPlatform(
+async function liftOfCustomer(
   tx: Transaction,
-  target: OfPlatform,
-  reason: FreezeReason | null,
-): Promise<Lifted[]> {
-  const { rows } = await tx.query<{ reason: FreezeReason; unrecorded: Origin | null }>(
-    `delete from freezes where kind = $1 and subject = $2 and ($3::text is null or reason = $3)
-     returning reason, unrecorded`,
-    [target.kind, subjectOf(target), reason],
+  macs: RowMacs,
+  target: OfCustomer,
+  { reason, created_at }: Locked,
+): Promise<void> {
+  await tx.query(
+    `update customer_freezes set lifted_at = (select clock_timestamp())
+     where customer_id = $1 and subject = $2 and reason = $3 and created_at = $4`,
+    [target.customer_id, idOf(target), reason, created_at],
   )
-  return rows
+  await macs.seal(tx, 'customer_freezes', target.customer_id, reason, created_at, idOf(target))
+}
+
+async function lockOfPlatform(tx: Transaction, target: OfPlatform): Promise<Locked[]> {
+  const { rows } = await tx.query<Omit<Locked, 'kind'>>(
+    `select reason, created_at, unrecorded, lifted_at, ${sealOf('freezes')} from freezes r
+     where kind = $1 and subject = $2
+     for update`,
+    [target.kind, subjectOf(target)],
+  )
+  return rows.map((row) => ({ ...row, kind: target.kind }))
+}
+
+async function liftOfPlatform(
+  tx: Transaction,
+  macs: RowMacs,
+  target: OfPlatform,
+  { reason, created_at }: Locked,
+): Promise<void> {
+  await tx.query(
+    `update freezes set lifted_at = (select clock_timestamp()), unrecorded = null
+     where kind = $1 and subject = $2 and reason = $3 and created_at = $4`,
+    [target.kind, subjectOf(target), reason, created_at],
+  )
+  await macs.seal(tx, 'freezes', reason, created_at, target.kind, subjectOf(target))
 }
 
 /**
@@ -179,13 +222,14 @@ export async function recordWaitingFreezes(db: Database): Promise<number> {
       reason: FreezeReason
       origin: Origin
     }>(
-      `select kind, subject as network, reason, unrecorded as origin from freezes where unrecorded is not null
+      `select kind, subject as network, reason, unrecorded as origin from freezes
+       where unrecorded is not null and lifted_at is null
        for update`,
     )
     for (const { kind, network, reason, origin } of rows) {
       const target: OfPlatform = kind === 'ALL' ? { kind } : { kind, network }
       await tx.query(
-        'update freezes set unrecorded = null where kind = $1 and subject = $2 and reason = $3',
+        'update freezes set unrecorded = null where kind = $1 and subject = $2 and reason = $3 and lifted_at is null',
         [kind, network, reason],
       )
       await recordFreeze(tx, origin, target, reason, 'after')
@@ -222,11 +266,11 @@ const COLUMNS_OF_CUSTOMER = `
   customer_id || case when subject = customer_id then '' else '/' || subject end as subject,
   reason, detail, created_at`
 
-/** Reads all freezes, oldest first. */
+/** Reads all freezes that have no end, oldest first. */
 export async function selectFreezes(db: Queryable): Promise<Freeze[]> {
   const [{ rows }, { rows: ofCustomers }] = await inOrder([
-    db.query<Freeze>('select kind, subject, reason, detail, created_at from freezes'),
-    db.query<Freeze>(`select ${COLUMNS_OF_CUSTOMER} from customer_freezes`),
+    db.query<Freeze>('select kind, subject, reason, detail, created_at from freezes where lifted_at is null'),
+    db.query<Freeze>(`select ${COLUMNS_OF_CUSTOMER} from customer_freezes where lifted_at is null`),
   ])
   const orderOf = ({ created_at, kind, subject }: Freeze) => `${created_at} ${kind} ${subject}`
   return [...rows, ...ofCustomers].sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))
@@ -239,30 +283,39 @@ export async function selectFreezesOfCustomer(
 ): Promise<Omit<Freeze, 'kind'>[]> {
   const { rows } = await db.query<Omit<Freeze, 'kind'>>(
     `select subject::text as subject, reason, detail, created_at from customer_freezes
-     where customer_id = $1
+     where customer_id = $1 and lifted_at is null
      order by created_at, subject, reason`,
     [customerId],
   )
   return rows
 }
 
-/** Reads the freezes of one target, oldest first. On a cluster it asks the target's node alone. */
-export async function selectFreezesOf(db: Queryable, target: FreezeTarget): Promise<Freeze[]> {
-  if (isOfCustomer(target)) {
-    const { rows } = await db.query<Freeze>(
-      `select ${COLUMNS_OF_CUSTOMER} from customer_freezes f
-       where f.customer_id = $1 and f.subject = $2
-       order by created_at`,
-      [target.customer_id, idOf(target)],
-    )
-    return rows
-  }
-  const { rows } = await db.query<Freeze>(
-    'select kind, subject, reason, detail, created_at from freezes where kind = $1 and subject = $2 order by created_at',
-    [target.kind, subjectOf(target)],
-  )
-  return rows
+/** Reads the freezes of one target that hold, oldest first. On a cluster it asks the target's node alone. */
+export async function selectFreezesOf(db: Queryable, macs: RowMacs, target: FreezeTarget): Promise<Freeze[]> {
+  const { rows } = isOfCustomer(target)
+    ? await db.query<Kept>(
+        `select ${COLUMNS_OF_CUSTOMER}, lifted_at, ${sealOf('customer_freezes')} from customer_freezes r
+         where r.customer_id = $1 and r.subject = $2
+         order by created_at`,
+        [target.customer_id, idOf(target)],
+      )
+    : await db.query<Kept>(
+        `select kind, subject, reason, detail, created_at, lifted_at, ${sealOf('freezes')} from freezes r
+         where kind = $1 and subject = $2
+         order by created_at`,
+        [target.kind, subjectOf(target)],
+      )
+  return held(rows, endsBy(macs))
 }
+
+/** Those that hold. One whose end is forged says so. */
+const held = (rows: readonly Kept[], isEnd: IsEnd): Freeze[] =>
+  rows.flatMap((row) => {
+    if (!holds(row, isEnd)) return []
+    const { kind, subject, reason, detail, created_at, lifted_at } = row
+    const forged = lifted_at === null ? '' : `; it was ended at ${lifted_at} without the master key`
+    return { kind, subject, reason, detail: detail + forged, created_at }
+  })
 
 /**
  * Held shared by each signing transaction until it ends. So a freeze can wait for transactions that read the freezes
@@ -278,35 +331,36 @@ export interface Signs {
 }
 
 /**
- * Reads the freezes that block signing on a network, for a customer, for profiles; ALL comes first, each kind oldest first. A freeze that is
- * added later waits for this transaction (`waitForSigning`). So nothing is signed once the freeze command has
- * returned.
+ * Reads the freezes that block signing on a network, for a customer, for profiles; ALL comes first, each kind oldest first. One whose
+ * end is forged blocks, too. A freeze that is added later waits for this transaction (`waitForSigning`). So nothing is signed once
+ * the freeze command has returned.
  */
 export async function freezesOfSigning(
   tx: Transaction,
+  { isEndOfFreeze }: Pick<NetworkAdapter, 'isEndOfFreeze'>,
   { network, customer_id, profile_ids = [] }: Signs,
 ): Promise<Freeze[]> {
   // The statements after this one see everything that was committed while it waited.
   const lock = tx.query('select pg_advisory_xact_lock_shared($1)', [SIGNING_UNDER_FREEZES_LOCK])
-  const ofNetwork = tx.query<Freeze>(
+  const ofNetwork = tx.query<Kept>(
     `
-    select kind, subject, reason, detail, created_at
-    from freezes
+    select kind, subject, reason, detail, created_at, lifted_at, ${sealOf('freezes')}
+    from freezes r
     where (kind, subject) in (('ALL', ''), ('NETWORK', $1))
     order by kind, created_at`,
     [network],
   )
-  if (customer_id === undefined) return (await inOrder([lock, ofNetwork]))[1].rows
-  const ofCustomer = tx.query<Freeze>(
+  if (customer_id === undefined) return held((await inOrder([lock, ofNetwork]))[1].rows, isEndOfFreeze)
+  const ofCustomer = tx.query<Kept>(
     `
-    select ${COLUMNS_OF_CUSTOMER}
-    from customer_freezes f
-    where f.customer_id = $1 and f.subject = any ($2::uuid[])
+    select ${COLUMNS_OF_CUSTOMER}, lifted_at, ${sealOf('customer_freezes')}
+    from customer_freezes r
+    where r.customer_id = $1 and r.subject = any ($2::uuid[])
     order by kind, created_at`,
     [customer_id, [customer_id, ...profile_ids]],
   )
   const [, { rows: widest }, { rows }] = await inOrder([lock, ofNetwork, ofCustomer])
-  return [...widest, ...rows].sort((a, b) => a.kind.localeCompare(b.kind))
+  return held([...widest, ...rows], isEndOfFreeze).sort((a, b) => a.kind.localeCompare(b.kind))
 }
 
 /**

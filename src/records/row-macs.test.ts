@@ -29,7 +29,7 @@ import {
 } from '../operators/operators.ts'
 import { verify } from '../verify/verify.ts'
 import { audited, recordNow } from './audited.ts'
-import { RowMacs, SEALED_TABLES, sealRows } from './row-macs.ts'
+import { AUTHENTICATING_TABLES, RowMacs, sealRows } from './row-macs.ts'
 
 const logged: string[] = []
 const log = pino({ level: 'error' }, { write: (line: string) => void logged.push(line) })
@@ -232,7 +232,7 @@ describe('an operator', () => {
     )
     expect((await post('/sign-in/link', { link })).status).toBe(401)
     const broken = (await brokenBy()).join('\n')
-    for (const table of SEALED_TABLES.slice(1))
+    for (const table of AUTHENTICATING_TABLES.slice(1))
       expect(broken).toContain(`every row of ${table} matches its MAC`)
     await expectRefused(
       id,
@@ -308,7 +308,7 @@ test('rows get their MACs at the upgrade, and the current key makes them again',
   const client = await newClient()
   await service.db.query('update api_clients set mac = null, sealed_at = null')
   expect((await token(client)).status).toBe(401)
-  await transaction(service.db, (tx) => sealRows(tx, SEALED_TABLES, async () => MASTER_KEYS))
+  await transaction(service.db, (tx) => sealRows(tx, AUTHENTICATING_TABLES, async () => MASTER_KEYS))
   expect((await token(client)).status).toBe(200)
   const newer = new RowMacs(masterKeysOf([randomBytes(32).toString('hex'), MASTER_KEY], 'BURSAR_MASTER_KEY'))
   expect(await newer.renew(service.db)).toBeGreaterThan(0)

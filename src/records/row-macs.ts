@@ -68,6 +68,21 @@ const SEALED = {
     live: 'r.removed_at is null',
     of: OF_OPERATORS,
   },
+  // The end of a freeze. What is frozen needs no MAC.
+  freezes: {
+    purpose: 'freezes',
+    key: ['reason', 'created_at', 'kind', 'subject'],
+    covers: [microsOf('lifted_at')],
+    live: 'r.lifted_at is not null',
+    of: `$1::uuid = '${PLATFORM_ID}'`,
+  },
+  customer_freezes: {
+    purpose: 'customerFreezes',
+    key: ['customer_id', 'reason', 'created_at', 'subject'],
+    covers: [microsOf('lifted_at')],
+    live: 'r.lifted_at is not null',
+    of: 'r.customer_id = $1',
+  },
 } as const satisfies Record<string, SealedTable>
 export type SealedName = keyof typeof SEALED
 
@@ -213,6 +228,15 @@ export class RowMacs {
 }
 
 export const SEALED_TABLES = Object.keys(SEALED) as SealedName[]
+
+/** The tables whose rows authenticate. */
+export const AUTHENTICATING_TABLES = [
+  'api_clients',
+  'operators',
+  'operator_sessions',
+  'operator_links',
+  'operator_passkeys',
+] as const satisfies SealedName[]
 
 /** The data step of a migration that adds MACs: opens the master keys only if there are rows to seal. */
 export async function sealRows(

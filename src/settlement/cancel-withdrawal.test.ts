@@ -5,6 +5,7 @@ import {
   credit,
   newCustomer,
   startTestService,
+  ROW_MACS,
   TEST_ORIGIN,
   type TestCustomer,
   type TestService,
@@ -82,7 +83,7 @@ test.each(['not begun', 'waiting for a freeze'])(
     })
     expect(await available(customer)).toBe('100')
     expect(await cancelForOperator(service.db, created.id, TEST_ORIGIN)).toMatchObject({ changed: false })
-    await unfreeze(service.db, TEST_ORIGIN, target)
+    await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, target)
     await settle()
     expect(await read(customer, created.id)).toEqual(ended)
     expect([await available(customer), await onChain(created.id)]).toEqual(['100', 0])
@@ -200,7 +201,7 @@ describe('at the moment of signing', () => {
     if (state === 'held') {
       await freeze(service.db, TEST_ORIGIN, target, 'OPERATOR', 'a leak')
       await settle(1)
-      await unfreeze(service.db, TEST_ORIGIN, target)
+      await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, target)
       await service.db.query(
         'update outgoing_transfers set due_at = (select clock_timestamp()) where transfer_id = $1',
         [id],
@@ -331,7 +332,7 @@ test(
     const outcomes = await Promise.all(
       ids.map(async (id, index) => {
         await new Promise((resolve) => setTimeout(resolve, index * 5))
-        if (index === thawsAt) await unfreeze(service.db, TEST_ORIGIN, target)
+        if (index === thawsAt) await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, target)
         if (index >= waitsFrom) await expect.poll(signed, { timeout: 30_000 }).toBeGreaterThan(0)
         // The client and the operator cancel simultaneously.
         const path = `/v2/transfer/transfers/${id}/cancel`

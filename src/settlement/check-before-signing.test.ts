@@ -6,8 +6,10 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import {
   credit,
+  MASTER_KEYS,
   newCustomer,
   startTestService,
+  ROW_MACS,
   TEST_ORIGIN,
   type TestCustomer,
   type TestService,
@@ -15,6 +17,8 @@ import {
 } from '../../test/support.ts'
 import { setAccountDisabled } from '../accounts/set-account-disabled.ts'
 import { openDatabase, tookTooLong, transaction } from '../db/database.ts'
+import { signOnlyAccepted, WithdrawalMacs } from '../movements/withdrawal-macs.ts'
+import type { Networks } from '../networks/network.ts'
 import { freeze, freezesOfSigning, unfreeze, waitForSigning, type FreezeTarget } from '../records/freezes.ts'
 import { verify } from '../verify/verify.ts'
 import { NodeRefusal } from '../networks/node-failure.ts'
@@ -23,12 +27,17 @@ import { settleWithdrawals } from './settle-withdrawals.ts'
 const SOLANA = '4fYNw3dojWmQ4dXtSGE9epjRGy9pFSx62YypT7avPYvA'
 
 let service: TestService
+let networks: Networks
 beforeAll(async () => {
   service = await startTestService()
+  const macs = new WithdrawalMacs(MASTER_KEYS)
+  networks = new Map(
+    [...service.networks].map(([network, adapter]) => [network, signOnlyAccepted(adapter, macs)] as const),
+  )
 })
 afterAll(() => service.close())
 afterEach(async () => {
-  await service.db.query('delete from freezes; delete from customer_freezes')
+  await service.owner.query('delete from freezes; delete from customer_freezes')
 })
 
 async function withdraw(customer: TestCustomer, changes: Record<string, unknown> = {}): Promise<string> {
@@ -52,7 +61,7 @@ async function settle(rounds = 5): Promise<void> {
     await service.db.query(
       'update outgoing_transfers set due_at = (select clock_timestamp()) where due_at is not null',
     )
-    await settleWithdrawals(service.db, service.networks)
+    await settleWithdrawals(service.db, networks)
   }
 }
 
@@ -123,11 +132,50 @@ test.each(targets)('a freeze of %s stops its unsigned withdrawals only', async (
   for (const [name, id] of Object.entries(others))
     expect([name, (await read(id)).on_chain]).toEqual([name, goesOn[kind].includes(name) ? 1 : 0])
 
-  await unfreeze(service.db, TEST_ORIGIN, targetOf(customer))
+  await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, targetOf(customer))
   await settle()
   for (const id of [mine, ...Object.values(others)]) expect(await read(id)).toEqual(done)
   expect((await verify(service.db)).disagreements).toEqual([])
 })
+
+/** As the service's database role: ends all freezes, with the MAC of an end that was genuine. */
+async function endAsThief() {
+  for (const table of ['freezes', 'customer_freezes']) {
+    await expect(service.db.query(`delete from ${table}`)).rejects.toThrow(/permission denied/)
+    await service.db.query(
+      `update ${table} set lifted_at = e.lifted_at, sealed_at = e.sealed_at, mac = e.mac
+       from (select lifted_at, sealed_at, mac from ${table} where mac is not null
+             union all select now(), now(), 'x' limit 1) e
+       where ${table}.mac is null`,
+    )
+  }
+}
+
+test.each(targets)(
+  'a freeze of %s goes on that the database role has ended',
+  async (_kind, targetOf, reasonOf) => {
+    const customer = await newCustomer(service)
+    const mine = await withdraw(customer)
+    const target = targetOf(customer)
+    await freeze(service.db, TEST_ORIGIN, target, 'OPERATOR', 'an older one')
+    await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, target)
+    await freeze(service.db, TEST_ORIGIN, target, 'OPERATOR', 'a leak')
+    await endAsThief()
+    await settle()
+    const { waiting_detail, ...rest } = await read(mine)
+    expect(rest).toEqual({ status: 'PENDING', on_chain: 0 })
+    expect(waiting_detail).toContain(`${reasonOf(customer)}; it was ended at `)
+    const broken = (await verify(service.db, { rowMacs: ROW_MACS })).disagreements
+    expect(broken.map(({ rule }) => rule)).toEqual([
+      expect.stringMatching(/^every row of (customer_)?freezes/),
+    ])
+
+    expect(await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, target)).toBe(1)
+    await settle()
+    expect(await read(mine)).toEqual(done)
+    expect((await verify(service.db, { rowMacs: ROW_MACS })).disagreements).toEqual([])
+  },
+)
 
 test('the standing of identity, account and profile is read again, and a stopped withdrawal goes on when it is restored', async () => {
   const customer = await newCustomer(service)
@@ -197,7 +245,7 @@ test('a freeze can wait for open signing transactions; later ones see the freeze
     const signing = await pool.connect()
     await signing.query('begin')
     const target = { network: 'ETHEREUM' }
-    expect(await freezesOfSigning(signing, target)).toEqual([])
+    expect(await freezesOfSigning(signing, {}, target)).toEqual([])
     await freeze(pool, TEST_ORIGIN, { kind: 'NETWORK', network: 'ETHEREUM' }, 'OPERATOR', 'a leak')
     const waited = (ms: number) => transaction(pool, (tx) => waitForSigning(tx, ms))
     const late = await waited(50).catch((error: unknown) => error)
@@ -205,7 +253,7 @@ test('a freeze can wait for open signing transactions; later ones see the freeze
 
     let isOver = false
     const waiting = waited(10_000).then(() => (isOver = true))
-    const later = transaction(pool, (tx) => freezesOfSigning(tx, target))
+    const later = transaction(pool, (tx) => freezesOfSigning(tx, {}, target))
     expect(isOver).toBe(false)
     await signing.query('commit')
     signing.release()

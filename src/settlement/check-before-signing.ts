@@ -38,15 +38,15 @@ export async function checkBeforeSigning(
   tx: Transaction,
   { customer_id, network }: { customer_id: string; network: Network },
   claimed: readonly Claimed[],
-  { paysDepositsOnly }: Pick<NetworkAdapter, 'paysDepositsOnly'>,
+  adapter: Pick<NetworkAdapter, 'paysDepositsOnly' | 'isEndOfFreeze'>,
 ): Promise<Map<string, SigningDecision>> {
-  if (customer_id === PLATFORM_ID) return checkTreasury(tx, network, claimed)
+  if (customer_id === PLATFORM_ID) return checkTreasury(tx, network, claimed, adapter)
   const transferIds = claimed.map(({ transfer_id }) => transfer_id)
   const withdrawals = await selectHeld(tx, customer_id, transferIds)
   const profileIds = [...new Set(withdrawals.map(({ profile_id }) => profile_id))]
-  const freezes = await freezesOfSigning(tx, { network, customer_id, profile_ids: profileIds })
+  const freezes = await freezesOfSigning(tx, adapter, { network, customer_id, profile_ids: profileIds })
   const holders = await Holders.read(tx, customer_id, new Balances([]), profileIds, withdrawals)
-  const isLimited = paysDepositsOnly === true && network !== 'WIRE'
+  const isLimited = adapter.paysDepositsOnly === true && network !== 'WIRE'
   const assets = claimed.map(({ asset }) => asset)
   const routes = assets.map((asset) => ({ crypto_network: network as CryptoNetwork, asset }))
   const ownCustody = await OwnCustody.read(tx, customer_id, isLimited ? routes : [], 'SIGNED')
@@ -86,8 +86,9 @@ async function checkTreasury(
   tx: Transaction,
   network: Network,
   claimed: readonly Claimed[],
+  adapter: Pick<NetworkAdapter, 'isEndOfFreeze'>,
 ): Promise<Map<string, SigningDecision>> {
-  const [freeze] = await freezesOfSigning(tx, { network })
+  const [freeze] = await freezesOfSigning(tx, adapter, { network })
   const decision: SigningDecision =
     freeze === undefined ? { outcome: 'SIGN' } : { outcome: 'DEFERRED', reason: reasonOfFreeze(freeze) }
   return new Map(claimed.map(({ transfer_id }) => [transfer_id, decision]))

@@ -1,6 +1,7 @@
 import type { CryptoNetwork } from '../assets/catalogue.ts'
 import { transaction, type Database, type Queryable, type Transaction } from '../db/database.ts'
 import { freeze, unfreeze } from '../records/freezes.ts'
+import type { RowMacs } from '../records/row-macs.ts'
 import type { DepositScan, NetworkAdapter } from '../networks/network.ts'
 import {
   foundDepositOf,
@@ -29,7 +30,7 @@ const PAGES_MAX = 500
 /** Whether reading a network has stopped for a reorganisation. */
 export async function isReorganised(db: Queryable, network: CryptoNetwork): Promise<boolean> {
   const { rowCount } = await db.query(
-    `select 1 from freezes where kind = 'NETWORK' and subject = $1 and reason = 'REORGANISATION'`,
+    `select 1 from freezes where kind = 'NETWORK' and subject = $1 and reason = 'REORGANISATION' and lifted_at is null`,
     [network],
   )
   return rowCount! > 0
@@ -117,6 +118,7 @@ export async function resumeAfterReorganisation(
   db: Database,
   network: CryptoNetwork,
   adapter: NetworkAdapter,
+  macs: RowMacs,
   origin: Origin,
   fromBlock?: bigint,
 ): Promise<string | null> {
@@ -131,7 +133,7 @@ export async function resumeAfterReorganisation(
         `update network_cursors set cursor = $2, earlier = '{}', leased_until = null where network = $1`,
         [network, cursor],
       )
-    await unfreeze(tx, origin, { kind: 'NETWORK', network }, 'REORGANISATION')
+    await unfreeze(tx, macs, origin, { kind: 'NETWORK', network }, 'REORGANISATION')
     await recordNow(tx, PLATFORM_ID, audited(origin, 'network.resume', network))
     await readBalancesAgain(tx, network)
   })

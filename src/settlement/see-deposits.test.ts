@@ -44,7 +44,7 @@ afterEach(async () => {
   expect((await verify(service.db)).disagreements).toEqual([])
   for (const table of ['network_cursors', 'incoming_transfers', 'seen_deposits'])
     await service.owner.query(`delete from ${table}`)
-  await service.db.query('delete from freezes; delete from customer_freezes')
+  await service.owner.query('delete from freezes; delete from customer_freezes')
 })
 
 async function newAddress(changes: object = {}): Promise<string> {

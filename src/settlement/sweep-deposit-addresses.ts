@@ -7,7 +7,7 @@ import type { Context } from '../context.ts'
 import { LedgerTransaction } from '../ledger/ledger-transaction.ts'
 import { freezesOfSigning } from '../records/freezes.ts'
 import { usdPrices } from '../records/usd-prices.ts'
-import type { EndedSweep, IsFrozen } from '../networks/network.ts'
+import type { EndedSweep, IsFrozen, NetworkAdapter } from '../networks/network.ts'
 
 /**
  * Takes one step of sweeping on every network that has deposit addresses to sweep: their balances go to the hot wallet, and
@@ -21,7 +21,7 @@ export async function sweepDepositAddresses({
 }: Pick<Context, 'db' | 'networks' | 'settings'>): Promise<number> {
   const prices = await usdPrices(db, settings.mode === 'sandbox')
   const sweeps = [...networks.values()].flatMap(
-    (adapter) => adapter.sweep?.({ post: postSweep, isFrozen, prices }) ?? [],
+    (adapter) => adapter.sweep?.({ post: postSweep, isFrozen: isFrozenFor(adapter), prices }) ?? [],
   )
   const settled = await Promise.allSettled(sweeps)
   const failures = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []))
@@ -30,8 +30,11 @@ export async function sweepDepositAddresses({
   return settled.reduce((sum, one) => sum + (one.status === 'fulfilled' ? one.value : 0), 0)
 }
 
-/** Whether the network, or everything, is frozen: then its deposit addresses are not swept. */
-export const isFrozen: IsFrozen = async (tx, network) => (await freezesOfSigning(tx, { network })).length > 0
+/** Tells whether the network, or everything, is frozen: then its deposit addresses are not swept. */
+export const isFrozenFor =
+  (adapter: Pick<NetworkAdapter, 'isEndOfFreeze'>): IsFrozen =>
+  async (tx, network) =>
+    (await freezesOfSigning(tx, adapter, { network })).length > 0
 
 /** Posts what a sweep cost. The swept amount itself stays in custody. */
 export async function postSweep(

@@ -64,7 +64,7 @@ test('a balance below custody in two consecutive checks stops payouts over the n
 })
 
 test('a credit during the request to the chain is not a shortage', async () => {
-  await service.db.query('delete from freezes; delete from customer_freezes')
+  await service.owner.query('delete from freezes; delete from customer_freezes')
   const suspicions: Suspicions = new Map()
   let held = 150_000_000n
   for (let count = 1; count <= 3; count++) {

@@ -7,6 +7,7 @@ import {
   movedBy,
   newCustomer,
   startTestService,
+  ROW_MACS,
   TEST_ORIGIN,
   type TestCustomer,
   type TestService,
@@ -28,7 +29,7 @@ beforeAll(async () => {
   service = await startTestService({ BURSAR_SIMULATED_CONFIRMATION_MS: '0', BURSAR_WORKER_INTERVAL_MS: '20' })
 })
 afterAll(() => service.close())
-afterEach(() => service.db.query('delete from freezes; delete from customer_freezes'))
+afterEach(() => service.owner.query('delete from freezes; delete from customer_freezes'))
 
 const DESTINATIONS = {
   LITECOIN: 'ltc1qw508d6qejxtdg4y5r3zarvary0c5xw7kgmn4n9',
@@ -112,7 +113,7 @@ test('costs above the fees by the factor and the minimum stop payouts, once for 
   ])
   expect(await watch('LITECOIN', '3', '0.001')).toBeUndefined()
   // An operator has reviewed and lifted the freeze.
-  await unfreeze(service.db, TEST_ORIGIN, { kind: 'NETWORK', network: 'LITECOIN' }, 'NETWORK_FEES')
+  await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, { kind: 'NETWORK', network: 'LITECOIN' }, 'NETWORK_FEES')
   expect(await watch('LITECOIN', '3', '0.001')).toBeUndefined()
   expect(await frozen()).toEqual([])
   // Later costs count.
@@ -125,7 +126,7 @@ test('costs during the freeze do not count either', async () => {
   expect(await watch('BITCOIN', '3', '0.1')).toMatch(/paid nothing in fees/)
   await swept('BITCOIN', 'BTC', '0.5')
   expect(await watch('BITCOIN', '3', '0.1')).toBeUndefined()
-  await unfreeze(service.db, TEST_ORIGIN, { kind: 'NETWORK', network: 'BITCOIN' })
+  await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, { kind: 'NETWORK', network: 'BITCOIN' })
   expect(await watch('BITCOIN', '3', '0.1')).toBeUndefined()
   expect(await frozen()).toEqual([])
 })
@@ -142,7 +143,7 @@ test('fees in other assets count by the newest prices; sweeps cost, too', async 
 })
 
 test('a fee without a price counts as zero and is reported: the check still works', async () => {
-  await unfreeze(service.db, TEST_ORIGIN, { kind: 'NETWORK', network: 'ETHEREUM' })
+  await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, { kind: 'NETWORK', network: 'ETHEREUM' })
   await withdraw('ETHEREUM', 'USDG', 1, '0.0003')
   expect(await watchAll('ETHEREUM', '2', '0.0003', true)).toEqual({ frozen: [], unpriced: [] })
   expect(await watchAll('ETHEREUM', '2', '0.0003', false)).toEqual({
@@ -159,7 +160,7 @@ test('a fee without a price counts as zero and is reported: the check still work
 })
 
 test('failed withdrawals of one customer freeze that customer, once for the same money, and never the network', async () => {
-  await unfreeze(service.db, TEST_ORIGIN, { kind: 'NETWORK', network: 'ETHEREUM' })
+  await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, { kind: 'NETWORK', network: 'ETHEREUM' })
   const customer = await withdraw('ETHEREUM', 'USDG', 2, '0.01', { fails: true })
   const target = { kind: 'CUSTOMER' as const, customer_id: customer.customer_id }
   const detail =
@@ -169,7 +170,7 @@ test('failed withdrawals of one customer freeze that customer, once for the same
   expect(await frozen()).toEqual([`CUSTOMER ${customer.customer_id} NETWORK_FEES`])
   expect((await watchAll('ETHEREUM', '3', '0.001')).frozen).toEqual([])
   // An operator has reviewed and lifted the freeze.
-  await unfreeze(service.db, TEST_ORIGIN, target, 'NETWORK_FEES')
+  await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, target, 'NETWORK_FEES')
   expect((await watchAll('ETHEREUM', '3', '0.001')).frozen).toEqual([])
   expect(await frozen()).toEqual([])
   // Later costs count.
@@ -255,6 +256,6 @@ test('the worker checks before it signs, and logs the freeze', async () => {
   )
   expect(signed).toBe(0)
   expect(lines.join('')).toContain('network fees: payouts over the network are frozen')
-  await unfreeze(db, TEST_ORIGIN, { kind: 'NETWORK', network: 'POLYGON_POS' }, 'NETWORK_FEES')
+  await unfreeze(db, ROW_MACS, TEST_ORIGIN, { kind: 'NETWORK', network: 'POLYGON_POS' }, 'NETWORK_FEES')
   await vi.waitFor(() => expect(signed).toBe(1), 20_000)
 })

@@ -94,7 +94,8 @@ export async function watchNetworkFees(
 async function frozenOf(tx: Transaction, customerIds: readonly string[]): Promise<Set<string>> {
   if (customerIds.length === 0) return new Set()
   const { rows } = await tx.query<{ subject: string }>(
-    `select subject::text from customer_freezes where customer_id = any ($1) and subject = customer_id and reason = 'NETWORK_FEES'`,
+    `select subject::text from customer_freezes where customer_id = any ($1) and subject = customer_id and reason = 'NETWORK_FEES'
+       and lifted_at is null`,
     [customerIds],
   )
   return new Set(rows.map(({ subject }) => subject))
@@ -111,7 +112,7 @@ async function countCustomerFromNow(tx: Transaction, customerId: string, network
 
 async function isStopped(tx: Transaction, network: CryptoNetwork): Promise<boolean> {
   const { rowCount } = await tx.query(
-    `select 1 from freezes where kind = 'NETWORK' and subject = $1 and reason = 'NETWORK_FEES'`,
+    `select 1 from freezes where kind = 'NETWORK' and subject = $1 and reason = 'NETWORK_FEES' and lifted_at is null`,
     [network],
   )
   return rowCount! > 0

@@ -115,7 +115,7 @@ test.each(['PROFILE', 'NETWORK'] as const)(
       expect(await cancel(customer, id)).toMatchObject({ status: 200, body: { status: 'FAILED' } })
       expect(await available(customer)).toBe('100')
     } finally {
-      await unfreeze(service.db, TEST_ORIGIN, target)
+      await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, target)
     }
     await requireClean()
   },

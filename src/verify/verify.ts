@@ -190,11 +190,12 @@ const RULES: Record<string, string> = {
     where o.customer_id = $1 and t.group_id is distinct from o.id`,
 }
 
-/** The customers of all records, including records whose customer does not exist. */
+/** The customers of all records, including records whose customer does not exist, and the platform. */
 const CUSTOMERS = `
   select id, id = '${PLATFORM_ID}' or exists (select 1 from customers c where c.id = all_of.id) as there
   from (
     select id from customers
+    union select '${PLATFORM_ID}'
     union select distinct customer_id from entries
     union select distinct customer_id from balances
     union select distinct customer_id from transfers

@@ -22,6 +22,7 @@ import {
   newCustomer,
   ownedAsDepositAddress,
   startTestService,
+  ROW_MACS,
   TEST_ORIGIN,
   type TestCustomer,
   type TestService,
@@ -750,12 +751,12 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     await node.mine(DEPTH)
     await read()
     expect(await states()).toEqual(['REORGANISED'])
-    await resumeAfterReorganisation(service.db, 'LITECOIN', adapter(), TEST_ORIGIN)
+    await resumeAfterReorganisation(service.db, 'LITECOIN', adapter(), ROW_MACS, TEST_ORIGIN)
     await read()
     expect(await states()).toEqual(['CREDITED'])
     expect(await available(customer)).toBe('0.5')
     expect(await frozen()).toEqual(['PROFILE REORGANISATION'])
-    await unfreeze(service.db, TEST_ORIGIN, { kind: 'PROFILE', customer_id, profile_id })
+    await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, { kind: 'PROFILE', customer_id, profile_id })
     await requireAtRest()
   })
 
@@ -1480,7 +1481,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await freeze(service.db, TEST_ORIGIN, { kind: 'NETWORK', network: 'LITECOIN' }, 'OPERATOR', 'looking')
       await work(signing())
       expect(await waitingReasons([transfer])).toEqual([expect.stringContaining('looking')])
-      await service.db.query('delete from freezes; delete from customer_freezes')
+      await service.owner.query('delete from freezes; delete from customer_freezes')
 
       const customer = await newCustomer(service)
       await credit(service.ledger, customer, 'LTC', '1000')
@@ -1644,7 +1645,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await settle([small!])
       expect(await kept(created[0]!)).toMatchObject({ state: 'HELD' })
 
-      await service.db.query('delete from freezes; delete from customer_freezes')
+      await service.owner.query('delete from freezes; delete from customer_freezes')
       await settle(created)
       // No withdrawal needs the remaining funds, but they do not suffice.
       await work(signing())

@@ -30,6 +30,7 @@ import {
   movedBy,
   newCustomer,
   startTestService,
+  ROW_MACS,
   TEST_ORIGIN,
 } from '../../../test/support.ts'
 import type { TestCustomer, TestService } from '../../../test/support.ts'
@@ -49,7 +50,7 @@ import { markWithdrawalPaid } from '../../settlement/mark-withdrawal-paid.ts'
 import { resolveWithdrawal, type Resolution } from '../../settlement/resolve-withdrawal.ts'
 import { resendWithdrawal } from '../../settlement/resend-withdrawal.ts'
 import { settleWithdrawals } from '../../settlement/settle-withdrawals.ts'
-import { isFrozen, postSweep } from '../../settlement/sweep-deposit-addresses.ts'
+import { isFrozenFor, postSweep } from '../../settlement/sweep-deposit-addresses.ts'
 import { acknowledgeTransaction, orderConsolidation, orderTreasurySend } from '../../settlement/treasury.ts'
 import { evmAdapter, type EvmConfig } from './adapter.ts'
 import { parse } from './transaction.ts'
@@ -616,7 +617,7 @@ describe('the hot wallet is short', () => {
     await freeze(service.db, TEST_ORIGIN, target, 'OPERATOR', 'a test')
     await step(wallet)
     await age(large, 61)
-    await unfreeze(service.db, TEST_ORIGIN, target)
+    await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, target)
     await step(wallet)
     expect(await waitingReasons([large])).toEqual([expect.stringContaining('the withdrawal needs')])
     const early = await withdraw(second, 'ETHEREUM', 'ETH', '0.1')
@@ -714,7 +715,7 @@ describe('a transaction that is stuck', () => {
       expect((await Promise.all(created.map(kept))).map(({ crypto_tx_hash }) => crypto_tx_hash)).toEqual(
         before.map(({ crypto_tx_hash }) => crypto_tx_hash),
       )
-      await unfreeze(service.db, TEST_ORIGIN, { kind: 'NETWORK', network: 'ETHEREUM' })
+      await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, { kind: 'NETWORK', network: 'ETHEREUM' })
       for (let round = 1; round <= 3; round++) await step(wallet)
       const after = await Promise.all(created.map(kept))
       for (const [index, { raw_transaction }] of after.entries()) {
@@ -1011,7 +1012,9 @@ describe('a reorganisation deeper than the confirmations removes completed withd
       'blocks are gone',
     )
     atEnd(() =>
-      unfreeze(service.db, TEST_ORIGIN, { kind: 'NETWORK', network: 'ETHEREUM' }).then(() => undefined),
+      unfreeze(service.db, ROW_MACS, TEST_ORIGIN, { kind: 'NETWORK', network: 'ETHEREUM' }).then(
+        () => undefined,
+      ),
     )
     const gone = paid.map(({ id }, nonce) => ({ nonce, crypto_tx_hash: hashes[nonce], transfer_id: id }))
     expect((await wallet.adapter.status!()).takenBack).toEqual(gone)
@@ -1020,7 +1023,7 @@ describe('a reorganisation deeper than the confirmations removes completed withd
     expect(await wallet.adapter.rebroadcastTakenBack!()).toEqual([])
     expect(await wallet.adapter.status!()).not.toHaveProperty('takenBack')
     expect((await madeBy(wallet)).map(({ hash }) => hash)).toEqual(hashes)
-    await unfreeze(service.db, TEST_ORIGIN, { kind: 'NETWORK', network: 'ETHEREUM' })
+    await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, { kind: 'NETWORK', network: 'ETHEREUM' })
     const next = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
     await settleAll(wallet)
     expect((await read(customer, next)).status).toBe('COMPLETED')
@@ -2444,7 +2447,7 @@ const PRICES = new Map([
   ['USDG', 10n ** 18n],
   ['LINK', 15n * 10n ** 18n],
 ])
-const ROUND = { post: postSweep, isFrozen, prices: PRICES }
+const ROUND = { post: postSweep, isFrozen: isFrozenFor({}), prices: PRICES }
 /** Amounts that are swept at any cost, for tests of other subjects. */
 const AT_ANY_COST = { sweepMinimum: { ETH: '0.002', USDG: '1', LINK: '0.5' } }
 
@@ -2630,7 +2633,7 @@ describe('sweeping', () => {
     await freeze(service.db, TEST_ORIGIN, { kind: 'NETWORK', network: 'ETHEREUM' }, 'OPERATOR', 'a leak')
     expect(await wallet.adapter.sweep!(ROUND)).toBe(0)
     expect((await service.db.query('select from evm_sweeps where address = $1', [address])).rowCount).toBe(0)
-    await unfreeze(service.db, TEST_ORIGIN, { kind: 'NETWORK', network: 'ETHEREUM' })
+    await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, { kind: 'NETWORK', network: 'ETHEREUM' })
     for (let round = 1; round <= 3; round++) {
       await withoutMining(wallet, async () => {
         await wallet.adapter.sweep!(ROUND)
@@ -2641,7 +2644,7 @@ describe('sweeping', () => {
         const before = (await service.db.query(signed, [address])).rows
         await wallet.adapter.sweep!(ROUND)
         expect((await service.db.query(signed, [address])).rows).toEqual(before)
-        await unfreeze(service.db, TEST_ORIGIN, { kind: 'ALL' })
+        await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, { kind: 'ALL' })
         await wallet.adapter.sweep!(ROUND)
       })
       await calm(wallet)

@@ -9,6 +9,7 @@ import {
   credit,
   newCustomer,
   startTestService,
+  ROW_MACS,
   TEST_ORIGIN,
   type TestCustomer,
   type TestService,
@@ -46,7 +47,7 @@ afterAll(async () => {
 afterEach(async () => {
   first.tellTheTruth()
   second.tellTheTruth()
-  await service.db.query('delete from freezes')
+  await service.owner.query('delete from freezes')
   await service.owner.query('delete from failed_transactions')
 })
 
@@ -240,7 +241,13 @@ describe('payments that the network reverted', () => {
     expect(await frozen()).toEqual([])
     await fail()
     expect(await frozen()).toEqual(['WITHDRAWALS_FAIL'])
-    await unfreeze(service.db, TEST_ORIGIN, { kind: 'NETWORK', network: 'ETHEREUM' }, 'WITHDRAWALS_FAIL')
+    await unfreeze(
+      service.db,
+      ROW_MACS,
+      TEST_ORIGIN,
+      { kind: 'NETWORK', network: 'ETHEREUM' },
+      'WITHDRAWALS_FAIL',
+    )
     await fail()
     expect(await frozen()).toEqual([])
     await fail()
@@ -456,7 +463,7 @@ describe('a nonce that another transaction of the wallet used', () => {
       })
       expect(await received(created)).toBe(ONE)
       first.tellTheTruth()
-      await service.db.query('delete from freezes')
+      await service.owner.query('delete from freezes')
       await steps(wallet)
       expect(await read(customer, created)).toMatchObject({ status: 'COMPLETED', crypto_tx_hash: paid })
       expect(await received(created)).toBe(ONE)
