@@ -211,6 +211,8 @@ create table crypto_destination_addresses (
   cooling_until timestamp with time zone,
   approved_at timestamp with time zone,
   rejected_at timestamp with time zone,
+  sealed_at timestamp with time zone,
+  mac text,
   constraint crypto_destination_addresses_pkey PRIMARY KEY (customer_id, id),
   constraint crypto_destination_addresses_identity_fkey FOREIGN KEY (customer_id, identity_id) REFERENCES identities(customer_id, id),
   constraint crypto_destination_addresses_approved CHECK (status <> 'APPROVED'::text OR approved_at IS NOT NULL),

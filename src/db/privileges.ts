@@ -55,6 +55,8 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
       'approved_at',
       'rejected_at',
       'updated_at',
+      'sealed_at',
+      'mac',
     ],
   },
   customer_fee_checks: { insert: true, update: ['counted_from'] },

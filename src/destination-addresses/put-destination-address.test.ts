@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   fund,
   MASTER_KEYS,
+  ROW_MACS,
   newCustomer,
   refusing,
   startTestService,
@@ -28,7 +29,7 @@ beforeAll(async () => {
   service = await startTestService()
 })
 afterAll(async () => {
-  expect((await verify(service.db)).disagreements).toEqual([])
+  expect((await verify(service.db, { rowMacs: ROW_MACS })).disagreements).toEqual([])
   await service.close()
 })
 
@@ -165,10 +166,13 @@ describe('the cooling time', () => {
       ),
     )
   /** Ends the cooling time of an entry, as if it had passed. */
-  const passTime = (id: string) =>
-    service.owner.query('update crypto_destination_addresses set cooling_until = created_at where id = $1', [
-      id,
-    ])
+  const passTime = async (id: string) => {
+    await service.owner.query(
+      'update crypto_destination_addresses set cooling_until = created_at where id = $1',
+      [id],
+    )
+    await ROW_MACS.seal(service.db, 'crypto_destination_addresses', customer.customer_id, id)
+  }
   const pay = (address_id: string) =>
     customer.call<{ detail: string }>('POST', ORCHESTRATIONS, {
       ref_id: crypto.randomUUID(),
@@ -243,23 +247,34 @@ describe('the cooling time', () => {
     })
     // An orchestration that was made before is not paid either, and a rule for the address book does not fit.
     const place = { crypto_network: 'ETHEREUM', address: ADDRESS }
-    const entries = await entriesAt(service.db, customer.customer_id, [place])
+    const entries = await entriesAt(service.db, ROW_MACS, customer.customer_id, [place])
     expect([...entries.values()]).toEqual([[{ id, status: 'PENDING' }]])
-    // An address that was never put has no record.
+    // An address that was never put has no MAC, nor has one the MAC of another.
     const forged = crypto.randomUUID()
     await service.db.query(
       `insert into crypto_destination_addresses
          (customer_id, id, created_at, updated_at, crypto_network, address, canonical_address, nickname, bookmarked, status,
-          cooling_until, approved_at)
-       values ($1, $2, now(), now(), 'BASE', $3, $3, 'x', false, 'APPROVED', now(), now())`,
-      [customer.customer_id, forged, ADDRESS],
+          cooling_until, approved_at, sealed_at, mac)
+       select customer_id, $2, now(), now(), 'BASE', $3, $3, 'x', false, 'APPROVED', now(), now(), sealed_at, mac
+       from crypto_destination_addresses where id = $1`,
+      [id, forged, ADDRESS],
     )
-    const own = (await verify(service.db)).disagreements.filter(
+    expect(await pay(forged)).toMatchObject({
+      status: 400,
+      body: { detail: expect.stringMatching(/is REJECTED: only an APPROVED address can be paid$/) as string },
+    })
+    const there = [{ crypto_network: 'BASE', address: ADDRESS }]
+    const found = await entriesAt(service.db, ROW_MACS, customer.customer_id, there)
+    expect([...found.values()]).toEqual([[{ id: forged, status: 'REJECTED' }]])
+    const own = (await verify(service.db, { rowMacs: ROW_MACS })).disagreements.filter(
       ({ customer_id }) => customer_id === customer.customer_id,
     )
     for (const [rule, address] of [
-      ['no address of the address book is approved before its cooling time is over', id],
-      ['every address of the address book has its record in the audit log', forged],
+      [
+        'no address of the address book is approved before its cooling time is over, or after it was rejected',
+        id,
+      ],
+      ['every row of crypto_destination_addresses matches its MAC', forged],
     ] as const)
       expect(own.filter((one) => one.rule === rule)).toMatchObject([
         { detail: expect.stringContaining(address) as string },
@@ -314,6 +329,20 @@ describe('the cooling time', () => {
     expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['crypto_destination_address.rejected'])
     const out = await put({ crypto_network: 'BASE', address: ADDRESS, status: 'REJECTED' })
     expect(out).toMatchObject({ status: 'REJECTED' })
+    // Nor does SQL of the service approve it.
+    for (const one of [id, out.id]) {
+      await service.db.query(
+        `update crypto_destination_addresses set status = 'APPROVED', approved_at = now(), rejected_at = null where id = $1`,
+        [one],
+      )
+      expect(await pay(one)).toMatchObject({ status: 400 })
+      const { disagreements } = await verify(service.db, { rowMacs: ROW_MACS })
+      expect(disagreements.filter(({ detail }) => detail.includes(one))).not.toEqual([])
+      await service.db.query(
+        `update crypto_destination_addresses set status = 'REJECTED', approved_at = null, rejected_at = updated_at where id = $1`,
+        [one],
+      )
+    }
     expect((await eventsOf(out.id)).map(({ type }) => type)).toEqual(['crypto_destination_address.rejected'])
   })
 

@@ -18,6 +18,7 @@ import {
   TravelRuleMetadata,
   type DestinationAddressRow,
 } from '../records/destination-address.ts'
+import type { RowMacs } from '../records/row-macs.ts'
 import { requireHolders } from '../records/holders.ts'
 import { audited, recordNow } from '../records/audited.ts'
 import { recordChanges } from '../ledger/audit.ts'
@@ -83,7 +84,18 @@ export const putDestinationAddress = operation({
   },
   reply: Type.Object({ address: DestinationAddress }),
   problems: ['unsupported-address', 'not-found', 'approval-required', 'approval-ended'],
-  async run({ query: { approval_id }, body, customerId, origin, db, networks, settings, policies, limits }) {
+  async run({
+    query: { approval_id },
+    body,
+    customerId,
+    origin,
+    db,
+    networks,
+    settings,
+    policies,
+    limits,
+    rowMacs,
+  }) {
     const { id, crypto_network, address, identity_id, ...changes } = body
     if (id !== undefined) {
       if (crypto_network !== undefined || address !== undefined || identity_id !== undefined)
@@ -113,7 +125,7 @@ export const putDestinationAddress = operation({
       const coolingSeconds = policy?.document.address_book?.cooling_seconds ?? 0
       // Another request may have inserted the entry meanwhile.
       return (
-        (await insert(tx, { customerId, origin }, entry, changes, coolingSeconds)) ??
+        (await insert(tx, rowMacs, { customerId, origin }, entry, changes, coolingSeconds)) ??
         (await update(tx, { customerId, origin }, (await find(tx, customerId, entry))!, changes))
       )
     })
@@ -138,6 +150,7 @@ interface Entry {
 /** Inserts an entry; undefined when there is one with this network, address and identity. */
 async function insert(
   tx: Transaction,
+  macs: RowMacs,
   { customerId, origin }: Owner,
   { crypto_network, address, canonical, identity_id }: Entry,
   { nickname, bookmarked_status, travelrule_metadata, status: asked }: Changes,
@@ -171,6 +184,8 @@ async function insert(
   )
   const [made] = rows
   if (made === undefined) return undefined
+  // What is rejected from the start gets no MAC, so that it is never approved.
+  if (made.status !== 'REJECTED') await macs.seal(tx, 'crypto_destination_addresses', customerId, made.id)
   if (made.status !== 'PENDING') await insertEvents(tx, customerId, now, [addressEvent(made)])
   recordChanges(tx, customerId, now, [audited(origin, 'destination_address.create', made.id)])
   return made

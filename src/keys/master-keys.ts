@@ -33,6 +33,7 @@ const LABELS = {
   operatorSessions: 'bursar/operator-sessions/v1',
   operatorLinks: 'bursar/operator-links/v1',
   operatorPasskeys: 'bursar/operator-passkeys/v1',
+  destinationAddresses: 'bursar/destination-addresses/v1',
   freezes: 'bursar/freezes/v1',
   customerFreezes: 'bursar/customer-freezes/v1',
 } as const

@@ -22,6 +22,7 @@ import {
   type Rule,
   VALUE_DECIMALS,
 } from '../records/policy.ts'
+import type { RowMacs } from '../records/row-macs.ts'
 import { Windows, type Window } from '../records/policy-windows.ts'
 import type { ApprovalRequirement } from './approval.ts'
 import type { Decision, Movement, Payment, View } from './decision.ts'
@@ -236,12 +237,15 @@ export class Governance {
     get: View['get'],
   ): Promise<EarlyReads | undefined> {
     const last = policies?.last(customerId)
-    if (last === undefined) return undefined
+    if (policies === undefined || last === undefined) return undefined
     const policy = compile(last)
     const facts = factsOf(policy, movements, get)
     const windows = new Windows()
     wantWindows(windows, facts, 'EARLY')
-    await inOrder([readAddressBook(tx, customerId, policy, facts), windows.lock(tx, customerId)])
+    await inOrder([
+      readAddressBook(tx, policies.rows, customerId, policy, facts),
+      windows.lock(tx, customerId),
+    ])
     return { policy, facts, windows }
   }
 
@@ -276,7 +280,7 @@ export class Governance {
     const lockedEarly = isRead ? undefined : windows.lock(tx, customerId)
     wantWindows(windows, facts, 'LATE')
     const [, , , prices] = await inOrder([
-      isRead ? undefined : readAddressBook(tx, customerId, policy, facts),
+      isRead ? undefined : readAddressBook(tx, policies.rows, customerId, policy, facts),
       lockedEarly,
       windows.lock(tx, customerId),
       policy.readsPrices ? policies.prices(tx) : new Map<string, bigint>(),
@@ -395,6 +399,7 @@ function factsOf(policy: Compiled, movements: readonly Movement[], get: View['ge
 /** Reads the entries of the address book with the payments' destinations, where the policy has rules about them. */
 async function readAddressBook(
   tx: Transaction,
+  macs: RowMacs,
   customerId: string,
   policy: Compiled,
   facts: ReadonlyMap<Movement, Facts>,
@@ -403,6 +408,7 @@ async function readAddressBook(
   const all = [...facts.values()].map((one) => ({ one, places: placeOf(one.payment) }))
   const entries = await entriesAt(
     tx,
+    macs,
     customerId,
     all.flatMap(({ places }) => places),
   )

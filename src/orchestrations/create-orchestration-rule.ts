@@ -100,9 +100,10 @@ export const createOrchestrationRule = operation({
     'already-exists',
     'unavailable',
   ],
-  async run({ body, customerId, origin, db, shared, networks, settings, limits }) {
+  async run({ body, customerId, origin, db, shared, networks, settings, limits, rowMacs }) {
     const destination = await destinationAsked(
       db,
+      rowMacs,
       customerId,
       body.destination ?? { profile: { profile_id: body.profile_id } },
     )

@@ -99,13 +99,19 @@ export const createOrchestration = operation({
     networks,
     askNodes,
     settings,
+    rowMacs,
   }) {
     const { profile_id } = body.source.profile
     if (body.profile_id !== undefined && body.profile_id !== profile_id)
       throw problem.badRequest('profile_id must equal source.profile.profile_id, or be left out')
     if (idOfRefId(body.ref_id) !== undefined)
       throw problem.badRequest(`ref_id ${body.ref_id} is reserved: orchestrations of rules have such ref_ids`)
-    const asked = await destinationAsked(db, customerId, body.destination ?? { profile: { profile_id } })
+    const asked = await destinationAsked(
+      db,
+      rowMacs,
+      customerId,
+      body.destination ?? { profile: { profile_id } },
+    )
     const destination = destinationOf(await withAddressId(db, customerId, asked))
     const order = { ...body, customer_id: customerId, profile_id, destination }
     const prices = await usdPrices(shared, settings.mode === 'sandbox')

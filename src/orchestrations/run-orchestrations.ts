@@ -19,7 +19,7 @@ import { payoutOf } from '../movements/payout.ts'
 import { post, type PostOptions } from '../movements/post.ts'
 import { isRetryable } from '../movements/queue.ts'
 import type { UsdPrices } from '../assets/usd-value.ts'
-import { IS_PAYABLE } from '../records/destination-address.ts'
+import { isPayable } from '../records/destination-address.ts'
 import { usdPrices } from '../records/usd-prices.ts'
 import {
   type Orchestration,
@@ -156,7 +156,7 @@ type ClaimedRow = OrchestrationRow & Omit<Claimed, 'orchestration'>
 const DETAILS = `
              (select r.created_by from orchestration_rules r
               where r.customer_id = $1 and r.id = o.orchestration_rule_id) as initiator,
-             coalesce((select not ${IS_PAYABLE} from crypto_destination_addresses a
+             coalesce((select not ${isPayable('a')} from crypto_destination_addresses a
                        where a.customer_id = $1
                          and a.id = (o.destination -> 'crypto' ->> 'address_id')::uuid), false) as is_rejected`
 const CAN_PROCEED = `o.customer_id = $1 and o.status = 'PROCESSING' and o.destination_transfer_id is null

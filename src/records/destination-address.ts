@@ -6,6 +6,7 @@ import { arrayLiteral, type Queryable } from '../db/database.ts'
 import { presentOf } from '../db/rows.ts'
 import type { NewEvent } from '../ledger/events.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
+import { sealOf, type RowMacs, type Seal } from './row-macs.ts'
 
 /** Facts about the owner of an address, for the travel rule. They are kept as they were sent. */
 export const TravelRuleMetadata = Type.Object({}, { ...Free, description: 'Facts for the travel rule.' })
@@ -53,26 +54,42 @@ export interface KnownEntry {
 }
 
 /**
- * In SQL: whether an address may be paid by its id. The service's role can write the status, but not the end of the cooling
- * time, which is fixed when the address is made.
+ * In SQL: whether the address of this row may be paid by its id. The service's role can write the status, but not the end of the
+ * cooling time, which is fixed when the address is made, nor can it remove the record of a rejection. The MAC of the row says
+ * that Bursar made it.
  */
-export const IS_PAYABLE = "(status = 'APPROVED' and coalesce(cooling_until <= clock_timestamp(), true))"
+export const isPayable = (row: string): string => `(
+  ${row}.status = 'APPROVED' and coalesce(${row}.cooling_until <= clock_timestamp(), true)
+  and not exists (
+    select 1 from audit_log l
+    where l.customer_id = ${row}.customer_id and l.subject_id = ${row}.id::text and l.action = 'destination_address.reject'))`
+
+/** The status of an entry that may be paid; where its MAC is wrong, none that may be. */
+const statusOf = (
+  { status, sealed, mac }: KnownEntry & Seal,
+  id: string,
+  macs: RowMacs,
+): KnownEntry['status'] =>
+  status === 'APPROVED' && !macs.isGenuine('crypto_destination_addresses', id, { sealed, mac })
+    ? 'REJECTED'
+    : status
 
 /** Reads the entries with these canonical addresses, by `<network> <address>`. An address has one for each identity. */
 export async function entriesAt(
   db: Queryable,
+  macs: RowMacs,
   customerId: string,
   places: readonly { crypto_network: string; address: string }[],
 ): Promise<Map<string, KnownEntry[]>> {
   if (places.length === 0) return new Map()
-  const { rows } = await db.query<KnownEntry & { place: string }>({
+  const { rows } = await db.query<KnownEntry & Seal & { place: string }>({
     name: 'entries of the address book',
     text: `
-    select e.id, case when e.status = 'APPROVED' and not ${IS_PAYABLE} then 'PENDING' else e.status end as status,
-           e.crypto_network || ' ' || e.canonical_address as place
+    select r.id, case when r.status = 'APPROVED' and not ${isPayable('r')} then 'PENDING' else r.status end as status,
+           r.crypto_network || ' ' || r.canonical_address as place, ${sealOf('crypto_destination_addresses')}
     from (select distinct * from unnest($2::text[], $3::text[]) as place (crypto_network, address)) wanted
-    join crypto_destination_addresses e
-      on e.customer_id = $1 and e.crypto_network = wanted.crypto_network and e.canonical_address = wanted.address`,
+    join crypto_destination_addresses r
+      on r.customer_id = $1 and r.crypto_network = wanted.crypto_network and r.canonical_address = wanted.address`,
     values: [
       customerId,
       arrayLiteral(places.map(({ crypto_network }) => crypto_network)),
@@ -80,7 +97,8 @@ export async function entriesAt(
     ],
   })
   const known = new Map<string, KnownEntry[]>()
-  for (const { place, ...entry } of rows) known.set(place, [...(known.get(place) ?? []), entry])
+  for (const { place, ...row } of rows)
+    known.set(place, [...(known.get(place) ?? []), { id: row.id, status: statusOf(row, row.id, macs) }])
   return known
 }
 
@@ -109,6 +127,7 @@ interface Named {
  */
 export async function addressAsked(
   db: Queryable,
+  macs: RowMacs,
   customerId: string,
   { address, network, address_id }: Named,
 ): Promise<{ address: string; network: CryptoNetwork; address_id?: string }> {
@@ -118,16 +137,19 @@ export async function addressAsked(
     if (network === undefined) throw problem.badRequest(`${field('network')} is required`)
     return { address, network }
   }
-  const { rows } = await db.query<{ address: string; crypto_network: CryptoNetwork; status: string }>(
-    `select address, crypto_network, case when status = 'APPROVED' and not ${IS_PAYABLE} then 'PENDING' else status end as status
-     from crypto_destination_addresses where customer_id = $1 and id = $2`,
+  const { rows } = await db.query<KnownEntry & Seal & { address: string; crypto_network: CryptoNetwork }>(
+    `select id, address, crypto_network,
+            case when status = 'APPROVED' and not ${isPayable('r')} then 'PENDING' else status end as status,
+            ${sealOf('crypto_destination_addresses')}
+     from crypto_destination_addresses r where r.customer_id = $1 and r.id = $2`,
     [customerId, address_id],
   )
   const [known] = rows
   if (known === undefined) throw problem.notFound('crypto destination address', address_id)
-  if (known.status !== 'APPROVED')
+  const status = statusOf(known, address_id, macs)
+  if (status !== 'APPROVED')
     throw problem.badRequest(
-      `${field('address_id')} ${address_id} is ${known.status}: only an APPROVED address can be paid`,
+      `${field('address_id')} ${address_id} is ${status}: only an APPROVED address can be paid`,
     )
   if (network !== undefined && network !== known.crypto_network)
     throw problem.badRequest(

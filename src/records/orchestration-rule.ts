@@ -7,6 +7,7 @@ import type { Kind } from './need.ts'
 import { AssetSymbol, Network, RefId, Text, Timestamp, Uuid } from '../contract/fields.ts'
 import { selectDepositAddress } from './deposit-address.ts'
 import { addressAsked } from './destination-address.ts'
+import type { RowMacs } from './row-macs.ts'
 import { CryptoEnd, type Orchestration } from './orchestration.ts'
 
 const FiatNetwork = Type.Enum(['WIRE'], { type: 'string', description: 'Fiat network.' })
@@ -74,10 +75,11 @@ const FiatDestination = Type.Object({ fiat_account_id: Uuid('Fiat account to pay
  */
 export async function destinationAsked(
   db: Queryable,
+  macs: RowMacs,
   customerId: string,
   { crypto, fiat, profile }: Static<typeof DestinationBody>,
 ): Promise<Destination> {
-  if (crypto !== undefined) return { crypto: await addressAsked(db, customerId, crypto) }
+  if (crypto !== undefined) return { crypto: await addressAsked(db, macs, customerId, crypto) }
   if (fiat === undefined) return { ...(profile && { profile }) }
   const { fiat_account_id, bank_account_id, ...rest } = fiat
   if (fiat_account_id !== undefined && bank_account_id !== undefined && fiat_account_id !== bank_account_id)

@@ -10,6 +10,7 @@ import type { Moment } from '../db/ids.ts'
 import { Macs } from '../keys/macs.ts'
 import type { MasterKeys } from '../keys/master-keys.ts'
 import type { UsdPrices } from '../assets/usd-value.ts'
+import { RowMacs } from './row-macs.ts'
 import { newestUsdPrices } from './usd-prices.ts'
 
 /**
@@ -323,6 +324,8 @@ interface PolicyRow {
 /** Reads and writes the versions of policies, with MACs by a key derived from the master key. */
 export class Policies {
   readonly #macs: Macs
+  /** With the same keys, of the address book. */
+  readonly rows: RowMacs
   /** Checked versions by customer, version and MAC: they never change. */
   readonly #checked = new LRUCache<string, PolicyVersion>({
     maxSize: KEPT_BYTES_MAX,
@@ -338,6 +341,7 @@ export class Policies {
   /** In a `sandbox`, simulated prices and reference prices count, too. */
   constructor(masterKeys: MasterKeys, { sandbox = false }: { sandbox?: boolean } = {}) {
     this.#macs = new Macs(masterKeys, 'policies')
+    this.rows = new RowMacs(masterKeys)
     this.#sandbox = sandbox
   }
 

@@ -68,6 +68,20 @@ const SEALED = {
     live: 'r.removed_at is null',
     of: OF_OPERATORS,
   },
+  // The status is no part of it: the cooling time is, and a rejection is in the audit log.
+  crypto_destination_addresses: {
+    purpose: 'destinationAddresses',
+    key: ['customer_id', 'id'],
+    covers: [
+      'r.identity_id',
+      'r.crypto_network',
+      'r.address',
+      'r.canonical_address',
+      microsOf('cooling_until'),
+    ],
+    live: "r.status <> 'REJECTED'",
+    of: 'r.customer_id = $1',
+  },
   // The end of a freeze. What is frozen needs no MAC.
   freezes: {
     purpose: 'freezes',

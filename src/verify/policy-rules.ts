@@ -1,4 +1,5 @@
 import { ASSETS } from '../assets/catalogue.ts'
+import { isPayable } from '../records/destination-address.ts'
 import { GOVERNED_TYPES, VALUE_DECIMALS } from '../records/policy.ts'
 
 /**
@@ -79,17 +80,10 @@ export const POLICY_RULES: Record<string, string> = {
     select format('rule %s, %s: it has counted %s, and payments of at least %s were made (in the smallest unit of %s)', id,
                   subject, counted, trunc(least), asset) as detail
     from counted where counted < trunc(least)`,
-  'no address of the address book is approved before its cooling time is over': `
+  'no address of the address book is approved before its cooling time is over, or after it was rejected': `
     select format('address %s: %s, cooling until %s, approved at %s', id, status, cooling_until, approved_at) as detail
-    from crypto_destination_addresses
+    from crypto_destination_addresses a
     where customer_id = $1 and approved_at is not null
-      and (approved_at < cooling_until or (status = 'APPROVED' and cooling_until > clock_timestamp()))`,
-  'every address of the address book has its record in the audit log': `
-    select format('address %s of %s', e.id, e.created_at) as detail
-    from crypto_destination_addresses e
-    where e.customer_id = $1
-      and e.created_at > (select covered_from from audit_heads where customer_id = $1)
-      and not exists (
-        select 1 from audit_log l
-        where l.customer_id = $1 and l.action = 'destination_address.create' and l.subject_id = e.id::text)`,
+      and (approved_at < cooling_until
+           or (status = 'APPROVED' and not ${isPayable('a')}))`,
 }
