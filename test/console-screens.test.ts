@@ -185,7 +185,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
       await page.locator('main .status', { hasText: 'FROZEN' }).waitFor()
       const named = path === '' ? 'Profile Default ' : ''
       const says = new RegExp(
-        `${named}FROZEN since \\d+ \\w+ 20\\d\\d [\\d:]+ UTC \\(by an operator\\): ${reason}`,
+        `${named}Frozen since \\d+ \\w+ 20\\d\\d [\\d:]+ UTC \\(by an operator\\): ${reason}`,
       )
       if (path !== 'profiles') await expect.poll(() => page.locator('main').innerText()).toMatch(says)
       expect(await seriousFaults(page)).toEqual([])

@@ -8,6 +8,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { credentialsFile, type SandboxCredentials } from '../src/demo/credentials.ts'
 import type { CryptoNetwork } from '../src/assets/catalogue.ts'
+import { daysOf, sumOf } from '../console/src/format.ts'
 import { OUTCOMES, PENDING_DEPOSITS } from '../console/src/outcomes.ts'
 import { magicAddress, MAGIC_OUTCOMES, magicOutcome } from '../src/networks/simulated/magic-addresses.ts'
 import { magicDeposit } from '../src/networks/simulated/magic-amounts.ts'
@@ -159,7 +160,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     expect(Number(before) - 11).toBe(Number(after))
     await page.getByRole('button', { name: 'Verify these entries again' }).click()
     await page.locator('.checks').waitFor()
-    expect(await page.locator('.checks .status').allInnerTexts()).toEqual(Array(4).fill('HOLDS'))
+    expect(await page.locator('.checks .status').allInnerTexts()).toEqual(Array(4).fill('Holds'))
     expect(await seriousFaults(page)).toEqual([])
     await shoot(page, 'story')
     await page.emulateMedia({ colorScheme: 'dark' })
@@ -214,9 +215,35 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     expect(lines[0]).toMatch(/^id,created_at,/)
     expect(lines.length - 1).toBe(types.length)
     expect(lines.slice(1).every((line) => line.includes(',"WIRE_DEPOSIT",'))).toBe(true)
+    await page.getByLabel('Period').selectOption('Last month')
+    const { from, before } = daysOf('Last month', Date.now())
+    await expect
+      .poll(() => new URL(page.url()).search)
+      .toBe(`?type=WIRE_DEPOSIT&from=${from}&before=${before}`)
+    expect(await page.getByLabel('Before (UTC)').inputValue()).toBe(before)
+    await page.getByText('No transfer has these properties.').waitFor()
+    await page.getByLabel('Period').selectOption('Today')
+    await page.locator('tbody tr').first().waitFor()
+    const time = page.locator('tbody time').first()
+    await time.hover()
+    expect(await time.getAttribute('title')).toMatch(/^\d+ \w+ \d{4}.* here, .*(ago|now)\n\d{4}-/)
     expect(await isWithinWindow(page)).toBe(true)
     expect(await seriousFaults(page)).toEqual([])
     await shoot(page, 'transfers-phone')
+    // The list of pages is behind a button there, in groups.
+    const pages = page.getByRole('navigation', { name: 'Pages' })
+    expect(await pages.getByRole('link').count()).toBe(0)
+    await pages.getByRole('button', { name: 'Transfers' }).click()
+    await pages
+      .getByRole('group', { name: 'Developers' })
+      .getByRole('link', { name: 'API clients' })
+      .waitFor()
+    expect(await isWithinWindow(page)).toBe(true)
+    expect(await seriousFaults(page)).toEqual([])
+    await shoot(page, 'pages-phone')
+    await pages.getByRole('link', { name: 'Profiles' }).click()
+    await page.getByRole('heading', { name: 'Profiles' }).waitFor()
+    expect(await pages.getByRole('link').count()).toBe(0)
     expect(complaints).toEqual([])
   })
 
@@ -226,6 +253,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     const rows = page.getByRole('region', { name: 'Entries of USDG' }).locator('tbody tr')
     await rows.first().waitFor()
     expect(await rows.count()).toBeGreaterThan(3)
+    await rows.getByRole('link', { name: 'Crypto deposit' }).first().waitFor()
     const now = await page.locator('.balances').innerText()
     await page.getByLabel('Balances at (UTC)').fill('2000-01-01T00:00')
     await page.getByLabel('Balances at (UTC)').blur()
@@ -236,6 +264,14 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     await shoot(page, 'profile')
     await page.getByRole('navigation').getByRole('link', { name: 'Profiles' }).click()
     await page.getByRole('link', { name: 'Default' }).waitFor()
+    const all = page.getByRole('region', { name: 'Profiles' }).locator('tbody tr')
+    await all.filter({ hasText: 'Ada Example' }).waitFor()
+    expect(await all.filter({ hasText: 'Default' }).locator('time').first().getAttribute('datetime')).toMatch(
+      /^\d{4}-\d\d-01T09:00:00/,
+    )
+    await page.getByLabel('Whole nickname').fill('Default')
+    await page.getByLabel('Whole nickname').press('Enter')
+    await expect.poll(() => all.count()).toBe(1)
     expect(complaints).toEqual([])
   })
 
@@ -244,6 +280,16 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     await page.getByRole('region', { name: 'Events' }).locator('tbody tr').first().waitFor()
     await page.getByRole('button', { name: 'Tests', exact: true }).click()
     await page.getByText('Latest deliveries').waitFor()
+    await page.getByRole('button', { name: 'Send a test event' }).click()
+    const deliveries = page.getByRole('region', { name: 'Latest deliveries' }).locator('tbody tr')
+    await deliveries.filter({ hasText: 'transfer.crypto_withdrawal.completed' }).first().waitFor()
+    await page.getByRole('button', { name: 'Send all again' }).click()
+    await page.getByRole('button', { name: 'Yes' }).click()
+    await page.getByText(/^\d+ events are sent again\.$/).waitFor()
+    await deliveries.first().locator('summary', { hasText: 'attempt' }).click()
+    await page.getByRole('button', { name: 'Rotate the secret' }).click()
+    await page.getByRole('button', { name: 'Yes' }).click()
+    expect(await page.locator('.secret code').innerText()).toMatch(/^whsec_/)
     expect(await seriousFaults(page)).toEqual([])
     await shoot(page, 'events')
     await page.getByRole('navigation').getByRole('link', { name: 'Audit log' }).click()
@@ -282,7 +328,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
         },
         { timeout: 30_000, interval: 1_000 },
       )
-      .toMatch(/Nobody listens FAILING\s+since .*: 1 to deliver, 0 given up/)
+      .toMatch(/Nobody listens Failing\s+since .*: 1 to deliver, 0 given up/)
     expect(await seriousFaults(page)).toEqual([])
     await part.getByRole('link', { name: 'Nobody listens' }).click()
     await page.getByText('Latest deliveries').waitFor()
@@ -342,6 +388,9 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     const { page, complaints } = await at('orchestrations')
     const rows = page.locator('tbody tr')
     await expect.poll(() => rows.count()).toBeGreaterThan(1)
+    // What was paid, and the name of the rule that paid it.
+    const ofRule = rows.filter({ has: page.getByRole('link', { name: 'Wires become USDP on Ethereum' }) })
+    await expect.poll(() => ofRule.first().innerText()).toMatch(/100 USD\s+99 USDP/)
     await page.getByLabel('Status').selectOption('FAILED')
     await expect.poll(() => new URL(page.url()).search).toBe('?status=FAILED')
     await expect.poll(() => rows.count()).toBe(1)
@@ -390,10 +439,25 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     const { page, complaints } = await at('statements')
     const bars = page.getByRole('region', { name: 'The reward of each month' }).getByRole('link')
     await expect.poll(() => bars.count()).toBe(3)
+    expect(Number(await bars.locator('.value').last().getAttribute('data-value'))).toBeGreaterThan(0)
+    const owed = await page
+      .getByRole('region', { name: 'Statements' })
+      .locator('td:nth-child(3) .amount')
+      .allInnerTexts()
+    const total = sumOf(owed.map((text) => text.replaceAll(/[^\d.]/g, '')))
+    await page.getByText('Total of these 3 months').waitFor()
+    expect((await page.locator('.facts .amount').first().innerText()).replaceAll(/[^\d.]/g, '')).toBe(total)
+    const downloading = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Save as CSV' }).click()
+    const saved = await downloading
+    expect(saved.suggestedFilename()).toBe('statements.csv')
+    const lines = (await readFile(await saved.path(), 'utf8')).trim().split('\r\n')
+    expect(lines.length).toBe(1 + 3)
+    for (const text of owed) expect(lines.join()).toContain(`,"USDG",${text.replaceAll(/[^\d.]/g, '')},`)
     await holdsEverywhere(page, 'statements')
     await bars.last().press('Enter')
     await page.getByText('The ledger gives the same amount as the statement.').waitFor()
-    expect(await page.locator('.derived .status').innerText()).toBe('HOLDS')
+    expect(await page.locator('.derived .status').innerText()).toBe('Holds')
     const days = page.getByRole('region', { name: 'Days' }).locator('tbody tr')
     expect(await days.count()).toBeGreaterThanOrEqual(28)
     await page.getByRole('button', { name: 'Explain it again from the ledger' }).click()

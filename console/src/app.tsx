@@ -1,4 +1,5 @@
-import { useEffect, useRef } from 'preact/hooks'
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
 import { address, open } from './address.ts'
 import { downSince } from './connection.ts'
 import { Banner, Link, Time } from './parts.tsx'
@@ -47,20 +48,34 @@ const Down = () =>
     </p>
   )
 
-/** The list of pages. On a narrow screen it scrolls to the one that is shown. */
+/** The list of pages. A narrow screen shows it when its button is pressed. */
 function Pages({ path }: { path: string }) {
-  const list = useRef<HTMLElement>(null)
-  useEffect(() => {
-    const current = list.current?.querySelector<HTMLElement>('[aria-current]')
-    if (current != null) list.current!.scrollLeft = current.offsetLeft - list.current!.clientWidth / 3
-  }, [path])
+  const isOpen = useSignal(false)
+  useEffect(() => void (isOpen.value = false), [path])
+  const isCurrent = ({ to }: { to: string }) => to === path || (to !== '' && path.startsWith(`${to}/`))
+  const current = PAGES.flatMap(({ pages }) => pages).find(isCurrent)
   return (
-    <nav ref={list} class="pages" aria-label="Pages">
-      {PAGES.map(({ name, to }) => (
-        <Link key={to} to={to} current={to === path || (to !== '' && path.startsWith(`${to}/`))}>
-          {name}
-        </Link>
-      ))}
+    <nav class="pages" aria-label="Pages">
+      <button
+        type="button"
+        aria-expanded={isOpen.value}
+        aria-controls="groups"
+        onClick={() => (isOpen.value = !isOpen.value)}
+      >
+        <span aria-hidden="true">☰</span> {current?.name ?? 'Pages'}
+      </button>
+      <div id="groups" class={isOpen.value ? 'open' : undefined}>
+        {PAGES.map(({ group, pages }) => (
+          <div key={group} role="group" aria-label={group}>
+            <span aria-hidden="true">{group}</span>
+            {pages.map((page) => (
+              <Link key={page.to} to={page.to} current={isCurrent(page)}>
+                {page.name}
+              </Link>
+            ))}
+          </div>
+        ))}
+      </div>
     </nav>
   )
 }

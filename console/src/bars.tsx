@@ -2,6 +2,9 @@ import { Link } from './parts.tsx'
 
 /** Amounts side by side. The bars are only a picture: each says its amount as text. */
 
+/** What a bar's place has room for. */
+const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 })
+
 export interface Bar {
   key: string
   /** Under the bar. */
@@ -29,11 +32,12 @@ export function Bars({
     <div class="scroll" tabIndex={0} role="region" aria-label={label}>
       <ol class={small ? 'bars small' : 'bars'}>
         {bars.map(({ key, name, amount, label, to, kind }) => {
-          const height = largest === 0 ? 0 : Math.round((Number(amount) / largest) * 1_000) / 10
+          const share = largest === 0 ? 0 : Math.round((Number(amount) / largest) * 1_000) / 1_000
           const bar = (
             <>
               <span class="room">
-                <span class={`bar ${kind ?? ''}`} style={{ height: `${height}%` }} />
+                {!small && <span class="value" data-value={SHORT.format(Number(amount))} />}
+                <span class={`bar ${kind ?? ''}`} style={{ '--share': share }} />
               </span>
               <span class="name">{name}</span>
             </>

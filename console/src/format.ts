@@ -6,6 +6,21 @@ export function groupDigits(amount: string): string {
   return sign.replace('-', '−') + whole.replaceAll(/\B(?=(\d{3})+$)/g, '\u202f') + rest
 }
 
+/** The sum of amounts, to the last digit. */
+export function sumOf(amounts: readonly string[]): string {
+  const places = Math.max(0, ...amounts.map((amount) => amount.split('.')[1]?.length ?? 0))
+  const units = amounts.map((amount) => {
+    const [whole = '', rest = ''] = amount.split('.')
+    return BigInt(whole + rest.padEnd(places, '0'))
+  })
+  const digits = units
+    .reduce((sum, one) => sum + one, 0n)
+    .toString()
+    .padStart(places + 1, '0')
+  const [whole, rest] = [digits.slice(0, digits.length - places), digits.slice(digits.length - places)]
+  return rest.replace(/0+$/, '') === '' ? whole : `${whole}.${rest.replace(/0+$/, '')}`
+}
+
 /** The amount with a sign, also where it is positive. */
 export const signed = (amount: string): string => (amount.startsWith('-') ? '' : '+') + groupDigits(amount)
 
@@ -46,6 +61,48 @@ const DAY = new Intl.DateTimeFormat('en-GB', {
 /** A timestamp of the API in UTC: its day, and its time to the second or millisecond, from the text and not by a calculation. */
 export const dayOf = (timestamp: string): string => DAY.format(new Date(timestamp))
 export const timeOf = (timestamp: string, precise: boolean): string => timestamp.slice(11, precise ? 23 : 19)
+
+const LOCAL = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'long' })
+
+/** The time where the reader is, with its zone. */
+export const localTimeOf = (timestamp: string): string => LOCAL.format(new Date(timestamp))
+
+const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
+const UNITS = [
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+  ['second', 1],
+] as const
+
+/** How long ago a moment was, or how far away it is, as people say it: `3 hours ago`. `now` in milliseconds. */
+export function ago(timestamp: string, now: number): string {
+  const seconds = Math.round((Date.parse(timestamp) - now) / 1000)
+  const [unit, length] = UNITS.find(([, one]) => Math.abs(seconds) >= one) ?? UNITS[3]
+  return RELATIVE.format(Math.trunc(seconds / length), unit)
+}
+
+/** A time that people choose: its first day, and the day after its last one. */
+interface Days {
+  from: string
+  before: string
+}
+export const PERIODS = ['Today', 'This month', 'Last month'] as const
+
+/** The days of a period, in UTC. `now` in milliseconds. */
+export function daysOf(period: (typeof PERIODS)[number], now: number): Days {
+  const date = new Date(now)
+  const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()]
+  const text = (...of: [year: number, month: number, day: number]) =>
+    new Date(Date.UTC(...of)).toISOString().slice(0, 10)
+  if (period === 'Today') return { from: text(year, month, day), before: text(year, month, day + 1) }
+  const first = period === 'This month' ? month : month - 1
+  return { from: text(year, first, 1), before: text(year, first + 1, 1) }
+}
+
+/** When a record was made, from its id (a UUIDv7), to the millisecond. */
+export const timeOfId = (id: string): string =>
+  new Date(Number.parseInt(id.replace('-', '').slice(0, 12), 16)).toISOString()
 
 /** How long after another moment something happened, such as `+2.1 s`. */
 export function after(from: string, to: string): string {

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { address, setQuery } from './address.ts'
-import { inWords } from './format.ts'
+import { daysOf, inWords, PERIODS } from './format.ts'
 import { useCall, type Loaded } from './load.ts'
 import { Curl, Failure, Loading } from './parts.tsx'
 import type { Page } from './records.ts'
@@ -135,6 +135,7 @@ export function Table<T>({
 export const ListOf = <T,>({
   list,
   none,
+  children,
   ...table
 }: {
   list: List<T>
@@ -143,9 +144,12 @@ export const ListOf = <T,>({
   none: string
   columns: readonly Column<T>[]
   keyOf: (item: T) => string | number
+  /** What is below the table. */
+  children?: ComponentChildren
 }) => (
   <Paged list={list}>
     {list.items?.length === 0 ? <p class="quiet">{none}</p> : <Table items={list.items ?? []} {...table} />}
+    {children}
   </Paged>
 )
 
@@ -208,7 +212,7 @@ export const Choice = ({
 )
 
 /** A filter by a day, UTC. */
-export const Day = ({ name, filter }: { name: string; filter: string }) => (
+const Day = ({ name, filter }: { name: string; filter: string }) => (
   <label>
     {name}
     <input
@@ -219,8 +223,48 @@ export const Day = ({ name, filter }: { name: string; filter: string }) => (
   </label>
 )
 
+/** A filter by time: a period that people choose often, or any two days. */
+export function Period() {
+  const [from, before] = [filterOf('from'), filterOf('before')]
+  const chosen = PERIODS.find((one) => {
+    const days = daysOf(one, Date.now())
+    return days.from === from && days.before === before
+  })
+  return (
+    <>
+      <label>
+        Period
+        <select
+          value={chosen ?? (from + before === '' ? '' : 'days')}
+          onChange={({ currentTarget: { value } }) => {
+            const period = PERIODS.find((one) => one === value)
+            const days = period === undefined ? { from: '', before: '' } : daysOf(period, Date.now())
+            setQuery({ ...days, [CURSOR]: '' })
+          }}
+        >
+          <option value="">Any</option>
+          {PERIODS.map((one) => (
+            <option key={one}>{one}</option>
+          ))}
+          <option value="days" disabled>
+            Chosen days
+          </option>
+        </select>
+      </label>
+      <Day name="From (UTC)" filter="from" />
+      <Day name="Before (UTC)" filter="before" />
+    </>
+  )
+}
+
+/** The filters of a `Period`, as the API names them. */
+export const createdAt = () => ({
+  'created_at.gte': startOfDay('from'),
+  'created_at.lt': startOfDay('before'),
+})
+
 /** The day of a filter as the API's bound: its first moment. */
-export const startOfDay = (filter: string): string =>
+const startOfDay = (filter: string): string =>
   filterOf(filter) === '' ? '' : `${filterOf(filter)}T00:00:00Z`
 
 /** A filter by an id or another text. */

@@ -2,6 +2,7 @@ import { useSignal, type Signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { send, type Call } from './api.ts'
 import { returns } from './connection.ts'
+import { may } from './session.ts'
 
 /** The answer of a call while a page is shown. */
 export interface Loaded<T> {
@@ -47,4 +48,19 @@ export function useCall<T>(call: Call | undefined): Loaded<T> {
     })
   }, [key])
   return { data, error, again: run }
+}
+
+/** Reads the records with these ids in one request, and finds each by its id. Without the scope it knows none. */
+export function useRecords<T extends { id: string }>(
+  path: string,
+  scope: string,
+  ids: readonly (string | undefined)[] = [],
+): ReadonlyMap<string | undefined, T> {
+  const wanted = [...new Set(ids)].filter((id) => id !== undefined)
+  const { data } = useCall<{ items: T[] }>(
+    wanted.length > 0 && may(scope)
+      ? { method: 'GET', path, query: { ids: wanted, limit: wanted.length } }
+      : undefined,
+  )
+  return new Map(data.value?.items.map((record) => [record.id, record]))
 }

@@ -46,20 +46,40 @@ const ROUTES: [pattern: string, page: ComponentType<never>][] = [
   ['transfers/:id', TransferPage],
 ]
 
-/** The pages that the console lists. */
+/** The pages that the console lists, by what they are about. */
 export const PAGES = [
-  { name: 'Home', to: '' },
-  { name: 'Transfers', to: 'transfers' },
-  { name: 'Profiles', to: 'profiles' },
-  { name: 'Orchestrations', to: 'orchestrations' },
-  { name: 'Statements', to: 'statements' },
-  { name: 'Markets', to: 'markets' },
-  { name: 'Networks', to: 'networks' },
-  { name: 'Events and webhooks', to: 'events' },
-  { name: 'API clients', to: 'clients' },
-  { name: 'Operators', to: 'operators' },
-  { name: 'Audit log', to: 'audit-log' },
-  { name: 'Your sign-in', to: 'sign-in/own' },
+  {
+    group: 'Money',
+    pages: [
+      { name: 'Home', to: '' },
+      { name: 'Transfers', to: 'transfers' },
+      { name: 'Profiles', to: 'profiles' },
+      { name: 'Orchestrations', to: 'orchestrations' },
+      { name: 'Statements', to: 'statements' },
+    ],
+  },
+  {
+    group: 'Markets',
+    pages: [
+      { name: 'Markets', to: 'markets' },
+      { name: 'Networks', to: 'networks' },
+    ],
+  },
+  {
+    group: 'Developers',
+    pages: [
+      { name: 'Events and webhooks', to: 'events' },
+      { name: 'API clients', to: 'clients' },
+    ],
+  },
+  {
+    group: 'Administration',
+    pages: [
+      { name: 'Operators', to: 'operators' },
+      { name: 'Audit log', to: 'audit-log' },
+      { name: 'Your sign-in', to: 'sign-in/own' },
+    ],
+  },
 ]
 
 /** The page at this path, and the parts of the path that its pattern names. */

@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks'
 import { useSignal } from '@preact/signals'
 import { open, ROOT } from './address.ts'
 import { curlOf, type Call } from './api.ts'
-import { dayOf, groupDigits, short, signed, timeOf } from './format.ts'
+import { ago, dayOf, groupDigits, inWords, localTimeOf, short, signed, timeOf } from './format.ts'
 import { service } from './session.ts'
 
 /** Parts of pages. */
@@ -69,7 +69,7 @@ export const Banner = () => {
   )
 }
 
-/** The status of a record. The word says it, the colour only helps. */
+/** The status of a record, in words. The words say it, the colour only helps. */
 export const Status = ({ of }: { of: string }) => {
   const kind =
     /^(COMPLETED|DELIVERED|APPROVED|STATEMENT_STATUS_PAID|HOLDS|DONE|ACTIVE|OPEN|PAID|AVAILABLE|REACHABLE)$/.test(
@@ -81,7 +81,7 @@ export const Status = ({ of }: { of: string }) => {
           )
         ? 'bad'
         : 'wait'
-  return <span class={`status ${kind}`}>{of.replace(/^STATEMENT_STATUS_/, '')}</span>
+  return <span class={`status ${kind}`}>{inWords(of.replace(/^STATEMENT_STATUS_/, ''))}</span>
 }
 
 /** An amount with its asset, its digits aligned. */
@@ -99,14 +99,20 @@ export const Amount = ({
   </span>
 )
 
-/** A moment in UTC. `precise`: to the millisecond. */
+/** A moment in UTC. `precise`: to the millisecond. A pointer on it gets the time where the reader is, and how long ago that is. */
 export const Time = ({ at, precise = false }: { at: string; precise?: boolean }) => (
-  <time dateTime={at} title={at}>
+  <time
+    dateTime={at}
+    title={at}
+    onPointerEnter={({ currentTarget }) =>
+      (currentTarget.title = `${localTimeOf(at)} here, ${ago(at, Date.now())}\n${at}`)
+    }
+  >
     <span class="day">{dayOf(at)}</span> <span class="hour">{timeOf(at, precise)} UTC</span>
   </time>
 )
 
-/** An id, hash or address: shortened, with a button that copies all of it. `to` is the page of its record. */
+/** An id, hash or address: shortened, with a button that copies all of it, seen when a pointer or the focus is there. `to` is the page of its record. */
 export function Id({ of, whole = false, to }: { of: string; whole?: boolean; to?: string | undefined }) {
   const copied = useSignal(false)
   const code = <code title={of}>{whole ? of : short(of)}</code>
@@ -124,7 +130,18 @@ export function Id({ of, whole = false, to }: { of: string; whole?: boolean; to?
           })
         }
       >
-        {copied.value ? 'copied' : 'copy'}
+        {copied.value ? (
+          'copied'
+        ) : (
+          <svg viewBox="0 0 16 16" width="12" height="12" aria-hidden="true">
+            <path
+              d="M5 5V1.5h9.5V11H11M1.5 5H11v9.5H1.5z"
+              fill="none"
+              stroke="currentColor"
+              stroke-width="1.5"
+            />
+          </svg>
+        )}
       </button>
     </span>
   )

@@ -16,6 +16,8 @@ export type Explanation =
   paths['/v2/statements/{id}/explanation']['get']['responses'][200]['content']['application/json']
 export type Volume = Schemas['TransferVolume']
 export type Approval = Schemas['Approval']
+export type Account = Schemas['Account']
+export type Identity = Schemas['Identity']
 export type Profile = Schemas['Profile']
 export type Balance = Schemas['Balance']
 export type BalanceHistory = Schemas['BalanceHistory']

@@ -1,11 +1,13 @@
+import { textCell } from '../csv.ts'
+import { Export } from '../export.tsx'
 import { inWords } from '../format.ts'
 import {
   Choice,
-  Day,
+  createdAt,
   filterOf,
   Filters,
   ListOf,
-  startOfDay,
+  Period,
   TextFilter,
   useList,
   type Column,
@@ -15,6 +17,7 @@ import { pageOf, type Change } from '../records.ts'
 
 /** Who changed what, and what was refused. */
 
+const PATH = '/v2/audit-log'
 const ACTORS = ['API_CLIENT', 'OPERATOR', 'WORKER', 'COMMAND_LINE']
 
 const COLUMNS: Column<Change>[] = [
@@ -46,16 +49,27 @@ const COLUMNS: Column<Change>[] = [
   { name: 'Address', cell: ({ ip }) => ip },
 ]
 
+const CSV_COLUMNS = [
+  ...['at', 'actor_type', 'actor_id', 'action', 'outcome', 'subject_type', 'subject_id'],
+  ...['request_id', 'ip', 'changes', 'id'],
+]
+
+const cellsOf = ({ id, at, actor, action, outcome, subject, request_id, ip, changes }: Change): string[] =>
+  [
+    ...[at, actor.type, actor.id, action, outcome, subject.type, subject.id],
+    ...[request_id, ip, changes && JSON.stringify(changes), id],
+  ].map(textCell)
+
 export function AuditLogPage() {
-  const list = useList<Change>('/v2/audit-log', {
+  const query = {
     actor_type: filterOf('actor'),
     outcomes: filterOf('outcome'),
     actor_ids: filterOf('person'),
     actions: filterOf('action'),
     subject_ids: filterOf('subject'),
-    'created_at.gte': startOfDay('from'),
-    'created_at.lt': startOfDay('before'),
-  })
+    ...createdAt(),
+  }
+  const list = useList<Change>(PATH, query)
   return (
     <>
       <Title>Audit log</Title>
@@ -65,8 +79,8 @@ export function AuditLogPage() {
         <TextFilter name="Person, client or loop" filter="person" size={20} />
         <TextFilter name="Action, such as transfer.create" filter="action" size={20} />
         <TextFilter name="Record" filter="subject" size={20} />
-        <Day name="From (UTC)" filter="from" />
-        <Day name="Before (UTC)" filter="before" />
+        <Period />
+        <Export<Change> name="audit-log" path={PATH} query={query} columns={CSV_COLUMNS} cellsOf={cellsOf} />
       </Filters>
       <p class="quiet">
         On the service's machine, <code>bursar audit verify</code> computes the chain of these records again,

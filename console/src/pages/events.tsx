@@ -1,7 +1,8 @@
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useMemo } from 'preact/hooks'
 import { address, setQuery } from '../address.ts'
 import { Action } from '../action.tsx'
+import { dayOf } from '../format.ts'
 import { onEvents } from '../live.ts'
 import { Choice, filterOf, Filters, ListOf, Table, useList, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
@@ -71,6 +72,7 @@ const webhooks = { method: 'GET', path: '/v2/webhooks', query: { limit: 100 } } 
 function Webhooks() {
   const { data, error } = useCall<Page<Webhook>>(webhooks)
   const chosen = address.value.query.get('webhook')
+  const shown = data.value?.items.find(({ id }) => id === chosen)
   return (
     <section>
       <h2>Webhooks</h2>
@@ -105,46 +107,120 @@ function Webhooks() {
           ]}
         />
       )}
-      {chosen !== null && <Deliveries key={chosen} webhookId={chosen} />}
+      {shown !== undefined && <Deliveries key={shown.id} webhook={shown} />}
     </section>
   )
 }
 
-/** The deliveries of a webhook that need a look, and those that arrived. */
-function Deliveries({ webhookId }: { webhookId: string }) {
-  const call = { method: 'GET', path: `/v2/webhooks/${webhookId}/deliveries`, query: { limit: 20 } } as const
+/** A webhook's latest deliveries, and what a person can do about those that did not arrive. */
+function Deliveries({ webhook }: { webhook: Webhook }) {
+  const call = { method: 'GET', path: `/v2/webhooks/${webhook.id}/deliveries`, query: { limit: 20 } } as const
   const { data, error, again } = useCall<Page<WebhookDelivery>>(call)
-  const opened = useSignal('')
   return (
     <>
       <h3>Latest deliveries</h3>
+      {may('webhooks:write_webhook') && webhook.status === 'ACTIVE' && (
+        <Actions webhook={webhook} again={() => again()} />
+      )}
       <Failure of={error.value} />
       {data.value?.items.length === 0 && <p class="quiet">Nothing was sent to it yet.</p>}
-      <ul class="deliveries">
-        {data.value?.items.map(({ id, status, attempts, event_type, created_at }) => (
-          <li key={id}>
-            <Time at={created_at} precise /> <Status of={status} /> <code>{event_type}</code>{' '}
-            <button
-              type="button"
-              aria-expanded={opened.value === id}
-              onClick={() => (opened.value = opened.value === id ? '' : id)}
-            >
-              {attempts === 1 ? '1 attempt' : `${attempts} attempts`}
-            </button>{' '}
-            {may('webhooks:write_webhook') && (
-              <Action
-                call={{ method: 'POST', path: `/v2/events/${id}/resend`, body: { webhook_id: webhookId } }}
-                done={() => again()}
-              >
-                Send again
-              </Action>
-            )}
-            {opened.value === id && <Attempts webhookId={webhookId} deliveryId={id} />}
-          </li>
-        ))}
-      </ul>
+      {data.value !== undefined && data.value.items.length > 0 && (
+        <Table
+          name="Latest deliveries"
+          items={data.value.items}
+          keyOf={({ id }) => id}
+          columns={deliveryColumns(webhook.id, () => again())}
+        />
+      )}
       <Curl of={call} />
     </>
+  )
+}
+
+const deliveryColumns = (webhookId: string, again: () => void): Column<WebhookDelivery>[] => [
+  { name: 'Time', onCard: 3, cell: ({ created_at }) => <Time at={created_at} precise /> },
+  { name: 'Event', onCard: 1, cell: ({ event_type }) => <code>{event_type}</code> },
+  { name: 'Status', onCard: 2, cell: ({ status }) => <Status of={status} /> },
+  { name: 'Attempts', cell: (delivery) => <AttemptsOf delivery={delivery} /> },
+  {
+    name: 'Actions',
+    cell: ({ id }) =>
+      may('webhooks:write_webhook') && (
+        <Action
+          call={{ method: 'POST', path: `/v2/events/${id}/resend`, body: { webhook_id: webhookId } }}
+          done={again}
+        >
+          Send again
+        </Action>
+      ),
+  },
+]
+
+/** How far back "Send all again" goes where the webhook does not fail now. */
+const RECOVERED_DAYS = 7
+const TEST = 'transfer.crypto_withdrawal.completed'
+
+/** What is done with a webhook as a whole. */
+function Actions({ webhook: { id, failing_since }, again }: { webhook: Webhook; again: () => void }) {
+  const path = `/v2/webhooks/${id}`
+  const since = useMemo(
+    () => failing_since ?? new Date(Date.now() - RECOVERED_DAYS * 86_400_000).toISOString(),
+    [failing_since],
+  )
+  /** Where the next press goes on: a request looks at a limited number of events. */
+  const cursor = useSignal<string | undefined>(undefined)
+  const said = useSignal('')
+  const secret = useSignal('')
+  return (
+    <>
+      <div class="buttons">
+        <Action call={{ method: 'POST', path: `${path}/test`, body: { type: TEST } }} done={again}>
+          Send a test event
+        </Action>
+        <Action<{ recovered: number; next_page_cursor?: string }>
+          call={{ method: 'POST', path: `${path}/recover`, body: { since, page_cursor: cursor.value } }}
+          ask={
+            cursor.value === undefined
+              ? `Send again each event since ${dayOf(since)} that did not arrive?`
+              : undefined
+          }
+          done={({ recovered, next_page_cursor }) => {
+            cursor.value = next_page_cursor
+            said.value = `${recovered} events are sent again${next_page_cursor === undefined ? '.' : ', and there are more.'}`
+            again()
+          }}
+        >
+          {cursor.value === undefined ? 'Send all again' : 'Send the next ones again'}
+        </Action>
+        <Action<{ secret: string }>
+          call={{ method: 'POST', path: `${path}/rotate-secret`, body: {} }}
+          ask="Make a new signing secret? For a day, the previous one signs, too."
+          done={(answer) => (secret.value = answer.secret)}
+        >
+          Rotate the secret
+        </Action>
+      </div>
+      <div role="status">
+        {said.value}
+        {secret.value !== '' && (
+          <div class="secret">
+            <p>The new signing secret is shown once: save it now.</p>
+            <Id of={secret.value} whole />
+          </div>
+        )}
+      </div>
+    </>
+  )
+}
+
+/** The number of attempts, and each of them when it is opened. */
+function AttemptsOf({ delivery: { id, webhook_id, attempts } }: { delivery: WebhookDelivery }) {
+  const isOpen = useSignal(false)
+  return (
+    <details onToggle={({ currentTarget }) => (isOpen.value = currentTarget.open)}>
+      <summary>{attempts === 1 ? '1 attempt' : `${attempts} attempts`}</summary>
+      {isOpen.value && <Attempts webhookId={webhook_id} deliveryId={id} />}
+    </details>
   )
 }
 
@@ -156,7 +232,7 @@ function Attempts({ webhookId, deliveryId }: { webhookId: string; deliveryId: st
   return (
     <>
       <Failure of={error.value} />
-      <ol>
+      <ul class="plain">
         {data.value?.items.map(
           ({ id, attempt, status_code, error: why, duration_ms, response, created_at }) => (
             <li key={id}>
@@ -166,7 +242,7 @@ function Attempts({ webhookId, deliveryId }: { webhookId: string; deliveryId: st
             </li>
           ),
         )}
-      </ol>
+      </ul>
     </>
   )
 }

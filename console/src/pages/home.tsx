@@ -112,7 +112,7 @@ export function Home() {
             <ul class="plain">
               {stopped?.map(({ crypto_network, status }) => (
                 <li key={crypto_network}>
-                  {crypto_network} <Status of={status} />
+                  {inWords(crypto_network)} <Status of={status} />
                 </li>
               ))}
             </ul>
@@ -232,7 +232,8 @@ const Approvals = ({ items }: { items: readonly Approval[] }) =>
           ) : (
             inWords(subject.type)
           )}{' '}
-          <Id of={subject.id} /> {given} of {required} {role}, until <Time at={deadline} />
+          <Id of={subject.id} /> {given} of {required} of role {inWords(role).toLowerCase()}, until{' '}
+          <Time at={deadline} />
         </li>
       ))}
     </ul>

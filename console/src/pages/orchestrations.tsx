@@ -5,7 +5,7 @@ import { groupDigits, inWords, short } from '../format.ts'
 import { Graph, type Arrow, type Place } from '../graph.tsx'
 import { Choice, filterOf, Filters, ListOf, Paged, TextFilter, useList, type Column } from '../list.tsx'
 import { onEvents } from '../live.ts'
-import { useCall } from '../load.ts'
+import { useCall, useRecords } from '../load.ts'
 import { Amount, Curl, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
 import type { Orchestration, Rule, Transfer } from '../records.ts'
 import { may } from '../session.ts'
@@ -15,7 +15,37 @@ import { may } from '../session.ts'
 const PATH = '/v2/orchestration/orchestrations'
 const STATUSES = ['PROCESSING', 'COMPLETED', 'FAILED']
 
-const COLUMNS: Column<Orchestration>[] = [
+/** The records of other kinds that runs name. */
+interface Named {
+  rules: ReadonlyMap<string | undefined, Rule>
+  transfers: ReadonlyMap<string | undefined, Transfer>
+}
+
+const useNamed = (runs: readonly Orchestration[] = []): Named => ({
+  rules: useRecords(
+    '/v2/orchestration/rules',
+    'orchestration:read_orchestration_rule',
+    runs.map(({ orchestration_rule_id }) => orchestration_rule_id),
+  ),
+  transfers: useRecords(
+    '/v2/transfer/transfers',
+    'transfer:read_transfer',
+    runs.map(({ destination_transfer }) => destination_transfer?.transfer_id),
+  ),
+})
+
+/** What was paid to the destination. */
+function Paid({ of, transfers }: { of: Orchestration } & Pick<Named, 'transfers'>) {
+  const paid = transfers.get(of.destination_transfer?.transfer_id)
+  return paid?.status === 'COMPLETED' ? <Amount amount={paid.amount} asset={paid.asset} /> : null
+}
+
+const RuleOf = ({ id, rules }: { id: string } & Pick<Named, 'rules'>) => {
+  const rule = rules.get(id)
+  return <Link to={`orchestrations/rules/${id}`}>{rule?.nickname ?? rule?.ref_id ?? 'a rule'}</Link>
+}
+
+const columnsOf = ({ rules, transfers }: Named): Column<Orchestration>[] => [
   { name: 'Created', cell: ({ created_at }) => <Time at={created_at} /> },
   {
     name: 'Route',
@@ -38,15 +68,11 @@ const COLUMNS: Column<Orchestration>[] = [
     number: true,
     cell: ({ source_amount, source_asset }) => <Amount amount={source_amount} asset={source_asset} />,
   },
-  { name: 'Paid in', cell: ({ destination_asset }) => destination_asset },
+  { name: 'Paid', number: true, cell: (run) => <Paid of={run} transfers={transfers} /> },
   {
     name: 'Started by',
     cell: ({ orchestration_rule_id: rule, ref_id }) =>
-      rule === undefined ? (
-        <span class="ref">{ref_id}</span>
-      ) : (
-        <Link to={`orchestrations/rules/${rule}`}>its rule</Link>
-      ),
+      rule === undefined ? <span class="ref">{ref_id}</span> : <RuleOf id={rule} rules={rules} />,
   },
 ]
 
@@ -58,6 +84,7 @@ export function OrchestrationsPage() {
     orchestration_rule_id: filterOf('rule'),
     order: filterOf('order'),
   })
+  const named = useNamed(list.items)
   useOrchestrationEvents(list.isFirst ? list.again : undefined)
   return (
     <>
@@ -73,7 +100,7 @@ export function OrchestrationsPage() {
         list={list}
         name="Orchestrations"
         none="No orchestration has these properties."
-        columns={COLUMNS}
+        columns={columnsOf(named)}
         keyOf={({ id }) => id}
       />
     </>
@@ -194,6 +221,7 @@ export function OrchestrationPage({ id }: { id: string }) {
   const { data, error, again } = useCall<Orchestration>(call)
   useOrchestrationEvents(again)
   const run = data.value
+  const named = useNamed(run && [run])
   if (run === undefined)
     return error.value === undefined ? (
       <Loading />
@@ -226,7 +254,7 @@ export function OrchestrationPage({ id }: { id: string }) {
           {run.orchestration_rule_id === undefined ? (
             'a request'
           ) : (
-            <Link to={`orchestrations/rules/${run.orchestration_rule_id}`}>its rule</Link>
+            <RuleOf id={run.orchestration_rule_id} rules={named.rules} />
           )}
         </Fact>
         <Fact name="Profile">

@@ -1,18 +1,22 @@
 import { useMemo } from 'preact/hooks'
 import { address, setQuery } from '../address.ts'
 import { BalanceChart } from '../chart.tsx'
+import { inWords, timeOfId } from '../format.ts'
 import { FreezesOfProfile, useFreezes } from '../freezes.tsx'
-import { ListOf, Table, useList, type Column } from '../list.tsx'
-import { useCall } from '../load.ts'
+import { filterOf, Filters, ListOf, Table, TextFilter, useList, type Column } from '../list.tsx'
+import { useCall, useRecords } from '../load.ts'
 import { Amount, Curl, Failure, Id, Link, Status, Time, Title } from '../parts.tsx'
-import type { Balance, BalanceEntry, Page, Profile } from '../records.ts'
+import type { Account, Balance, BalanceEntry, Identity, Page, Profile, Transfer } from '../records.ts'
 
 /** Profiles, and one profile: its balances, how each came about, and what it was at any moment. */
 
 /** Entries that the chart shows: the latest. The table leads on to all of them. */
 const CHART_ENTRIES = 500
 
-const columnsOf = (frozen: ReadonlySet<string | undefined>): Column<Profile>[] => [
+const columnsOf = (
+  frozen: ReadonlySet<string | undefined>,
+  ownerOf: (accountId: string | undefined) => string | undefined,
+): Column<Profile>[] => [
   {
     name: 'Nickname',
     cell: ({ id, nickname, deactivated_at }) => (
@@ -22,22 +26,47 @@ const columnsOf = (frozen: ReadonlySet<string | undefined>): Column<Profile>[] =
       </>
     ),
   },
+  { name: 'Owner', cell: ({ account_id }) => ownerOf(account_id) },
+  { name: 'Type', cell: ({ type }) => inWords(type) },
+  { name: 'Created', cell: ({ id }) => <Time at={timeOfId(id)} /> },
   { name: 'Id', cell: ({ id }) => <Id of={id} /> },
-  { name: 'Type', cell: ({ type }) => type },
   { name: 'Account', cell: ({ account_id }) => account_id !== undefined && <Id of={account_id} /> },
 ]
 
+/** Finds the name of the person or institution that an account belongs to, in two requests for all profiles of a page. */
+function useOwners(profiles: readonly Profile[] = []): (accountId: string | undefined) => string | undefined {
+  const accounts = useRecords<Account>(
+    '/v2/identity/accounts',
+    'identity:read_account',
+    profiles.map(({ account_id }) => account_id),
+  )
+  const identities = useRecords<Identity>(
+    '/v2/identity/identities',
+    'identity:read_identity',
+    [...accounts.values()].map(({ identity_id }) => identity_id),
+  )
+  return (accountId) => {
+    const owner = identities.get(accounts.get(accountId)?.identity_id)
+    const { first_name, last_name } = owner?.person_details ?? {}
+    return owner?.institution_details?.name ?? (first_name && `${first_name} ${last_name}`)
+  }
+}
+
 export function ProfilesPage() {
-  const list = useList<Profile>('/v2/profiles')
+  const list = useList<Profile>('/v2/profiles', { nickname: filterOf('nickname') })
+  const ownerOf = useOwners(list.items)
   const frozen = new Set(useFreezes().data.value?.items.map(({ profile_id }) => profile_id))
   return (
     <>
       <Title>Profiles</Title>
+      <Filters>
+        <TextFilter name="Whole nickname" filter="nickname" size={20} />
+      </Filters>
       <ListOf
         list={list}
         name="Profiles"
-        none="There is no profile."
-        columns={columnsOf(frozen)}
+        none="There is no such profile."
+        columns={columnsOf(frozen, ownerOf)}
         keyOf={({ id }) => id}
       />
     </>
@@ -113,13 +142,26 @@ export function ProfilePage({ id }: { id: string }) {
   )
 }
 
-const entryColumns = (asset: string): Column<BalanceEntry>[] => [
+/** What changed the balance: a transfer, or its refund. */
+function nameOf({ event }: BalanceEntry, transfer: Transfer | undefined): string {
+  if (transfer === undefined) return inWords(event)
+  return event === 'REFUNDED' ? `Refund of ${inWords(transfer.type).toLowerCase()}` : inWords(transfer.type)
+}
+
+const entryColumns = (
+  asset: string,
+  transfers: ReadonlyMap<string | undefined, Transfer>,
+): Column<BalanceEntry>[] => [
   { name: 'Time', cell: ({ created_at }) => <Time at={created_at} /> },
   {
     name: 'Transfer',
-    cell: ({ transfer_id }) => <Id of={transfer_id} to={`transfers/${transfer_id}`} />,
+    cell: (entry) => (
+      <>
+        <Link to={`transfers/${entry.transfer_id}`}>{nameOf(entry, transfers.get(entry.transfer_id))}</Link>{' '}
+        <Id of={entry.transfer_id} />
+      </>
+    ),
   },
-  { name: 'Event', cell: ({ event }) => event },
   { name: 'Change', number: true, cell: ({ amount }) => <Amount amount={amount} asset={asset} sign /> },
   {
     name: 'After',
@@ -138,6 +180,11 @@ function History({ id, asset }: { id: string; asset: string }) {
     query: { assets: asset, limit: CHART_ENTRIES },
   })
   const list = useList<BalanceEntry>(path, { assets: asset })
+  const transfers = useRecords<Transfer>(
+    '/v2/transfer/transfers',
+    'transfer:read_transfer',
+    list.items?.map(({ transfer_id }) => transfer_id),
+  )
   const entries = charted.data.value?.items
   const points = useMemo(
     () =>
@@ -154,7 +201,7 @@ function History({ id, asset }: { id: string; asset: string }) {
         list={list}
         name={`Entries of ${asset}`}
         none="Nothing has changed this balance."
-        columns={entryColumns(asset)}
+        columns={entryColumns(asset, transfers)}
         keyOf={({ sequence }) => sequence}
       />
     </>

@@ -1,7 +1,9 @@
 import { useSignal } from '@preact/signals'
 import { Bars } from '../bars.tsx'
 import { send } from '../api.ts'
-import { dayOf, groupDigits, percentOf } from '../format.ts'
+import { textCell } from '../csv.ts'
+import { Export } from '../export.tsx'
+import { dayOf, groupDigits, inWords, percentOf, sumOf } from '../format.ts'
 import { Choice, filterOf, Filters, ListOf, Table, useList, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
 import { Amount, Curl, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
@@ -81,7 +83,14 @@ export function StatementsPage() {
         <p class="quiet">The reward of each month. A dashed bar is a month that is not paid yet.</p>
       )}
       <Filters>
-        <Choice name="Status" filter="status" of={STATUSES} say={nameOf} />
+        <Choice name="Status" filter="status" of={STATUSES} say={(one) => inWords(nameOf(one))} />
+        <Export<Statement>
+          name="statements"
+          path={PATH}
+          query={{ ...query, statuses: filterOf('status') }}
+          columns={CSV_COLUMNS}
+          cellsOf={cellsOf}
+        />
       </Filters>
       <ListOf
         list={list}
@@ -89,8 +98,46 @@ export function StatementsPage() {
         none="There is no statement. One is made for each month in which the customer held the asset that earns."
         columns={COLUMNS}
         keyOf={({ id }) => id}
-      />
+      >
+        <Totals of={list.items ?? []} />
+      </ListOf>
     </>
+  )
+}
+
+const CSV_COLUMNS = [
+  ...['period_start', 'period_end', 'status', 'asset', 'total_amount_owed', 'amount_paid'],
+  ...['generated_at', 'paid_at', 'ref_id', 'id'],
+]
+
+function cellsOf(one: Statement): string[] {
+  const reward = rewardOf(one)
+  return [
+    ...[one.period_start, one.period_end, nameOf(one.status), reward?.asset].map(textCell),
+    ...[reward?.total_amount_owed ?? '', reward?.amount_paid ?? ''],
+    ...[one.generated_at, one.paid_at, one.ref_id, one.id].map(textCell),
+  ]
+}
+
+/** What the statements of the page owe and have paid together, per asset. */
+function Totals({ of }: { of: readonly Statement[] }) {
+  const rewards = of.flatMap((one) => rewardOf(one) ?? [])
+  if (rewards.length === 0) return null
+  return (
+    <dl class="facts">
+      {[...new Set(rewards.map(({ asset }) => asset))].map((asset) => {
+        const own = rewards.filter((reward) => reward.asset === asset)
+        return (
+          <div key={asset}>
+            <dt>Total of {own.length === 1 ? 'this month' : `these ${own.length} months`}</dt>
+            <dd>
+              <Amount amount={sumOf(own.map((one) => one.total_amount_owed))} asset={asset} />, of which{' '}
+              <Amount amount={sumOf(own.map((one) => one.amount_paid))} asset={asset} /> are paid
+            </dd>
+          </div>
+        )
+      })}
+    </dl>
   )
 }
 

@@ -1,10 +1,8 @@
-import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
-import { send } from '../api.ts'
-import { csvOf, textCell } from '../csv.ts'
-import { Choice, Day, filterOf, Filters, Paged, startOfDay, useList } from '../list.tsx'
+import { textCell } from '../csv.ts'
+import { Export } from '../export.tsx'
+import { Choice, createdAt, filterOf, Filters, Paged, Period, useList } from '../list.tsx'
 import { Title } from '../parts.tsx'
-import type { Page, Transfer } from '../records.ts'
+import type { Transfer } from '../records.ts'
 import { Transfers } from './home.tsx'
 
 /** All transfers, with filters that the address keeps, a page at a time. */
@@ -20,9 +18,6 @@ const TYPES = [
   'PAXOS_TRANSFER_DEBIT',
   'PAXOS_TRANSFER_CREDIT',
 ]
-/** Rows of an export: 100 pages of the API's largest size. The file says where it was cut. */
-const EXPORT_MAX = 100_000
-const EXPORT_PAGE = 1_000
 
 const PATH = '/v2/transfer/transfers'
 /** The filters in the address, as the API names them. */
@@ -30,8 +25,7 @@ const filters = () => ({
   statuses: filterOf('status'),
   type: filterOf('type'),
   profile_ids: filterOf('profile'),
-  'created_at.gte': startOfDay('from'),
-  'created_at.lt': startOfDay('before'),
+  ...createdAt(),
   order: filterOf('order'),
 })
 
@@ -43,10 +37,16 @@ export function TransfersPage() {
       <Filters>
         <Choice name="Status" filter="status" of={STATUSES} />
         <Choice name="Type" filter="type" of={TYPES} />
-        <Day name="From (UTC)" filter="from" />
-        <Day name="Before (UTC)" filter="before" />
+        <Period />
         <Choice name="Order" filter="order" of={['ASC']} any="Newest first" say={() => 'Oldest first'} />
-        <Export />
+        <Export<Transfer>
+          name="transfers"
+          path={PATH}
+          query={filters()}
+          columns={COLUMNS}
+          cellsOf={cellsOf}
+          note="amount, fee, total and notional_value are numbers, of which a spreadsheet keeps 15 digits."
+        />
       </Filters>
       <Paged list={list}>
         <Transfers items={list.items ?? []} none="No transfer has these properties." />
@@ -82,45 +82,3 @@ const cellsOf = (transfer: Transfer): string[] =>
     const isAmount = AMOUNTS.some((amount) => amount === name)
     return isAmount ? (transfer[name] ?? '') : textCell(transfer[name])
   })
-
-/** Saves the transfers with the filters of the address as a CSV file. Amounts are written as the API writes them. */
-function Export() {
-  const progress = useSignal('')
-  useEffect(() => () => void (progress.value = ''), [])
-  const run = async () => {
-    const rows: string[][] = [[...COLUMNS]]
-    let cursor = ''
-    do {
-      const { items, next_page_cursor = '' } = await send<Page<Transfer>>({
-        method: 'GET',
-        path: PATH,
-        query: { ...filters(), limit: EXPORT_PAGE, page_cursor: cursor },
-      })
-      rows.push(...items.map(cellsOf))
-      cursor = next_page_cursor
-      progress.value = `${rows.length - 1} transfers`
-    } while (cursor !== '' && rows.length <= EXPORT_MAX)
-    if (cursor !== '') rows.push([`more than ${EXPORT_MAX} transfers: choose a shorter time`])
-    const link = document.createElement('a')
-    link.href = URL.createObjectURL(new Blob([csvOf(rows)], { type: 'text/csv;charset=utf-8' }))
-    link.download = 'transfers.csv'
-    link.click()
-    setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
-  }
-  return (
-    <span class="export">
-      <button
-        type="button"
-        title="amount, fee, total and notional_value are numbers, of which a spreadsheet keeps 15 digits. The other columns are text: an apostrophe marks what would become a number, a date or a formula."
-        disabled={progress.value.endsWith('…')}
-        onClick={() => {
-          progress.value = 'reading…'
-          void run().catch((reason: unknown) => (progress.value = String(reason)))
-        }}
-      >
-        Save as CSV
-      </button>{' '}
-      <small role="status">{progress.value}</small>
-    </span>
-  )
-}

@@ -1,0 +1,81 @@
+import { useSignal } from '@preact/signals'
+import { send } from './api.ts'
+import { csvOf } from './csv.ts'
+import { filterOf } from './list.tsx'
+import type { Page } from './records.ts'
+
+/** Rows of an export: 100 pages of the API's largest size. The file says where it was cut. */
+const EXPORT_MAX = 100_000
+const EXPORT_PAGE = 1_000
+
+/** Offers a file to save. */
+export function save(name: string, content: string, type: string): void {
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(new Blob([content], { type: `${type};charset=utf-8` }))
+  link.download = name
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
+}
+
+/** The name of a file with the days that the address limits it to. */
+const fileOf = (name: string) =>
+  [
+    name,
+    ...['from', 'before'].flatMap((bound) => (filterOf(bound) === '' ? [] : [bound, filterOf(bound)])),
+  ].join('-')
+
+/** Saves all records of a list with these filters as a CSV file. Amounts are written as the API writes them. */
+export function Export<T>({
+  name,
+  path,
+  query,
+  columns,
+  cellsOf,
+  note = '',
+}: {
+  /** What the records are called, and the file. */
+  name: string
+  path: string
+  query: Record<string, string>
+  columns: readonly string[]
+  cellsOf: (item: T) => string[]
+  note?: string
+}) {
+  const isRunning = useSignal(false)
+  const progress = useSignal('')
+  const run = async () => {
+    const rows: string[][] = [[...columns]]
+    let cursor = ''
+    do {
+      const answer = await send<Page<T> & { statements?: T[] }>({
+        method: 'GET',
+        path,
+        query: { ...query, limit: EXPORT_PAGE, page_cursor: cursor },
+      })
+      rows.push(...(answer.items ?? answer.statements ?? []).map(cellsOf))
+      cursor = answer.next_page_cursor ?? ''
+      progress.value = `${rows.length - 1} ${name}`
+    } while (cursor !== '' && rows.length <= EXPORT_MAX)
+    if (cursor !== '') rows.push([`more than ${EXPORT_MAX} ${name}: choose a shorter time`])
+    save(`${fileOf(name)}.csv`, csvOf(rows), 'text/csv')
+  }
+  return (
+    <span class="export">
+      <button
+        type="button"
+        title={`${note} Text columns: an apostrophe marks what would become a number, a date or a formula.`.trim()}
+        disabled={isRunning.value}
+        onClick={() => {
+          isRunning.value = true
+          progress.value = 'reading…'
+          void run()
+            .catch((reason: unknown) => (progress.value = String(reason)))
+            .finally(() => (isRunning.value = false))
+        }}
+      >
+        Save as CSV
+      </button>{' '}
+      <small role="status">{progress.value}</small>
+    </span>
+  )
+}
