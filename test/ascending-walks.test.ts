@@ -308,6 +308,13 @@ describe('every list', () => {
       address: DESTINATION,
     })
 
+    const converted = await call('POST', '/v2/conversion/stablecoins', {
+      profile_id,
+      source_asset: 'USD',
+      target_asset: 'USDG',
+      amount: '1',
+    })
+    expect(converted.status).toBe(200)
     await withdrawWithApproval(service, credentials, originOfLoop('test'))
 
     const withoutNewRecords: string[] = []

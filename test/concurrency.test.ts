@@ -80,7 +80,7 @@ const withdrawal = (amount: string, ref_id: string) => ({
   asset: 'USDP',
   balance_asset: 'USD',
   crypto_network: 'SOLANA',
-  destination_address: 'HVbpJAQGNpkgBaYBZQBR1t7yFdvaYVp2vCQQfKKEN4tM',
+  destination_address: '4Nd1mBQtrMJVYVfKf2PJy9NZUZdTAsp7D4xWLs4gDB4T',
   amount,
   ref_id,
 })

@@ -95,6 +95,10 @@ const WORST: Record<string, string[]> = {
   ),
   'POST /v2/transfer/transfers/:id/cancel': EXAMPLE,
   'POST /v2/transfer/internal': EXAMPLE,
+  'POST /v2/transfer/paxos': EXAMPLE,
+  'POST /v2/conversion/stablecoins': EXAMPLE,
+  'GET /v2/conversion/stablecoins': list(),
+  'GET /v2/conversion/stablecoins/:id': EXAMPLE,
   'POST /v2/transfer/deposit-addresses': EXAMPLE,
   'GET /v2/transfer/deposit-addresses': list('addresses=nowhere'),
   'POST /v2/transfer/fiat-deposit-instructions': EXAMPLE,
@@ -252,17 +256,20 @@ parentPort.on('message', ({ attack, perSecond }) => {
 
 /** A day's transfers, events and entries of the attacker, in statements of their own. */
 async function insertHistory({ customer_id, profile_id }: ExampleRecords): Promise<void> {
-  // An id of each second of the last day's end, and the time that it names.
+  // An id of each moment of the last hour, and the time that it names: the same for each of the statements.
+  const first = Date.now() - 3_600_000
   const made = `
     select n, (lpad(to_hex(millis), 12, '0') || '7' || lpad(to_hex(n % 4096), 3, '0') || '8000' || lpad(to_hex(n), 12, '0'))::uuid as id,
            timestamptz 'epoch' + millis * interval '1 millisecond' as at
-    from (select n, (extract(epoch from now()) * 1000)::bigint - 3600000 + n * 50 as millis
+    from (select n, ${first} + n * 50 as millis
           from generate_series(1, ${HISTORY}) as n) t`
   for (const statement of [
     `insert into transfers (customer_id, id, profile_id, type, direction, status, asset, amount, fee, total,
-                            created_at, updated_at, ref_id, destination_address, crypto_network)
+                            created_at, updated_at, ref_id, destination_address, crypto_network,
+                            crypto_tx_hash, crypto_tx_index, auto_conversion, notional_value)
      select $1, id, $2, 'CRYPTO_WITHDRAWAL', 'DEBIT', 'COMPLETED', 'USDP', 1.25, 1, 2.25, at, at, 'history-' || n,
-            '0x52908400098527886E0F7030069857D2E4169EE7', 'ETHEREUM' from (${made}) made where $2::uuid is not null`,
+            '0x52908400098527886E0F7030069857D2E4169EE7', 'ETHEREUM', '0x' || lpad(to_hex(n), 64, '0'), '0', '{}', 2.25
+     from (${made}) made where $2::uuid is not null`,
     `insert into events (customer_id, id, created_at, type, object_id, is_test)
      select $1, id, at, 'transfer.crypto_withdrawal.completed', id, false from (${made}) made where $2::uuid is not null`,
     `insert into entries (customer_id, transfer_id, event, position, account, profile_id, asset, amount, balance_after, version,
@@ -310,7 +317,10 @@ async function reads(ms: number): Promise<number[]> {
       headers: { authorization: `Bearer ${victim.token}` },
     })
     await answer.arrayBuffer()
-    took.push(answer.status === 200 ? performance.now() - began : Infinity)
+    const ms = performance.now() - began
+    took.push(answer.status === 200 ? ms : Infinity)
+    // At half of the victim's own rate: it is to feel the attacker's limits, not its own.
+    await pause(Math.max(0, 2_000 / PER_SECOND - ms))
   }
   return took
 }

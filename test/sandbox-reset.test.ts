@@ -118,7 +118,7 @@ test.skipIf(!HAS_CHROMIUM || CLUSTER.length > 0)(
     const context = await launchBrowser(folder)
     atEnd(() => context.close())
     const page = await context.newPage()
-    await page.goto(`${service.address}/console/`)
+    await page.goto(service.console)
     await page.getByRole('button', { name: 'A wire of 100 USD' }).click()
     await page.getByRole('status').getByText('Made').waitFor()
     await page.getByRole('button', { name: 'Reset the sandbox' }).click()

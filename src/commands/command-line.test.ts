@@ -56,8 +56,12 @@ test('each command that changes a record logs its operator', () => {
     if (text.includes('openApi(') && !/with(Migrated)?Database\(/.test(text)) return []
     // Functions that log for a command: for each call of the log, the last function that begins before it.
     const helpers = [...text.matchAll(/logOperator\(/g)].flatMap(({ index }) => {
-      const before = [...text.slice(0, index).matchAll(/^ {0,2}(?:async )?(?:function|const) (\w+)/gm)]
-      return before.at(-1)?.[1] ?? []
+      const before = [
+        ...text
+          .slice(0, index)
+          .matchAll(/^ {0,2}(?:async )?function (\w+)|^ {0,2}const (\w+) = (?:async )?\(/gm),
+      ]
+      return before.at(-1)?.[1] ?? before.at(-1)?.[2] ?? []
     })
     const [, ...commands] = text.split(/\.command\((?=['`\n])/)
     return commands
