@@ -56,6 +56,11 @@ test('the page of operations has every operation with its scope', () => {
   expect(shown.toSorted()).toEqual(rows.toSorted())
 })
 
+test('every guide leads to the decisions behind it', () => {
+  for (const guide of filesIn(['docs/guides'], /\.md$/))
+    expect(read(guide), guide).toMatch(/Why it works this way: .*\]\(\.\.\/decisions\//)
+})
+
 test('every magic destination is documented', () => {
   const page = read('docs/reference/magic-destinations.md')
   for (const network of CRYPTO_NETWORKS) {
