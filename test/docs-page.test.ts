@@ -4,6 +4,7 @@ import { gunzipSync } from 'node:zlib'
 import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { credentialsFile, type SandboxCredentials } from '../src/demo/credentials.ts'
+import { PROBLEMS, type ProblemKind } from '../src/contract/problems.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import {
   DESKTOP,
@@ -47,10 +48,22 @@ test('without a token, in live mode too: the page, its policy and its files', as
         bytes += sent.rawPayload.length
       }
       expect(bytes).toBeLessThan(500_000)
+      const { tags } = (await app.inject('/docs/json')).json<{ tags: { name: string }[] }>()
+      const first = tags.slice(0, 3).map(({ name }) => name)
+      expect(first).toEqual(
+        ['Profiles', ...(mode === 'sandbox' ? ['Sandbox'] : []), 'Transfers', 'Conversions'].slice(0, 3),
+      )
       const problems = await app.inject('/problems')
       expect(problems.statusCode).toBe(200)
       expect(problems.body).toContain('<a href="/problems/insufficient-funds">')
-      expect(problems.body).toContain('about:blank')
+      // A plain problem has no page: the list says what to do about it.
+      for (const [slug, { status, explanation, hint }] of Object.entries<ProblemKind>(PROBLEMS)) {
+        expect(hint === undefined, slug).toBe(explanation !== undefined)
+        if (hint !== undefined)
+          expect(problems.body).toMatch(
+            new RegExp(`<li id="${slug}">${status} [^<]+<code>about:blank</code><p>\\w`),
+          )
+      }
       const document = (await app.inject('/docs/json')).json<{ servers: object; paths: object }>()
       // The service of a test does not listen, so it has no demo.
       const token = await app.inject({ method: 'POST', url: '/docs/demo-token' })

@@ -9,21 +9,71 @@ export interface ProblemKind {
   title: string
   /** For the page at /problems/<slug>: when it happens and what to do. Untyped problems have none. */
   explanation?: string
+  /** The same of an untyped problem, for the list at /problems. */
+  hint?: string
 }
 
 const kinds = {
-  'bad-request': { status: 400, title: 'Bad Request' },
-  unauthorized: { status: 401, title: 'Unauthorized' },
-  forbidden: { status: 403, title: 'Forbidden' },
-  'not-found': { status: 404, title: 'Not Found' },
-  'method-not-allowed': { status: 405, title: 'Method Not Allowed' },
-  'request-timeout': { status: 408, title: 'Request Timeout' },
-  'payload-too-large': { status: 413, title: 'Content Too Large' },
-  'unsupported-media-type': { status: 415, title: 'Unsupported Media Type' },
-  'request-header-fields-too-large': { status: 431, title: 'Request Header Fields Too Large' },
-  'too-many-requests': { status: 429, title: 'Too Many Requests' },
-  'internal-error': { status: 500, title: 'Internal Server Error' },
-  unavailable: { status: 503, title: 'Service Unavailable' },
+  'bad-request': {
+    status: 400,
+    title: 'Bad Request',
+    hint: 'The request is malformed: `detail` names the first fault, and `errors` all of them with their places. Correct it; a repeat gets the same answer.',
+  },
+  unauthorized: {
+    status: 401,
+    title: 'Unauthorized',
+    hint: 'There is no access token, or it has expired or was revoked. Take a new one from `/oauth2/token`.',
+  },
+  forbidden: {
+    status: 403,
+    title: 'Forbidden',
+    hint: 'The access token lacks the scope that the operation needs, or the caller may not do this with the record. `detail` says which.',
+  },
+  'not-found': {
+    status: 404,
+    title: 'Not Found',
+    hint: 'There is no such operation, or the customer has no record with this id. Records of other customers are not found.',
+  },
+  'method-not-allowed': {
+    status: 405,
+    title: 'Method Not Allowed',
+    hint: 'The path exists with other methods, which the header `Allow` lists.',
+  },
+  'request-timeout': {
+    status: 408,
+    title: 'Request Timeout',
+    hint: 'The request did not arrive in time. Send it again.',
+  },
+  'payload-too-large': {
+    status: 413,
+    title: 'Content Too Large',
+    hint: 'The body is larger than 64 KiB. Split the request.',
+  },
+  'unsupported-media-type': {
+    status: 415,
+    title: 'Unsupported Media Type',
+    hint: 'Send the body as `application/json`.',
+  },
+  'request-header-fields-too-large': {
+    status: 431,
+    title: 'Request Header Fields Too Large',
+    hint: 'The request line and the headers together are too long. Use fewer values in filters.',
+  },
+  'too-many-requests': {
+    status: 429,
+    title: 'Too Many Requests',
+    hint: 'More requests than the limits of the address, client or customer allow. Wait for `Retry-After` seconds.',
+  },
+  'internal-error': {
+    status: 500,
+    title: 'Internal Server Error',
+    hint: 'A fault of the service, which its log has under the `x-request-id` of the answer. Whether the request took effect is unknown: look up its `ref_id`, or repeat it with the same.',
+  },
+  unavailable: {
+    status: 503,
+    title: 'Service Unavailable',
+    hint: 'The service, its database or a network cannot answer now; `detail` says which. Repeat the request with the same `ref_id`, after `Retry-After` seconds where it is there.',
+  },
   'exceed-precision': {
     status: 400,
     title: 'Exceeds Maximum Precision Allowed',

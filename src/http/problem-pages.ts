@@ -22,13 +22,14 @@ export function problemPages(
 /** The path of the service: a page may be opened by another name than the base URL's. */
 const rootOf = (baseUrl: string) => new URL(baseUrl).pathname.replace(/\/$/, '')
 
-/** All problems. One without a page has the type about:blank: its status says all. */
+/** All problems. One without a page has the type about:blank: what to do about it is in the list. */
 function listPage(baseUrl: string): string {
   const root = rootOf(baseUrl)
   const lines = Object.entries(PROBLEMS).map(
-    ([slug, { title, status, explanation }]: [string, ProblemKind]) => {
+    ([slug, { title, status, explanation, hint }]: [string, ProblemKind]) => {
       const name = explanation === undefined ? title : `<a href="${root}/problems/${slug}">${title}</a>`
-      return `<li>${status} ${name} <code>${explanation === undefined ? 'about:blank' : slug}</code></li>`
+      const code = explanation === undefined ? 'about:blank' : slug
+      return `<li id="${slug}">${status} ${name} <code>${code}</code>${hint === undefined ? '' : `<p>${html(hint)}</p>`}</li>`
     },
   )
   return pageOf('Problems', `<h1>Problems</h1>\n<ul>\n${lines.join('\n')}\n</ul>`)

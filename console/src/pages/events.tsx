@@ -141,9 +141,10 @@ const deliveryColumns = (webhookId: string, again: () => void): Column<WebhookDe
   { name: 'Time', onCard: 3, cell: ({ created_at }) => <Time at={created_at} precise /> },
   { name: 'Event', onCard: 1, cell: ({ event_type }) => <code>{event_type}</code> },
   { name: 'Status', onCard: 2, cell: ({ status }) => <Status of={status} /> },
-  { name: 'Attempts', cell: (delivery) => <AttemptsOf delivery={delivery} /> },
+  { name: 'Attempts', onCard: 4, cell: (delivery) => <AttemptsOf delivery={delivery} again={again} /> },
   {
     name: 'Actions',
+    onCard: 5,
     cell: ({ id }) =>
       may('webhooks:write_webhook') && (
         <Action
@@ -214,10 +215,22 @@ function Actions({ webhook: { id, failing_since }, again }: { webhook: Webhook; 
 }
 
 /** The number of attempts, and each of them when it is opened. */
-function AttemptsOf({ delivery: { id, webhook_id, attempts } }: { delivery: WebhookDelivery }) {
+function AttemptsOf({
+  delivery: { id, webhook_id, attempts },
+  again,
+}: {
+  delivery: WebhookDelivery
+  again: () => void
+}) {
   const isOpen = useSignal(false)
   return (
-    <details onToggle={({ currentTarget }) => (isOpen.value = currentTarget.open)}>
+    <details
+      onToggle={({ currentTarget }) => {
+        isOpen.value = currentTarget.open
+        // There may be attempts since the list was read.
+        if (currentTarget.open) again()
+      }}
+    >
       <summary>{attempts === 1 ? '1 attempt' : `${attempts} attempts`}</summary>
       {isOpen.value && <Attempts webhookId={webhook_id} deliveryId={id} />}
     </details>
