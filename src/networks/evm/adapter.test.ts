@@ -1840,7 +1840,10 @@ describe('a quoted fee', () => {
       return new Map([['ETHEREUM', { ...wallet.adapter, estimateFee, feeMargin: '20' }]])
     }
     await setPrice('ETHUSD', '2000', 'REAL')
-    await withNetworks(costing('0.0005'), async () => expect((await order()).status).toBe(200))
+    // Orders keep prices for some seconds: this waits until they have read the new one.
+    await withNetworks(costing('0.0005'), () =>
+      vi.waitFor(async () => expect((await order()).status).toBe(200), { timeout: 60_000, interval: 500 }),
+    )
     await withNetworks(costing('0.002'), async () => {
       const { status, body } = await order()
       expect(status).toBe(400)
