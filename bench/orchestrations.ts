@@ -3,11 +3,13 @@ import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { createCustomer } from '../src/customers/create-customer.ts'
 import { transaction, type Database } from '../src/db/database.ts'
+import { masterKeysOf } from '../src/keys/master-keys.ts'
 import { Ledger } from '../src/movements/queue.ts'
 import { deposit } from '../src/movements/deposit.ts'
 import { simulatedNetworks } from '../src/networks/simulated/adapter.ts'
 import { insertRule } from '../src/orchestrations/create-orchestration-rule.ts'
 import { runOrchestrations } from '../src/orchestrations/run-orchestrations.ts'
+import { RowMacs } from '../src/records/row-macs.ts'
 import { readSettings } from '../src/settings.ts'
 import { settleWithdrawals } from '../src/settlement/settle-withdrawals.ts'
 import { timeRequests, type ReadFigure } from './reads.ts'
@@ -79,6 +81,8 @@ const PAIRS = [
   ['USDG', 'USD'], // a rare pair
 ] as const
 
+const ROW_MACS = new RowMacs(masterKeysOf(['00'.repeat(32)], 'BURSAR_MASTER_KEY'))
+
 /** Creates a rule for each of the first pairs, on the first profile; the last pair has none. */
 async function makeRules(db: Database, customerId: string, profileIds: string[]): Promise<string[]> {
   const networks = simulatedNetworks(db, { confirmationMs: 0, holdMs: 0 })
@@ -86,7 +90,7 @@ async function makeRules(db: Database, customerId: string, profileIds: string[])
     transaction(db, (tx) =>
       insertRule(
         tx,
-        networks,
+        { networks, rowMacs: ROW_MACS },
         customerId,
         {
           ref_id: `bench-${n}`,
@@ -162,7 +166,7 @@ export async function measureOrchestrationRuns(db: Database): Promise<RunFigure[
   const rule = await transaction(db, (tx) =>
     insertRule(
       tx,
-      networks,
+      { networks, rowMacs: ROW_MACS },
       customer_id,
       {
         ref_id: 'bench',

@@ -282,6 +282,8 @@ create table deposit_addresses (
   metadata jsonb,
   created_at timestamp with time zone not null,
   derivation text,
+  sealed_at timestamp with time zone,
+  mac text,
   constraint deposit_addresses_pkey PRIMARY KEY (customer_id, id),
   constraint deposit_addresses_address UNIQUE (customer_id, address, crypto_network),
   constraint deposit_addresses_ref_id UNIQUE (customer_id, ref_id),
@@ -518,7 +520,7 @@ create table incoming_transfers (
   constraint incoming_transfers_pkey PRIMARY KEY (customer_id, network, crypto_tx_hash, crypto_tx_index),
   constraint incoming_transfers_amount CHECK (amount > 0::numeric),
   constraint incoming_transfers_credited CHECK ((state = ANY (ARRAY['WAITING'::text, 'UNATTRIBUTED'::text])) = (transfer_id IS NULL)),
-  constraint incoming_transfers_reason CHECK ((reason = ANY (ARRAY['FAILED'::text, 'BELOW_MINIMUM'::text, 'SECOND_NODE'::text, 'NODES_DISAGREE'::text, 'SCREENING'::text])) AND state = 'WAITING'::text OR reason IS NULL),
+  constraint incoming_transfers_reason CHECK ((reason = ANY (ARRAY['FAILED'::text, 'BELOW_MINIMUM'::text, 'SECOND_NODE'::text, 'NODES_DISAGREE'::text, 'SCREENING'::text, 'FORGED'::text])) AND state = 'WAITING'::text OR reason IS NULL),
   constraint incoming_transfers_state CHECK (state = ANY (ARRAY['WAITING'::text, 'CREDITED'::text, 'REORGANISED'::text, 'UNATTRIBUTED'::text]))
 );
 CREATE INDEX incoming_transfers_at ON incoming_transfers USING btree (customer_id, network, address, asset);

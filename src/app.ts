@@ -91,7 +91,7 @@ import {
   type RequestLimit,
 } from './records/customer-limits.ts'
 import { Policies } from './records/policy.ts'
-import { RowMacs } from './records/row-macs.ts'
+import { RowMacs, type OnForged } from './records/row-macs.ts'
 import type { Problem } from './contract/problems.ts'
 import { Refusals } from './records/refusals.ts'
 import { WebhookSecrets } from './records/webhook-secrets.ts'
@@ -544,10 +544,15 @@ function limitsOfRequests(limits: CustomerLimits, settings: Settings): Limit[] {
 
 /** The check of rows that authenticate, which tells of those that it refuses. */
 const rowMacsOf = ({ masterKeys, log, onForged }: AppOptions): RowMacs =>
-  new RowMacs(masterKeys, (table, id, objection) => {
-    onForged?.(table)
+  new RowMacs(masterKeys, tellForged(log, onForged))
+
+/** Logs and counts each row that is refused. */
+export const tellForged =
+  (log: Logger, count: AppOptions['onForged']): OnForged =>
+  (table, id, objection) => {
+    count?.(table)
     log.error({ table, id }, `a row was changed or invented in the database, and is refused: ${objection}`)
-  })
+  }
 
 /** Most lists of a customer under way, counted until it has read the answers. Each may take 1 MiB. */
 const LISTS_MAX = 16

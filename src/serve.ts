@@ -2,7 +2,7 @@ import type { Server as HttpServer } from 'node:http'
 import { isIP, Server, type AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { buildApp } from './app.ts'
+import { buildApp, tellForged } from './app.ts'
 import { connect } from './connect.ts'
 import type { Database, Limits } from './db/database.ts'
 import { Cluster, type Node, type Nodes } from './db/nodes.ts'
@@ -34,6 +34,7 @@ import { manualWires } from './networks/manual-wires.ts'
 import { simulatedNetworks } from './networks/simulated/adapter.ts'
 import { routeBySigner } from './networks/simulated/route-by-signer.ts'
 import { reencryptSigningKeys } from './oauth/signing-keys.ts'
+import { givenBy } from './records/deposit-address.ts'
 import { Policies } from './records/policy.ts'
 import { RowMacs } from './records/row-macs.ts'
 import { reencryptWebhookSecrets, WebhookSecrets } from './records/webhook-secrets.ts'
@@ -231,7 +232,7 @@ async function startService({
   const { shared: db } = nodes
   const isSandbox = settings.mode === 'sandbox'
   const { shared: background } = backgroundNodes
-  const macs = new WithdrawalMacs(masterKeys)
+  const macs = new WithdrawalMacs(masterKeys, tellForged(log, metrics.forged))
   const policies = new Policies(masterKeys, { sandbox: isSandbox })
   const timing = { meter: metrics.ledger, waitMsMax: settings.requestTimeoutMs }
   const ledger = new Ledger(nodes, { ...timing, macs, policies })
@@ -468,6 +469,8 @@ export const openNetworks = async (
     ? new Map()
     : configuredNetworks(settings.networksFile, process.env, db, settings.mode, {
         signs: settings.worker,
+        // The master key is read when it is needed: what only asks a node needs none.
+        areGiven: async (some, places) => givenBy(new RowMacs(await openMasterKeys(settings)))(some, places),
       }).catch(blame('BURSAR_NETWORKS_FILE'))
 
 /** Throws `SettingsError` for a node on a chain of the other mode. An unreachable node is checked again before its first use. */

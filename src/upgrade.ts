@@ -24,5 +24,6 @@ export const dataSteps = (masterKeys: () => Promise<MasterKeys>): DataSteps =>
     [17, (tx) => encryptPlainKeys(tx, masterKeys)],
     [18, (tx) => sealPending(tx, masterKeys)],
     [101, (tx) => sealRows(tx, AUTHENTICATING_TABLES, masterKeys)],
+    [102, (tx) => sealRows(tx, ['deposit_addresses'], masterKeys)],
     [113, (tx) => sealRows(tx, ['crypto_destination_addresses'], masterKeys)],
   ])

@@ -71,7 +71,7 @@ async function startService(world: World) {
     return pool
   })
   const settings = testSettings()
-  const ledger = new Ledger(nodes)
+  const ledger = new Ledger(nodes, { macs: new WithdrawalMacs(MASTER_KEYS) })
   const configured = await configuredNetworks(file.path, file.environment, db, settings.mode)
   const networks: Networks = new Map([...configured].map(([network, { adapter }]) => [network, adapter]))
   const app = await buildApp({

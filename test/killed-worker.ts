@@ -14,7 +14,9 @@ import { createInterface } from 'node:readline'
 import { once } from 'node:events'
 import pg from 'pg'
 import { openDatabase } from '../src/db/database.ts'
+import { masterKeysOf } from '../src/keys/master-keys.ts'
 import { Ledger } from '../src/movements/queue.ts'
+import { WithdrawalMacs } from '../src/movements/withdrawal-macs.ts'
 import { configuredNetworks } from '../src/networks/open-networks.ts'
 import { readSettings } from '../src/settings.ts'
 import { EVERY_STEP } from './every-step.ts'
@@ -86,7 +88,7 @@ async function uncounted(work: () => Promise<unknown>): Promise<void> {
   counts = true
 }
 
-const { DATABASE_URL, BURSAR_NETWORKS_FILE, MINING, ...environment } = process.env
+const { DATABASE_URL, BURSAR_NETWORKS_FILE, BURSAR_MASTER_KEY, MINING, ...environment } = process.env
 const mining = JSON.parse(MINING!) as Mining
 const db = openDatabase(DATABASE_URL!, { max: 4, onError: () => undefined })
 const configured = await configuredNetworks(BURSAR_NETWORKS_FILE!, environment, db, 'sandbox')
@@ -99,7 +101,8 @@ const [line] = (await once(lines, 'line')) as [string]
 if (/^[0-9]+$/.test(line)) diesAt = Number(line)
 else diesIn = line
 counts = true
-await workOff({ db, ledger: new Ledger(db), networks, settings: readSettings({}) }, () =>
+const macs = new WithdrawalMacs(masterKeysOf([BURSAR_MASTER_KEY!], 'BURSAR_MASTER_KEY'))
+await workOff({ db, ledger: new Ledger(db, { macs }), networks, settings: readSettings({}) }, () =>
   uncounted(async () => {
     await mine(mining)
     await hurry(db)

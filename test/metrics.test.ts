@@ -343,10 +343,9 @@ describe('what can wait', () => {
         `id, gen_random_uuid(), 'BASE', 'HELD', ${old}, null::timestamptz, ${later}, '${code}', 'why', ${old}, null`,
       )
     for (const [state, reason] of [
-      ...['FAILED', 'SECOND_NODE', 'SCREENING', 'BELOW_MINIMUM', 'NODES_DISAGREE', null].map((one) => [
-        'WAITING',
-        one,
-      ]),
+      ...['FAILED', 'SECOND_NODE', 'SCREENING', 'BELOW_MINIMUM', 'NODES_DISAGREE', 'FORGED', null].map(
+        (one) => ['WAITING', one],
+      ),
       ['REORGANISED', null],
       ['UNATTRIBUTED', null],
     ])

@@ -243,7 +243,7 @@ export async function startRealService(world: World) {
   const file = await networksFile([world])
   const { url, db, ownerUrl, owner, drop } = await cloneDatabase()
   const settings = testSettings({})
-  const ledger = new Ledger(db)
+  const ledger = new Ledger(db, { macs: new WithdrawalMacs(MASTER_KEYS) })
   const configured = await configuredNetworks(file.path, file.environment, db, settings.mode)
   const networks: Networks = new Map([...configured].map(([network, { adapter }]) => [network, adapter]))
   const app = await buildApp({

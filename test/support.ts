@@ -247,6 +247,7 @@ export async function ownedAsDepositAddress(
      values ($1, $2, clock_timestamp(), $3, $4, $5, 'NO_CONVERSION')`,
     [customer_id, id, profile_id, network, address],
   )
+  await ROW_MACS.seal(owner, 'deposit_addresses', customer_id, id)
   await work()
   await owner.query('delete from deposit_addresses where customer_id = $1 and id = $2', [customer_id, id])
 }

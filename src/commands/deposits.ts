@@ -1,7 +1,9 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import { CRYPTO_NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
 import type { Database } from '../db/database.ts'
+import { openMasterKeys } from '../keys/master-keys.ts'
 import { Ledger } from '../movements/queue.ts'
+import { WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 import type { NetworkAdapter } from '../networks/network.ts'
 import { openNetworks } from '../serve.ts'
 import { openScreeningOfCommand } from '../screening/open-screening.ts'
@@ -170,7 +172,7 @@ const onNetwork = (
     const configured = (await openNetworks(settings, db)).get(name)
     if (configured === undefined) throw new Error(`${name} has no section in BURSAR_NETWORKS_FILE`)
     const screening = await openScreeningOfCommand(db, settings)
-    const ledger = new Ledger(db)
+    const ledger = new Ledger(db, { macs: new WithdrawalMacs(await openMasterKeys(settings)) })
     try {
       await work({ db, ledger, settings, screening }, configured.adapter)
     } finally {

@@ -68,7 +68,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   deployment: { insert: true, update: ['mode', 'issuer', 'stamped_at'] },
   // Only the schema's owner lets payments go on unscreened.
   screening_requirement: { insert: true },
-  deposit_addresses: { insert: true },
+  deposit_addresses: { insert: true, update: ['sealed_at', 'mac'] },
   entries: { insert: true },
   event_history: {},
   events: { insert: true },

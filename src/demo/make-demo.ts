@@ -81,7 +81,7 @@ export async function makeDemo(
       destination: { crypto: { network: 'ETHEREUM', address: DESTINATION } },
       nickname: 'Wires become USDP on Ethereum',
     } as const
-    const rule = await insertRule(tx, networks, customer_id, asked, DEMO_ORIGIN)
+    const rule = await insertRule(tx, { networks, rowMacs }, customer_id, asked, DEMO_ORIGIN)
     for (const name of [DEMO.webhook, DEMO.unusedWebhook])
       await insertWebhook(tx, webhookSecrets, customer_id, {
         name,

@@ -13,6 +13,7 @@ import {
   approve,
   everyTable,
   newCustomer,
+  ROW_MACS,
   startTestService,
   type TestCustomer,
   type TestService,
@@ -218,7 +219,12 @@ test('an address that is derived from a key can be derived again from its id alo
   ] satisfies [Network, NetworkAdapter][])
   const { customer_id, profile_id } = customer
   const order = { profile_id, crypto_network: 'ETHEREUM' } as const
-  const { id, address } = await insertDepositAddress(service.db, networks, customer_id, order)
+  const { id, address } = await insertDepositAddress(
+    service.db,
+    { networks, rowMacs: ROW_MACS },
+    customer_id,
+    order,
+  )
   const derived = keys.newAddress(id)
   expect(address).toBe(derived.address)
   const { rows } = await service.db.query('select derivation from deposit_addresses where id = $1', [id])
@@ -249,7 +255,10 @@ test('an address names the networks whose deposits are read; a simulated address
     ['INK', ink!],
   ])
   const { customer_id, profile_id } = customer
-  const given = await insertDepositAddress(db, some, customer_id, { profile_id, crypto_network: 'INK' })
+  const given = await insertDepositAddress(db, { networks: some, rowMacs: ROW_MACS }, customer_id, {
+    profile_id,
+    crypto_network: 'INK',
+  })
   expect(given.compatible_crypto_networks).toEqual(['ETHEREUM', 'INK'])
 })
 

@@ -34,6 +34,7 @@ const LABELS = {
   operatorLinks: 'bursar/operator-links/v1',
   operatorPasskeys: 'bursar/operator-passkeys/v1',
   destinationAddresses: 'bursar/destination-addresses/v1',
+  depositAddresses: 'bursar/deposit-addresses/v1',
   freezes: 'bursar/freezes/v1',
   customerFreezes: 'bursar/customer-freezes/v1',
 } as const

@@ -6,7 +6,7 @@ import type { MasterKeys } from '../keys/master-keys.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
 import type { Network, NetworkAdapter, Signing, Withdrawal } from '../networks/network.ts'
 import type { TransferApproval } from '../records/approval.ts'
-import { RowMacs } from '../records/row-macs.ts'
+import { RowMacs, type OnForged } from '../records/row-macs.ts'
 import type { FiatAccount } from '../records/fiat-account.ts'
 import type { NewTransfer, Transfer } from '../ledger/transfer.ts'
 
@@ -36,11 +36,11 @@ const MAC_LENGTH = 22
 
 export class WithdrawalMacs {
   readonly #macs: Macs
-  /** With the same keys, of the ends of freezes. */
+  /** With the same keys, of the ends of freezes and of deposit addresses. */
   readonly rows: RowMacs
 
-  constructor(masterKeys: MasterKeys) {
-    this.rows = new RowMacs(masterKeys)
+  constructor(masterKeys: MasterKeys, onForged?: OnForged) {
+    this.rows = new RowMacs(masterKeys, onForged)
     this.#macs = new Macs(masterKeys, 'withdrawals', MAC_LENGTH)
   }
 

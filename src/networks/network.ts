@@ -249,6 +249,14 @@ type PostSweep = (tx: Transaction, ended: EndedSweep) => Promise<void>
 /** Whether signing on a network is frozen now. The answer holds until the transaction ends. */
 export type IsFrozen = (tx: Transaction, network: Network) => Promise<boolean>
 
+/** Tells which of these addresses are deposit addresses that Bursar gave out, by `placeKey`. */
+export type AreGiven = (
+  db: Queryable,
+  places: readonly { customer_id: string; address: string }[],
+) => Promise<ReadonlySet<string>>
+export const placeKey = ({ customer_id, address }: { customer_id: string; address: string }): string =>
+  `${customer_id} ${address}`
+
 /** The context of a round of sweeps. */
 export interface SweepRound {
   /** Called in the transaction that ends a sweep. */

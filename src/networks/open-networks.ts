@@ -23,7 +23,7 @@ import { PERCENT_DECIMALS, sweepTermsOf, type SweepConfig } from './evm/sweeps/w
 import { tokensOf } from './evm/chain.ts'
 import type { EvmSigner } from './evm/transaction.ts'
 import { NoSigningKey } from './node-failure.ts'
-import { FEE_MARGIN_DECIMALS, FEES_FACTOR_DECIMALS, type NetworkAdapter } from './network.ts'
+import { FEE_MARGIN_DECIMALS, FEES_FACTOR_DECIMALS, type AreGiven, type NetworkAdapter } from './network.ts'
 import type { TokenAddresses } from './signed-payments.ts'
 
 /**
@@ -126,6 +126,8 @@ export type Depth = number | 'safe' | 'finalized'
 export interface Use {
   /** The process runs the worker: it signs for the hot wallet, and for deposit addresses. */
   signs: boolean
+  /** Tells which deposit addresses Bursar gave out; without it all that the database has count. */
+  areGiven?: AreGiven
 }
 
 /** A section that was read, with its adapter. */
@@ -333,7 +335,7 @@ async function connect(
   section: unknown,
   secret: SecretOf,
   db: Database,
-  { mode, signs }: Use & { mode: Mode },
+  { mode, signs, areGiven }: Use & { mode: Mode },
 ): Promise<Connected> {
   const { family, gasAsset } = NETWORKS[network]
   if (!(family in SECTIONS)) throw new Error(`${network} has no adapter for a real network yet`)
@@ -388,6 +390,7 @@ async function connect(
       maxFeePerGasCeiling: fee_ceiling,
       tokens,
       firstNonce: first_nonce,
+      ...(areGiven && { areGiven }),
       maxInFlight: (section as Static<typeof EvmSection>).max_in_flight,
       ...sweepConfig,
       ...(verify_rpc_url !== undefined && {

@@ -34,7 +34,6 @@ import {
 } from '../records/orchestration-rule.ts'
 import { requireApprovedHolders } from '../records/holders.ts'
 import { lockOpenProfile } from '../records/profile.ts'
-import type { Networks } from '../networks/network.ts'
 import { audited } from '../records/audited.ts'
 import { recordChanges } from '../ledger/audit.ts'
 
@@ -122,7 +121,7 @@ export const createOrchestrationRule = operation({
           if (body.source.fiat) await limits.requireRoom(tx, customerId, 'fiat_deposit_instructions')
           // A second connection of one pool, taken inside a transaction, could wait for ever.
           const cursors = shared === db ? tx : shared
-          return insertRule(tx, networks, customerId, { ...body, destination }, origin, cursors)
+          return insertRule(tx, { networks, rowMacs }, customerId, { ...body, destination }, origin, cursors)
         }),
     }).catch(async (error: unknown) => {
       if (violatedConstraint(error) !== 'orchestration_rules_source') throw error
@@ -184,7 +183,7 @@ async function requireRecords(
 /** Creates the rule's own deposit instructions or address; a profile source needs neither. */
 async function makeSource(
   tx: Transaction,
-  networks: Networks,
+  { networks, rowMacs }: Pick<Context, 'networks' | 'rowMacs'>,
   customerId: string,
   { source: { crypto, fiat }, profile_id, identity_id, account_id }: Omit<Body, 'destination'>,
   cursors: Queryable,
@@ -200,7 +199,7 @@ async function makeSource(
   if (crypto !== undefined) {
     const crypto_network = crypto.network
     const asked = { profile_id, ...holders, crypto_network }
-    const made = await insertDepositAddress(tx, networks, customerId, asked, { cursors })
+    const made = await insertDepositAddress(tx, { networks, rowMacs }, customerId, asked, { cursors })
     const { id, address } = made
     return { source: { crypto: { address_id: id, address, network: crypto_network } }, sourceId: id }
   }
@@ -213,13 +212,13 @@ async function makeSource(
  */
 export async function insertRule(
   tx: Transaction,
-  networks: Networks,
+  context: Pick<Context, 'networks' | 'rowMacs'>,
   customerId: string,
   rule: Omit<Body, 'destination'> & { destination: Destination },
   origin: Origin,
   cursors: Queryable = tx,
 ): Promise<OrchestrationRule> {
-  const { source, sourceId } = await makeSource(tx, networks, customerId, rule, cursors)
+  const { source, sourceId } = await makeSource(tx, context, customerId, rule, cursors)
   const now = await readClock(tx)
   const { rows } = await tx.query<RuleRow>(
     `

@@ -7,8 +7,9 @@ import { newId, readClock } from '../db/ids.ts'
 import { Metadata, Network, NIL_UUID, RefId, Timestamp, Uuid } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
-import type { Networks } from '../networks/network.ts'
+import { placeKey, type AreGiven, type Networks } from '../networks/network.ts'
 import { requireMayDeposit } from './holders.ts'
+import { sealOf, type RowMacs, type Seal } from './row-macs.ts'
 import { requireOpenProfile } from './profile.ts'
 import { audited } from './audited.ts'
 import type { CustomerLimits } from './customer-limits.ts'
@@ -93,7 +94,7 @@ export interface NewDepositAddress {
  */
 export async function insertDepositAddress(
   db: Database | Transaction,
-  networks: Networks,
+  { networks, rowMacs }: { networks: Networks; rowMacs: RowMacs },
   customerId: string,
   body: NewDepositAddress,
   { origin, cursors = db, limits }: { origin?: Origin; cursors?: Queryable; limits?: CustomerLimits } = {},
@@ -144,6 +145,7 @@ export async function insertDepositAddress(
             derivation,
           ],
         )
+        await rowMacs.seal(tx, 'deposit_addresses', customerId, id)
         if (origin !== undefined)
           recordChanges(tx, customerId, now, [audited(origin, 'deposit_address.create', id)])
         return depositAddressToWire(networks, rows[0]!)
@@ -219,3 +221,24 @@ export async function selectDepositAddress(
   )
   return rows[0]
 }
+
+/** Tells which of these addresses are deposit addresses that Bursar gave out, as `<customer> <address>`: their MACs are right. */
+export const givenBy =
+  (macs: RowMacs): AreGiven =>
+  async (db, places) => {
+    const given = new Set<string>()
+    if (places.length === 0) return given
+    const { rows } = await db.query<Seal & { customer_id: string; address: string }>(
+      `
+      select r.customer_id, r.address, ${sealOf('deposit_addresses')}
+      from deposit_addresses r
+      where r.customer_id = any ($1::uuid[]) and r.address = any ($2::text[])`,
+      [
+        [...new Set(places.map(({ customer_id }) => customer_id))],
+        [...new Set(places.map(({ address }) => address))],
+      ],
+    )
+    for (const row of rows)
+      if (macs.objectionTo('deposit_addresses', row) === undefined) given.add(placeKey(row))
+    return given
+  }

@@ -82,6 +82,21 @@ const SEALED = {
     live: "r.status <> 'REJECTED'",
     of: 'r.customer_id = $1',
   },
+  deposit_addresses: {
+    purpose: 'depositAddresses',
+    key: ['customer_id', 'id'],
+    covers: [
+      'r.profile_id',
+      'r.crypto_network',
+      'r.address',
+      'r.derivation',
+      'r.conversion_target_asset',
+      'r.identity_id',
+      'r.account_id',
+    ],
+    live: 'true',
+    of: 'r.customer_id = $1',
+  },
   // The end of a freeze. What is frozen needs no MAC.
   freezes: {
     purpose: 'freezes',

@@ -3,17 +3,27 @@
  * cannot be credited delays no other. A payment of Bursar to one of its own deposit addresses arrives there.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { fund, newCustomer, startTestService, withdrawalOf, refusing } from '../../test/support.ts'
+import {
+  fund,
+  MASTER_KEYS,
+  newCustomer,
+  ROW_MACS,
+  startTestService,
+  withdrawalOf,
+  refusing,
+} from '../../test/support.ts'
 import { hurry } from '../../test/work-off.ts'
 import type { TestCustomer, TestService } from '../../test/support.ts'
 import { openDatabase } from '../db/database.ts'
 import type { View } from '../movements/decision.ts'
 import { Ledger } from '../movements/queue.ts'
+import { WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 import { ADDRESSES_PER_PROFILE_MAX, type DepositAddress } from '../records/deposit-address.ts'
 import type { Transfer } from '../ledger/transfer.ts'
 import { verify } from '../verify/verify.ts'
 import type { FoundDeposit, DepositScan, NetworkAdapter, Networks } from '../networks/network.ts'
 import { creditDeposits, creditDepositsOn } from './credit-deposits.ts'
+import { FORGED_ADDRESS } from './incoming-transfers.ts'
 import { settleWithdrawals } from './settle-withdrawals.ts'
 
 let service: TestService
@@ -90,7 +100,12 @@ test('a deposit is credited once, with repeated scans and several simultaneous w
   const other = openDatabase(service.url, { max: 4, onError: () => undefined })
   try {
     const contexts = [service.db, other].map((db) => {
-      return { db, ledger: new Ledger(db), networks, settings: service.settings }
+      return {
+        db,
+        ledger: new Ledger(db, { macs: new WithdrawalMacs(MASTER_KEYS) }),
+        networks,
+        settings: service.settings,
+      }
     })
     const counts = await Promise.all([...contexts, ...contexts].map((context) => creditDeposits(context)))
     await creditDeposits(contexts[1]!)
@@ -138,6 +153,7 @@ test('a deposit that cannot be credited is recorded, delays no other, and is cre
   const { ledger } = service
   let failed = false
   const broken = {
+    macs: ledger.macs,
     submit(...movement: Parameters<Ledger['submit']>) {
       if (failed) return ledger.submit(...movement)
       failed = true
@@ -193,12 +209,64 @@ test('a deposit to an address that two profiles share is credited to neither', a
   const { address } = await giveAddress(customer)
   const copied = await giveAddress(other)
   await service.owner.query('update deposit_addresses set address = $1 where id = $2', [address, copied.id])
+  await ROW_MACS.seal(service.db, 'deposit_addresses', other.customer_id, copied.id)
   const { networks } = networkOf([arrivalAt(address)])
   expect(await creditDeposits({ ...service, networks })).toBe(0)
   expect(await waitingAt(address)).toMatchObject([
     { reason: 'FAILED', detail: 'its deposit address belongs to more than one profile' },
   ])
   expect([...(await transfersOf(customer)), ...(await transfersOf(other))]).toEqual([])
+})
+
+test('a deposit to an address that Bursar did not give out is not credited, and hinders none of another', async () => {
+  const [victim, thief] = [await newCustomer(service), await newCustomer(service)]
+  const [given, own] = [await giveAddress(victim), await giveAddress(thief)]
+  const planted = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
+  const plant = (address: string, from: string) =>
+    service.db.query(
+      `insert into deposit_addresses
+         (customer_id, id, profile_id, crypto_network, address, conversion_target_asset, created_at, derivation, sealed_at, mac)
+       select $1, gen_random_uuid(), $2, crypto_network, $3, conversion_target_asset, created_at, derivation, sealed_at, mac
+       from deposit_addresses where id = $4`,
+      [thief.customer_id, thief.profile_id, address, from],
+    )
+  // With the MAC of an address of the thief's own, and of the victim's.
+  await plant(planted, own.id)
+  await plant(given.address, given.id)
+  const { networks } = networkOf([planted, given.address, own.address].map((address) => arrivalAt(address)))
+  expect(await creditDeposits({ ...service, networks })).toBe(2)
+  const amounts = async () =>
+    (await Promise.all([victim, thief].map(transfersOf))).map((some) => some.map(({ amount }) => amount))
+  expect(await amounts()).toEqual([['25.5'], ['25.5']])
+  expect(await waitingAt(planted)).toMatchObject([{ reason: 'FORGED', detail: FORGED_ADDRESS }])
+  // Nor is a withdrawal to it.
+  await fund(thief, '10')
+  const sent = await thief.call<Transfer>(
+    'POST',
+    '/v2/transfer/crypto-withdrawals',
+    withdrawalOf(thief, { destination_address: planted, amount: '5' }),
+  )
+  expect(sent.status).toBe(200)
+  await expect
+    .poll(
+      async () => {
+        await settleWithdrawals(service.db, service.networks)
+        await creditDeposits(service)
+        return (await waitingAt(planted)).map(({ reason }) => reason)
+      },
+      { timeout: 10_000 },
+    )
+    .toEqual(['FORGED', 'FORGED'])
+  const { disagreements } = await verify(service.db, { rowMacs: ROW_MACS })
+  expect(disagreements).toMatchObject([
+    { customer_id: thief.customer_id, rule: 'every row of deposit_addresses matches its MAC' },
+    { customer_id: thief.customer_id, rule: 'every row of deposit_addresses matches its MAC' },
+  ])
+  await service.owner.query('delete from incoming_transfers where address = $1', [planted])
+  await service.owner.query('delete from deposit_addresses where customer_id = $1 and id <> $2', [
+    thief.customer_id,
+    own.id,
+  ])
 })
 
 test('small deposits are credited when their sum reaches the minimum, each once', async () => {
@@ -230,6 +298,7 @@ test('after a crash between credits, the remaining small deposits of a sum are c
   const { networks } = networkOf([arrivalAt(address, { amount: '3' }), arrivalAt(address, { amount: '2' })])
   const adapter = { ...networks.get('ETHEREUM')!, minimumDeposit: () => '5' }
   const dying = {
+    macs: service.ledger.macs,
     submit(...[id, movement]: Parameters<Ledger['submit']>) {
       const { amount } = movement.decide({
         now: { micros: 0, text: '' },

@@ -20,7 +20,9 @@ import { paymentOfDeposit } from './screened-payments.ts'
 import { failSeen } from './see-deposits.ts'
 import { isReorganised, stopForReorganisation, takeBack } from './deposit-reorganisations.ts'
 import {
+  FORGED_ADDRESS,
   foundDepositOf,
+  genuineAmong,
   keepWaiting,
   markCredited,
   recordIncoming,
@@ -231,12 +233,12 @@ async function creditSome(
   gathered: Gathered,
 ): Promise<number> {
   const { db, ledger, settings, screening } = context
-  const owners = await selectOwners(db, network, agreed)
-  const { allowed, held } = await screened(db, screening, agreed, owners)
+  const { owners, owned, forged } = await genuineOwners(context, network, agreed)
+  const { allowed, held } = await screened(db, screening, owned, owners)
   const prices = await usdPrices(db, settings.mode === 'sandbox')
   const hops = await hopsOf(db, network, allowed)
   const done: { incoming: IncomingTransfer; transfer_id: string; isNew: boolean }[] = []
-  const waiting = [...held]
+  const waiting = [...forged, ...held]
   // At once, so that the ledger posts the deposits of a customer in one transaction.
   await Promise.all(
     allowed.map(async (incoming) => {
@@ -257,6 +259,21 @@ async function creditSome(
     gathered.deactivated.add(profile)
   await wait(db, waiting, gathered)
   return done.filter(({ isNew }) => isNew).length
+}
+
+/** The deposits with their owners, and those whose address has only records that Bursar did not make. */
+async function genuineOwners(
+  { db, ledger }: Crediting,
+  network: CryptoNetwork,
+  deposits: IncomingTransfer[],
+): Promise<{ owners: Map<string, Owner[]>; owned: IncomingTransfer[]; forged: Waiting[] }> {
+  const all = await selectOwners(db, network, deposits)
+  const owners = new Map([...all].map(([address, rows]) => [address, genuineAmong(ledger, rows)]))
+  const isForged = ({ address }: IncomingTransfer) => owners.get(address)?.length === 0
+  const forged = deposits
+    .filter(isForged)
+    .map((incoming) => ({ incoming, reason: 'FORGED' as const, detail: FORGED_ADDRESS }))
+  return { owners, owned: deposits.filter((incoming) => !isForged(incoming)), forged }
 }
 
 /** The deactivated profiles among the owners of credited deposits. */

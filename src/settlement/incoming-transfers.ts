@@ -5,6 +5,8 @@ import { readClock } from '../db/ids.ts'
 import { lockRows } from '../db/lock-rows.ts'
 import { RECHECK_MS } from '../screening/screening.ts'
 import { compatibleNetworks } from '../records/deposit-address.ts'
+import { sealOf, type Seal } from '../records/row-macs.ts'
+import type { Context } from '../context.ts'
 import type { FoundDeposit } from '../networks/network.ts'
 
 /**
@@ -13,7 +15,13 @@ import type { FoundDeposit } from '../networks/network.ts'
  */
 
 /** Why a deposit is not credited. FAILED: crediting it failed, for the cause that `detail` names. */
-export type WaitingReason = 'FAILED' | 'BELOW_MINIMUM' | 'SECOND_NODE' | 'NODES_DISAGREE' | 'SCREENING'
+export type WaitingReason =
+  | 'FAILED'
+  | 'BELOW_MINIMUM'
+  | 'SECOND_NODE'
+  | 'NODES_DISAGREE'
+  | 'SCREENING'
+  | 'FORGED'
 
 /** A recorded deposit. */
 export interface IncomingTransfer {
@@ -31,8 +39,8 @@ export interface IncomingTransfer {
   attempts: number
 }
 
-/** The deposit address, with the profile that is credited. */
-export interface Owner {
+/** The deposit address, with the profile that is credited and its MAC. */
+export interface Owner extends Seal {
   id: string
   customer_id: string
   profile_id: string
@@ -172,15 +180,24 @@ export async function selectOwners(
   if (places.length === 0) return owners
   const { rows } = await db.query<Owner & { address: string }>(
     `
-    select address, id, customer_id, profile_id, identity_id, account_id, metadata, conversion_target_asset
-    from deposit_addresses
-    where address = any ($1::text[]) and crypto_network = any ($2::text[])
-    order by created_at, id`,
+    select r.address, r.id, r.customer_id, r.profile_id, r.identity_id, r.account_id, r.metadata,
+           r.conversion_target_asset, ${sealOf('deposit_addresses')}
+    from deposit_addresses r
+    where r.address = any ($1::text[]) and r.crypto_network = any ($2::text[])
+    order by r.created_at, r.id`,
     [[...new Set(places.map(({ address }) => address))], compatibleNetworks(network)],
   )
   for (const { address, ...owner } of rows) owners.set(address, [...(owners.get(address) ?? []), owner])
   return owners
 }
+
+/** Those of an address's records that Bursar made, by their MACs. A ledger without master keys knows none. */
+export const genuineAmong = (
+  { macs }: Pick<Context['ledger'], 'macs'>,
+  owners: readonly Owner[] = [],
+): Owner[] => owners.filter((owner) => macs?.rows.isGenuine('deposit_addresses', owner.id, owner) === true)
+
+export const FORGED_ADDRESS = 'its deposit address was invented or changed in the database (bursar verify)'
 
 const COLUMNS = `customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount, block_number,
   block_hash, cleared, attempts`

@@ -11,7 +11,13 @@ import type { NetworkAdapter } from '../networks/network.ts'
 import { takingFromUnattributed } from './audit-sweeps.ts'
 import { creditDepositsOn, creditedAs, type Crediting } from './credit-deposits.ts'
 import { paymentOfDeposit } from './screened-payments.ts'
-import { recordIncoming, recordSaid, selectOwners } from './incoming-transfers.ts'
+import {
+  FORGED_ADDRESS,
+  genuineAmong,
+  recordIncoming,
+  recordSaid,
+  selectOwners,
+} from './incoming-transfers.ts'
 import { audited, recordNow } from '../records/audited.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
 
@@ -91,9 +97,11 @@ export async function creditSaidDeposit(
     throw new Error(`--amount must be above 0, with at most ${known.decimals} decimals`)
   const address = canonicalAddress(network, said.address, { testNetworks: true })
   if (address === undefined) throw new Error(`${said.address} is no address of ${network}`)
-  const owners = (await selectOwners(db, network, [{ address }])).get(address) ?? []
+  const found = (await selectOwners(db, network, [{ address }])).get(address)
+  if (found === undefined) throw new Error(`${address} is no deposit address that was given out`)
+  const owners = genuineAmong(ledger, found)
   const [owner] = owners
-  if (owner === undefined) throw new Error(`${address} is no deposit address that was given out`)
+  if (owner === undefined) throw new Error(`${address}: ${FORGED_ADDRESS}`)
   if (owners.length > 1) throw new Error(`${address} is the deposit address of more than one record`)
   const crypto_tx_index = `internal-${asset}-${address}`
   await requireNotFound(db, [owner.customer_id, network, crypto_tx_hash, address, asset, crypto_tx_index])

@@ -9,6 +9,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import {
   everyTable,
+  MASTER_KEYS,
   movedBy,
   newCustomer,
   startTestService,
@@ -19,6 +20,7 @@ import { dieAtEachStep } from '../../test/failures.ts'
 import { hurry } from '../../test/work-off.ts'
 import { openDatabase } from '../db/database.ts'
 import { Ledger } from '../movements/queue.ts'
+import { WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 import type { Transfer } from '../ledger/transfer.ts'
 import type { FoundDeposit, NetworkAdapter } from '../networks/network.ts'
 import type { DepositAddress } from '../records/deposit-address.ts'
@@ -311,7 +313,7 @@ describe('simultaneously', () => {
     try {
       const contexts = [service.db, other].map((db) => ({
         db,
-        ledger: new Ledger(db),
+        ledger: new Ledger(db, { macs: new WithdrawalMacs(MASTER_KEYS) }),
         settings: service.settings,
       }))
       for (let block = 0; block < 12; block++) {
@@ -343,6 +345,7 @@ describe('simultaneously', () => {
     const racing = {
       ...service,
       ledger: {
+        macs: ledger.macs,
         async submit(...args: Parameters<typeof ledger.submit>) {
           const decide = args[1].decide
           if (late-- > 0)
@@ -397,7 +400,11 @@ test.each(['BEFORE', 'AFTER'] as const)(
       customer = await newCustomer(service)
       address = await newAddress()
       const db = failures.database(service.db)
-      const context = { db, ledger: new Ledger(db), settings: service.settings }
+      const context = {
+        db,
+        ledger: new Ledger(db, { macs: new WithdrawalMacs(MASTER_KEYS) }),
+        settings: service.settings,
+      }
       const work = async () => {
         await creditDepositsOn(context, 'ETHEREUM', adapter())
         await seeDepositsOn(context, 'ETHEREUM', adapter())

@@ -389,7 +389,12 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
         await refused(await node.bursar.call<string>('getrawchangeaddress'))
         await refused(await node.bursar.call<string>('getnewaddress'))
         const place = { profile_id, crypto_network: 'LITECOIN' } as const
-        const { address } = await insertDepositAddress(service.db, networks, customer_id, place)
+        const { address } = await insertDepositAddress(
+          service.db,
+          { networks, rowMacs: ROW_MACS },
+          customer_id,
+          place,
+        )
         const paid = await withdraw(customer, '0.5', address)
         await settle([paid])
         expect(await read(customer, paid)).toMatchObject({ status: 'COMPLETED' })
@@ -684,7 +689,12 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     const customer = await newCustomer(service)
     const { customer_id, profile_id } = customer
     const place = { profile_id, crypto_network: 'LITECOIN' } as const
-    const { address } = await insertDepositAddress(service.db, networks, customer_id, place)
+    const { address } = await insertDepositAddress(
+      service.db,
+      { networks, rowMacs: ROW_MACS },
+      customer_id,
+      place,
+    )
     const round = async () => {
       await hurry(service.db)
       const { credited } = await creditDepositsOn(service, 'LITECOIN', adapter())
@@ -725,7 +735,12 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     const customer = await newCustomer(service)
     const { customer_id, profile_id } = customer
     const place = { profile_id, crypto_network: 'LITECOIN' } as const
-    const { address } = await insertDepositAddress(service.db, networks, customer_id, place)
+    const { address } = await insertDepositAddress(
+      service.db,
+      { networks, rowMacs: ROW_MACS },
+      customer_id,
+      place,
+    )
     const read = () => creditDepositsOn(service, 'LITECOIN', adapter())
     const states = async () =>
       (

@@ -2238,8 +2238,12 @@ describe('a network that was simulated before', () => {
 
 /** Creates a deposit address of a customer, as the API does. */
 const newDepositAddress = async ({ customer_id, profile_id }: TestCustomer, { network, networks }: Wallet) =>
-  (await insertDepositAddress(service.db, networks, customer_id, { profile_id, crypto_network: network }))
-    .address as Hex
+  (
+    await insertDepositAddress(service.db, { networks, rowMacs: ROW_MACS }, customer_id, {
+      profile_id,
+      crypto_network: network,
+    })
+  ).address as Hex
 
 /** Scans from a cursor until nothing is left to read. */
 async function readOn(

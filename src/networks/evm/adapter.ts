@@ -23,7 +23,7 @@ import { sweep } from './sweeps/sweep.ts'
 import { sweepTermsOf, type SweepConfig } from './sweeps/worth.ts'
 import { rebroadcastTakenBack, resend } from './taken-back.ts'
 import type { EvmSigner } from './transaction.ts'
-import type { NetworkAdapter } from '../network.ts'
+import type { AreGiven, NetworkAdapter } from '../network.ts'
 
 /** One EVM network: the node, the keys and the limits. */
 export interface EvmConfig extends SweepConfig {
@@ -57,6 +57,8 @@ export interface EvmConfig extends SweepConfig {
    * asset; every amount of an asset that is not named).
    */
   verify?: { rpcUrl: string; above: Record<string, string> }
+  /** Which deposit addresses are swept, and held in custody; by default all that the database has. */
+  areGiven?: AreGiven
 }
 
 const POLL_MS = 2_000
@@ -147,6 +149,7 @@ function openChain(network: CryptoNetwork, config: EvmConfig, db: Database): Evm
     reserveAfterMs: config.reserveAfterMs,
     firstNonce: config.firstNonce ?? 0,
     maxInFlight: config.maxInFlight ?? IN_FLIGHT_MAX,
+    ...(config.areGiven && { areGiven: config.areGiven }),
     ...chainIdentity(network, expected, node, tokens, db),
     ...(verify !== undefined && {
       verify: {

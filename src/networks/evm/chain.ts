@@ -3,6 +3,8 @@ import type { Hex } from 'viem'
 import { encodeFunctionData, getAddress, hexToBigInt, parseAbi } from 'viem/utils'
 import { ASSETS, type CryptoNetwork } from '../../assets/catalogue.ts'
 import { formatAmount, parseAmount } from '../../assets/amount.ts'
+import type { Queryable } from '../../db/database.ts'
+import { placeKey, type AreGiven } from '../network.ts'
 import { at, type Call, type EvmNode, type Finality } from './node.ts'
 import type { EvmSigner, EvmTransaction } from './transaction.ts'
 
@@ -49,6 +51,19 @@ export interface EvmChain {
   markStale(): void
   /** The second node, and the amount from which on it must agree, in minor units of the asset. */
   verify?: { node: EvmNode; above: (asset: string) => bigint }
+  /** Tells which deposit addresses were given out; absent where all that the database has were. */
+  areGiven?: AreGiven
+}
+
+/** Those of these rows whose deposit address Bursar gave out. An invented one is nobody's, or a customer's own wallet. */
+export async function givenAmong<T extends { customer_id: string; address: string }>(
+  { areGiven }: EvmChain,
+  db: Queryable,
+  rows: T[],
+): Promise<T[]> {
+  if (areGiven === undefined) return rows
+  const given = await areGiven(db, rows)
+  return rows.filter((row) => given.has(placeKey(row)))
 }
 
 /** The catalogue's tokens of a network, at the configured addresses where those differ, as on test networks. */

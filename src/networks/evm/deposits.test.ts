@@ -28,7 +28,7 @@ import {
 import { hurry } from '../../../test/work-off.ts'
 import { formatAmount, parseAmount } from '../../assets/amount.ts'
 import { selectFreezes } from '../../records/freezes.ts'
-import { insertDepositAddress } from '../../records/deposit-address.ts'
+import { givenBy, insertDepositAddress } from '../../records/deposit-address.ts'
 import type { Transfer } from '../../ledger/transfer.ts'
 import { newSigningSecret } from '../../records/webhook-secrets.ts'
 import { ScreeningEndpoint } from '../../screening/endpoint.ts'
@@ -94,7 +94,12 @@ async function newPlace(adapter = adapterOf()): Promise<{ customer: TestCustomer
   const networks: Networks = new Map([['ETHEREUM', adapter]])
   const { customer_id, profile_id } = customer
   const asked = { profile_id, crypto_network: 'ETHEREUM' } as const
-  const { address } = await insertDepositAddress(service.db, networks, customer_id, asked)
+  const { address } = await insertDepositAddress(
+    service.db,
+    { networks, rowMacs: ROW_MACS },
+    customer_id,
+    asked,
+  )
   return { customer, address: address as Hex }
 }
 
@@ -655,6 +660,45 @@ describe('for an operator', () => {
       expect((await verify(service.db)).disagreements).toEqual([])
     },
   )
+})
+
+test('an address that Bursar did not give out is neither custody, nor swept, nor credited by hand', async () => {
+  await service.owner.query('delete from evm_holdings')
+  const adapter = adapterOf({ areGiven: givenBy(ROW_MACS) })
+  const { customer, address } = await newPlace(adapter)
+  const planted = privateKeyToAccount(generatePrivateKey()).address
+  await service.db.query(
+    `insert into deposit_addresses
+       (customer_id, id, profile_id, crypto_network, address, conversion_target_asset, created_at, derivation)
+     select customer_id, gen_random_uuid(), profile_id, crypto_network, $2, conversion_target_asset, created_at, derivation
+     from deposit_addresses where address = $1`,
+    [address, planted],
+  )
+  await give(address, 'ETH', '1')
+  await give(planted, 'ETH', '20')
+  // The initial balance of a contract, which a scan does not see.
+  const data: Hex = `0x73${planted.slice(2).toLowerCase()}ff`
+  const crypto_tx_hash = await anvil.chain.sendTransaction({
+    chain: null,
+    data,
+    value: parseAmount('3', 18)!,
+  })
+  await mine()
+  expect(await rounds(adapter)).toBe(1)
+  expect(await depositsOf(customer)).toEqual(['1 ETH'])
+  expect(await recorded()).toMatchObject([{ state: 'CREDITED' }, { state: 'WAITING', reason: 'FORGED' }])
+  const said = { crypto_tx_hash, address: planted, asset: 'ETH', amount: '3' }
+  await expect(creditSaidDeposit(service, 'ETHEREUM', adapter, said, originOfLoop('test'))).rejects.toThrow(
+    'was invented or changed',
+  )
+  expect((await adapter.status!()).held).toMatchObject({ ETH: '1' })
+  const networks: Networks = new Map([['ETHEREUM', adapter]])
+  await sweepDepositAddresses({ ...service, networks })
+  const { rows } = await service.db.query('select address from evm_sweeps where address = any ($1)', [
+    [address, planted],
+  ])
+  expect(rows).toEqual([{ address }])
+  await service.owner.query('delete from evm_sweeps where address = $1', [address])
 })
 
 describe('an amount swept beyond the known deposits', () => {

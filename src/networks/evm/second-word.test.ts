@@ -118,7 +118,9 @@ const waiting = async ({ id }: { id: string }) => {
 }
 
 const frozen = async () => {
-  const { rows } = await service.db.query<{ reason: string }>('select reason from freezes where lifted_at is null')
+  const { rows } = await service.db.query<{ reason: string }>(
+    'select reason from freezes where lifted_at is null',
+  )
   return rows.map(({ reason }) => reason)
 }
 

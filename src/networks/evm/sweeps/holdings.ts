@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
 import type { Database } from '../../../db/database.ts'
-import { balancesAt, offChain, onChain, type EvmChain } from '../chain.ts'
+import { balancesAt, givenAmong, offChain, onChain, type EvmChain } from '../chain.ts'
 import { headOf } from '../node.ts'
 
 /** The balances of deposit addresses, as `evm_holdings` records them. */
@@ -88,7 +88,8 @@ export async function unswept(db: Database, chain: EvmChain, block: bigint): Pro
     `${HOLDINGS} and (h.balance > 0 or h.stale_at is not null) order by h.customer_id`,
     [chain.network],
   )
-  const known = rows.filter(({ asset }) => asset === chain.gasAsset || chain.tokens.has(asset))
+  const given = await givenAmong(chain, db, rows)
+  const known = given.filter(({ asset }) => asset === chain.gasAsset || chain.tokens.has(asset))
   const uncertain = known.filter(({ stale_at, under_way }) => stale_at !== null || under_way)
   const balances = await balancesAt(chain, block, uncertain)
   const now = new Map(uncertain.map((holding, index) => [holding, balances[index]!]))

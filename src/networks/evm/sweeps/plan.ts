@@ -1,7 +1,7 @@
 import type { Hex } from 'viem'
 import { hexToBigInt, numberToHex } from 'viem/utils'
 import type { Database } from '../../../db/database.ts'
-import { balancesAt, isNative, offChain, transferOf, type EvmChain } from '../chain.ts'
+import { balancesAt, givenAmong, isNative, offChain, transferOf, type EvmChain } from '../chain.ts'
 import { gasWithRoom, PLAIN_GAS, publishingFee, type Fees } from '../fees.ts'
 import { at, headOf } from '../node.ts'
 import { tryTransfers, type Move } from '../simulation.ts'
@@ -83,7 +83,7 @@ export async function worthSweeping(
       ),
     )
   }
-  return rows.flatMap(({ customer_id, address, derivation, assets }) => {
+  return (await givenAmong(chain, db, rows)).flatMap(({ customer_id, address, derivation, assets }) => {
     return (assets as string[] | null) === null ? [] : [{ customer_id, address, derivation, assets }]
   })
 }
