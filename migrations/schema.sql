@@ -195,6 +195,15 @@ create table bank_wires (
   constraint bank_wires_kind CHECK (direction = 'OUT'::text AND kind = 'SENT'::text AND memo_id IS NULL AND returned_transfer_id IS NULL OR direction = 'IN'::text AND (kind = ANY (ARRAY['DEPOSIT'::text, 'SENT_BACK'::text])) AND memo_id IS NOT NULL AND returned_transfer_id IS NULL OR direction = 'IN'::text AND kind = 'RETURN'::text AND memo_id IS NULL AND returned_transfer_id IS NOT NULL)
 );
 
+create table credited_deposits (
+  customer_id uuid not null,
+  network text not null,
+  crypto_tx_hash text not null,
+  crypto_tx_index text not null,
+  transfer_id uuid not null,
+  constraint credited_deposits_pkey PRIMARY KEY (customer_id, network, crypto_tx_hash, crypto_tx_index)
+);
+
 create table crypto_destination_addresses (
   customer_id uuid not null,
   id uuid not null,
@@ -517,6 +526,8 @@ create table incoming_transfers (
   attempts integer not null,
   found_at timestamp with time zone not null,
   due_at timestamp with time zone not null,
+  sealed_at timestamp with time zone,
+  mac text,
   constraint incoming_transfers_pkey PRIMARY KEY (customer_id, network, crypto_tx_hash, crypto_tx_index),
   constraint incoming_transfers_amount CHECK (amount > 0::numeric),
   constraint incoming_transfers_credited CHECK ((state = ANY (ARRAY['WAITING'::text, 'UNATTRIBUTED'::text])) = (transfer_id IS NULL)),

@@ -25,5 +25,6 @@ export const dataSteps = (masterKeys: () => Promise<MasterKeys>): DataSteps =>
     [18, (tx) => sealPending(tx, masterKeys)],
     [101, (tx) => sealRows(tx, AUTHENTICATING_TABLES, masterKeys)],
     [102, (tx) => sealRows(tx, ['deposit_addresses'], masterKeys)],
+    [103, (tx) => sealRows(tx, ['incoming_transfers'], masterKeys)],
     [113, (tx) => sealRows(tx, ['crypto_destination_addresses'], masterKeys)],
   ])

@@ -33,6 +33,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
     owners: ['destination-addresses'],
     readers: ['orchestrations', 'records', 'verify'],
   },
+  credited_deposits: { owners: ['movements'], readers: [] },
   customer_fee_checks: { owners: ['settlement'], readers: [] },
   customer_freezes: {
     owners: ['records'],

@@ -27,6 +27,7 @@ export const PLACES: Readonly<Record<string, Place>> = {
   balances: 'CUSTOMER',
   bank_wires: 'EVERYWHERE',
   crypto_destination_addresses: 'CUSTOMER',
+  credited_deposits: 'CUSTOMER',
   customer_fee_checks: 'CUSTOMER',
   customer_freezes: 'CUSTOMER',
   customer_limits: 'CUSTOMER',

@@ -59,6 +59,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
       'mac',
     ],
   },
+  credited_deposits: { insert: true },
   customer_fee_checks: { insert: true, update: ['counted_from'] },
   // A freeze that has ended stays, with the MAC of its end.
   customer_freezes: { insert: true, update: ['lifted_at', 'sealed_at', 'mac'] },
@@ -123,6 +124,8 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
       'attempts',
       'due_at',
       'transfer_id',
+      'sealed_at',
+      'mac',
     ],
     delete: true,
   },

@@ -35,6 +35,7 @@ const LABELS = {
   operatorPasskeys: 'bursar/operator-passkeys/v1',
   destinationAddresses: 'bursar/destination-addresses/v1',
   depositAddresses: 'bursar/deposit-addresses/v1',
+  incomingTransfers: 'bursar/incoming-transfers/v1',
   freezes: 'bursar/freezes/v1',
   customerFreezes: 'bursar/customer-freezes/v1',
 } as const

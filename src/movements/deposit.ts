@@ -3,6 +3,7 @@ import { formatAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import { convertible, inUnitsOf, onProfileAs } from '../ledger/conversion.ts'
 import { onPlatform, type PlatformAccount } from '../ledger/entries.ts'
+import { CREDITED_DEPOSITS } from './credited-deposits.ts'
 import type { Decision, Movement, View } from './decision.ts'
 import { change, need } from '../records/need.ts'
 import { ORCHESTRATIONS, type NewOrchestration } from '../records/orchestration.ts'
@@ -111,6 +112,7 @@ export function decideCredit(
   const started =
     starts && change(ORCHESTRATIONS, orchestrationOf(starts, transfer, { hops: arrived.hops ?? 0, now }))
   const completed = seen && change(SEEN_DEPOSITS, transfer)
+  const credited = transfer.crypto_tx_hash && change(CREDITED_DEPOSITS, transfer)
   return {
     transfer,
     entries: [
@@ -118,7 +120,7 @@ export function decideCredit(
       ...onProfileAs(profile_id, transfer.balance_asset!, minor, asset),
     ],
     isOnRecord: seen === undefined ? undefined : true,
-    changes: started || completed ? [started ?? [], completed ?? []].flat() : undefined,
+    changes: [credited || [], started ?? [], completed ?? []].flat(),
   }
 }
 

@@ -97,6 +97,14 @@ const SEALED = {
     live: 'true',
     of: 'r.customer_id = $1',
   },
+  // The state is no part of it: that a deposit was credited is in credited_deposits.
+  incoming_transfers: {
+    purpose: 'incomingTransfers',
+    key: ['customer_id', 'network', 'crypto_tx_hash', 'crypto_tx_index'],
+    covers: ['r.address', 'r.asset', 'r.amount'],
+    live: "r.state = 'WAITING'",
+    of: 'r.customer_id = $1',
+  },
   // The end of a freeze. What is frozen needs no MAC.
   freezes: {
     purpose: 'freezes',
@@ -199,6 +207,11 @@ export class RowMacs {
     })
   }
 
+  /** Makes the MAC of a row of which a statement of this transaction returned the text (`sealOf`). */
+  macOf(table: SealedName, sealed: string): string {
+    return this.#of(table).make(sealed)
+  }
+
   /** Gives a row that was made or changed in this transaction its MAC. `key` is in the order of the table's key. */
   async seal(tx: Queryable, table: SealedName, ...key: readonly (string | Buffer)[]): Promise<void> {
     const { key: names } = SEALED[table]
@@ -210,7 +223,7 @@ export class RowMacs {
     )
     await tx.query(`update ${table} r set mac = $${key.length + 1} where ${where}`, [
       ...key,
-      this.#of(table).make(rows[0]!.sealed),
+      this.macOf(table, rows[0]!.sealed),
     ])
   }
 
@@ -245,7 +258,7 @@ export class RowMacs {
         if (this.objectionTo(table, row) !== undefined) continue
         const where = key.map((name, index) => `r.${name} = $${index + 3}`).join(' and ')
         const { rowCount } = await db.query(`update ${table} r set mac = $1 where r.mac = $2 and ${where}`, [
-          this.#of(table).make(row.sealed),
+          this.macOf(table, row.sealed),
           row.mac,
           ...key.map((name) => row[name]!),
         ])

@@ -23,7 +23,7 @@ import type { Transfer } from '../ledger/transfer.ts'
 import { verify } from '../verify/verify.ts'
 import type { FoundDeposit, DepositScan, NetworkAdapter, Networks } from '../networks/network.ts'
 import { creditDeposits, creditDepositsOn } from './credit-deposits.ts'
-import { FORGED_ADDRESS } from './incoming-transfers.ts'
+import { FORGED_ADDRESS, FORGED_DEPOSIT } from './incoming-transfers.ts'
 import { settleWithdrawals } from './settle-withdrawals.ts'
 
 let service: TestService
@@ -267,6 +267,51 @@ test('a deposit to an address that Bursar did not give out is not credited, and 
     thief.customer_id,
     own.id,
   ])
+})
+
+test('with the role of the database, nobody has a deposit credited again, or one that never arrived', async () => {
+  const thief = await newCustomer(service)
+  const { address } = await giveAddress(thief)
+  const arrival = arrivalAt(address)
+  const { networks } = networkOf([arrival])
+  expect(await creditDeposits({ ...service, networks })).toBe(1)
+  const [credited] = (await transfersOf(thief)) as [Transfer]
+  const setBack = `update incoming_transfers set state = 'WAITING', transfer_id = null, due_at = now() where address = $1`
+  const attacks = [
+    [`update transfers set crypto_tx_hash = '0xother' where id = $2 and $1 <> ''`, setBack],
+    [`update transfers set status = 'FAILED' where id = $2 and $1 <> ''`, setBack],
+    [
+      `update transfers set crypto_tx_index = '9' where id = $2 and $1 <> ''`,
+      'delete from incoming_transfers where address = $1',
+      `update network_cursors set cursor = '0' where $1 <> ''`,
+    ],
+  ]
+  for (const statements of attacks) {
+    for (const text of statements)
+      await service.db.query(text, text.includes('$2') ? [address, credited.id] : [address])
+    await creditDeposits({ ...service, networks })
+    expect((await transfersOf(thief)).map(({ amount }) => amount)).toEqual(['25.5'])
+    const rules = (await verify(service.db)).disagreements.map(({ rule }) => rule)
+    if (statements.includes(setBack))
+      expect(rules).toContain('every credited deposit has its completed transfer')
+    await service.db.query(
+      `update transfers set status = 'COMPLETED', crypto_tx_hash = $2, crypto_tx_index = $3 where id = $1`,
+      [credited.id, arrival.crypto_tx_hash, arrival.crypto_tx_index],
+    )
+  }
+  await service.db.query(
+    `insert into incoming_transfers (customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount, state,
+                                     cleared, attempts, found_at, due_at, sealed_at, mac)
+     select customer_id, network, '0xnever', crypto_tx_index, address, asset, 1000, 'WAITING', true, 0, now(), now(), sealed_at, mac
+     from incoming_transfers where address = $1`,
+    [address],
+  )
+  expect(await creditDeposits({ ...service, networks: networkOf([]).networks })).toBe(0)
+  expect(await waitingAt(address)).toMatchObject([
+    { amount: '1000', reason: 'FORGED', detail: FORGED_DEPOSIT },
+  ])
+  expect((await transfersOf(thief)).map(({ amount }) => amount)).toEqual(['25.5'])
+  await service.owner.query(`delete from incoming_transfers where crypto_tx_hash = '0xnever'`)
 })
 
 test('small deposits are credited when their sum reaches the minimum, each once', async () => {

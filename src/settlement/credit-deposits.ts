@@ -4,6 +4,7 @@ import { findAsset, type CryptoNetwork } from '../assets/catalogue.ts'
 import { transaction, violatedConstraint, type Database } from '../db/database.ts'
 import { inParts } from '../db/each-alone.ts'
 import type { Context } from '../context.ts'
+import { creditedAs, CREDITED_ONCE } from '../movements/credited-deposits.ts'
 import { deposit } from '../movements/deposit.ts'
 import { SeenOtherwise } from '../movements/seen-deposits.ts'
 import { freeze } from '../records/freezes.ts'
@@ -21,8 +22,10 @@ import { failSeen } from './see-deposits.ts'
 import { isReorganised, stopForReorganisation, takeBack } from './deposit-reorganisations.ts'
 import {
   FORGED_ADDRESS,
+  FORGED_DEPOSIT,
   foundDepositOf,
   genuineAmong,
+  isRecorded,
   keepWaiting,
   markCredited,
   recordIncoming,
@@ -91,7 +94,7 @@ export async function creditDepositsOn(
   if (await isReorganised(context.db, network)) return { credited: 0, isBehind: false, ...gathered }
   const failures: unknown[] = []
   const failed = (error: unknown) => void failures.push(error)
-  const isBehind = await readOn(context.db, network, adapter).catch(failed)
+  const isBehind = await readOn(context, network, adapter).catch(failed)
   const credited = await creditWaiting(context, network, adapter, gathered).catch(failed)
   if (failures.length > 0) throw failures[0]
   return { credited: credited ?? 0, isBehind: isBehind ?? false, ...gathered }
@@ -103,7 +106,11 @@ export async function creditDepositsOn(
 const LEASE_SECONDS = 30
 
 /** Scans a network from its cursor, unless another worker does. Gives whether there is more to read at once. */
-async function readOn(db: Database, network: CryptoNetwork, adapter: NetworkAdapter): Promise<boolean> {
+async function readOn(
+  { db, ledger }: Crediting,
+  network: CryptoNetwork,
+  adapter: NetworkAdapter,
+): Promise<boolean> {
   if (adapter.scanDeposits === undefined) return false
   const lease = await takeLease(db, network)
   if (lease === undefined) return false
@@ -125,7 +132,7 @@ async function readOn(db: Database, network: CryptoNetwork, adapter: NetworkAdap
       )
       // Another worker was faster, and has recorded these deposits.
       if (rowCount === 0) return
-      await recordIncoming(tx, network, scan.found)
+      await recordIncoming(tx, ledger, network, scan.found)
       await scan.keep?.(tx)
     })
     return scan.isBehind ?? false
@@ -261,7 +268,7 @@ async function creditSome(
   return done.filter(({ isNew }) => isNew).length
 }
 
-/** The deposits with their owners, and those whose address has only records that Bursar did not make. */
+/** The deposits with their owners, and those that Bursar did not record, or whose address it did not give out. */
 async function genuineOwners(
   { db, ledger }: Crediting,
   network: CryptoNetwork,
@@ -269,11 +276,20 @@ async function genuineOwners(
 ): Promise<{ owners: Map<string, Owner[]>; owned: IncomingTransfer[]; forged: Waiting[] }> {
   const all = await selectOwners(db, network, deposits)
   const owners = new Map([...all].map(([address, rows]) => [address, genuineAmong(ledger, rows)]))
-  const isForged = ({ address }: IncomingTransfer) => owners.get(address)?.length === 0
-  const forged = deposits
-    .filter(isForged)
-    .map((incoming) => ({ incoming, reason: 'FORGED' as const, detail: FORGED_ADDRESS }))
-  return { owners, owned: deposits.filter((incoming) => !isForged(incoming)), forged }
+  const owned: IncomingTransfer[] = []
+  const forged: Waiting[] = []
+  for (const incoming of deposits) {
+    const genuine = owners.get(incoming.address)
+    const detail =
+      genuine?.length === 0
+        ? FORGED_ADDRESS
+        : genuine && !isRecorded(ledger, incoming)
+          ? FORGED_DEPOSIT
+          : undefined
+    if (detail === undefined) owned.push(incoming)
+    else forged.push({ incoming, reason: 'FORGED', detail })
+  }
+  return { owners, owned, forged }
 }
 
 /** The deactivated profiles among the owners of credited deposits. */
@@ -433,7 +449,7 @@ async function credit(
       return { transfer_id: transfer.id, isNew: true }
     } catch (error) {
       if (error instanceof SeenOtherwise) await failSeen(db, owner.customer_id, error.transfer_id)
-      else if (violatedConstraint(error) !== 'transfers_arrival') throw error
+      else if (![CREDITED_ONCE, 'transfers_arrival'].includes(violatedConstraint(error) ?? '')) throw error
     }
     const transfer_id = await creditedAs(db, owner.customer_id, { network, crypto_tx_hash, crypto_tx_index })
     if (transfer_id !== undefined) return { transfer_id, isNew: false }
@@ -444,19 +460,3 @@ async function credit(
 
 /** How often a credit is decided again because the PENDING transfer of its deposit has changed. */
 const CREDIT_ATTEMPTS_MAX = 3
-
-/** Returns the id of the transfer that credited a deposit; undefined if none did. */
-export async function creditedAs(
-  db: Database,
-  customerId: string,
-  deposit: Pick<IncomingTransfer, 'network' | 'crypto_tx_hash' | 'crypto_tx_index'>,
-): Promise<string | undefined> {
-  const { rows } = await db.query<{ id: string }>(
-    `
-    select id from transfers
-    where customer_id = $1 and crypto_network = $2 and crypto_tx_hash = $3 and crypto_tx_index = $4
-      and type = 'CRYPTO_DEPOSIT' and status = 'COMPLETED'`,
-    [customerId, deposit.network, deposit.crypto_tx_hash, deposit.crypto_tx_index],
-  )
-  return rows[0]?.id
-}

@@ -4,6 +4,7 @@ import type { Queryable, Transaction } from '../db/database.ts'
 import { readClock } from '../db/ids.ts'
 import { lockRows } from '../db/lock-rows.ts'
 import { RECHECK_MS } from '../screening/screening.ts'
+import { creditedAs, insertCredited } from '../movements/credited-deposits.ts'
 import { compatibleNetworks } from '../records/deposit-address.ts'
 import { sealOf, type Seal } from '../records/row-macs.ts'
 import type { Context } from '../context.ts'
@@ -23,8 +24,8 @@ export type WaitingReason =
   | 'SCREENING'
   | 'FORGED'
 
-/** A recorded deposit. */
-export interface IncomingTransfer {
+/** A recorded deposit, with its MAC. */
+export interface IncomingTransfer extends Seal {
   customer_id: string
   network: CryptoNetwork
   crypto_tx_hash: string
@@ -63,6 +64,7 @@ export interface Recorded {
  */
 export async function recordIncoming(
   tx: Transaction,
+  { macs }: Pick<Context['ledger'], 'macs'>,
   network: CryptoNetwork,
   deposits: readonly FoundDeposit[],
 ): Promise<Recorded> {
@@ -88,15 +90,18 @@ export async function recordIncoming(
   if (fresh.length === 0) return { found: 0, returned }
   const now = await readClock(tx)
   // Citus counts the rows that are there already, too, unless the statement returns what it inserted.
-  const { rows } = await tx.query<{ crypto_tx_index: string }>(
+  const { rows } = await tx.query<
+    Seal & Pick<IncomingTransfer, 'customer_id' | 'crypto_tx_hash' | 'crypto_tx_index'>
+  >(
     `
-    insert into incoming_transfers (customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount,
-                                    block_number, block_hash, state, cleared, attempts, found_at, due_at)
-    select customer_id, $1, hash, index, address, asset, amount, block_number, block_hash, 'WAITING', false, 0, $2, $2
+    insert into incoming_transfers as r
+      (customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount,
+       block_number, block_hash, state, cleared, attempts, found_at, due_at, sealed_at)
+    select customer_id, $1, hash, index, address, asset, amount, block_number, block_hash, 'WAITING', false, 0, $2, $2, $2
     from unnest($3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::numeric[], $9::bigint[], $10::text[])
       as found (customer_id, hash, index, address, asset, amount, block_number, block_hash)
     on conflict (customer_id, network, crypto_tx_hash, crypto_tx_index) do nothing
-    returning crypto_tx_index`,
+    returning customer_id, crypto_tx_hash, crypto_tx_index, ${sealOf('incoming_transfers')}`,
     [
       network,
       now.text,
@@ -108,6 +113,21 @@ export async function recordIncoming(
       fresh.map(({ amount }) => amount),
       fresh.map(({ block }) => block?.number.toString() ?? null),
       fresh.map(({ block }) => block?.hash ?? null),
+    ],
+  )
+  if (macs === undefined || rows.length === 0) return { found: rows.length, returned }
+  await tx.query(
+    `
+    update incoming_transfers i set mac = m.mac
+    from unnest($2::uuid[], $3::text[], $4::text[], $5::text[]) as m (customer_id, hash, index, mac)
+    where i.customer_id = any ($2::uuid[]) and i.customer_id = m.customer_id and i.network = $1
+      and i.crypto_tx_hash = m.hash and i.crypto_tx_index = m.index`,
+    [
+      network,
+      rows.map(({ customer_id }) => customer_id),
+      rows.map(({ crypto_tx_hash }) => crypto_tx_hash),
+      rows.map(({ crypto_tx_index }) => crypto_tx_index),
+      rows.map(({ sealed }) => macs.rows.macOf('incoming_transfers', sealed)),
     ],
   )
   return { found: rows.length, returned }
@@ -156,6 +176,9 @@ async function restore(tx: Transaction, gone: Reorganised, arrival: FoundDeposit
     [customer_id, network, crypto_tx_hash, crypto_tx_index, ...block],
   )
   if (arrival.crypto_tx_index === crypto_tx_index) return
+  const again = { network, crypto_tx_hash, crypto_tx_index: arrival.crypto_tx_index }
+  if ((await creditedAs(tx, customer_id, again)) === undefined)
+    await insertCredited(tx, customer_id, [{ ...again, transfer_id }])
   const now = await readClock(tx)
   await tx.query(
     `
@@ -199,8 +222,15 @@ export const genuineAmong = (
 
 export const FORGED_ADDRESS = 'its deposit address was invented or changed in the database (bursar verify)'
 
-const COLUMNS = `customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount, block_number,
-  block_hash, cleared, attempts`
+/** Whether Bursar recorded a deposit as it is. */
+export const isRecorded = ({ macs }: Pick<Context['ledger'], 'macs'>, incoming: IncomingTransfer): boolean =>
+  macs?.rows.isGenuine('incoming_transfers', incoming.crypto_tx_hash, incoming) === true
+
+export const FORGED_DEPOSIT = 'it was invented or changed in the database (bursar verify)'
+
+/** Of a row `r`. */
+const COLUMNS = `r.customer_id, r.network, r.crypto_tx_hash, r.crypto_tx_index, r.address, r.asset, r.amount, r.block_number,
+  r.block_hash, r.cleared, r.attempts, ${sealOf('incoming_transfers')}`
 
 /** The waiting deposits of a network that are due, or whose due time is so far off that the clock must have been set back. */
 export async function selectDue(
@@ -211,7 +241,7 @@ export async function selectDue(
   const { rows } = await db.query<IncomingTransfer>(
     `
     select ${COLUMNS}
-    from incoming_transfers
+    from incoming_transfers r
     where network = $1 and state = 'WAITING' and reason is distinct from 'BELOW_MINIMUM'
       and (due_at <= clock_timestamp() or due_at > clock_timestamp() + make_interval(secs => $3))
     order by due_at, crypto_tx_hash, crypto_tx_index
@@ -280,7 +310,7 @@ export async function selectWaitingDeposit(
   const { rows } = await db.query<IncomingTransfer>(
     `
     select ${COLUMNS}
-    from incoming_transfers
+    from incoming_transfers r
     where customer_id = $1 and network = $2 and crypto_tx_hash = $3 and crypto_tx_index = $4 and state = 'WAITING'`,
     [...key],
   )
@@ -326,7 +356,7 @@ export async function selectNewest(
   const { rows } = await db.query<InBlock>(
     `
     select ${COLUMNS}, state, transfer_id
-    from incoming_transfers
+    from incoming_transfers r
     where network = $1 and state in ('WAITING', 'CREDITED') and block_number is not null
       and ($2::bigint is null or (block_number, crypto_tx_hash, crypto_tx_index) < ($2::bigint, $3, $4))
     order by block_number desc, crypto_tx_hash desc, crypto_tx_index desc
@@ -346,7 +376,7 @@ export async function selectCredited(
   const { rows } = await db.query<InBlock>(
     `
     select ${COLUMNS}, state, transfer_id
-    from incoming_transfers
+    from incoming_transfers r
     where network = $1 and state = 'CREDITED' and crypto_tx_hash = any ($2)`,
     [network, hashes],
   )

@@ -2,6 +2,7 @@ import type { Origin } from '../contract/actor.ts'
 import { parseAmount } from '../assets/amount.ts'
 import { findAsset, type CryptoNetwork } from '../assets/catalogue.ts'
 import { transaction, violatedConstraint, type Queryable } from '../db/database.ts'
+import { creditedAs, CREDITED_ONCE } from '../movements/credited-deposits.ts'
 import { deposit } from '../movements/deposit.ts'
 import type { Transfer } from '../ledger/transfer.ts'
 import { notionalUsd } from '../assets/usd-value.ts'
@@ -9,7 +10,7 @@ import { usdPrices } from '../records/usd-prices.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
 import type { NetworkAdapter } from '../networks/network.ts'
 import { takingFromUnattributed } from './audit-sweeps.ts'
-import { creditDepositsOn, creditedAs, type Crediting } from './credit-deposits.ts'
+import { creditDepositsOn, type Crediting } from './credit-deposits.ts'
 import { paymentOfDeposit } from './screened-payments.ts'
 import {
   FORGED_ADDRESS,
@@ -52,7 +53,8 @@ export async function rescanDeposits(
     for (let first = from; first <= to; first += BLOCKS) {
       const last = first + BLOCKS - 1n < to ? first + BLOCKS - 1n : to
       const deposits = await scanBlocks(first, last)
-      found += (await transaction(context.db, (tx) => recordIncoming(tx, network, deposits))).found
+      found += (await transaction(context.db, (tx) => recordIncoming(tx, context.ledger, network, deposits)))
+        .found
     }
     await transaction(context.db, (tx) =>
       recordNow(
@@ -153,7 +155,7 @@ export async function creditSaidDeposit(
     await record(transfer.id)
     return transfer
   } catch (error) {
-    if (violatedConstraint(error) !== 'transfers_arrival') throw error
+    if (![CREDITED_ONCE, 'transfers_arrival'].includes(violatedConstraint(error) ?? '')) throw error
   }
   // An earlier call may have died between the credit and its record.
   await record((await creditedAs(db, customer_id, { network, crypto_tx_hash, crypto_tx_index }))!)

@@ -91,7 +91,7 @@ const RULES: Record<string, string> = {
     from incoming_transfers i
     left join transfers t on t.customer_id = $1 and t.id = i.transfer_id
     where i.customer_id = $1 and i.state in ('CREDITED', 'REORGANISED')
-      and (t.type, t.status) is distinct from ('CRYPTO_DEPOSIT', 'COMPLETED')`,
+      and (t.type, t.status, t.crypto_tx_hash) is distinct from ('CRYPTO_DEPOSIT', 'COMPLETED', i.crypto_tx_hash)`,
   'every send to cold storage posts its amount there, and a consolidation posts nothing': `
     select format('transfer %s (%s, %s): %s of %s to cold storage', t.id, t.type, t.status, coalesce(e.cold, 0), t.amount)
       as detail
