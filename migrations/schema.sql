@@ -726,6 +726,7 @@ create table orchestrations (
   created_at timestamp with time zone not null,
   updated_at timestamp with time zone not null,
   hops smallint not null default 0,
+  mac text,
   constraint orchestrations_pkey PRIMARY KEY (customer_id, id),
   constraint orchestrations_ref_id UNIQUE (customer_id, ref_id),
   constraint orchestrations_completed CHECK (status <> 'COMPLETED'::text OR destination_transfer_id IS NOT NULL),

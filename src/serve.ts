@@ -36,6 +36,7 @@ import { routeBySigner } from './networks/simulated/route-by-signer.ts'
 import { reencryptSigningKeys } from './oauth/signing-keys.ts'
 import { givenBy } from './records/deposit-address.ts'
 import { Policies } from './records/policy.ts'
+import { sealOrders } from './records/orchestration.ts'
 import { RowMacs } from './records/row-macs.ts'
 import { reencryptWebhookSecrets, WebhookSecrets } from './records/webhook-secrets.ts'
 import { keepPartitions } from './retention/keep-partitions.ts'
@@ -179,7 +180,8 @@ async function prepareDatabase(
     log.error({ err }, 'the secrets of a webhook cannot be read: nothing is delivered to it'),
   )
   if (webhooks > 0) log.info({ webhooks }, 'secrets of webhooks are encrypted with the current master key')
-  const renewed = await new RowMacs(masterKeys).renew(db)
+  const macs = new RowMacs(masterKeys)
+  const renewed = (await macs.renew(db)) + (await sealOrders(db, 'OF_OLDER_KEYS', async () => macs))
   if (renewed > 0) log.info({ rows: renewed }, 'MACs of rows are made with the current master key')
   // A process without a worker neither signs nor credits.
   const since = settings.worker && settings.screeningUrl === undefined ? await screenedSince(db) : undefined

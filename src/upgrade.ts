@@ -3,7 +3,8 @@ import { bringUpToDate, type DataSteps } from './db/migrate.ts'
 import { openMasterKeys, type MasterKeys } from './keys/master-keys.ts'
 import { sealPending } from './movements/withdrawal-macs.ts'
 import { encryptPlainKeys } from './oauth/signing-keys.ts'
-import { AUTHENTICATING_TABLES, sealRows } from './records/row-macs.ts'
+import { sealOrders } from './records/orchestration.ts'
+import { AUTHENTICATING_TABLES, RowMacs, sealRows } from './records/row-macs.ts'
 import type { Settings } from './settings.ts'
 
 /**
@@ -27,4 +28,5 @@ export const dataSteps = (masterKeys: () => Promise<MasterKeys>): DataSteps =>
     [102, (tx) => sealRows(tx, ['deposit_addresses'], masterKeys)],
     [103, (tx) => sealRows(tx, ['incoming_transfers'], masterKeys)],
     [113, (tx) => sealRows(tx, ['crypto_destination_addresses'], masterKeys)],
+    [114, async (tx) => void (await sealOrders(tx, 'WITHOUT', async () => new RowMacs(await masterKeys())))],
   ])

@@ -137,6 +137,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
       'deployment',
       'metrics',
       'networks',
+      'orchestrations',
       'records',
       'statements',
       'transfers',

@@ -152,7 +152,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   orchestration_rules: { insert: true, update: ['status', 'updated_at'] },
   orchestrations: {
     insert: true,
-    update: ['destination_transfer_id', 'fail_reason', 'status', 'updated_at'],
+    update: ['destination_transfer_id', 'fail_reason', 'status', 'updated_at', 'mac'],
   },
   outgoing_transfers: {
     insert: true,

@@ -33,6 +33,7 @@ const LABELS = {
   operatorSessions: 'bursar/operator-sessions/v1',
   operatorLinks: 'bursar/operator-links/v1',
   operatorPasskeys: 'bursar/operator-passkeys/v1',
+  orchestrations: 'bursar/orchestrations/v1',
   destinationAddresses: 'bursar/destination-addresses/v1',
   depositAddresses: 'bursar/deposit-addresses/v1',
   incomingTransfers: 'bursar/incoming-transfers/v1',

@@ -10,6 +10,7 @@ import { selectTransfersByRefId, type Transfer } from '../ledger/transfer.ts'
 import { Holders } from '../records/holders.ts'
 import type { Policies } from '../records/policy.ts'
 import type { AnyKind, Change, Known, Need } from '../records/need.ts'
+import type { RowMacs } from '../records/row-macs.ts'
 import { legsOf, type Decision, type Leg, type Movement, type Outcome, type View } from './decision.ts'
 import { awaitApproval } from './approval.ts'
 import { Governance, isGoverned } from './policy.ts'
@@ -70,7 +71,7 @@ export async function post(
     await inOrder([
       ...(governance === undefined ? [] : [governance.write(tx, customerId)]),
       ledger.write(addMacs(legs, macs)),
-      ...writesOf(tx, customerId, changes),
+      ...writesOf(tx, customerId, changes, macs?.rows),
       end(true),
     ])
   return { outcomes, now: ledger.now }
@@ -249,7 +250,12 @@ async function preferExisting(
 }
 
 /** Returns the statements that write the accepted movements' changes, one per kind. */
-function writesOf(tx: Transaction, customerId: string, changes: readonly Change[]): Promise<void>[] {
+function writesOf(
+  tx: Transaction,
+  customerId: string,
+  changes: readonly Change[],
+  macs: RowMacs | undefined,
+): Promise<void>[] {
   if (changes.length === 0) return []
   const byKind = new Map<AnyKind, unknown[]>()
   for (const { kind, value } of changes) {
@@ -257,5 +263,5 @@ function writesOf(tx: Transaction, customerId: string, changes: readonly Change[
     if (values === undefined) byKind.set(kind, [value])
     else values.push(value)
   }
-  return [...byKind].flatMap(([kind, values]) => kind.write?.(tx, customerId, values) ?? [])
+  return [...byKind].flatMap(([kind, values]) => kind.write?.(tx, customerId, values, macs) ?? [])
 }

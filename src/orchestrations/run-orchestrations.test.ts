@@ -8,7 +8,7 @@
  * 5. any other has debited its amount once, less the part that its destination has no decimals for;
  * 6. no money appears or vanishes in conversions: `verify` finds nothing.
  */
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
 import { pino } from 'pino'
@@ -21,6 +21,7 @@ import {
   BASE_URL,
   caller,
   everyTable,
+  MASTER_KEY,
   MASTER_KEYS,
   newCustomer,
   refusing,
@@ -34,9 +35,12 @@ import { buildApp } from '../app.ts'
 import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.ts'
 import { CRYPTO_NETWORKS, decimalsOf, findAsset, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
 import { openDatabase, type Database } from '../db/database.ts'
+import { masterKeysOf } from '../keys/master-keys.ts'
 import { Ledger } from '../movements/queue.ts'
+import { WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 import type { OrchestrationRule } from '../records/orchestration-rule.ts'
-import type { Orchestration } from '../records/orchestration.ts'
+import { sealOrders, type Orchestration } from '../records/orchestration.ts'
+import { RowMacs } from '../records/row-macs.ts'
 import { TRANSFER_COLUMNS, transferToWire, type Transfer } from '../ledger/transfer.ts'
 import type { TransferRow } from '../ledger/transfer.ts'
 import { freeze, unfreeze, type FreezeTarget } from '../records/freezes.ts'
@@ -1082,6 +1086,91 @@ test("one customer's broken record delays no other customer", async () => {
     const { orchestrations } = await requireSound(world)
     expect(orchestrations.map(({ status }) => status)).toEqual(['COMPLETED', 'COMPLETED'])
   }
+})
+
+describe("the service's role without the master key", () => {
+  /** A worker with the master key, which stops at nothing. */
+  const withKeys = () => ({ ...contextWith(service.networks), macs: new WithdrawalMacs(MASTER_KEYS) })
+  const verified = async () => (await verify(service.db, { rowMacs: ROW_MACS })).disagreements
+  const ordered = async () => {
+    const world = await newWorld()
+    const rule = await newRule(world, ruleOf())
+    return { world, one: await startedBy(world, await wire(world, memoOf(rule), '5')) }
+  }
+  const NO_MAC = 'it has no MAC'
+  const CHANGED = 'its MAC does not match: it was changed, or no Bursar with the master key made it'
+  const copy = `
+    insert into orchestrations (customer_id, id, profile_id, source_asset, destination_asset, source_amount, source_transfer_id,
+                                source, destination, status, created_at, updated_at, mac)
+    select customer_id, gen_random_uuid(), profile_id, source_asset, destination_asset, source_amount, source_transfer_id, source,
+           destination, status, created_at, updated_at, MAC
+    from orchestrations where customer_id = $1 and id = $2 returning id`
+
+  test.each([
+    ['copies', copy.replace('MAC\n', 'mac\n'), CHANGED],
+    ['copies without its MAC', copy.replace('MAC\n', 'null\n'), NO_MAC],
+  ])('%s an orchestration: it is not paid, and verify finds it', async (_, statement, fail_reason) => {
+    const { world, one } = await ordered()
+    const { rows } = await service.db.query<{ id: string }>(statement, [one.customer_id, one.id])
+    const { id } = rows[0]!
+    expect(await verified()).toContainEqual({
+      customer_id: one.customer_id,
+      rule: 'every orchestration that is to be paid was ordered',
+      detail: `${id}: ${fail_reason}`,
+    })
+    await runOrchestrations(service.db, withKeys())
+    expect(await read(world, id)).toMatchObject({ status: 'FAILED', fail_reason: { detail: fail_reason } })
+    expect((await read(world, one.id)).destination_transfer).toBeDefined()
+    await service.owner.query('delete from orchestrations where id = $1', [id])
+    await finish()
+  })
+
+  test.each([
+    ['amount', 'source_amount = source_amount - 1'],
+    [
+      'destination',
+      `destination = jsonb_set(destination, '{crypto,address}', '"${addressFromBytes('ETHEREUM', Buffer.alloc(32, 7))}"')`,
+    ],
+    ['asset', `destination_asset = 'USDG'`],
+  ])('an orchestration with another %s is not paid', async (_, change) => {
+    const { world, one } = await ordered()
+    // The role itself may not; a database without the second role may.
+    await service.owner.query(`update orchestrations set ${change} where customer_id = $1 and id = $2`, [
+      one.customer_id,
+      one.id,
+    ])
+    await runOrchestrations(service.db, withKeys())
+    expect(await read(world, one.id)).toMatchObject({ status: 'FAILED', fail_reason: { detail: CHANGED } })
+  })
+
+  test('sets a paid orchestration back: it is paid once', async () => {
+    const { world, one } = await ordered()
+    await deposit(world, 0, 'USD', '5')
+    await runOrchestrations(service.db, withKeys())
+    const { destination_transfer } = await read(world, one.id)
+    const set = `update orchestrations set destination_transfer_id = $3 where customer_id = $1 and id = $2`
+    await service.db.query(set, [one.customer_id, one.id, null])
+    await runOrchestrations(service.db, withKeys())
+    expect(await read(world, one.id)).toMatchObject({
+      status: 'FAILED',
+      fail_reason: { detail: 'it was paid before' },
+    })
+    const mended = `update orchestrations set destination_transfer_id = $3, status = 'PROCESSING', fail_reason = null
+                    where customer_id = $1 and id = $2`
+    await service.db.query(mended, [one.customer_id, one.id, destination_transfer!.transfer_id])
+    await finish()
+  })
+
+  test('a process with a newer master key makes the MACs again', async () => {
+    const { world, one } = await ordered()
+    const newer = randomBytes(32).toString('hex')
+    const withBoth = masterKeysOf([newer, MASTER_KEY], 'BURSAR_MASTER_KEY')
+    expect(await sealOrders(service.db, 'OF_OLDER_KEYS', async () => new RowMacs(withBoth))).toBe(1)
+    const macs = new WithdrawalMacs(masterKeysOf([newer], 'BURSAR_MASTER_KEY'))
+    await runOrchestrations(service.db, { ...contextWith(service.networks), macs })
+    expect((await read(world, one.id)).destination_transfer).toBeDefined()
+    await finish()
+  })
 })
 
 test.each([

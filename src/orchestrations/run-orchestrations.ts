@@ -22,6 +22,7 @@ import type { UsdPrices } from '../assets/usd-value.ts'
 import { isPayable } from '../records/destination-address.ts'
 import { usdPrices } from '../records/usd-prices.ts'
 import {
+  objectionToOrder,
   type Orchestration,
   ORCHESTRATION_COLUMNS,
   orchestrationEvent,
@@ -44,8 +45,8 @@ interface Claimed {
   orchestration: Orchestration
   /** Who made its rule; null for rules of older versions. */
   initiator: Actor | null
-  /** It pays an entry of the address book that was rejected since the rule was made. */
-  is_rejected: boolean
+  /** Why it is not paid: it pays an entry of the address book that was rejected meanwhile, was paid before, or is forged. */
+  objection: string | undefined
 }
 
 /** The context of payouts. Without `macs`, their withdrawals are never signed. */
@@ -151,14 +152,21 @@ const TO_DO = `
   from orchestrations
   where status = 'PROCESSING' and destination_transfer_id is null`
 
-type ClaimedRow = OrchestrationRow & Omit<Claimed, 'orchestration'>
+type ClaimedRow = OrchestrationRow &
+  Omit<Claimed, 'orchestration' | 'objection'> & {
+    is_rejected: boolean
+    is_paid: boolean
+    mac: string | null
+  }
 
 const DETAILS = `
              (select r.created_by from orchestration_rules r
               where r.customer_id = $1 and r.id = o.orchestration_rule_id) as initiator,
              coalesce((select not ${isPayable('a')} from crypto_destination_addresses a
                        where a.customer_id = $1
-                         and a.id = (o.destination -> 'crypto' ->> 'address_id')::uuid), false) as is_rejected`
+                         and a.id = (o.destination -> 'crypto' ->> 'address_id')::uuid), false) as is_rejected,
+             exists (select 1 from transfers t
+                     where t.customer_id = $1 and t.group_id = o.id and t.direction = 'DEBIT') as is_paid, o.mac`
 const CAN_PROCEED = `o.customer_id = $1 and o.status = 'PROCESSING' and o.destination_transfer_id is null
         and (o.destination ? 'profile'
              or coalesce(o.destination -> 'crypto' ->> 'network', 'WIRE') = any ($2::text[]))`
@@ -171,7 +179,7 @@ const CAN_PROCEED = `o.customer_id = $1 and o.status = 'PROCESSING' and o.destin
 async function claim(
   tx: Transaction,
   customerId: string,
-  networks: Networks,
+  { networks, macs }: Pick<PayoutContext, 'networks' | 'macs'>,
   only: string[] | null,
 ): Promise<Claimed[]> {
   const { rows } = onCitus(tx)
@@ -190,12 +198,15 @@ async function claim(
       for update skip locked`,
         values: [customerId, [...networks.keys()], CLAIM_MAX, only],
       })
-  return rows.map(({ place, initiator, is_rejected, ...row }) => ({
-    place,
-    initiator,
-    is_rejected,
-    orchestration: orchestrationToWire(row),
-  }))
+  return rows.map(({ place, initiator, is_rejected, is_paid, mac, ...row }) => {
+    const orchestration = orchestrationToWire(row)
+    const objection = is_rejected
+      ? 'the address of the address book that the rule pays is REJECTED'
+      : is_paid
+        ? 'it was paid before'
+        : macs && objectionToOrder(macs.rows, orchestration, mac)
+    return { place, initiator, objection, orchestration }
+  })
 }
 
 /**
@@ -240,7 +251,7 @@ async function payOut(
   prices: UsdPrices,
   costs: Costs,
 ): Promise<number> {
-  const claimed = await claim(tx, customerId, context.networks, only)
+  const claimed = await claim(tx, customerId, context, only)
   onClaim(claimed.map(({ orchestration }) => orchestration.id))
   if (claimed.length === 0) return 0
   const movements = claimed.map((one) => movementOf(one, context, prices, costs))
@@ -260,15 +271,14 @@ async function payOut(
 
 /** Builds the destination transfer of an orchestration, or returns the refusal that needs no record. */
 function movementOf(
-  { orchestration, initiator, is_rejected }: Claimed,
+  { orchestration, initiator, objection }: Claimed,
   context: PayoutContext,
   prices: UsdPrices,
   costs: Costs,
 ): Movement {
   const origin = { ...LOOP, ...(initiator !== null && { initiator }) }
   try {
-    if (is_rejected)
-      throw problem.badRequest('the address of the address book that the rule pays is REJECTED')
+    if (objection !== undefined) throw problem.badRequest(objection)
     const payout = payoutOf(orchestration, context, 'KEEP', prices, costs.get(placeOf(orchestration)))
     return { ...payout, origin, decide: (view) => payout.decide(view, orchestration.id) }
   } catch (refusal) {

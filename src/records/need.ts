@@ -1,4 +1,5 @@
 import type { Transaction } from '../db/database.ts'
+import type { RowMacs } from './row-macs.ts'
 
 /** The records of one kind that a batch of movements has read, with the changes of the movements decided so far. */
 export interface Known<Key, Value, Change> {
@@ -15,7 +16,12 @@ export interface Kind<Key, Value, Change = never> {
   /** Called with at least one key. */
   read(tx: Transaction, customerId: string, keys: readonly Key[]): Promise<Known<Key, Value, Change>>
   /** Writes the changes of the accepted movements, in the transaction that posts them. */
-  write?(tx: Transaction, customerId: string, changes: readonly Change[]): Promise<void>
+  write?(
+    tx: Transaction,
+    customerId: string,
+    changes: readonly Change[],
+    macs: RowMacs | undefined,
+  ): Promise<void>
 }
 
 /** A kind with its key type erased. Only the code that declared the kind knows it. */

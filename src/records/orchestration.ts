@@ -7,6 +7,7 @@ import { orchestrationEventType } from '../contract/event-types.ts'
 import { insertEvents, type NewEvent } from '../ledger/events.ts'
 import { TransferStatus } from '../ledger/transfer.ts'
 import type { Kind } from './need.ts'
+import type { RowMacs } from './row-macs.ts'
 import { Amount, AssetSymbol, Metadata, Network, RefId, Text, Timestamp, Uuid } from '../contract/fields.ts'
 import { audited } from './audited.ts'
 import { recordChanges } from '../ledger/audit.ts'
@@ -170,10 +171,11 @@ export const ORCHESTRATIONS: Kind<string, Orchestration, NewOrchestration> = {
       },
     }
   },
-  async write(tx, customerId, started) {
+  async write(tx, customerId, started, macs) {
     // In the order of the unique key: two processes that insert the same ref_ids then wait for each other without a
     // deadlock.
     const sorted = [...started].sort((a, b) => ((a.ref_id ?? '') < (b.ref_id ?? '') ? -1 : 1))
+    const rows = sorted.map((one) => ({ ...one, mac: macs?.of('orchestrations').make(orderOf(one)) }))
     const insert = tx.query({
       name: 'start orchestrations',
       // On a distributed database, a SELECT from a row of the customer goes straight to the customer's shard.
@@ -181,19 +183,19 @@ export const ORCHESTRATIONS: Kind<string, Orchestration, NewOrchestration> = {
       insert into orchestrations (customer_id, id, profile_id, identity_id, account_id, ref_id, source_asset,
                                   destination_asset, source_amount, source_transfer_id, destination_transfer_id,
                                   source, destination, orchestration_rule_id, status, fail_reason, hops, metadata,
-                                  created_at, updated_at)
+                                  created_at, updated_at, mac)
       select ${onCitus(tx) ? 'h.customer_id' : '$1'}, id, profile_id, identity_id, account_id, ref_id, source_asset, destination_asset, source_amount,
              (source_transfer ->> 'transfer_id')::uuid, (destination_transfer ->> 'transfer_id')::uuid,
              source, destination, orchestration_rule_id, status, fail_reason ->> 'detail', coalesce(hops, 0), metadata,
-             created_at, updated_at
+             created_at, updated_at, mac
       from json_to_recordset($2) as new (id uuid, profile_id uuid, identity_id uuid, account_id uuid, ref_id text,
                                          source_asset text, destination_asset text, source_amount numeric,
                                          source_transfer jsonb, destination_transfer jsonb, source jsonb,
                                          destination jsonb, orchestration_rule_id uuid, status text, fail_reason jsonb,
                                          hops smallint, metadata jsonb, created_at timestamptz,
-                                         updated_at timestamptz)
+                                         updated_at timestamptz, mac text)
       ${onCitus(tx) ? 'cross join audit_heads h where h.customer_id = $1' : ''}`,
-      values: [customerId, JSON.stringify(sorted)],
+      values: [customerId, JSON.stringify(rows)],
     })
     // All of them are made at the moment of their batch.
     const now = momentAt(sorted[0]!.created_at)
@@ -201,6 +203,89 @@ export const ORCHESTRATIONS: Kind<string, Orchestration, NewOrchestration> = {
     recordChanges(tx, customerId, now, records)
     await inOrder([insert, insertEvents(tx, customerId, now, sorted.map(orchestrationEvent))])
   },
+}
+
+/** What an orchestration orders, as its MAC covers it. `numeric` may have trailing zeros that the decimal string did not have. */
+const orderOf = (one: Orchestration): string => {
+  const { crypto, fiat, profile } = one.destination
+  return JSON.stringify([
+    one.customer_id,
+    one.id,
+    one.profile_id,
+    one.identity_id ?? null,
+    one.account_id ?? null,
+    one.source_asset,
+    one.destination_asset,
+    one.source_amount.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, ''),
+    one.source_transfer?.transfer_id ?? null,
+    one.orchestration_rule_id ?? null,
+    crypto
+      ? [crypto.network, crypto.address]
+      : fiat
+        ? [fiat.bank_account_id, fiat.memo ?? null]
+        : profile!.profile_id,
+  ])
+}
+
+/** Why an orchestration is not what was ordered; undefined when it is. */
+export const objectionToOrder = (macs: RowMacs, one: Orchestration, mac: string | null): string | undefined =>
+  mac === null ? 'it has no MAC' : macs.of('orchestrations').objectionTo(orderOf(one), mac)
+
+/** The orchestrations of a customer that are still to be paid, with what is wrong with their MACs. */
+async function openOrders(
+  db: Queryable,
+  customerId: string,
+  macs: RowMacs,
+): Promise<{ one: Orchestration; mac: string | null; objection: string | undefined }[]> {
+  const { rows } = await db.query<OrchestrationRow & { mac: string | null }>(
+    `select ${ORCHESTRATION_COLUMNS}, o.mac from orchestrations o
+     where o.customer_id = $1 and o.status = 'PROCESSING' and o.destination_transfer_id is null
+     order by o.id`,
+    [customerId],
+  )
+  return rows.map(({ mac, ...row }) => {
+    const one = orchestrationToWire(row)
+    return { one, mac, objection: objectionToOrder(macs, one, mac) }
+  })
+}
+
+/** For `bursar verify`: the orchestrations of a customer that would not be paid, since nobody ordered them so. */
+export async function forgedOrders(
+  db: Queryable,
+  customerId: string,
+  macs: RowMacs,
+): Promise<{ id: string; objection: string }[]> {
+  const orders = await openOrders(db, customerId, macs)
+  return orders.flatMap(({ one: { id }, objection }) => (objection === undefined ? [] : [{ id, objection }]))
+}
+
+/**
+ * Makes MACs of orchestrations that are still to be paid, with the current master key: of those with the MAC of an older one, or in
+ * the data step of migration 114, of those that have none, as they are. Returns their number.
+ */
+export async function sealOrders(
+  db: Queryable,
+  which: 'OF_OLDER_KEYS' | 'WITHOUT',
+  openMacs: () => Promise<RowMacs>,
+): Promise<number> {
+  const { rows: customers } = await db.query<{ customer_id: string }>(
+    `select distinct customer_id from orchestrations where status = 'PROCESSING' and destination_transfer_id is null`,
+  )
+  if (customers.length === 0) return 0
+  const macs = await openMacs()
+  let sealed = 0
+  for (const { customer_id } of customers)
+    for (const { one, mac, objection } of await openOrders(db, customer_id, macs)) {
+      const current = macs.of('orchestrations').make(orderOf(one))
+      if (which === 'WITHOUT' ? mac !== null : objection !== undefined || mac === current) continue
+      await db.query('update orchestrations set mac = $3 where customer_id = $1 and id = $2', [
+        customer_id,
+        one.id,
+        current,
+      ])
+      sealed++
+    }
+  return sealed
 }
 
 /** Returns the record of a new orchestration. */

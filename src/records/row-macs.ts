@@ -147,7 +147,7 @@ export type OnForged = (table: SealedName, id: string, objection: string) => voi
 
 export class RowMacs {
   readonly #masterKeys: MasterKeys
-  readonly #macs = new Map<SealedName, Macs>()
+  readonly #macs = new Map<Purpose, Macs>()
   readonly #onForged: OnForged
 
   constructor(masterKeys: MasterKeys, onForged: OnForged = () => undefined) {
@@ -155,10 +155,15 @@ export class RowMacs {
     this.#onForged = onForged
   }
 
-  #of(table: SealedName): Macs {
-    const known = this.#macs.get(table) ?? new Macs(this.#masterKeys, SEALED[table].purpose)
-    this.#macs.set(table, known)
+  /** The MACs of one purpose, for texts that a process makes itself. */
+  of(purpose: Purpose): Macs {
+    const known = this.#macs.get(purpose) ?? new Macs(this.#masterKeys, purpose)
+    this.#macs.set(purpose, known)
     return known
+  }
+
+  #of(table: SealedName): Macs {
+    return this.of(SEALED[table].purpose)
   }
 
   /** Returns what is wrong with a row; undefined when it is as it was sealed. */

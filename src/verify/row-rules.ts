@@ -1,4 +1,5 @@
 import type { Queryable } from '../db/database.ts'
+import { forgedOrders } from '../records/orchestration.ts'
 import { endedLater, SEALED_TABLES, type RowMacs } from '../records/row-macs.ts'
 import { PLATFORM_ID } from '../records/treasury.ts'
 
@@ -65,6 +66,8 @@ export async function rowDisagreements(
   for (const table of SEALED_TABLES)
     for (const { id, objection } of await macs.notGenuine(db, table, customerId))
       found.push({ rule: `every row of ${table} matches its MAC`, detail: `${table} ${id}: ${objection}` })
+  for (const { id, objection } of await forgedOrders(db, customerId, macs))
+    found.push({ rule: 'every orchestration that is to be paid was ordered', detail: `${id}: ${objection}` })
   for (const [rule, text] of Object.entries(AUDITED)) {
     const { rows } = await db.query<{ detail: string }>(text, [customerId])
     found.push(...rows.map(({ detail }) => ({ rule, detail })))
