@@ -62,6 +62,7 @@ import { openSigningKeys, type SigningKeys } from './oauth/signing-keys.ts'
 import { signInRoutes } from './operators/routes.ts'
 import { getEvent } from './events/get-event.ts'
 import { listAuditLog } from './audit-log/list-audit-log.ts'
+import { verifyAuditLog } from './audit-log/verify-audit-log.ts'
 import { streamEvents } from './events/stream-events.ts'
 import { listEvents } from './events/list-events.ts'
 import { createOrchestrationRule } from './orchestrations/create-orchestration-rule.ts'
@@ -217,6 +218,7 @@ export const OPERATIONS: readonly Operation[] = [
   listDestinationAddresses,
   listEvents,
   listAuditLog,
+  verifyAuditLog,
   getEvent,
   createWebhook,
   listWebhooks,

@@ -1739,6 +1739,17 @@ const CASES: Record<string, Case> = {
     order: LIST_ORDER,
   },
 
+  [`GET ${AUDIT_LOG}/verification`]: {
+    good: () => ({ path: `${AUDIT_LOG}/verification` }),
+    rows: [
+      ...inQuery('after_position', 'after_position', '0', '-1', '1.5', 'first', '9007199254740992'),
+      ...inQuery('after_hash', 'after_hash', 'AB'.repeat(32), 'ab', ''),
+      ['one without the other', { query: 'after_position=1' }, bad('sent together')],
+      ['the other without it', { query: `after_hash=${'ab'.repeat(32)}` }, bad('sent together')],
+    ],
+    order: [UNKNOWN_PARAMETER],
+  },
+
   [`GET ${EVENTS}/:id`]: {
     good: () => ({ path: `${EVENTS}/${own('event')()}` }),
     rows: pathId((id) => `${EVENTS}/${id}`, 'event', others('event')),

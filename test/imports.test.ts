@@ -141,7 +141,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   console: ['operators', ...SHARED, 'settings'],
   /** The people who sign in; the tokens of their sessions are like those of API clients. */
   operators: ['oauth', 'operation', ...SHARED, 'settings'],
-  'audit-log': ['operation', ...SHARED],
+  'audit-log': ['verify', 'operation', ...SHARED],
   /** The rules for payments. */
   policy: ['operation', ...SHARED],
   /** Records by any of their names. */

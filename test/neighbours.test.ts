@@ -134,6 +134,7 @@ const WORST: Record<string, string[]> = {
   'GET /v2/transfer/crypto-destination-addresses': list('addresses=nowhere'),
   'GET /v2/events': ['', 'order=DESC', `object_id=${NOTHING}`, 'type=transfer.wire_deposit.failed'],
   'GET /v2/audit-log': list('actions=webhook.delete', `subject_type=transfer&subject_ids=${NOTHING}`),
+  'GET /v2/audit-log/verification': EXAMPLE,
   'GET /v2/events/:id': EXAMPLE,
   'POST /v2/webhooks': EXAMPLE,
   'GET /v2/webhooks': list(),

@@ -873,6 +873,7 @@ describe('replies match the document', () => {
       return [[list], [`${list}?limit=1`]]
     },
     'GET /v2/audit-log': async () => [['/v2/audit-log'], ['/v2/audit-log?limit=1&actor_type=API_CLIENT']],
+    'GET /v2/audit-log/verification': async () => [['/v2/audit-log/verification']],
     'GET /v2/events': async () => [['/v2/events'], ['/v2/events?limit=1&order=DESC']],
     'GET /v2/events/:id': async () => (await listed('/v2/events')).map((id) => [`/v2/events/${id}`]),
     'GET /v2/api-creds/credentials': async () => {

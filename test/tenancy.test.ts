@@ -667,6 +667,7 @@ const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = 
   [`GET ${AUDIT_LOG}`]: ({ transfer_id, orchestration_id }) => [
     [`${AUDIT_LOG}?subject_ids=${transfer_id},${orchestration_id}`],
   ],
+  [`GET ${AUDIT_LOG}/verification`]: () => [[`${AUDIT_LOG}/verification`]],
   [`GET ${EVENTS}/:id`]: ({ event_id }) => [[`${EVENTS}/${event_id}`]],
   [`GET ${CREDENTIALS}`]: () => [[CREDENTIALS], [`${CREDENTIALS}?statuses=APPROVED,DELETED`]],
   [`POST ${CREDENTIALS}/:client_id/rotate`]: ({ client_id }) => [

@@ -1279,6 +1279,26 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/v2/audit-log/verification': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Verify Audit Log
+     * @description Computes links of the audit log's chain again, from their records and the ledger entries that these cover. A request computes some hundred links: while `is_complete` is false, repeat it after `checked`. It may also begin after a head that was kept elsewhere, which the chain must then contain.
+     */
+    get: operations['verifyAuditLog']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   '/v2/events/{id}': {
     parameters: {
       query?: never
@@ -10972,6 +10992,77 @@ export interface operations {
             items: components['schemas']['AuditLogRecord'][]
             /** @description Absent on the last page. */
             next_page_cursor?: string
+          }
+        }
+      }
+    }
+  }
+  verifyAuditLog: {
+    parameters: {
+      query?: {
+        /** @description Begin after this link (default: with the first). */
+        after_position?: number
+        /** @description The hash of that link, as it was known before. */
+        after_hash?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            /** @description Links that this request computed again. */
+            links: number
+            /** @description Their rows of the audit log; payments of a batch share one. */
+            records: number
+            /** @description The last link that is as it was written. Send it as `after_position` and `after_hash` to continue. */
+            checked: {
+              /** @description Its position. */
+              position: number
+              /** @description Its hash. */
+              hash: string
+            }
+            /** @description Whether it is the last link of the chain. */
+            is_complete: boolean
+            /** @description The end of the chain. Kept elsewhere, it contradicts whoever rewrites the chain later. */
+            head?: {
+              /**
+               * Format: uuid
+               * @description Customer.
+               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+               */
+              customer_id: string
+              /** @description The position of the last link. */
+              position: number
+              /** @description Its hash. */
+              hash: string
+            }
+            /** @description The first place that is not as it was written. Absent: there is none up to `checked`. */
+            fault?: {
+              /** @description What is not as it was written. */
+              fault: string
+              /** @description The link. */
+              position?: number
+              /** @description The record of the audit log. */
+              record_id?: string
+              /** @description Its action. */
+              action?: string
+              /** @description The records that were changed, or whose entries were. */
+              subject_ids?: string[]
+              /**
+               * Format: date-time
+               * @description When it was written.
+               * @example 2026-01-31T09:30:00.123456Z
+               */
+              created_at?: string
+            }
           }
         }
       }

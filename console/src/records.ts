@@ -6,6 +6,8 @@ type Schemas = components['schemas']
 export type Transfer = Schemas['Transfer']
 export type Entry = Schemas['LedgerEntry']
 export type Change = Schemas['AuditLogRecord']
+export type ChainVerification =
+  paths['/v2/audit-log/verification']['get']['responses'][200]['content']['application/json']
 export type Orchestration = Schemas['Orchestration']
 export type Rule = Schemas['OrchestrationRule']
 export type Market = Schemas['Market']

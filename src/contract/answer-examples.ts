@@ -1617,6 +1617,17 @@ export const ANSWER_EXAMPLES: Readonly<Record<string, unknown>> = {
     ],
     next_page_cursor: 'U3ZhVG0zc3c5VHVMM2Q2LTAxYTIwNWM5LThhNTktNzcwMi04MDAwLTg4ZjNjNjZlMDAwMA',
   },
+  'GET /v2/audit-log/verification': {
+    links: 68,
+    records: 103,
+    checked: { position: 68, hash: 'bc6e352320ec56a2cfad61a11ee036905842a5cfce02fa58876bece2b9336101' },
+    is_complete: true,
+    head: {
+      customer_id: '0192f3a4-0000-7000-8000-000000000001',
+      position: 68,
+      hash: 'bc6e352320ec56a2cfad61a11ee036905842a5cfce02fa58876bece2b9336101',
+    },
+  },
   'GET /v2/events/{id}': {
     id: '0192f3a4-0000-7000-8000-000000000919',
     type: 'statement.paid',

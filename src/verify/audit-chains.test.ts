@@ -11,7 +11,7 @@ import { PLATFORM_ID, readClock } from '../db/ids.ts'
 import { readAuditHeads, recordChanges } from '../ledger/audit.ts'
 import { onPlatform, onProfile } from '../ledger/entries.ts'
 import { Ledger } from '../movements/queue.ts'
-import { verifyAuditChains } from './audit-chains.ts'
+import { verifyAuditChains, verifyNextLinks } from './audit-chains.ts'
 import { verify } from './verify.ts'
 
 let database: TestDatabase
@@ -238,7 +238,12 @@ describe('a record that was tampered with is named', () => {
   test.each(TAMPERINGS)('%s', async (_, sql, fault) => {
     const chain = await makeChain()
     await asSuperuser(sql(chain))
-    expect(await faultsOf(chain)).toMatchObject([{ customer_id: chain.customer_id, ...fault(chain) }])
+    const [{ customer_id, ...found } = { customer_id: '', fault: '' }, ...others] = await faultsOf(chain)
+    expect(others).toEqual([])
+    expect({ customer_id, ...found }).toMatchObject({ customer_id: chain.customer_id, ...fault(chain) })
+    // A walk along the links finds the same, unless the fault is in what no link has.
+    const walked = await verifyNextLinks(database.db, chain.customer_id, undefined)
+    expect(walked.fault).toEqual(found.fault.includes('inserted: no ') ? undefined : found)
   })
 })
 

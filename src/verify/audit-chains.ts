@@ -47,6 +47,13 @@ interface VerifyChainsOptions {
 
 /** Links that one statement reads, with their records and entries. */
 const PAGE = 100
+/**
+ * The same where a request waits for them, and where it stops: a link may have a batch of 512 payments, each with some
+ * four entries. Measured, a request that stops there takes 0.2 s.
+ */
+const PAGE_OF_REQUEST = 10
+const LINKS_OF_REQUEST = 200
+const SUBJECTS_OF_REQUEST = 2_000
 
 interface Head {
   position: string
@@ -58,6 +65,12 @@ interface Link {
   position: string
   created_at: string
   digests: Buffer
+  hash: Buffer
+}
+
+/** A place in a chain: the last link that was checked, with its hash. */
+interface Place {
+  position: number
   hash: Buffer
 }
 
@@ -92,14 +105,7 @@ export async function verifyAuditChains(
   db: Database,
   { anchors = [], customerId, onChain = () => undefined }: VerifyChainsOptions = {},
 ): Promise<ChainVerification> {
-  const found: ChainVerification = {
-    chains: 0,
-    links: 0,
-    records: 0,
-    anchors: 0,
-    faults: [],
-    covered_from: null,
-  }
+  const found = nothingFound()
   const ids = await inSnapshot(db, async (tx) => {
     const { rows } = await tx.query<{ id: string }>(OWNERS, [customerId])
     return rows.map(({ id }) => id)
@@ -129,12 +135,18 @@ const inSnapshot = <T>(db: Database, work: (tx: Transaction) => Promise<T>): Pro
 
 type Fault = Omit<ChainFault, 'customer_id'>
 
+const NO_HEAD: Fault = {
+  fault: 'the chain has no head: it was deleted, or the customer was inserted by hand',
+}
+
 /** The check of one chain. */
 class ChainCheck {
   #tx: Queryable
   #customerId: string
   #anchors: ReadonlyMap<number, AuditHead>
   #found: ChainVerification
+  /** Records that the checked ones are about: how much of the log was read. */
+  #subjects = 0
 
   constructor(tx: Queryable, customerId: string, anchors: readonly AuditHead[], found: ChainVerification) {
     this.#tx = tx
@@ -144,49 +156,82 @@ class ChainCheck {
   }
 
   async firstFault(): Promise<Fault | undefined> {
-    const { rows } = await this.#tx.query<Head>(
-      'select position, hash, covered_from from audit_heads where customer_id = $1',
-      [this.#customerId],
-    )
-    const [head] = rows
-    if (head === undefined)
-      return { fault: 'the chain has no head: it was deleted, or the customer was inserted by hand' }
+    const head = await this.#head()
+    if (head === undefined) return NO_HEAD
     const from = this.#found.covered_from
     if (from === null || head.covered_from > from) this.#found.covered_from = head.covered_from
     return (await this.#faultOfLinks(head)) ?? (await this.#faultOutside(head))
   }
 
   async #faultOfLinks(head: Head): Promise<Fault | undefined> {
-    let position = 0
-    let hash = firstHash(this.#customerId, momentAt(head.covered_from))
+    const place = { position: 0, hash: firstHash(this.#customerId, momentAt(head.covered_from)) }
     for (;;) {
-      const links = await this.#links(position)
-      const records = await this.#records(position, links)
-      for (const link of links) {
-        const place = { position: position + 1, created_at: link.created_at }
-        if (Number(link.position) !== position + 1)
-          return { position: position + 1, fault: `link ${position + 1} is missing` }
-        const own = records.get(link.position) ?? []
-        const fault = this.#faultOfRecords(link, own)
-        if (fault !== undefined) return { ...place, ...fault }
-        hash = linkHash(hash, link.digests)
-        if (!hash.equals(link.hash)) {
-          const what = position === 0 ? ', or from when on entries are covered was changed' : ''
-          return { ...place, fault: `link ${position + 1} does not follow from the link before it${what}` }
-        }
-        position += 1
-        const anchored = this.#faultOfAnchor(position, hash)
-        if (anchored !== undefined) return { ...place, fault: anchored }
-        this.#found.links += 1
-        this.#found.records += own.length
+      const links = await this.#links(place.position, PAGE)
+      const fault = await this.#faultOfPage(place, links)
+      if (fault !== undefined) return fault
+      if (links.length < PAGE) return this.#faultOfEnd(head, place.position, place.hash)
+    }
+  }
+
+  /** Recomputes the links after a place from their records and entries, and moves the place on to the last that is right. */
+  async #faultOfPage(place: Place, links: readonly Link[]): Promise<Fault | undefined> {
+    const records = await this.#records(place.position, links)
+    for (const link of links) {
+      const position = place.position + 1
+      const at = { position, created_at: link.created_at }
+      if (Number(link.position) !== position) return { position, fault: `link ${position} is missing` }
+      const own = records.get(link.position) ?? []
+      const fault = this.#faultOfRecords(link, own)
+      if (fault !== undefined) return { ...at, ...fault }
+      const hash = linkHash(place.hash, link.digests)
+      if (!hash.equals(link.hash)) {
+        const what = position === 1 ? ', or from when on entries are covered was changed' : ''
+        return { ...at, fault: `link ${position} does not follow from the link before it${what}` }
       }
-      if (links.length < PAGE) return this.#faultOfEnd(head, position, hash)
+      const anchored = this.#faultOfAnchor(position, hash)
+      if (anchored !== undefined) return { ...at, fault: anchored }
+      place.position = position
+      place.hash = hash
+      this.#found.links += 1
+      this.#found.records += own.length
+      this.#subjects += own.reduce((sum, { subject_ids }) => sum + (subject_ids?.split(',').length ?? 1), 0)
+    }
+    return undefined
+  }
+
+  /** Recomputes some links after a place, or from the first one on. */
+  async faultOfNext(
+    after: Place | undefined,
+  ): Promise<{ head?: Head; place: Place; fault?: Fault | undefined }> {
+    const head = await this.#head()
+    if (head === undefined) return { place: after ?? { position: 0, hash: Buffer.alloc(0) }, fault: NO_HEAD }
+    const place = after ?? { position: 0, hash: firstHash(this.#customerId, momentAt(head.covered_from)) }
+    if (after !== undefined) {
+      const [kept] = await this.#links(after.position - 1, 1)
+      if (kept === undefined || Number(kept.position) !== after.position)
+        return {
+          head,
+          place,
+          fault: { position: after.position, fault: `link ${after.position} is missing` },
+        }
+      const anchored = this.#faultOfAnchor(after.position, kept.hash)
+      if (anchored !== undefined) return { head, place, fault: { position: after.position, fault: anchored } }
+    }
+    for (;;) {
+      const links = await this.#links(place.position, PAGE_OF_REQUEST)
+      const fault = await this.#faultOfPage(place, links)
+      if (fault !== undefined) return { head, place, fault }
+      if (links.length < PAGE_OF_REQUEST) {
+        return { head, place, fault: this.#faultOfEnd(head, place.position, place.hash) }
+      }
+      if (this.#found.links >= LINKS_OF_REQUEST || this.#subjects >= SUBJECTS_OF_REQUEST)
+        return { head, place }
     }
   }
 
   /** Recomputes one link from its records and entries, and from the link before it. */
   async faultOfLink(position: number): Promise<string | undefined> {
-    const around = (await this.#links(Math.max(0, position - 2))).filter(
+    const around = (await this.#links(Math.max(0, position - 2), 2)).filter(
       (link) => Number(link.position) <= position,
     )
     const link = around.find((one) => Number(one.position) === position)
@@ -201,12 +246,16 @@ class ChainCheck {
       : `link ${position} does not follow from the link before it`
   }
 
-  async #firstHash(): Promise<Buffer> {
-    const { rows } = await this.#tx.query<Pick<Head, 'covered_from'>>(
-      'select covered_from from audit_heads where customer_id = $1',
+  async #head(): Promise<Head | undefined> {
+    const { rows } = await this.#tx.query<Head>(
+      'select position, hash, covered_from from audit_heads where customer_id = $1',
       [this.#customerId],
     )
-    return firstHash(this.#customerId, momentAt(rows[0]!.covered_from))
+    return rows[0]
+  }
+
+  async #firstHash(): Promise<Buffer> {
+    return firstHash(this.#customerId, momentAt((await this.#head())!.covered_from))
   }
 
   #faultOfEnd(head: Head, position: number, hash: Buffer): Fault | undefined {
@@ -264,15 +313,15 @@ class ChainCheck {
     return undefined
   }
 
-  async #links(after: number): Promise<Link[]> {
+  async #links(after: number, limit: number): Promise<Link[]> {
     const { rows } = await this.#tx.query<Link>(
       `
       select position, created_at, digests, hash
       from audit_links
       where customer_id = $1 and position > $2
       order by position
-      limit ${PAGE}`,
-      [this.#customerId, after],
+      limit $3`,
+      [this.#customerId, after, limit],
     )
     return rows
   }
@@ -339,15 +388,52 @@ export const faultOfLink = (
   tx: Queryable,
   customerId: string,
   position: number,
-): Promise<string | undefined> =>
-  new ChainCheck(tx, customerId, [], {
-    chains: 0,
-    links: 0,
-    records: 0,
-    anchors: 0,
-    faults: [],
-    covered_from: null,
-  }).faultOfLink(position)
+): Promise<string | undefined> => new ChainCheck(tx, customerId, [], nothingFound()).faultOfLink(position)
+
+/**
+ * Recomputes the next links of a customer's chain, at most as many as a request may wait for, in the caller's snapshot:
+ * those after a link whose hash is known, or from the first one on. `checked` is the last link that is right.
+ */
+export async function verifyNextLinks(
+  tx: Queryable,
+  customerId: string,
+  after: Omit<AuditHead, 'customer_id'> | undefined,
+): Promise<{
+  links: number
+  records: number
+  checked: Omit<AuditHead, 'customer_id'>
+  head?: AuditHead
+  fault?: Fault
+}> {
+  const found = nothingFound()
+  const check = new ChainCheck(
+    tx,
+    customerId,
+    after === undefined ? [] : [{ customer_id: customerId, ...after }],
+    found,
+  )
+  const { head, place, fault } = await check.faultOfNext(
+    after && { position: after.position, hash: Buffer.from(after.hash, 'hex') },
+  )
+  return {
+    links: found.links,
+    records: found.records,
+    checked: { position: place.position, hash: place.hash.toString('hex') },
+    ...(head !== undefined && {
+      head: { customer_id: customerId, position: Number(head.position), hash: head.hash.toString('hex') },
+    }),
+    ...(fault !== undefined && { fault }),
+  }
+}
+
+const nothingFound = (): ChainVerification => ({
+  chains: 0,
+  links: 0,
+  records: 0,
+  anchors: 0,
+  faults: [],
+  covered_from: null,
+})
 
 const placeOf = ({ id, created_at, action, subject_id, subject_ids }: StoredRow) => ({
   record_id: id,

@@ -14,6 +14,7 @@ import {
 } from '../list.tsx'
 import { Id, Link, Status, Time, Title } from '../parts.tsx'
 import { pageOf, type Change } from '../records.ts'
+import { AuditChain } from './audit-chain.tsx'
 
 /** Who changed what, and what was refused. */
 
@@ -82,10 +83,7 @@ export function AuditLogPage() {
         <Period />
         <Export<Change> name="audit-log" path={PATH} query={query} columns={CSV_COLUMNS} cellsOf={cellsOf} />
       </Filters>
-      <p class="quiet">
-        On the service's machine, <code>bursar audit verify</code> computes the chain of these records again,
-        and <code>bursar audit head --json</code> writes its head for an auditor to keep.
-      </p>
+      <AuditChain />
       <ListOf
         list={list}
         name="Audit log"

@@ -1,0 +1,80 @@
+import { useSignal } from '@preact/signals'
+import { send, type Call } from '../api.ts'
+import { save } from '../export.tsx'
+import { groupDigits } from '../format.ts'
+import { Curl, Failure, Id, Status } from '../parts.tsx'
+import type { ChainVerification } from '../records.ts'
+
+const CALL: Call = { method: 'GET', path: '/v2/audit-log/verification' }
+
+/** A button that computes the whole chain of the audit log again, and its head as a file for an auditor to keep. */
+export function AuditChain() {
+  const isRunning = useSignal(false)
+  const links = useSignal(0)
+  const records = useSignal(0)
+  const last = useSignal<ChainVerification | undefined>(undefined)
+  const error = useSignal<unknown>(undefined)
+  const walk = async () => {
+    let query: NonNullable<Call['query']> = {}
+    let isOver = false
+    while (!isOver) {
+      const answer: ChainVerification = await send({ ...CALL, query })
+      links.value += answer.links
+      records.value += answer.records
+      last.value = answer
+      query = { after_position: answer.checked.position, after_hash: answer.checked.hash }
+      isOver = answer.is_complete || answer.fault !== undefined
+    }
+  }
+  const run = () => {
+    isRunning.value = true
+    ;[links.value, records.value, last.value, error.value] = [0, 0, undefined, undefined]
+    void walk()
+      .catch((reason: unknown) => (error.value = reason))
+      .finally(() => (isRunning.value = false))
+  }
+  return (
+    <section>
+      <div class="action">
+        <button type="button" disabled={isRunning.value} onClick={run}>
+          Verify the chain
+        </button>
+        <Curl of={CALL} />
+      </div>
+      <Failure of={error.value} />
+      <div role="status">
+        {last.value !== undefined && (
+          <p>
+            {last.value.is_complete && <Status of="HOLDS" />}
+            {last.value.fault !== undefined && <Status of="DIFFERS" />} {groupDigits(String(links.value))}{' '}
+            links with {groupDigits(String(records.value))} records are as they were written.{' '}
+            {last.value.fault !== undefined && <Fault of={last.value.fault} />}
+          </p>
+        )}
+      </div>
+      {last.value?.is_complete && last.value.head !== undefined && <Head of={last.value.head} />}
+    </section>
+  )
+}
+
+const Fault = ({ of }: { of: NonNullable<ChainVerification['fault']> }) => (
+  <strong>
+    The next is not: {of.fault}
+    {of.action !== undefined && ` (${of.action})`}.
+  </strong>
+)
+
+const Head = ({ of }: { of: NonNullable<ChainVerification['head']> }) => (
+  <p>
+    Head: link {groupDigits(String(of.position))}, <Id of={of.hash} />{' '}
+    <button
+      type="button"
+      title="For bursar audit verify --head. Kept elsewhere, it contradicts whoever rewrites the chain later."
+      onClick={() =>
+        save(`audit-head-${of.position}.json`, `${JSON.stringify({ heads: [of] })}\n`, 'application/json')
+      }
+    >
+      Save the head
+    </button>
+  </p>
+)
