@@ -14,6 +14,7 @@ import { EmbeddedPostgres } from '../src/db/embedded/server.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { openMasterKeys } from '../src/keys/master-keys.ts'
+import { sealBalancesWith } from '../src/ledger/balance-macs.ts'
 import { onPlatform, onProfile } from '../src/ledger/entries.ts'
 import { Ledger } from '../src/movements/queue.ts'
 import { verify } from '../src/verify/verify.ts'
@@ -106,6 +107,7 @@ await slowDown(admin, Number(options['slower-disk']))
 const ownerUrl = await postgres.ownerUrl()
 const db = openDatabase(ownerUrl, { max: 10, onError: () => undefined })
 await migrate(db, 'bursar', new Map())
+sealBalancesWith(() => openMasterKeys({ ...readSettings({}), dataDir }))
 // The service must see the transactions of the owner's role, which write beside it.
 await admin.query('grant pg_read_all_stats to bursar')
 await admin.end()

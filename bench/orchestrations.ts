@@ -1,4 +1,5 @@
 import { originOfLoop } from '../src/contract/actor.ts'
+import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { createCustomer } from '../src/customers/create-customer.ts'
@@ -81,7 +82,7 @@ const PAIRS = [
   ['USDG', 'USD'], // a rare pair
 ] as const
 
-const ROW_MACS = new RowMacs(masterKeysOf(['00'.repeat(32)], 'BURSAR_MASTER_KEY'))
+const ROW_MACS = new RowMacs(masterKeysOf([randomBytes(32).toString('hex')], 'BURSAR_MASTER_KEY'))
 
 /** Creates a rule for each of the first pairs, on the first profile; the last pair has none. */
 async function makeRules(db: Database, customerId: string, profileIds: string[]): Promise<string[]> {

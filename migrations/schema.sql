@@ -172,6 +172,7 @@ create table balances (
   available numeric not null,
   version bigint not null,
   updated_at timestamp with time zone not null,
+  mac text,
   constraint balances_pkey PRIMARY KEY (customer_id, profile_id, asset),
   constraint balances_customer_id_profile_id_fkey FOREIGN KEY (customer_id, profile_id) REFERENCES profiles(customer_id, id),
   constraint balances_not_negative CHECK (available >= 0::numeric)

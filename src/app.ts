@@ -92,7 +92,7 @@ import {
   type RequestLimit,
 } from './records/customer-limits.ts'
 import { Policies } from './records/policy.ts'
-import { RowMacs, type OnForged } from './records/row-macs.ts'
+import { RowMacs } from './records/row-macs.ts'
 import type { Problem } from './contract/problems.ts'
 import { Refusals } from './records/refusals.ts'
 import { WebhookSecrets } from './records/webhook-secrets.ts'
@@ -550,8 +550,8 @@ const rowMacsOf = ({ masterKeys, log, onForged }: AppOptions): RowMacs =>
 
 /** Logs and counts each row that is refused. */
 export const tellForged =
-  (log: Logger, count: AppOptions['onForged']): OnForged =>
-  (table, id, objection) => {
+  (log: Logger, count: AppOptions['onForged']) =>
+  (table: string, id: string, objection: string): void => {
     count?.(table)
     log.error({ table, id }, `a row was changed or invented in the database, and is refused: ${objection}`)
   }

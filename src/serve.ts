@@ -14,6 +14,7 @@ import { makeDemo } from './demo/make-demo.ts'
 import { requireMode, stampDatabase } from './deployment.ts'
 import type { Requests } from './http/requests.ts'
 import { openMasterKeys, type MasterKeys } from './keys/master-keys.ts'
+import { sealBalances, sealBalancesWith } from './ledger/balance-macs.ts'
 import { Ledger } from './movements/queue.ts'
 import {
   NOT_ACCEPTED,
@@ -99,6 +100,11 @@ export async function serve(
   let cluster: Cluster | undefined
   try {
     const masterKeys = await openMasterKeys(settings)
+    const metrics = new Metrics()
+    sealBalancesWith(
+      () => Promise.resolve(masterKeys),
+      (profileId, objection) => tellForged(log, metrics.forged)('balances', profileId, objection),
+    )
     await prepareDatabase(background, { settings, masterKeys, ownerUrl: await ownerUrl(), log })
     warnOfSettings(settings, log)
     const forDeliveries =
@@ -116,7 +122,6 @@ export async function serve(
     const forRequests = settings.databaseConnections - share - forDeliveries
     const limits = { statementMs: settings.statementTimeoutMs, idleInTransactionMs: REQUEST_IDLE_MS_MAX }
     const nodes = onNodes(open(forRequests, limits), forRequests, limits)
-    const metrics = new Metrics()
     metricsServer = await openMetrics(metrics, settings, log)
     const { address, demo, stop } = await startService({
       settings,
@@ -181,7 +186,10 @@ async function prepareDatabase(
   )
   if (webhooks > 0) log.info({ webhooks }, 'secrets of webhooks are encrypted with the current master key')
   const macs = new RowMacs(masterKeys)
-  const renewed = (await macs.renew(db)) + (await sealOrders(db, 'OF_OLDER_KEYS', async () => macs))
+  const renewed =
+    (await macs.renew(db)) +
+    (await sealOrders(db, 'OF_OLDER_KEYS', async () => macs)) +
+    (await sealBalances(db, 'OF_OLDER_KEYS', async () => masterKeys))
   if (renewed > 0) log.info({ rows: renewed }, 'MACs of rows are made with the current master key')
   // A process without a worker neither signs nor credits.
   const since = settings.worker && settings.screeningUrl === undefined ? await screenedSince(db) : undefined

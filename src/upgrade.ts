@@ -1,5 +1,6 @@
 import type { Database } from './db/database.ts'
 import { bringUpToDate, type DataSteps } from './db/migrate.ts'
+import { sealBalances } from './ledger/balance-macs.ts'
 import { openMasterKeys, type MasterKeys } from './keys/master-keys.ts'
 import { sealPending } from './movements/withdrawal-macs.ts'
 import { encryptPlainKeys } from './oauth/signing-keys.ts'
@@ -27,6 +28,7 @@ export const dataSteps = (masterKeys: () => Promise<MasterKeys>): DataSteps =>
     [101, (tx) => sealRows(tx, AUTHENTICATING_TABLES, masterKeys)],
     [102, (tx) => sealRows(tx, ['deposit_addresses'], masterKeys)],
     [103, (tx) => sealRows(tx, ['incoming_transfers'], masterKeys)],
+    [104, async (tx) => void (await sealBalances(tx, 'WITHOUT', masterKeys))],
     [113, (tx) => sealRows(tx, ['crypto_destination_addresses'], masterKeys)],
     [114, async (tx) => void (await sealOrders(tx, 'WITHOUT', async () => new RowMacs(await masterKeys())))],
   ])

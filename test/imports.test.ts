@@ -61,7 +61,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'transport-security',
   ],
   deployment: ['upgrade', 'db', 'settings'],
-  upgrade: ['oauth', 'movements', 'records', 'db', 'keys', 'settings'],
+  upgrade: ['oauth', 'movements', 'records', 'ledger', 'db', 'keys', 'settings'],
   connect: ['db', 'settings'],
   app: [
     'transfers',
@@ -180,7 +180,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   movements: ['records', 'ledger', 'networks', 'contract', 'db', 'assets', 'keys'],
   records: ['ledger', 'networks', 'contract', 'db', 'assets', 'keys'],
   /** Double-entry bookkeeping only. */
-  ledger: ['contract', 'db', 'assets'],
+  ledger: ['contract', 'db', 'assets', 'keys'],
   networks: ['contract', 'db', 'assets'],
   /** Database access only: this part knows no asset, bank or orchestration. */
   http: ['contract', 'db'],

@@ -15,6 +15,7 @@ import { once } from 'node:events'
 import pg from 'pg'
 import { openDatabase } from '../src/db/database.ts'
 import { masterKeysOf } from '../src/keys/master-keys.ts'
+import { sealBalancesWith } from '../src/ledger/balance-macs.ts'
 import { Ledger } from '../src/movements/queue.ts'
 import { WithdrawalMacs } from '../src/movements/withdrawal-macs.ts'
 import { configuredNetworks } from '../src/networks/open-networks.ts'
@@ -101,7 +102,9 @@ const [line] = (await once(lines, 'line')) as [string]
 if (/^[0-9]+$/.test(line)) diesAt = Number(line)
 else diesIn = line
 counts = true
-const macs = new WithdrawalMacs(masterKeysOf([BURSAR_MASTER_KEY!], 'BURSAR_MASTER_KEY'))
+const masterKeys = masterKeysOf([BURSAR_MASTER_KEY!], 'BURSAR_MASTER_KEY')
+sealBalancesWith(() => Promise.resolve(masterKeys))
+const macs = new WithdrawalMacs(masterKeys)
 await workOff({ db, ledger: new Ledger(db, { macs }), networks, settings: readSettings({}) }, () =>
   uncounted(async () => {
     await mine(mining)

@@ -23,6 +23,7 @@ import { SCOPES, type ClientScope } from '../src/contract/scopes.ts'
 import { onPlatform, onProfile } from '../src/ledger/entries.ts'
 import { masterKeysOf } from '../src/keys/master-keys.ts'
 import { Ledger } from '../src/movements/queue.ts'
+import { sealBalancesWith } from '../src/ledger/balance-macs.ts'
 import { WithdrawalMacs } from '../src/movements/withdrawal-macs.ts'
 import type { Transfer } from '../src/ledger/transfer.ts'
 import type { Networks } from '../src/networks/network.ts'
@@ -163,6 +164,7 @@ export const MASTER_KEY = '8f1c3b5d7e9a0b2c4d6f8192a3b4c5d6e7f8091a2b3c4d5e6f708
 export const MASTER_KEYS = masterKeysOf([MASTER_KEY], 'BURSAR_MASTER_KEY')
 export const WEBHOOK_SECRETS = new WebhookSecrets(MASTER_KEYS)
 export const ROW_MACS = new RowMacs(MASTER_KEYS)
+sealBalancesWith(() => Promise.resolve(MASTER_KEYS))
 
 /** The first service's signing key, which later services reuse: making a key takes 0.1 s of CPU per service. */
 let signingKey: { id: string; encrypted_jwk: string } | undefined

@@ -9,6 +9,7 @@ import { Cluster, type Nodes } from '../db/nodes.ts'
 import { prepareDatabase, requireMode } from '../deployment.ts'
 import { logOptions, openLog, STANDARD_ERROR } from '../log.ts'
 import { readSettings, type Settings } from '../settings.ts'
+import { sealBalancesWith } from '../ledger/balance-macs.ts'
 import { openMasterKeys } from '../keys/master-keys.ts'
 import { recordMigrations } from '../records/audited.ts'
 import { RowMacs } from '../records/row-macs.ts'
@@ -172,6 +173,7 @@ async function connected(
     logLevel: settings.logLevel === 'info' ? 'warn' : settings.logLevel,
   })
   const database = await connect(settings, log)
+  sealBalancesWith(() => openMasterKeys(settings))
   try {
     await requireMode(database.db, settings.mode)
     await work(database, settings, log)

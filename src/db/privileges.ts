@@ -43,7 +43,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   failed_transactions: { insert: true, update: ['counts'] },
   // Only the schema's owner makes and revokes approvers.
   approvers: {},
-  balances: { insert: true, update: ['available', 'version', 'updated_at'] },
+  balances: { insert: true, update: ['available', 'version', 'updated_at', 'mac'] },
   bank_wires: { insert: true },
   crypto_destination_addresses: {
     insert: true,

@@ -36,6 +36,7 @@ const LABELS = {
   orchestrations: 'bursar/orchestrations/v1',
   destinationAddresses: 'bursar/destination-addresses/v1',
   depositAddresses: 'bursar/deposit-addresses/v1',
+  balances: 'bursar/balances/v1',
   incomingTransfers: 'bursar/incoming-transfers/v1',
   freezes: 'bursar/freezes/v1',
   customerFreezes: 'bursar/customer-freezes/v1',

@@ -1,6 +1,8 @@
 import { formatAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
+import { problem } from '../contract/problems.ts'
 import { arrayLiteral, inOrder, onCitus, type Transaction } from '../db/database.ts'
+import { IS_OUTDATED, OUTDATED, type BalanceMacs } from './balance-macs.ts'
 
 export interface BalanceKey {
   profile_id: string
@@ -9,6 +11,8 @@ export interface BalanceKey {
 
 /** A balance that this transaction has locked and may change. */
 interface Balance extends BalanceKey {
+  /** Whether it is as Bursar wrote it; undefined until that is asked. */
+  isGenuine?: boolean
   available: bigint
   /** The number of its entries. 0: the balance has no row yet. */
   version: number
@@ -20,6 +24,9 @@ export interface BalanceRow extends BalanceKey {
   version: string
   /** The time of its last entry. */
   updated_at: string
+  mac: string | null
+  /** It has an entry that is newer. */
+  is_outdated: boolean
   /** The account of the balance's profile. */
   account_id: string | null
 }
@@ -64,12 +71,12 @@ export async function lockBalances(
         select b.*
         from unnest($2::uuid[], $3::text[]) as wanted (profile_id, asset)
         cross join lateral (
-          select profile_id, asset, available, version, updated_at, (
+          select profile_id, asset, available, version, updated_at, mac, ${IS_OUTDATED} as is_outdated, (
             select account_id from profiles where customer_id = $1 and id = wanted.profile_id
           ) as account_id
-          from balances
+          from balances b
           where customer_id = $1 and profile_id = wanted.profile_id and asset = wanted.asset
-          for update
+          for update of b
         ) b
       ) locked on true`,
       values: [customerId, profileIds, arrayLiteral(sorted.map((key) => key.asset))],
@@ -110,48 +117,69 @@ async function lockDistributed(
 ): Promise<{ rows: BalanceRow[]; clock: string } & Barred> {
   const wanted = new Set(keys.map((key) => keyOf(key.profile_id.toLowerCase(), key.asset)))
   const profileIds = arrayLiteral([...new Set(keys.map((key) => key.profile_id))])
-  const [{ rows: locked }, { rows: clocks }, { rows: profiles }, { rows: policies }, { rows: freezes }] =
-    await inOrder([
-      tx.query<Omit<BalanceRow, 'account_id'>>({
-        name: 'lock balances of profiles',
-        text: `
-        select profile_id, asset, available, version, updated_at
+  const assets = arrayLiteral([...new Set(keys.map((key) => key.asset))])
+  const [
+    { rows: locked },
+    { rows: outdated },
+    { rows: clocks },
+    { rows: profiles },
+    { rows: policies },
+    { rows: freezes },
+  ] = await inOrder([
+    tx.query<Omit<BalanceRow, 'account_id' | 'is_outdated'>>({
+      name: 'lock balances of profiles',
+      text: `
+        select profile_id, asset, available, version, updated_at, mac
         from balances
         where customer_id = $1 and profile_id = any ($2::uuid[]) and asset = any ($3::text[])
         order by profile_id, asset
         for update`,
-        values: [customerId, profileIds, arrayLiteral([...new Set(keys.map((key) => key.asset))])],
-      }),
-      tx.query<{ now: string }>({ name: 'clock', text: 'select clock_timestamp() as now' }),
-      tx.query<{ id: string; account_id: string | null; deactivated: boolean }>({
-        name: 'accounts of profiles',
-        text: `
+      values: [customerId, profileIds, assets],
+    }),
+    tx.query<BalanceKey>({
+      name: 'outdated balances of profiles',
+      text: `
+        select profile_id, asset
+        from balances b
+        where customer_id = $1 and profile_id = any ($2::uuid[]) and asset = any ($3::text[]) and ${IS_OUTDATED}`,
+      values: [customerId, profileIds, assets],
+    }),
+    tx.query<{ now: string }>({ name: 'clock', text: 'select clock_timestamp() as now' }),
+    tx.query<{ id: string; account_id: string | null; deactivated: boolean }>({
+      name: 'accounts of profiles',
+      text: `
         select id, account_id, deactivated_at is not null as deactivated from profiles
         where customer_id = $1 and id = any ($2::uuid[])`,
-        values: [customerId, profileIds],
-      }),
-      tx.query<{ policy: string }>({
-        name: 'policy of a customer',
-        text: `
+      values: [customerId, profileIds],
+    }),
+    tx.query<{ policy: string }>({
+      name: 'policy of a customer',
+      text: `
         select version || ' ' || mac as policy from policies
         where customer_id = $1
         order by version desc
         limit 1`,
-        values: [customerId],
-      }),
-      tx.query<{ subject: string }>({
-        name: 'freezes of a customer',
-        text: `
+      values: [customerId],
+    }),
+    tx.query<{ subject: string }>({
+      name: 'freezes of a customer',
+      text: `
         select subject::text from customer_freezes
         where customer_id = $1 and lifted_at is null`,
-        values: [customerId],
-      }),
-    ])
+      values: [customerId],
+    }),
+  ])
   const accounts = new Map(profiles.map(({ id, account_id }) => [id, account_id]))
   return {
     rows: locked
       .filter(({ profile_id, asset }) => wanted.has(keyOf(profile_id, asset)))
-      .map((row) => ({ ...row, account_id: accounts.get(row.profile_id) ?? null })),
+      .map((row) => ({
+        ...row,
+        is_outdated: outdated.some(
+          ({ profile_id, asset }) => profile_id === row.profile_id && asset === row.asset,
+        ),
+        account_id: accounts.get(row.profile_id) ?? null,
+      })),
     clock: clocks[0]!.now,
     policy: policies[0]?.policy,
     frozen: freezes.map(({ subject }) => subject),
@@ -165,6 +193,12 @@ function distinct(keys: BalanceKey[]): BalanceKey[] {
   return [...byKey.keys()].sort().map((key) => byKey.get(key)!)
 }
 
+/** The MACs of a customer's balances. */
+interface Sealing {
+  macs: BalanceMacs
+  customerId: string
+}
+
 /** The locked balances of a transaction, changed in memory and written once. */
 export class Balances {
   /** The profiles that these balances prove to exist, each with its account's id or null. */
@@ -176,8 +210,17 @@ export class Balances {
   /** The version and MAC of the customer's policy; undefined where it has none. */
   readonly policy: string | undefined
   #balances = new Map<string, Balance>()
+  readonly #rows: readonly BalanceRow[]
+  readonly #sealing: Sealing | undefined
 
-  constructor(rows: BalanceRow[], { policy, frozen, deactivated }: Barred = { frozen: [], deactivated: [] }) {
+  /** Without `sealing` no balance can move: none was locked. */
+  constructor(
+    rows: BalanceRow[],
+    { policy, frozen, deactivated }: Barred = { frozen: [], deactivated: [] },
+    sealing?: Sealing,
+  ) {
+    this.#rows = rows
+    this.#sealing = sealing
     this.policy = policy
     this.frozen = new Set(frozen)
     this.deactivated = new Set(deactivated)
@@ -197,6 +240,29 @@ export class Balances {
     return this.#balances.get(keyOf(profile_id, asset))?.available ?? 0n
   }
 
+  /** Throws unavailable for a balance that is not as Bursar wrote it: whoever changed it in the database would be paid. */
+  requireGenuine(profile_id: string, asset: string): void {
+    const balance = this.#balances.get(keyOf(profile_id, asset))
+    if (balance === undefined || balance.versionRead === 0) return
+    balance.isGenuine ??= this.#isGenuine(balance)
+    if (!balance.isGenuine)
+      throw problem.unavailable(
+        `the ${asset} balance of profile ${profile_id} was changed in the database; nothing moves it until an operator has looked`,
+      )
+  }
+
+  /** Compares a balance with its MAC; it has not moved yet. */
+  #isGenuine(balance: Balance): boolean {
+    const { profile_id, asset } = balance
+    const { macs, customerId } = this.#sealing!
+    const row = this.#rows.find((one) => one.profile_id === profile_id && one.asset === asset)!
+    const objection =
+      macs.objectionTo(customerId, balance, row.updated_at, row.mac) ??
+      (row.is_outdated ? OUTDATED : undefined)
+    if (objection !== undefined) macs.onForged(profile_id, objection)
+    return objection === undefined
+  }
+
   /** Applies an entry and returns the balance after it. The caller has checked the funds. */
   move(profile_id: string, asset: string, amount: bigint): Balance {
     const key = keyOf(profile_id, asset)
@@ -213,8 +279,11 @@ export class Balances {
     return balance
   }
 
-  /** Returns the changed balances as the columns of MADE_BALANCES and UPDATED_BALANCES, in key order like the locks. */
-  changes(): { made: string[]; madeCount: number; updated: string[]; updatedCount: number } {
+  /**
+   * Returns the changed balances as the columns of MADE_BALANCES and UPDATED_BALANCES, in key order like the locks. `now` is the
+   * time of their entries.
+   */
+  changes(now: string): { made: string[]; madeCount: number; updated: string[]; updatedCount: number } {
     const moved = [...this.#balances]
       .filter(([, balance]) => balance.version !== balance.versionRead)
       .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -226,6 +295,7 @@ export class Balances {
       arrayLiteral(balances.map((balance) => balance.asset)),
       arrayLiteral(balances.map((balance) => formatAmount(balance.available, decimalsOf(balance.asset)))),
       arrayLiteral(balances.map((balance) => balance.version)),
+      arrayLiteral(balances.map((balance) => this.#macOf(balance, now))),
     ]
     return {
       made: columns(made),
@@ -235,19 +305,25 @@ export class Balances {
     }
   }
 
+  #macOf(balance: Balance, now: string): string {
+    const { macs, customerId } = this.#sealing!
+    return macs.make(customerId, balance, now)
+  }
+
   /**
    * Returns the balances that already had entries and changed, for a statement that looks a row's values up: by
-   * `profile/asset`, as JSON, what is available, the version and the version that was read. Undefined without any.
+   * `profile/asset`, as JSON, what is available, the version, the version that was read and the MAC. Undefined without any.
    */
-  movedByKey(): { profileIds: string; assets: string; byKey: string } | undefined {
+  movedByKey(now: string): { profileIds: string; assets: string; byKey: string } | undefined {
     const moved = [...this.#balances.values()].filter(
       ({ version, versionRead }) => versionRead !== 0 && version !== versionRead,
     )
     if (moved.length === 0) return undefined
-    const valuesOf = ({ asset, available, version, versionRead }: Balance) => [
-      formatAmount(available, decimalsOf(asset)),
-      String(version),
-      String(versionRead),
+    const valuesOf = (balance: Balance) => [
+      formatAmount(balance.available, decimalsOf(balance.asset)),
+      String(balance.version),
+      String(balance.versionRead),
+      this.#macOf(balance, now),
     ]
     return {
       profileIds: arrayLiteral([...new Set(moved.map(({ profile_id }) => profile_id))]),
@@ -262,6 +338,6 @@ export class Balances {
 }
 
 /** The columns of balances that get their first entry. */
-export const MADE_BALANCES = ['uuid', 'text', 'numeric', 'bigint']
+export const MADE_BALANCES = ['uuid', 'text', 'numeric', 'bigint', 'text']
 /** The columns of balances that already had entries. The last column is the version that was read. */
 export const UPDATED_BALANCES = [...MADE_BALANCES, 'bigint']

@@ -6,6 +6,7 @@ import type { AuditAction } from '../contract/audit-actions.ts'
 import { transferEventType } from '../contract/event-types.ts'
 import { momentAt, PLATFORM_ID, type Moment } from '../db/ids.ts'
 import { recordMoneyMoved, type MoneyMoved } from './audit.ts'
+import { balanceMacs } from './balance-macs.ts'
 import { Balances, lockBalances, MADE_BALANCES, UPDATED_BALANCES, type BalanceKey } from './balances.ts'
 import { EVENT_COLUMNS, eventColumns, type NewEvent } from './events.ts'
 import { requireBalanced, type Entry, type LedgerEvent, type Posting } from './entries.ts'
@@ -61,7 +62,9 @@ export class LedgerTransaction {
       (latest, { updated_at }) => (updated_at > latest ? updated_at : latest),
       at?.text ?? clock,
     )
-    return new LedgerTransaction(tx, customerId, new Balances(rows, barred), momentAt(now))
+    // A transaction that locks no balance moves none.
+    const sealing = keys.length === 0 ? undefined : { macs: await balanceMacs(), customerId }
+    return new LedgerTransaction(tx, customerId, new Balances(rows, barred, sealing), momentAt(now))
   }
 
   /** Returns the first profile balance that these entries would take below zero, with the amount needed. */
@@ -79,9 +82,16 @@ export class LedgerTransaction {
     return undefined
   }
 
-  /** Adds postings, all or none. Throws an assertion when a posting does not balance. */
+  /**
+   * Adds postings, all or none. Throws an assertion when a posting does not balance, and unavailable for a balance that was changed
+   * in the database.
+   */
   post(...postings: Posting[]): void {
-    for (const { entries } of postings) requireBalanced(entries)
+    for (const { entries } of postings) {
+      requireBalanced(entries)
+      for (const { profile_id, asset } of entries)
+        if (profile_id !== null) this.balances.requireGenuine(profile_id, asset)
+    }
     postings.forEach((posting) => this.#add(posting))
   }
 
@@ -165,7 +175,7 @@ export class LedgerTransaction {
   }
 
   #send(entryColumns: string[], transfers: NewTransfer[], told: ChangedTransfer[]): Promise<unknown> {
-    const { made, madeCount, updated, updatedCount } = this.balances.changes()
+    const { made, madeCount, updated, updatedCount } = this.balances.changes(this.now.text)
     return this.#tx.query({
       ...(madeCount === 0
         ? { name: 'post', text: POST_SQL }
@@ -189,8 +199,8 @@ export class LedgerTransaction {
     transfers: NewTransfer[],
     told: ChangedTransfer[],
   ): Promise<unknown> {
-    const { made, madeCount } = this.balances.changes()
-    const moved = this.balances.movedByKey()
+    const { made, madeCount } = this.balances.changes(this.now.text)
+    const moved = this.balances.movedByKey(this.now.text)
     const insert = (into: Insert, count: number, arrays: string[]) =>
       count === 0
         ? []
@@ -247,7 +257,7 @@ const ENTRY_COLUMNS = {
 }
 
 const INSERT_BALANCES = `made as (
-    insert into balances (customer_id, updated_at, profile_id, asset, available, version)
+    insert into balances (customer_id, updated_at, profile_id, asset, available, version, mac)
     select $1, $2, `
 
 // The balances are locked, so every row still has the version that was read. If a row did not, the division by zero
@@ -256,13 +266,13 @@ const INSERT_BALANCES = `made as (
 const postSql = (makesBalances: boolean) => numbered`
   with ${makesBalances ? INSERT_BALANCES : ''}${makesBalances ? MADE_BALANCES : []}${makesBalances ? '\n  ), ' : ''}moved as (
     update balances b
-    set available = m.available, version = m.version, updated_at = $2
+    set available = m.available, version = m.version, mac = m.mac, updated_at = $2
     from (
-      select available, version, (
+      select available, version, mac, (
         select ctid from balances
         where customer_id = $1 and profile_id = n.profile_id and asset = n.asset and version = n.version_read
       ) as place
-      from (select ${UPDATED_BALANCES}) n (profile_id, asset, available, version, version_read)
+      from (select ${UPDATED_BALANCES}) n (profile_id, asset, available, version, mac, version_read)
     ) m
     where b.ctid = m.place
     returning 1
@@ -288,7 +298,10 @@ const MADE: Insert = {
   table: 'balances',
   fixed: { updated_at: '$2' },
   columns: Object.fromEntries(
-    ['profile_id', 'asset', 'available', 'version'].map((name, index) => [name, MADE_BALANCES[index]!]),
+    ['profile_id', 'asset', 'available', 'version', 'mac'].map((name, index) => [
+      name,
+      MADE_BALANCES[index]!,
+    ]),
   ),
   first: 3,
 }
@@ -310,6 +323,7 @@ const EVENTS: Insert = {
 const MOVE_SQL = `
   update balances
   set available = ($5::jsonb -> (profile_id || '/' || asset) ->> 0)::numeric, updated_at = $2,
+      mac = $5::jsonb -> (profile_id || '/' || asset) ->> 3,
       version = ($5::jsonb -> (profile_id || '/' || asset) ->> 1)::bigint
                 / (version = ($5::jsonb -> (profile_id || '/' || asset) ->> 2)::bigint)::int
   where customer_id = $1 and profile_id = any ($3::uuid[]) and asset = any ($4::text[])

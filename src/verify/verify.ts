@@ -1,6 +1,7 @@
 import { NETWORKS } from '../assets/catalogue.ts'
 import { disagreementOf, type SignedPayment, type TokenAddresses } from '../networks/signed-payments.ts'
 import { transaction, type Database, type Transaction } from '../db/database.ts'
+import { balanceMacs, forgedBalances } from '../ledger/balance-macs.ts'
 import { PAYOUT_TYPES, PLATFORM_ID, WITHDRAWAL_TYPES } from '../records/treasury.ts'
 import { EVENT_RULES } from './event-rules.ts'
 import { POLICY_RULES } from './policy-rules.ts'
@@ -361,6 +362,7 @@ async function verifyCustomer(
     )
   }
   if (rowMacs === undefined) return
+  report('every balance is as Bursar wrote it', await forgedBalances(tx, await balanceMacs(), id))
   for (const { rule, detail } of (await rowDisagreements(tx, id, rowMacs)).slice(0, SHOWN_MAX))
     report(rule, [detail])
 }
