@@ -1,5 +1,5 @@
-import { parseStoredAmount } from '../assets/amount.ts'
-import { decimalsOf } from '../assets/catalogue.ts'
+import { parseAmount, parseStoredAmount } from '../assets/amount.ts'
+import { decimalsOf, findAsset } from '../assets/catalogue.ts'
 import type { Queryable } from '../db/database.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
 import { Macs } from '../keys/macs.ts'
@@ -104,6 +104,14 @@ const sealedOf = ({ profile_id, asset, available, version }: Row): Sealed => ({
   version: Number(version),
 })
 
+/** Also of a row that no Bursar could have written: it must not hide the others. */
+function objectionToRow(by: BalanceMacs, row: Row): string | undefined {
+  const asset = findAsset(row.asset)
+  if (asset === undefined || parseAmount(row.available.replace('-', ''), asset.decimals) === undefined)
+    return 'no asset has such an amount'
+  return by.objectionTo(row.customer_id, sealedOf(row), row.updated_at, row.mac)
+}
+
 const COLUMNS = 'customer_id, profile_id, asset, available, version, updated_at, mac'
 
 /** The balances of a customer that are not as Bursar wrote them, with what is wrong. */
@@ -113,9 +121,7 @@ export async function forgedBalances(db: Queryable, by: BalanceMacs, customerId:
     [customerId],
   )
   return rows.flatMap((row) => {
-    const objection =
-      by.objectionTo(row.customer_id, sealedOf(row), row.updated_at, row.mac) ??
-      (row.is_outdated ? OUTDATED : undefined)
+    const objection = objectionToRow(by, row) ?? (row.is_outdated ? OUTDATED : undefined)
     return objection === undefined ? [] : `profile ${row.profile_id}, ${row.asset}: ${objection}`
   })
 }
@@ -149,11 +155,7 @@ export async function sealBalances(
     )
     if (rows.length === 0) return sealed
     by ??= new BalanceMacs(await openMasterKeys())
-    const right = rows.filter(
-      (row) =>
-        which === 'WITHOUT' ||
-        by!.objectionTo(row.customer_id, sealedOf(row), row.updated_at, row.mac) === undefined,
-    )
+    const right = rows.filter((row) => which === 'WITHOUT' || objectionToRow(by!, row) === undefined)
     const { rowCount } = await db.query(
       `update balances b set mac = s.mac
        from unnest($1::uuid[], $2::uuid[], $3::text[], $4::bigint[], $5::text[]) as s (customer_id, profile_id, asset, version, mac)

@@ -71,7 +71,8 @@ export const POLICY_RULES: Record<string, string> = {
       select m.*, (
         select coalesce(sum((bucket ->> 1)::numeric), 0)
         from policy_windows w
-        cross join lateral jsonb_array_elements(w.buckets) as bucket
+        -- A value that is no list counts nothing.
+        cross join lateral jsonb_path_query(w.buckets, '$[*]') as bucket
         where w.customer_id = $1 and w.rule_id = m.id and w.asset = m.asset and w.subject = m.subject
           and (bucket ->> 0)::numeric > (extract(epoch from now()) - m.seconds) * 1000000
       ) as counted
