@@ -880,6 +880,8 @@ create table reward_rates (
   effective_from date not null,
   set_at timestamp with time zone not null,
   rate numeric not null,
+  sealed_at timestamp with time zone,
+  mac text,
   constraint reward_rates_pkey PRIMARY KEY (effective_from, set_at),
   constraint reward_rates_rate CHECK (rate >= 0::numeric AND rate <= 1::numeric)
 );

@@ -22,7 +22,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   audit_links: { owners: ['ledger'], readers: ['records', 'verify'] },
   audit_log: {
     owners: ['ledger'],
-    readers: ['movements', 'oauth', 'operators', 'records', 'settlement', 'verify'],
+    readers: ['movements', 'oauth', 'operators', 'records', 'settlement', 'statements', 'verify'],
   },
   approval_decisions: { owners: ['settlement'], readers: ['records'] },
   approvals: { owners: ['records'], readers: ['approvals', 'metrics', 'movements', 'settlement', 'verify'] },

@@ -189,7 +189,8 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   },
   profiles: { insert: true, update: ['nickname', 'description', 'deactivated_at'] },
   replaced_transactions: { insert: true },
-  reward_rates: { insert: true },
+  // A rate is set with its MAC, and never changed.
+  reward_rates: { insert: true, update: ['sealed_at', 'mac'] },
   schema_version: {},
   screenings: {
     insert: true,

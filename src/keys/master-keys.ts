@@ -34,6 +34,7 @@ const LABELS = {
   operatorLinks: 'bursar/operator-links/v1',
   operatorPasskeys: 'bursar/operator-passkeys/v1',
   orchestrations: 'bursar/orchestrations/v1',
+  rewardRates: 'bursar/reward-rates/v1',
   destinationAddresses: 'bursar/destination-addresses/v1',
   depositAddresses: 'bursar/deposit-addresses/v1',
   balances: 'bursar/balances/v1',

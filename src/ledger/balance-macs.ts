@@ -32,8 +32,11 @@ const MAC_LENGTH = 22
 export class BalanceMacs {
   readonly #macs: Macs
   readonly onForged: OnForgedBalance
+  /** For MACs of other rows. */
+  readonly masterKeys: MasterKeys
 
   constructor(masterKeys: MasterKeys, onForged: OnForgedBalance = () => undefined) {
+    this.masterKeys = masterKeys
     this.#macs = new Macs(masterKeys, 'balances', MAC_LENGTH)
     this.onForged = onForged
   }

@@ -105,6 +105,13 @@ const SEALED = {
     live: "r.state = 'WAITING'",
     of: 'r.customer_id = $1',
   },
+  reward_rates: {
+    purpose: 'rewardRates',
+    key: ['effective_from', 'set_at'],
+    covers: ['r.rate'],
+    live: 'true',
+    of: `$1::uuid = '${PLATFORM_ID}'`,
+  },
   // The end of a freeze. What is frozen needs no MAC.
   freezes: {
     purpose: 'freezes',

@@ -194,7 +194,7 @@ async function customersWithout(
   return rows.map((row) => row.customer_id)
 }
 
-const refIdOf = (customerId: string, { name }: Period) => `${PRODUCT}-${customerId}-${name}`
+export const refIdOf = (customerId: string, { name }: Period) => `${PRODUCT}-${customerId}-${name}`
 
 /** Records that a statement is INITIATED, unless it exists. */
 async function initiate(db: Database, customerId: string, period: Period): Promise<void> {

@@ -15,6 +15,7 @@ import {
   entriesOf,
   everyTable,
   newCustomer,
+  ROW_MACS,
   startTestService,
   TEST_ORIGIN,
   type TestCustomer,
@@ -390,4 +391,90 @@ test('commands that run at once, or die at any step, take a reward back once', a
       expect(await debitsOf(another)).toHaveLength(1)
       expect(await available(another)).toBe('0')
     })
+})
+
+const GENERATED = "status = 'STATEMENT_STATUS_GENERATED', paid_at = null, amount_paid = 0, transfer_id = null"
+
+test.each([
+  ['raises the amount', `total_amount_owed = total_amount_owed + 1000000`],
+  ['changes the month', `period_start = period_start + interval '31 days'`],
+])("the service's role %s of a statement, which is then not paid", async (_, change) => {
+  const customer = await newCreditor(['2024-01'])
+  const [statement] = await statementsOf(customer)
+  const { rows } = await service.db.query<{ total_amount_owed: string; period_start: string }>(
+    'select total_amount_owed, period_start from statements where id = $1',
+    [statement!.id],
+  )
+  await service.owner.query(`update statements set ${change} where id = $1`, [statement!.id])
+  await expect(payStatements(service.db, { customerId: customer.customer_id })).rejects.toMatchObject({
+    errors: [{ cause: { message: expect.stringMatching('is not what the ledger gives') as string } }],
+  })
+  expect(await rewardsOf(customer)).toEqual([])
+  await service.owner.query('update statements set total_amount_owed = $2, period_start = $3 where id = $1', [
+    statement!.id,
+    rows[0]!.total_amount_owed,
+    rows[0]!.period_start,
+  ])
+  await payStatements(service.db, { customerId: customer.customer_id })
+})
+
+test("the service's role invents a statement, or sets a paid one back: neither is paid", async () => {
+  const customer = await newCreditor(['2024-01'])
+  const { customer_id } = customer
+  await payStatements(service.db, { customerId: customer_id })
+  const [statement] = await statementsOf(customer)
+  const [reward] = await rewardsOf(customer)
+  const { rows } = await service.db.query<{ id: string }>(
+    `insert into statements (customer_id, id, ref_id, type, product, status, asset, total_amount_owed, amount_paid, period_start,
+                             period_end, generated_at, created_at, reward_method)
+     select customer_id, gen_random_uuid(), 'forged', type, product, 'STATEMENT_STATUS_GENERATED', asset, total_amount_owed, 0,
+            period_start, period_end, generated_at, created_at, reward_method
+     from statements where id = $1 returning id`,
+    [statement!.id],
+  )
+  // Also where its transfer names it no longer.
+  await service.db.query(`update statements set ${GENERATED} where id = $1`, [statement!.id])
+  await service.db.query('update transfers set group_id = null where id = $1', [reward!.id])
+  const failed = await payStatements(service.db, { customerId: customer_id }).catch((error: unknown) => error)
+  expect(
+    (failed as AggregateError).errors
+      .map(({ cause }: Error) => (cause as Error).message.split(':')[0])
+      .sort(),
+  ).toEqual(
+    [
+      `statement ${rows[0]!.id} is not what the ledger gives`,
+      `statement ${statement!.id} was paid before (bursar verify)`,
+    ].sort(),
+  )
+  expect(await rewardsOf(customer)).toHaveLength(1)
+  await service.owner.query('delete from statements where id = $1', [rows[0]!.id])
+  await service.owner.query('update transfers set group_id = $2 where id = $1', [reward!.id, statement!.id])
+  await service.owner.query(
+    `update statements set status = 'STATEMENT_STATUS_PAID', paid_at = $2, amount_paid = total_amount_owed, transfer_id = $3
+     where id = $1`,
+    [statement!.id, statement!.paid_at, reward!.id],
+  )
+})
+
+test("a rate that the service's role invents stops generation and payment", async () => {
+  const customer = await newCreditor(['2024-01'])
+  await service.db.query(
+    `insert into reward_rates (effective_from, set_at, rate) values ('2024-02-01', clock_timestamp(), 1)`,
+  )
+  const { customer_id } = customer
+  const forged = {
+    errors: [
+      {
+        cause: {
+          message: expect.stringMatching('reward_rates 2024-02-01 was changed or invented') as string,
+        },
+      },
+    ],
+  }
+  await expect(payStatements(service.db, { customerId: customer_id })).rejects.toMatchObject(forged)
+  await expect(generateStatements(service.db, month('2024-02'), customer_id)).rejects.toMatchObject(forged)
+  const { disagreements } = await verify(service.db, { rowMacs: ROW_MACS })
+  expect(disagreements.map(({ rule }) => rule)).toEqual(['every row of reward_rates matches its MAC'])
+  await service.owner.query('delete from reward_rates where rate = 1')
+  await payStatements(service.db, { customerId: customer_id })
 })

@@ -8,9 +8,16 @@ import { onPlatform, onProfile } from '../ledger/entries.ts'
 import type { Movement } from '../movements/decision.ts'
 import { post } from '../movements/post.ts'
 import { isRetryable } from '../movements/queue.ts'
-import type { OnStart } from './generate-statements.ts'
-import type { Period } from './period.ts'
-import { CHANGED_STATEMENT_COLUMNS, insertStatementEvent, type ChangedStatement } from './statement.ts'
+import { refIdOf, selectDays, type OnStart } from './generate-statements.ts'
+import { periodOf, type Period } from './period.ts'
+import { holdRewardRates } from './reward-rates.ts'
+import { rewardOf, type RewardMethod } from './reward.ts'
+import {
+  CHANGED_STATEMENT_COLUMNS,
+  insertStatementEvent,
+  REWARD_ASSET,
+  type ChangedStatement,
+} from './statement.ts'
 import { audited } from '../records/audited.ts'
 import { recordChanges } from '../ledger/audit.ts'
 
@@ -85,7 +92,33 @@ interface Owed {
   ref_id: string
   asset: string
   total_amount_owed: string
+  period_start: string
+  generated_at: string
+  reward_method: RewardMethod | null
+  is_paid: boolean
   profile_id: string | null
+}
+
+/**
+ * Throws an Error unless a statement says what the ledger gives for its month, and was not paid before. The service's database role
+ * writes statements, but removes neither a transfer nor a record of the audit log.
+ */
+async function requireOwed(tx: Transaction, customerId: string, id: string, owed: Owed): Promise<void> {
+  const { ref_id, asset, total_amount_owed, generated_at, reward_method, is_paid } = owed
+  if (is_paid) throw new Error(`statement ${id} was paid before (bursar verify)`)
+  await holdRewardRates(tx)
+  const period = periodOf(owed.period_start.slice(0, 7))!
+  const days = await selectDays(tx, customerId, period, reward_method ?? 'END_OF_DAY', generated_at)
+  const { total } = rewardOf(days)
+  const decimals = decimalsOf(REWARD_ASSET)
+  if (
+    asset !== REWARD_ASSET ||
+    ref_id !== refIdOf(customerId, period) ||
+    parseStoredAmount(total_amount_owed, decimals) !== parseStoredAmount(total, decimals)
+  )
+    throw new Error(
+      `statement ${id} is not what the ledger gives: it owes ${total_amount_owed} ${asset}, the ledger ${total} (bursar verify)`,
+    )
 }
 
 /** Pays one statement; undefined when another worker has paid it. */
@@ -97,7 +130,11 @@ async function pay(
 ): Promise<Paid | undefined> {
   const { rows } = await tx.query<Owed>(
     `
-    select s.ref_id, s.asset, s.total_amount_owed,
+    select s.ref_id, s.asset, s.total_amount_owed, s.period_start, s.generated_at, s.reward_method,
+           exists (select 1 from transfers t where t.customer_id = $1 and t.group_id = $2)
+           or exists (select 1 from audit_log l
+                      where l.customer_id = $1 and l.action = 'statement.pay'
+                        and (l.subject_id = $2::text or l.subject_ids @> array[$2::uuid])) as is_paid,
            (select p.id from profiles p where p.customer_id = $1 and p.type = 'DEFAULT') as profile_id
     from statements s
     where s.customer_id = $1 and s.id = $2 and s.status = 'STATEMENT_STATUS_GENERATED'
@@ -105,6 +142,7 @@ async function pay(
     [customerId, id],
   )
   if (rows[0] === undefined) return undefined
+  await requireOwed(tx, customerId, id, rows[0])
   const { ref_id, asset, total_amount_owed, profile_id } = rows[0]
   assert(profile_id !== null, `customer ${customerId} has no default profile to pay the reward to`)
   const minor = parseStoredAmount(total_amount_owed, decimalsOf(asset))
