@@ -444,10 +444,11 @@ function screenings({ attempt }: Shared, screener: Screener): Round {
 }
 
 /** Compares what real networks hold with what the ledgers have in custody there. */
-function custody({ db, networks, custodyEveryMs, attempt }: Shared): Round {
+function custody({ db, networks, custodyEveryMs, meter, attempt }: Shared): Round {
   const suspicions: Suspicions = new Map()
   return async () => {
-    await attempt('custody', watchCustody(db, networks, suspicions))
+    const round = watchCustody(db, networks, suspicions, (...held) => meter?.formerWalletsHold(...held))
+    await attempt('custody', round)
     return custodyEveryMs
   }
 }

@@ -859,6 +859,13 @@ test('confirmed transactions that a reorganisation removed are a WARN', () => {
     uncredited: [],
   }
   expect(judgeNetwork({ ...report, taken_back: [] })).toMatchObject({ result: 'OK' })
+  const former_hot_wallets = ['0.5', '0'].map((held, index) => ({ address: `0x${index}`, held }))
+  const amounts = { asset: 'ETH', held: '2', in_custody: '2', difference: '0', short: false }
+  const rotated = { ...report, custody: [{ ...amounts, former_hot_wallets }], taken_back: [] }
+  expect(judgeNetwork(rotated)).toEqual({
+    result: 'OK',
+    says: 'ETHEREUM: the node answers, at height 7; of the former hot wallets, 0x0 holds 0.5 ETH',
+  })
   expect(judgeNetwork({ ...report, taken_back: [{ nonce: 4 }, { nonce: 5 }] })).toMatchObject({
     result: 'WARN',
     says: 'ETHEREUM: a reorganisation removed 2 confirmed transactions',

@@ -17,7 +17,7 @@ import { faultOfAddress, targetRules } from '../deliveries/targets.ts'
 import { findMasterKeys, HOW_TO_MAKE_ONE, masterKeyFile } from '../keys/master-keys.ts'
 import { arePolicies, Policies } from '../records/policy.ts'
 import { describeFreeze, selectFreezes } from '../records/freezes.ts'
-import { networkReports, type NetworkReport } from '../networks/network-status.ts'
+import { formerWalletsIn, networkReports, type NetworkReport } from '../networks/network-status.ts'
 import { listSigningKeys } from '../oauth/signing-keys.ts'
 import { openIdProvider } from '../operators/sign-in-with-openid.ts'
 import { summariseOperators } from '../operators/summarise-operators.ts'
@@ -762,7 +762,11 @@ export function judgeNetwork(report: NetworkReport): Verdict {
       'a person must unlock it with its passphrase (docs/guides/networks.md)',
     )
   if (below_low_mark) return warn(`${name}: the hot wallet is below its low mark`, 'send funds to it')
-  return ok(`${name}: the node answers, at height ${height}`)
+  const former = formerWalletsIn(report).map(
+    ({ address, held, asset }) => `${address} holds ${held} ${asset}`,
+  )
+  const left = former.length === 0 ? '' : `; of the former hot wallets, ${former.join(', ')}`
+  return ok(`${name}: the node answers, at height ${height}${left}`)
 }
 
 function transport(settings: Settings): Verdict[] {

@@ -2,7 +2,7 @@ import { InvalidArgumentError, Option, type Command } from 'commander'
 import { tookTooLong, transaction } from '../db/database.ts'
 import { openMasterKeys } from '../keys/master-keys.ts'
 import { sealWithdrawal, WithdrawalMacs } from '../movements/withdrawal-macs.ts'
-import { networkReports, type NetworkReport } from '../networks/network-status.ts'
+import { formerWalletsIn, networkReports, type NetworkReport } from '../networks/network-status.ts'
 import type { TakenBack } from '../networks/network.ts'
 import { openNetworks } from '../serve.ts'
 import { cancelForOperator } from '../settlement/cancel-withdrawal.ts'
@@ -255,6 +255,9 @@ function describeNetwork(report: NetworkReport): string {
     ...custody.map(
       ({ asset, held, hot_wallet, in_custody, in_cold, difference, short }) =>
         `  ${asset}: holds ${held}${hot_wallet === undefined ? '' : ` (the hot wallet ${hot_wallet})`}, in custody ${in_custody}${in_cold === undefined ? '' : `, in cold storage ${in_cold}`}, difference ${difference}${short ? ': TOO LITTLE' : ''}`,
+    ),
+    ...formerWalletsIn(report).map(
+      ({ address, held, asset }) => `  former hot wallet ${address}: ${held} ${asset}`,
     ),
     ...report.fees.map(
       ({ asset, collected, paid }) => `  fees in ${asset}: collected ${collected}, paid ${paid}`,

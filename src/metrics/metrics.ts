@@ -39,6 +39,8 @@ export interface WorkerMeter {
   withdrawalEnded(network: string, status: string): void
   /** Sets the number of the hot wallet's confirmed transactions that a reorganisation removed. */
   takenBack(network: string, count: number): void
+  /** Sets the amount of an asset, in units, that wallets have that were the hot wallet before. */
+  formerWalletsHold(network: string, asset: string, amount: string): void
 }
 
 /** Sources of the values that are read at each scrape, in addition to the values that the meters count. */
@@ -183,6 +185,12 @@ function workerMeter(registers: Registry[]): WorkerMeter {
     labelNames: ['network'],
     registers,
   })
+  const formerWallets = new Gauge({
+    name: 'bursar_former_hot_wallets_amount',
+    help: 'What wallets have that were the hot wallet before, in units of the asset.',
+    labelNames: ['network', 'asset'],
+    registers,
+  })
   return {
     round(loop, succeeded) {
       rounds.inc({ loop, outcome: succeeded ? 'succeeded' : 'failed' })
@@ -191,6 +199,7 @@ function workerMeter(registers: Registry[]): WorkerMeter {
     recordsFailed: (loop, count) => recordsFailed.inc({ loop }, count),
     withdrawalEnded: (network, status) => ended.inc({ network, status }),
     takenBack: (network, count) => takenBack.set({ network }, count),
+    formerWalletsHold: (network, asset, amount) => formerWallets.set({ network, asset }, Number(amount)),
   }
 }
 

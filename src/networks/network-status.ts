@@ -15,6 +15,8 @@ interface Custody {
   held: string
   /** Of that, what the hot wallet has; absent where it is all. */
   hot_wallet?: string
+  /** And what wallets have that were the hot wallet before. */
+  former_hot_wallets?: { address: string; held: string }[]
   in_custody: string
   /** In cold storage by the platform's ledger, on top of custody. Absent where the platform never moved any. */
   in_cold?: string
@@ -98,7 +100,7 @@ async function report(
   const { gasAsset } = NETWORKS[crypto_network]
   const minorOf = (amounts: Record<string, string>, asset: string) =>
     parseAmount(amounts[asset] ?? '0', decimalsOf(asset))!
-  const { held: all, hotWallet } = status
+  const { held: all, hotWallet, formerWallets = [] } = status
   const assets = [...new Set([...Object.keys(status.held), ...custody.keys(), ...cold.keys()])].sort()
   return {
     ...about,
@@ -112,6 +114,12 @@ async function report(
         asset,
         held: formatAmount(held, decimals),
         ...(hotWallet && { hot_wallet: formatAmount(minorOf(hotWallet, asset), decimals) }),
+        ...(formerWallets.length > 0 && {
+          former_hot_wallets: formerWallets.map((one) => ({
+            address: one.address,
+            held: formatAmount(minorOf(one.held, asset), decimals),
+          })),
+        }),
         in_custody: formatAmount(owed, decimals),
         ...inCold(asset),
         difference: formatAmount(held - owed, decimals),
@@ -123,6 +131,14 @@ async function report(
       minorOf(hotWallet ?? all, gasAsset) < parseAmount(lowMark, decimalsOf(gasAsset))!,
   }
 }
+
+/** What wallets still have that were the hot wallet before. */
+export const formerWalletsIn = ({ custody }: Pick<NetworkReport, 'custody'>) =>
+  custody.flatMap(({ asset, former_hot_wallets = [] }) =>
+    former_hot_wallets
+      .filter(({ held }) => parseAmount(held, decimalsOf(asset)) !== 0n)
+      .map((one) => ({ asset, ...one })),
+  )
 
 /**
  * Sums payments that are signed but not posted, by asset: they may or may not have left the wallet. Adds an estimate of
@@ -159,6 +175,8 @@ const FEE_SPIKE_MAX = 50n
 export interface ComparedCustody {
   asset: string
   held: bigint
+  /** Of that, what wallets have that were the hot wallet before; absent without such wallets. */
+  in_former_wallets?: bigint
   in_custody: bigint
   /** Held beyond custody at most, if every payment under way has left; less than nothing where some is missing. */
   most: bigint
@@ -181,15 +199,19 @@ export async function compareCustody(
     arriving: await arrivingOn(db, network),
   })
   const before = await ledgers()
-  const { held: all } = await adapter.status!()
+  const { held: all, formerWallets = [] } = await adapter.status!()
   const after = await ledgers()
   return [...after.custody].map(([asset, in_custody]) => {
-    const held = parseAmount(all[asset] ?? '0', decimalsOf(asset))!
+    const minorOf = (amounts: Record<string, string>) =>
+      parseAmount(amounts[asset] ?? '0', decimalsOf(asset))!
+    const held = minorOf(all)
+    const in_former_wallets = formerWallets.reduce((sum, one) => sum + minorOf(one.held), 0n)
     const beyond = [before, after].map(({ custody }) => held - (custody.get(asset) ?? 0n))
     const most = [before, after].map(({ leaving }, index) => beyond[index]! + (leaving.get(asset) ?? 0n))
     const least = [before, after].map(({ arriving }, index) => beyond[index]! - (arriving.get(asset) ?? 0n))
     return {
       ...{ asset, held, in_custody },
+      ...(formerWallets.length > 0 && { in_former_wallets }),
       most: most[0]! > most[1]! ? most[0]! : most[1]!,
       least: least[0]! < least[1]! ? least[0]! : least[1]!,
     }

@@ -276,10 +276,12 @@ export interface NewAddress {
 /** An adapter's part of `bursar networks status`. Amounts are decimal strings, by asset. */
 export interface NetworkStatus {
   height: number
-  /** Held there: in the hot wallet, and at deposit addresses that are not swept yet. */
+  /** Held there: in the hot wallet, in former ones, and at deposit addresses that are not swept yet. */
   held: Record<string, string>
   /** The hot wallet's part; absent where it holds everything. */
   hotWallet?: Record<string, string>
+  /** And the parts of wallets that were the hot wallet before. */
+  formerWallets?: { address: string; held: Record<string, string> }[]
   /** Confirmed transactions that the chain has dropped. */
   takenBack?: TakenBack[]
 }

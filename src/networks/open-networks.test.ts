@@ -115,6 +115,26 @@ test('a file is read, with its secrets from the environment and from files', asy
   expect(other.get('ETHEREUM')!.adapter).toHaveProperty('newDepositAddress')
 })
 
+test('former hot wallets are watched, and sign where they have a key', async () => {
+  const other = privateKeyToAccount(generatePrivateKey()).address
+  const section = ethereum({
+    hot_wallet_key: { env: 'OTHER_KEY' },
+    former_hot_wallets: [{ address: ADDRESS, key: { env: 'KEY' } }, { address: other }],
+  })
+  const environment = { ...ENVIRONMENT, OTHER_KEY: generatePrivateKey() }
+  const open = async (signs: boolean) => {
+    const networks = await configuredNetworks(await fileOf(section), environment, NO_DATABASE, 'live', {
+      signs,
+    })
+    return networks.get('ETHEREUM')!
+  }
+  const { adapter, privateKeys } = await open(true)
+  expect(privateKeys).toEqual(['hot_wallet_key', 'former_hot_wallets[0].key', 'deposit_key'])
+  for (const address of [ADDRESS, other])
+    expect(adapter.refusesDestination!(address)).toBe('it is the wallet that withdrawals are paid from')
+  expect((await open(false)).privateKeys).not.toContain('former_hot_wallets[0].key')
+})
+
 describe('a process without the worker', () => {
   const ID = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
   const watching = async (content: unknown, environment: Record<string, string> = ENVIRONMENT) => {
@@ -156,6 +176,16 @@ describe('a process without the worker', () => {
 
 describe('a fault is reported with its section and field:', () => {
   test.each<[string, unknown, RegExp]>([
+    [
+      'a former hot wallet that is the hot wallet',
+      ethereum({ former_hot_wallets: [{ address: ADDRESS.toLowerCase() }] }),
+      /^ETHEREUM.former_hot_wallets\[0\].address is named twice, or is the hot wallet's$/,
+    ],
+    [
+      'a former hot wallet with the key of another',
+      ethereum({ former_hot_wallets: [{ address: `0x${'1'.repeat(40)}`, key: { env: 'KEY' } }] }),
+      /^ETHEREUM.former_hot_wallets\[0\].key is the key of another address: 0x/,
+    ],
     [
       'a fees_loss_factor below 1',
       litecoin({ fees_loss_factor: '0.5' }),

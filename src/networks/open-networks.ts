@@ -88,6 +88,19 @@ const EvmSection = Type.Object(
     hot_wallet_key: Type.Optional(Secret),
     /** The hot wallet's address. With it, a process without the worker does not read the key. */
     hot_wallet_address: Type.Optional(Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' })),
+    /** Wallets that paid before this one: what they hold is in custody. With a key, their stuck transactions are replaced. */
+    former_hot_wallets: Type.Optional(
+      Type.Array(
+        Type.Object(
+          {
+            address: Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' }),
+            key: Type.Optional(Secret),
+          },
+          { additionalProperties: false },
+        ),
+        { maxItems: 20 },
+      ),
+    ),
     /**
      * The mnemonic or extended key that deposit addresses are derived from; without it the network has none. A public
      * extended key suffices for a process without the worker.
@@ -375,7 +388,7 @@ async function connect(
   const sweepConfig = sweepConfigOf(network, section as Static<typeof EvmSection>)
   at(`${network}.chain_id`, () => requireChainId(network, chain_id ?? NETWORKS[network].chainId!, mode))
   const rpcUrl = await urlOf(network, rpc_url, secret)
-  const wallet = await hotWalletOf(network, section as Static<typeof EvmSection>, secret, signs)
+  const wallets = await walletsOf(network, section as Static<typeof EvmSection>, secret, signs)
   const depositKey =
     deposit_key && depositKeyOf(`${network}.deposit_key`, await secret('deposit_key', deposit_key), signs)
   const keys = depositKey && depositKeysOf(depositKey)
@@ -384,7 +397,8 @@ async function connect(
     {
       rpcUrl,
       chainId: chain_id,
-      hotWallet: wallet.signer,
+      hotWallet: wallets.hotWallet,
+      formerWallets: wallets.former,
       depositKey,
       confirmations,
       maxFeePerGasCeiling: fee_ceiling,
@@ -402,10 +416,7 @@ async function connect(
     },
     db,
   )
-  const privateKeys = [
-    ...(wallet.isPrivate ? ['hot_wallet_key'] : []),
-    ...(keys?.canSign ? ['deposit_key'] : []),
-  ]
+  const privateKeys = [...wallets.privateKeys, ...(keys?.canSign ? ['deposit_key'] : [])]
   return { adapter, privateKeys, depositPublicKey: keys?.publicKey }
 }
 
@@ -444,9 +455,38 @@ async function hotWalletOf(
   return { signer: account, isPrivate: true }
 }
 
+/** The hot wallet and the former ones. Throws with the field where one is named twice, or has the key of another. */
+async function walletsOf(
+  network: CryptoNetwork,
+  section: Static<typeof EvmSection>,
+  secret: SecretOf,
+  signs: boolean,
+): Promise<{ hotWallet: EvmSigner; former: EvmSigner[]; privateKeys: string[] }> {
+  const { signer: hotWallet, isPrivate } = await hotWalletOf(network, section, secret, signs)
+  const privateKeys = isPrivate ? ['hot_wallet_key'] : []
+  const former: EvmSigner[] = []
+  for (const [index, { address: named, key }] of (section.former_hot_wallets ?? []).entries()) {
+    const field = `former_hot_wallets[${index}]`
+    const address = getAddress(named)
+    if ([hotWallet, ...former].some((one) => one.address === address))
+      throw new Error(`${network}.${field}.address is named twice, or is the hot wallet's`)
+    if (key === undefined || !signs) {
+      former.push(withoutKey(address))
+      continue
+    }
+    const account = accountOf(`${network}.${field}.key`, await secret(`${field}.key`, key))
+    if (account.address !== address)
+      throw new Error(`${network}.${field}.key is the key of another address: ${account.address}`)
+    former.push(account)
+    privateKeys.push(`${field}.key`)
+  }
+  return { hotWallet, former, privateKeys }
+}
+
 /** A wallet that can be watched and quoted for, and not signed for: withdrawals wait. */
 const withoutKey = (address: Hex): EvmSigner => ({
   address,
+  isWatched: true,
   signTransaction: () =>
     Promise.reject(new NoSigningKey('this process has no key of the hot wallet: it signs nothing')),
 })

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newCustomer, startTestService, type TestService } from '../../test/support.ts'
 import { deposit } from '../movements/deposit.ts'
 import { selectFreezes } from '../records/freezes.ts'
-import type { Networks } from '../networks/network.ts'
+import type { Networks, NetworkStatus } from '../networks/network.ts'
 import { watchCustody, type Suspicions } from './watch-custody.ts'
 
 let service: TestService
@@ -73,4 +73,19 @@ test('a credit during the request to the chain is not a shortage', async () => {
     held += 100_000_000n
   }
   expect(await selectFreezes(service.db)).toEqual([])
+})
+
+test('what former hot wallets hold is told for each asset in custody', async () => {
+  await arrive(1n)
+  const formerWallets = [
+    { address: 'one', held: { LTC: '0.4' } },
+    { address: 'another', held: { LTC: '0.00000001' } },
+  ]
+  const told: unknown[] = []
+  for (const changes of [{ formerWallets }, {}]) {
+    const status = async (): Promise<NetworkStatus> => ({ height: 1, held: { LTC: '999' }, ...changes })
+    const networks: Networks = new Map([['LITECOIN', { ...service.networks.get('LITECOIN')!, status }]])
+    await watchCustody(service.db, networks, new Map(), (...amount) => told.push(amount))
+  }
+  expect(told).toEqual([['LITECOIN', 'LTC', '0.40000001']])
 })

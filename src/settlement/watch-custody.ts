@@ -25,15 +25,20 @@ export type Suspicions = Map<
  *
  * A payment that was refunded as failed, and arrived all the same, takes from what the wallet holds beyond custody first. So while
  * a transaction has failed within the last hour, less than before is short, too.
+ *
+ * `formerWalletsHold` is told what wallets still have that were the hot wallet before.
  */
 export async function watchCustody(
   db: Database,
   networks: Networks,
   suspicions: Suspicions,
+  formerWalletsHold?: (network: CryptoNetwork, asset: string, amount: string) => void,
 ): Promise<number> {
   const looks = [...networks].map(async ([network, adapter]) => {
     if (network === 'WIRE' || adapter.status === undefined) return false
     const compared = await compareCustody(db, network, adapter)
+    for (const { asset, in_former_wallets: minor } of compared)
+      if (minor !== undefined) formerWalletsHold?.(network, asset, formatAmount(minor, decimalsOf(asset)))
     const { short: before, looks = [] } = suspicions.get(network) ?? {}
     const hasFailed = await failedLately(db, network)
     const found = compared.flatMap((one) => shortageOf(one, hasFailed ? surplusBefore(looks, one.asset) : 0n))

@@ -53,11 +53,11 @@ import { settleWithdrawals } from '../../settlement/settle-withdrawals.ts'
 import { isFrozenFor, postSweep } from '../../settlement/sweep-deposit-addresses.ts'
 import { acknowledgeTransaction, orderConsolidation, orderTreasurySend } from '../../settlement/treasury.ts'
 import { evmAdapter, type EvmConfig } from './adapter.ts'
-import { parse } from './transaction.ts'
+import { parse, signerAddressOf } from './transaction.ts'
 import { depositKeysOf } from './deposit-keys.ts'
 import { simulatedNetworks } from '../simulated/adapter.ts'
 import { routeBySigner } from '../simulated/route-by-signer.ts'
-import { networkReports } from '../network-status.ts'
+import { formerWalletsIn, networkReports } from '../network-status.ts'
 import type { FoundDeposit, Network, NetworkAdapter, Networks } from '../network.ts'
 
 const CONFIRMATIONS = 3
@@ -212,13 +212,18 @@ async function madeBy({ chain, hotWallet, since }: Wallet) {
   )
 }
 
-/** Checks invariants 2 to 4 for a wallet that had these funds, and the customers for whom it paid. */
-async function requireAgreement(wallet: Wallet, funds: Record<string, string>, customers: TestCustomer[]) {
+/** Checks invariants 2 to 4 for a wallet and former ones that had these funds, and the customers for whom they paid. */
+async function requireAgreement(
+  wallet: Wallet,
+  funds: Record<string, string>,
+  customers: TestCustomer[],
+  former: Wallet[] = [],
+) {
   const { network, chain, hotWallet, adapter } = wallet
   const { held } = await adapter.status!()
   let fees = 0n
   const made = await madeBy(wallet)
-  for (const { hash } of made) {
+  for (const { hash } of [...made, ...(await Promise.all(former.map(madeBy))).flat()]) {
     const { gasUsed, effectiveGasPrice } = await chain.getTransactionReceipt({ hash })
     fees += gasUsed * effectiveGasPrice
   }
@@ -1645,6 +1650,112 @@ test('a signed transaction is followed by its bytes, even after the configuratio
   await settleAll({ ...wallet, networks: new Map([['ETHEREUM', later]]) })
   expect((await read(customer, created)).status).toBe('COMPLETED')
   await requireAgreement(wallet, funds, [customer])
+})
+
+describe('another hot wallet', () => {
+  test.each([
+    ['with the key of the former one', true],
+    ['without it', false],
+  ])(
+    'pays from its own funds and by its own nonces, while five transactions of the former one are followed: %s',
+    async (_, hasKey) => {
+      const [customer, later] = [await newCustomer(service), await newCustomer(service)]
+      const old = await newWallet('ETHEREUM', { ETH: '9', USDG: '10' })
+      const { address } = old.hotWallet
+      const signTransaction = () => Promise.reject(new Error('it has no key'))
+      const former = hasKey ? old.hotWallet : { address, isWatched: true as const, signTransaction }
+      // Less than the amounts that the former wallet has in flight.
+      const wallet = await newWallet(
+        'ETHEREUM',
+        { ETH: '2.5', USDG: '1' },
+        { stuckAfterMs: 0, formerWallets: [former] },
+      )
+      const inFlight: Transfer[] = []
+      const orders: Transfer[] = []
+      await withoutMining(wallet, async () => {
+        for (const asset of ['ETH', 'USDG', 'ETH', 'USDG', 'ETH'])
+          inFlight.push(await withdraw(customer, 'ETHEREUM', asset, '1'))
+        await step(old)
+        const before = await Promise.all(inFlight.map(kept))
+        expect(before.map(({ raw_transaction }) => parse(raw_transaction).nonce)).toEqual([0, 1, 2, 3, 4])
+        await wallet.chain.setNextBlockBaseFeePerGas({ baseFeePerGas: parseGwei('40') })
+        await wallet.chain.mine({ blocks: 1 })
+        for (const [asset, amount] of [
+          ['ETH', '2'],
+          ['USDG', '1'],
+        ] as const)
+          orders.push(await withdraw(later, 'ETHEREUM', asset, amount))
+        for (let round = 1; round <= 3; round++) await step(wallet)
+
+        const signers = async (transfers: Transfer[]) =>
+          Promise.all(transfers.map(async (one) => signerAddressOf((await kept(one)).raw_transaction)))
+        expect(await waitingReasons(orders)).toEqual([null, null])
+        expect(await signers(orders)).toEqual(orders.map(() => wallet.hotWallet.address))
+        expect(await signers(inFlight)).toEqual(inFlight.map(() => address))
+        const after = await Promise.all(inFlight.map(kept))
+        for (const [index, { raw_transaction }] of after.entries()) {
+          const [was, now] = [parse(before[index]!.raw_transaction), parse(raw_transaction)]
+          expect(now).toMatchObject({ nonce: was.nonce, to: was.to, value: was.value })
+          expect(now.maxFeePerGas > was.maxFeePerGas).toBe(hasKey)
+        }
+        await calm(wallet)
+      })
+      await settleAll(wallet)
+      for (const [index, transfer] of [...inFlight, ...orders].entries()) {
+        const owner = index < inFlight.length ? customer : later
+        expect(await read(owner, transfer)).toMatchObject({ status: 'COMPLETED' })
+        const units = parseAmount(transfer.amount, decimalsOf(transfer.asset))
+        expect(await balance('ETHEREUM', transfer.destination_address as Hex, transfer.asset)).toBe(units)
+      }
+      const made = await requireAgreement(wallet, { ETH: '11.5', USDG: '11' }, [customer, later], [old])
+      expect(made).toHaveLength(2)
+      expect((await madeBy(old)).map(({ nonce }) => nonce)).toEqual([0, 1, 2, 3, 4])
+    },
+  )
+
+  test('counts what the former one holds as custody until it is moved, and takes its transfers for no deposits', async () => {
+    const customer = await newCustomer(service)
+    const payers = [customer, { customer_id: PLATFORM_ID } as TestCustomer]
+    const feesPaid = () => onLedger(payers, 'network_fees:ETHEREUM', 'ETH')
+    const before = await feesPaid()
+    const old = await newWallet('ETHEREUM', { ETH: '5', USDG: '10' })
+    const created = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
+    await settleAll(old)
+    const wallet = await newWallet('ETHEREUM', { ETH: '1' }, { formerWallets: [old.hotWallet] })
+    const { adapter, chain, hotWallet } = wallet
+    const { address } = old.hotWallet
+    const holds = async (asset: string) =>
+      formatAmount(await balance('ETHEREUM', address, asset), decimalsOf(asset))
+    const reported = { adapter, confirmations: CONFIRMATIONS, lowMark: undefined }
+    const report = async () => (await networkReports(service.db, new Map([['ETHEREUM', reported]])))[0]!
+    expect(formerWalletsIn(await report())).toEqual([
+      { asset: 'ETH', address, held: await holds('ETH') },
+      { asset: 'USDG', address, held: '10' },
+    ])
+    expect(adapter.refusesDestination!(address)).toBe('it is the wallet that withdrawals are paid from')
+    expect((await read(customer, created)).status).toBe('COMPLETED')
+
+    // Everything but the gas is moved by hand, and only the fee leaves custody.
+    const client = createWalletClient({ account: old.hotWallet, transport: http(wallet.config.rpcUrl) })
+    const token = { chain: null, address: tokens.get('ETHEREUM')!.USDG!, abi: TOKEN_ABI } as const
+    const moved = [
+      await client.writeContract({
+        ...token,
+        functionName: 'transfer',
+        args: [hotWallet.address, 10_000_000n],
+      }),
+      await client.sendTransaction({ chain: null, to: hotWallet.address, value: 39n * 10n ** 17n }),
+    ]
+    await chain.mine({ blocks: CONFIRMATIONS })
+    for (const hash of moved) {
+      const origin = originOfLoop('test')
+      const posted = await acknowledgeTransaction(service.db, adapter, 'ETHEREUM', hash, { origin })
+      expect(posted).toMatchObject({ is_new: true, moved: [] })
+    }
+    expect(formerWalletsIn(await report())).toEqual([{ asset: 'ETH', address, held: await holds('ETH') }])
+    const fees = await feesPaid()
+    expect(parseAmount((await adapter.status!()).held.ETH!, 18)).toBe(5n * 10n ** 18n + fees - before)
+  })
 })
 
 test('nothing is signed after a nonce that the node has lost', async () => {

@@ -33,6 +33,8 @@ export interface EvmConfig extends SweepConfig {
   chainId?: number
   /** Pays every withdrawal. */
   hotWallet: EvmSigner
+  /** Wallets that paid before this one. Stuck transactions of those with a key are replaced. */
+  formerWallets?: EvmSigner[]
   /** Derives deposit addresses and signs for them. Without it there are no addresses; a public key sweeps nothing. */
   depositKey?: DepositKey
   /** When a block is confirmed: at this number of confirmations (1 is the newest block), or by the network's own tag. */
@@ -142,6 +144,7 @@ function openChain(network: CryptoNetwork, config: EvmConfig, db: Database): Evm
     gasAsset,
     tokens,
     hotWallet: config.hotWallet,
+    formerWallets: config.formerWallets ?? [],
     confirmations: typeof confirmations === 'number' ? BigInt(confirmations) : confirmations,
     feeCeiling,
     sweeps: sweepTermsOf(network, tokens, feeCeiling, config),

@@ -1,9 +1,9 @@
 import type { Buffer } from 'node:buffer'
 import type { Hex } from 'viem'
 import { bytesToHex } from 'viem/utils'
-import type { EvmChain } from './chain.ts'
+import { walletsOf, type EvmChain } from './chain.ts'
 import { NodeError, says } from './node.ts'
-import { hashesOf, isOurs, parse, type Sent } from './transaction.ts'
+import { hashesOf, parse, signedBy, type Sent } from './transaction.ts'
 import type { BroadcastAnswer, BroadcastWithdrawal, SignedTransaction } from '../network.ts'
 
 /**
@@ -23,20 +23,24 @@ export async function broadcast(
   )
 }
 
-/** Most transactions that one call broadcasts again: nodes keep 64 of an account (geth). */
+/** Most transactions of a wallet that one call broadcasts again: nodes keep 64 of an account (geth). */
 export const REBROADCAST_MAX = 64
 
 /** Broadcasts the first of the kept transactions that are not mined once more. Those of a simulated network are left out. */
 export async function rebroadcast(chain: EvmChain, kept: readonly SignedTransaction[]): Promise<void> {
   await chain.ready()
-  const count = await chain.node.call<Hex>('eth_getTransactionCount', chain.hotWallet.address, 'latest')
-  const waiting = kept
-    .filter(({ raw_transaction }) => isOurs(raw_transaction) && nonceOf(raw_transaction) >= Number(count))
-    .sort((a, b) => nonceOf(a.raw_transaction) - nonceOf(b.raw_transaction))
-  await send(
-    chain,
-    waiting.slice(0, REBROADCAST_MAX).map((one) => ({ ...one, replaced: [] })),
-  )
+  for (const { address } of walletsOf(chain)) {
+    const own = await signedBy(address, kept)
+    if (own.length === 0) continue
+    const count = await chain.node.call<Hex>('eth_getTransactionCount', address, 'latest')
+    const waiting = own
+      .filter(({ raw_transaction }) => nonceOf(raw_transaction) >= Number(count))
+      .sort((a, b) => nonceOf(a.raw_transaction) - nonceOf(b.raw_transaction))
+    await send(
+      chain,
+      waiting.slice(0, REBROADCAST_MAX).map((one) => ({ ...one, replaced: [] })),
+    )
+  }
 }
 
 const nonceOf = (raw: Buffer): number => parse(raw).nonce

@@ -33,6 +33,8 @@ export interface EvmChain {
   /** By asset. */
   tokens: ReadonlyMap<string, Token>
   hotWallet: EvmSigner
+  /** Wallets that signed before this one. What they hold is in custody, and their transactions are followed to the end. */
+  formerWallets: readonly EvmSigner[]
   confirmations: Finality
   /** The most that is offered for a unit of gas, in wei. */
   feeCeiling: bigint
@@ -80,6 +82,16 @@ export function tokensOf(network: CryptoNetwork, addresses: Record<string, strin
   }
   return tokens
 }
+
+/** The hot wallet and the former ones. */
+export const walletsOf = ({ hotWallet, formerWallets }: Pick<EvmChain, 'hotWallet' | 'formerWallets'>) => [
+  hotWallet,
+  ...formerWallets,
+]
+
+/** The hot wallet or former one with this address. */
+export const walletAt = (chain: Pick<EvmChain, 'hotWallet' | 'formerWallets'>, address: string) =>
+  walletsOf(chain).find((wallet) => getAddress(wallet.address) === getAddress(address))
 
 /** Whether gas is paid in this asset. */
 export const isNative = ({ tokens }: EvmChain, asset: string) => !tokens.has(asset)

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { recoverTransactionAddress, type Hex, type RpcTransaction, type TransactionSerialized } from 'viem'
 import { getAddress, hexToBigInt, keccak256 } from 'viem/utils'
-import { onChain, transferOf, type EvmChain } from './chain.ts'
+import { onChain, transferOf, walletAt, type EvmChain } from './chain.ts'
 import { bytesOf } from './block-proof.ts'
 import type { EvmNode, Receipt } from './node.ts'
 import { acknowledgeNonce } from './nonces.ts'
-import { isOurs, parse } from './transaction.ts'
+import { isOurs, parse, signerAddressOf } from './transaction.ts'
 import type { ClaimedTransaction, PaidWithdrawal, SignedTransaction } from '../network.ts'
 
 /**
@@ -27,7 +27,10 @@ export async function claimTransaction(
   const isSame =
     getAddress(to) === getAddress(transfer.to) && value === transfer.value && data === transfer.data
   const isItsNonce =
-    raw_transaction !== null && isOurs(raw_transaction) && parse(raw_transaction).nonce === nonce
+    raw_transaction !== null &&
+    isOurs(raw_transaction) &&
+    parse(raw_transaction).nonce === nonce &&
+    (await signerAddressOf(raw_transaction)) === (await signerAddressOf(claimed.raw_transaction))
   if (!isSame)
     throw new Error(
       `${hash} does not pay ${amount} ${asset} to ${destination_address}` +
@@ -36,7 +39,10 @@ export async function claimTransaction(
             `--used-by ${hash}' does`
           : ''),
     )
-  if (raw_transaction === null) return { ...claimed, keep: (tx) => acknowledgeNonce(tx, chain, nonce) }
+  if (raw_transaction === null) {
+    const hotWallet = walletAt(chain, await signerAddressOf(claimed.raw_transaction))!
+    return { ...claimed, keep: (tx) => acknowledgeNonce(tx, { ...chain, hotWallet }, nonce) }
+  }
   if (!isItsNonce)
     throw new Error(
       `${hash} has nonce ${nonce}, and the withdrawal's own transaction may still be mined, too`,
@@ -45,14 +51,15 @@ export async function claimTransaction(
 }
 
 /**
- * The hot wallet's transaction with this hash, in its signed bytes. Undefined where the node has none, another wallet
- * sent it, it is no EIP-1559 transaction, or it was reverted.
+ * The transaction of the hot wallet, or of a former one, with this hash, in its signed bytes. Undefined where the node has
+ * none, another wallet sent it, it is no EIP-1559 transaction, or it was reverted.
  */
-async function fetchSigned({ node, hotWallet }: EvmChain, hash: Hex): Promise<SignedTransaction | undefined> {
+async function fetchSigned(chain: EvmChain, hash: Hex): Promise<SignedTransaction | undefined> {
+  const { node } = chain
   const receipt = await node.call<Receipt | null>('eth_getTransactionReceipt', hash)
   const found = await fetchBytes(node, hash)
   const isGood = receipt === null || hexToBigInt(receipt.status) === 1n
-  if (found === undefined || !isGood || found.sender !== getAddress(hotWallet.address)) return undefined
+  if (found === undefined || !isGood || walletAt(chain, found.sender) === undefined) return undefined
   const raw_transaction = Buffer.from(found.raw.slice(2), 'hex')
   return isOurs(raw_transaction) ? { raw_transaction, crypto_tx_hash: hash } : undefined
 }

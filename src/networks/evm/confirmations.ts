@@ -1,8 +1,8 @@
 import type { Hex } from 'viem'
-import { getAddress, hexToBigInt } from 'viem/utils'
+import { hexToBigInt } from 'viem/utils'
 import { at, NodeError, type Block, type Call, type Finality, type Receipt } from './node.ts'
 import type { EvmChain } from './chain.ts'
-import { hashesOf, isOurs, parse, signerAddressOf, type Sent } from './transaction.ts'
+import { hashesOf, parse, signedBy, type Sent } from './transaction.ts'
 import type { Confirmations } from '../network.ts'
 import { NodeFailure } from '../node-failure.ts'
 
@@ -120,20 +120,8 @@ export interface HotWalletFollower {
 export function hotWalletFollower(chain: EvmChain): HotWalletFollower {
   const { node, hotWallet, confirmations } = chain
   const receipts = new Map<string, Receipt>()
-  const senders = new Map<string, string>()
   /** The head at which the node was last seen to have these bytes. */
   const seenAt = new Map<string, string>()
-
-  /** Another wallet may have signed, if the configuration named another one then. */
-  async function isHotWallets({ crypto_tx_hash, raw_transaction }: Sent): Promise<boolean> {
-    if (!isOurs(raw_transaction)) return false
-    let sender = senders.get(crypto_tx_hash)
-    if (sender === undefined) {
-      sender = await signerAddressOf(raw_transaction)
-      remember(senders, crypto_tx_hash, sender)
-    }
-    return sender === getAddress(hotWallet.address)
-  }
 
   async function follow(sent: readonly Sent[]): Promise<Standing[]> {
     const [head, mined, pending, confirmedBlock] = await node.each<unknown>([
@@ -148,8 +136,8 @@ export function hotWalletFollower(chain: EvmChain): HotWalletFollower {
 
     const notMined = new Set<Sent>()
     const known = new Set<Sent>()
-    for (const one of sent) {
-      if (!(await isHotWallets(one))) continue
+    // A former hot wallet has other nonces: its transactions are asked for one by one.
+    for (const one of await signedBy(hotWallet.address, sent)) {
       const { nonce } = parse(one.raw_transaction)
       if (nonce < minedCount!) continue
       // An earlier receipt is from a block that was replaced since.

@@ -7,7 +7,7 @@ import { bloomMayHave } from './bloom.ts'
 import { confirmedHead, depthText } from './confirmations.ts'
 import { noteHoldings } from './sweeps/holdings.ts'
 import { at, type Block, type Log, type Receipt } from './node.ts'
-import { offChain, type EvmChain } from './chain.ts'
+import { offChain, walletAt, type EvmChain } from './chain.ts'
 import { addressIn, logIndexOf, TRANSFER_TOPIC } from './transaction.ts'
 import { ChainReorganised, type DepositSight, type FoundDeposit, type DepositScan } from '../network.ts'
 import { NodeFailure } from '../node-failure.ts'
@@ -329,7 +329,7 @@ async function arrivedAmong(db: Database, chain: EvmChain, movements: Movement[]
  * backup does not have, and transfers by hand, whose funds were in custody before.
  */
 async function withoutOwn(db: Database, chain: EvmChain, movements: Movement[]): Promise<Movement[]> {
-  const own = movements.filter(({ from }) => from === getAddress(chain.hotWallet.address))
+  const own = movements.filter(({ from }) => walletAt(chain, from) !== undefined)
   if (own.length === 0) return movements
   const { rows } = await db.query<{ crypto_tx_hash: string }>(
     `

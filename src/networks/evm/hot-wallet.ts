@@ -6,7 +6,7 @@ import { feeMax, PLAIN_GAS, TOKEN_GAS, type Fees } from './fees.ts'
 import { at, headOf, NodeError } from './node.ts'
 import { lockNonce, noncesBetween, writeNonce } from './nonces.ts'
 import { lostReason, transactionsOf } from './taken-back.ts'
-import { amountIn, isOurs, parse } from './transaction.ts'
+import { amountIn, parse, signedBy } from './transaction.ts'
 import {
   isTreasurySend,
   NEEDS_UNKNOWN,
@@ -47,8 +47,9 @@ export async function openReservation(
   assets: Iterable<string>,
 ): Promise<HotWalletReservation> {
   const { next: nonce, acknowledged } = await lockNonce(tx, chain)
+  // Those of a former hot wallet have its nonces, and are paid from its funds.
   const open = await selectOpenTransactions(tx, chain.network)
-  const signed = open.map(({ raw_transaction }) => raw_transaction).filter(isOurs)
+  const signed = (await signedBy(chain.hotWallet.address, open)).map(({ raw_transaction }) => raw_transaction)
   const { block, mined, sent, isSyncing, spendable } = await readWallet(chain, assets)
   const inFlight = deductInFlight(chain, spendable, signed, mined)
   const lost = noncesBetween(mined, nonce).filter((one) => !inFlight.has(one))

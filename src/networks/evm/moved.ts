@@ -3,9 +3,9 @@ import { getAddress, hexToBigInt, hexToNumber } from 'viem/utils'
 import type { Transaction } from '../../db/database.ts'
 import { standingsOf } from './confirmations.ts'
 import { acknowledgeNonce } from './nonces.ts'
-import { offChain, type EvmChain } from './chain.ts'
+import { offChain, walletAt, walletsOf, type EvmChain } from './chain.ts'
 import { feePaid } from './fees.ts'
-import { addressIn, isOurs, parse, TRANSFER_TOPIC } from './transaction.ts'
+import { addressIn, parse, signedBy, TRANSFER_TOPIC } from './transaction.ts'
 import type { Receipt } from './node.ts'
 import type { MovedOnChain } from '../network.ts'
 
@@ -47,12 +47,11 @@ export async function movedBy(tx: Transaction, chain: EvmChain, hash: string): P
     getAddress(found.from),
     ...moves.flatMap(({ from, to }) => [from, to]),
   ])
-  const hotWallet = getAddress(chain.hotWallet.address)
   const sums = new Map<string, bigint>()
   for (const { from, to, asset, units } of moves) {
     const isOut = own.has(from) && !own.has(to)
     // A payment by somebody else to a deposit address is a deposit.
-    const isIn = !own.has(from) && to === hotWallet
+    const isIn = !own.has(from) && walletAt(chain, to) !== undefined
     if (isOut || isIn) sums.set(asset, (sums.get(asset) ?? 0n) + (isOut ? -units : units))
   }
   const moved = [...sums]
@@ -60,10 +59,11 @@ export async function movedBy(tx: Transaction, chain: EvmChain, hash: string): P
     .map(([asset, units]) => ({ asset, amount: offChain(chain, asset, units) }))
   const isPaidByUs = own.has(getAddress(found.from))
   if (moved.length === 0 && !isPaidByUs) throw new Error(`${hash} moves nothing of the hot wallet`)
-  if (getAddress(found.from) === hotWallet) {
+  const hotWallet = walletAt(chain, found.from)
+  if (hotWallet !== undefined) {
     const nonce = hexToNumber(found.nonce)
-    await requireNotUnderWay(tx, chain, { hash, nonce })
-    await acknowledgeNonce(tx, chain, nonce)
+    await requireNotUnderWay(tx, { ...chain, hotWallet }, { hash, nonce })
+    await acknowledgeNonce(tx, { ...chain, hotWallet }, nonce)
   }
   const payments = moves.map(({ to, asset, units }) => ({
     asset,
@@ -79,7 +79,7 @@ export async function movedBy(tx: Transaction, chain: EvmChain, hash: string): P
  */
 async function requireNotUnderWay(
   tx: Transaction,
-  { network }: EvmChain,
+  { network, hotWallet }: EvmChain,
   { hash, nonce }: { hash: string; nonce: number },
 ): Promise<void> {
   const { rows } = await tx.query<{ transfer_id: string | null; raw_transaction: Buffer }>(
@@ -91,9 +91,8 @@ async function requireNotUnderWay(
     where network = $1 and kind = 'TOP_UP' and state in ('SIGNED', 'BROADCAST')`,
     [network],
   )
-  const underWay = rows.find(
-    ({ raw_transaction }) => isOurs(raw_transaction) && parse(raw_transaction).nonce === nonce,
-  )
+  const own = await signedBy(hotWallet.address, rows)
+  const underWay = own.find(({ raw_transaction }) => parse(raw_transaction).nonce === nonce)
   if (underWay === undefined) return
   const { transfer_id } = underWay
   throw new Error(
@@ -140,11 +139,12 @@ function movesOf(chain: EvmChain, { from, to, value }: Found, receipt: Receipt):
   return [...native, ...tokens]
 }
 
-/** The hot wallet, and the deposit addresses among these addresses. */
+/** The hot wallets, and the deposit addresses among these addresses. */
 async function ownAmong(tx: Transaction, chain: EvmChain, addresses: readonly Hex[]): Promise<Set<Hex>> {
   const { rows } = await tx.query<{ address: Hex }>(
     'select address from deposit_addresses where address = any ($1)',
     [addresses],
   )
-  return new Set([getAddress(chain.hotWallet.address), ...rows.map(({ address }) => address)])
+  const wallets = walletsOf(chain).map(({ address }) => getAddress(address))
+  return new Set([...wallets, ...rows.map(({ address }) => address)])
 }

@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
 import type { Refusal, Withdrawal } from '../network.ts'
-import type { EvmChain } from './chain.ts'
+import { walletsOf, type EvmChain } from './chain.ts'
 
 /** The refusal of a withdrawal whose destination the network does not pay. */
 export const refusalOf = (
@@ -12,12 +12,13 @@ export const refusalOf = (
 
 /** Why an address is not paid: what is sent there goes nowhere, is lost, or comes back less the gas. */
 export function refusesDestination(
-  { hotWallet, tokens }: Pick<EvmChain, 'hotWallet' | 'tokens'>,
+  chain: Pick<EvmChain, 'hotWallet' | 'formerWallets' | 'tokens'>,
   address: string,
 ): string | undefined {
   const isIt = (one: string) => one.toLowerCase() === address.toLowerCase()
-  if (isIt(hotWallet.address)) return 'it is the wallet that withdrawals are paid from'
-  const [token] = [...tokens].find(([, token]) => isIt(token.address)) ?? []
+  if (walletsOf(chain).some((wallet) => isIt(wallet.address)))
+    return 'it is the wallet that withdrawals are paid from'
+  const [token] = [...chain.tokens].find(([, token]) => isIt(token.address)) ?? []
   return token && `it is the contract of ${token}, which keeps what is sent to it`
 }
 

@@ -1,7 +1,7 @@
 import type { Buffer } from 'node:buffer'
 import type { Hex } from 'viem'
 import { getAddress, hexToBigInt } from 'viem/utils'
-import type { EvmChain } from './chain.ts'
+import { walletAt, type EvmChain } from './chain.ts'
 import { aboveCeiling, feeMax, feesNow, type Fees } from './fees.ts'
 import { parse, signed, signerAddressOf, type EvmSigner } from './transaction.ts'
 import type { BroadcastWithdrawal, SignedTransaction } from '../network.ts'
@@ -15,8 +15,9 @@ export async function replace(
   const fees = await feesNow(chain)
   const replacements: (SignedTransaction | undefined)[] = []
   for (const { raw_transaction } of withdrawals) {
-    const bumped = await replacement(chain, fees, chain.hotWallet, raw_transaction)
-    replacements.push(await affordable(chain, chain.hotWallet.address, bumped))
+    const wallet = walletAt(chain, await signerAddressOf(raw_transaction))
+    const bumped = wallet && (await replacement(chain, fees, wallet, raw_transaction))
+    replacements.push(wallet && (await affordable(chain, wallet.address, bumped)))
   }
   return replacements
 }
@@ -38,8 +39,8 @@ export async function affordable(
 
 /**
  * Builds the same transaction with the same nonce and higher fees. Undefined when the old fees are still sufficient, or
- * when the higher fees would exceed the ceiling. With `fromValue`, the higher cost of gas is deducted from the amount moved.
- * Nodes replace a transaction for 10 % higher fees, some for 12.5 %.
+ * when the higher fees would exceed the ceiling, or this process lacks the key. With `fromValue`, the higher cost of gas
+ * is deducted from the amount moved. Nodes replace a transaction for 10 % higher fees, some for 12.5 %.
  */
 export async function replacement(
   chain: EvmChain,
@@ -50,7 +51,7 @@ export async function replacement(
 ): Promise<SignedTransaction | undefined> {
   const old = parse(raw)
   const isLow = old.maxFeePerGas < fees.current || old.maxPriorityFeePerGas < fees.tip
-  if (!isLow || aboveCeiling(fees, chain) !== undefined) return undefined
+  if (signer.isWatched || !isLow || aboveCeiling(fees, chain) !== undefined) return undefined
   const maxPriorityFeePerGas = larger(fees.tip, raised(old.maxPriorityFeePerGas))
   const maxFeePerGas = larger(larger(fees.offer, raised(old.maxFeePerGas)), maxPriorityFeePerGas)
   if (maxFeePerGas > chain.feeCeiling) return undefined

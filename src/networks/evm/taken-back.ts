@@ -1,12 +1,12 @@
 import type { Buffer } from 'node:buffer'
 import type { Hex } from 'viem'
-import { getAddress, hexToBigInt } from 'viem/utils'
+import { hexToBigInt } from 'viem/utils'
 import type { Database, Queryable } from '../../db/database.ts'
 import { at, headOf, NodeError, type Block, type Receipt } from './node.ts'
 import { REBROADCAST_MAX, send } from './broadcast.ts'
-import type { EvmChain } from './chain.ts'
+import { walletsOf, type EvmChain } from './chain.ts'
 import { noncesBetween } from './nonces.ts'
-import { isOurs, parse, signerAddressOf } from './transaction.ts'
+import { isOurs, parse, signedBy, signerAddressOf } from './transaction.ts'
 import type { EndedTransaction, TakenBack } from '../network.ts'
 import { freeWhatHasEnded, selectOpenTransactions } from '../network-transactions.ts'
 import { NodeFailure } from '../node-failure.ts'
@@ -30,8 +30,13 @@ export interface LostTransaction extends TakenBack {
  * chain seems to have lost some, too.
  */
 export async function lostTransactions(db: Database, chain: EvmChain): Promise<LostTransaction[]> {
-  const lost = await transactionsOf(db, chain, await lostNonces(db, chain))
-  return lost.some(isUnknown) ? withForgotten(db, chain, lost) : lost
+  const all: LostTransaction[] = []
+  for (const hotWallet of walletsOf(chain)) {
+    const ofWallet = { ...chain, hotWallet }
+    const lost = await transactionsOf(db, ofWallet, await lostNonces(db, ofWallet))
+    all.push(...(lost.some(isUnknown) ? await withForgotten(db, ofWallet, lost) : lost))
+  }
+  return all
 }
 
 const isUnknown = ({ crypto_tx_hash }: LostTransaction): boolean => crypto_tx_hash === undefined
@@ -47,20 +52,15 @@ async function withForgotten(
 ): Promise<LostTransaction[]> {
   if (!(await freeWhatHasEnded(db, chain.network))) return [...lost]
   const open = await selectOpenTransactions(db, chain.network)
-  const own = open.filter(({ raw_transaction }) => isOurs(raw_transaction))
+  const own = await signedBy(chain.hotWallet.address, open)
   // Of several with one nonce, the last has the highest fee.
   const byNonce = new Map(own.map((one) => [parse(one.raw_transaction).nonce, one]))
-  const found: LostTransaction[] = []
-  for (const one of lost) {
-    const kept = byNonce.get(one.nonce)
-    const isForgotten = isUnknown(one) && kept !== undefined && (await isHotWallets(chain, kept))
-    found.push(
-      isForgotten
-        ? { ...one, crypto_tx_hash: kept.crypto_tx_hash, raw_transaction: kept.raw_transaction }
-        : one,
-    )
-  }
-  return found
+  return lost.map((one) => {
+    const kept = isUnknown(one) ? byNonce.get(one.nonce) : undefined
+    return kept === undefined
+      ? one
+      : { ...one, crypto_tx_hash: kept.crypto_tx_hash, raw_transaction: kept.raw_transaction }
+  })
 }
 
 /** Broadcasts the transactions again that the chain has taken back, and gives all of them. */
@@ -105,7 +105,7 @@ async function lostNonces(db: Database, chain: EvmChain): Promise<number[]> {
 }
 
 /** The bytes of the hot wallet's transactions that are signed and have not ended. */
-async function bytesUnderWay(db: Queryable, { network }: EvmChain): Promise<Buffer[]> {
+async function bytesUnderWay(db: Queryable, { network, hotWallet }: EvmChain): Promise<Buffer[]> {
   const { rows } = await db.query<{ raw_transaction: Buffer }>(
     `
     select raw_transaction from outgoing_transfers
@@ -115,7 +115,7 @@ async function bytesUnderWay(db: Queryable, { network }: EvmChain): Promise<Buff
     where network = $1 and kind = 'TOP_UP' and state in ('SIGNED', 'BROADCAST')`,
     [network],
   )
-  return rows.map(({ raw_transaction }) => raw_transaction).filter(isOurs)
+  return (await signedBy(hotWallet.address, rows)).map(({ raw_transaction }) => raw_transaction)
 }
 
 async function noncesUnderWay(db: Queryable, chain: EvmChain): Promise<Set<number>> {
@@ -146,25 +146,16 @@ export async function transactionsOf(
     let before: string | null = null
     for (let looked = 0; looked < READ_MAX && found.size < wanted.size; looked += PAGE) {
       const page: (Candidate & { created_at: string })[] = await endedAfter(db, chain, before)
-      for (const one of page) {
-        if (!isOurs(one.raw_transaction)) continue
+      const lost = page.filter(({ raw_transaction: raw }) => isOurs(raw) && wanted.has(parse(raw).nonce))
+      for (const one of await signedBy(chain.hotWallet.address, lost)) {
         const { nonce } = parse(one.raw_transaction)
-        if (!wanted.has(nonce) || found.has(nonce) || !(await isHotWallets(chain, one))) continue
-        found.set(nonce, await lostOf(db, nonce, one))
+        if (!found.has(nonce)) found.set(nonce, await lostOf(db, nonce, one))
       }
       if (page.length < PAGE) break
       before = page.at(-1)!.created_at
     }
   }
   return nonces.map((nonce) => found.get(nonce) ?? { nonce, raw_transaction: undefined })
-}
-
-/** Another wallet may have signed, if the configuration named another one then. */
-async function isHotWallets(
-  { hotWallet }: EvmChain,
-  { raw_transaction }: Pick<Candidate, 'raw_transaction'>,
-): Promise<boolean> {
-  return (await signerAddressOf(raw_transaction)) === getAddress(hotWallet.address)
 }
 
 // The network's name is in the text, as in the partial indexes. Rows of one microsecond are read again, so that none is missed.

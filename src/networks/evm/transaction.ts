@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
+import { LRUCache } from 'lru-cache'
 import { recoverTransactionAddress, type Hex } from 'viem'
 import {
   bytesToHex,
@@ -29,6 +30,8 @@ export interface EvmTransaction {
 /** Signs for one address: a viem account, a remote signer or a KMS. */
 export interface EvmSigner {
   address: Hex
+  /** Whether this process lacks its key: `signTransaction` throws. */
+  isWatched?: true
   /** The signed transaction, serialized as it is broadcast. */
   signTransaction(transaction: EvmTransaction): Promise<Hex>
 }
@@ -51,7 +54,9 @@ export async function signed(signer: EvmSigner, transaction: EvmTransaction): Pr
   }
   assert(getAddress(back.to) === getAddress(transaction.to), 'the signer changed the recipient')
   assert((back.data ?? '0x') === (transaction.data ?? '0x'), 'the signer changed the call')
-  return { raw_transaction: Buffer.from(raw.slice(2), 'hex'), crypto_tx_hash: keccak256(raw) }
+  const raw_transaction = Buffer.from(raw.slice(2), 'hex')
+  senders.set(keyOf(raw_transaction), getAddress(signer.address))
+  return { raw_transaction, crypto_tx_hash: keccak256(raw) }
 }
 
 const EIP_1559 = 0x02
@@ -77,9 +82,30 @@ export function parse(raw: Buffer | Hex): EvmTransaction {
   }
 }
 
+/** Who signed which bytes: to recover it takes about a millisecond. Nodes keep far fewer of one wallet's transactions. */
+const senders = new LRUCache<string, Hex>({ max: 10_000 })
+const keyOf = (raw: Buffer) => raw.toString('latin1')
+
 /** The address that signed these bytes. */
-export const signerAddressOf = async (raw: Buffer): Promise<Hex> =>
-  getAddress(await recoverTransactionAddress({ serializedTransaction: bytesToHex(raw) as `0x02${string}` }))
+export async function signerAddressOf(raw: Buffer): Promise<Hex> {
+  const known = senders.get(keyOf(raw))
+  if (known !== undefined) return known
+  const sender = getAddress(
+    await recoverTransactionAddress({ serializedTransaction: bytesToHex(raw) as `0x02${string}` }),
+  )
+  senders.set(keyOf(raw), sender)
+  return sender
+}
+
+/** Those of the bytes that this address signed. */
+export async function signedBy<Of extends { raw_transaction: Buffer }>(
+  address: Hex,
+  kept: readonly Of[],
+): Promise<Of[]> {
+  const ours = kept.filter(({ raw_transaction }) => isOurs(raw_transaction))
+  const signers = await Promise.all(ours.map(({ raw_transaction }) => signerAddressOf(raw_transaction)))
+  return ours.filter((_, index) => signers[index] === getAddress(address))
+}
 
 // ---------------------------------------------------------------------------------------------- logs
 

@@ -2,13 +2,13 @@ import type { Hex } from 'viem'
 import { hexToBigInt } from 'viem/utils'
 import { transaction, type Database } from '../../../db/database.ts'
 import { send } from '../broadcast.ts'
-import { isNative, offChain, type EvmChain } from '../chain.ts'
+import { isNative, offChain, walletAt, type EvmChain } from '../chain.ts'
 import { confirmedHead, standingsOf } from '../confirmations.ts'
 import type { DepositKeys } from '../deposit-keys.ts'
 import type { Fees } from '../fees.ts'
 import { at } from '../node.ts'
 import { affordable, replacement } from '../replace.ts'
-import { parse } from '../transaction.ts'
+import { parse, signerAddressOf } from '../transaction.ts'
 import { endLost, endMined } from './end.ts'
 import { selectUnderWay, setState, type Sweep } from './under-way.ts'
 import type { SignedTransaction, SweepRound } from '../../network.ts'
@@ -85,11 +85,9 @@ async function checkBroadcast(following: Following, sweeps: Sweep[]): Promise<nu
 async function neverMined(chain: EvmChain, refused: readonly Sweep[]): Promise<Sweep[]> {
   if (refused.length === 0) return []
   const head = await confirmedHead(chain)
+  const senders = await Promise.all(refused.map(({ raw_transaction }) => signerAddressOf(raw_transaction)))
   const nonces = await chain.node.all<Hex>(
-    refused.map(({ kind, address }) => {
-      const sender = kind === 'TOP_UP' ? chain.hotWallet.address : address
-      return ['eth_getTransactionCount', sender, at(head)] as const
-    }),
+    senders.map((sender) => ['eth_getTransactionCount', sender, at(head)] as const),
   )
   const used = refused.filter((one, index) => {
     return Number(hexToBigInt(nonces[index]!)) > parse(one.raw_transaction).nonce
@@ -103,7 +101,10 @@ async function bump(
   { chain, keys, fees }: Following,
   { kind, asset, address, derivation, raw_transaction }: Sweep,
 ): Promise<SignedTransaction | undefined> {
-  const signer = kind === 'TOP_UP' ? chain.hotWallet : keys.signerOf(address, derivation)
+  const signer =
+    kind === 'TOP_UP'
+      ? walletAt(chain, await signerAddressOf(raw_transaction))
+      : keys.signerOf(address, derivation)
   if (signer === undefined) return undefined
   const fromValue = kind === 'SWEEP' && isNative(chain, asset)
   const feeCeiling = kind === 'TOP_UP' ? chain.feeCeiling : chain.sweeps.feeCeiling
