@@ -125,9 +125,9 @@ export interface Confirmations {
  */
 export type PaymentStatus =
   | { state: 'CONFIRMED'; crypto_tx_hash?: string; crypto_tx_index: string; networkFee?: NetworkFee }
-  | { state: 'PENDING' }
+  /** `isTooCheap`: no block can have it at the fees of now, so that it is replaced at once. */
+  | { state: 'PENDING' | 'UNKNOWN'; isTooCheap?: true }
   | { state: 'MINED'; confirmations?: Confirmations }
-  | { state: 'UNKNOWN' }
   | {
       state: 'FAILED'
       refusal: Refusal
@@ -303,7 +303,7 @@ export interface NetworkAdapter {
   /**
    * Replacements with higher fees for unmined transactions whose fee is below the current one. They have the same nonce or
    * the same inputs, so that only one of the two can ever be mined, and they are kept before they are broadcast. Asked of
-   * transactions that were signed `stuckAfterMs` ago and are not mined; nothing is signed on the network meanwhile.
+   * transactions that were signed `stuckAfterMs` ago, or are too cheap for any block, and are not mined; nothing is signed on the network meanwhile.
    */
   replace?(tx: Transaction, withdrawals: BroadcastWithdrawal[]): Promise<(SignedTransaction | undefined)[]>
   stuckAfterMs?: number

@@ -167,12 +167,14 @@ export function stepAfterStatus<Of extends StepOf & { crypto_tx_hash: string }>(
   }
 }
 
-/** Whether a transaction that waits for a block has waited long enough to be replaced for a higher fee. */
+/** Whether a transaction that waits for a block is too cheap for any, or has waited long enough, to be replaced for a higher fee. */
 export const mayBeReplaced = (
   { age_ms }: { age_ms: number },
-  { state }: PaymentStatus,
+  status: PaymentStatus,
   { stuckAfterMs = Infinity }: Timing,
-): boolean => (state === 'PENDING' || state === 'UNKNOWN') && age_ms >= stuckAfterMs
+): boolean =>
+  (status.state === 'PENDING' || status.state === 'UNKNOWN') &&
+  (status.isTooCheap === true || age_ms >= stuckAfterMs)
 
 /** The step of a withdrawal whose transaction is replaced. */
 export const replacedStep = <Of extends StepOf>(withdrawal: Of, signed: SignedTransaction): Step<Of> => ({

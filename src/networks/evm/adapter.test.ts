@@ -739,6 +739,37 @@ describe('a transaction that is stuck', () => {
     await calm(wallet)
   })
 
+  test('by a base fee above its own is replaced at once, and the withdrawals behind it are mined', async () => {
+    const funds = { ETH: '5' }
+    const customer = await newCustomer(service)
+    // Nothing waits this long here.
+    const wallet = await newWallet('ETHEREUM', funds, { stuckAfterMs: 3_600_000 })
+    const signed = async () =>
+      Promise.all(created.map(async (one) => parse((await kept(one)).raw_transaction)))
+    const created = [await withdraw(customer, 'ETHEREUM', 'ETH', '1')]
+    await withoutMining(wallet, async () => {
+      await step(wallet)
+      const [before] = await signed()
+      await step(wallet)
+      expect(await signed()).toEqual([before])
+      await wallet.chain.setNextBlockBaseFeePerGas({ baseFeePerGas: parseGwei('40') })
+      await wallet.chain.mine({ blocks: 1 })
+      created.push(await withdraw(customer, 'ETHEREUM', 'ETH', '1'))
+      for (let round = 1; round <= 3; round++) await step(wallet)
+      const [after, behind] = await signed()
+      expect(after).toMatchObject({ nonce: 0, to: before!.to, value: before!.value })
+      expect(after!.maxFeePerGas).toBeGreaterThan(parseGwei('40'))
+      expect(behind!.nonce).toBe(1)
+      // At the high fee already.
+      await wallet.chain.setNextBlockBaseFeePerGas({ baseFeePerGas: parseGwei('40') })
+      await wallet.chain.mine({ blocks: 1 })
+      expect(await wallet.chain.getTransactionCount({ address: wallet.hotWallet.address })).toBe(2)
+      await calm(wallet)
+    })
+    await settleAll(wallet)
+    expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(2)
+  })
+
   test('is found when the replaced transaction is mined after all', async () => {
     const funds = { ETH: '5' }
     const customer = await newCustomer(service)
@@ -2737,10 +2768,13 @@ describe('sweeping', () => {
     expect(await balance('ETHEREUM', wallet.hotWallet.address, 'USDG')).toBe(1_500_000n)
   })
 
-  test('a stuck sweep is replaced with the same nonce', async () => {
+  test.each([
+    ['is stuck', 0],
+    ['is too cheap for any block', 3_600_000],
+  ])('a sweep that %s is replaced with the same nonce', async (_, stuckAfterMs) => {
     const [customer, wallet] = [
       await newCustomer(service),
-      await newWallet('ETHEREUM', { ETH: '1' }, { stuckAfterMs: 0, ...AT_ANY_COST }),
+      await newWallet('ETHEREUM', { ETH: '1' }, { stuckAfterMs, ...AT_ANY_COST }),
     ]
     const { cursor } = await wallet.adapter.scanDeposits!(null)
     const address = await newDepositAddress(customer, wallet)
@@ -2763,11 +2797,14 @@ describe('sweeping', () => {
         await wallet.adapter.sweep!(ROUND)
         expect((await service.db.query(signed, [address])).rows).toEqual(before)
         await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, { kind: 'ALL' })
-        await wallet.adapter.sweep!(ROUND)
+        // The node may have dropped it: then it is broadcast first.
+        for (let look = 1; look <= 2; look++) await wallet.adapter.sweep!(ROUND)
       })
       await calm(wallet)
     }
     await sweepAll(wallet)
+    const replaced = `select from evm_sweeps where address = $1 and replaced <> '{}'`
+    expect((await service.db.query(replaced, [address])).rowCount).toBeGreaterThan(0)
     expect(await balance('ETHEREUM', wallet.hotWallet.address, 'USDG')).toBe(2_000_000n)
     const held = parseAmount((await wallet.adapter.status!()).held.ETH!, 18)!
     expect(held).toBe(3n * 10n ** 18n - (await sweepingCost(customer)))

@@ -2,7 +2,8 @@ import type { Hex } from 'viem'
 import { hexToBigInt } from 'viem/utils'
 import { at, NodeError, type Block, type Call, type Finality, type Receipt } from './node.ts'
 import type { EvmChain } from './chain.ts'
-import { hashesOf, parse, signedBy, type Sent } from './transaction.ts'
+import { isBelowBaseFee } from './fees.ts'
+import { hashesOf, isOurs, parse, signedBy, type Sent } from './transaction.ts'
 import type { Confirmations } from '../network.ts'
 import { NodeFailure } from '../node-failure.ts'
 
@@ -36,12 +37,12 @@ function confirmedIn(answer: unknown, confirmations: Finality): bigint {
 /**
  * The state of a transaction or of a transaction that it replaced. MINED: a block contains it, and `isConfirmed` says whether
  * that block is confirmed and in the node's canonical chain. UNKNOWN: the node does not have the transaction;
- * `isPassed`, although a block may have its nonce.
+ * `isPassed`, although a block may have its nonce. `isTooCheap`: its fee is below the base fee, so that no block can have it now.
  */
 export type Standing =
   | { state: 'MINED'; receipt: Receipt; isConfirmed: boolean; confirmations?: Confirmations }
-  | { state: 'PENDING' }
-  | { state: 'UNKNOWN'; isPassed?: true }
+  | { state: 'PENDING'; isTooCheap?: true }
+  | { state: 'UNKNOWN'; isPassed?: true; isTooCheap?: true }
 
 /**
  * Where each transaction is. The head is read before the receipts, so that no block seems confirmed too early. A receipt
@@ -124,13 +125,14 @@ export function hotWalletFollower(chain: EvmChain): HotWalletFollower {
   const seenAt = new Map<string, string>()
 
   async function follow(sent: readonly Sent[]): Promise<Standing[]> {
-    const [head, mined, pending, confirmedBlock] = await node.each<unknown>([
-      ['eth_blockNumber'],
+    const [newest, mined, pending, confirmedBlock] = await node.each<unknown>([
+      ['eth_getBlockByNumber', 'latest', false],
       ['eth_getTransactionCount', hotWallet.address, 'latest'],
       ['eth_getTransactionCount', hotWallet.address, 'pending'],
       headCall(confirmations),
     ])
-    for (const answer of [head, mined, pending]) if (answer instanceof NodeError) throw answer
+    for (const answer of [newest, mined, pending]) if (answer instanceof NodeError) throw answer
+    const { number: head, baseFeePerGas = '0x0' } = newest as Block
     const confirmed = confirmedIn(confirmedBlock, confirmations)
     const [minedCount, pendingCount] = [mined, pending].map((count) => Number(hexToBigInt(count as Hex)))
 
@@ -159,18 +161,21 @@ export function hotWalletFollower(chain: EvmChain): HotWalletFollower {
       chain,
       sent.filter((one) => receiptOf(one) === undefined && !known.has(one)),
     )
-    for (const one of seen) remember(seenAt, one.crypto_tx_hash, head as string)
+    for (const one of seen) remember(seenAt, one.crypto_tx_hash, head)
     return sent.map((one): Standing => {
       const receipt = receiptOf(one)
       if (receipt === undefined) {
-        if (known.has(one) || seen.has(one)) return { state: 'PENDING' }
-        return { state: 'UNKNOWN', ...(!notMined.has(one) && { isPassed: true }) }
+        const isBelow =
+          isOurs(one.raw_transaction) && isBelowBaseFee(one.raw_transaction, hexToBigInt(baseFeePerGas))
+        const tooCheap = isBelow && { isTooCheap: true as const }
+        if (known.has(one) || seen.has(one)) return { state: 'PENDING', ...tooCheap }
+        return { state: 'UNKNOWN', ...(!notMined.has(one) && { isPassed: true }), ...tooCheap }
       }
       const isDeepEnough = hexToBigInt(receipt.blockNumber) <= confirmed
       const isConfirmed = isDeepEnough && canonical.has(receipt.blockHash)
       // Its block was replaced: the next call asks for the receipt again.
       if (isDeepEnough && !isConfirmed) receipts.delete(receipt.transactionHash)
-      const depth = Number(hexToBigInt(head as Hex) - hexToBigInt(receipt.blockNumber)) + 1
+      const depth = Number(hexToBigInt(head) - hexToBigInt(receipt.blockNumber)) + 1
       const needed = typeof confirmations === 'bigint' && { needed: Number(confirmations) }
       // A node behind a balancer may be older than the one that gave the receipt.
       return { state: 'MINED', receipt, isConfirmed, confirmations: { seen: Math.max(depth, 1), ...needed } }

@@ -3,11 +3,13 @@ import { encodeFunctionData, hexToBigInt, parseAbi } from 'viem/utils'
 import { formatAmount } from '../../assets/amount.ts'
 import { offChain, type EvmChain } from './chain.ts'
 import type { Block, Receipt } from './node.ts'
-import type { EvmTransaction } from './transaction.ts'
+import { parse, type EvmTransaction } from './transaction.ts'
 import type { NetworkFee } from '../network.ts'
 
 /** The price of gas now, and the offer for new transactions. In wei for a unit of gas. */
 export interface Fees {
+  /** What every transaction of the next block pays, within an eighth. */
+  base: bigint
   /** The base fee of the newest block and the tip: the price of a transaction that is mined now. */
   current: bigint
   /** The part that goes to the block's producer. */
@@ -24,8 +26,11 @@ export async function feesNow({ node, feeCeiling }: EvmChain): Promise<Fees> {
   ])
   const base = hexToBigInt((block as Block).baseFeePerGas ?? '0x0')
   const tip = hexToBigInt(suggested as Hex)
-  return { current: base + tip, tip, offer: smaller(2n * base + tip, feeCeiling) }
+  return { base, current: base + tip, tip, offer: smaller(2n * base + tip, feeCeiling) }
 }
+
+/** Whether a transaction's fee is so low that no block can have it now. */
+export const isBelowBaseFee = (raw: Buffer, base: bigint): boolean => parse(raw).maxFeePerGas < base
 
 const smaller = (a: bigint, b: bigint) => (a < b ? a : b)
 

@@ -23,7 +23,8 @@ export async function checkStatus(
   for (const [index, standing] of standings.entries()) {
     if (standing.state !== 'MINED') {
       const used = 'isPassed' in standing ? await endOfNonce(chain, withdrawals[index]!) : undefined
-      statuses.push(used ?? { state: standing.state })
+      const { state, isTooCheap } = standing
+      statuses.push(used ?? { state, ...(isTooCheap && { isTooCheap }) })
       continue
     }
     if (!standing.isConfirmed) {

@@ -5,7 +5,7 @@ import { send } from '../broadcast.ts'
 import { isNative, offChain, walletAt, type EvmChain } from '../chain.ts'
 import { confirmedHead, standingsOf } from '../confirmations.ts'
 import type { DepositKeys } from '../deposit-keys.ts'
-import type { Fees } from '../fees.ts'
+import { isBelowBaseFee, type Fees } from '../fees.ts'
 import { at } from '../node.ts'
 import { affordable, replacement } from '../replace.ts'
 import { parse, signerAddressOf } from '../transaction.ts'
@@ -70,7 +70,9 @@ async function checkBroadcast(following: Following, sweeps: Sweep[]): Promise<nu
       if (standing.isConfirmed && (await endMined(db, chain, one, standing.receipt, round))) steps += 1
       continue
     }
-    const bumped = one.stuck ? await bump(following, one) : undefined
+    // A top-up that no block can have keeps the withdrawals after it waiting, too.
+    const isDue = one.stuck || isBelowBaseFee(one.raw_transaction, following.fees.base)
+    const bumped = isDue ? await bump(following, one) : undefined
     if (bumped !== undefined && (await keepReplacement(following, one, bumped))) steps += 1
     else if (standing.state === 'UNKNOWN' && (await setState(db, one, 'SIGNED'))) steps += 1
   }
