@@ -273,6 +273,8 @@ create table deployment (
   mode text not null,
   issuer text,
   stamped_at timestamp with time zone not null,
+  sealed_at timestamp with time zone,
+  mac text,
   constraint deployment_pkey PRIMARY KEY (id),
   constraint deployment_issuer CHECK (issuer IS NULL OR mode = 'live'::text),
   constraint deployment_mode CHECK (mode = ANY (ARRAY['sandbox'::text, 'live'::text])),

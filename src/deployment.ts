@@ -1,4 +1,6 @@
 import { transaction, type Database, type Queryable } from './db/database.ts'
+import { balanceMacs } from './ledger/balance-macs.ts'
+import { RowMacs, sealOf, type Seal } from './records/row-macs.ts'
 import { SettingsError, type Settings } from './settings.ts'
 import { upgrade } from './upgrade.ts'
 
@@ -68,6 +70,7 @@ export async function stampDatabase(db: Database, asked: Asked): Promise<void> {
     await lock(tx)
     await requireMode(tx, mode)
     const stamp = await readStamp(tx)
+    await requireGenuineStamp(tx)
     if (mode === 'live' && stamp?.mode !== 'live') {
       const [trace] = await sandboxTraces(tx)
       if (trace !== undefined) throw new SettingsError(`BURSAR_MODE: ${wasSandbox(trace)}`)
@@ -93,18 +96,20 @@ const otherIssuer = ({ oauthIssuer }: Asked, known: string, issuer: string | und
 
 /** Changes the token issuer of a live database. Returns the new stamp. Throws when the database is not live. */
 export async function changeIssuer(db: Queryable, issuer: string): Promise<Stamp> {
+  await requireGenuineStamp(db)
   const { rows } = await db.query<Stamp>(
     `update deployment set issuer = $1 where mode = 'live' returning mode, issuer, stamped_at`,
     [withoutSlash(issuer)],
   )
   if (rows[0] === undefined) throw new Error('this database is not a live one: it has no issuer to change')
+  await (await rowMacs()).seal(db, 'deployment', ID)
   return rows[0]
 }
 
 const lock = (tx: Queryable) => tx.query('select pg_advisory_xact_lock($1)', [ADVISORY_LOCK])
 
-const writeStamp = (tx: Queryable, mode: Settings['mode'], issuer: string | null) =>
-  tx.query(
+async function writeStamp(tx: Queryable, mode: Settings['mode'], issuer: string | null): Promise<void> {
+  await tx.query(
     `
     insert into deployment (id, mode, issuer, stamped_at) values (1, $1, $2, clock_timestamp())
     on conflict (id) do update
@@ -112,6 +117,23 @@ const writeStamp = (tx: Queryable, mode: Settings['mode'], issuer: string | null
           stamped_at = case when deployment.mode = excluded.mode then deployment.stamped_at else excluded.stamped_at end`,
     [mode, issuer],
   )
+  await (await rowMacs()).seal(tx, 'deployment', ID)
+}
+
+/** The key of the only row. */
+const ID = '1'
+
+const rowMacs = async () => new RowMacs((await balanceMacs()).masterKeys)
+
+/** Throws `SettingsError` where the stamp was changed in the database: a sandbox may be emptied, and a live database must not be. */
+export async function requireGenuineStamp(db: Queryable): Promise<void> {
+  const { rows } = await db.query<Seal>(`select ${sealOf('deployment')} from deployment r`)
+  const objection = rows[0] && (await rowMacs()).objectionTo('deployment', rows[0])
+  if (objection !== undefined)
+    throw new SettingsError(
+      `the stamp of the database (bursar deployment show) is not what Bursar wrote: ${objection}`,
+    )
+}
 
 /** Whether the database has no customers and no traces of a sandbox, so that it belongs to no mode yet. */
 async function isUnused(db: Queryable): Promise<boolean> {

@@ -31,5 +31,6 @@ export const dataSteps = (masterKeys: () => Promise<MasterKeys>): DataSteps =>
     [104, async (tx) => void (await sealBalances(tx, 'WITHOUT', masterKeys))],
     [113, (tx) => sealRows(tx, ['crypto_destination_addresses'], masterKeys)],
     [115, (tx) => sealRows(tx, ['reward_rates'], masterKeys)],
+    [116, (tx) => sealRows(tx, ['deployment'], masterKeys)],
     [114, async (tx) => void (await sealOrders(tx, 'WITHOUT', async () => new RowMacs(await masterKeys())))],
   ])

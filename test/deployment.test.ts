@@ -8,12 +8,14 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { dropAll } from '../src/commands/reset-sandbox.ts'
 import { createCustomer } from '../src/customers/create-customer.ts'
 import type { Database } from '../src/db/database.ts'
 import { makeDemo } from '../src/demo/make-demo.ts'
 import { changeIssuer, prepareDatabase, readStamp, requireMode, stampDatabase } from '../src/deployment.ts'
 import { Ledger } from '../src/movements/queue.ts'
 import { simulatedNetworks } from '../src/networks/simulated/adapter.ts'
+import { verify } from '../src/verify/verify.ts'
 import {
   ROW_MACS,
   atEnd,
@@ -155,6 +157,20 @@ test('a live database keeps its issuer until an operator changes the issuer', as
   expect(await changeIssuer(db, 'https://two.example/')).toMatchObject({ issuer: 'https://two.example' })
   await stampDatabase(db, liveAt('https://two.example'))
   await stampDatabase(db, external)
+})
+
+test('a stamp that was changed in the database starts nothing, and verify finds it', async () => {
+  const db = await newDatabase()
+  await stampDatabase(db, LIVE)
+  await createCustomer(db, 'Test')
+  await db.query(`update deployment set mode = 'sandbox'`)
+  const changed = /is not what Bursar wrote: its MAC does not match/
+  await expectRefused(db, () => stampDatabase(db, SANDBOX), changed)
+  await expect(dropAll(db)).rejects.toThrow(changed)
+  const { disagreements } = await verify(db, { rowMacs: ROW_MACS })
+  expect(disagreements.map(({ rule }) => rule)).toEqual(['every row of deployment matches its MAC'])
+  await db.query(`update deployment set mode = 'live'`)
+  await stampDatabase(db, LIVE)
 })
 
 test('a sandbox has no fixed issuer: its port and address may change', async () => {

@@ -244,7 +244,8 @@ async function makeWorld(): Promise<void> {
     const { rowCount } = await owner.query(`select 1 from ${table} limit 1`)
     if (rowCount === 0) await owner.query(await inventing(table))
   }
-  await transaction(owner, (tx) => ROW_MACS.sealAll(tx, 'incoming_transfers'))
+  for (const table of ['incoming_transfers', 'deployment'] as const)
+    await transaction(owner, (tx) => ROW_MACS.sealAll(tx, table))
 }
 
 /** A customer with a policy: a payment that waits for an approver, windows of a limit, and an address book. */

@@ -1,7 +1,7 @@
 import { transaction, WRITER, type Database, type Transaction } from '../db/database.ts'
 import { isDistributed } from '../db/distribution.ts'
 import { FUNCTIONS, PRIVILEGES } from '../db/privileges.ts'
-import { readStamp } from '../deployment.ts'
+import { readStamp, requireGenuineStamp } from '../deployment.ts'
 import type { Settings } from '../settings.ts'
 
 /**
@@ -38,6 +38,7 @@ export async function requireResettable(
     if (await isDistributed(tx))
       throw new NotReset('a distributed database is not reset: make another one (docs/guides/scale-out.md)')
     await requireNobodyElse(tx)
+    await requireGenuineStamp(tx)
     const { rows } = await tx.query<ToReset>(
       `select current_database() as database, (select count(*)::integer from customers) as customers,
               (select count(*)::integer from transfers) as transfers`,
@@ -74,6 +75,7 @@ const has = async (tx: Transaction, text: string): Promise<boolean> => (await tx
 export async function dropAll(owner: Database): Promise<void> {
   await transaction(owner, async (tx) => {
     await requireSandbox(tx)
+    await requireGenuineStamp(tx)
     const { rows } = await tx.query<{ statement: string }>(
       `
       select format('drop table %I.%I cascade', 'public', relname) as statement

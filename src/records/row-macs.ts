@@ -112,6 +112,13 @@ const SEALED = {
     live: 'true',
     of: `$1::uuid = '${PLATFORM_ID}'`,
   },
+  deployment: {
+    purpose: 'deployment',
+    key: ['id'],
+    covers: ['r.mode', 'r.issuer'],
+    live: 'true',
+    of: `$1::uuid = '${PLATFORM_ID}'`,
+  },
   // The end of a freeze. What is frozen needs no MAC.
   freezes: {
     purpose: 'freezes',
