@@ -190,7 +190,9 @@ function defineIncoming(wire: Command): void {
         const { memo, amount, bankReference: bank_reference } = options
         const said = { memo, amount, bank_reference, operator: operatorName() }
         const screening = await openScreeningOfCommand(db, settings)
-        const recorded = await withLedger(db, (ledger) => recordWireDeposit({ db, ledger, screening }, said))
+        const recorded = await withLedger(db, settings, (ledger) =>
+          recordWireDeposit({ db, ledger, screening }, said),
+        )
         await record(settings, options.json, 'recorded a wire that arrived', recorded)
       }),
     )
@@ -231,7 +233,9 @@ function defineIncoming(wire: Command): void {
         const { amount, bankReference: bank_reference } = options
         const said = { transfer_id, amount, bank_reference, operator: operatorName() }
         const screening = await openScreeningOfCommand(db, settings)
-        const recorded = await withLedger(db, (ledger) => recordWireReturn({ db, ledger, screening }, said))
+        const recorded = await withLedger(db, settings, (ledger) =>
+          recordWireReturn({ db, ledger, screening }, said),
+        )
         await record(settings, options.json, 'recorded a wire that came back', recorded)
       }),
     )
@@ -245,8 +249,12 @@ const inLiveMode = (work: (db: Database, settings: Settings) => Promise<void>): 
     return work(db, settings)
   })
 
-async function withLedger<T>(db: Database, work: (ledger: Ledger) => Promise<T>): Promise<T> {
-  const ledger = new Ledger(db)
+async function withLedger<T>(
+  db: Database,
+  settings: Settings,
+  work: (ledger: Ledger) => Promise<T>,
+): Promise<T> {
+  const ledger = new Ledger(db, { macs: new WithdrawalMacs(await openMasterKeys(settings)) })
   try {
     return await work(ledger)
   } finally {

@@ -1,5 +1,6 @@
 import { findOwner, PAYOUT_TYPES, PLATFORM_ID, WITHDRAWAL_TYPES } from '../records/treasury.ts'
 import type { ActorType } from '../contract/actor.ts'
+import { problem } from '../contract/problems.ts'
 import type { Queryable, Transaction } from '../db/database.ts'
 import { Macs } from '../keys/macs.ts'
 import type { MasterKeys } from '../keys/master-keys.ts'
@@ -206,17 +207,36 @@ const approvalOf = (row: AcceptedRow): TransferApproval | undefined =>
         deadline: row.deadline!,
       }
 
-/** Reads these withdrawals of the customer as they are to be paid. */
+/** Reads these withdrawals of the customer as they are to be paid, with their MACs. */
 export async function readAccepted(
   db: Queryable,
   customerId: string,
   ids: readonly string[],
-): Promise<Accepted[]> {
+): Promise<(Accepted & { mac: string | null })[]> {
   const { rows } = await db.query<AcceptedRow>(
     `${selectAccepted()} where t.customer_id = $1 and t.id = any ($2::uuid[]) order by t.id`,
     [customerId, ids],
   )
-  return rows.map(acceptedOf)
+  return rows.map((row) => ({ ...acceptedOf(row), mac: row.mac }))
+}
+
+/**
+ * Throws unavailable for a withdrawal that is not what was accepted: nothing is given back for it, since whoever has the service's
+ * role can insert one.
+ */
+export async function requireAccepted(
+  tx: Queryable,
+  macs: WithdrawalMacs,
+  customerId: string,
+  ids: readonly string[],
+): Promise<void> {
+  for (const { mac, ...accepted } of await readAccepted(tx, customerId, ids)) {
+    const objection = macs.objectionTo(accepted, mac)
+    if (objection !== undefined)
+      throw problem.unavailable(
+        `withdrawal ${accepted.id} is ${NOT_ACCEPTED}: ${objection}; nothing is given back for it before bursar withdrawal seal`,
+      )
+  }
 }
 
 /** PostgreSQL's `numeric` may have trailing zeros that the decimal string did not have. */

@@ -98,11 +98,11 @@ export interface SignedBefore extends SignedTransaction {
 
 /** The transactions that were signed for any of these transfers, in the order in which they were signed. */
 export async function selectPaying(
-  tx: Transaction,
+  db: Queryable,
   network: Network,
   transferIds: readonly string[],
 ): Promise<(SignedBefore & { transfer_ids: string[] })[]> {
-  const { rows } = await tx.query<SignedBefore & { transfer_ids: string[] }>(
+  const { rows } = await db.query<SignedBefore & { transfer_ids: string[] }>(
     `
     select crypto_tx_hash, raw_transaction, used_by, transfer_ids
     from network_transactions
@@ -115,12 +115,12 @@ export async function selectPaying(
 
 /** By transfer id, the transactions that were signed for it before, the newest last. */
 export async function signedBefore(
-  tx: Transaction,
+  db: Queryable,
   network: Network,
   transferIds: readonly string[],
 ): Promise<Map<string, SignedBefore[]>> {
   const byTransfer = new Map<string, SignedBefore[]>()
-  for (const { transfer_ids, ...signed } of await selectPaying(tx, network, transferIds))
+  for (const { transfer_ids, ...signed } of await selectPaying(db, network, transferIds))
     for (const id of transfer_ids) byTransfer.set(id, [...(byTransfer.get(id) ?? []), signed])
   return byTransfer
 }

@@ -1,4 +1,4 @@
-import { ifAllAnswer, type Transaction } from '../db/database.ts'
+import { ifAllAnswer, type Queryable, type Transaction } from '../db/database.ts'
 import { inParts, RecordFailure } from '../db/each-alone.ts'
 import { freezesOfSigning } from '../records/freezes.ts'
 import { unjudged } from '../networks/judge-alone.ts'
@@ -181,7 +181,12 @@ interface Followed {
  * may be mined already, may never be, or may need a replacement. What fails goes to `failures`: what was broadcast is a step
  * all the same, and what could not be asked about is asked about again.
  */
-export async function follow(kept: Kept[], adapter: NetworkAdapter, failures: unknown[]): Promise<Followed> {
+export async function follow(
+  db: Queryable,
+  kept: Kept[],
+  adapter: NetworkAdapter,
+  failures: unknown[],
+): Promise<Followed> {
   const sent = await broadcast(
     kept.filter(({ state }) => state === 'SIGNED'),
     adapter,
@@ -192,10 +197,12 @@ export async function follow(kept: Kept[], adapter: NetworkAdapter, failures: un
     ...kept.filter(({ state }) => state === 'BROADCAST'),
     ...notTaken.map(({ withdrawal }) => withdrawal),
   ]
-  const { steps, stuck } = await checkStatus(asked, adapter, failures).catch((error: unknown): Followed => {
-    failures.push(error)
-    return { steps: [], stuck: [] }
-  })
+  const { steps, stuck } = await checkStatus(db, asked, adapter, failures).catch(
+    (error: unknown): Followed => {
+      failures.push(error)
+      return { steps: [], stuck: [] }
+    },
+  )
   return { steps: overriddenBy<Step['withdrawal']>(sent, steps), stuck }
 }
 
@@ -220,8 +227,13 @@ async function broadcast(
 const failureOf = ({ transfer_id }: { transfer_id: string }, error: unknown) =>
   new RecordFailure(`withdrawal ${transfer_id}`, error)
 
-async function checkStatus(asked: Kept[], adapter: NetworkAdapter, failures: unknown[]): Promise<Followed> {
-  const statuses = await statusOfEach(asked, adapter)
+async function checkStatus(
+  db: Queryable,
+  asked: Kept[],
+  adapter: NetworkAdapter,
+  failures: unknown[],
+): Promise<Followed> {
+  const statuses = await statusOfEach(db, asked, adapter)
   const errors = statuses.flatMap((status) => (status?.state === 'UNRESOLVED' ? (status.error ?? []) : []))
   // The node refuses every question: that says nothing of one withdrawal.
   if (errors.length === asked.length && errors.length > 1 && errors.every(isRefusal)) {
@@ -246,10 +258,52 @@ async function checkStatus(asked: Kept[], adapter: NetworkAdapter, failures: unk
 const isRefusal = (error: unknown) => error instanceof NodeRefusal
 
 /**
- * Asks how far each transaction is. One that the adapter fails over is unresolved alone. Throws where the node does not answer;
- * undefined for what was not asked about after too many failures.
+ * How far each withdrawal is. One whose transaction failed has failed only if nothing else that was signed for it may pay it: which
+ * transaction is a withdrawal's own is said by rows that the service's role can change, what was signed by rows that it cannot.
  */
-export const statusOfEach = <Asked extends BroadcastWithdrawal>(
+export async function statusOfEach<Asked extends BroadcastWithdrawal>(
+  db: Queryable,
+  asked: readonly Asked[],
+  adapter: Pick<NetworkAdapter, 'checkStatus' | 'asksNode'>,
+): Promise<(PaymentStatus | undefined)[]> {
+  const statuses = await transactionStatuses(asked, adapter)
+  const failed = asked.filter((_, index) => endsUnpaid(statuses[index]))
+  if (failed.length === 0 || adapter.asksNode !== true) return statuses
+  const ids = failed.map(({ transfer_id }) => transfer_id)
+  const signed = await signedBefore(db, failed[0]!.network, ids)
+  const all = failed.flatMap(({ crypto_tx_index: _, ...withdrawal }) =>
+    (signed.get(withdrawal.transfer_id) ?? []).map(({ used_by: __, ...one }) => {
+      return { ...withdrawal, ...one, replaced: [] }
+    }),
+  )
+  if (all.length === 0) return statuses
+  const doubts = new Map<string, PaymentStatus>()
+  for (const [index, status] of (await transactionStatuses(all, adapter)).entries()) {
+    const { transfer_id, crypto_tx_hash } = all[index]!
+    if (!endsUnpaid(status) && status?.state !== 'VOID')
+      doubts.set(transfer_id, mayPayYet(crypto_tx_hash, status))
+  }
+  return asked.map(({ transfer_id }, index) => doubts.get(transfer_id) ?? statuses[index])
+}
+
+/** Whether an end gives the money back, by itself or by an operator's word. */
+const endsUnpaid = (status: PaymentStatus | undefined): boolean =>
+  status?.state === 'FAILED' || (status?.state === 'UNRESOLVED' && status.mayBeMined !== true)
+
+const mayPayYet = (hash: string, status: PaymentStatus | undefined): PaymentStatus =>
+  status?.state === 'UNRESOLVED'
+    ? { ...status, mayBeMined: true }
+    : {
+        state: 'UNRESOLVED',
+        reason: {
+          code: 'UNRESOLVED',
+          detail: `${hash}, which was signed for it as well, is ${status?.state ?? 'not asked about'}`,
+        },
+        mayBeMined: true,
+      }
+
+/** How far each transaction is. One that the adapter fails over is unresolved alone. Undefined for what was not asked about. */
+const transactionStatuses = <Asked extends BroadcastWithdrawal>(
   asked: readonly Asked[],
   adapter: Pick<NetworkAdapter, 'checkStatus'>,
 ): Promise<(PaymentStatus | undefined)[]> =>

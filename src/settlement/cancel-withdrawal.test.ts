@@ -1,4 +1,5 @@
 /* A withdrawal is signed or refunded, never both, whichever of worker and canceller comes first. */
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   atEnd,
@@ -385,3 +386,40 @@ test(
     await requireClean()
   },
 )
+
+test('nothing is given back for a withdrawal that was inserted, nor more than was taken', async () => {
+  const customer = await newCustomer(service)
+  await credit(service.ledger, customer, 'USD', '100')
+  const created = await withdraw(customer)
+  const cancel = (id: string) => customer.call('POST', `/v2/transfer/transfers/${id}/cancel`)
+  const invented = randomUUID()
+  const columns = (
+    await service.owner.query<{ names: string }>(
+      `select string_agg(attname, ', ') as names from pg_attribute
+       where attrelid = 'transfers'::regclass and attnum > 0 and not attisdropped and attname not in ('id', 'ref_id')`,
+    )
+  ).rows[0]!.names
+  await service.db.query(
+    `insert into transfers (id, ${columns}) select $2, ${columns} from transfers where id = $1`,
+    [created.id, invented],
+  )
+  const post = (id: string, position: number) =>
+    service.db.query(
+      `insert into entries (customer_id, transfer_id, event, position, account, profile_id, asset, amount, balance_after, version, created_at)
+       select customer_id, $2, event, $3 + position, account, profile_id, asset, amount, balance_after, version + 1000, created_at
+       from entries where transfer_id = $1 and event = 'CREATED'`,
+      [created.id, id, position],
+    )
+  await post(invented, 0)
+  const before = await available(customer)
+  expect(await cancel(invented)).toMatchObject({
+    status: 503,
+    body: { detail: expect.stringContaining('is not what was accepted') as string },
+  })
+  await post(created.id, 10)
+  expect(await cancel(created.id)).toMatchObject({
+    status: 503,
+    body: { detail: expect.stringContaining('entries that its creation did not post') as string },
+  })
+  expect(await available(customer)).toBe(before)
+})

@@ -27,7 +27,13 @@ import {
 import type { Origin } from '../contract/actor.ts'
 import { addressFromBytes } from '../networks/addresses.ts'
 import type { ApprovalRequirement } from '../movements/approval.ts'
-import { readAccepted, signOnlyAccepted, WithdrawalMacs } from '../movements/withdrawal-macs.ts'
+import { transaction } from '../db/database.ts'
+import {
+  readAccepted,
+  sealWithdrawal,
+  signOnlyAccepted,
+  WithdrawalMacs,
+} from '../movements/withdrawal-macs.ts'
 import type { Networks } from '../networks/network.ts'
 import {
   challengeOf,
@@ -440,8 +446,8 @@ describe("the signer refuses, though the service's role wrote it past the operat
     expect((await verify(service.db, { macs })).disagreements).toContainEqual(
       expect.objectContaining({ rule: 'every withdrawal matches its MAC' }),
     )
-    await service.owner.query(`update transfers set mac = null where id = $1`, [one.id])
     await service.owner.query(`delete from approvals where id = $1`, [one.approval_id])
+    await transaction(service.db, (tx) => sealWithdrawal(tx, macs, one.id))
     await cancelWithdrawal(service.db, { ...customer, transfer_id: one.id }, 'client', TEST_ORIGIN)
   })
 })

@@ -2,6 +2,7 @@ import { parseAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import { originOfLoop, type Origin } from '../contract/actor.ts'
 import type { AuditAction } from '../contract/audit-actions.ts'
+import { problem } from '../contract/problems.ts'
 import { onCitus, type Transaction } from '../db/database.ts'
 import {
   coldEntries,
@@ -11,7 +12,9 @@ import {
   type PlatformAccount,
   type Posting,
 } from '../ledger/entries.ts'
+import { balanceMacs } from '../ledger/balance-macs.ts'
 import { LedgerTransaction, type ChangedTransfer } from '../ledger/ledger-transaction.ts'
+import { requireAccepted, WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 import { endApprovalsOf } from '../records/approval.ts'
 import { audited, recordNow } from '../records/audited.ts'
 import { endOrchestrations, type EndedTransfer } from '../records/orchestration.ts'
@@ -125,21 +128,34 @@ function feeEntries({ withdrawal: { network }, networkFee }: Step): Entry[] {
 
 /**
  * The reversed entries of the creation: the profile gets back its total, in the asset that was debited. A transfer of the
- * platform has none.
+ * platform has none. The service's role can insert withdrawals and entries, so only what was accepted is given back, and its total.
  */
 async function refunds(tx: Transaction, customerId: string, steps: Step[]): Promise<StepPosting[]> {
   if (steps.length === 0) return []
-  const { rows } = await tx.query<Omit<Entry, 'amount'> & { transfer_id: string; amount: string }>({
+  if (customerId !== PLATFORM_ID) {
+    const { masterKeys } = await balanceMacs()
+    await requireAccepted(tx, new WithdrawalMacs(masterKeys), customerId, steps.map(idOf))
+  }
+  const { rows } = await tx.query<
+    Omit<Entry, 'amount'> & { transfer_id: string; amount: string; total: string }
+  >({
     text: `
-      select transfer_id, account, profile_id, asset, amount
-      from entries
-      where customer_id = $1 and transfer_id = any ($2::uuid[]) and event = 'CREATED'
-      order by transfer_id, position`,
-    values: [customerId, steps.map(({ withdrawal }) => withdrawal.transfer_id)],
+      select e.transfer_id, e.account, e.profile_id, e.asset, e.amount, t.total
+      from entries e
+      join transfers t on t.customer_id = $1 and t.id = e.transfer_id
+      where e.customer_id = $1 and e.transfer_id = any ($2::uuid[]) and e.event = 'CREATED'
+      order by e.transfer_id, e.position`,
+    values: [customerId, steps.map(idOf)],
   })
   return steps.map((step) => {
     const { transfer_id } = step.withdrawal
     const created = rows.filter((row) => row.transfer_id === transfer_id)
+    const [debit, ...more] = created.filter(({ profile_id }) => profile_id !== null)
+    const minorOf = (amount: string) => parseStoredAmount(amount, decimalsOf(debit!.asset))
+    if (more.length > 0 || (debit && minorOf(debit.amount) !== -minorOf(debit.total)))
+      throw problem.unavailable(
+        `withdrawal ${transfer_id} has entries that its creation did not post; nothing is given back for it`,
+      )
     const turned = created.map(({ account, profile_id, asset, amount }) => {
       return { account, profile_id, asset, amount: -parseStoredAmount(amount, decimalsOf(asset)) }
     })

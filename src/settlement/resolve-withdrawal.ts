@@ -61,7 +61,7 @@ export async function resolveWithdrawal(
     await transaction(db, (tx) => record(tx, customer_id, [step], { origin, action: 'transfer.resolve' }))
     return { ...about, outcome: 'SIGN_ANEW', status: 'PENDING' }
   }
-  const [answer] = await statusOfEach([withdrawal], adapter)
+  const [answer] = await statusOfEach(db, [withdrawal], adapter)
   if (answer!.state !== 'UNRESOLVED')
     throw new Error(
       `withdrawal ${transfer_id} needs no decision: ${network} says ${answer!.state}, and the worker follows it`,

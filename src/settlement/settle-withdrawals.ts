@@ -173,7 +173,7 @@ async function takeSteps(
 ): Promise<Step[]> {
   const notSigned = claimed.filter((one) => !isKept(one))
   const steps = await reviewAndSign(tx, network, notSigned, adapter)
-  const { steps: followed, stuck } = await follow(claimed.filter(isKept), adapter, failures)
+  const { steps: followed, stuck } = await follow(tx, claimed.filter(isKept), adapter, failures)
   const replaced = await replaceStuck(tx, network, stuck, adapter)
   return [...steps, ...overriddenBy(followed, replaced)]
 }
@@ -312,7 +312,7 @@ async function followLeased(
     for (const { withdrawal } of steps) recorded.add(withdrawal.transfer_id)
   }
   try {
-    const followed = await attempt(round, () => follow(leased, adapter, round.failures))
+    const followed = await attempt(round, () => follow(round.db, leased, adapter, round.failures))
     if (followed === undefined) return
     const { steps, stuck } = followed
     if (stuck.length > 0)

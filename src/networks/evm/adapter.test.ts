@@ -37,13 +37,13 @@ import type { TestCustomer, TestService } from '../../../test/support.ts'
 import { hurryUnlocked } from '../../../test/work-off.ts'
 import { formatAmount, parseAmount, parseStoredAmount } from '../../assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../../assets/catalogue.ts'
-import { openDatabase, type Database } from '../../db/database.ts'
+import { openDatabase, transaction, type Database } from '../../db/database.ts'
 import { insertDepositAddress } from '../../records/deposit-address.ts'
 import type { Transfer } from '../../ledger/transfer.ts'
 import { freeze, unfreeze } from '../../records/freezes.ts'
 import { PLATFORM_ID } from '../../records/treasury.ts'
 import { verify } from '../../verify/verify.ts'
-import { signOnlyAccepted, WithdrawalMacs } from '../../movements/withdrawal-macs.ts'
+import { sealWithdrawal, signOnlyAccepted, WithdrawalMacs } from '../../movements/withdrawal-macs.ts'
 import { creditDeposits } from '../../settlement/credit-deposits.ts'
 import { cancelForOperator } from '../../settlement/cancel-withdrawal.ts'
 import { markWithdrawalPaid } from '../../settlement/mark-withdrawal-paid.ts'
@@ -245,10 +245,10 @@ async function requireAgreement(
 }
 
 /** Transactions stay in the mempool until a test mines. */
-async function withoutMining({ chain }: Wallet, work: () => Promise<void>): Promise<void> {
+async function withoutMining<T>({ chain }: Wallet, work: () => Promise<T>): Promise<T> {
   await chain.setAutomine(false)
   try {
-    await work()
+    return await work()
   } finally {
     await chain.setAutomine(true)
   }
@@ -363,6 +363,60 @@ const setOnToken = async (
   if (!first) await chain.waitForTransactionReceipt({ hash })
 }
 
+test('with the role of the database, a failed transaction of somebody else refunds nothing', async () => {
+  const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '2' })]
+  const { chain } = wallet
+  const thief = privateKeyToAccount(generatePrivateKey())
+  await give('ETHEREUM', thief.address, 'ETH', '1')
+  const created = await withdraw(customer, 'ETHEREUM', 'ETH', '0.5')
+  const forged = await thief.signTransaction({
+    ...{
+      type: 'eip1559',
+      chainId: 1,
+      nonce: 0,
+      to: tokens.get('ETHEREUM')!['USDG']!,
+      data: '0xffffffff',
+    },
+    ...{ gas: 100_000n, maxFeePerGas: parseGwei('90'), maxPriorityFeePerGas: parseGwei('2') },
+  })
+  const { rows: before } = await withoutMining(wallet, async () => {
+    await step(wallet)
+    const signed = await service.db.query<{ raw_transaction: Buffer; crypto_tx_hash: Hex }>(
+      'select raw_transaction, crypto_tx_hash from outgoing_transfers where transfer_id = $1',
+      [created.id],
+    )
+    // Its own transaction is on its way, and pays later.
+    await chain.dropTransaction({ hash: signed.rows[0]!.crypto_tx_hash })
+    const hash = await chain.sendRawTransaction({ serializedTransaction: forged })
+    await chain.mine({ blocks: CONFIRMATIONS + 1 })
+    expect((await chain.getTransactionReceipt({ hash })).status).toBe('reverted')
+    const raw = Buffer.from(forged.slice(2), 'hex')
+    await service.db.query(
+      'update outgoing_transfers set raw_transaction = $2, crypto_tx_hash = $3 where transfer_id = $1',
+      [created.id, raw, hash],
+    )
+    return signed
+  })
+  const { raw_transaction, crypto_tx_hash } = before[0]!
+  for (let round = 1; round <= 3; round++) await step(wallet)
+  expect((await read(customer, created)).status).toBe('PENDING')
+  expect(await waitingReasons([created])).toEqual([
+    `${crypto_tx_hash}, which was signed for it as well, is UNKNOWN`,
+  ])
+  const resolving = () =>
+    resolveWithdrawal(service.db, wallet.networks, created.id, 'NOT_PAID', 'seen', TEST_ORIGIN)
+  await expect(resolving()).rejects.toThrow('may be paid yet')
+  await chain.sendRawTransaction({ serializedTransaction: `0x${raw_transaction.toString('hex')}` })
+  // Put right by the schema's owner.
+  await service.owner.query(
+    'update outgoing_transfers set raw_transaction = $2, crypto_tx_hash = $3 where transfer_id = $1',
+    [created.id, raw_transaction, crypto_tx_hash],
+  )
+  await settleAll(wallet)
+  expect((await read(customer, created)).status).toBe('COMPLETED')
+  await requireAgreement(wallet, { ETH: '2' }, [customer])
+})
+
 describe('a destination that the token refuses', () => {
   test('is refunded, and takes no nonce', async () => {
     const funds = { ETH: '1', USDG: '10' }
@@ -388,6 +442,7 @@ describe('a destination that the token refuses', () => {
       `0x${'4'.padStart(40, '0')}`,
       refused.id,
     ])
+    await transaction(service.db, (tx) => sealWithdrawal(tx, new WithdrawalMacs(MASTER_KEYS), refused.id))
     const paid = await withdraw(customer, 'ETHEREUM', 'ETH', '0.25')
     await settleAll(wallet)
     expect(await read(customer, refused)).toMatchObject({
