@@ -8,7 +8,7 @@ import type { Database } from '../../db/database.ts'
 import { confirmedHead, depthText } from './confirmations.ts'
 import type { EvmNode, Receipt } from './node.ts'
 import { balancesAt, offChain, type EvmChain } from './chain.ts'
-import { askSecondNode } from './second-word.ts'
+import { askSecondNode, requireSecondWord } from './second-word.ts'
 import { addressIn, logIndexOf, TRANSFER_TOPIC } from './transaction.ts'
 import type { FoundDeposit, CreditedStanding, DepositVerdict } from '../network.ts'
 
@@ -200,8 +200,8 @@ export async function cursorAt(chain: EvmChain, block: bigint): Promise<string> 
 
 /**
  * Throws an Error unless the address received at least this amount in the transaction's block: it compares the balances at
- * that block and at the one before. A transfer that a contract makes while it runs is in no transaction's value and no log.
- * Marks the address to be swept.
+ * that block and at the one before, at the second node, too. A transfer that a contract makes while it runs is in no
+ * transaction's value and no log. Marks the address to be swept.
  */
 export async function requireReceived(
   db: Database,
@@ -220,14 +220,21 @@ export async function requireReceived(
     throw new Error(`${hash} is not confirmed yet (${depthText(chain.confirmations)})`)
   await requireRead(db, chain, hash, block)
   await requireInternal(chain, receipt, { crypto_tx_hash: hash, address, asset })
+  const second = await requireSecondWord(chain, receipt)
   const place = [{ address: address as Hex, asset }]
-  const [[before], [after]] = await Promise.all([
-    balancesAt(chain, block - 1n, place),
-    balancesAt(chain, block, place),
-  ])
-  const received = offChain(chain, asset, after! > before! ? after! - before! : 0n)
-  if (minorOf(asset, received) < minorOf(asset, amount))
-    throw new Error(`${address} has received ${received} ${asset} in the block of ${hash}, and not ${amount}`)
+  for (const node of [chain.node, ...(second === undefined ? [] : [second.node])]) {
+    const asked = { ...chain, node }
+    const [[before], [after]] = await Promise.all([
+      balancesAt(asked, block - 1n, place),
+      balancesAt(asked, block, place),
+    ])
+    const received = offChain(chain, asset, after! > before! ? after! - before! : 0n)
+    const says = node === chain.node ? '' : ', says the second node'
+    if (minorOf(asset, received) < minorOf(asset, amount))
+      throw new Error(
+        `${address} has received ${received} ${asset} in the block of ${hash}, and not ${amount}${says}`,
+      )
+  }
   await noteHoldings(db, chain, [{ customer_id: customerId, address, asset }])
 }
 

@@ -597,6 +597,42 @@ describe('for an operator', () => {
     expect((await verify(service.db)).disagreements).toEqual([])
   })
 
+  test('an internal transfer that one node invents, or makes larger, is not credited where there is a second', async () => {
+    const adapter = adapterOf({
+      // Far above the amount: what an operator credits is asked about whatever it is.
+      verify: { rpcUrl: second.rpcUrl, above: { ETH: '1000' } },
+    })
+    const { customer, address } = await newPlace(adapter)
+    const data: Hex = `0x73${address.slice(2).toLowerCase()}ff`
+    const hash = await anvil.chain.sendTransaction({ chain: null, data, value: parseAmount('3', 18)! })
+    await mine()
+    await rounds(adapter)
+    const credit = (amount: string) =>
+      creditSaidDeposit(
+        service,
+        'ETHEREUM',
+        adapter,
+        { crypto_tx_hash: hash, address, asset: 'ETH', amount },
+        originOfLoop('test'),
+      )
+    node.lie = ({ method }, { result }) =>
+      method === 'eth_getBalance' ? { result: numberToHex(BigInt(result as Hex) * 10n) } : undefined
+    await expect(credit('30')).rejects.toThrow(
+      `${address} has received 3 ETH in the block of ${hash}, and not 30, says the second node`,
+    )
+    node.tellTheTruth()
+    second.lie = ({ method }) => (method === 'eth_blockNumber' ? { result: '0x1' } : undefined)
+    await expect(credit('3')).rejects.toThrow(`${hash}: the second node has confirmed block`)
+    second.lie = ({ method }, { result }) =>
+      method === 'eth_getTransactionReceipt'
+        ? { result: { ...(result as object), status: '0x0' } }
+        : undefined
+    await expect(credit('3')).rejects.toThrow(`${hash}: the second node has status 0 in block`)
+    second.tellTheTruth()
+    expect(await credit('3')).toMatchObject({ status: 'COMPLETED', amount: '3' })
+    expect(await depositsOf(customer)).toEqual(['3 ETH'])
+  })
+
   const says = (body: string) => (response: ServerResponse) => void response.writeHead(200).end(body)
   test.each<[string, (response: ServerResponse) => void, string]>([
     ['silent', () => undefined, 'no answer within 0.3 s'],

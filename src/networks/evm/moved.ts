@@ -1,4 +1,5 @@
 import type { Hex } from 'viem'
+import { isDeepStrictEqual } from 'node:util'
 import { getAddress, hexToBigInt, hexToNumber } from 'viem/utils'
 import type { Transaction } from '../../db/database.ts'
 import { standingsOf } from './confirmations.ts'
@@ -7,6 +8,7 @@ import { offChain, walletAt, walletsOf, type EvmChain } from './chain.ts'
 import { feePaid } from './fees.ts'
 import { addressIn, parse, signedBy, TRANSFER_TOPIC } from './transaction.ts'
 import type { Receipt } from './node.ts'
+import { requireSecondWord } from './second-word.ts'
 import type { MovedOnChain } from '../network.ts'
 
 /** A transaction in a node's answer. */
@@ -29,8 +31,8 @@ interface Move {
 /**
  * The amounts that one of the platform's own transactions has moved, for an operator: the native asset by its value, and
  * the configured tokens by their logs. Payments that a contract makes while it runs are in neither. Acknowledges a nonce of
- * the hot wallet, so that the wallet signs on. Throws an Error where the transaction is known, is not confirmed, moves
- * nothing of the hot wallet, or has the nonce of a kept transaction that has not ended.
+ * the hot wallet, so that the wallet signs on. Throws an Error where the transaction is known, is not confirmed, is another
+ * at the second node, moves nothing of the hot wallet, or has the nonce of a kept transaction that has not ended.
  */
 export async function movedBy(tx: Transaction, chain: EvmChain, hash: string): Promise<MovedOnChain> {
   await chain.ready()
@@ -43,6 +45,14 @@ export async function movedBy(tx: Transaction, chain: EvmChain, hash: string): P
   if (standing!.state !== 'MINED' || !standing!.isConfirmed) throw new Error(`${hash} is not confirmed yet`)
   const { receipt } = standing!
   const moves = movesOf(chain, found, receipt)
+  const second = await requireSecondWord(chain, receipt)
+  const isSame =
+    second === undefined ||
+    (getAddress(second.transaction.from) === getAddress(found.from) &&
+      second.transaction.nonce === found.nonce &&
+      isDeepStrictEqual(movesOf(chain, second.transaction, second.receipt), moves) &&
+      isDeepStrictEqual(feePaid(chain, second.receipt), feePaid(chain, receipt)))
+  if (!isSame) throw new Error(`${hash}: the second node has another sender, nonce, amount or fee`)
   const own = await ownAmong(tx, chain, [
     getAddress(found.from),
     ...moves.flatMap(({ from, to }) => [from, to]),

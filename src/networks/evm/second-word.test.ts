@@ -1,6 +1,6 @@
 /* What one lying node can make of a withdrawal: it is never paid and refunded, nor paid twice. */
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { keccak256, numberToHex, parseGwei, parseTransaction, type Hex } from 'viem'
+import { createWalletClient, http, keccak256, numberToHex, parseGwei, parseTransaction, type Hex } from 'viem'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { deployToken, startAnvil, TOKEN_ABI, type Anvil } from '../../../test/anvil.ts'
 import { dieAtEachStep } from '../../../test/failures.ts'
@@ -218,6 +218,35 @@ test('without a second node, a payment that was reverted is refunded by the proo
   const created = await reverted(customer, wallet)
   await steps(wallet)
   expect(await read(customer, created)).toMatchObject({ status: 'FAILED' })
+})
+
+test('a transfer by hand is acknowledged only as the second node has it', async () => {
+  const { hotWallet, adapter } = await newWallet({ verified: true })
+  const client = createWalletClient({ account: hotWallet, transport: http(anvil.rpcUrl) })
+  const hash = await client.sendTransaction({ chain: null, to: newAddress(), value: parseAmount('1', 18)! })
+  await anvil.chain.mine({ blocks: CONFIRMATIONS })
+  const acknowledge = () =>
+    acknowledgeTransaction(service.db, adapter, 'ETHEREUM', hash, { origin: TEST_ORIGIN })
+  const told = (method: string, changes: object) => {
+    first.lie = (call, { result }) =>
+      call.method === method && result !== null
+        ? { result: { ...(result as object), ...changes } }
+        : undefined
+  }
+  for (const [method, changes, why] of [
+    ['eth_getTransactionByHash', { value: '0x1' }, 'another sender, nonce, amount or fee'],
+    ['eth_getTransactionByHash', { nonce: '0x7' }, 'another sender, nonce, amount or fee'],
+    ['eth_getTransactionReceipt', { effectiveGasPrice: '0x1' }, 'another sender, nonce, amount or fee'],
+    ['eth_getTransactionReceipt', { status: '0x0' }, 'status 1 in block'],
+  ] as const) {
+    told(method, changes)
+    await expect(acknowledge()).rejects.toThrow(`${hash}: the second node has ${why}`)
+  }
+  first.tellTheTruth()
+  second.lie = ({ method }) => (method === 'eth_blockNumber' ? { result: numberToHex(1) } : undefined)
+  await expect(acknowledge()).rejects.toThrow(`${hash}: the second node has confirmed block 0`)
+  second.tellTheTruth()
+  expect(await acknowledge()).toMatchObject({ is_new: true, moved: [{ asset: 'ETH', amount: '-1' }] })
 })
 
 describe('payments that the network reverted', () => {

@@ -11,7 +11,7 @@ import { at, type Receipt } from './node.ts'
 
 /** A transaction as the second node has it; or why it cannot tell yet, or what it says instead. */
 type SecondAnswer =
-  | { receipt: Receipt; transaction: { to: Hex | null; value: Hex } }
+  | { receipt: Receipt; transaction: { from: Hex; to: Hex | null; value: Hex; nonce: Hex } }
   | { waits: string }
   | { differs: string }
 
@@ -58,7 +58,7 @@ export async function askSecondNode(
  * a second node, the block proves it.
  */
 export async function doubtOf(chain: EvmChain, receipt: Receipt): Promise<WaitingReason | undefined> {
-  const { transactionHash, blockNumber, blockHash, status } = receipt
+  const { transactionHash, blockNumber, status } = receipt
   const { verify } = chain
   const says = `the node has ${transactionHash} in block ${hexToBigInt(blockNumber)} with status ${hexToBigInt(status)}`
   if (verify === undefined) {
@@ -67,19 +67,39 @@ export async function doubtOf(chain: EvmChain, receipt: Receipt): Promise<Waitin
     const detail = `${says}, and nothing else says so: ${objection}; look at it with another node`
     return { code: 'UNRESOLVED', detail, recheckMs: UNPROVEN_RECHECK_MS }
   }
-  const block = { number: hexToBigInt(blockNumber), hash: blockHash }
-  const answer = await askSecondNode({ ...chain, verify }, block, transactionHash)
+  const answer = await askOfReceipt({ ...chain, verify }, receipt)
   if ('waits' in answer)
     return { code: 'SECOND_NODE', detail: `${says}, and the second node ${answer.waits}` }
-  const differs =
-    'differs' in answer
-      ? answer.differs
-      : answer.receipt.status === status && answer.receipt.blockHash === blockHash
-        ? undefined
-        : `has status ${hexToBigInt(answer.receipt.status)} in block ${answer.receipt.blockHash}`
-  return differs === undefined
-    ? undefined
-    : { code: 'NODES_DISAGREE', detail: `${says}, and the second node ${differs}` }
+  return 'differs' in answer
+    ? { code: 'NODES_DISAGREE', detail: `${says}, and the second node ${answer.differs}` }
+    : undefined
+}
+
+/** Asks the second node for the same receipt: in the same block, with the same status. */
+async function askOfReceipt(
+  chain: Parameters<typeof askSecondNode>[0],
+  { transactionHash, blockNumber, blockHash, status }: Receipt,
+): Promise<SecondAnswer> {
+  const block = { number: hexToBigInt(blockNumber), hash: blockHash }
+  const answer = await askSecondNode(chain, block, transactionHash)
+  if (!('receipt' in answer)) return answer
+  const { receipt } = answer
+  return receipt.status === status && receipt.blockHash === blockHash
+    ? answer
+    : { differs: `has status ${hexToBigInt(receipt.status)} in block ${receipt.blockHash}` }
+}
+
+/**
+ * A confirmed transaction as the second node has it, for an operator's command; undefined without a second node. Throws an
+ * Error where that says something else, or cannot tell.
+ */
+export async function requireSecondWord(chain: EvmChain, receipt: Receipt) {
+  const { verify } = chain
+  if (verify === undefined) return undefined
+  const answer = await askOfReceipt({ ...chain, verify }, receipt)
+  if ('receipt' in answer) return { ...answer, node: verify.node }
+  const says = 'waits' in answer ? answer.waits : answer.differs
+  throw new Error(`${receipt.transactionHash}: the second node ${says}`)
 }
 
 /** A block is large, and a node that gives no proof of it now rarely gives one a moment later. */
