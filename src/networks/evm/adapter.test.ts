@@ -55,6 +55,7 @@ import { acknowledgeTransaction, orderConsolidation, orderTreasurySend } from '.
 import { evmAdapter, type EvmConfig } from './adapter.ts'
 import { parse, signerAddressOf } from './transaction.ts'
 import { depositKeysOf } from './deposit-keys.ts'
+import { evmNode } from './node.ts'
 import { simulatedNetworks } from '../simulated/adapter.ts'
 import { routeBySigner } from '../simulated/route-by-signer.ts'
 import { formerWalletsIn, networkReports } from '../network-status.ts'
@@ -3028,6 +3029,39 @@ describe('sweeping', () => {
     expect(await balance('ETHEREUM', address, 'ETH')).toBe(0n)
     expect(await balance('ETHEREUM', wallet.hotWallet.address, 'LINK')).toBe(0n)
     await sweepAll(wallet)
+  })
+
+  test('a sweep whose receipt cannot be read keeps no other from its end', async () => {
+    const [customer, wallet] = [
+      await newCustomer(service),
+      await newWallet('ETHEREUM', { ETH: '1' }, AT_ANY_COST),
+    ]
+    const { adapter, chain } = wallet
+    const { cursor } = await adapter.scanDeposits!(null)
+    const addresses = [await newDepositAddress(customer, wallet), await newDepositAddress(customer, wallet)]
+    for (const address of addresses) await give('ETHEREUM', address, 'ETH', '2')
+    await chain.mine({ blocks: CONFIRMATIONS })
+    await readOn(wallet, cursor)
+    await adapter.sweep!(ROUND)
+    await chain.mine({ blocks: CONFIRMATIONS })
+    const sweeps = async () => {
+      const { rows } = await service.db.query<{ id: string; state: string; crypto_tx_hash: Hex }>(
+        'select id, state, crypto_tx_hash from evm_sweeps where address = any ($1) order by signed_at',
+        [addresses],
+      )
+      return rows
+    }
+    const [odd] = await sweeps()
+    const { crypto_tx_hash: hash } = odd!
+    const [receipt] = await evmNode(wallet.config.rpcUrl).all<object>([['eth_getTransactionReceipt', hash]])
+    const result = { ...receipt, l1Fee: '0xodd' }
+    await withReplies(`"eth_getTransactionReceipt","params":["${hash}"]`, { result }, async () => {
+      const failure = await adapter.sweep!(ROUND).catch((error: unknown) => error as AggregateError)
+      expect(failure).toMatchObject({ errors: [{ record: `sweep ${odd!.id}` }] })
+    })
+    expect((await sweeps()).map(({ state }) => state)).toEqual(['BROADCAST', 'DONE'])
+    await sweepAll(wallet)
+    expect((await sweeps()).map(({ state }) => state)).toEqual(['DONE', 'DONE'])
   })
 
   test('a sweep whose nonce was used ends, and the address is swept with the next nonce', async () => {

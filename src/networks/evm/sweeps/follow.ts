@@ -1,6 +1,7 @@
 import type { Hex } from 'viem'
 import { hexToBigInt } from 'viem/utils'
-import { transaction, type Database } from '../../../db/database.ts'
+import { connectionLost, transaction, type Database } from '../../../db/database.ts'
+import { RecordFailure } from '../../../db/each-alone.ts'
 import { send } from '../broadcast.ts'
 import { isNative, offChain, walletAt, type EvmChain } from '../chain.ts'
 import { confirmedHead, standingsOf } from '../confirmations.ts'
@@ -12,6 +13,7 @@ import { parse, signerAddressOf } from '../transaction.ts'
 import { endLost, endMined } from './end.ts'
 import { selectUnderWay, setState, type Sweep } from './under-way.ts'
 import type { SignedTransaction, SweepRound } from '../../network.ts'
+import { NodeFailure } from '../../node-failure.ts'
 import { keepTransactions } from '../../network-transactions.ts'
 
 /** What following sweeps takes: the chain, the keys, the current fees and the round. `failed` gets each failure. */
@@ -51,30 +53,50 @@ async function broadcastSigned({ db, chain, round, failed }: Following, sweeps: 
   )
   let steps = 0
   for (const [index, one] of sweeps.entries()) {
-    if (one.lost && !lost.has(one)) await setState(db, one, 'SIGNED')
-    if (lost.has(one) && (await endLost(db, chain, one, round))) steps += 1
-    else if (isRejected(index)) failed(new Error(rejections[index]!.reason))
-    else if (await setState(db, one, 'BROADCAST')) steps += 1
+    const isStep = await alone(failed, one, async () => {
+      if (one.lost && !lost.has(one)) await setState(db, one, 'SIGNED')
+      if (lost.has(one) && (await endLost(db, chain, one, round))) return true
+      if (!isRejected(index)) return setState(db, one, 'BROADCAST')
+      failed(new Error(rejections[index]!.reason))
+      return false
+    })
+    if (isStep) steps += 1
   }
   return steps
 }
 
+/** One step of a sweep. Where it fails over this sweep, the others go on. */
+async function alone(
+  failed: Following['failed'],
+  { id }: Sweep,
+  step: () => Promise<boolean>,
+): Promise<boolean> {
+  try {
+    return await step()
+  } catch (error) {
+    if (error instanceof NodeFailure || connectionLost(error)) throw error
+    failed(new RecordFailure(`sweep ${id}`, error))
+    return false
+  }
+}
+
 /** Ends confirmed sweeps, and replaces or broadcasts again those that no block has. */
 async function checkBroadcast(following: Following, sweeps: Sweep[]): Promise<number> {
-  const { db, chain, round } = following
+  const { db, chain, round, failed } = following
   const standings = sweeps.length === 0 ? [] : await standingsOf(chain, sweeps)
   let steps = 0
   for (const [index, one] of sweeps.entries()) {
     const standing = standings[index]!
-    if (standing.state === 'MINED') {
-      if (standing.isConfirmed && (await endMined(db, chain, one, standing.receipt, round))) steps += 1
-      continue
-    }
-    // A top-up that no block can have keeps the withdrawals after it waiting, too.
-    const isDue = one.stuck || isBelowBaseFee(one.raw_transaction, following.fees.base)
-    const bumped = isDue ? await bump(following, one) : undefined
-    if (bumped !== undefined && (await keepReplacement(following, one, bumped))) steps += 1
-    else if (standing.state === 'UNKNOWN' && (await setState(db, one, 'SIGNED'))) steps += 1
+    const isStep = await alone(failed, one, async () => {
+      if (standing.state === 'MINED')
+        return standing.isConfirmed && endMined(db, chain, one, standing.receipt, round)
+      // A top-up that no block can have keeps the withdrawals after it waiting, too.
+      const isDue = one.stuck || isBelowBaseFee(one.raw_transaction, following.fees.base)
+      const bumped = isDue ? await bump(following, one) : undefined
+      if (bumped !== undefined && (await keepReplacement(following, one, bumped))) return true
+      return standing.state === 'UNKNOWN' && setState(db, one, 'SIGNED')
+    })
+    if (isStep) steps += 1
   }
   return steps
 }
