@@ -12,6 +12,7 @@ import {
   MASTER_KEYS,
   movedBy,
   newCustomer,
+  refusing,
   startTestService,
   TEST_ORIGIN,
   withdrawalOf,
@@ -401,6 +402,25 @@ test('a held withdrawal delays no later one of its profile, and no other custome
   expect(await read(others)).toEqual(paid)
   for (const id of many) expect(await read(id)).toEqual(paid)
   expect(await read(first)).toMatchObject({ status: 'PENDING', waiting_code: 'SCREENING' })
+})
+
+test("questions that the database refuses to lease keep no other customer's from their answers", async () => {
+  answer = says(ALLOW)
+  const [odd, other] = [await funded(), await funded()]
+  const [refused, good] = [await withdraw(odd), await withdraw(other)]
+  await settleWithdrawals(service.db, networks)
+  await refusing(service, 'screenings', `subject <> '${refused}'`, async () => {
+    await expect(screener.round()).rejects.toMatchObject({
+      errors: [{ record: `customer ${odd.customer_id}` }],
+    })
+    await screener.answered()
+    const ids = asked.map(({ details }) => details.transfer_id)
+    expect(ids).toContain(good)
+    expect(ids).not.toContain(refused)
+  })
+  await work()
+  await work()
+  for (const id of [good, refused]) expect(await read(id)).toEqual(paid)
 })
 
 test('two processes ask a question once, and a process that dies loses none', async () => {

@@ -19,6 +19,7 @@ import {
   credit,
   MASTER_KEYS,
   newCustomer,
+  refusing,
   startTestService,
   ROW_MACS,
   TEST_ORIGIN,
@@ -851,6 +852,33 @@ describe('an amount swept beyond the known deposits', () => {
       { state: 'CREDITED' },
       { state: 'CREDITED' },
     ])
+  })
+
+  test('is looked for at each address, though the database refuses to record it for another', async () => {
+    const adapter = adapterOf()
+    const addresses = [(await newPlace(adapter)).address, (await newPlace(adapter)).address]
+    for (const address of addresses) await give(address, 'ETH', '0.5')
+    await mine()
+    await rounds(adapter)
+    await sweepAll(adapter)
+    const [odd] = addresses
+    const toAudit = async () => {
+      const { rows } = await service.db.query<{ address: string }>(
+        'select address from evm_sweeps where address = any ($1) and audit_block is not null',
+        [addresses],
+      )
+      return rows.map(({ address }) => address)
+    }
+    expect((await toAudit()).sort()).toEqual(addresses.toSorted())
+    await refusing(service, 'evm_sweeps', `address <> '${odd}' or audit_block is not null`, async () => {
+      const failure = await auditSweeps(service.db, 'ETHEREUM', () => undefined).catch(
+        (error: unknown) => error,
+      )
+      expect(failure).toMatchObject({ errors: [{ record: `sweeps of ETHEREUM ${odd}` }] })
+    })
+    expect(await toAudit()).toEqual([odd])
+    expect(await auditAt(odd!)).toEqual([])
+    expect(await toAudit()).toEqual([])
   })
 
   test('may be a missed deposit: a rescan credits it, and it is no longer unattributed', async () => {
