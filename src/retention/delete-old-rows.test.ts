@@ -54,6 +54,19 @@ test('a sight of a deposit is deleted 30 days after it ended; a PENDING one and 
   expect(rows.map(({ hash }) => hash)).toEqual(['COMPLETED29', 'FAILED29', 'PENDING29', 'PENDING31'])
 })
 
+test('rows of a kind that the database does not delete keep those of other kinds from nothing', async () => {
+  const { db, owner } = await start()
+  await owner.query(`
+    insert into seen_deposits (customer_id, transfer_id, network, crypto_tx_hash, crypto_tx_index, address, block_number,
+                               state, seen_at, ended_at)
+    values (gen_random_uuid(), gen_random_uuid(), 'BITCOIN', 'a', '0', 'x', 1, 'FAILED', now() - interval '31 days', now() - interval '31 days')`)
+  // The first kinds are quotes.
+  await owner.query('alter table fee_quotes rename to away')
+  const names = ['deleteExpiredQuotes', 'deleteUsedQuotes']
+  await expect(deleteOldRows(db)).rejects.toMatchObject({ errors: names.map((record) => ({ record })) })
+  expect((await db.query('select from seen_deposits')).rowCount).toBe(0)
+})
+
 test('a simulated transaction is deleted after 30 days, unless its withdrawal or its deposit has not ended', async () => {
   const service = await start()
   const { db, owner } = service

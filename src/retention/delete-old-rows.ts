@@ -1,4 +1,5 @@
 import type { Database } from '../db/database.ts'
+import { eachAlone } from '../db/each-alone.ts'
 import { deleteOldTransactions } from '../networks/simulated/delete-old-transactions.ts'
 import { deleteExpiredQuotes, deleteUsedQuotes } from '../records/fee-quotes.ts'
 import { deleteEndedWindows } from '../records/policy-windows.ts'
@@ -17,18 +18,25 @@ const KINDS: readonly ((db: Database, max: number) => Promise<number>)[] = [
   deleteEndedWindows,
 ]
 
-/** Deletes some of the rows that are too old. Returns their number, and whether there are more. */
+/**
+ * Deletes some of the rows that are too old. Returns their number, and whether there are more. Throws what failed after the
+ * other kinds.
+ */
 export async function deleteOldRows(db: Database): Promise<{ deleted: number; more: boolean }> {
   let deleted = 0
   let more = false
-  for (const deleteSome of KINDS) {
-    let batch = BATCH
-    for (let batches = 0; batches < BATCHES_MAX && batch === BATCH; batches++) {
-      batch = await deleteSome(db, BATCH)
-      deleted += batch
-    }
-    more ||= batch === BATCH
-  }
+  await eachAlone(
+    KINDS,
+    ({ name }) => name,
+    async (deleteSome) => {
+      let batch = BATCH
+      for (let batches = 0; batches < BATCHES_MAX && batch === BATCH; batches++) {
+        batch = await deleteSome(db, BATCH)
+        deleted += batch
+      }
+      more ||= batch === BATCH
+    },
+  )
   return { deleted, more }
 }
 
