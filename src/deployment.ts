@@ -1,6 +1,5 @@
 import { transaction, type Database, type Queryable } from './db/database.ts'
-import { balanceMacs } from './ledger/balance-macs.ts'
-import { RowMacs, sealOf, type Seal } from './records/row-macs.ts'
+import { ownRowMacs, sealOf, type Seal } from './records/row-macs.ts'
 import { SettingsError, type Settings } from './settings.ts'
 import { upgrade } from './upgrade.ts'
 
@@ -102,7 +101,7 @@ export async function changeIssuer(db: Queryable, issuer: string): Promise<Stamp
     [withoutSlash(issuer)],
   )
   if (rows[0] === undefined) throw new Error('this database is not a live one: it has no issuer to change')
-  await (await rowMacs()).seal(db, 'deployment', ID)
+  await (await ownRowMacs()).seal(db, 'deployment', ID)
   return rows[0]
 }
 
@@ -117,18 +116,16 @@ async function writeStamp(tx: Queryable, mode: Settings['mode'], issuer: string 
           stamped_at = case when deployment.mode = excluded.mode then deployment.stamped_at else excluded.stamped_at end`,
     [mode, issuer],
   )
-  await (await rowMacs()).seal(tx, 'deployment', ID)
+  await (await ownRowMacs()).seal(tx, 'deployment', ID)
 }
 
 /** The key of the only row. */
 const ID = '1'
 
-const rowMacs = async () => new RowMacs((await balanceMacs()).masterKeys)
-
 /** Throws `SettingsError` where the stamp was changed in the database: a sandbox may be emptied, and a live database must not be. */
 export async function requireGenuineStamp(db: Queryable): Promise<void> {
   const { rows } = await db.query<Seal>(`select ${sealOf('deployment')} from deployment r`)
-  const objection = rows[0] && (await rowMacs()).objectionTo('deployment', rows[0])
+  const objection = rows[0] && (await ownRowMacs()).objectionTo('deployment', rows[0])
   if (objection !== undefined)
     throw new SettingsError(
       `the stamp of the database (bursar deployment show) is not what Bursar wrote: ${objection}`,

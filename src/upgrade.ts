@@ -29,6 +29,7 @@ export const dataSteps = (masterKeys: () => Promise<MasterKeys>): DataSteps =>
     [102, (tx) => sealRows(tx, ['deposit_addresses'], masterKeys)],
     [103, (tx) => sealRows(tx, ['incoming_transfers'], masterKeys)],
     [104, async (tx) => void (await sealBalances(tx, 'WITHOUT', masterKeys))],
+    [105, (tx) => sealRows(tx, ['orchestration_rules', 'fiat_deposit_instructions'], masterKeys)],
     [113, (tx) => sealRows(tx, ['crypto_destination_addresses'], masterKeys)],
     [115, (tx) => sealRows(tx, ['reward_rates'], masterKeys)],
     [116, (tx) => sealRows(tx, ['deployment'], masterKeys)],

@@ -81,7 +81,16 @@ beforeAll(async () => {
     log: pino({ level: 'silent' }),
   })
   await app.ready()
-  service = { ...database, nodes, app, ledger, networks, settings, close: () => Promise.resolve() }
+  service = {
+    ...database,
+    nodes,
+    app,
+    ledger,
+    macs: ledger.macs!,
+    networks,
+    settings,
+    close: () => Promise.resolve(),
+  }
   closing.push(
     () => app.close(),
     () => ledger.drain(),

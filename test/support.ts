@@ -223,6 +223,7 @@ export async function startTestService(
     nodes,
     app,
     ledger,
+    macs: ledger.macs!,
     networks,
     settings,
     async close() {

@@ -42,7 +42,7 @@ export async function workOff(
 ): Promise<void> {
   await creditDeposits({ db, ledger, networks, settings })
   for (const [network, adapter] of readable(networks)) await seeDepositsOn({ db, settings }, network, adapter)
-  await runOrchestrations(db, { networks, settings })
+  await runOrchestrations(db, { networks, settings, macs: ledger.macs })
   const parts = [
     () => settleWithdrawals(db, networks),
     () => sweepDepositAddresses({ db, networks, settings }),

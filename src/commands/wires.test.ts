@@ -406,6 +406,21 @@ describe('an arrived wire', () => {
     await expectRefused(args, /must have 1 to 64 letters, digits and/)
   })
 
+  test('is not credited by instructions that were written into the database', async () => {
+    const { id } = await newInstructions()
+    await service.db.query(
+      `insert into fiat_deposit_instructions
+         (customer_id, id, profile_id, memo_id, status, fiat_network, routing_number_type, created_at, sealed_at, mac)
+       select customer_id, gen_random_uuid(), profile_id, 'PLANTED', status, fiat_network, routing_number_type, created_at, sealed_at, mac
+       from fiat_deposit_instructions where id = $1`,
+      [id],
+    )
+    await expect(recordDeposit('PLANTED', '70', newReference())).rejects.toThrow(
+      'was changed or invented in the database',
+    )
+    await service.owner.query(`delete from fiat_deposit_instructions where memo_id = 'PLANTED'`)
+  })
+
   test('triggers the rule for its memo', async () => {
     const [profile_id, to] = [await newProfile('0'), await newProfile('0')]
     const rule = await customer.call<{ rule: { source: { fiat: { memo_id: string } } } }>(

@@ -211,13 +211,15 @@ describe('PRIVILEGES', () => {
 
   test('lets no role change past records', () => {
     for (const table of [
+      'credited_deposits',
       'entries',
       'policies',
       'replaced_transactions',
       'resolved_withdrawals',
-      'reward_rates',
     ])
       expect(PRIVILEGES[table], table).toEqual({ insert: true })
+    // Beside its MAC.
+    expect(PRIVILEGES['reward_rates']).toEqual({ insert: true, update: ['sealed_at', 'mac'] })
     // No deleted row is a record: removed limits, old quotes, deposits that a reorganisation took back before they
     // were credited, simulated prices, sights of deposits that ended, simulated transactions, endpoints of webhooks,
     // one-time links, sessions and challenges of operators, windows of limits in which nothing counts any more.

@@ -93,7 +93,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   // Deletes quotes an hour after they expired unused, and 30 days after they were used.
   fee_quotes: { insert: true, update: ['transfer_id'], delete: true },
   fiat_accounts: { insert: true, update: ['metadata', 'updated_at', 'deleted_at'] },
-  fiat_deposit_instructions: { insert: true },
+  fiat_deposit_instructions: { insert: true, update: ['sealed_at', 'mac'] },
   freezes: { insert: true, update: ['unrecorded', 'lifted_at', 'sealed_at', 'mac'] },
   identities: {
     insert: true,
@@ -149,7 +149,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
     insert: true,
     update: ['role', 'disabled_at', 'generation', 'updated_at', 'sealed_at', 'mac'],
   },
-  orchestration_rules: { insert: true, update: ['status', 'updated_at'] },
+  orchestration_rules: { insert: true, update: ['status', 'updated_at', 'sealed_at', 'mac'] },
   orchestrations: {
     insert: true,
     update: ['destination_transfer_id', 'fail_reason', 'status', 'updated_at', 'mac'],

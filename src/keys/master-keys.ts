@@ -38,6 +38,8 @@ const LABELS = {
   deployment: 'bursar/deployment/v1',
   destinationAddresses: 'bursar/destination-addresses/v1',
   depositAddresses: 'bursar/deposit-addresses/v1',
+  orchestrationRules: 'bursar/orchestration-rules/v1',
+  fiatDepositInstructions: 'bursar/fiat-deposit-instructions/v1',
   balances: 'bursar/balances/v1',
   incomingTransfers: 'bursar/incoming-transfers/v1',
   freezes: 'bursar/freezes/v1',

@@ -245,6 +245,7 @@ export async function insertRule(
     ],
   )
   const made = ruleToWire(rows[0]!)
+  await context.rowMacs.seal(tx, 'orchestration_rules', customerId, made.id)
   const { crypto, fiat } = made.source
   recordChanges(tx, customerId, now, [
     ...(crypto === undefined ? [] : [audited(origin, 'deposit_address.create', sourceId)]),

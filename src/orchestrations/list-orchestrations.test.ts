@@ -164,9 +164,9 @@ async function makeOrchestrations(
   }
 }
 
-async function work({ db, networks, settings }: TestService): Promise<void> {
+async function work({ db, networks, settings, macs }: TestService): Promise<void> {
   for (let step = 1; step <= 4; step++) {
-    await runOrchestrations(db, { networks, settings })
+    await runOrchestrations(db, { networks, settings, macs })
     await db.query(
       'update outgoing_transfers set due_at = (select clock_timestamp()) where due_at is not null',
     )

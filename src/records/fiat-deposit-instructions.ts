@@ -8,6 +8,7 @@ import { Wire } from '../contract/bank-wire.ts'
 import { Metadata, NIL_UUID, RefId, Timestamp, Uuid } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
 import { routingOf, type BankAccount } from '../networks/bank-account.ts'
+import { ownRowMacs } from './row-macs.ts'
 import { requireHolders } from './holders.ts'
 import { requireOpenProfile } from './profile.ts'
 import { audited } from './audited.ts'
@@ -130,6 +131,7 @@ export async function insertInstructions(
           ],
         )
         const made = rows[0]!
+        await (await ownRowMacs()).seal(tx, 'fiat_deposit_instructions', customerId, made.id)
         if (origin !== undefined)
           recordChanges(tx, customerId, now, [audited(origin, 'fiat_deposit_instructions.create', made.id)])
         return made

@@ -7,7 +7,7 @@ import type { Kind } from './need.ts'
 import { AssetSymbol, Network, RefId, Text, Timestamp, Uuid } from '../contract/fields.ts'
 import { selectDepositAddress } from './deposit-address.ts'
 import { addressAsked } from './destination-address.ts'
-import type { RowMacs } from './row-macs.ts'
+import { ownRowMacs, sealOf, type RowMacs, type Seal } from './row-macs.ts'
 import { CryptoEnd, type Orchestration } from './orchestration.ts'
 
 const FiatNetwork = Type.Enum(['WIRE'], { type: 'string', description: 'Fiat network.' })
@@ -227,19 +227,31 @@ interface Arrival {
   asset: string
 }
 
-/** The active rule for an incoming deposit. The first source that has a rule for the asset decides. */
+/**
+ * The active rule for an incoming deposit. The first source that has a rule for the asset decides. The service's role can insert
+ * rules, and set a deleted one back: neither counts.
+ */
 export const ACTIVE_RULES: Kind<Arrival, OrchestrationRule> = {
   async read(tx, customerId, arrivals) {
-    const { rows } = await tx.query<RuleRow & { source_id: string }>(
+    const { rows: found } = await tx.query<RuleRow & Seal & { source_id: string }>(
       `
-    select ${RULE_COLUMNS}, source_id
-    from orchestration_rules
-    where customer_id = $1 and source_id = any ($2::uuid[]) and status = 'ACTIVE'`,
+    select ${RULE_COLUMNS}, source_id, ${sealOf('orchestration_rules')}
+    from orchestration_rules r
+    where customer_id = $1 and source_id = any ($2::uuid[]) and status = 'ACTIVE' and not exists (
+      select 1 from audit_log l
+      where l.customer_id = $1 and l.subject_id = r.id::text and l.action = 'orchestration_rule.delete')`,
       [customerId, [...new Set(arrivals.flatMap(({ source_ids }) => source_ids))]],
+    )
+    const macs = found.length === 0 ? undefined : await ownRowMacs()
+    const rows = found.filter(
+      ({ sealed, mac }) => macs!.objectionTo('orchestration_rules', { sealed, mac }) === undefined,
     )
     const keyOf = (sourceId: string, asset: string) => `${sourceId}/${asset}`
     const rules = new Map(
-      rows.map(({ source_id, ...row }) => [keyOf(source_id, row.source_asset), ruleToWire(row)]),
+      rows.map(({ source_id, sealed: _, mac: __, ...row }) => [
+        keyOf(source_id, row.source_asset),
+        ruleToWire(row),
+      ]),
     )
     return {
       get: ({ source_ids, asset }) =>

@@ -223,7 +223,8 @@ const orderOf = (one: Orchestration): string => {
       ? [crypto.network, crypto.address]
       : fiat
         ? [fiat.bank_account_id, fiat.memo ?? null]
-        : profile!.profile_id,
+        : // A row without any was changed in the database.
+          (profile?.profile_id ?? null),
   ])
 }
 

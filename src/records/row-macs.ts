@@ -1,6 +1,7 @@
 import type { Queryable, Transaction } from '../db/database.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
 import { Macs } from '../keys/macs.ts'
+import { balanceMacs } from '../ledger/balance-macs.ts'
 import type { MasterKeys, Purpose } from '../keys/master-keys.ts'
 
 /**
@@ -94,6 +95,30 @@ const SEALED = {
       'r.identity_id',
       'r.account_id',
     ],
+    live: 'true',
+    of: 'r.customer_id = $1',
+  },
+  // A deletion is in the audit log.
+  orchestration_rules: {
+    purpose: 'orchestrationRules',
+    key: ['customer_id', 'id'],
+    covers: [
+      'r.profile_id',
+      'r.source_asset',
+      'r.destination_asset',
+      'r.source_id',
+      'r.source',
+      'r.destination',
+      'r.identity_id',
+      'r.account_id',
+    ],
+    live: "r.status = 'ACTIVE'",
+    of: 'r.customer_id = $1',
+  },
+  fiat_deposit_instructions: {
+    purpose: 'fiatDepositInstructions',
+    key: ['customer_id', 'id'],
+    covers: ['r.profile_id', 'r.memo_id', 'r.identity_id', 'r.account_id'],
     live: 'true',
     of: 'r.customer_id = $1',
   },
@@ -287,6 +312,9 @@ export class RowMacs {
     return renewed
   }
 }
+
+/** The MACs by the master keys of this process, for what posts and is given none (`sealBalancesWith`). */
+export const ownRowMacs = async (): Promise<RowMacs> => new RowMacs((await balanceMacs()).masterKeys)
 
 export const SEALED_TABLES = Object.keys(SEALED) as SealedName[]
 

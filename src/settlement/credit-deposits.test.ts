@@ -411,6 +411,39 @@ test('a deposit triggers the rule of its address', async () => {
   ])
 })
 
+test('with the role of the database, nobody sends on the deposits of another, or by a rule that was deleted', async () => {
+  const victim = await newCustomer(service)
+  const { address, id } = await giveAddress(victim)
+  const made = await victim.call<{ rule: { id: string } }>('POST', '/v2/orchestration/rules', {
+    ref_id: 'own',
+    profile_id: victim.profile_id,
+    source_asset: 'USDG',
+    destination_asset: 'USD',
+    source: { profile: { profile_id: victim.profile_id } },
+  })
+  expect(made.status).toBe(200)
+  const { rule } = made.body
+  expect((await victim.call('DELETE', `/v2/orchestration/rules/${rule.id}`)).status).toBe(200)
+  await service.db.query(`update orchestration_rules set status = 'ACTIVE' where id = $1`, [rule.id])
+  await service.db.query(
+    `insert into orchestration_rules (customer_id, id, created_at, updated_at, ref_id, profile_id, status, source_asset,
+                                      destination_asset, source, destination, source_id, created_by, sealed_at, mac)
+     select customer_id, gen_random_uuid(), created_at, updated_at, 'planted', profile_id, 'ACTIVE', 'USDP', 'USDP', source, $2, $3,
+            created_by, sealed_at, mac
+     from orchestration_rules where id = $1`,
+    [rule.id, { crypto: { network: 'ETHEREUM', address: '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed' } }, id],
+  )
+  const { networks } = networkOf([arrivalAt(address), arrivalAt(address, { asset: 'USDG' })])
+  expect(await creditDeposits({ ...service, networks })).toBe(2)
+  const started = await victim.call<{ items: object[] }>('GET', '/v2/orchestration/orchestrations')
+  expect(started.body.items).toEqual([])
+  const { disagreements } = await verify(service.db, { rowMacs: ROW_MACS })
+  expect(disagreements).toMatchObject([
+    { customer_id: victim.customer_id, rule: 'every row of orchestration_rules matches its MAC' },
+  ])
+  await service.owner.query('delete from orchestration_rules where customer_id = $1', [victim.customer_id])
+})
+
 test('on the simulated networks, a withdrawal to a deposit address arrives there once', async () => {
   await service.owner.query('delete from network_cursors')
   const [from, to] = [await newCustomer(service), await newCustomer(service)]

@@ -18,6 +18,7 @@ import {
 } from '../records/bank-wires.ts'
 import { audited, recordNow } from '../records/audited.ts'
 import { change } from '../records/need.ts'
+import { ownRowMacs, sealOf, type Seal } from '../records/row-macs.ts'
 import { findOwner } from '../records/treasury.ts'
 import type { Transfer } from '../ledger/transfer.ts'
 import { readTransfer } from '../ledger/transfer.ts'
@@ -276,13 +277,14 @@ async function placeOf(db: Queryable, memo: string): Promise<PlaceOfMemo> {
   const { rows } =
     memo_id.length > MEMO_LENGTH_MAX
       ? { rows: [] }
-      : await db.query<PlaceOfMemo>(
+      : await db.query<PlaceOfMemo & Seal>(
           `
           select i.*
           from customers c
           cross join lateral (
-            select id, customer_id, profile_id, memo_id, identity_id, account_id, metadata
-            from fiat_deposit_instructions
+            select id, customer_id, profile_id, memo_id, identity_id, account_id, metadata,
+                   ${sealOf('fiat_deposit_instructions')}
+            from fiat_deposit_instructions r
             where customer_id = c.id and memo_id = $1
           ) i
           limit 2`,
@@ -290,5 +292,7 @@ async function placeOf(db: Queryable, memo: string): Promise<PlaceOfMemo> {
         )
   if (rows[0] === undefined) throw new Error(`--memo: no deposit instructions have the memo ${memo_id}`)
   if (rows.length > 1) throw new Error(`--memo: more than one customer has the memo ${memo_id}`)
-  return rows[0]
+  const { sealed, mac, ...place } = rows[0]
+  ;(await ownRowMacs()).requireGenuine('fiat_deposit_instructions', place.id, { sealed, mac })
+  return place
 }

@@ -1,9 +1,8 @@
 import type { Origin } from '../contract/actor.ts'
 import { inTransaction, type Database, type Queryable, type Transaction } from '../db/database.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
-import { balanceMacs } from '../ledger/balance-macs.ts'
 import { audited, recordNow } from '../records/audited.ts'
-import { RowMacs, sealOf, type Seal } from '../records/row-macs.ts'
+import { ownRowMacs, sealOf, type Seal } from '../records/row-macs.ts'
 
 export interface RewardRate {
   /** YYYY-MM-DD, UTC: the first day on which it applies. */
@@ -15,8 +14,6 @@ export interface RewardRate {
 
 const ADVISORY_LOCK = 7_311_004
 
-const rowMacs = async () => new RowMacs((await balanceMacs()).masterKeys)
-
 /**
  * Waits for open transactions that set rates, and blocks new ones until this transaction ends. So all rates set
  * before now are visible, both now and when a statement is explained. An advisory lock, because a lock on the table
@@ -27,7 +24,7 @@ export async function holdRewardRates(tx: Transaction): Promise<void> {
   const { rows } = await tx.query<Seal & { id: string }>(
     `select r.effective_from::text as id, ${sealOf('reward_rates')} from reward_rates r`,
   )
-  const macs = await rowMacs()
+  const macs = await ownRowMacs()
   for (const { id, ...seal } of rows) macs.requireGenuine('reward_rates', id, seal)
 }
 
@@ -49,7 +46,7 @@ export const setRewardRate = (
       [effectiveFrom, rate, ADVISORY_LOCK],
     )
     const set = rows[0]!
-    await (await rowMacs()).seal(tx, 'reward_rates', set.effective_from, set.set_at)
+    await (await ownRowMacs()).seal(tx, 'reward_rates', set.effective_from, set.set_at)
     const after = { effective_from: set.effective_from, rate: set.rate }
     await recordNow(tx, PLATFORM_ID, audited(origin, 'reward_rate.set', set.effective_from, { after }))
     return set
