@@ -1,4 +1,5 @@
 import { transaction, type Database, type Queryable } from './db/database.ts'
+import { findMasterKeys } from './keys/master-keys.ts'
 import { ownRowMacs, sealOf, type Seal } from './records/row-macs.ts'
 import { SettingsError, type Settings } from './settings.ts'
 import { upgrade } from './upgrade.ts'
@@ -53,7 +54,9 @@ export async function prepareDatabase(db: Database, asked: Settings, ownerUrl?: 
   await transaction(db, async (tx) => {
     await lock(tx)
     await requireMode(tx, asked.mode)
-    if (await isUnused(tx)) await writeStamp(tx, asked.mode, null)
+    // Without a master key, the first process that has one stamps it.
+    const hasKey = asked.mode === 'sandbox' || (await findMasterKeys(asked)) !== undefined
+    if (hasKey && (await isUnused(tx))) await writeStamp(tx, asked.mode, null)
   })
   return applied
 }

@@ -17,6 +17,7 @@ import { Ledger } from '../src/movements/queue.ts'
 import { simulatedNetworks } from '../src/networks/simulated/adapter.ts'
 import { verify } from '../src/verify/verify.ts'
 import {
+  MASTER_KEY,
   ROW_MACS,
   atEnd,
   cloneDatabase,
@@ -31,7 +32,7 @@ import {
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const SANDBOX = testSettings()
-const LIVE = testSettings({ BURSAR_MODE: 'live' })
+const LIVE = testSettings({ BURSAR_MODE: 'live', BURSAR_MASTER_KEY: MASTER_KEY })
 const liveAt = (BURSAR_BASE_URL: string) => testSettings({ BURSAR_MODE: 'live', BURSAR_BASE_URL })
 
 async function newDatabase(): Promise<Database> {

@@ -60,7 +60,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'settings',
     'transport-security',
   ],
-  deployment: ['upgrade', 'db', 'settings', 'ledger', 'records'],
+  deployment: ['upgrade', 'db', 'settings', 'keys', 'ledger', 'records'],
   upgrade: ['oauth', 'movements', 'records', 'ledger', 'db', 'keys', 'settings'],
   connect: ['db', 'settings'],
   app: [

@@ -126,7 +126,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   screening_requirement: { owners: ['screening'], readers: [] },
   screenings: { owners: ['screening'], readers: ['settlement'] },
   seen_deposits: { owners: ['movements', 'settlement'], readers: ['metrics', 'networks', 'verify'] },
-  signing_keys: { owners: ['oauth'], readers: [] },
+  signing_keys: { owners: ['oauth'], readers: ['verify'] },
   simulated_chain: { owners: ['networks'], readers: ['deployment'] },
   statements: { owners: ['statements'], readers: ['demo', 'metrics', 'records', 'verify'] },
   transfers: {

@@ -7,7 +7,6 @@ import { GRACE_SECONDS_MAX, rotateSecret } from '../oauth/api-clients.ts'
 import { operation } from '../operation.ts'
 import { ApprovalQuery, withApprovedChange } from '../records/approved-change.ts'
 import { ApiCredentials, CREDENTIALS_COLUMNS, credentialsToWire, type CredentialsRow } from './credentials.ts'
-import { audited, recordNow } from '../records/audited.ts'
 
 const DAY_SECONDS = 24 * 60 * 60
 
@@ -82,15 +81,9 @@ export const rotateCredentials = operation({
         throw problem.forbidden(
           `the access token lacks scopes of API client ${client_id}: ${lacking.join(' ')}`,
         )
-      const rotated = await rotateSecret(tx, rowMacs, client_id, body.grace_seconds ?? DAY_SECONDS)
+      const rotated = await rotateSecret(tx, rowMacs, client_id, body.grace_seconds ?? DAY_SECONDS, origin)
       assert(rotated !== undefined, 'the row is locked and enabled')
       const { client_secret, ...changed } = rotated
-      const { previous_secret_expires_at } = changed
-      await recordNow(
-        tx,
-        customerId,
-        audited(origin, 'api_client.rotate', client_id, { after: { previous_secret_expires_at } }),
-      )
       return { client_id, client_secret, credentials: credentialsToWire({ ...client, ...changed }) }
     })
   },

@@ -269,12 +269,9 @@ function defineRotateClient(client: Command): void {
         const change = { operation: 'bursar client rotate', values: { grace_seconds: grace }, approval }
         const of = { customer_id: await customerOf(db, client_id), id: client_id }
         const rotated = await approved(db, settings, { ...of, ...change }, async (tx) => {
-          const changed = await rotateSecret(tx, await openRowMacs(settings), client_id, grace)
+          const macs = await openRowMacs(settings)
+          const changed = await rotateSecret(tx, macs, client_id, grace, originOfCommand())
           if (changed === undefined) throw new Error(`there is no enabled client ${client_id}`)
-          const { customer_id, previous_secret_expires_at } = changed
-          const changes = { after: { previous_secret_expires_at } }
-          const record = audited(originOfCommand(), 'api_client.rotate', client_id, changes)
-          await recordNow(tx, customer_id, record)
           return changed
         })
         const { previous_secret_expires_at } = rotated

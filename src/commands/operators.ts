@@ -184,9 +184,7 @@ function defineRole(operator: Command): void {
         const change = { approval, operation: 'operator role', id, values: { role } }
         const before = await changingWithApproval(db, settings, change, async (tx, found) => {
           if (found.role === role) return role
-          await setRole(tx, await openRowMacs(settings), found, role)
-          const changes = { before: { role: found.role }, after: { role } }
-          await record(tx, found, 'operator.set_role', { origin: originOfCommand(), changes })
+          await setRole(tx, await openRowMacs(settings), found, role, originOfCommand())
           return found.role
         })
         logOperator(settings, "changed an operator's role", { operator_id: id, before, role })

@@ -11,6 +11,7 @@ import {
   startTestService,
   type TestCustomer,
   type TestService,
+  TEST_ORIGIN,
 } from '../../test/support.ts'
 import type { Role } from '../contract/roles.ts'
 import { transaction } from '../db/database.ts'
@@ -135,7 +136,7 @@ describe('a session', () => {
       (await ask<{ session?: { scopes: string[] } }>('GET', '/console/session', having(cookie))).body.session
         ?.scopes
     expect(await scopes()).not.toContain('funding:write_profile')
-    await transaction(service.db, (tx) => setRole(tx, ROW_MACS, operator, 'OPERATOR'))
+    await transaction(service.db, (tx) => setRole(tx, ROW_MACS, operator, 'OPERATOR', TEST_ORIGIN))
     expect(await scopes()).toContain('funding:write_profile')
     await transaction(service.db, (tx) => disableOperator(tx, operator.id))
     expect(await scopes()).toBeUndefined()

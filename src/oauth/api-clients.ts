@@ -8,7 +8,7 @@ import {
 } from '../db/database.ts'
 import { newId, readClock } from '../db/ids.ts'
 import type { ClientScope } from '../contract/scopes.ts'
-import { audited } from '../records/audited.ts'
+import { audited, recordNow } from '../records/audited.ts'
 import { recordChanges } from '../ledger/audit.ts'
 import type { Origin } from '../contract/actor.ts'
 import { sealOf, type RowMacs, type Seal } from '../records/row-macs.ts'
@@ -132,14 +132,15 @@ export interface RotatedSecret extends ClientCredentials {
 }
 
 /**
- * Gives a client a new secret. The previous secret is accepted for `graceSeconds`, and an older one no longer.
+ * Gives a client a new secret, and records it. The previous secret is accepted for `graceSeconds`, and an older one no longer.
  * Undefined if the client does not exist or is disabled. Throws an Error where it was changed in the database.
  */
 export async function rotateSecret(
-  db: Queryable,
+  db: Transaction,
   macs: RowMacs,
   clientId: string,
   graceSeconds: number,
+  origin: Origin,
 ): Promise<RotatedSecret | undefined> {
   const client_secret = newSecret()
   const { rows: found } = await db.query<Seal>(
@@ -158,6 +159,9 @@ export async function rotateSecret(
     [clientId, hashOf(client_secret), graceSeconds],
   )
   if (rows[0] === undefined) return undefined
-  await macs.seal(db, 'api_clients', rows[0].customer_id, clientId)
+  const { customer_id, previous_secret_expires_at } = rows[0]
+  const record = audited(origin, 'api_client.rotate', clientId, { after: { previous_secret_expires_at } })
+  await recordNow(db, customer_id, record)
+  await macs.seal(db, 'api_clients', customer_id, clientId)
   return { client_id: clientId, client_secret, ...rows[0] }
 }

@@ -103,6 +103,16 @@ interface Read {
   decrypted: Map<string, DecryptedKey>
 }
 
+/** Of these keys, those that the audit log says were retired: the service's database role could put one back, but removes no record. */
+async function retiredAmong(db: Queryable, ids: readonly string[]): Promise<Set<string>> {
+  const { rows } = await db.query<{ id: string }>(
+    `select l.subject_id as id from audit_log l
+     where l.customer_id = $1 and l.action = 'signing_key.retire' and l.subject_id = any ($2::text[])`,
+    [PLATFORM_ID, ids],
+  )
+  return new Set(rows.map(({ id }) => id))
+}
+
 /**
  * Reads the keys that are not retired. The key of an id never changes, so known keys are not decrypted again. With
  * `onFailure`, a key that cannot be decrypted is reported and left out, so that it cannot keep a retired key in use;
@@ -120,7 +130,17 @@ async function readKeys(
      order by signs_from desc, id`,
   )
   const decrypted = new Map<string, DecryptedKey>()
+  const retired = await retiredAmong(
+    db,
+    rows.map(({ id }) => id),
+  )
   for (const { id, encrypted_jwk } of rows) {
+    if (retired.has(id)) {
+      onFailure?.(
+        new Error(`signing key ${id} was retired, and put back in the database: bursar keys retire ${id}`),
+      )
+      continue
+    }
     try {
       decrypted.set(id, known.get(id) ?? (await decryptKey(id, encrypted_jwk, masterKeys)))
     } catch (error) {

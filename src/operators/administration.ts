@@ -117,9 +117,7 @@ async function applyTo(
   origin: Parameters<typeof record>[3]['origin'],
 ): Promise<void> {
   if (role !== undefined && role !== operator.role) {
-    await setRole(tx, macs, operator, role)
-    const changes = { before: { role: operator.role }, after: { role } }
-    await record(tx, operator, 'operator.set_role', { origin, changes })
+    await setRole(tx, macs, operator, role, origin)
   }
   const isDisabled = operator.disabled_at !== null
   if (status === undefined || isDisabled === (status === 'DISABLED')) return

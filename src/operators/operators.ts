@@ -150,10 +150,16 @@ export async function isGenuine(
 }
 
 /**
- * Gives an operator another role. Its access tokens are refused within a second; its sessions get new ones. Throws an Error where
+ * Gives an operator another role, and records it. Its access tokens are refused within a second; its sessions get new ones. Throws an Error where
  * it was changed in the database.
  */
-export async function setRole(tx: Transaction, macs: RowMacs, operator: Operator, role: Role): Promise<void> {
+export async function setRole(
+  tx: Transaction,
+  macs: RowMacs,
+  operator: Operator,
+  role: Role,
+  origin: AuditRecord['origin'],
+): Promise<void> {
   const { id } = operator
   macs.requireGenuine('operators', id, operator)
   await tx.query(
@@ -162,6 +168,8 @@ export async function setRole(tx: Transaction, macs: RowMacs, operator: Operator
     where id = $1 and role <> $2`,
     [id, role],
   )
+  const changes = { before: { role: operator.role }, after: { role } }
+  await record(tx, operator, 'operator.set_role', { origin, changes })
   await macs.seal(tx, 'operators', id)
 }
 

@@ -20,6 +20,7 @@ import {
   withdrawalOf,
   type TestCustomer,
   type TestService,
+  TEST_ORIGIN,
 } from '../../test/support.ts'
 import { OPERATIONS } from '../app.ts'
 import { ROLES, scopesOfRole, type Role } from '../contract/roles.ts'
@@ -343,7 +344,7 @@ describe('within a second', () => {
   test('a new role ends the tokens of the earlier one, and the session takes tokens of the new one', async () => {
     const { operator, opened, call } = await working('ADMIN')
     expect((await call('POST', '/v2/profiles', { nickname: 'before' })).status).toBe(200)
-    await transaction(service.db, (tx) => setRole(tx, ROW_MACS, operator, 'VIEWER'))
+    await transaction(service.db, (tx) => setRole(tx, ROW_MACS, operator, 'VIEWER', TEST_ORIGIN))
     await expect.poll(profiles(call), SOON).toBe(401)
     const next = caller(service.app, (await takeToken(opened)).body.access_token)
     expect(await profiles(next)()).toBe(200)

@@ -19,6 +19,12 @@ import { transaction } from '../db/database.ts'
 import { masterKeysOf } from '../keys/master-keys.ts'
 import { createApiClient, disableApiClient, enableApiClient, rotateSecret } from '../oauth/api-clients.ts'
 import {
+  listSigningKeys,
+  openSigningKeys,
+  retireSigningKey,
+  rotateSigningKeys,
+} from '../oauth/signing-keys.ts'
+import {
   createOperator,
   disableOperator,
   enableOperator,
@@ -28,7 +34,6 @@ import {
   setRole,
 } from '../operators/operators.ts'
 import { verify } from '../verify/verify.ts'
-import { audited, recordNow } from './audited.ts'
 import { AUTHENTICATING_TABLES, RowMacs, sealRows } from './row-macs.ts'
 
 const logged: string[] = []
@@ -178,21 +183,8 @@ describe('an API client', () => {
   test('is refused with the row from before its secret was rotated', async () => {
     const client = await newClient()
     const before = await rowOf(client.client_id)
-    await transaction(service.db, async (tx) => {
-      await rotateSecret(tx, ROW_MACS, client.client_id, 0)
-      await recordNow(tx, customer.customer_id, audited(TEST_ORIGIN, 'api_client.rotate', client.client_id))
-    })
+    await transaction(service.db, (tx) => rotateSecret(tx, ROW_MACS, client.client_id, 0, TEST_ORIGIN))
     const rotated = await rowOf(client.client_id)
-    // An hour after it was made.
-    await service.owner.query(
-      `update audit_log set created_at = created_at + interval '1 hour' where subject_id = $1 and action = 'api_client.rotate'`,
-      [client.client_id],
-    )
-    await service.owner.query(
-      `update api_clients set sealed_at = sealed_at + interval '1 hour' where id = $1`,
-      [client.client_id],
-    )
-    await ROW_MACS.seal(service.db, 'api_clients', customer.customer_id, client.client_id)
     await putBack(before)
     await expectRefused(
       client.client_id,
@@ -299,7 +291,9 @@ describe('an operator', () => {
   test('is not given another role once it was changed in the database', async () => {
     const { operator } = await signedIn()
     await expect(
-      transaction(service.db, (tx) => setRole(tx, ROW_MACS, { ...operator, mac: null }, 'ADMIN')),
+      transaction(service.db, (tx) =>
+        setRole(tx, ROW_MACS, { ...operator, mac: null }, 'ADMIN', TEST_ORIGIN),
+      ),
     ).rejects.toThrow(/it has no MAC/)
   })
 })
@@ -315,4 +309,25 @@ test('rows get their MACs at the upgrade, and the current key makes them again',
   expect(await newer.renew(service.db)).toBe(0)
   expect((await token(client)).status).toBe(401)
   expect(await newer.notGenuine(service.db, 'api_clients', customer.customer_id)).toEqual([])
+})
+
+test('a signing key that was retired and put back is trusted by nobody, and verify finds it', async () => {
+  const first = (await listSigningKeys(service.db)).find(({ status }) => status === 'SIGNS')!
+  const { rows } = await service.db.query<{ encrypted_jwk: string }>(
+    'select encrypted_jwk from signing_keys where id = $1',
+    [first.id],
+  )
+  await rotateSigningKeys(service.db, MASTER_KEYS, { now: true, origin: TEST_ORIGIN })
+  await retireSigningKey(service.db, first.id, TEST_ORIGIN)
+  await service.db.query('update signing_keys set encrypted_jwk = $2, retired_at = null where id = $1', [
+    first.id,
+    rows[0]!.encrypted_jwk,
+  ])
+  const keys = await openSigningKeys(service.db, MASTER_KEYS)
+  keys.close()
+  expect(keys.isTrusted(first.id)).toBe(false)
+  expect(keys.isTrusted(keys.signer.id)).toBe(true)
+  expect(await brokenBy()).toContain(`no signing key that was retired is in use: ${first.id}`)
+  expect(await retireSigningKey(service.db, first.id, TEST_ORIGIN)).toBe(true)
+  expect((await brokenBy()).filter((line) => line.startsWith('no signing key'))).toEqual([])
 })

@@ -344,20 +344,18 @@ export async function sealRows(
 
 /** Actions after which an older row is not the newest: it ended, or was changed. */
 const ENDS = [
+  'api_client.rotate',
+  'operator.set_role',
   'api_client.disable',
   'api_client.delete',
   'operator.disable',
   'session.revoke',
   'passkey.delete',
 ]
-const CHANGES = ['api_client.rotate', 'operator.set_role']
-
-const textsOf = (actions: readonly string[]) => actions.map((action) => `'${action}'`).join(', ')
 
 /**
- * SQL: whether a record `l` of the audit log says that what was sealed at a time ended or changed later. A change is recorded a
- * moment after its row is sealed, in the same transaction.
+ * SQL: whether a record `l` of the audit log says that what was sealed at a time ended or changed later. What changes a row records
+ * it first and seals it then, in one transaction.
  */
-export const endedLater = (sealedAt: string) => `
-  (l.action in (${textsOf(ENDS)}) and l.created_at >= ${sealedAt}
-   or l.action in (${textsOf(CHANGES)}) and l.created_at > ${sealedAt} + interval '1 minute')`
+export const endedLater = (sealedAt: string) =>
+  `(l.action in (${ENDS.map((action) => `'${action}'`).join(', ')}) and l.created_at >= ${sealedAt})`

@@ -34,7 +34,7 @@ const SESSIONS = `
   join operators o on o.id = r.operator_id
   where coalesce(o.customer_id, '${PLATFORM_ID}') = $1 and r.ended_at is null and r.expires_at > now()`
 
-/** Of a cluster, operators are on the coordinator and the audit log is not, so that their rows are given to the statement. */
+/** Of a cluster, operators and signing keys are on the coordinator and the audit log is not, so that their rows are given to the statement. */
 const UNRECORDED = {
   'every operator is in the audit log, and is as the log left it': {
     rows: OPERATORS,
@@ -53,6 +53,14 @@ const UNRECORDED = {
         where l.customer_id = $1 and l.actor_id = s.operator_id and l.action = 'operator.sign_in' and l.outcome = 'DONE'
           and l.created_at between s.created_at - interval '1 minute' and s.created_at + interval '1 minute'
       )`,
+  },
+  'no signing key that was retired is in use': {
+    rows: `
+      select r.id, null as sealed_at, r.created_at from signing_keys r
+      where $1::uuid = '${PLATFORM_ID}' and r.retired_at is null`,
+    found: `
+      exists (select 1 from audit_log l
+              where l.customer_id = $1 and l.action = 'signing_key.retire' and l.subject_id = s.id)`,
   },
 } as const
 
