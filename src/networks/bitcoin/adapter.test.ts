@@ -148,6 +148,31 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     await requireAtRest()
   })
 
+  test('a payment that was invented in the database is in no transaction that pays the others', async () => {
+    const customer = await newDepositor(['5', '5'])
+    const [good, changed, thief] = [await node.newAddress(), await node.newAddress(), await node.newAddress()]
+    const created = [await withdraw(customer, '1', good), await withdraw(customer, '2', changed)]
+    const payTo = (address: string) =>
+      service.owner.query('update transfers set destination_address = $2 where id = $1', [
+        created[1]!.id,
+        address,
+      ])
+    await payTo(thief)
+    const signing = networksOf(signOnlyAccepted(adapter(), MACS))
+    await work(signing)
+    const { crypto_tx_hash: hash } = await kept(created[0]!)
+    const { vout } = await node.bursar.call<{ vout: object[] }>('getrawtransaction', hash, true)
+    expect(JSON.stringify(vout)).toContain(good)
+    expect(JSON.stringify(vout)).not.toContain(thief)
+    expect(await kept(created[1]!)).toMatchObject({ state: 'HELD', crypto_tx_hash: null })
+    expect(await waitingCodes([created[1]!])).toEqual(['NOT_ACCEPTED'])
+    await payTo(changed)
+    await settle(created)
+    await requirePaid(await read(customer, created[0]!), '1', good)
+    await requirePaid(await read(customer, created[1]!), '2', changed)
+    await requireAtRest()
+  })
+
   test('one transaction pays withdrawals of several customers, and each bears its part of the fee', async () => {
     const customers = [await newDepositor(['5']), await newDepositor(['5']), await newDepositor(['5'])]
     const [twice, once] = [await node.newAddress(), await node.newAddress()]
