@@ -116,5 +116,5 @@ export async function withdrawWithApproval(
     ...movement,
     decide: (view) => awaitApproval(movement.decide(view), { ...RULE, ...rule }, origin, view),
   })
-  return { id: transfer.id, approval_id: transfer.status_details!.pending_customer_approval!.approval_id }
+  return { id: transfer.id, approval_id: transfer.status_details!.pending_customer_approval!.approval_id! }
 }

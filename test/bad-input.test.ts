@@ -1717,7 +1717,7 @@ const CASES: Record<string, Case> = {
   [`GET ${EVENTS}`]: {
     good: () => ({ path: EVENTS }),
     rows: [
-      ...inQuery('type', 'is none of the', 'transfer', 'transfer.*', 'IDENTITY.APPROVED', ''),
+      ...inQuery('type', 'must be the name of an event type', 'transfer.*', 'IDENTITY.APPROVED', ''),
       ...inQuery('types', 'matches no event type', 'nothing', 'transfer.nothing', 'identity', 'transfers.*'),
       ...inQuery('types', 'must be *', '*.completed', 'transfer*', 'transfer.'),
       ...inQuery('object_id', 'must be a UUID', 'me', '123'),

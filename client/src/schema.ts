@@ -417,7 +417,7 @@ export interface paths {
     get: operations['listAccounts']
     /**
      * Update Account
-     * @description Changes the given fields of the account. metadata is replaced as a whole. The administrator's flag stays as it is.
+     * @description Changes the given fields of the account. metadata is replaced as a whole. Other members of the account may be repeated but not changed.
      */
     put: operations['updateAccount']
     /**
@@ -801,7 +801,7 @@ export interface paths {
     get: operations['getFiatAccount']
     /**
      * Update Fiat Account
-     * @description Replaces the metadata. fiat_account_owner and fiat_network_instructions may be repeated but not changed: create a new fiat account for other bank details.
+     * @description Replaces the metadata. All other members may be repeated but not changed: create a new fiat account for other bank details.
      */
     put: operations['updateFiatAccount']
     post?: never
@@ -2478,12 +2478,12 @@ export interface components {
         }
         pending_customer_approval?: {
           message: string
-          /** @description The approval that it waits for. */
-          approval_id: string
+          /** @description The approval that it waits for; absent where a magic address simulates it. */
+          approval_id?: string
           /** @description How many different approvers must approve. */
-          required: number
+          required?: number
           /** @description The role that approvers need. */
-          role: string
+          role?: string
         }
         conflicting_transaction?: {
           message: string
@@ -2674,6 +2674,12 @@ export interface components {
            * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
            */
           address_id?: string
+          /**
+           * Format: uuid
+           * @description The same as address_id.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          crypto_address_id?: string
           /** @description Crypto address. */
           address: string
           /**
@@ -2722,6 +2728,12 @@ export interface components {
            * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
            */
           address_id?: string
+          /**
+           * Format: uuid
+           * @description The same as address_id.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          crypto_address_id?: string
           /** @description Crypto address. */
           address: string
           /**
@@ -4786,6 +4798,12 @@ export interface components {
            * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
            */
           address_id?: string
+          /**
+           * Format: uuid
+           * @description The same as address_id.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          crypto_address_id?: string
           /** @description Crypto address. */
           address: string
           /**
@@ -5254,11 +5272,6 @@ export interface components {
        * @enum {string}
        */
       product: 'USDG_REWARDS'
-      /**
-       * @description How it is paid: a transfer of the platform to a profile.
-       * @enum {string}
-       */
-      payment_type: 'PAYMENT_TYPE_PAXOS_TRANSFER'
       /**
        * Format: uuid
        * @description Profile that is credited.
@@ -6272,6 +6285,12 @@ export interface operations {
                * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
                */
               address_id?: string
+              /**
+               * Format: uuid
+               * @description Another name of address_id.
+               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+               */
+              crypto_address_id?: string
             }
             /** @description A bank account. Needs fiat_account_id. */
             fiat?: {
@@ -6699,7 +6718,10 @@ export interface operations {
   }
   getProfile: {
     parameters: {
-      query?: never
+      query?: {
+        /** @description False: a deactivated profile is not found. */
+        include_deactivated?: boolean
+      }
       header?: never
       path: {
         /**
@@ -7886,8 +7908,6 @@ export interface operations {
              * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
              */
             id: string
-            /** @description The ref_id of the account. It cannot be changed. */
-            ref_id?: string
             /** @description Free-text description. */
             description?: string
             /**
@@ -7899,6 +7919,52 @@ export interface operations {
             metadata?: {
               [key: string]: string
             }
+            /**
+             * Format: uuid
+             * @description Primary identity of the account.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            identity_id?: string
+            /** @description True if disabled by a platform administrator. */
+            admin_disabled?: boolean
+            /** @description True if disabled by the API user. */
+            user_disabled?: boolean
+            /**
+             * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+             * @example payout-2026-0001
+             */
+            ref_id?: string
+            /**
+             * Format: date-time
+             * @description Creation time.
+             * @example 2026-01-31T09:30:00.123456Z
+             */
+            created_at?: string
+            /**
+             * Format: date-time
+             * @description Last update time, of the account or of its primary identity.
+             * @example 2026-01-31T09:30:00.123456Z
+             */
+            updated_at?: string
+            /**
+             * @description DISABLED by either flag, else the summary_status of the primary identity.
+             * @enum {string}
+             */
+            summary_status?: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
+            /**
+             * Format: uuid
+             * @description Profile created with the account. Absent if none was requested.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            profile_id?: string
+            /**
+             * @description Account type.
+             * @default BROKERAGE
+             * @enum {string}
+             */
+            type?: 'BROKERAGE' | 'TRADITIONAL_IRA' | 'ROTH_IRA' | 'SEP_IRA' | 'FINANCIAL_ADVISOR'
+            /** @description As they are stored. */
+            members?: unknown[]
           }
           /** @description Sets user_disabled. */
           set_user_disabled?: boolean
@@ -9412,6 +9478,52 @@ export interface operations {
               [key: string]: unknown
             }
           }
+          /**
+           * Format: uuid
+           * @description Id of the fiat account.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          id?: string
+          /**
+           * Format: uuid
+           * @description Customer.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          customer_id?: string
+          /**
+           * @description Status.
+           * @enum {string}
+           */
+          status?: 'PENDING' | 'APPROVED' | 'REJECTED'
+          /**
+           * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+           * @example payout-2026-0001
+           */
+          ref_id?: string
+          /**
+           * Format: uuid
+           * @description Identity of the owner.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          identity_id?: string
+          /**
+           * Format: uuid
+           * @description Account of the owner.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          account_id?: string
+          /**
+           * Format: date-time
+           * @description Creation time.
+           * @example 2026-01-31T09:30:00.123456Z
+           */
+          created_at?: string
+          /**
+           * Format: date-time
+           * @description Last update time.
+           * @example 2026-01-31T09:30:00.123456Z
+           */
+          updated_at?: string
         }
       }
     }
@@ -9671,11 +9783,11 @@ export interface operations {
          *       "ACTIVE"
          *     ]
          */
-        statuses?: ('ACTIVE' | 'DELETED')[]
+        statuses?: ('ACTIVE' | 'DELETED' | 'PENDING' | 'REJECTED')[]
         /** @description Filter by profiles, as profile_ids does. At most 100 values; repeat the parameter or separate with commas. */
         profile_id?: string[]
         /** @description Filter by statuses, as statuses does. At most 100 values; repeat the parameter or separate with commas. */
-        status?: ('ACTIVE' | 'DELETED')[]
+        status?: ('ACTIVE' | 'DELETED' | 'PENDING' | 'REJECTED')[]
         /** @description Filter by source assets. At most 100 values; repeat the parameter or separate with commas. */
         source_asset?: string[]
         /** @description Filter by destination assets. At most 100 values; repeat the parameter or separate with commas. */
@@ -9832,6 +9944,12 @@ export interface operations {
                * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
                */
               address_id?: string
+              /**
+               * Format: uuid
+               * @description Another name of address_id.
+               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+               */
+              crypto_address_id?: string
             }
             /** @description A bank account. Needs fiat_account_id. */
             fiat?: {
@@ -10563,6 +10681,10 @@ export interface operations {
   listAPICredentials: {
     parameters: {
       query?: {
+        /** @description Filter by ids. At most 100 values; repeat the parameter or separate with commas. */
+        ids?: string[]
+        /** @description Filter by client ids, as ids does. At most 100 values; repeat the parameter or separate with commas. */
+        client_ids?: string[]
         /** @description Filter by status; APPROVED by default. At most 100 values; repeat the parameter or separate with commas. */
         statuses?: ('APPROVED' | 'DELETED')[]
         /** @description created_at strictly before. */
@@ -10795,6 +10917,10 @@ export interface operations {
         statuses?: ('PENDING' | 'APPROVED' | 'REJECTED')[]
         /** @description Filter by identities. At most 100 values; repeat the parameter or separate with commas. */
         identity_ids?: string[]
+        /** @description Filter by nicknames. At most 100 values; repeat the parameter. */
+        nicknames?: string[]
+        /** @description Filter by the mark, as bookmarked does. */
+        bookmarked_status?: boolean
         /** @description Filter by the mark. */
         bookmarked?: boolean
         /** @description created_at strictly before. */
@@ -10843,44 +10969,8 @@ export interface operations {
   listEvents: {
     parameters: {
       query?: {
-        /** @description Filter by one type. */
-        type?:
-          | 'transfer.crypto_deposit.pending'
-          | 'transfer.crypto_deposit.completed'
-          | 'transfer.crypto_deposit.failed'
-          | 'transfer.crypto_withdrawal.pending'
-          | 'transfer.crypto_withdrawal.completed'
-          | 'transfer.crypto_withdrawal.failed'
-          | 'transfer.wire_deposit.pending'
-          | 'transfer.wire_deposit.completed'
-          | 'transfer.wire_deposit.failed'
-          | 'transfer.wire_withdrawal.pending'
-          | 'transfer.wire_withdrawal.completed'
-          | 'transfer.wire_withdrawal.failed'
-          | 'transfer.internal_transfer_debit.completed'
-          | 'transfer.internal_transfer_credit.completed'
-          | 'transfer.paxos_transfer_credit.completed'
-          | 'transfer.paxos_transfer_debit.completed'
-          | 'orchestration.processing'
-          | 'orchestration.completed'
-          | 'orchestration.failed'
-          | 'identity.approved'
-          | 'identity.denied'
-          | 'identity.disabled'
-          | 'account.approved'
-          | 'account.denied'
-          | 'account.disabled'
-          | 'statement.generated'
-          | 'statement.paid'
-          | 'fiat_account.approved'
-          | 'fiat_account.rejected'
-          | 'crypto_destination_address.approved'
-          | 'crypto_destination_address.rejected'
-          | 'webhook.disabled'
-          | 'approval.requested'
-          | 'approval.approved'
-          | 'approval.rejected'
-          | 'approval.expired'
+        /** @description Filter by one type. A type that does not exist has no events. */
+        type?: string
         /**
          * @description Filter by types, or by beginnings of types such as `transfer.*`. At most 100 values; repeat the parameter or separate with commas.
          * @example [
@@ -11070,7 +11160,10 @@ export interface operations {
   }
   getEvent: {
     parameters: {
-      query?: never
+      query?: {
+        /** @description True: only an event of the test of a webhook is found; false: only another one. */
+        is_test?: boolean
+      }
       header?: never
       path: {
         /**

@@ -93,6 +93,15 @@ describe('an update', () => {
     expect((await withdraw()).status).toBe(200)
   })
 
+  test('takes the whole record back, as clients have read it', async () => {
+    const { id } = await made()
+    const { body: read } = await customer.call<Account>('GET', `${ACCOUNTS}/${id}`)
+    expect(await updated({ account: { ...read, description: 'Sent back' } })).toMatchObject({
+      id,
+      description: 'Sent back',
+    })
+  })
+
   test.each<[string, number, string, (id: string) => object]>([
     ['no field to change', 400, 'at least one of account.description', (id) => ({ account: { id } })],
     ['no account', 400, 'account is required', () => ({ set_user_disabled: true })],
@@ -106,14 +115,14 @@ describe('an update', () => {
     [
       "the administrator's flag",
       400,
-      'account.admin_disabled is not a known field',
-      (id) => ({ account: { id, admin_disabled: false } }),
+      'account.admin_disabled cannot be changed',
+      (id) => ({ account: { id, description: 'x', admin_disabled: true } }),
     ],
     [
       'another identity',
       400,
-      'account.identity_id is not a known field',
-      (id) => ({ account: { id, identity_id: ids[1] } }),
+      'account.identity_id cannot be changed',
+      (id) => ({ account: { id, description: 'x', identity_id: ids[1] } }),
     ],
     ['text as a flag', 400, 'must be a boolean', (id) => ({ account: { id }, set_user_disabled: '1' })],
     [

@@ -2,12 +2,25 @@ import { Type } from 'typebox'
 import { transaction } from '../db/database.ts'
 import { readClock } from '../db/ids.ts'
 import { EXAMPLE } from '../contract/example-records.ts'
+import { repeated, requireUnchanged } from '../contract/read-only.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../contract/problems.ts'
 import { insertAccountEvent } from '../records/summary-status.ts'
 import { Account, accountToWire, lockAccount, requireAccount } from './account.ts'
 import { audited, differences } from '../records/audited.ts'
 import { recordChanges } from '../ledger/audit.ts'
+
+const READ_ONLY = [
+  'identity_id',
+  'admin_disabled',
+  'user_disabled',
+  'ref_id',
+  'created_at',
+  'updated_at',
+  'summary_status',
+  'profile_id',
+  'type',
+] as const
 
 /** Updates an account (API behaviour, Accounts). It cannot change the administrator's flag. */
 export const updateAccount = operation({
@@ -17,17 +30,16 @@ export const updateAccount = operation({
   tag: 'Accounts',
   summary: 'Update Account',
   description:
-    "Changes the given fields of the account. metadata is replaced as a whole. The administrator's flag stays as it is.",
+    'Changes the given fields of the account. metadata is replaced as a whole. Other members of the account may be repeated but not changed.',
   body: Type.Object(
     {
       account: Type.Object(
         {
           id: Account.properties.id,
-          ref_id: Type.Optional(
-            Type.String({ maxLength: 100, description: 'The ref_id of the account. It cannot be changed.' }),
-          ),
           description: Account.properties.description,
           metadata: Account.properties.metadata,
+          ...repeated(Account, READ_ONLY),
+          members: Type.Optional(Type.Array(Type.Unknown(), { description: 'As they are stored.' })),
         },
         { additionalProperties: false, description: 'The account.' },
       ),
@@ -44,15 +56,14 @@ export const updateAccount = operation({
   reply: Account,
   problems: ['not-found'],
   async run({ body: { account, set_user_disabled }, customerId, origin, db }) {
-    const { id, ref_id, description, metadata } = account
+    const { id, description, metadata, ...others } = account
     if (description === undefined && metadata === undefined && set_user_disabled === undefined)
       throw problem.badRequest(
         'at least one of account.description, account.metadata and set_user_disabled is required',
       )
     return transaction(db, async (tx) => {
       const before = accountToWire(await lockAccount(tx, customerId, id))
-      if (ref_id !== undefined && ref_id !== before.ref_id)
-        throw problem.badRequest('account.ref_id cannot be changed')
+      requireUnchanged(others, before, 'account.')
       // The clock is read after the row is locked, so that updated_at never decreases.
       const now = await readClock(tx)
       const { rowCount } = await tx.query(

@@ -1,6 +1,13 @@
 import { Type } from 'typebox'
-import { Filter } from '../contract/fields.ts'
-import { listByCreation, listReply, orderByCreation, pageParameters, timeBounds } from '../http/lists.ts'
+import { Filter, FilterValue } from '../contract/fields.ts'
+import {
+  listByCreation,
+  listReply,
+  orderByCreation,
+  pageParameters,
+  timeBounds,
+  uuidsOf,
+} from '../http/lists.ts'
 import { operation } from '../operation.ts'
 import { ApiCredentials, CREDENTIALS_COLUMNS, credentialsToWire, type CredentialsRow } from './credentials.ts'
 
@@ -15,6 +22,8 @@ export const listCredentials = operation({
   example: { query: { limit: 10 } },
   query: Type.Object(
     {
+      ids: Filter(FilterValue, 'Filter by ids.'),
+      client_ids: Filter(FilterValue, 'Filter by client ids, as ids does.'),
       statuses: Filter(ApiCredentials.properties.status, 'Filter by status; APPROVED by default.'),
       ...timeBounds('created_at'),
       ...orderByCreation,
@@ -28,6 +37,8 @@ export const listCredentials = operation({
       list: 'api-credentials',
       select: `select ${CREDENTIALS_COLUMNS} from api_clients`,
       where: [
+        ['id = any (?::uuid[])', uuidsOf(query.ids)],
+        ['id = any (?::uuid[])', uuidsOf(query.client_ids)],
         [
           "case when disabled_at is null then 'APPROVED' else 'DELETED' end = any (?)",
           query.statuses ?? ['APPROVED'],

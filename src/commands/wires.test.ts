@@ -892,7 +892,7 @@ describe('an outgoing wire', () => {
       const wire = { profile_id, asset: 'USD', fiat_account_id: account.id, amount: '40' }
       const answer = await payer.call<Transfer>('POST', '/v2/transfer/fiat-withdrawals', wire)
       const { approval_id } = answer.body.status_details!.pending_customer_approval!
-      return { id: answer.body.id, approval_id }
+      return { id: answer.body.id, approval_id: approval_id! }
     }
     const decide = (id: string, decision: 'APPROVE' | 'REJECT') =>
       decideAs(service.db, customer_id, id, ada, decision)

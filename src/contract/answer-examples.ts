@@ -1261,7 +1261,6 @@ export const ANSWER_EXAMPLES: Readonly<Record<string, unknown>> = {
         ref_id:
           '0192f3a4-0000-7000-8000-000000000001-USDG_REWARDS-0192f3a4-0000-7000-8000-000000000001-2026-10-USDG-211.665587-seq#1',
         product: 'USDG_REWARDS',
-        payment_type: 'PAYMENT_TYPE_PAXOS_TRANSFER',
         payment_destination: '0192f3a4-0000-7000-8000-000000000002',
         payment_asset: 'USDG',
         payment_amount: '211.665587',
@@ -1275,7 +1274,6 @@ export const ANSWER_EXAMPLES: Readonly<Record<string, unknown>> = {
         ref_id:
           '0192f3a4-0000-7000-8000-000000000001-USDG_REWARDS-0192f3a4-0000-7000-8000-000000000001-2026-09-USDG-149.789244-seq#1',
         product: 'USDG_REWARDS',
-        payment_type: 'PAYMENT_TYPE_PAXOS_TRANSFER',
         payment_destination: '0192f3a4-0000-7000-8000-000000000002',
         payment_asset: 'USDG',
         payment_amount: '149.789244',
@@ -1293,7 +1291,6 @@ export const ANSWER_EXAMPLES: Readonly<Record<string, unknown>> = {
         ref_id:
           '0192f3a4-0000-7000-8000-000000000001-USDG_REWARDS-0192f3a4-0000-7000-8000-000000000001-2026-10-USDG-211.665587-seq#1',
         product: 'USDG_REWARDS',
-        payment_type: 'PAYMENT_TYPE_PAXOS_TRANSFER',
         payment_destination: '0192f3a4-0000-7000-8000-000000000002',
         payment_asset: 'USDG',
         payment_amount: '211.665587',
@@ -1307,7 +1304,6 @@ export const ANSWER_EXAMPLES: Readonly<Record<string, unknown>> = {
         ref_id:
           '0192f3a4-0000-7000-8000-000000000001-USDG_REWARDS-0192f3a4-0000-7000-8000-000000000001-2026-09-USDG-149.789244-seq#1',
         product: 'USDG_REWARDS',
-        payment_type: 'PAYMENT_TYPE_PAXOS_TRANSFER',
         payment_destination: '0192f3a4-0000-7000-8000-000000000002',
         payment_asset: 'USDG',
         payment_amount: '149.789244',

@@ -1,4 +1,11 @@
-import { DEPLOYMENT_SCOPES, OPERATOR_SCOPES, scopesOf, type Scope } from './scopes.ts'
+import {
+  DEPLOYMENT_SCOPES,
+  isWithoutOperations,
+  OPERATOR_SCOPES,
+  scopesOf,
+  type Scope,
+  type ScopeWithoutOperations,
+} from './scopes.ts'
 
 /** The roles of operators, the people who sign in to Bursar. */
 export const ROLES = ['VIEWER', 'OPERATOR', 'APPROVER', 'ADMIN'] as const
@@ -19,7 +26,7 @@ const RIGHTS: Record<Role, readonly Right[]> = {
 }
 
 /** The right that each scope belongs to. A new scope needs a line here. */
-const RIGHT_OF: Record<Scope, Right> = {
+const RIGHT_OF: Record<Exclude<Scope, ScopeWithoutOperations>, Right> = {
   'transfer:write_crypto_withdrawal': 'CHANGE',
   'orchestration:read_orchestration': 'READ',
   'statements:read_statement': 'READ',
@@ -81,9 +88,11 @@ const RIGHT_OF: Record<Scope, Right> = {
 export const scopesOfRole = (role: Role, mode: 'sandbox' | 'live', isBound = false): Scope[] => {
   const hidden: readonly Scope[] = isBound && mode === 'live' ? DEPLOYMENT_SCOPES : []
   return [...scopesOf(mode), ...OPERATOR_SCOPES].filter(
-    (scope) => RIGHTS[role].includes(RIGHT_OF[scope]) && !hidden.includes(scope),
+    (scope) =>
+      !isWithoutOperations(scope) && RIGHTS[role].includes(RIGHT_OF[scope]) && !hidden.includes(scope),
   )
 }
 
 /** Whether an operator with only this scope changes nothing. */
-export const isReadScope = (scope: Scope): boolean => RIGHT_OF[scope] === 'READ'
+export const isReadScope = (scope: Scope): boolean =>
+  !isWithoutOperations(scope) && RIGHT_OF[scope] === 'READ'

@@ -1,3 +1,33 @@
+/**
+ * Scopes of operations that platforms of this kind have and Bursar has not. Clients ask for them together with others, and would get
+ * no token at all. They open nothing.
+ */
+export const SCOPES_WITHOUT_OPERATIONS = [
+  'exchange:read_order',
+  'exchange:write_order',
+  'exchange:read_quote',
+  'exchange:read_quote_execution',
+  'exchange:write_quote_execution',
+  'exchange:read_issuer_quote',
+  'exchange:write_issuer_quote',
+  'exchange:read_issuer_quote_execution',
+  'exchange:write_issuer_quote_execution',
+  'transfer:update_crypto_deposit',
+  'transfer:reject_crypto_deposit',
+  'identity:read_identity_control',
+  'identity:write_identity_control',
+  'settlement:read_transaction',
+  'settlement:write_transaction',
+  'funding:read_bank_balance',
+  'tax:read_tax_form',
+  'tax:read_tax_lot',
+  'tax:write_tax_lot',
+  'rewards:read_monitoring_address',
+  'rewards:write_monitoring_address',
+  'address_ownership:read_verification',
+  'address_ownership:write_verification',
+] as const
+
 /** All scopes that an API client can have, the same as in docs/reference/operations.md. */
 export const SCOPES = [
   'transfer:write_crypto_withdrawal',
@@ -44,6 +74,7 @@ export const SCOPES = [
   'policy:read_policy',
   'policy:write_policy',
   'transfer:read_transfer_limit',
+  ...SCOPES_WITHOUT_OPERATIONS,
 ] as const
 
 /** Scopes of operators' tokens only: no API client can have them. Each begins with `operators:`. */
@@ -70,6 +101,11 @@ export type Scope = ClientScope | OperatorScope
 
 /** Scopes of operations that exist in sandbox mode only. */
 export const SANDBOX_SCOPES: readonly ClientScope[] = ['transfer:write_sandbox_fiat_deposit']
+
+export type ScopeWithoutOperations = (typeof SCOPES_WITHOUT_OPERATIONS)[number]
+/** Whether this scope opens nothing. No operator has it. */
+export const isWithoutOperations = (scope: Scope): scope is ScopeWithoutOperations =>
+  (SCOPES_WITHOUT_OPERATIONS as readonly Scope[]).includes(scope)
 
 /** The scopes of API clients in a mode. */
 export const scopesOf = (mode: 'sandbox' | 'live'): ClientScope[] =>

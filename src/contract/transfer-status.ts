@@ -21,9 +21,13 @@ export const StatusDetails = Type.Object(
     pending_customer_approval: Type.Optional(
       Type.Object({
         message: Type.String(),
-        approval_id: Type.String({ description: 'The approval that it waits for.' }),
-        required: Type.Integer({ description: 'How many different approvers must approve.' }),
-        role: Type.String({ description: 'The role that approvers need.' }),
+        approval_id: Type.Optional(
+          Type.String({
+            description: 'The approval that it waits for; absent where a magic address simulates it.',
+          }),
+        ),
+        required: Type.Optional(Type.Integer({ description: 'How many different approvers must approve.' })),
+        role: Type.Optional(Type.String({ description: 'The role that approvers need.' })),
       }),
     ),
     conflicting_transaction: Type.Optional(Type.Object({ message: Type.String() })),

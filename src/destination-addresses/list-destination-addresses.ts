@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { Filter, FilterValue, Network } from '../contract/fields.ts'
+import { Filter, FilterValue, FilterWithoutCommas, Network } from '../contract/fields.ts'
 import {
   listByCreation,
   listReply,
@@ -31,6 +31,10 @@ export const listDestinationAddresses = operation({
       addresses: Filter(FilterValue, 'Filter by addresses, as they were sent.'),
       statuses: Filter(DestinationAddress.properties.status, 'Filter by statuses.'),
       identity_ids: Filter(FilterValue, 'Filter by identities.'),
+      nicknames: FilterWithoutCommas(FilterValue, 'Filter by nicknames.'),
+      bookmarked_status: Type.Optional(
+        Type.Boolean({ description: 'Filter by the mark, as bookmarked does.' }),
+      ),
       bookmarked: Type.Optional(Type.Boolean({ description: 'Filter by the mark.' })),
       ...timeBounds('created_at'),
       ...orderByCreation,
@@ -49,7 +53,9 @@ export const listDestinationAddresses = operation({
         ['address = any (?)', query.addresses],
         ['status = any (?)', query.statuses],
         ['identity_id = any (?::uuid[])', uuidsOf(query.identity_ids)],
+        ['nickname = any (?)', query.nicknames],
         ['bookmarked = ?', query.bookmarked],
+        ['bookmarked = ?', query.bookmarked_status],
       ],
       toWire: destinationAddressToWire,
     }),

@@ -15,11 +15,22 @@ export const getEvent = operation({
   description: 'Reads one event, with its object.',
   params: Type.Object({ id: Uuid('Event id.') }),
   example: { params: { id: EXAMPLE.event_id } },
+  query: Type.Object(
+    {
+      is_test: Type.Optional(
+        Type.Boolean({
+          description: 'True: only an event of the test of a webhook is found; false: only another one.',
+        }),
+      ),
+    },
+    { additionalProperties: false },
+  ),
   reply: Event,
   problems: ['not-found'],
-  async run({ params, customerId, db }) {
+  async run({ params, query, customerId, db }) {
     const [found] = await readEvents(db, customerId, [params.id])
-    if (found === undefined) throw problem.notFound('event', params.id)
+    if (found === undefined || found.is_test !== (query.is_test ?? found.is_test))
+      throw problem.notFound('event', params.id)
     return found.event
   },
 })

@@ -22,7 +22,15 @@ const TYPES = Object.keys(EVENT_TYPES).filter(isEventType)
 
 const ListEventsQuery = Type.Object(
   {
-    type: Type.Optional(Type.Enum([...TYPES], { type: 'string', description: 'Filter by one type.' })),
+    type: Type.Optional(
+      Type.String({
+        maxLength: 100,
+        pattern: '^[a-z_]+(\\.[a-z_]+)*$',
+        inWords: 'must be the name of an event type',
+        description: 'Filter by one type. A type that does not exist has no events.',
+        examples: ['transfer.completed'],
+      }),
+    ),
     types: Filter(EventTypePattern, 'Filter by types, or by beginnings of types such as `transfer.*`.'),
     object_id: Type.Optional(Uuid('Filter by the record whose status changed.')),
     is_test: Type.Optional(

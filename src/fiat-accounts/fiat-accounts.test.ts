@@ -138,6 +138,20 @@ describe('an update', () => {
     expect(await everyTable(service.db)).toEqual(before)
   })
 
+  test('takes the whole record back; of another member is refused', async () => {
+    const made = await create()
+    const sent = { ...made, metadata: { sent: 'back' } }
+    expect(await customer.call('PUT', at(made.id), sent)).toMatchObject({
+      status: 200,
+      body: { metadata: { sent: 'back' } },
+    })
+    const { body: now } = await customer.call<FiatAccount>('GET', at(made.id))
+    expect(await customer.call('PUT', at(made.id), { ...now, status: 'REJECTED' })).toMatchObject({
+      status: 400,
+      body: { detail: expect.stringContaining('status cannot be changed') as string },
+    })
+  })
+
   test('of bank details is also refused to the database role of the service', async () => {
     const { id } = await create()
     const change = "update fiat_accounts set fiat_network_instructions = '{}' where id = $1"

@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { Metadata, Uuid } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
+import { repeated, requireUnchanged } from '../contract/read-only.ts'
 import { operation } from '../operation.ts'
 import {
   FIAT_ACCOUNT_COLUMNS,
@@ -16,6 +17,17 @@ import {
 import { audited, recordNow } from '../records/audited.ts'
 import { transaction } from '../db/database.ts'
 
+const READ_ONLY = [
+  'id',
+  'customer_id',
+  'status',
+  'ref_id',
+  'identity_id',
+  'account_id',
+  'created_at',
+  'updated_at',
+] as const
+
 /**
  * Changes a fiat account's metadata (API behaviour, Fiat accounts). Owner and bank details never change: wires under way
  * read them when they are sent, and their MAC covers them.
@@ -27,13 +39,14 @@ export const updateFiatAccount = operation({
   tag: 'Transfers',
   summary: 'Update Fiat Account',
   description:
-    'Replaces the metadata. fiat_account_owner and fiat_network_instructions may be repeated but not changed: create a new fiat account for other bank details.',
+    'Replaces the metadata. All other members may be repeated but not changed: create a new fiat account for other bank details.',
   params: Type.Object({ id: Uuid('Id of the fiat account.') }),
   body: Type.Object(
     {
       metadata: Type.Optional(Metadata),
       fiat_account_owner: Type.Optional(FiatAccountOwner),
       fiat_network_instructions: Type.Optional(FiatNetworkInstructions),
+      ...repeated(FiatAccount, READ_ONLY),
     },
     { additionalProperties: false, minProperties: 1 },
   ),
@@ -44,7 +57,8 @@ export const updateFiatAccount = operation({
   reply: FiatAccount,
   problems: ['not-found'],
   async run({ params, body, customerId, origin, db }) {
-    const { metadata, ...fixed } = body
+    const { metadata, fiat_account_owner, fiat_network_instructions, ...others } = body
+    const fixed = { fiat_account_owner, fiat_network_instructions }
     const known = await requireFiatAccount(db, customerId, params.id)
     for (const field of ['fiat_account_owner', 'fiat_network_instructions'] as const) {
       if (fixed[field] !== undefined && !isDeepStrictEqual(fixed[field], known[field]))
@@ -52,6 +66,7 @@ export const updateFiatAccount = operation({
           `${field} cannot be changed: create a new fiat account with POST /v2/transfer/fiat-accounts, and delete this one`,
         )
     }
+    requireUnchanged(others, known)
     if (metadata === undefined) return known
     return transaction(db, async (tx) => {
       const { rows } = await tx.query<FiatAccountRow>(

@@ -33,6 +33,7 @@ const ANSWERED_AS: Record<string, string> = {
 const OTHER_NAME: Record<string, string> = {
   fiat_account_id: 'bank_account_id',
   bank_account_id: 'fiat_account_id',
+  crypto_address_id: 'address_id',
 }
 
 /** Finds the comparable members of an operation, once. A record may be nested in a member of the body or reply. */

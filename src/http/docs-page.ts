@@ -6,7 +6,7 @@ import { JSON_TYPE, type ApiDocument, type ApiResponses } from './openapi.ts'
 import type { OwnMachine } from './own-machine.ts'
 import { PAGE_POLICY } from './page-policy.ts'
 import { problem } from '../contract/problems.ts'
-import { SCOPES } from '../contract/scopes.ts'
+import { isWithoutOperations, SCOPES } from '../contract/scopes.ts'
 
 const JAVASCRIPT = 'text/javascript; charset=utf-8'
 const CSS = 'text/css; charset=utf-8'
@@ -298,5 +298,5 @@ demo?.addEventListener('click', async () => {
     demo.textContent = 'Authorized as the demo customer'
   } else demo.textContent = body?.detail ?? 'The service does not answer'
 })
-${sandbox ? `ui.initOAuth(${JSON.stringify({ appName: 'Bursar', scopes: SCOPES })})` : ''}
+${sandbox ? `ui.initOAuth(${JSON.stringify({ appName: 'Bursar', scopes: SCOPES.filter((scope) => !isWithoutOperations(scope)) })})` : ''}
 `

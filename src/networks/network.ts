@@ -78,7 +78,12 @@ export interface Refusal {
 export type Review =
   | { verdict: 'PASS' }
   | { verdict: 'REJECT'; refusal: Refusal }
-  | { verdict: 'HOLD'; secondary_status: SecondaryStatus; holdMs: number }
+  | {
+      verdict: 'HOLD'
+      secondary_status: SecondaryStatus
+      status_details?: StatusDetails
+      holdMs: number
+    }
 
 /**
  * The outcome of signing a withdrawal. SIGNED: a transaction, to be kept and then broadcast. REFUSED: the withdrawal can never

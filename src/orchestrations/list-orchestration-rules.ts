@@ -5,6 +5,9 @@ import { listByCreation, pageParameters, timeBounds, uuidsOf } from '../http/lis
 import { operation } from '../operation.ts'
 import { OrchestrationRule, RULE_COLUMNS, ruleToWire } from '../records/orchestration-rule.ts'
 
+/** No rule is PENDING or REJECTED: clients of platforms that review rules ask for these. */
+const StatusAsked = Type.Enum(['ACTIVE', 'DELETED', 'PENDING', 'REJECTED'], { type: 'string' })
+
 /** Lists the customer's rules, including deleted rules, by creation time (API behaviour, Orchestration rules). */
 export const listOrchestrationRules = operation({
   method: 'GET',
@@ -19,9 +22,9 @@ export const listOrchestrationRules = operation({
       ids: Filter(FilterValue, 'Filter by rule ids.'),
       ref_ids: FilterWithoutCommas(FilterValue, 'Filter by ref_ids.'),
       profile_ids: Filter(FilterValue, 'Filter by profiles.'),
-      statuses: Filter(OrchestrationRule.properties.status, 'Filter by statuses.'),
+      statuses: Filter(StatusAsked, 'Filter by statuses.'),
       profile_id: Filter(FilterValue, 'Filter by profiles, as profile_ids does.'),
-      status: Filter(OrchestrationRule.properties.status, 'Filter by statuses, as statuses does.'),
+      status: Filter(StatusAsked, 'Filter by statuses, as statuses does.'),
       source_asset: Filter(FilterValue, 'Filter by source assets.'),
       destination_asset: Filter(FilterValue, 'Filter by destination assets.'),
       ...timeBounds('created_at'),

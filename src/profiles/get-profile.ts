@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { Uuid } from '../contract/fields.ts'
+import { problem } from '../contract/problems.ts'
 import { operation } from '../operation.ts'
 import { Profile, profileToWire, requireProfile } from '../records/profile.ts'
 
@@ -14,9 +15,20 @@ export const getProfile = operation({
   description: 'Reads one profile.',
   example: { params: { id: EXAMPLE.profile_id } },
   params: Type.Object({ id: Uuid('Profile id.') }),
+  query: Type.Object(
+    {
+      include_deactivated: Type.Optional(
+        Type.Boolean({ default: true, description: 'False: a deactivated profile is not found.' }),
+      ),
+    },
+    { additionalProperties: false },
+  ),
   reply: Profile,
   problems: ['not-found'],
-  async run({ params, customerId, db }) {
-    return profileToWire(await requireProfile(db, customerId, params.id))
+  async run({ params, query, customerId, db }) {
+    const profile = await requireProfile(db, customerId, params.id)
+    if (query.include_deactivated === false && profile.deactivated_at !== null)
+      throw problem.notFound('profile', params.id)
+    return profileToWire(profile)
   },
 })

@@ -119,7 +119,11 @@ interface Named {
   address?: string
   network?: CryptoNetwork
   address_id?: string
+  crypto_address_id?: string
 }
+
+/** The id of a crypto destination under its two names. */
+export const namedBoth = (id: string) => ({ address_id: id, crypto_address_id: id })
 
 /**
  * Returns the address and network of a crypto destination. Throws bad-request for a missing member, for an address that
@@ -129,9 +133,13 @@ export async function addressAsked(
   db: Queryable,
   macs: RowMacs,
   customerId: string,
-  { address, network, address_id }: Named,
-): Promise<{ address: string; network: CryptoNetwork; address_id?: string }> {
+  { address, network, crypto_address_id, address_id = crypto_address_id }: Named,
+): Promise<{ address: string; network: CryptoNetwork; address_id?: string; crypto_address_id?: string }> {
   const field = (name: string) => `destination.crypto.${name}`
+  if (crypto_address_id !== undefined && crypto_address_id !== address_id)
+    throw problem.badRequest(
+      `${field('crypto_address_id')} must equal ${field('address_id')}: they are names of the same member`,
+    )
   if (address_id === undefined) {
     if (address === undefined) throw problem.badRequest(`${field('address')} is required`)
     if (network === undefined) throw problem.badRequest(`${field('network')} is required`)
@@ -158,5 +166,5 @@ export async function addressAsked(
   const canonical = (text: string) => canonicalAddress(known.crypto_network, text, { testNetworks: true })
   if (address !== undefined && canonical(address) !== canonical(known.address))
     throw problem.badRequest(`${field('address')} must be the address of address_id, or be left out`)
-  return { address: known.address, network: known.crypto_network, address_id }
+  return { address: known.address, network: known.crypto_network, ...namedBoth(address_id) }
 }

@@ -1,12 +1,11 @@
 import { Type, type Static } from 'typebox'
-import type { CryptoNetwork } from '../assets/catalogue.ts'
 import type { Queryable } from '../db/database.ts'
 import { presentOf } from '../db/rows.ts'
 import { problem } from '../contract/problems.ts'
 import type { Kind } from './need.ts'
 import { AssetSymbol, Network, RefId, Text, Timestamp, Uuid } from '../contract/fields.ts'
 import { selectDepositAddress } from './deposit-address.ts'
-import { addressAsked } from './destination-address.ts'
+import { addressAsked, namedBoth } from './destination-address.ts'
 import { ownRowMacs, sealOf, type RowMacs, type Seal } from './row-macs.ts'
 import { CryptoEnd, type Orchestration } from './orchestration.ts'
 
@@ -36,6 +35,7 @@ export const DestinationBody = Type.Object(
           address_id: Type.Optional(
             Uuid('The id of an address of the address book, instead of address and network.'),
           ),
+          crypto_address_id: Type.Optional(Uuid('Another name of address_id.')),
         },
         { additionalProperties: false, description: 'A crypto address: address and network, or address_id.' },
       ),
@@ -63,7 +63,7 @@ export const DestinationBody = Type.Object(
 
 /** A complete destination. Exactly one member. */
 export interface Destination {
-  crypto?: { address: string; network: CryptoNetwork; address_id?: string }
+  crypto?: Static<typeof CryptoEnd>
   fiat?: Static<typeof FiatDestination>
   profile?: Static<typeof ProfileEnd>
 }
@@ -202,7 +202,7 @@ export async function withAddressId(
   if (destination.crypto === undefined) return destination
   const { address, network } = destination.crypto
   const own = await selectDepositAddress(db, customerId, network, address)
-  return own === undefined ? destination : { crypto: { ...destination.crypto, address_id: own.id } }
+  return own === undefined ? destination : { crypto: { ...destination.crypto, ...namedBoth(own.id) } }
 }
 
 /** Returns the id of an ACTIVE rule that pays to this fiat account, if there is one. */

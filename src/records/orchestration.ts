@@ -28,6 +28,7 @@ const TransferLink = (description: string) =>
 /** A blockchain address at the end of an orchestration. */
 export const CryptoEnd = Type.Object({
   address_id: Type.Optional(Uuid("Id of the customer's own deposit address, or of the address book.")),
+  crypto_address_id: Type.Optional(Uuid('The same as address_id.')),
   address: Type.String({ description: 'Crypto address.' }),
   network: Network,
 })

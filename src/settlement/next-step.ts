@@ -69,8 +69,8 @@ export function stepAfterReview<Of extends StepOf>(withdrawal: Of, review: Revie
     case 'REJECT':
       return failedStep(withdrawal, review.refusal)
     case 'HOLD': {
-      const { secondary_status, holdMs } = review
-      const transfer = { status: 'PENDING', secondary_status } as const
+      const { verdict: _, holdMs, ...why } = review
+      const transfer = { status: 'PENDING', ...why } as const
       return { withdrawal, state: 'HELD', dueInMs: holdMs, transfer }
     }
   }

@@ -390,14 +390,17 @@ describe('a withdrawal to', () => {
       expect(held).toEqual({
         ...created,
         secondary_status: { name: outcome, detail: expect.any(String) as string },
+        ...(outcome === 'PENDING_CUSTOMER_APPROVAL' && {
+          status_details: { pending_customer_approval: { message: expect.any(String) as string } },
+        }),
         updated_at: expect.any(String) as string,
       })
       expect(spy.calls).toMatchObject([{ call: 'review', transfer_id: created.id }])
 
       await hurry()
       await settleWithdrawals(service.db, spy.networks)
-      const { secondary_status, ...released } = await read(customer, created)
-      expect(secondary_status).toBeUndefined()
+      const { secondary_status, status_details, ...released } = await read(customer, created)
+      expect([secondary_status, status_details]).toEqual([undefined, undefined])
       expect(released.status).toBe('PENDING')
       await settleAll(spy.networks)
       expect(await read(customer, created)).toMatchObject({ status: 'COMPLETED' })

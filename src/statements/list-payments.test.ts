@@ -82,7 +82,6 @@ test('a statement names its payment until it is paid, and the payment stays the 
       profile_id: customer.profile_id,
       ref_id: refIds[index],
       product: 'USDG_REWARDS',
-      payment_type: 'PAYMENT_TYPE_PAXOS_TRANSFER',
       payment_destination: customer.profile_id,
       payment_asset: 'USDG',
       payment_amount: one.metadata!.total_amount,

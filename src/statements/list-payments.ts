@@ -43,10 +43,6 @@ const Payment = Type.Object(
       description: 'The `next_payment_ref_id` that the statement had before it was paid.',
     }),
     product: Type.Enum([PRODUCT], { type: 'string', description: 'Product.' }),
-    payment_type: Type.Enum(['PAYMENT_TYPE_PAXOS_TRANSFER'], {
-      type: 'string',
-      description: 'How it is paid: a transfer of the platform to a profile.',
-    }),
     payment_destination: Uuid('Profile that is credited.'),
     payment_asset: AssetSymbol,
     payment_amount: Amount('Amount.'),
@@ -175,7 +171,6 @@ function paymentToWire({
     ...row,
     ref_id: paymentRefIdOf({ ...row, ref_id: statement_ref_id, asset, total_amount_owed }),
     product: PRODUCT,
-    payment_type: 'PAYMENT_TYPE_PAXOS_TRANSFER',
     payment_destination: row.profile_id,
     payment_asset: asset,
     payment_amount: formatAmount(parseStoredAmount(total_amount_owed, decimals), decimals),

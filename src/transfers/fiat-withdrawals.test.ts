@@ -482,6 +482,7 @@ describe('a wire to the account number of', () => {
     expect(await read(created)).toEqual({
       ...created,
       secondary_status: { name: 'PENDING_CUSTOMER_APPROVAL', detail: A_TEXT },
+      status_details: { pending_customer_approval: { message: A_TEXT } },
       updated_at: A_TIME,
     })
     expect(await wiresOf(created)).toEqual([])

@@ -83,7 +83,7 @@ function review(withdrawal: Withdrawal, holdMs: number): Review {
     case 'TRAVEL_RULE_INFO_REQUESTED':
       return held(outcome, 'travel rule information was requested from the destination', holdMs)
     case 'PENDING_CUSTOMER_APPROVAL':
-      return held(outcome, 'the withdrawal waits for the approval of the customer', holdMs)
+      return waitingForApproval(holdMs)
     default:
       return { verdict: 'PASS' }
   }
@@ -94,11 +94,22 @@ const rejected = (name: 'TRAVEL_RULE_REJECTED' | 'CUSTOMER_REJECTED', detail: st
   refusal: { secondary_status: { name, detail } },
 })
 
-const held = (
-  name: 'TRAVEL_RULE_INFO_REQUESTED' | 'PENDING_CUSTOMER_APPROVAL',
-  detail: string,
-  holdMs: number,
-): Review => ({ verdict: 'HOLD', secondary_status: { name, detail }, holdMs })
+const held = (name: 'TRAVEL_RULE_INFO_REQUESTED', detail: string, holdMs: number): Review => ({
+  verdict: 'HOLD',
+  secondary_status: { name, detail },
+  holdMs,
+})
+
+/** As what a policy holds, without an approval: nobody can decide it. */
+function waitingForApproval(holdMs: number): Review {
+  const message = 'the withdrawal waits for the approval of the customer'
+  return {
+    verdict: 'HOLD',
+    secondary_status: { name: 'PENDING_CUSTOMER_APPROVAL', detail: message },
+    status_details: { pending_customer_approval: { message } },
+    holdMs,
+  }
+}
 
 /** Signs with a random nonce, as on a real network: signing twice would pay twice, and tests would notice it. */
 function sign(withdrawal: Withdrawal): Signing {

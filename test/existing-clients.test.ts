@@ -1,0 +1,135 @@
+/*
+ * What programs send that were written for platforms with the same contract: names of scopes, filters and members that mean nothing
+ * more here are taken.
+ */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createApiClient } from '../src/oauth/api-clients.ts'
+import { SCOPES_WITHOUT_OPERATIONS } from '../src/contract/scopes.ts'
+import { scopesOfRole } from '../src/contract/roles.ts'
+import type { Orchestration } from '../src/records/orchestration.ts'
+import type { OrchestrationRule } from '../src/records/orchestration-rule.ts'
+import { DESTINATION, fund, newCustomer, ROW_MACS, startTestService } from './support.ts'
+import type { TestCustomer, TestService } from './support.ts'
+
+let service: TestService
+let customer: TestCustomer
+beforeAll(async () => {
+  service = await startTestService()
+  customer = await newCustomer(service)
+})
+afterAll(() => service.close())
+
+interface Items {
+  items: { id: string }[]
+}
+const idsAt = async (path: string): Promise<string[]> => {
+  const { status, body } = await customer.call<Items>('GET', path)
+  expect(status, path).toBe(200)
+  return body.items.map(({ id }) => id)
+}
+
+async function inAddressBook(entry: object): Promise<{ id: string }> {
+  const { body } = await customer.call<{ address: { id: string } }>(
+    'PUT',
+    '/v2/transfer/crypto-destination-address',
+    entry,
+  )
+  return body.address
+}
+
+test('a token may have scopes that open nothing; no operator has them', async () => {
+  const scopes = ['funding:read_profile', ...SCOPES_WITHOUT_OPERATIONS] as const
+  const client = await createApiClient(service.db, ROW_MACS, customer.customer_id, [...scopes])
+  const asked = { grant_type: 'client_credentials', scope: scopes.join(' ') }
+  const answer = await service.app.inject({
+    method: 'POST',
+    url: '/oauth2/token',
+    headers: {
+      'content-type': 'application/x-www-form-urlencoded',
+      authorization: `Basic ${Buffer.from(`${client.client_id}:${client.client_secret}`).toString('base64')}`,
+    },
+    payload: new URLSearchParams(asked).toString(),
+  })
+  expect(answer.json()).toMatchObject({ scope: scopes.join(' ') })
+  for (const scope of SCOPES_WITHOUT_OPERATIONS) expect(scopesOfRole('ADMIN', 'sandbox')).not.toContain(scope)
+})
+
+test('filters: unknown types of events, states of rules, ids of credentials, names of the address book', async () => {
+  const put = await inAddressBook({
+    crypto_network: 'ETHEREUM',
+    address: DESTINATION,
+    nickname: 'Cold, one',
+    bookmarked_status: true,
+  })
+  const addresses = '/v2/transfer/crypto-destination-addresses'
+  expect(await idsAt(`${addresses}?nicknames=${encodeURIComponent('Cold, one')}`)).toEqual([put.id])
+  expect(await idsAt(`${addresses}?nicknames=Cold`)).toEqual([])
+  expect(await idsAt(`${addresses}?bookmarked_status=true`)).toEqual([put.id])
+  expect(await idsAt(`${addresses}?bookmarked_status=false`)).toEqual([])
+  expect(await idsAt('/v2/events?type=quote.completed')).toEqual([])
+  expect(await idsAt('/v2/events?type=crypto_destination_address.approved')).toHaveLength(1)
+  const client = await createApiClient(service.db, ROW_MACS, customer.customer_id, ['funding:read_profile'])
+  for (const name of ['ids', 'client_ids'])
+    expect(await idsAt(`/v2/api-creds/credentials?${name}=${client.client_id}`)).toEqual([client.client_id])
+  for (const status of ['PENDING', 'REJECTED'])
+    expect(await idsAt(`/v2/orchestration/rules?status=${status}`)).toEqual([])
+})
+
+test('one record: a deactivated profile, and events of tests or not', async () => {
+  const { body: other } = await customer.call<{ id: string }>('POST', '/v2/profiles', { nickname: 'Other' })
+  const read = async (query: string) =>
+    (await customer.call('GET', `/v2/profiles/${other.id}${query}`)).status
+  expect(await read('?include_deactivated=false')).toBe(200)
+  await customer.call('PUT', `/v2/profiles/${other.id}/deactivate`)
+  expect([
+    await read(''),
+    await read('?include_deactivated=true'),
+    await read('?include_deactivated=false'),
+  ]).toEqual([200, 200, 404])
+  const [event] = await idsAt('/v2/events?limit=1')
+  const at = async (query: string) => (await customer.call('GET', `/v2/events/${event}${query}`)).status
+  expect([await at(''), await at('?is_test=false'), await at('?is_test=true')]).toEqual([200, 200, 404])
+})
+
+test('crypto_address_id names an address of the address book, and is in the record', async () => {
+  await fund(customer, '100')
+  const entry = await inAddressBook({
+    crypto_network: 'ETHEREUM',
+    address: DESTINATION,
+  })
+  const { profile_id } = customer
+  const both = {
+    address_id: entry.id,
+    crypto_address_id: entry.id,
+    address: DESTINATION,
+    network: 'ETHEREUM',
+  }
+  const terms = { source_asset: 'USD', destination_asset: 'USDG' }
+  const order = (crypto: object) =>
+    customer.call<Orchestration>('POST', '/v2/orchestration/orchestrations', {
+      ...terms,
+      ref_id: 'one',
+      source_amount: '10',
+      source: { profile: { profile_id } },
+      destination: { crypto },
+    })
+  const { body: started } = await order({ crypto_address_id: entry.id })
+  expect(started.destination?.crypto).toEqual(both)
+  // A repeat under the other name is the same one.
+  expect((await order({ address_id: entry.id })).body).toMatchObject({
+    detail: 'a record with this ref_id exists; meta.existing holds it',
+  })
+  const { body: made } = await customer.call<{ rule: OrchestrationRule }>('POST', '/v2/orchestration/rules', {
+    ...terms,
+    ref_id: 'rule',
+    profile_id,
+    source: { fiat: {} },
+    destination: { crypto: { crypto_address_id: entry.id } },
+  })
+  expect(made.rule.destination.crypto).toEqual(both)
+  const contradiction = { address_id: entry.id, crypto_address_id: profile_id }
+  expect(await order(contradiction)).toMatchObject({
+    status: 400,
+    body: { detail: expect.stringContaining('crypto_address_id must equal') as string },
+  })
+})
