@@ -56,6 +56,7 @@ const GROUPS: [names: string[], load: () => Promise<Group>][] = [
   [['console'], async () => (await import('./commands/console.ts')).consoleCommands],
   [['identity'], async () => (await import('./commands/identities.ts')).identityCommands],
   [['statements', 'rewards'], async () => (await import('./commands/statements.ts')).statementCommands],
+  [['transfer', 'balance'], async () => (await import('./commands/transfers.ts')).transferCommands],
   [['networks', 'withdrawal'], async () => (await import('./commands/networks.ts')).networkCommands],
   [['treasury', 'wallet'], async () => (await import('./commands/treasury.ts')).treasuryCommands],
   [['keys'], async () => (await import('./commands/keys.ts')).keyCommands],

@@ -24,6 +24,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'demo',
     'markets',
     'statements',
+    'transfers',
+    'profiles',
     'customers',
     'accounts',
     'identities',

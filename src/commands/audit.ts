@@ -5,7 +5,7 @@ import { PLATFORM_ID, UUID } from '../db/ids.ts'
 import { readAuditHeads, type AuditHead } from '../ledger/audit.ts'
 import { verifyAuditChains, type ChainFault } from '../verify/audit-chains.ts'
 import { selectAuditRecords, type AuditLogRecord } from '../records/audit-record.ts'
-import { requireCustomer, uuid, withDatabase } from './command-line.ts'
+import { requireCustomer, uuid, wholeNumber, withDatabase } from './command-line.ts'
 import { EXIT } from './exit.ts'
 import { print, table } from './output.ts'
 
@@ -41,7 +41,7 @@ function defineList(audit: Command): void {
     )
     .option('--subject <id>', 'changes of this record')
     .option('--refused', 'only changes that were refused')
-    .option('--limit <number>', `most records (1 to ${LIST_MAX})`, listLimit, 20)
+    .option('--limit <number>', `most records (1 to ${LIST_MAX})`, wholeNumber(1, LIST_MAX), 20)
     .option('--json', 'print JSON, one line for each record')
     .action(({ customer, actor, action, subject, refused, limit, json }: ListOptions) =>
       withDatabase(async (db) => {
@@ -80,12 +80,6 @@ function action(text: string): AuditAction {
   if (known === undefined)
     throw new InvalidArgumentError('must be an action, such as transfer.create or webhook.update.')
   return known
-}
-
-function listLimit(text: string): number {
-  if (!/^\d{1,4}$/.test(text) || Number(text) < 1 || Number(text) > LIST_MAX)
-    throw new InvalidArgumentError(`must be a whole number from 1 to ${LIST_MAX}.`)
-  return Number(text)
 }
 
 function defineVerify(audit: Command): void {

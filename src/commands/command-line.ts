@@ -22,6 +22,15 @@ export function uuid(text: string): string {
   return text.toLowerCase()
 }
 
+/** Reads a whole number in a range. For commander. */
+export const wholeNumber =
+  (min: number, max: number) =>
+  (text: string): number => {
+    if (!/^\d{1,10}$/.test(text) || Number(text) < min || Number(text) > max)
+      throw new InvalidArgumentError(`must be a whole number from ${min} to ${max}.`)
+    return Number(text)
+  }
+
 /** Throws when there is no such customer, so that a mistyped id does not look like a customer without records. */
 export async function requireCustomer(db: Database, id: string): Promise<void> {
   const { rowCount } = await db.query('select 1 from customers where id = $1', [id])

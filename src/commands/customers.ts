@@ -23,6 +23,7 @@ import {
   originOfCommand,
   requireCustomer,
   uuid,
+  wholeNumber,
   withDatabase,
   withMigratedDatabase,
 } from './command-line.ts'
@@ -261,7 +262,12 @@ function defineRotateClient(client: Command): void {
     .command('rotate')
     .description('give a client a new secret, which is shown only once; access tokens stay valid')
     .argument('<client_id>', 'client', uuid)
-    .option('--grace <seconds>', 'how long the previous secret is accepted', graceSeconds, 24 * 60 * 60)
+    .option(
+      '--grace <seconds>',
+      'how long the previous secret is accepted',
+      wholeNumber(0, GRACE_SECONDS_MAX),
+      24 * 60 * 60,
+    )
     .option(...APPROVAL)
     .option('--json', 'print JSON')
     .action((client_id: string, { grace, approval, json }: RotateOptions) =>
@@ -283,14 +289,6 @@ function defineRotateClient(client: Command): void {
         )
       }),
     )
-}
-
-/** At most a week, as in the API. */
-function graceSeconds(text: string): number {
-  const seconds = /^\d{1,6}$/.test(text) ? Number(text) : Infinity
-  if (seconds > GRACE_SECONDS_MAX)
-    throw new InvalidArgumentError(`must be a whole number from 0 to ${GRACE_SECONDS_MAX}`)
-  return seconds
 }
 
 function defineClientChanges(client: Command): void {

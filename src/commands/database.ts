@@ -12,6 +12,7 @@ import { blame } from '../settings.ts'
 import {
   logOperator,
   originOfCommand,
+  wholeNumber,
   withDatabase,
   withMigratedDatabase,
   withOwnerAlone,
@@ -40,7 +41,7 @@ function defineMigrate(program: Command): void {
     .option(
       '--shards <number>',
       `with --distribute: how many parts the customers are divided into (default: ${SHARDS_DEFAULT})`,
-      shardCount,
+      wholeNumber(1, SHARDS_MAX),
     )
     .option('--json', 'print JSON')
     .action(async (options: { distribute?: true; shards?: number; json?: true }, command: Command) => {
@@ -79,14 +80,6 @@ async function runMigrate({
       )
     }
   })
-}
-
-/** Parses a number of shards for commander. */
-function shardCount(text: string): number {
-  const shards = /^\d{1,3}$/.test(text) ? Number(text) : 0
-  if (shards < 1 || shards > SHARDS_MAX)
-    throw new InvalidArgumentError(`must be a whole number from 1 to ${SHARDS_MAX}.`)
-  return shards
 }
 
 function defineVerify(program: Command): void {

@@ -2,7 +2,7 @@ import { InvalidArgumentError, type Command } from 'commander'
 import { EVENT_TYPES } from '../contract/event-types.ts'
 import type { Event } from '../records/event.ts'
 import { openApi } from './call-api.ts'
-import { uuid } from './command-line.ts'
+import { uuid, wholeNumber } from './command-line.ts'
 import { followEvents, placeOf, stopSignal, type EventPage } from './follow-events.ts'
 import { print, table } from './output.ts'
 
@@ -23,12 +23,12 @@ export function eventCommands(program: Command): void {
       eventTypes,
     )
     .option('--object <id>', 'events of this record', uuid)
-    .option('--limit <number>', 'most events (1 to 100)', listLimit, '20')
+    .option('--limit <number>', 'most events (1 to 100)', wholeNumber(1, 100), 20)
     .option('--credentials <file>', CREDENTIALS)
     .option('--json', 'print JSON, one line for each event')
     .action(async ({ type, object, limit, ...options }: ListOptions) => {
       const api = await openApi(options.credentials)
-      const query = new URLSearchParams({ limit, order: 'DESC' })
+      const query = new URLSearchParams({ limit: String(limit), order: 'DESC' })
       for (const one of type ?? []) query.append('types', one)
       if (object !== undefined) query.set('object_id', object)
       const { items } = await api.call<EventPage>('GET', `/v2/events?${query.toString()}`)
@@ -88,7 +88,7 @@ export const CREDENTIALS = 'credentials file (default: the one that the sandbox 
 interface ListOptions extends Options {
   type?: string[]
   object?: string
-  limit: string
+  limit: number
 }
 
 interface TailOptions extends Options {
@@ -112,10 +112,4 @@ export function eventTypes(text: string, before: string[] | undefined): string[]
       `must be a type of event, or the beginning of types with .*, such as transfer.*.`,
     )
   return [...(before ?? []), text]
-}
-
-function listLimit(text: string): string {
-  if (!/^\d{1,3}$/.test(text) || Number(text) < 1 || Number(text) > 100)
-    throw new InvalidArgumentError('must be a whole number from 1 to 100.')
-  return text
 }

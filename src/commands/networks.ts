@@ -6,12 +6,13 @@ import { formerWalletsIn, networkReports, type NetworkReport } from '../networks
 import type { TakenBack } from '../networks/network.ts'
 import { openNetworks } from '../serve.ts'
 import { cancelForOperator } from '../settlement/cancel-withdrawal.ts'
+import { listOpenWithdrawals, OPEN_WITHDRAWALS_MAX } from '../settlement/open-withdrawals.ts'
 import { markWithdrawalPaid } from '../settlement/mark-withdrawal-paid.ts'
 import { resendWithdrawal } from '../settlement/resend-withdrawal.ts'
 import { resolveWithdrawal } from '../settlement/resolve-withdrawal.ts'
-import { logOperator, originOfCommand, uuid, withDatabase } from './command-line.ts'
+import { logOperator, originOfCommand, requireCustomer, uuid, withDatabase } from './command-line.ts'
 import { EXIT } from './exit.ts'
-import { print } from './output.ts'
+import { print, table } from './output.ts'
 import { audited, recordNow } from '../records/audited.ts'
 
 /** Defines `bursar networks` and `bursar withdrawal`. */
@@ -20,6 +21,7 @@ export function networkCommands(program: Command): void {
   defineDepositKey(networks)
   defineStatus(networks)
   const withdrawal = program.command('withdrawal').description('withdrawals that need a person')
+  defineList(withdrawal)
   defineSeal(withdrawal)
   defineCancel(withdrawal)
   defineMarkPaid(withdrawal)
@@ -61,6 +63,34 @@ function defineStatus(networks: Command): void {
         else if (reports.length === 0) print('No real network is configured: set BURSAR_NETWORKS_FILE.')
         else print(reports.map(describeNetwork).join('\n\n'))
         if (reports.some(isWrong)) process.exitCode = EXIT.failed
+      }),
+    )
+}
+
+function defineList(withdrawal: Command): void {
+  withdrawal
+    .command('list')
+    .description(
+      `list the withdrawals that have not ended, oldest first, at most ${OPEN_WITHDRAWALS_MAX}: how far they are, and why they wait`,
+    )
+    .option('--customer <id>', 'only of this customer', uuid)
+    .option('--json', 'print JSON')
+    .action(({ customer, json }: { customer?: string; json?: true }) =>
+      withDatabase(async (db) => {
+        if (customer !== undefined) await requireCustomer(db, customer)
+        const withdrawals = await listOpenWithdrawals(db, customer)
+        if (json) print({ withdrawals })
+        else if (withdrawals.length === 0) print('There are no open withdrawals.')
+        else
+          print(
+            table(
+              ['transfer_id', 'created_at', '>amount', 'asset', 'network', 'state', 'waits since', 'for'],
+              withdrawals.map((one) => [
+                ...[one.transfer_id, one.created_at, one.amount, one.asset, one.network, one.state],
+                ...[one.waiting_since, one.waiting_detail],
+              ]),
+            ),
+          )
       }),
     )
 }

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { readFile } from 'node:fs/promises'
-import { InvalidArgumentError, type Command } from 'commander'
+import type { Command } from 'commander'
 import { Problem } from '../contract/problems.ts'
 import type { Database } from '../db/database.ts'
 import { duplicateMember } from '../http/duplicate-member.ts'
@@ -16,7 +16,14 @@ import {
   type PolicyDocument,
 } from '../records/policy.ts'
 import type { Settings } from '../settings.ts'
-import { logOperator, originOfCommand, requireCustomer, uuid, withDatabase } from './command-line.ts'
+import {
+  logOperator,
+  originOfCommand,
+  requireCustomer,
+  uuid,
+  wholeNumber,
+  withDatabase,
+} from './command-line.ts'
 import { print, table } from './output.ts'
 
 /** As large as the body of a request. */
@@ -40,7 +47,7 @@ function defineShow(policy: Command): void {
     .command('show')
     .description('list the newest version of each policy; with --customer, show it with its rules')
     .option('--customer <id>', 'customer', uuid)
-    .option('--version <n>', 'an older version; needs --customer', versionNumber)
+    .option('--version <n>', 'an older version; needs --customer', wholeNumber(1, VERSION_MAX))
     .option('--json', 'print JSON')
     .action((options: { customer?: string; version?: number; json?: true }) =>
       withDatabase(async (db, settings) => {
@@ -222,11 +229,4 @@ async function requireMasterKeys(settings: Settings): Promise<MasterKeys> {
       "BURSAR_MASTER_KEY_FILE: the MAC of a policy needs the service's master key, and none is configured",
     )
   return keys
-}
-
-function versionNumber(text: string): number {
-  const version = /^\d{1,10}$/.test(text) ? Number(text) : 0
-  if (version < 1 || version > VERSION_MAX)
-    throw new InvalidArgumentError(`must be a whole number from 1 to ${VERSION_MAX}.`)
-  return version
 }

@@ -7,7 +7,7 @@ import { matchesType } from '../records/event-type-patterns.ts'
 import type { Webhook, WebhookAuthBody } from '../records/webhook.ts'
 import type { WebhookAttempt, WebhookDelivery } from '../records/webhook-delivery.ts'
 import { openApi, Refused, type Api } from './call-api.ts'
-import { uuid } from './command-line.ts'
+import { uuid, wholeNumber } from './command-line.ts'
 import { CREDENTIALS } from './events.ts'
 import { print, table } from './output.ts'
 
@@ -335,10 +335,3 @@ function type(text: string): string {
 
 const types = (text: string): string[] => text.split(',').map((one) => type(one.trim()))
 const uuids = (text: string): string[] => text.split(',').map((one) => uuid(one.trim()))
-
-/** Reads a whole number in a range. For commander. */
-const wholeNumber = (min: number, max: number) => (text: string) => {
-  if (!/^\d{1,9}$/.test(text) || Number(text) < min || Number(text) > max)
-    throw new InvalidArgumentError(`must be a whole number from ${min} to ${max}.`)
-  return Number(text)
-}

@@ -70,6 +70,31 @@ export async function selectBalances(db: Database, customerId: string, profileId
   return rows.map(balanceToWire)
 }
 
+/** Reads the stored balances of all profiles of a customer, or of one, by profile and symbol, with the nicknames. */
+export async function listCustomerBalances(
+  db: Database,
+  customerId: string,
+  profileId: string | undefined,
+  limit: number,
+) {
+  const { rows } = await db.query<{
+    profile_id: string
+    nickname: string | null
+    asset: string
+    available: string
+  }>(
+    `
+    select b.profile_id, p.nickname, b.asset, b.available
+    from balances b
+    join profiles p on p.customer_id = b.customer_id and p.id = b.profile_id
+    where b.customer_id = $1 and ($2::uuid is null or b.profile_id = $2)
+    order by b.profile_id, b.asset collate "C"
+    limit $3`,
+    [customerId, profileId, limit],
+  )
+  return rows.map(({ profile_id, nickname, ...row }) => ({ profile_id, nickname, ...balanceToWire(row) }))
+}
+
 const balanceToWire = ({
   asset,
   available,

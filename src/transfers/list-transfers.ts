@@ -88,7 +88,7 @@ export const listTransfers = operation({
  * Reads a page of transfers plus one more row. Ids sort by creation time. So the primary key serves the default order
  * and the created_at bounds, and a deep page costs as much as the first.
  */
-async function selectTransfers(
+export async function selectTransfers(
   db: Database,
   customerId: string,
   query: Query,
