@@ -1168,7 +1168,10 @@ const CASES: Record<string, Case> = {
     // A fault of an item gets its own answer (src/transfers/create-crypto-withdrawals.test.ts).
     rows: [
       ...eachRaw(['{"withdrawals":{}}', '{"withdrawals":null}'], bad('withdrawals must be an array')),
-      ...eachRaw(['{"withdrawals":[{"amount":"1","amount":"2"}]}'], bad('amount is given more than once')),
+      ...eachRaw(
+        ['{"withdrawals":[{"amount":"1","amount":"2"}]}'],
+        bad('withdrawals.amount is given more than once'),
+      ),
       ...eachRaw(['{"withdrawals":[{"metadata":{"__proto__":1}}]}'], bad('__proto__')),
     ],
     order: [],

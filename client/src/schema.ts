@@ -7964,7 +7964,30 @@ export interface operations {
              */
             type?: 'BROKERAGE' | 'TRADITIONAL_IRA' | 'ROTH_IRA' | 'SEP_IRA' | 'FINANCIAL_ADVISOR'
             /** @description As they are stored. */
-            members?: unknown[]
+            members?: {
+              /**
+               * Format: uuid
+               * @description Member id.
+               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+               */
+              id?: string
+              /**
+               * Format: uuid
+               * @description Identity that has access to the account.
+               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+               */
+              identity_id?: string
+              /**
+               * @description The first of the roles. Absent without roles.
+               * @enum {string}
+               */
+              type?: 'BENEFICIAL_OWNER' | 'AUTHORIZED_USER' | 'FINANCIAL_ADVISOR'
+              /**
+               * @description Role of the identity in the account.
+               * @default []
+               */
+              roles?: ('BENEFICIAL_OWNER' | 'AUTHORIZED_USER' | 'FINANCIAL_ADVISOR')[]
+            }[]
           }
           /** @description Sets user_disabled. */
           set_user_disabled?: boolean

@@ -6,7 +6,7 @@ import { repeated, requireUnchanged } from '../contract/read-only.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../contract/problems.ts'
 import { insertAccountEvent } from '../records/summary-status.ts'
-import { Account, accountToWire, lockAccount, requireAccount } from './account.ts'
+import { Account, accountToWire, lockAccount, Member, requireAccount } from './account.ts'
 import { audited, differences } from '../records/audited.ts'
 import { recordChanges } from '../ledger/audit.ts'
 
@@ -39,7 +39,7 @@ export const updateAccount = operation({
           description: Account.properties.description,
           metadata: Account.properties.metadata,
           ...repeated(Account, READ_ONLY),
-          members: Type.Optional(Type.Array(Type.Unknown(), { description: 'As they are stored.' })),
+          members: Type.Optional(Type.Array(Type.Partial(Member), { description: 'As they are stored.' })),
         },
         { additionalProperties: false, description: 'The account.' },
       ),

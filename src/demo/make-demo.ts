@@ -69,7 +69,7 @@ export async function makeDemo(
       ref_id: DEMO.fiatAccount,
       identity_id: identity.id,
       fiat_account_owner: { person_details: ADA },
-      fiat_network_instructions: { wire: { account_number: '000987654321' } },
+      fiat_network_instructions: { wire: WIRE },
       status: 'APPROVED',
     })
     const asked = {
@@ -116,6 +116,23 @@ export async function makeDemo(
 /** Where a receiver under development may listen. Only tests and resent events are sent to it. */
 const RECEIVER = 'http://127.0.0.1:4000/webhooks'
 
+const ADDRESS = {
+  country: 'USA',
+  address1: '2 Example Street',
+  city: 'New York',
+  province: 'NY',
+  zip_code: '10001',
+}
+const WIRE = {
+  account_number: '000987654321',
+  fiat_account_owner_address: ADDRESS,
+  routing_details: {
+    routing_number_type: 'ABA',
+    routing_number: '021000021',
+    bank_name: 'First Example Bank',
+    bank_address: { ...ADDRESS, address1: '1 Example Plaza' },
+  },
+}
 const ADA = { first_name: 'Ada', last_name: 'Example' }
 
 /**

@@ -31,9 +31,10 @@ function membersOf(value: unknown, depth = 0): number {
   return count
 }
 
-/** Scans valid JSON: a string before a colon is a member name, and no other string is. */
+/** Scans valid JSON: a string before a colon is a member name, and no other string is. Names the member with those that hold it. */
 function walk(text: string): string | undefined {
   const names: (Set<string> | undefined)[] = []
+  const path: string[] = []
   let last = ''
   for (let index = 0; index < text.length; index++) {
     const code = text.charCodeAt(index)
@@ -44,7 +45,10 @@ function walk(text: string): string | undefined {
     } else if (code === COLON) {
       const name = JSON.parse(last) as string
       const seen = names.at(-1)!
-      if (seen.has(name)) return name
+      // Arrays leave holes, which join after a filter skips.
+      path.length = names.length
+      path[names.length - 1] = name
+      if (seen.has(name)) return path.filter(() => true).join('.')
       seen.add(name)
     } else if (text[index] === '{') names.push(new Set())
     else if (text[index] === '[') names.push(undefined)

@@ -43,7 +43,7 @@ function describe(error: ErrorObject, part: string): string {
     case 'required':
       return `${fieldName(`${error.instancePath}/${String(params.missingProperty)}`)} is required`
     case 'additionalProperties':
-      return `${fieldName(`${error.instancePath}/${String(params.additionalProperty)}`)} is not a known ${
+      return `${fieldName(`${error.instancePath}/${String(params.additionalProperty)}`) || '""'} is not a known ${
         part === 'querystring' ? 'query parameter' : 'field'
       }`
     case 'type':
@@ -52,7 +52,7 @@ function describe(error: ErrorObject, part: string): string {
     case 'enum': {
       const values = params.allowedValues as unknown[]
       return values.length > LISTED_MAX
-        ? `${where} is none of the ${values.length} values that the API reference lists`
+        ? `${where}: ${JSON.stringify(error.data).slice(0, 60)} is none of the ${values.length} values that the API reference lists, such as ${String(values[0])}`
         : `${where} must be one of ${values.join(', ')}`
     }
     case 'const':

@@ -101,6 +101,7 @@ describe('the errors of a query', () => {
     [{ limit: '1e2' }, '#/limit', 'limit must be an integer'],
     [{ assets: ['USD', 'usd'] }, '#/assets/1', 'assets.1 must be a ticker: capitals and digits'],
     [{ colour: 'red' }, '#/colour', 'colour is not a known query parameter'],
+    [{ '': '1' }, '#/', '"" is not a known query parameter'],
     [
       { 'created_at.gte': '2026-01-31T09:30:00 02:00' },
       '#/created_at.gte',
