@@ -1,11 +1,11 @@
-import type { Database } from './db/database.ts'
+import type { Database, Transaction } from './db/database.ts'
 import { bringUpToDate, type DataSteps } from './db/migrate.ts'
 import { sealBalances } from './ledger/balance-macs.ts'
 import { openMasterKeys, type MasterKeys } from './keys/master-keys.ts'
 import { sealPending } from './movements/withdrawal-macs.ts'
 import { encryptPlainKeys } from './oauth/signing-keys.ts'
 import { sealOrders } from './records/orchestration.ts'
-import { AUTHENTICATING_TABLES, RowMacs, sealRows } from './records/row-macs.ts'
+import { AUTHENTICATING_TABLES, RowMacs, SEALED_TABLES, sealRows } from './records/row-macs.ts'
 import type { Settings } from './settings.ts'
 
 /**
@@ -19,6 +19,26 @@ export const upgrade = (db: Database, settings: Settings, ownerUrl?: string): Pr
     ownerUrl,
     dataSteps(() => openMasterKeys(settings)),
   )
+
+/** The first migration after which rows have MACs besides withdrawals. */
+const FIRST_SEALS = 101
+
+/**
+ * After the loss of a master key: gives new MACs to all rows whose MACs none of these keys made, as they are, with the steps of the
+ * migrations. For the role that owns the schema, in its transaction. Ends of freezes keep theirs: what was frozen holds again.
+ */
+export async function sealAgain(owner: Transaction, masterKeys: MasterKeys): Promise<void> {
+  const made = masterKeys.ids.map((id) => `${id}.%`)
+  for (const table of [...SEALED_TABLES, 'balances', 'orchestrations'].filter(
+    (one) => !one.endsWith('freezes'),
+  ))
+    await owner.query(
+      `update ${table} set mac = null where mac is not null and mac not like all ($1::text[])`,
+      [made],
+    )
+  for (const [version, step] of dataSteps(() => Promise.resolve(masterKeys)))
+    if (version >= FIRST_SEALS) await step(owner)
+}
 
 /** The steps that migrations run in addition to their SQL. */
 export const dataSteps = (masterKeys: () => Promise<MasterKeys>): DataSteps =>

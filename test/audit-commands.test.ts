@@ -182,6 +182,7 @@ const RUN: Record<string, [args: () => string[], owner: () => string, action: st
   ],
   // Last: they end the access token of this test.
   'keys rotate': [() => ['--now'], () => PLATFORM_ID, 'signing_key.create'],
+  'keys seal': [() => [], () => PLATFORM_ID, 'master_key.replace'],
   'keys retire': [() => [ids.key!], () => PLATFORM_ID, 'signing_key.retire'],
 }
 
@@ -251,6 +252,7 @@ test('each command leaves exactly its record, in the chain of its customer or th
     if (command === 'keys rotate') listed = await listOwn()
     const { code, stdout, stderr } = await runBursar([...command.split(' '), ...args(), '--json'], {
       DATABASE_URL: service.url,
+      ...(command === 'keys seal' && { BURSAR_MIGRATIONS_DATABASE_URL: service.ownerUrl }),
     })
     expect(code, `${command}: ${stderr}`).toBe(0)
     const { customer_id, client_secret } = JSON.parse(stdout) as Record<string, string | undefined>

@@ -203,6 +203,32 @@ describe('the database', () => {
   })
 })
 
+test('after the loss of a master key, what it sealed gets new MACs, and is paid again', async () => {
+  const { url, db, owner, ownerUrl, drop } = await cloneDatabase()
+  atEnd(drop)
+  const { customer_id, profile_id } = await createCustomer(db, 'Test')
+  await createApiClient(db, ROW_MACS, customer_id, SCOPES)
+  await credit(new Ledger(db), { customer_id, profile_id }, 'USD', '10')
+  const renewed = { DATABASE_URL: url, BURSAR_MASTER_KEY: randomBytes(32).toString('hex') }
+  const refused = async () => (await bursar(['verify'], renewed)).code
+  expect(await refused()).toBe(1)
+  const asOwner = { ...renewed, BURSAR_MIGRATIONS_DATABASE_URL: ownerUrl }
+  expect((await bursar(['keys', 'seal'], renewed)).stderr).toContain('BURSAR_MIGRATIONS_DATABASE_URL')
+  // What was changed in the database stays refused.
+  const setTo = (available: string) =>
+    owner.query('update balances set available = $2 where customer_id = $1', [customer_id, available])
+  await setTo('1000')
+  const changed = await bursar(['keys', 'seal'], asOwner)
+  expect([changed.code, changed.stderr]).toEqual([1, expect.stringContaining('disagreements')])
+  await setTo('10')
+  expect(await refused()).toBe(1)
+  expect(await bursar(['keys', 'seal'], asOwner)).toMatchObject({ code: 0 })
+  expect(await bursar(['verify'], renewed)).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('Clean') as string,
+  })
+})
+
 test('a running service signs accepted withdrawals, and none that an attacker inserts', async () => {
   const { url, db, drop } = await cloneDatabase()
   atEnd(drop)

@@ -121,7 +121,7 @@ export const withBothRoles = (
   connected(async (database, settings) => work(database.db, settings, await database.ownerUrl()))
 
 /**
- * Runs a command as the role that owns the schema: only that role may make and revoke approvers, and waive screening. Throws an Error where its
+ * Runs a command as the role that owns the schema: only that role may make and revoke approvers, waive screening and seal again. Throws an Error where its
  * address is not configured.
  */
 export const withOwnersDatabase = (
@@ -131,7 +131,7 @@ export const withOwnersDatabase = (
     const url = await database.ownerUrl()
     if (url === undefined)
       throw new Error(
-        'BURSAR_MIGRATIONS_DATABASE_URL: only the role that owns the schema makes and revokes approvers, and waives screening; give its address',
+        'BURSAR_MIGRATIONS_DATABASE_URL: only the role that owns the schema makes and revokes approvers, waives screening and seals again; give its address',
       )
     const owner = openDatabase(url, { max: 1, onError: () => undefined, applicationName: OWNER })
     try {

@@ -1,4 +1,6 @@
 import type { Command } from 'commander'
+import { transaction } from '../db/database.ts'
+import { PLATFORM_ID } from '../db/ids.ts'
 import { openMasterKeys } from '../keys/master-keys.ts'
 import {
   listSigningKeys,
@@ -6,8 +8,18 @@ import {
   rotateSigningKeys,
   type SigningKeySummary,
 } from '../oauth/signing-keys.ts'
-import { logOperator, originOfCommand, uuid, withDatabase, withMigratedDatabase } from './command-line.ts'
+import {
+  logOperator,
+  originOfCommand,
+  uuid,
+  withDatabase,
+  withMigratedDatabase,
+  withOwnersDatabase,
+} from './command-line.ts'
 import { print, table } from './output.ts'
+import { audited, recordNow } from '../records/audited.ts'
+import { sealAgain } from '../upgrade.ts'
+import { verify } from '../verify/verify.ts'
 
 /** Defines `bursar keys`. */
 export function keyCommands(program: Command): void {
@@ -70,6 +82,41 @@ export function keyCommands(program: Command): void {
         if (retired) logOperator(settings, 'retired a signing key', { id })
         if (json) return print({ id, retired })
         print(retired ? `Signing key ${id} is retired.` : `Signing key ${id} was already retired.`)
+      }),
+    )
+  defineSeal(keys)
+}
+
+function defineSeal(keys: Command): void {
+  keys
+    .command('seal')
+    .description(
+      'after the loss of a master key: give new MACs to what the lost key sealed, as it is. Only where bursar verify finds nothing else. Needs the role that owns the schema',
+    )
+    .option('--json', 'print JSON')
+    .action(({ json }: { json?: true }) =>
+      withOwnersDatabase(async (owner, settings) => {
+        const masterKeys = await openMasterKeys(settings)
+        const { disagreements } = await verify(owner)
+        if (disagreements.length > 0)
+          throw new Error(
+            `bursar verify finds ${disagreements.length} disagreements: what would be sealed is not what was posted`,
+          )
+        await transaction(owner, async (tx) => {
+          await sealAgain(tx, masterKeys)
+          await recordNow(
+            tx,
+            PLATFORM_ID,
+            audited(originOfCommand(), 'master_key.replace', masterKeys.current.id),
+          )
+        })
+        logOperator(settings, 'sealed all rows of a lost master key', {
+          master_key_id: masterKeys.current.id,
+        })
+        if (json) return print({ master_key_id: masterKeys.current.id })
+        print(
+          'All that the lost key sealed has new MACs. Look at bursar operator list and bursar client list.',
+        )
       }),
     )
 }

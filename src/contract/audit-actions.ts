@@ -44,6 +44,7 @@ const VERBS_OF = {
   screening: ['ask', 'reject', 'require', 'waive'],
   session: ['revoke'],
   signing_key: ['create', 'retire'],
+  master_key: ['replace'],
   statement: ['generate', 'pay', 'reverse'],
   sweep: ['settle'],
   transfer: [
