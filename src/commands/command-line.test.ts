@@ -22,6 +22,8 @@ const CHANGES_NOTHING = new Set([
     'deposits',
     'freeze',
     'identity',
+    'transfer',
+    'balance',
     'keys',
     'networks',
   ],
