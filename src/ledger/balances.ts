@@ -11,6 +11,8 @@ export interface BalanceKey {
 
 /** A balance that this transaction has locked and may change. */
 interface Balance extends BalanceKey {
+  /** As it was read; absent where it has no row yet. */
+  row?: BalanceRow
   /** Whether it is as Bursar wrote it; undefined until that is asked. */
   isGenuine?: boolean
   available: bigint
@@ -210,7 +212,6 @@ export class Balances {
   /** The version and MAC of the customer's policy; undefined where it has none. */
   readonly policy: string | undefined
   #balances = new Map<string, Balance>()
-  readonly #rows: readonly BalanceRow[]
   readonly #sealing: Sealing | undefined
 
   /** Without `sealing` no balance can move: none was locked. */
@@ -219,14 +220,15 @@ export class Balances {
     { policy, frozen, deactivated }: Barred = { frozen: [], deactivated: [] },
     sealing?: Sealing,
   ) {
-    this.#rows = rows
     this.#sealing = sealing
     this.policy = policy
     this.frozen = new Set(frozen)
     this.deactivated = new Set(deactivated)
     this.profiles = new Map(rows.map((row) => [row.profile_id, row.account_id]))
-    for (const { profile_id, asset, available, version } of rows) {
+    for (const row of rows) {
+      const { profile_id, asset, available, version } = row
       this.#balances.set(keyOf(profile_id, asset), {
+        row,
         profile_id,
         asset,
         available: parseStoredAmount(available, decimalsOf(asset)),
@@ -243,8 +245,8 @@ export class Balances {
   /** Throws unavailable for a balance that is not as Bursar wrote it: whoever changed it in the database would be paid. */
   requireGenuine(profile_id: string, asset: string): void {
     const balance = this.#balances.get(keyOf(profile_id, asset))
-    if (balance === undefined || balance.versionRead === 0) return
-    balance.isGenuine ??= this.#isGenuine(balance)
+    if (balance?.row === undefined) return
+    balance.isGenuine ??= this.#isGenuine(balance, balance.row)
     if (!balance.isGenuine)
       throw problem.unavailable(
         `the ${asset} balance of profile ${profile_id} was changed in the database; nothing moves it until an operator has looked`,
@@ -252,14 +254,12 @@ export class Balances {
   }
 
   /** Compares a balance with its MAC; it has not moved yet. */
-  #isGenuine(balance: Balance): boolean {
-    const { profile_id, asset } = balance
+  #isGenuine(balance: Balance, row: BalanceRow): boolean {
     const { macs, customerId } = this.#sealing!
-    const row = this.#rows.find((one) => one.profile_id === profile_id && one.asset === asset)!
     const objection =
       macs.objectionTo(customerId, balance, row.updated_at, row.mac) ??
       (row.is_outdated ? OUTDATED : undefined)
-    if (objection !== undefined) macs.onForged(profile_id, objection)
+    if (objection !== undefined) macs.onForged(row.profile_id, objection)
     return objection === undefined
   }
 
