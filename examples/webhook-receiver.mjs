@@ -1,22 +1,19 @@
 // Receives the deliveries of a webhook: verifies each signature, handles each event once, and answers at once.
 // WEBHOOK_SECRET is the secret that was shown when the webhook was created; PORT is where it listens (default 4000).
-// The library exists for nine languages: https://www.standardwebhooks.com
 import { createServer } from 'node:http'
-import { Webhook } from 'standardwebhooks'
+import { text } from 'node:stream/consumers'
+import { BursarSignatureError, unwrap } from '@bursar/client'
 
-const webhook = new Webhook(process.env.WEBHOOK_SECRET)
 // In your service: a unique column of your database, written in the transaction that handles the event.
 const handled = new Set()
 
 createServer(async (request, reply) => {
-  // The signature covers the bytes of the body as they came, so read them before you parse them.
-  const parts = []
-  for await (const part of request) parts.push(part)
   let event
   try {
-    event = webhook.verify(Buffer.concat(parts).toString(), request.headers)
-  } catch {
-    return reply.writeHead(400).end('the signature is wrong')
+    // The signature covers the body as it came, so nothing may parse it before.
+    event = await unwrap(await text(request), request.headers, process.env.WEBHOOK_SECRET)
+  } catch (error) {
+    return reply.writeHead(error instanceof BursarSignatureError ? 400 : 500).end(error.message)
   }
   // The same event may come twice: its id is the same then.
   const isNew = !handled.has(event.id)

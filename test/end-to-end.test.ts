@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import { createClient, type Client } from '@bursar/client'
 import ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { installClient } from './packed-client.ts'
 import {
   cloneDatabase,
   DESTINATION,
@@ -211,63 +212,66 @@ test('a day of prices is there, in pages', async () => {
   expect(times).toEqual([...new Set(times)].sort())
 })
 
-test('the client installs from its tarball alone, and the example of its page compiles and runs', async () => {
-  const [, example] = /```ts\n([^]*?)```/.exec(await readFile(join(ROOT, 'client/README.md'), 'utf8'))!
-  const project = await mkdtemp(join(tmpdir(), 'bursar-integrator-'))
-  try {
+/** What TypeScript says of a file with this setting of `module`, and its program. */
+function compiled(file: string, module: ts.ModuleKind) {
+  const options: ts.CompilerOptions = {
+    target: ts.ScriptTarget.ES2023,
+    module,
+    strict: true,
+    skipLibCheck: true,
+    types: ['node'],
+    typeRoots: [join(ROOT, 'node_modules/@types')],
+  }
+  const program = ts.createProgram([file], options)
+  const told = ts
+    .getPreEmitDiagnostics(program)
+    .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))
+  return { program, told }
+}
+
+describe("the client from its tarball, in another project's folder", () => {
+  let project: string
+  beforeAll(async () => {
+    project = await mkdtemp(join(tmpdir(), 'bursar-integrator-'))
     await installClient(project)
-    const file = join(project, 'example.mts')
-    await writeFile(file, example!)
-    const host = ts.createCompilerHost({})
-    const program = ts.createProgram(
-      [file],
-      {
-        target: ts.ScriptTarget.ES2023,
-        module: ts.ModuleKind.NodeNext,
-        moduleResolution: ts.ModuleResolutionKind.NodeNext,
-        strict: true,
-        skipLibCheck: true,
-        types: ['node'],
-        typeRoots: [join(ROOT, 'node_modules/@types')],
-      },
-      host,
-    )
-    const told = ts
-      .getPreEmitDiagnostics(program)
-      .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))
+  })
+  afterAll(() => rm(project, { recursive: true, force: true }))
+  const run = (name: string) =>
+    promisify(execFile)(process.execPath, [join(project, name)], {
+      env: { PATH: process.env.PATH, CREDENTIALS: JSON.stringify(demo) },
+    })
+
+  test('the example of its page compiles and runs', async () => {
+    const [, example] = /```ts\n([^]*?)```/.exec(await readFile(join(ROOT, 'client/README.md'), 'utf8'))!
+    await writeFile(join(project, 'example.mts'), example!)
+    const { program, told } = compiled(join(project, 'example.mts'), ts.ModuleKind.NodeNext)
     expect(told).toEqual([])
     const published = program.getSourceFiles().map(({ fileName }) => fileName)
     expect(published).toContain(join(project, 'node_modules/@bursar/client/dist/index.d.ts'))
     program.emit()
-    const { stdout } = await promisify(execFile)(process.execPath, [join(project, 'example.mjs')], {
-      env: { PATH: process.env.PATH, CREDENTIALS: JSON.stringify(demo) },
-    })
+    const { stdout } = await run('example.mjs')
     expect(stdout).toMatch(
       /^[\d.]+ USD are there\n25 USDP are PENDING\nnow they are COMPLETED\n20\S+ CRYPTO_WITHDRAWAL 26 COMPLETED\n/,
     )
     expect(stdout).toMatch(/ WIRE_DEPOSIT 250 COMPLETED\n/)
-  } finally {
-    await rm(project, { recursive: true, force: true })
-  }
-})
+  })
 
-/** Unpacks the client's tarball into a project, beside the packages that it declares and nothing else. */
-async function installClient(project: string): Promise<void> {
-  const packed = await promisify(execFile)(
-    'npm',
-    ['pack', '-w', 'client', '--ignore-scripts', '--json', '--pack-destination', project],
-    { cwd: ROOT },
-  )
-  const [{ filename, files }] = JSON.parse(packed.stdout) as [{ filename: string; files: { path: string }[] }]
-  for (const { path } of files)
-    expect(path).toMatch(/^(LICENSE|README\.md|package\.json|dist\/[\w-]+\.(js|d\.ts|js\.map))$/)
-  const folder = join(project, 'node_modules/@bursar/client')
-  await mkdir(folder, { recursive: true })
-  await promisify(execFile)('tar', ['-xf', join(project, filename), '--strip-components=1', '-C', folder])
-  const { dependencies } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as {
-    dependencies: Record<string, string>
-  }
-  expect(Object.keys(dependencies)).toEqual(['openapi-fetch'])
-  for (const name of ['openapi-fetch', 'openapi-typescript-helpers'])
-    await symlink(join(ROOT, 'node_modules', name), join(project, 'node_modules', name))
-}
+  test('CommonJS requires it, and compiles with nodenext, not with node16', async () => {
+    const page = await readFile(join(ROOT, 'client/README.md'), 'utf8')
+    expect(page).toMatch(/"module": "nodenext"[^]* With `node16` it refuses/)
+    await writeFile(
+      join(project, 'common.cts'),
+      `import { createClient } from '@bursar/client'
+       const { base_url, client_id, client_secret } = JSON.parse(process.env.CREDENTIALS ?? '{}')
+       const bursar = createClient({ baseUrl: base_url, clientId: client_id, clientSecret: client_secret })
+       bursar.get('/v2/profiles').then(({ items }) => console.log(items.length > 0))`,
+    )
+    const file = join(project, 'common.cts')
+    expect(compiled(file, ts.ModuleKind.Node16).told).toEqual([expect.stringMatching(/ECMAScript module/)])
+    const { program, told } = compiled(file, ts.ModuleKind.NodeNext)
+    expect(told).toEqual([])
+    program.emit()
+    expect(await readFile(join(project, 'common.cjs'), 'utf8')).toContain('require("@bursar/client")')
+    expect((await run('common.cjs')).stdout).toBe('true\n')
+  })
+})
