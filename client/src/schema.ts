@@ -1150,7 +1150,7 @@ export interface paths {
      * List API Credentials
      * @description Lists the customer's API clients, newest first. Secrets are never shown.
      */
-    get: operations['listAPICredentials']
+    get: operations['listApiCredentials']
     put?: never
     post?: never
     delete?: never
@@ -1172,7 +1172,7 @@ export interface paths {
      * Rotate API Credentials
      * @description Answers a new secret, which is shown only once. The previous secret is accepted until `grace_seconds` have passed; a secret from before that one no longer. Access tokens stay valid until they expire. The token of this request must have every scope of the client.
      */
-    post: operations['rotateAPICredentials']
+    post: operations['rotateApiCredentials']
     delete?: never
     options?: never
     head?: never
@@ -1193,7 +1193,7 @@ export interface paths {
      * Delete API Credentials
      * @description The secret and all access tokens of the API client are refused within a second. The record stays, with the status DELETED. A repeat changes nothing. Only an operator can undo it, or create another client.
      */
-    delete: operations['deleteAPICredentials']
+    delete: operations['deleteApiCredentials']
     options?: never
     head?: never
     patch?: never
@@ -1431,6 +1431,26 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/v2/events/{id}/resend': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Resend Event
+     * @description Delivers the event again, also where it was delivered: to the given webhook, whatever its event_types, or to every ACTIVE one that gets it or that got it before. An attempt under way counts as the first of the new round.
+     */
+    post: operations['resendEvent']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   '/v2/webhooks/{id}/deliveries': {
     parameters: {
       query?: never
@@ -1465,26 +1485,6 @@ export interface paths {
     get: operations['listDeliveryAttempts']
     put?: never
     post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/v2/events/{id}/resend': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    get?: never
-    put?: never
-    /**
-     * Resend Event
-     * @description Delivers the event again, also where it was delivered: to the given webhook, whatever its event_types, or to every ACTIVE one that gets it or that got it before. An attempt under way counts as the first of the new round.
-     */
-    post: operations['resendEvent']
     delete?: never
     options?: never
     head?: never
@@ -1605,10 +1605,10 @@ export interface paths {
     get?: never
     put?: never
     /**
-     * Approve
+     * Approve Approval
      * @description Records the statement with which an approver approves. The signature counts, not the token: whoever has the scope may send it. With enough approvals the status is APPROVED.
      */
-    post: operations['approve']
+    post: operations['approveApproval']
     delete?: never
     options?: never
     head?: never
@@ -1625,10 +1625,10 @@ export interface paths {
     get?: never
     put?: never
     /**
-     * Reject
+     * Reject Approval
      * @description Records the statement with which an approver rejects. The status is REJECTED, and a withdrawal fails: its total returns to the profile.
      */
-    post: operations['reject']
+    post: operations['rejectApproval']
     delete?: never
     options?: never
     head?: never
@@ -3615,512 +3615,530 @@ export interface components {
        */
       destination_transfer_id?: string
     }
+    TransferStatusChange: {
+      /**
+       * Format: uuid
+       * @description The transfer.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * @description Transfer type.
+       * @enum {string}
+       */
+      type:
+        | 'INTERNAL_TRANSFER_DEBIT'
+        | 'INTERNAL_TRANSFER_CREDIT'
+        | 'CRYPTO_DEPOSIT'
+        | 'CRYPTO_WITHDRAWAL'
+        | 'WIRE_DEPOSIT'
+        | 'WIRE_WITHDRAWAL'
+        | 'SEN_DEPOSIT'
+        | 'SEN_WITHDRAWAL'
+        | 'BANK_DEPOSIT'
+        | 'BANK_WITHDRAWAL'
+        | 'PAXOS_TRANSFER_DEBIT'
+        | 'PAXOS_TRANSFER_CREDIT'
+        | 'SIGNET_DEPOSIT'
+        | 'SIGNET_WITHDRAWAL'
+        | 'CBIT_WITHDRAWAL'
+        | 'CBIT_DEPOSIT'
+        | 'CUBIX_DEPOSIT'
+        | 'CUBIX_WITHDRAWAL'
+        | 'RTP_DEPOSIT'
+      /**
+       * @description Status.
+       * @enum {string}
+       */
+      status: 'PENDING' | 'COMPLETED' | 'FAILED'
+      /**
+       * Format: uuid
+       * @description Profile whose balance the transfer changes.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      profile_id: string
+      /** @description The `ref_id` of the record. */
+      ref_id?: string
+      /**
+       * @description Blockchain network.
+       * @example ETHEREUM
+       * @enum {string}
+       */
+      crypto_network?:
+        | 'BITCOIN'
+        | 'ETHEREUM'
+        | 'BITCOIN_CASH'
+        | 'LITECOIN'
+        | 'SOLANA'
+        | 'POLYGON_POS'
+        | 'BASE'
+        | 'ARBITRUM_ONE'
+        | 'STELLAR'
+        | 'INK'
+        | 'XLAYER'
+      /** @description On-chain transaction hash. Absent while a withdrawal is PENDING. */
+      crypto_tx_hash?: string
+      /** @description Output index or output address. */
+      crypto_tx_index?: string
+      /** @description Memo of the transfer. */
+      memo?: string
+    }
+    TransferStatusChangeEvent: {
+      /**
+       * Format: uuid
+       * @description Event id.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * @description What happened.
+       * @enum {string}
+       */
+      type:
+        | 'transfer.crypto_deposit.pending'
+        | 'transfer.crypto_deposit.completed'
+        | 'transfer.crypto_deposit.failed'
+        | 'transfer.crypto_withdrawal.pending'
+        | 'transfer.crypto_withdrawal.completed'
+        | 'transfer.crypto_withdrawal.failed'
+        | 'transfer.wire_deposit.pending'
+        | 'transfer.wire_deposit.completed'
+        | 'transfer.wire_deposit.failed'
+        | 'transfer.wire_withdrawal.pending'
+        | 'transfer.wire_withdrawal.completed'
+        | 'transfer.wire_withdrawal.failed'
+        | 'transfer.internal_transfer_debit.completed'
+        | 'transfer.internal_transfer_credit.completed'
+        | 'transfer.paxos_transfer_credit.completed'
+        | 'transfer.paxos_transfer_debit.completed'
+      /**
+       * @description Type of the object.
+       * @enum {string}
+       */
+      object_type: 'transfer_status_change'
+      object: components['schemas']['TransferStatusChange']
+      /**
+       * Format: date-time
+       * @description When the status changed.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+      /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
+      undelivered_webhooks: number
+    }
+    OrchestrationStatusChange: {
+      /**
+       * Format: uuid
+       * @description The orchestration.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /** @description The `ref_id` of the record. */
+      ref_id?: string
+      /**
+       * @description Status.
+       * @enum {string}
+       */
+      status: 'PROCESSING' | 'COMPLETED' | 'FAILED'
+      /**
+       * Format: uuid
+       * @description Rule that initiated it.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      orchestration_rule_id?: string
+    }
+    OrchestrationStatusChangeEvent: {
+      /**
+       * Format: uuid
+       * @description Event id.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * @description What happened.
+       * @enum {string}
+       */
+      type: 'orchestration.processing' | 'orchestration.completed' | 'orchestration.failed'
+      /**
+       * @description Type of the object.
+       * @enum {string}
+       */
+      object_type: 'orchestration_status_change'
+      object: components['schemas']['OrchestrationStatusChange']
+      /**
+       * Format: date-time
+       * @description When the status changed.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+      /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
+      undelivered_webhooks: number
+    }
+    IdentitySummaryStatusChange: {
+      /**
+       * Format: uuid
+       * @description Id of the change: that of the event.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * Format: uuid
+       * @description The identity.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      identity_id: string
+      /**
+       * @description summary_status before the change.
+       * @enum {string}
+       */
+      old_summary_status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
+      /**
+       * @description summary_status after the change.
+       * @enum {string}
+       */
+      new_summary_status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
+    }
+    IdentitySummaryStatusChangeEvent: {
+      /**
+       * Format: uuid
+       * @description Event id.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * @description What happened.
+       * @enum {string}
+       */
+      type: 'identity.approved' | 'identity.denied' | 'identity.disabled'
+      /**
+       * @description Type of the object.
+       * @enum {string}
+       */
+      object_type: 'identity_summary_status_change'
+      object: components['schemas']['IdentitySummaryStatusChange']
+      /**
+       * Format: date-time
+       * @description When the status changed.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+      /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
+      undelivered_webhooks: number
+    }
+    AccountSummaryStatusChange: {
+      /**
+       * Format: uuid
+       * @description Id of the change: that of the event.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * Format: uuid
+       * @description The account.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      account_id: string
+      /**
+       * @description summary_status before the change.
+       * @enum {string}
+       */
+      old_summary_status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
+      /**
+       * @description summary_status after the change.
+       * @enum {string}
+       */
+      new_summary_status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
+    }
+    AccountSummaryStatusChangeEvent: {
+      /**
+       * Format: uuid
+       * @description Event id.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * @description What happened.
+       * @enum {string}
+       */
+      type: 'account.approved' | 'account.denied' | 'account.disabled'
+      /**
+       * @description Type of the object.
+       * @enum {string}
+       */
+      object_type: 'account_summary_status_change'
+      object: components['schemas']['AccountSummaryStatusChange']
+      /**
+       * Format: date-time
+       * @description When the status changed.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+      /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
+      undelivered_webhooks: number
+    }
+    StatementStatusChange: {
+      /**
+       * Format: uuid
+       * @description The statement.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /** @description The `ref_id` of the record. */
+      ref_id: string
+      /**
+       * Format: uuid
+       * @description Customer.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      customer_id: string
+      /**
+       * @description Status.
+       * @enum {string}
+       */
+      status: 'STATEMENT_STATUS_GENERATED' | 'STATEMENT_STATUS_PAID'
+      /**
+       * Format: date-time
+       * @description Start of the period covered.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      period_start: string
+      /**
+       * Format: date-time
+       * @description End of the period covered: its last microsecond.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      period_end: string
+    }
+    StatementStatusChangeEvent: {
+      /**
+       * Format: uuid
+       * @description Event id.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * @description What happened.
+       * @enum {string}
+       */
+      type: 'statement.generated' | 'statement.paid'
+      /**
+       * @description Type of the object.
+       * @enum {string}
+       */
+      object_type: 'statement_status_change'
+      object: components['schemas']['StatementStatusChange']
+      /**
+       * Format: date-time
+       * @description When the status changed.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+      /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
+      undelivered_webhooks: number
+    }
+    FiatAccountStatusChange: {
+      /**
+       * Format: uuid
+       * @description The fiat account.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * @description Status.
+       * @enum {string}
+       */
+      status: 'PENDING' | 'APPROVED' | 'REJECTED'
+    }
+    FiatAccountStatusChangeEvent: {
+      /**
+       * Format: uuid
+       * @description Event id.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * @description What happened.
+       * @enum {string}
+       */
+      type: 'fiat_account.approved' | 'fiat_account.rejected'
+      /**
+       * @description Type of the object.
+       * @enum {string}
+       */
+      object_type: 'fiat_account_status_change'
+      object: components['schemas']['FiatAccountStatusChange']
+      /**
+       * Format: date-time
+       * @description When the status changed.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+      /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
+      undelivered_webhooks: number
+    }
+    CryptoDestinationAddressStatusChange: {
+      /**
+       * Format: uuid
+       * @description The address of the address book.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * @description Blockchain network.
+       * @example ETHEREUM
+       * @enum {string}
+       */
+      crypto_network:
+        | 'BITCOIN'
+        | 'ETHEREUM'
+        | 'BITCOIN_CASH'
+        | 'LITECOIN'
+        | 'SOLANA'
+        | 'POLYGON_POS'
+        | 'BASE'
+        | 'ARBITRUM_ONE'
+        | 'STELLAR'
+        | 'INK'
+        | 'XLAYER'
+      /** @description The address, as it was sent. */
+      address: string
+      /**
+       * @description Only an APPROVED address can be paid by its id.
+       * @enum {string}
+       */
+      status: 'PENDING' | 'APPROVED' | 'REJECTED'
+    }
+    CryptoDestinationAddressStatusChangeEvent: {
+      /**
+       * Format: uuid
+       * @description Event id.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * @description What happened.
+       * @enum {string}
+       */
+      type: 'crypto_destination_address.approved' | 'crypto_destination_address.rejected'
+      /**
+       * @description Type of the object.
+       * @enum {string}
+       */
+      object_type: 'crypto_destination_address_status_change'
+      object: components['schemas']['CryptoDestinationAddressStatusChange']
+      /**
+       * Format: date-time
+       * @description When the status changed.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+      /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
+      undelivered_webhooks: number
+    }
+    WebhookStatusChange: {
+      /**
+       * Format: uuid
+       * @description The webhook.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /** @description Its name. */
+      name: string
+      /**
+       * Format: date-time
+       * @description The first failure after the last success.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      failing_since: string
+    }
+    WebhookStatusChangeEvent: {
+      /**
+       * Format: uuid
+       * @description Event id.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * @description What happened.
+       * @enum {string}
+       */
+      type: 'webhook.disabled'
+      /**
+       * @description Type of the object.
+       * @enum {string}
+       */
+      object_type: 'webhook_status_change'
+      object: components['schemas']['WebhookStatusChange']
+      /**
+       * Format: date-time
+       * @description When the status changed.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+      /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
+      undelivered_webhooks: number
+    }
+    ApprovalStatusChange: {
+      /**
+       * Format: uuid
+       * @description The approval.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /** @description What is to be approved. */
+      subject: {
+        /** @description `transfer`, or the kind of record that is changed. */
+        type: string
+        /** @description The transfer, or the record that is changed. */
+        id: string
+      }
+      /**
+       * @description CANCELLED: its transfer ended otherwise. USED: its change was made.
+       * @enum {string}
+       */
+      status: 'PENDING' | 'APPROVED' | 'REJECTED' | 'EXPIRED' | 'CANCELLED' | 'USED'
+      /** @description How many approvers have approved. */
+      approvals: number
+      /** @description How many different approvers must approve. */
+      required: number
+    }
+    ApprovalStatusChangeEvent: {
+      /**
+       * Format: uuid
+       * @description Event id.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * @description What happened.
+       * @enum {string}
+       */
+      type: 'approval.requested' | 'approval.approved' | 'approval.rejected' | 'approval.expired'
+      /**
+       * @description Type of the object.
+       * @enum {string}
+       */
+      object_type: 'approval_status_change'
+      object: components['schemas']['ApprovalStatusChange']
+      /**
+       * Format: date-time
+       * @description When the status changed.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+      /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
+      undelivered_webhooks: number
+    }
     Event:
-      | {
-          /**
-           * Format: uuid
-           * @description Event id.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          id: string
-          /**
-           * @description What happened.
-           * @enum {string}
-           */
-          type:
-            | 'transfer.crypto_deposit.pending'
-            | 'transfer.crypto_deposit.completed'
-            | 'transfer.crypto_deposit.failed'
-            | 'transfer.crypto_withdrawal.pending'
-            | 'transfer.crypto_withdrawal.completed'
-            | 'transfer.crypto_withdrawal.failed'
-            | 'transfer.wire_deposit.pending'
-            | 'transfer.wire_deposit.completed'
-            | 'transfer.wire_deposit.failed'
-            | 'transfer.wire_withdrawal.pending'
-            | 'transfer.wire_withdrawal.completed'
-            | 'transfer.wire_withdrawal.failed'
-            | 'transfer.internal_transfer_debit.completed'
-            | 'transfer.internal_transfer_credit.completed'
-            | 'transfer.paxos_transfer_credit.completed'
-            | 'transfer.paxos_transfer_debit.completed'
-          /**
-           * @description Type of the object.
-           * @enum {string}
-           */
-          object_type: 'transfer_status_change'
-          object: {
-            /**
-             * Format: uuid
-             * @description The transfer.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            id: string
-            /**
-             * @description Transfer type.
-             * @enum {string}
-             */
-            type:
-              | 'INTERNAL_TRANSFER_DEBIT'
-              | 'INTERNAL_TRANSFER_CREDIT'
-              | 'CRYPTO_DEPOSIT'
-              | 'CRYPTO_WITHDRAWAL'
-              | 'WIRE_DEPOSIT'
-              | 'WIRE_WITHDRAWAL'
-              | 'SEN_DEPOSIT'
-              | 'SEN_WITHDRAWAL'
-              | 'BANK_DEPOSIT'
-              | 'BANK_WITHDRAWAL'
-              | 'PAXOS_TRANSFER_DEBIT'
-              | 'PAXOS_TRANSFER_CREDIT'
-              | 'SIGNET_DEPOSIT'
-              | 'SIGNET_WITHDRAWAL'
-              | 'CBIT_WITHDRAWAL'
-              | 'CBIT_DEPOSIT'
-              | 'CUBIX_DEPOSIT'
-              | 'CUBIX_WITHDRAWAL'
-              | 'RTP_DEPOSIT'
-            /**
-             * @description Status.
-             * @enum {string}
-             */
-            status: 'PENDING' | 'COMPLETED' | 'FAILED'
-            /**
-             * Format: uuid
-             * @description Profile whose balance the transfer changes.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            profile_id: string
-            /** @description The `ref_id` of the record. */
-            ref_id?: string
-            /**
-             * @description Blockchain network.
-             * @example ETHEREUM
-             * @enum {string}
-             */
-            crypto_network?:
-              | 'BITCOIN'
-              | 'ETHEREUM'
-              | 'BITCOIN_CASH'
-              | 'LITECOIN'
-              | 'SOLANA'
-              | 'POLYGON_POS'
-              | 'BASE'
-              | 'ARBITRUM_ONE'
-              | 'STELLAR'
-              | 'INK'
-              | 'XLAYER'
-            /** @description On-chain transaction hash. Absent while a withdrawal is PENDING. */
-            crypto_tx_hash?: string
-            /** @description Output index or output address. */
-            crypto_tx_index?: string
-            /** @description Memo of the transfer. */
-            memo?: string
-          }
-          /**
-           * Format: date-time
-           * @description When the status changed.
-           * @example 2026-01-31T09:30:00.123456Z
-           */
-          created_at: string
-          /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
-          undelivered_webhooks: number
-        }
-      | {
-          /**
-           * Format: uuid
-           * @description Event id.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          id: string
-          /**
-           * @description What happened.
-           * @enum {string}
-           */
-          type: 'orchestration.processing' | 'orchestration.completed' | 'orchestration.failed'
-          /**
-           * @description Type of the object.
-           * @enum {string}
-           */
-          object_type: 'orchestration_status_change'
-          object: {
-            /**
-             * Format: uuid
-             * @description The orchestration.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            id: string
-            /** @description The `ref_id` of the record. */
-            ref_id?: string
-            /**
-             * @description Status.
-             * @enum {string}
-             */
-            status: 'PROCESSING' | 'COMPLETED' | 'FAILED'
-            /**
-             * Format: uuid
-             * @description Rule that initiated it.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            orchestration_rule_id?: string
-          }
-          /**
-           * Format: date-time
-           * @description When the status changed.
-           * @example 2026-01-31T09:30:00.123456Z
-           */
-          created_at: string
-          /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
-          undelivered_webhooks: number
-        }
-      | {
-          /**
-           * Format: uuid
-           * @description Event id.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          id: string
-          /**
-           * @description What happened.
-           * @enum {string}
-           */
-          type: 'identity.approved' | 'identity.denied' | 'identity.disabled'
-          /**
-           * @description Type of the object.
-           * @enum {string}
-           */
-          object_type: 'identity_summary_status_change'
-          object: {
-            /**
-             * Format: uuid
-             * @description Id of the change: that of the event.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            id: string
-            /**
-             * Format: uuid
-             * @description The identity.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            identity_id: string
-            /**
-             * @description summary_status before the change.
-             * @enum {string}
-             */
-            old_summary_status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
-            /**
-             * @description summary_status after the change.
-             * @enum {string}
-             */
-            new_summary_status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
-          }
-          /**
-           * Format: date-time
-           * @description When the status changed.
-           * @example 2026-01-31T09:30:00.123456Z
-           */
-          created_at: string
-          /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
-          undelivered_webhooks: number
-        }
-      | {
-          /**
-           * Format: uuid
-           * @description Event id.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          id: string
-          /**
-           * @description What happened.
-           * @enum {string}
-           */
-          type: 'account.approved' | 'account.denied' | 'account.disabled'
-          /**
-           * @description Type of the object.
-           * @enum {string}
-           */
-          object_type: 'account_summary_status_change'
-          object: {
-            /**
-             * Format: uuid
-             * @description Id of the change: that of the event.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            id: string
-            /**
-             * Format: uuid
-             * @description The account.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            account_id: string
-            /**
-             * @description summary_status before the change.
-             * @enum {string}
-             */
-            old_summary_status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
-            /**
-             * @description summary_status after the change.
-             * @enum {string}
-             */
-            new_summary_status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
-          }
-          /**
-           * Format: date-time
-           * @description When the status changed.
-           * @example 2026-01-31T09:30:00.123456Z
-           */
-          created_at: string
-          /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
-          undelivered_webhooks: number
-        }
-      | {
-          /**
-           * Format: uuid
-           * @description Event id.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          id: string
-          /**
-           * @description What happened.
-           * @enum {string}
-           */
-          type: 'statement.generated' | 'statement.paid'
-          /**
-           * @description Type of the object.
-           * @enum {string}
-           */
-          object_type: 'statement_status_change'
-          object: {
-            /**
-             * Format: uuid
-             * @description The statement.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            id: string
-            /** @description The `ref_id` of the record. */
-            ref_id: string
-            /**
-             * Format: uuid
-             * @description Customer.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            customer_id: string
-            /**
-             * @description Status.
-             * @enum {string}
-             */
-            status: 'STATEMENT_STATUS_GENERATED' | 'STATEMENT_STATUS_PAID'
-            /**
-             * Format: date-time
-             * @description Start of the period covered.
-             * @example 2026-01-31T09:30:00.123456Z
-             */
-            period_start: string
-            /**
-             * Format: date-time
-             * @description End of the period covered: its last microsecond.
-             * @example 2026-01-31T09:30:00.123456Z
-             */
-            period_end: string
-          }
-          /**
-           * Format: date-time
-           * @description When the status changed.
-           * @example 2026-01-31T09:30:00.123456Z
-           */
-          created_at: string
-          /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
-          undelivered_webhooks: number
-        }
-      | {
-          /**
-           * Format: uuid
-           * @description Event id.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          id: string
-          /**
-           * @description What happened.
-           * @enum {string}
-           */
-          type: 'fiat_account.approved' | 'fiat_account.rejected'
-          /**
-           * @description Type of the object.
-           * @enum {string}
-           */
-          object_type: 'fiat_account_status_change'
-          object: {
-            /**
-             * Format: uuid
-             * @description The fiat account.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            id: string
-            /**
-             * @description Status.
-             * @enum {string}
-             */
-            status: 'PENDING' | 'APPROVED' | 'REJECTED'
-          }
-          /**
-           * Format: date-time
-           * @description When the status changed.
-           * @example 2026-01-31T09:30:00.123456Z
-           */
-          created_at: string
-          /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
-          undelivered_webhooks: number
-        }
-      | {
-          /**
-           * Format: uuid
-           * @description Event id.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          id: string
-          /**
-           * @description What happened.
-           * @enum {string}
-           */
-          type: 'crypto_destination_address.approved' | 'crypto_destination_address.rejected'
-          /**
-           * @description Type of the object.
-           * @enum {string}
-           */
-          object_type: 'crypto_destination_address_status_change'
-          object: {
-            /**
-             * Format: uuid
-             * @description The address of the address book.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            id: string
-            /**
-             * @description Blockchain network.
-             * @example ETHEREUM
-             * @enum {string}
-             */
-            crypto_network:
-              | 'BITCOIN'
-              | 'ETHEREUM'
-              | 'BITCOIN_CASH'
-              | 'LITECOIN'
-              | 'SOLANA'
-              | 'POLYGON_POS'
-              | 'BASE'
-              | 'ARBITRUM_ONE'
-              | 'STELLAR'
-              | 'INK'
-              | 'XLAYER'
-            /** @description The address, as it was sent. */
-            address: string
-            /**
-             * @description Only an APPROVED address can be paid by its id.
-             * @enum {string}
-             */
-            status: 'PENDING' | 'APPROVED' | 'REJECTED'
-          }
-          /**
-           * Format: date-time
-           * @description When the status changed.
-           * @example 2026-01-31T09:30:00.123456Z
-           */
-          created_at: string
-          /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
-          undelivered_webhooks: number
-        }
-      | {
-          /**
-           * Format: uuid
-           * @description Event id.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          id: string
-          /**
-           * @description What happened.
-           * @enum {string}
-           */
-          type: 'webhook.disabled'
-          /**
-           * @description Type of the object.
-           * @enum {string}
-           */
-          object_type: 'webhook_status_change'
-          object: {
-            /**
-             * Format: uuid
-             * @description The webhook.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            id: string
-            /** @description Its name. */
-            name: string
-            /**
-             * Format: date-time
-             * @description The first failure after the last success.
-             * @example 2026-01-31T09:30:00.123456Z
-             */
-            failing_since: string
-          }
-          /**
-           * Format: date-time
-           * @description When the status changed.
-           * @example 2026-01-31T09:30:00.123456Z
-           */
-          created_at: string
-          /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
-          undelivered_webhooks: number
-        }
-      | {
-          /**
-           * Format: uuid
-           * @description Event id.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          id: string
-          /**
-           * @description What happened.
-           * @enum {string}
-           */
-          type: 'approval.requested' | 'approval.approved' | 'approval.rejected' | 'approval.expired'
-          /**
-           * @description Type of the object.
-           * @enum {string}
-           */
-          object_type: 'approval_status_change'
-          object: {
-            /**
-             * Format: uuid
-             * @description The approval.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            id: string
-            /** @description What is to be approved. */
-            subject: {
-              /** @description `transfer`, or the kind of record that is changed. */
-              type: string
-              /** @description The transfer, or the record that is changed. */
-              id: string
-            }
-            /**
-             * @description CANCELLED: its transfer ended otherwise. USED: its change was made.
-             * @enum {string}
-             */
-            status: 'PENDING' | 'APPROVED' | 'REJECTED' | 'EXPIRED' | 'CANCELLED' | 'USED'
-            /** @description How many approvers have approved. */
-            approvals: number
-            /** @description How many different approvers must approve. */
-            required: number
-          }
-          /**
-           * Format: date-time
-           * @description When the status changed.
-           * @example 2026-01-31T09:30:00.123456Z
-           */
-          created_at: string
-          /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
-          undelivered_webhooks: number
-        }
+      | components['schemas']['TransferStatusChangeEvent']
+      | components['schemas']['OrchestrationStatusChangeEvent']
+      | components['schemas']['IdentitySummaryStatusChangeEvent']
+      | components['schemas']['AccountSummaryStatusChangeEvent']
+      | components['schemas']['StatementStatusChangeEvent']
+      | components['schemas']['FiatAccountStatusChangeEvent']
+      | components['schemas']['CryptoDestinationAddressStatusChangeEvent']
+      | components['schemas']['WebhookStatusChangeEvent']
+      | components['schemas']['ApprovalStatusChangeEvent']
     WebhookDelivery: {
       /**
        * Format: uuid
@@ -5745,261 +5763,6 @@ export interface components {
       object: 'event'
       /** @description Whether it is a test: the records that it names do not exist. */
       is_test: boolean
-    }
-    TransferStatusChange: {
-      /**
-       * Format: uuid
-       * @description The transfer.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      id: string
-      /**
-       * @description Transfer type.
-       * @enum {string}
-       */
-      type:
-        | 'INTERNAL_TRANSFER_DEBIT'
-        | 'INTERNAL_TRANSFER_CREDIT'
-        | 'CRYPTO_DEPOSIT'
-        | 'CRYPTO_WITHDRAWAL'
-        | 'WIRE_DEPOSIT'
-        | 'WIRE_WITHDRAWAL'
-        | 'SEN_DEPOSIT'
-        | 'SEN_WITHDRAWAL'
-        | 'BANK_DEPOSIT'
-        | 'BANK_WITHDRAWAL'
-        | 'PAXOS_TRANSFER_DEBIT'
-        | 'PAXOS_TRANSFER_CREDIT'
-        | 'SIGNET_DEPOSIT'
-        | 'SIGNET_WITHDRAWAL'
-        | 'CBIT_WITHDRAWAL'
-        | 'CBIT_DEPOSIT'
-        | 'CUBIX_DEPOSIT'
-        | 'CUBIX_WITHDRAWAL'
-        | 'RTP_DEPOSIT'
-      /**
-       * @description Status.
-       * @enum {string}
-       */
-      status: 'PENDING' | 'COMPLETED' | 'FAILED'
-      /**
-       * Format: uuid
-       * @description Profile whose balance the transfer changes.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      profile_id: string
-      /** @description The `ref_id` of the record. */
-      ref_id?: string
-      /**
-       * @description Blockchain network.
-       * @example ETHEREUM
-       * @enum {string}
-       */
-      crypto_network?:
-        | 'BITCOIN'
-        | 'ETHEREUM'
-        | 'BITCOIN_CASH'
-        | 'LITECOIN'
-        | 'SOLANA'
-        | 'POLYGON_POS'
-        | 'BASE'
-        | 'ARBITRUM_ONE'
-        | 'STELLAR'
-        | 'INK'
-        | 'XLAYER'
-      /** @description On-chain transaction hash. Absent while a withdrawal is PENDING. */
-      crypto_tx_hash?: string
-      /** @description Output index or output address. */
-      crypto_tx_index?: string
-      /** @description Memo of the transfer. */
-      memo?: string
-    }
-    OrchestrationStatusChange: {
-      /**
-       * Format: uuid
-       * @description The orchestration.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      id: string
-      /** @description The `ref_id` of the record. */
-      ref_id?: string
-      /**
-       * @description Status.
-       * @enum {string}
-       */
-      status: 'PROCESSING' | 'COMPLETED' | 'FAILED'
-      /**
-       * Format: uuid
-       * @description Rule that initiated it.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      orchestration_rule_id?: string
-    }
-    IdentitySummaryStatusChange: {
-      /**
-       * Format: uuid
-       * @description Id of the change: that of the event.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      id: string
-      /**
-       * Format: uuid
-       * @description The identity.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      identity_id: string
-      /**
-       * @description summary_status before the change.
-       * @enum {string}
-       */
-      old_summary_status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
-      /**
-       * @description summary_status after the change.
-       * @enum {string}
-       */
-      new_summary_status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
-    }
-    AccountSummaryStatusChange: {
-      /**
-       * Format: uuid
-       * @description Id of the change: that of the event.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      id: string
-      /**
-       * Format: uuid
-       * @description The account.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      account_id: string
-      /**
-       * @description summary_status before the change.
-       * @enum {string}
-       */
-      old_summary_status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
-      /**
-       * @description summary_status after the change.
-       * @enum {string}
-       */
-      new_summary_status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
-    }
-    StatementStatusChange: {
-      /**
-       * Format: uuid
-       * @description The statement.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      id: string
-      /** @description The `ref_id` of the record. */
-      ref_id: string
-      /**
-       * Format: uuid
-       * @description Customer.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      customer_id: string
-      /**
-       * @description Status.
-       * @enum {string}
-       */
-      status: 'STATEMENT_STATUS_GENERATED' | 'STATEMENT_STATUS_PAID'
-      /**
-       * Format: date-time
-       * @description Start of the period covered.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      period_start: string
-      /**
-       * Format: date-time
-       * @description End of the period covered: its last microsecond.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      period_end: string
-    }
-    FiatAccountStatusChange: {
-      /**
-       * Format: uuid
-       * @description The fiat account.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      id: string
-      /**
-       * @description Status.
-       * @enum {string}
-       */
-      status: 'PENDING' | 'APPROVED' | 'REJECTED'
-    }
-    CryptoDestinationAddressStatusChange: {
-      /**
-       * Format: uuid
-       * @description The address of the address book.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      id: string
-      /**
-       * @description Blockchain network.
-       * @example ETHEREUM
-       * @enum {string}
-       */
-      crypto_network:
-        | 'BITCOIN'
-        | 'ETHEREUM'
-        | 'BITCOIN_CASH'
-        | 'LITECOIN'
-        | 'SOLANA'
-        | 'POLYGON_POS'
-        | 'BASE'
-        | 'ARBITRUM_ONE'
-        | 'STELLAR'
-        | 'INK'
-        | 'XLAYER'
-      /** @description The address, as it was sent. */
-      address: string
-      /**
-       * @description Only an APPROVED address can be paid by its id.
-       * @enum {string}
-       */
-      status: 'PENDING' | 'APPROVED' | 'REJECTED'
-    }
-    WebhookStatusChange: {
-      /**
-       * Format: uuid
-       * @description The webhook.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      id: string
-      /** @description Its name. */
-      name: string
-      /**
-       * Format: date-time
-       * @description The first failure after the last success.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      failing_since: string
-    }
-    ApprovalStatusChange: {
-      /**
-       * Format: uuid
-       * @description The approval.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      id: string
-      /** @description What is to be approved. */
-      subject: {
-        /** @description `transfer`, or the kind of record that is changed. */
-        type: string
-        /** @description The transfer, or the record that is changed. */
-        id: string
-      }
-      /**
-       * @description CANCELLED: its transfer ended otherwise. USED: its change was made.
-       * @enum {string}
-       */
-      status: 'PENDING' | 'APPROVED' | 'REJECTED' | 'EXPIRED' | 'CANCELLED' | 'USED'
-      /** @description How many approvers have approved. */
-      approvals: number
-      /** @description How many different approvers must approve. */
-      required: number
     }
   }
   responses: never
@@ -10701,7 +10464,7 @@ export interface operations {
       }
     }
   }
-  listAPICredentials: {
+  listApiCredentials: {
     parameters: {
       query?: {
         /** @description Filter by ids. At most 100 values; repeat the parameter or separate with commas. */
@@ -10753,7 +10516,7 @@ export interface operations {
       }
     }
   }
-  rotateAPICredentials: {
+  rotateApiCredentials: {
     parameters: {
       query?: {
         /** @description The approval of this change, from the 403 `approval-required` of the same request before. */
@@ -10802,7 +10565,7 @@ export interface operations {
       }
     }
   }
-  deleteAPICredentials: {
+  deleteApiCredentials: {
     parameters: {
       query?: {
         /** @description The approval of this change, from the 403 `approval-required` of the same request before. */
@@ -11624,13 +11387,49 @@ export interface operations {
       }
     }
   }
+  resendEvent: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Id of the event.
+         * @example 0192f3a4-0000-7000-8000-0000000000e3
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * Format: uuid
+           * @description The only webhook that gets it.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          webhook_id?: string
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            deliveries: components['schemas']['WebhookDelivery'][]
+          }
+        }
+      }
+    }
+  }
   listWebhookDeliveries: {
     parameters: {
       query?: {
-        /**
-         * @description FAILED: no attempt succeeded, and none is left. Recover or resend starts again.
-         * @example FAILED
-         */
+        /** @description FAILED: no attempt succeeded, and none is left. Recover or resend starts again. */
         status?: 'PENDING' | 'DELIVERED' | 'FAILED'
         /** @description Filter by the type of the event, or by its beginning such as transfer.*. */
         type?: string
@@ -11717,45 +11516,6 @@ export interface operations {
             items: components['schemas']['WebhookAttempt'][]
             /** @description Absent on the last page. */
             next_page_cursor?: string
-          }
-        }
-      }
-    }
-  }
-  resendEvent: {
-    parameters: {
-      query?: never
-      header?: never
-      path: {
-        /**
-         * @description Id of the event.
-         * @example 0192f3a4-0000-7000-8000-0000000000e3
-         */
-        id: string
-      }
-      cookie?: never
-    }
-    requestBody: {
-      content: {
-        'application/json': {
-          /**
-           * Format: uuid
-           * @description The only webhook that gets it.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          webhook_id?: string
-        }
-      }
-    }
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': {
-            deliveries: components['schemas']['WebhookDelivery'][]
           }
         }
       }
@@ -12090,7 +11850,7 @@ export interface operations {
       }
     }
   }
-  approve: {
+  approveApproval: {
     parameters: {
       query?: never
       header?: never
@@ -12138,7 +11898,7 @@ export interface operations {
       }
     }
   }
-  reject: {
+  rejectApproval: {
     parameters: {
       query?: never
       header?: never

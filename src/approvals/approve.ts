@@ -12,7 +12,7 @@ export const approve = operation({
   scope: 'approvals:write_decision',
   tag: 'Approvals',
   repeats: 'HARMLESS',
-  summary: 'Approve',
+  summary: 'Approve Approval',
   description:
     'Records the statement with which an approver approves. The signature counts, not the token: whoever has the scope may send it. With enough approvals the status is APPROVED.',
   params: Type.Object({ id: Uuid('Id of the approval.') }),

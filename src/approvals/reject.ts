@@ -12,7 +12,7 @@ export const reject = operation({
   scope: 'approvals:write_decision',
   tag: 'Approvals',
   repeats: 'HARMLESS',
-  summary: 'Reject',
+  summary: 'Reject Approval',
   description:
     'Records the statement with which an approver rejects. The status is REJECTED, and a withdrawal fails: its total returns to the profile.',
   params: Type.Object({ id: Uuid('Id of the approval.') }),

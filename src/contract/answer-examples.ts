@@ -142,7 +142,18 @@ export const ANSWER_EXAMPLES: Readonly<Record<string, unknown>> = {
     ref_id: 'demo-account',
     profile_id: '0192f3a4-0000-7000-8000-000000000005',
   },
-  'GET /v2/markets/{market}/historical-prices': { market: 'BTCUSD', prices: [], items: [], total_count: 0 },
+  'GET /v2/markets/{market}/historical-prices': {
+    market: 'BTCUSD',
+    prices: [
+      { average_price: '114907.78235294', timestamp: '2026-11-24T11:00:00.000000Z' },
+      { average_price: '115170.46666667', timestamp: '2026-11-24T11:30:00.000000Z' },
+    ],
+    items: [
+      { average_price: '114907.78235294', timestamp: '2026-11-24T11:00:00.000000Z' },
+      { average_price: '115170.46666667', timestamp: '2026-11-24T11:30:00.000000Z' },
+    ],
+    total_count: 48,
+  },
   'POST /v2/profiles': {
     id: '0192f3a4-0000-7000-8000-000000000919',
     nickname: 'Operations',
@@ -1189,8 +1200,38 @@ export const ANSWER_EXAMPLES: Readonly<Record<string, unknown>> = {
       { market: 'ETHUSD', base_asset: 'ETH', quote_asset: 'USD' },
     ],
   },
-  'GET /v2/all-markets/prices': { prices: [], items: [] },
-  'GET /v2/markets/{market}/historical-candles': { market: 'BTCUSD', increment: 'ONE_HOUR', items: [] },
+  'GET /v2/all-markets/prices': {
+    prices: [
+      { market: 'ETHUSD', current_price: '3413.42', snapshot_at: '2026-11-25T11:12:00.000000Z' },
+      { market: 'BTCUSD', current_price: '109517.7', snapshot_at: '2026-11-25T11:12:00.000000Z' },
+    ],
+    items: [
+      { market: 'ETHUSD', current_price: '3413.42', snapshot_at: '2026-11-25T11:12:00.000000Z' },
+      { market: 'BTCUSD', current_price: '109517.7', snapshot_at: '2026-11-25T11:12:00.000000Z' },
+    ],
+  },
+  'GET /v2/markets/{market}/historical-candles': {
+    market: 'BTCUSD',
+    increment: 'ONE_HOUR',
+    items: [
+      {
+        timestamp: '2026-11-25T10:00:00.000000Z',
+        open: '108864.6',
+        high: '109608.2',
+        low: '108727',
+        close: '109608.2',
+        exact: true,
+      },
+      {
+        timestamp: '2026-11-25T09:00:00.000000Z',
+        open: '108760.3',
+        high: '109131.3',
+        low: '108466.8',
+        close: '108721.1',
+        exact: true,
+      },
+    ],
+  },
   'GET /v2/assets': {
     items: [
       {
@@ -1751,8 +1792,6 @@ export const ANSWER_EXAMPLES: Readonly<Record<string, unknown>> = {
     next_attempt_at: '2026-11-23T00:23:47.843853Z',
   },
   'POST /v2/webhooks/{id}/recover': { recovered: 0 },
-  'GET /v2/webhooks/{id}/deliveries': { items: [] },
-  'GET /v2/webhooks/{id}/deliveries/{delivery_id}/attempts': { items: [] },
   'POST /v2/events/{id}/resend': {
     deliveries: [
       {
@@ -1764,6 +1803,41 @@ export const ANSWER_EXAMPLES: Readonly<Record<string, unknown>> = {
         created_at: '2026-11-23T00:23:42.611543Z',
         event_type: 'statement.paid',
         next_attempt_at: '2026-11-23T00:23:48.090811Z',
+      },
+    ],
+  },
+  'GET /v2/webhooks/{id}/deliveries': {
+    items: [
+      {
+        id: '0192f3a4-0000-7000-8000-000000000919',
+        webhook_id: '0192f3a4-0000-7000-8000-0000000000e1',
+        object_id: '0192f3a4-0000-7000-8000-000000000920',
+        status: 'PENDING',
+        attempts: 0,
+        created_at: '2026-11-25T11:13:42.392983Z',
+        event_type: 'transfer.crypto_withdrawal.completed',
+        next_attempt_at: '2026-11-25T11:13:42.392983Z',
+      },
+      {
+        id: '0192f3a4-0000-7000-8000-000000000921',
+        webhook_id: '0192f3a4-0000-7000-8000-0000000000e1',
+        object_id: '0192f3a4-0000-7000-8000-000000000922',
+        status: 'DELIVERED',
+        attempts: 1,
+        created_at: '2026-11-25T11:13:42.382242Z',
+        event_type: 'transfer.crypto_withdrawal.completed',
+        ended_at: '2026-11-25T11:13:42.574525Z',
+      },
+    ],
+  },
+  'GET /v2/webhooks/{id}/deliveries/{delivery_id}/attempts': {
+    items: [
+      {
+        id: '0192f3a4-0000-7000-8000-000000000919',
+        attempt: 1,
+        duration_ms: 5,
+        created_at: '2026-11-25T11:13:42.955223Z',
+        status_code: 204,
       },
     ],
   },
@@ -1826,7 +1900,25 @@ export const ANSWER_EXAMPLES: Readonly<Record<string, unknown>> = {
       },
     ],
   },
-  'GET /v2/approvals': { items: [] },
+  'GET /v2/approvals': {
+    items: [
+      {
+        id: '0192f3a4-0000-7000-8000-000000000919',
+        customer_id: '0192f3a4-0000-7000-8000-000000000001',
+        subject: { type: 'transfer', id: '0192f3a4-0000-7000-8000-000000000920' },
+        status: 'PENDING',
+        approvals: 0,
+        required: 1,
+        role: 'APPROVER',
+        policy_version: 3,
+        initiator: { type: 'API_CLIENT', id: '0192f3a4-0000-7000-8000-000000000921' },
+        decisions: [],
+        created_at: '2026-11-25T11:15:50.212004Z',
+        deadline: '2026-11-26T11:15:50.212004Z',
+        rule_id: 'four-eyes',
+      },
+    ],
+  },
   'GET /v2/approvals/{id}': {
     approval: {
       id: '0192f3a4-0000-7000-8000-000000000930',

@@ -246,8 +246,9 @@ function lateDetail({ method, body }: Operation): string {
     : 'timed out, outcome unknown'
 }
 
+/** `List API Credentials` is listApiCredentials: generators would make `list_a_p_i_credentials` of capitals. */
 const operationIdOf = ({ summary }: Operation) =>
-  summary.replaceAll(' ', '').replace(/^./, (first) => first.toLowerCase())
+  summary.toLowerCase().replaceAll(/ (.)/g, (_, letter: string) => letter.toUpperCase())
 
 /**
  * Adds the operation's example values to its parameters and removes all other examples, because the API reference sends

@@ -23,6 +23,10 @@ const summaryStatusChange = (record: 'identity' | 'account') =>
     new_summary_status: Status('summary_status after the change.'),
   })
 
+/** The name of the schema of an event's object: that of `transfer_status_change` is TransferStatusChange. */
+export const schemaName = (objectType: string): string =>
+  objectType.replaceAll(/(?:^|_)(.)/g, (_, letter: string) => letter.toUpperCase())
+
 /** The object of each type of event (API behaviour, Events). Members that a record does not have are absent. */
 const OBJECTS = {
   transfer_status_change: Type.Object({
@@ -86,20 +90,21 @@ const typesOf = (objectType: EventObjectType) =>
     .filter(([, its]) => its === objectType)
     .map(([type]) => type)
 
+/** Each kind of event has a schema of its own: generators make colliding names for those inside of a union. */
 const eventWith = <T extends EventObjectType, O extends TObject>(objectType: T, object: O) =>
   Type.Object(
     {
       id: Uuid('Event id.'),
       type: Type.Enum(typesOf(objectType), { type: 'string', description: 'What happened.' }),
       object_type: Type.Enum([objectType], { type: 'string', description: 'Type of the object.' }),
-      object,
+      object: { ...object, $id: schemaName(objectType) },
       created_at: Timestamp('When the status changed.'),
       undelivered_webhooks: Type.Integer({
         minimum: 0,
         description: 'Number of webhooks that get the event and to which no delivery has succeeded yet.',
       }),
     },
-    { title: objectType },
+    { $id: `${schemaName(objectType)}Event` },
   )
 
 /** The change of a record's status (API behaviour, Events). The `object_type` says which object it has. */

@@ -1,8 +1,8 @@
-import { EVENT_TYPES, type EventObjectType, type EventType } from '../contract/event-types.ts'
+import { EVENT_TYPES, type EventType } from '../contract/event-types.ts'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { bodyOf } from '../deliveries/body.ts'
 import type { DocumentedWebhooks } from '../http/openapi.ts'
-import { Event, eventToWire } from '../records/event.ts'
+import { eventToWire, schemaName } from '../records/event.ts'
 import { exampleObject } from '../records/example-events.ts'
 
 /** A record that the examples name. A sandbox has no such record, so it is no id of `EXAMPLE`. */
@@ -30,13 +30,6 @@ const FULL = {
   object_type: text('Type of the object in data.'),
 }
 
-/** `transfer_status_change` is the schema TransferStatusChange. */
-const schemaName = (objectType: string) =>
-  objectType.replaceAll(/(?:^|_)(.)/g, (_, letter: string) => letter.toUpperCase())
-
-const objectSchema = (objectType: EventObjectType): object =>
-  Event.anyOf.find(({ properties }) => properties.object_type.enum[0] === objectType)!.properties.object
-
 const object = (properties: object) => ({ type: 'object', required: Object.keys(properties), properties })
 
 /** The headers of each delivery (Standard Webhooks). */
@@ -60,12 +53,8 @@ const HEADERS = [
  * FULL, and schemas of them (API behaviour, Webhooks). The examples are bodies as the deliverer formats them.
  */
 export function documentEvents(): DocumentedWebhooks {
-  const objectTypes = [...new Set(Object.values(EVENT_TYPES))]
   return {
-    schemas: {
-      ThinEvent: object(THIN),
-      ...Object.fromEntries(objectTypes.map((each) => [schemaName(each), objectSchema(each)])),
-    },
+    schemas: { ThinEvent: object(THIN) },
     webhooks: Object.fromEntries(
       (Object.keys(EVENT_TYPES) as EventType[]).map((type) => [type, { post: documented(type) }]),
     ),

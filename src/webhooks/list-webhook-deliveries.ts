@@ -32,7 +32,7 @@ export const listWebhookDeliveries = operation({
     },
     { additionalProperties: false },
   ),
-  example: { params: { id: EXAMPLE.webhook_id }, query: { status: 'FAILED', limit: 10 } },
+  example: { params: { id: EXAMPLE.webhook_id }, query: { limit: 10 } },
   reply: listReply(WebhookDelivery),
   problems: ['not-found'],
   async run({ params: { id }, query, customerId, db }) {
