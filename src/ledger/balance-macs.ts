@@ -90,6 +90,8 @@ export const IS_OUTDATED = `exists (
             where e.customer_id = $1 and e.profile_id = b.profile_id and e.asset = b.asset
               and (e.created_at, e.version) > (b.updated_at, b.version))`
 
+export const OUTDATED = 'an entry is newer than it: it was put back'
+
 interface Row {
   customer_id: string
   profile_id: string
@@ -117,19 +119,35 @@ function objectionToRow(by: BalanceMacs, row: Row): string | undefined {
 
 const COLUMNS = 'customer_id, profile_id, asset, available, version, updated_at, mac'
 
-/** The balances of a customer that are not as Bursar wrote them, with what is wrong. */
-export async function forgedBalances(db: Queryable, by: BalanceMacs, customerId: string): Promise<string[]> {
-  const { rows } = await db.query<Row & { is_outdated: boolean }>(
-    `select ${COLUMNS}, ${IS_OUTDATED} as is_outdated from balances b where customer_id = $1 order by profile_id, asset`,
-    [customerId],
+/**
+ * The balances of a customer, or of one asset of it, that are not as Bursar wrote them, with what is wrong. Each entry adds one to the
+ * version, which the MAC covers, and no entry can be removed: as many entries as the version says are those that Bursar wrote.
+ */
+export async function forgedBalances(
+  db: Queryable,
+  by: BalanceMacs,
+  customerId: string,
+  asset?: string,
+): Promise<string[]> {
+  const { rows } = await db.query<Row & { entries: string }>(
+    `select ${COLUMNS}, (
+       select count(*) from entries e
+       where e.customer_id = $1 and e.profile_id = b.profile_id and e.asset = b.asset and e.profile_id is not null
+     ) as entries
+     from balances b
+     where customer_id = $1 and ($2::text is null or asset = $2)
+     order by profile_id, asset`,
+    [customerId, asset],
   )
   return rows.flatMap((row) => {
-    const objection = objectionToRow(by, row) ?? (row.is_outdated ? OUTDATED : undefined)
+    const objection =
+      objectionToRow(by, row) ??
+      (row.entries === row.version
+        ? undefined
+        : `it has ${row.entries} entries and its version is ${row.version}: an entry was added, or the balance was put back`)
     return objection === undefined ? [] : `profile ${row.profile_id}, ${row.asset}: ${objection}`
   })
 }
-
-export const OUTDATED = 'an entry is newer than it: it was put back'
 
 /** Most rows of one statement. */
 const PAGE = 10_000

@@ -5,6 +5,7 @@
  * 2. it is PAID exactly if there is a credit;
  * 3. its other fields stay as generated, and the ledger is clean.
  */
+import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { dieAtEachStep, Failures, type Failure } from '../../test/failures.ts'
@@ -454,6 +455,41 @@ test("the service's role invents a statement, or sets a paid one back: neither i
      where id = $1`,
     [statement!.id, statement!.paid_at, reward!.id],
   )
+})
+
+test.each([
+  ['a balance that was not there', 1, "'2023-12-31'"],
+  ['a balance of the period, which ends with it', 2, "'2024-01-31 23:59:59.999999'"],
+])("a statement that entries of the service's role raise is not paid: %s", async (_, count, ends) => {
+  const customer = await newCreditor([])
+  const { customer_id } = customer
+  const forged = randomUUID()
+  await service.db.query(
+    `insert into entries
+       (customer_id, transfer_id, event, position, account, profile_id, asset, amount, balance_after, version, created_at)
+     select customer_id, $2, 'CREATED', n, 'profile', profile_id, asset, case n when 1 then 1 else -1 end * 1000000,
+            available + case n when 1 then 1000000 else 0 end, version, case n when 1 then '2023-12-31' else ${ends} end::timestamptz
+     from balances, generate_series(1, $3::integer) n
+     where customer_id = $1 and asset = 'USDG'`,
+    [customer_id, forged, count],
+  )
+  await generateStatements(service.db, month('2024-01'), customer_id)
+  await expect(payStatements(service.db, { customerId: customer_id })).rejects.toMatchObject({
+    errors: [{ cause: { message: expect.stringMatching('an entry was added') as string } }],
+  })
+  expect(await rewardsOf(customer)).toEqual([])
+  const { disagreements } = await verify(service.db, { rowMacs: ROW_MACS })
+  expect(disagreements.map(({ rule }) => rule)).toContain('every balance is as Bursar wrote it')
+  await service.owner.query('grant delete on entries to current_user')
+  await service.owner.query('delete from entries where transfer_id = $1', [forged])
+  await service.owner.query('revoke delete on entries from current_user')
+  // Its amount is still not what the ledger gives.
+  await expect(payStatements(service.db, { customerId: customer_id })).rejects.toThrow()
+  await service.owner.query('update statements set total_amount_owed = $2 where customer_id = $1', [
+    customer_id,
+    '3.942499',
+  ])
+  await payStatements(service.db, { customerId: customer_id })
 })
 
 test("a rate that the service's role invents stops generation and payment", async () => {

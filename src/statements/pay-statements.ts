@@ -4,6 +4,7 @@ import { parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import { transaction, type Database, type Transaction } from '../db/database.ts'
 import { eachAlone } from '../db/each-alone.ts'
+import { balanceMacs, forgedBalances } from '../ledger/balance-macs.ts'
 import { onPlatform, onProfile } from '../ledger/entries.ts'
 import type { Movement } from '../movements/decision.ts'
 import { post } from '../movements/post.ts'
@@ -100,12 +101,14 @@ interface Owed {
 }
 
 /**
- * Throws an Error unless a statement says what the ledger gives for its month, and was not paid before. The service's database role
- * writes statements, but removes neither a transfer nor a record of the audit log.
+ * Throws an Error unless a statement says what the ledger gives for its month, by entries that Bursar wrote, and was not paid before.
+ * The service's database role writes statements and adds entries, but removes no entry, transfer or record of the audit log.
  */
 async function requireOwed(tx: Transaction, customerId: string, id: string, owed: Owed): Promise<void> {
   const { ref_id, asset, total_amount_owed, generated_at, reward_method, is_paid } = owed
   if (is_paid) throw new Error(`statement ${id} was paid before (bursar verify)`)
+  const [forged] = await forgedBalances(tx, await balanceMacs(), customerId, REWARD_ASSET)
+  if (forged !== undefined) throw new Error(`statement ${id} is not paid: ${forged} (bursar verify)`)
   await holdRewardRates(tx)
   const period = periodOf(owed.period_start.slice(0, 7))!
   const days = await selectDays(tx, customerId, period, reward_method ?? 'END_OF_DAY', generated_at)
