@@ -3308,6 +3308,49 @@ async function expectRefusal(call: Call, refusal: Refusal, on = service, fault?:
   expect(answer.status).toBe(status)
   expect(answer.headers['content-type']).toMatch(/^application\/problem\+json\b/)
   expect(answer.headers).toMatchObject(headers)
+  if (status === 400) requirePointers(call, answer.body as Told)
+}
+
+interface Told {
+  detail: string
+  errors?: { pointer: string; detail: string }[]
+}
+/** The details of a 400 that are about no field: about a record, a header, or text that is no JSON. */
+const OF_NO_FIELD =
+  /^(the customer has|profile \S+ (is|cannot)|fiat account \S+ is paid|webhook \S+ is|the (body|path|query) is (not|empty)|this operation takes no|Idempotency-Key)/
+
+/** Requires that the refusal of a field says where it is: the first of `errors` has its detail, and each names a field that exists. */
+function requirePointers({ method, path }: Call, { detail, errors = [] }: Told): void {
+  const parts = path.split('?')[0]!.split('/')
+  const operation = OPERATIONS.find(
+    ({ method: its, url }) =>
+      its === method &&
+      url.split('/').length === parts.length &&
+      url.split('/').every((part, at) => part.startsWith(':') || part === parts[at]),
+  )
+  if (operation === undefined || OF_NO_FIELD.test(detail)) return
+  expect(errors[0]?.detail, detail).toBe(detail)
+  const { body, query, params } = operation
+  const known = { ...body?.properties, ...query?.properties, ...params?.properties }
+  for (const { pointer, detail: told } of errors) {
+    const names = pointer.split('/').map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~'))
+    expect(names[0], pointer).toBe('#')
+    // A field that no schema has, and the one of a body that is no object.
+    if (!/is not a known|given more than once|nested at most/.test(told))
+      expect(hasField({ properties: known }, names.slice(1)), `${pointer}: ${told}`).toBe(true)
+  }
+}
+
+/** Whether a schema declares a field, or lets it be. */
+function hasField(schema: object, [name, ...inner]: string[]): boolean {
+  const { properties, items, additionalProperties } = schema as {
+    properties?: Record<string, object>
+    items?: object
+    additionalProperties?: unknown
+  }
+  if (name === undefined || (properties === undefined && items === undefined)) return true
+  const member = items !== undefined && /^\d+$/.test(name) ? items : properties?.[name]
+  return member === undefined ? additionalProperties === true : hasField(member, inner)
 }
 
 const nothingChanged = async () => expect(await everyTable(service.db)).toEqual(tables)

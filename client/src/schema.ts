@@ -2371,7 +2371,7 @@ export interface components {
       meta?: {
         [key: string]: unknown
       }
-      /** @description Of a request that its schema does not allow: every field that is wrong, at most 20. */
+      /** @description Of a 400: the fields that are wrong. Where the request breaks its schema, all of them, at most 20; otherwise those that `detail` is about. */
       errors?: {
         /** @description The field, as a JSON pointer: #/destination/crypto/network. */
         pointer: string

@@ -48,7 +48,10 @@ export function readMembers(members: NewMember[], field: string): ReadMember[] {
   return members.map(({ identity_id, type, roles = [] }, index) => {
     if (type === undefined) return { identity_id, roles }
     if (roles.length > 0 && !roles.includes(type))
-      throw problem.badRequest(`${field}.${index}.type ${type} is not one of ${field}.${index}.roles`)
+      throw problem.badRequest(
+        `${field}.${index}.type ${type} is not one of ${field}.${index}.roles`,
+        `${field}.${index}.type`,
+      )
     return { identity_id, roles: [type, ...roles.filter((role) => role !== type)] }
   })
 }

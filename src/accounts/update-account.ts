@@ -60,6 +60,7 @@ export const updateAccount = operation({
     if (description === undefined && metadata === undefined && set_user_disabled === undefined)
       throw problem.badRequest(
         'at least one of account.description, account.metadata and set_user_disabled is required',
+        [],
       )
     return transaction(db, async (tx) => {
       const before = accountToWire(await lockAccount(tx, customerId, id))

@@ -49,10 +49,10 @@ export const DecisionBody = Type.Object(
 /** Returns the signed statement. Throws bad-request unless there is exactly one. */
 export function signedStatementOf({ jws, passkey }: Static<typeof DecisionBody>): SignedStatement {
   if (jws !== undefined && passkey !== undefined)
-    throw problem.badRequest('exactly one of jws and passkey must be given, not both')
+    throw problem.badRequest('exactly one of jws and passkey must be given, not both', 'jws', 'passkey')
   if (jws !== undefined) return { jws }
   if (passkey !== undefined) return { passkey }
-  throw problem.badRequest('exactly one of jws and passkey must be given')
+  throw problem.badRequest('exactly one of jws and passkey must be given', 'jws', 'passkey')
 }
 
 /** The id of an approval, for examples: nothing of the demo needs approval. */

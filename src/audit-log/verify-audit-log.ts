@@ -85,7 +85,11 @@ export const verifyAuditLog = operation({
   reply: AuditLogVerification,
   async run({ query: { after_position: position, after_hash: hash }, customerId, db }) {
     if ((position === undefined) !== (hash === undefined))
-      throw problem.badRequest('after_position and after_hash are sent together')
+      throw problem.badRequest(
+        'after_position and after_hash are sent together',
+        'after_position',
+        'after_hash',
+      )
     const after = position === undefined || hash === undefined ? undefined : { position, hash }
     const found = await transaction(
       db,

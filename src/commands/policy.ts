@@ -211,7 +211,7 @@ async function readPolicyFile(file: string): Promise<PolicyDocument> {
     if (!isUtf8(bytes)) throw new Error('the file is not UTF-8')
     const value = JSON.parse(text) as Record<string, unknown>
     const duplicate = duplicateMember(text, value)
-    if (duplicate !== undefined) throw new Error(`${duplicate} is given more than once`)
+    if (duplicate !== undefined) throw new Error(`${duplicate.join('.')} is given more than once`)
     const checked = validate(value)
     if ('error' in checked) throw checked.error
     return completeDocument(checked.value as NewPolicyDocument)

@@ -12,5 +12,5 @@ export function requireKnownAssets(field: string, symbols: readonly string[] | u
   const unknown = symbols?.find((symbol) => findAsset(symbol) === undefined)
   if (unknown === undefined) return
   const shown = unknown.length > SHOWN_MAX ? `${unknown.slice(0, SHOWN_MAX)}…` : unknown
-  throw problem.badRequest(`${field} ${shown === '' ? '(empty)' : shown} is unknown`)
+  throw problem.badRequest(`${field} ${shown === '' ? '(empty)' : shown} is unknown`, field)
 }

@@ -27,7 +27,8 @@ export const ProblemBody = Type.Object(
           detail: Type.String(),
         }),
         {
-          description: 'Of a request that its schema does not allow: every field that is wrong, at most 20.',
+          description:
+            'Of a 400: the fields that are wrong. Where the request breaks its schema, all of them, at most 20; otherwise those that `detail` is about.',
         },
       ),
     ),

@@ -3,7 +3,7 @@ import { problem, type Problem, type ProblemSlug } from './problems.ts'
 
 /** One example of each problem, for the API reference and the pages at /problems/<slug>. */
 export const PROBLEM_EXAMPLES: Record<ProblemSlug, Problem> = {
-  'bad-request': problem.badRequest('limit must be at most 1000'),
+  'bad-request': problem.badRequest('limit must be at most 1000', 'limit'),
   unauthorized: problem.unauthorized('the Authorization header is missing', 'Bearer realm="bursar"'),
   forbidden: problem.missingScope(['funding:read_profile'], ['transfer:read_transfer']),
   'not-found': problem.notFound('profile', EXAMPLE.profile_id),

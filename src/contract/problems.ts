@@ -168,13 +168,23 @@ export interface FieldError {
   detail: string
 }
 
+/** The JSON pointer of a field, as a URI fragment (RFC 6901, 6), cut to a readable length. */
+export const pointerTo = (path: readonly string[]): string =>
+  `#${path.map((part) => `/${part.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')}`.slice(0, 200)
+
+/**
+ * A field of a request: a member of the body, such as `destination.crypto.address`, or a parameter. A list has the names one
+ * by one, for those that have a dot; an empty one is the whole body.
+ */
+type Field = string | readonly string[]
+
 /** A refusal, thrown anywhere and answered to the client. `detail` names the field and the rule. */
 export class Problem extends Error {
   readonly slug: ProblemSlug
   readonly detail: string
   readonly meta: Record<string, unknown> | undefined
   readonly headers: Record<string, string>
-  readonly errors?: FieldError[] | undefined
+  errors: FieldError[] | undefined
 
   constructor(
     slug: ProblemSlug,
@@ -191,6 +201,15 @@ export class Problem extends Error {
 
   get status(): number {
     return PROBLEMS[this.slug].status
+  }
+
+  /** Names the fields that `detail` is about. */
+  at(...fields: Field[]): this {
+    this.errors = fields.map((field) => ({
+      pointer: pointerTo(typeof field === 'string' ? field.split('.') : field),
+      detail: this.detail,
+    }))
+    return this
   }
 
   /** The RFC 9457 body. The type of a typed problem is the URL of its page. A 5xx problem carries the request's id. */
@@ -211,9 +230,11 @@ export class Problem extends Error {
 
 /** One constructor for each problem, so that the shape of its `meta` is defined once. */
 export const problem = {
-  /** `errors` lists all known errors of the request's fields, with the error of `detail` first. */
-  badRequest: (detail: string, errors?: FieldError[]) =>
-    Object.assign(new Problem('bad-request', detail), { errors }),
+  /** `fields` are those that `detail` is about. */
+  badRequest: (detail: string, ...fields: Field[]) => {
+    const refusal = new Problem('bad-request', detail)
+    return fields.length === 0 ? refusal : refusal.at(...fields)
+  },
   unauthorized: (detail: string, wwwAuthenticate: string) =>
     new Problem('unauthorized', detail, undefined, { 'www-authenticate': wwwAuthenticate }),
   forbidden: (detail: string) => new Problem('forbidden', detail),
@@ -255,26 +276,22 @@ export const problem = {
       'exceed-precision',
       `${field} has more than ${meta.decimals} decimals, the maximum for ${meta.asset}`,
       meta,
-    ),
-  /** `amount` is the amount that would have been sent. */
-  belowMinimum: (field: string, meta: { asset: string; minimum: string; amount: string }) =>
-    new Problem(
-      'below-min-withdraw-limit',
-      `${field} is below the minimum of ${meta.minimum} ${meta.asset}`,
-      {
-        ...meta,
-        limit: meta.minimum,
-      },
-    ),
-  aboveMaximum: (field: string, meta: { asset: string; maximum: string; amount: string }) =>
+    ).at(field),
+  /** `amount` is the amount that would have been sent, and `what` says it where that is not the field alone. */
+  belowMinimum: (field: string, meta: { asset: string; minimum: string; amount: string }, what = field) =>
+    new Problem('below-min-withdraw-limit', `${what} is below the minimum of ${meta.minimum} ${meta.asset}`, {
+      ...meta,
+      limit: meta.minimum,
+    }).at(field),
+  aboveMaximum: (field: string, meta: { asset: string; maximum: string; amount: string }, what = field) =>
     new Problem(
       'exceed-max-withdraw-limit',
-      `${field} is above the maximum of ${meta.maximum} ${meta.asset}`,
+      `${what} is above the maximum of ${meta.maximum} ${meta.asset}`,
       {
         ...meta,
         limit: meta.maximum,
       },
-    ),
+    ).at(field),
   /** `fault` describes the error in the text; `refused` is the reason not to pay a valid address of the network. */
   unsupportedAddress: (
     field: string,
@@ -287,13 +304,13 @@ export const problem = {
         ? `${field} is not an address of ${meta.crypto_network}: ${why.fault}`
         : `${field} cannot be paid: ${why.refused}`,
       { ...meta, address: meta.destination_address, reason: 'fault' in why ? why.fault : why.refused },
-    ),
+    ).at(field),
   unsupportedNetwork: (field: string, meta: { asset: string; crypto_network: string; supported: string[] }) =>
     new Problem(
       'unsupported-network',
       `${field} ${meta.crypto_network} does not support ${meta.asset}`,
       meta,
-    ),
+    ).at(field),
   insufficientFunds: (meta: { profile_id: string; asset: string; available: string; needed: string }) =>
     new Problem(
       'insufficient-funds',

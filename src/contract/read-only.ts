@@ -14,5 +14,8 @@ export function requireUnchanged(asked: object, stored: object, at = ''): void {
   const known = stored as Record<string, unknown>
   for (const [name, value] of Object.entries(asked))
     if (value !== undefined && !isDeepStrictEqual(value, known[name]))
-      throw problem.badRequest(`${at}${name} cannot be changed here, and is not what is stored`)
+      throw problem.badRequest(
+        `${at}${name} cannot be changed here, and is not what is stored`,
+        `${at}${name}`,
+      )
 }

@@ -55,7 +55,8 @@ export const createStablecoinConversion = operation({
   ],
   async run({ body, customerId, origin, requireCaller, settings, ledger }) {
     const { profile_id, amount, source_asset, target_asset, ...asked } = body
-    if (source_asset === target_asset) throw problem.badRequest('target_asset must differ from source_asset')
+    if (source_asset === target_asset)
+      throw problem.badRequest('target_asset must differ from source_asset', 'target_asset')
     requireConvertible({ source_asset, destination_asset: target_asset }, settings, 'target_asset')
     const minor = minorOf(amount, source_asset, target_asset)
     const { transfer } = await ledger.submit(customerId, {
@@ -96,6 +97,6 @@ function minorOf(amount: string, source: string, target: string): bigint {
       asset: decimalsOf(source) === decimals ? source : target,
       decimals,
     })
-  if (minor === 0n) throw problem.badRequest('amount must be greater than zero')
+  if (minor === 0n) throw problem.badRequest('amount must be greater than zero', 'amount')
   return parseAmount(formatAmount(minor, decimals), decimalsOf(target))!
 }

@@ -99,13 +99,16 @@ export const putDestinationAddress = operation({
     const { id, crypto_network, address, identity_id, ...changes } = body
     if (id !== undefined) {
       if (crypto_network !== undefined || address !== undefined || identity_id !== undefined)
-        throw problem.badRequest('id cannot be given together with crypto_network, address or identity_id')
+        throw problem.badRequest(
+          'id cannot be given together with crypto_network, address or identity_id',
+          'id',
+        )
       const row = await transaction(db, (tx) => update(tx, { customerId, origin }, id, changes))
       if (row === undefined) throw problem.notFound('crypto destination address', id)
       return { address: destinationAddressToWire(row) }
     }
-    if (crypto_network === undefined) throw problem.badRequest('crypto_network is required')
-    if (address === undefined) throw problem.badRequest('address is required')
+    if (crypto_network === undefined) throw problem.badRequest('crypto_network is required', 'crypto_network')
+    if (address === undefined) throw problem.badRequest('address is required', 'address')
     const at = { crypto_network, destination_address: address }
     const canonical = payableAddress(at, { networks, settings }, 'address')
     const entry = { crypto_network, address, canonical, ...(identity_id && { identity_id }) }

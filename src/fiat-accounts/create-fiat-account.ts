@@ -60,15 +60,23 @@ export const createFiatAccount = operation({
     if ((person_details === undefined) === (institution_details === undefined)) {
       throw problem.badRequest(
         'fiat_account_owner must hold exactly one of person_details and institution_details',
+        'fiat_account_owner',
       )
     }
     const bank = requireBank(networks)
     const { wire } = body.fiat_network_instructions
     const missing = bank.missingOfAccount?.(wire)
     if (missing !== undefined)
-      throw problem.badRequest(`fiat_network_instructions.wire.${missing} is required to send a wire`)
+      throw problem.badRequest(
+        `fiat_network_instructions.wire.${missing} is required to send a wire`,
+        `fiat_network_instructions.wire.${missing}`,
+      )
     const fault = wireFault(wire)
-    if (fault !== undefined) throw problem.badRequest(`fiat_network_instructions.wire.${fault}`)
+    if (fault !== undefined)
+      throw problem.badRequest(
+        `fiat_network_instructions.wire.${fault}`,
+        `fiat_network_instructions.wire.${fault.split(' ')[0]!}`,
+      )
     const accepted = await bank.acceptsAccount?.(wire.account_number ?? '')
     const account = { ...body, status: accepted ? ('APPROVED' as const) : ('REJECTED' as const) }
     return insertFiatAccount(db, customerId, account, origin, limits)

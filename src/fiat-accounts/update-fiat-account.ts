@@ -64,6 +64,7 @@ export const updateFiatAccount = operation({
       if (fixed[field] !== undefined && !isDeepStrictEqual(fixed[field], known[field]))
         throw problem.badRequest(
           `${field} cannot be changed: create a new fiat account with POST /v2/transfer/fiat-accounts, and delete this one`,
+          field,
         )
     }
     requireUnchanged(others, known)

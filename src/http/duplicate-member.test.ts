@@ -4,7 +4,7 @@ import { SEED } from '../../test/seed.ts'
 
 import { duplicateMember } from './duplicate-member.ts'
 
-const found = (text: string) => duplicateMember(text, JSON.parse(text))
+const found = (text: string) => duplicateMember(text, JSON.parse(text))?.join('.')
 
 test.each([
   ['{"amount":"1","amount":"2"}', 'amount'],

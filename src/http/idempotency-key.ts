@@ -49,7 +49,10 @@ const fillRefId =
     if (ref_id === undefined || ref_id === null) Object.assign(record, { ref_id: key })
     else if (ref_id !== key)
       return done(
-        problem.badRequest('Idempotency-Key and ref_id differ: send one of them, or the same in both'),
+        problem.badRequest(
+          'Idempotency-Key and ref_id differ: send one of them, or the same in both',
+          [inMember ?? [], 'ref_id'].flat(),
+        ),
       )
     done()
   }

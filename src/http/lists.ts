@@ -106,7 +106,7 @@ export function microsOf(text: string, field: string): { floor: number; exact: b
   try {
     nanos = Temporal.Instant.from(text).epochNanoseconds
   } catch {
-    throw problem.badRequest(`${field} must be an RFC 3339 date-time with at most nanoseconds`)
+    throw problem.badRequest(`${field} must be an RFC 3339 date-time with at most nanoseconds`, [field])
   }
   const floor = nanos / 1000n - (nanos % 1000n < 0n ? 1n : 0n)
   const exact = floor * 1000n === nanos
@@ -340,7 +340,10 @@ function readCursor(cursor: string, fingerprint: string, key: RegExp[]): string[
     bytes.toString('base64url') === cursor && bytes.toString('latin1', 0, 16) === digest(fingerprint + text)
   const parts = intact ? text.split(' ') : []
   if (parts.length !== key.length || !key.every((shape, index) => shape.test(parts[index]!)))
-    throw problem.badRequest('page_cursor is not a cursor of this list with these filters and this order')
+    throw problem.badRequest(
+      'page_cursor is not a cursor of this list with these filters and this order',
+      'page_cursor',
+    )
   return parts
 }
 

@@ -288,7 +288,7 @@ async function requireEmptyBody({ body }: FastifyRequest): Promise<void> {
   if (body === undefined) return
   if (typeof body === 'object' && body !== null && !Array.isArray(body) && Object.keys(body).length === 0)
     return
-  throw problem.badRequest('the body must be empty, or an empty JSON object')
+  throw problem.badRequest('the body must be empty, or an empty JSON object', [])
 }
 
 /** With `Prefer: handling=lenient` (RFC 7240), a request may have unknown members and parameters. */

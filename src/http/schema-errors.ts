@@ -1,5 +1,5 @@
 import type { ErrorObject } from 'ajv'
-import { problem, type Problem } from '../contract/problems.ts'
+import { pointerTo, problem, type Problem } from '../contract/problems.ts'
 
 /** Most errors that a refusal lists. */
 const ERRORS_MAX = 20
@@ -17,12 +17,8 @@ export function schemaProblem(errors: ErrorObject[], part: string): Problem {
     if (told.size < ERRORS_MAX && !told.has(pointer)) told.set(pointer, describe(error, part))
   }
   const list = [...told].map(([pointer, detail]) => ({ pointer, detail }))
-  return problem.badRequest(list[0]!.detail, list)
+  return Object.assign(problem.badRequest(list[0]!.detail), { errors: list })
 }
-
-/** The JSON pointer of a field, as a URI fragment (RFC 6901, 6), cut to a readable length. */
-export const pointerTo = (path: readonly string[]): string =>
-  `#${path.map((part) => `/${part.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')}`.slice(0, 200)
 
 /** The pointer of the wrong field. For a missing or unknown field, it points to that field itself. */
 function pointerOf({ instancePath, params }: ErrorObject): string {

@@ -9,7 +9,7 @@ import { isFilledIn, UNREADABLE, UNSTORABLE, type TextKind } from '../contract/f
 import { dropNulls, membersOf } from './body-members.ts'
 import { duplicateMember } from './duplicate-member.ts'
 import { problem, type Problem } from '../contract/problems.ts'
-import { pointerTo, schemaProblem } from './schema-errors.ts'
+import { schemaProblem } from './schema-errors.ts'
 
 const options = {
   useDefaults: true,
@@ -109,12 +109,12 @@ function validatorOf(ajv: Ajvs, schema: object, part: string, integers: string[]
     if (found !== undefined) {
       const field = found.path.join('.').slice(0, 200)
       const detail = `${field === '' ? `the ${part}` : field} ${found.rule}`
-      return { error: problem.badRequest(detail, [{ pointer: pointerTo(found.path), detail }]) }
+      return { error: problem.badRequest(detail, found.path) }
     }
     const invalid = integers.find((name) => typeof input[name] === 'string' && !INTEGER.test(input[name]))
     if (invalid !== undefined) {
       const detail = `${invalid} must be an integer`
-      return { error: problem.badRequest(detail, [{ pointer: pointerTo([invalid]), detail }]) }
+      return { error: problem.badRequest(detail, [invalid]) }
     }
     validate ??= ajv.first.compile(schema)
     return validate(input)
@@ -195,7 +195,7 @@ export function parseJson(app: FastifyInstance): void {
     void parse(request, text, (error, value: unknown) => {
       const duplicate = error === null ? duplicateMember(text, value) : undefined
       if (duplicate === undefined) done(error, value)
-      else done(problem.badRequest(`${duplicate.slice(0, 200)} is given more than once`))
+      else done(problem.badRequest(`${duplicate.join('.').slice(0, 200)} is given more than once`, duplicate))
     })
   })
 }

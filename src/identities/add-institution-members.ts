@@ -59,7 +59,10 @@ export const addInstitutionMembers = operation({
     requireDistinctMembers(members, 'members')
     const own = members.findIndex(({ identity_id }) => identity_id === institution_id)
     if (own >= 0)
-      throw problem.badRequest(`members.${own}.identity_id is institution_id; none is a member of itself`)
+      throw problem.badRequest(
+        `members.${own}.identity_id is institution_id; none is a member of itself`,
+        `members.${own}.identity_id`,
+      )
     const ids = members.map(({ identity_id }) => identity_id)
     return transaction(db, async (tx) => {
       const present = await lockInstitution(tx, customerId, institution_id)

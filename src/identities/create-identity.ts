@@ -151,14 +151,25 @@ export async function insertIdentity(
 
 function requireOneOfDetails({ person_details, institution_details }: Body): void {
   if (person_details !== undefined && institution_details !== undefined)
-    throw problem.badRequest('exactly one of person_details and institution_details must be given, not both')
+    throw problem.badRequest(
+      'exactly one of person_details and institution_details must be given, not both',
+      'person_details',
+      'institution_details',
+    )
   if (person_details === undefined && institution_details === undefined)
-    throw problem.badRequest('exactly one of person_details and institution_details must be given')
+    throw problem.badRequest(
+      'exactly one of person_details and institution_details must be given',
+      'person_details',
+      'institution_details',
+    )
 }
 
 function requireMembersOfInstitution({ person_details, institution_members }: Body): void {
   if (institution_members === undefined) return
   if (person_details !== undefined)
-    throw problem.badRequest('institution_members must not be given with person_details: a person has none')
+    throw problem.badRequest(
+      'institution_members must not be given with person_details: a person has none',
+      'institution_members',
+    )
   requireDistinctMembers(institution_members, 'institution_members')
 }

@@ -110,7 +110,10 @@ export async function lockInstitution(
   )
   if (rows[0] === undefined) throw problem.notFound('identity', id)
   if (rows[0].type !== 'INSTITUTION')
-    throw problem.badRequest(`institution_id ${id} is a person: only institutions have members`)
+    throw problem.badRequest(
+      `institution_id ${id} is a person: only institutions have members`,
+      'institution_id',
+    )
   // A separate statement sees the changes that were committed before the lock.
   const { rows: members } = await tx.query<InstitutionMemberRow>(
     `

@@ -144,10 +144,11 @@ function readForm({ status, user_disabled, admin_disabled, ...checks }: Static<t
   const hasChecks = Object.keys(checks).length > 0
   const isTheirs = hasChecks || Object.values(flags).some((flag) => typeof flag === 'object')
   if (!isOurs && !isTheirs)
-    throw problem.badRequest(`at least one of ${Object.keys(Body.properties).join(', ')} is required`)
+    throw problem.badRequest(`at least one of ${Object.keys(Body.properties).join(', ')} is required`, [])
   if (isOurs && isTheirs)
     throw problem.badRequest(
       `status and flags that are booleans cannot be combined with ${CHECKS.join(', ')} and flags in objects`,
+      [],
     )
   return {
     status,

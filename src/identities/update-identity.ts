@@ -127,12 +127,12 @@ export const updateIdentity = operation({
 
 function requireChange(id: string, { id: named, ref_id: _, ...changes }: Body): void {
   if (named !== undefined && named !== id)
-    throw problem.badRequest(`id must be that of the path, ${id}; it cannot be changed`)
+    throw problem.badRequest(`id must be that of the path, ${id}; it cannot be changed`, 'id')
   if (Object.keys(changes).length > 0) return
   const fields = Object.keys(UpdateIdentityBody.properties).filter(
     (field) => !['id', 'ref_id'].includes(field),
   )
-  throw problem.badRequest(`at least one of ${fields.join(', ')} is required`)
+  throw problem.badRequest(`at least one of ${fields.join(', ')} is required`, [])
 }
 
 /** The members of details with contact data, which do not identify the person or institution. */
@@ -144,13 +144,13 @@ const CONTACT: readonly string[] = ['email', 'phone_number']
  */
 function updated(identity: IdentityRow, body: Body, nowMicros: number): IdentityRow {
   if (body.ref_id !== undefined && body.ref_id !== identity.ref_id)
-    throw problem.badRequest('ref_id cannot be changed')
+    throw problem.badRequest('ref_id cannot be changed', 'ref_id')
   const [own, other] =
     identity.type === 'PERSON'
       ? (['person_details', 'institution_details'] as const)
       : (['institution_details', 'person_details'] as const)
   if (body[other] !== undefined)
-    throw problem.badRequest(`${other} must not be given: the identity is of type ${identity.type}`)
+    throw problem.badRequest(`${other} must not be given: the identity is of type ${identity.type}`, other)
   const details = merged(identity.details, body[own], own)
   const status =
     identity.status === 'APPROVED' && !isDeepStrictEqual(verified(details), verified(identity.details))
@@ -184,7 +184,10 @@ const verified = (details: object) =>
 function merged<T extends object>(object: T, changes: Partial<T> | undefined, field: string): T {
   const whole = { ...object, ...changes }
   if (Buffer.byteLength(JSON.stringify(whole)) > Free.maxBytes)
-    throw problem.badRequest(`${field} must have at most ${Free.maxBytes} bytes as JSON, changes included`)
+    throw problem.badRequest(
+      `${field} must have at most ${Free.maxBytes} bytes as JSON, changes included`,
+      field,
+    )
   return whole
 }
 
@@ -192,6 +195,6 @@ function merged<T extends object>(object: T, changes: Partial<T> | undefined, fi
 function pastTime(text: string, nowMicros: number): string {
   const { floor } = microsOf(text, 'last_kyc_refresh_date')
   if (floor < 0 || floor > nowMicros)
-    throw problem.badRequest('last_kyc_refresh_date must be between 1970 and now')
+    throw problem.badRequest('last_kyc_refresh_date must be between 1970 and now', 'last_kyc_refresh_date')
   return Temporal.Instant.fromEpochNanoseconds(BigInt(floor) * 1000n).toString({ fractionalSecondDigits: 6 })
 }

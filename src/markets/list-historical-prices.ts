@@ -140,7 +140,11 @@ export function requireOneStep({
   max_data_points?: string
 }): void {
   if (increment !== undefined && max_data_points !== undefined)
-    throw problem.badRequest('increment and max_data_points must not be given together')
+    throw problem.badRequest(
+      'increment and max_data_points must not be given together',
+      'increment',
+      'max_data_points',
+    )
 }
 
 /** Finds the finest of the increments that has at most `max` points in the range, else the longest, and its points. */
@@ -188,7 +192,7 @@ export function rangeOf(
   const first = begin === undefined ? undefined : microsOf(begin, 'range.begin')
   const last = end === undefined ? undefined : microsOf(end, 'range.end')
   if (first !== undefined && last !== undefined && first.floor > last.floor)
-    throw problem.badRequest('range.begin must not be after range.end')
+    throw problem.badRequest('range.begin must not be after range.end', ['range.begin'])
   const ceiling = ({ floor, exact }: { floor: number; exact: boolean }) => (exact ? floor : floor + 1)
   const after = (micros: number) => Math.floor(micros / MICROS_PER_MINUTE) + 1
   const notBefore = (micros: number) => Math.ceil(micros / MICROS_PER_MINUTE)
@@ -200,8 +204,9 @@ export function rangeOf(
 
 export function pointsMax(text: string): number {
   const points = BigInt(text)
-  if (points < 1n) throw problem.badRequest('max_data_points must be at least 1')
-  if (points > INT64_MAX) throw problem.badRequest(`max_data_points must be at most ${String(INT64_MAX)}`)
+  if (points < 1n) throw problem.badRequest('max_data_points must be at least 1', 'max_data_points')
+  if (points > INT64_MAX)
+    throw problem.badRequest(`max_data_points must be at most ${String(INT64_MAX)}`, 'max_data_points')
   return Number(points)
 }
 

@@ -104,7 +104,7 @@ export function payableAddress(
 /** Finds an asset's listing on a network. Throws bad-request for an unknown asset, or unsupported-network. */
 export function listedOn(symbol: string, crypto_network: CryptoNetwork, field = FIELDS.network): ListedAsset {
   const asset = findAsset(symbol)
-  if (asset === undefined) throw problem.badRequest(`asset ${symbol} is unknown`)
+  if (asset === undefined) throw problem.badRequest(`asset ${symbol} is unknown`, 'asset')
   const listing = asset.networks[crypto_network]
   if (listing === undefined) {
     const supported = Object.keys(asset.networks)
@@ -147,11 +147,11 @@ export function amountOrTotal({
   asked: string
 } {
   if (amount !== undefined && total !== undefined) {
-    throw problem.badRequest('exactly one of amount and total must be given, not both')
+    throw problem.badRequest('exactly one of amount and total must be given, not both', 'amount', 'total')
   }
   if (amount !== undefined) return { field: 'amount', asked: amount }
   if (total !== undefined) return { field: 'total', asked: total }
-  throw problem.badRequest('exactly one of amount and total must be given')
+  throw problem.badRequest('exactly one of amount and total must be given', 'amount', 'total')
 }
 
 /** Returns the fee of the network's schedule, in minor units. */
@@ -178,10 +178,10 @@ export function amountsAt(
   // A total that is less than the fee would send nothing.
   const amount = formatAmount(amounts.amount < 0n ? 0n : amounts.amount, asset.decimals)
   if (amounts.amount < parseAmount(minimum, asset.decimals)!) {
-    throw problem.belowMinimum(what, { asset: asset.symbol, minimum, amount })
+    throw problem.belowMinimum(field, { asset: asset.symbol, minimum, amount }, what)
   }
   if (amounts.amount > parseAmount(maximum, asset.decimals)!) {
-    throw problem.aboveMaximum(what, { asset: asset.symbol, maximum, amount })
+    throw problem.aboveMaximum(field, { asset: asset.symbol, maximum, amount }, what)
   }
   return amounts
 }

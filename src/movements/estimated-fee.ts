@@ -158,6 +158,7 @@ export function requireFeeCovers(
   throw problem.badRequest(
     `fee_id must be given: the fee of ${text(fee)} does not cover the ${text(cost)} that ${crypto_network} costs now for ` +
       'this destination; POST /v2/transfer/fees/crypto-withdrawal quotes a fee that does',
+    'fee_id',
   )
 }
 

@@ -45,7 +45,7 @@ export function wireAmount(
 /** Throws bad-request for an asset other than USD, and unavailable where no bank is connected. */
 export function requireWires({ asset }: { asset: string }, networks: Networks, field = 'asset'): void {
   if (asset !== WIRE_ASSET)
-    throw problem.badRequest(`${field} ${asset} cannot be sent by wire: it must be ${WIRE_ASSET}`)
+    throw problem.badRequest(`${field} ${asset} cannot be sent by wire: it must be ${WIRE_ASSET}`, field)
   requireBank(networks)
 }
 

@@ -55,10 +55,12 @@ export function requireConvertible(
     ['source_asset', source_asset],
     [field, destination_asset],
   ] as const)
-    if (findAsset(asset) === undefined) throw problem.badRequest(`${name} ${asset} is unknown`)
+    if (findAsset(asset) === undefined) throw problem.badRequest(`${name} ${asset} is unknown`, name)
   if (!convertible(source_asset, destination_asset, { usdc: mode === 'sandbox' || convertUsdc }))
     throw problem.badRequest(
       `source_asset ${source_asset} cannot be converted to ${field} ${destination_asset}`,
+      'source_asset',
+      field,
     )
 }
 
@@ -80,6 +82,7 @@ export function requireDestination(
   } else if (profile.profile_id === order.profile_id && asset === order.source_asset) {
     throw problem.badRequest(
       'destination must be given, or the profile or asset must differ from the source: this order would change nothing',
+      'destination',
     )
   }
 }
@@ -184,7 +187,10 @@ function payable(order: Order, remainder: 'REJECT' | 'KEEP'): bigint {
     })
   const whole = minor - (minor % unit)
   if (whole === 0n)
-    throw problem.badRequest(`source_amount ${source_amount} ${asset} is too little for the destination`)
+    throw problem.badRequest(
+      `source_amount ${source_amount} ${asset} is too little for the destination`,
+      'source_amount',
+    )
   return inUnitsOf(destination_asset, whole, asset)!
 }
 

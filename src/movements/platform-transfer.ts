@@ -47,7 +47,10 @@ export async function transferToCustomer(
 ): Promise<Transfer> {
   const receiver = await findReceiver(shared, asked.to_profile_id)
   if (receiver === asked.customer_id)
-    throw problem.badRequest('to_profile_id is a profile of your own: use POST /v2/transfer/internal')
+    throw problem.badRequest(
+      'to_profile_id is a profile of your own: use POST /v2/transfer/internal',
+      'to_profile_id',
+    )
   if (receiver === undefined) {
     await ledger.submit(asked.customer_id, { ...sidesOf(asked, '').debit, dryRun: true })
     throw problem.notFound('profile', asked.to_profile_id)

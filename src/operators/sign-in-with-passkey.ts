@@ -94,7 +94,10 @@ function addRegistration(signIn: SignIn, challenges: Challenges, party: Party): 
           requireUserVerification: true,
         }).catch(refused))
       if (verified?.verified !== true || !(await answerOnce(tx, challenge!.answered)))
-        throw problem.badRequest('response: the answer of the authenticator is refused; ask for new options')
+        throw problem.badRequest(
+          'response: the answer of the authenticator is refused; ask for new options',
+          'response',
+        )
       if ((await listPasskeys(tx, operator.id)).length >= PASSKEYS_MAX)
         throw problem.badRequest(`an operator has at most ${PASSKEYS_MAX} passkeys; remove one first`)
       const { id, publicKey, counter, transports = [] } = verified.registrationInfo.credential

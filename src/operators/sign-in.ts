@@ -230,7 +230,7 @@ async function customerOf(tx: Transaction, operator: Operator, asked: string | u
     throw problem.forbidden(`this operator may act for customer ${bound} only`)
   const customerId = bound ?? asked
   if (customerId === undefined)
-    throw problem.badRequest('customer_id is required: this operator belongs to no customer')
+    throw problem.badRequest('customer_id is required: this operator belongs to no customer', 'customer_id')
   const { rows } = await tx.query<{ is_disabled: boolean }>(
     `
     select exists (

@@ -139,6 +139,7 @@ async function requireElsewhere(tx: Transaction, customerId: string, { crypto }:
   if ((await selectDepositAddress(tx, customerId, crypto.network, crypto.address)) !== undefined)
     throw problem.badRequest(
       'destination.crypto.address is a deposit address of this customer: use destination.profile, which costs no network fee',
+      'destination.crypto.address',
     )
 }
 
@@ -152,6 +153,7 @@ function requireSource(
   if (source.profile !== undefined && source.profile.profile_id !== profile_id)
     throw problem.badRequest(
       'source.profile.profile_id must equal profile_id, the profile whose deposits trigger the rule',
+      'source.profile.profile_id',
     )
 }
 

@@ -103,9 +103,15 @@ export const createOrchestration = operation({
   }) {
     const { profile_id } = body.source.profile
     if (body.profile_id !== undefined && body.profile_id !== profile_id)
-      throw problem.badRequest('profile_id must equal source.profile.profile_id, or be left out')
+      throw problem.badRequest(
+        'profile_id must equal source.profile.profile_id, or be left out',
+        'profile_id',
+      )
     if (idOfRefId(body.ref_id) !== undefined)
-      throw problem.badRequest(`ref_id ${body.ref_id} is reserved: orchestrations of rules have such ref_ids`)
+      throw problem.badRequest(
+        `ref_id ${body.ref_id} is reserved: orchestrations of rules have such ref_ids`,
+        'ref_id',
+      )
     const asked = await destinationAsked(
       db,
       rowMacs,

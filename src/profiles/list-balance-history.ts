@@ -96,6 +96,7 @@ async function sumsAt(
   if (rows.reduce((sum, { balances }) => sum + Number(balances), 0) > BALANCES_MAX)
     throw problem.badRequest(
       `assets must name fewer: more than ${BALANCES_MAX} balances are too many for one answer; List Profile Balances has those of a profile at a moment`,
+      'assets',
     )
   return rows.map(({ asset, points }) => {
     const decimals = decimalsOf(asset)

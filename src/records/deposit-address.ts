@@ -168,6 +168,7 @@ async function requireRoom(db: Queryable, customerId: string, profileId: string)
   if (rowCount! > 0)
     throw problem.badRequest(
       `profile_id ${profileId} has ${ADDRESSES_PER_PROFILE_MAX} deposit addresses, the most allowed`,
+      'profile_id',
     )
 }
 

@@ -139,10 +139,11 @@ export async function addressAsked(
   if (crypto_address_id !== undefined && crypto_address_id !== address_id)
     throw problem.badRequest(
       `${field('crypto_address_id')} must equal ${field('address_id')}: they are names of the same member`,
+      field('crypto_address_id'),
     )
   if (address_id === undefined) {
-    if (address === undefined) throw problem.badRequest(`${field('address')} is required`)
-    if (network === undefined) throw problem.badRequest(`${field('network')} is required`)
+    if (address === undefined) throw problem.badRequest(`${field('address')} is required`, field('address'))
+    if (network === undefined) throw problem.badRequest(`${field('network')} is required`, field('network'))
     return { address, network }
   }
   const { rows } = await db.query<KnownEntry & Seal & { address: string; crypto_network: CryptoNetwork }>(
@@ -158,13 +159,18 @@ export async function addressAsked(
   if (status !== 'APPROVED')
     throw problem.badRequest(
       `${field('address_id')} ${address_id} is ${status}: only an APPROVED address can be paid`,
+      field('address_id'),
     )
   if (network !== undefined && network !== known.crypto_network)
     throw problem.badRequest(
       `${field('network')} must be ${known.crypto_network}, the network of address_id, or be left out`,
+      field('network'),
     )
   const canonical = (text: string) => canonicalAddress(known.crypto_network, text, { testNetworks: true })
   if (address !== undefined && canonical(address) !== canonical(known.address))
-    throw problem.badRequest(`${field('address')} must be the address of address_id, or be left out`)
+    throw problem.badRequest(
+      `${field('address')} must be the address of address_id, or be left out`,
+      field('address'),
+    )
   return { address: known.address, network: known.crypto_network, ...namedBoth(address_id) }
 }

@@ -40,5 +40,8 @@ export function requireKnownTypes(patterns: readonly string[], field: string): v
   const types = Object.keys(EVENT_TYPES)
   const unknown = patterns.find((pattern) => !types.some((type) => matchesType(type, [pattern])))
   if (unknown !== undefined)
-    throw problem.badRequest(`${field} has ${unknown}, which matches no event type (API behaviour, Events)`)
+    throw problem.badRequest(
+      `${field} has ${unknown}, which matches no event type (API behaviour, Events)`,
+      field,
+    )
 }

@@ -97,6 +97,7 @@ export async function insertInstructions(
   if (body.routing_number_type !== undefined && body.routing_number_type !== routing_number_type)
     throw problem.badRequest(
       `routing_number_type ${body.routing_number_type} is not available for the bank account: it must be ${routing_number_type}`,
+      'routing_number_type',
     )
   return insertOnce({
     constraint: 'fiat_deposit_instructions_ref_id',

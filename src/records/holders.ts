@@ -203,6 +203,8 @@ function requireNamed(
   if (account !== undefined && account.identity_id !== identity_id && !account.members.includes(identity_id))
     throw problem.badRequest(
       `${prefix}account_id ${account_id} does not belong to ${prefix}identity_id ${identity_id}: the identity must own the account or be a member of it`,
+      `${prefix}account_id`,
+      `${prefix}identity_id`,
     )
 }
 

@@ -11,6 +11,7 @@ export function requireDistinctMembers(members: readonly { identity_id: string }
   if (again < 0) return
   throw problem.badRequest(
     `${field}.${again}.identity_id is that of ${field}.${ids.indexOf(ids[again]!)}; an identity is a member once`,
+    `${field}.${again}.identity_id`,
   )
 }
 
@@ -42,5 +43,8 @@ export function requireNewMembers(
     if (existing !== undefined) throw problem.alreadyExists(`members.${index}.identity_id`, existing)
   }
   if (present.length + members.length > MEMBERS_MAX)
-    throw problem.badRequest(`members: there may be ${MEMBERS_MAX} in all, and ${present.length} are there`)
+    throw problem.badRequest(
+      `members: there may be ${MEMBERS_MAX} in all, and ${present.length} are there`,
+      'members',
+    )
 }

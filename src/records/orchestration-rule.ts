@@ -85,13 +85,14 @@ export async function destinationAsked(
   if (fiat_account_id !== undefined && bank_account_id !== undefined && fiat_account_id !== bank_account_id)
     throw problem.badRequest(
       'destination.fiat.bank_account_id must equal destination.fiat.fiat_account_id: they are names of the same member',
+      'destination.fiat.bank_account_id',
     )
   const id = required(fiat_account_id ?? bank_account_id, 'destination.fiat.fiat_account_id')
   return { fiat: { fiat_account_id: id, ...rest } }
 }
 
 function required<T>(value: T | undefined, field: string): T {
-  if (value === undefined) throw problem.badRequest(`${field} is required`)
+  if (value === undefined) throw problem.badRequest(`${field} is required`, field)
   return value
 }
 

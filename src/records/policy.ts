@@ -261,7 +261,7 @@ export const decimalsCounted = ({ asset }: Limit): number =>
 export function completeDocument(document: NewPolicyDocument): PolicyDocument {
   const ids = new Set(document.rules.flatMap(({ id }) => id ?? []))
   const given = document.rules.length - document.rules.filter(({ id }) => id === undefined).length
-  if (ids.size < given) throw problem.badRequest('rules: each rule must have an id of its own')
+  if (ids.size < given) throw problem.badRequest('rules: each rule must have an id of its own', 'rules')
   const rules = document.rules.map((rule, index): Rule => {
     requireSense(rule, `rules.${index}`)
     if (rule.id !== undefined) return rule as Rule
@@ -280,21 +280,23 @@ function requireSense(
 ): void {
   for (const asset of match.assets ?? []) requireAsset(asset, `${at}.match.assets`)
   if (action === 'APPROVE' && approvals === undefined)
-    throw problem.badRequest(`${at}.approvals is required for the action APPROVE`)
+    throw problem.badRequest(`${at}.approvals is required for the action APPROVE`, `${at}.approvals`)
   if (action !== 'APPROVE' && (approvals ?? role) !== undefined)
     throw problem.badRequest(
       `${at}.${approvals === undefined ? 'role' : 'approvals'} goes with the action APPROVE only`,
+      `${at}.${approvals === undefined ? 'role' : 'approvals'}`,
     )
   if (limit === undefined) return
   requireAsset(limit.asset, `${at}.limit.asset`)
   if (parseAmount(limit.amount, decimalsOfLimit(limit)) === undefined)
     throw problem.badRequest(
       `${at}.limit.amount has more than ${decimalsOfLimit(limit)} decimals, the maximum for ${limit.asset}`,
+      `${at}.limit.amount`,
     )
 }
 
 function requireAsset(symbol: string, at: string): void {
-  if (findAsset(symbol) === undefined) throw problem.badRequest(`${at}: asset ${symbol} is unknown`)
+  if (findAsset(symbol) === undefined) throw problem.badRequest(`${at}: asset ${symbol} is unknown`, at)
 }
 
 /** Returns the decimals of a limit's amount: those of its asset, two for values in USD. */

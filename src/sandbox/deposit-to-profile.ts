@@ -68,7 +68,7 @@ export const depositToProfile = operation({
   problems: ['exceed-precision', 'unsupported-network', 'not-found', 'already-exists', 'unavailable'],
   async run({ params, body, customerId, origin, db, shared, ledger, networks }) {
     const asset = findAsset(body.asset)
-    if (asset === undefined) throw problem.badRequest(`asset ${body.asset} is unknown`)
+    if (asset === undefined) throw problem.badRequest(`asset ${body.asset} is unknown`, 'asset')
     const network = networkOf(asset, body.crypto_network, networks)
     if (body.crypto_address !== undefined) requireAddressOf(body.crypto_network, body.crypto_address)
     const listing = network && asset.networks[network]
@@ -180,6 +180,7 @@ function networkOf(
     throw problem.badRequest(
       `crypto_network ${asked ?? supported.join(', ')} is a real network here: send ${asset.symbol} over it to a deposit address (POST /v2/transfer/deposit-addresses)` +
         (simulated.length > 0 ? `; simulated: ${simulated.join(', ')}` : ''),
+      'crypto_network',
     )
   if (asked === undefined) return simulated[0]
   if (!supported.includes(asked)) {
@@ -193,9 +194,9 @@ function networkOf(
 }
 
 function requireAddressOf(network: CryptoNetwork | undefined, address: string): void {
-  if (network === undefined) throw problem.badRequest('crypto_address needs crypto_network')
+  if (network === undefined) throw problem.badRequest('crypto_address needs crypto_network', 'crypto_network')
   if (canonicalAddress(network, address, { testNetworks: true }) === undefined)
-    throw problem.badRequest(`crypto_address is not an address of ${network}`)
+    throw problem.badRequest(`crypto_address is not an address of ${network}`, 'crypto_address')
 }
 
 async function requireOwnAddress(

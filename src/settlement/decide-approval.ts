@@ -131,14 +131,18 @@ async function decide(
 
 /** Throws the refusal of a decision that does not count. */
 function refuse(
-  { approver_id, decision }: SignedDecision,
+  { approver_id, decision, signed }: SignedDecision,
   { kind, objection }: Objection,
   approval: Approval,
 ): never {
   const isRepeat = approval.decisions.some(
     (one) => one.approver_id === approver_id && one.decision === decision,
   )
-  if (kind === 'SIGNATURE') throw problem.badRequest(`the decision is not signed as it must be: ${objection}`)
+  if (kind === 'SIGNATURE')
+    throw problem.badRequest(
+      `the decision is not signed as it must be: ${objection}`,
+      'jws' in signed ? 'jws' : 'passkey',
+    )
   if (kind === 'REPEATED' && isRepeat) throw problem.alreadyExists('approver_id', approval)
   throw problem.forbidden(`approver ${approver_id} cannot decide: ${objection}`)
 }

@@ -321,9 +321,9 @@ export function movementOf(
 function requireMemo({ memo, crypto_network, destination_address }: Body, networks: Networks): void {
   if (memo === undefined) return
   if (networks.get(crypto_network)?.carriesNoMemo)
-    throw problem.badRequest(`memo cannot be sent over ${crypto_network}: its transfers have no memo`)
+    throw problem.badRequest(`memo cannot be sent over ${crypto_network}: its transfers have no memo`, 'memo')
   const refusal = memoRefusal(crypto_network, { address: destination_address, memo })
-  if (refusal !== undefined) throw problem.badRequest(`memo ${refusal}`)
+  if (refusal !== undefined) throw problem.badRequest(`memo ${refusal}`, 'memo')
 }
 
 /** Returns the balance to debit. Only a platform stablecoin may be paid from another balance, and only from USD. */
@@ -331,7 +331,10 @@ function balanceAssetOf(body: Body, { asset }: WithdrawalTerms): string {
   const balanceAsset = body.balance_asset ?? asset.symbol
   if (balanceAsset !== asset.symbol && !(balanceAsset === 'USD' && asset.platformStablecoin)) {
     const allowed = asset.platformStablecoin ? `${asset.symbol} or USD` : asset.symbol
-    throw problem.badRequest(`balance_asset must be ${allowed} for a withdrawal of ${asset.symbol}`)
+    throw problem.badRequest(
+      `balance_asset must be ${allowed} for a withdrawal of ${asset.symbol}`,
+      'balance_asset',
+    )
   }
   return balanceAsset
 }
@@ -354,7 +357,7 @@ function quotedFee(body: Body, terms: WithdrawalTerms, view: View): bigint {
       fee_id,
       expired_at: quote.expires_at,
     })
-  const wrong = (field: string) => problem.badRequest(`fee_id is a quote for another ${field}`)
+  const wrong = (field: string) => problem.badRequest(`fee_id is a quote for another ${field}`, 'fee_id')
   if (quote.asset !== body.asset) throw wrong('asset')
   if (quote.crypto_network !== body.crypto_network) throw wrong('crypto_network')
   if (addressKey(quote) !== addressKey(body)) throw wrong('destination_address')

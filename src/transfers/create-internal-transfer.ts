@@ -63,14 +63,14 @@ export const createInternalTransfer = operation({
   async run({ query: { dry_run }, body, customerId, origin, requireCaller, ledger }) {
     const { from_profile_id, to_profile_id, amount } = body
     if (from_profile_id === to_profile_id) {
-      throw problem.badRequest('to_profile_id must differ from from_profile_id')
+      throw problem.badRequest('to_profile_id must differ from from_profile_id', 'to_profile_id')
     }
     const asset = findAsset(body.asset)
-    if (asset === undefined) throw problem.badRequest(`asset ${body.asset} is unknown`)
+    if (asset === undefined) throw problem.badRequest(`asset ${body.asset} is unknown`, 'asset')
     const { symbol, decimals } = asset
     const minor = parseAmount(amount, decimals)
     if (minor === undefined) throw problem.exceedPrecision('amount', { asset: symbol, decimals })
-    if (minor === 0n) throw problem.badRequest('amount must be greater than zero')
+    if (minor === 0n) throw problem.badRequest('amount must be greater than zero', 'amount')
 
     const sender = { identity_id: body.from_identity_id, account_id: body.from_account_id }
     const receiver = { identity_id: body.to_identity_id, account_id: body.to_account_id }

@@ -61,11 +61,11 @@ export const createPaxosTransfer = operation({
   run({ query: { dry_run }, body, customerId: customer_id, origin, requireCaller, shared, ledger }) {
     const { amount, asset: symbol, ...named } = body
     const asset = findAsset(symbol)
-    if (asset === undefined) throw problem.badRequest(`asset ${symbol} is unknown`)
+    if (asset === undefined) throw problem.badRequest(`asset ${symbol} is unknown`, 'asset')
     const minor = parseAmount(amount, asset.decimals)
     if (minor === undefined)
       throw problem.exceedPrecision('amount', { asset: symbol, decimals: asset.decimals })
-    if (minor === 0n) throw problem.badRequest('amount must be greater than zero')
+    if (minor === 0n) throw problem.badRequest('amount must be greater than zero', 'amount')
     const who = { customer_id, origin, requireCaller, dryRun: dry_run }
     return transferToCustomer(shared, ledger, { ...named, ...who, asset: symbol, minor })
   },

@@ -29,7 +29,7 @@ export function requireValid({ url, event_types, auth }: Given, settings: Settin
 
 function requireTarget(url: string, field: string, settings: Settings): void {
   const fault = faultOfTarget(url, targetRules(settings))
-  if (fault !== undefined) throw problem.badRequest(`${field} ${fault}`)
+  if (fault !== undefined) throw problem.badRequest(`${field} ${fault}`, field)
 }
 
 /** The members that each way of authentication needs, and those that it may have besides. */
@@ -49,12 +49,15 @@ function requireAuth(auth: WebhookAuthBody, settings: Settings): void {
   const { needs, allows } = MEMBERS[type]
   for (const member of needs)
     if (members[member] === undefined)
-      throw problem.badRequest(`auth.${member} is required with type ${type}`)
+      throw problem.badRequest(`auth.${member} is required with type ${type}`, `auth.${member}`)
   for (const member of Object.keys(members) as Member[])
     if (!needs.includes(member) && !allows.includes(member))
-      throw problem.badRequest(`auth.${member} cannot be given with type ${type}`)
+      throw problem.badRequest(`auth.${member} cannot be given with type ${type}`, `auth.${member}`)
   if (auth.header !== undefined && RESERVED_HEADER.test(auth.header.toLowerCase()))
-    throw problem.badRequest(`auth.header ${auth.header} is set by each delivery: use another header`)
+    throw problem.badRequest(
+      `auth.header ${auth.header} is set by each delivery: use another header`,
+      'auth.header',
+    )
   if (auth.token_url !== undefined) requireTarget(auth.token_url, 'auth.token_url', settings)
 }
 

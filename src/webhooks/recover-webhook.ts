@@ -58,7 +58,7 @@ export const recoverWebhook = operation({
   async run({ params: { id }, body, customerId, origin, db }) {
     const from = ceilingOf(body.since, 'since')
     const to = body.until === undefined ? undefined : ceilingOf(body.until, 'until')
-    if (to !== undefined && to < from) throw problem.badRequest('until must not be before since')
+    if (to !== undefined && to < from) throw problem.badRequest('until must not be before since', 'until')
     const page = pageOf(`webhook-recovery ${id}`, body)
     return transaction(db, async (tx) => {
       await lockActiveWebhook(tx, customerId, id)

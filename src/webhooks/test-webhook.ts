@@ -49,7 +49,7 @@ export const testWebhook = operation({
   problems: ['not-found'],
   run({ params: { id }, body: { type }, customerId, origin, db }) {
     if (!isEventType(type))
-      throw problem.badRequest(`type must be one of ${Object.keys(EVENT_TYPES).join(', ')}`)
+      throw problem.badRequest(`type must be one of ${Object.keys(EVENT_TYPES).join(', ')}`, 'type')
     return transaction(db, async (tx) => {
       await lockActiveWebhook(tx, customerId, id)
       const delivery = await insertTest(tx, customerId, id, type)
