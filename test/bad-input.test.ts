@@ -1262,6 +1262,15 @@ const CASES: Record<string, Case> = {
       },
     }),
     rows: [
+      [
+        'a kind of routing number that no bank has',
+        {
+          body: {
+            fiat_network_instructions: { wire: { routing_details: { routing_number_type: 'FOO' } } },
+          },
+        },
+        bad('fiat_network_instructions.wire.routing_details.routing_number_type must be one of ABA, SWIFT'),
+      ],
       ...amountText('amount'),
       ...inBody('amount', 'at most two decimals', '1.234', '0.001', '1.000'),
       ...inBody('amount', 'must be greater than zero', '0', '0.00', '.0', '000'),
@@ -2597,6 +2606,11 @@ const CASES: Record<string, Case> = {
     good: () => ({ path: IDENTITIES, body: { ref_id: 'new', person_details: PERSON } }),
     rows: [
       [
+        'emoji in an address',
+        { body: { person_details: { ...PERSON, address: { city: 'Bonn \u{1F600}' } } } },
+        bad('person_details.address.city', 'without emoji'),
+      ],
+      [
         'both details',
         { body: { institution_details: { name: 'Acme' } } },
         bad('exactly one of person_details and institution_details'),
@@ -2844,6 +2858,11 @@ const CASES: Record<string, Case> = {
   [`POST ${RULES}`]: {
     good: () => ({ path: RULES, body: ruleOf(world.customer) }),
     rows: [
+      [
+        'a kind of bank account that no bank has',
+        { body: { source: { fiat: { account_type: 'FOO' } } } },
+        bad('source.fiat.account_type must be one of CHECKING, SAVINGS'),
+      ],
       ...['source_asset', 'destination_asset'].map(unknownAsset),
       ...notConvertible,
       ...['USDP', 'EUR'].map((asset): Row => [

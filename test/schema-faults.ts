@@ -10,7 +10,7 @@ interface Schema {
   inWords?: string
   format?: 'uuid' | 'date-time' | 'date'
   /** The kind of text that it holds (src/contract/fields.ts). */
-  textKind?: 'LINE' | 'LINES' | 'ID'
+  textKind?: 'LINE' | 'LINES' | 'ID' | 'POSTAL'
   /** A date on which a person can have been born. */
   birth?: boolean
   minimum?: number
@@ -123,8 +123,11 @@ function ofText(
   if (format !== undefined) faults.push(here(...WRONG_FORMAT[format]))
   if (textKind !== undefined)
     faults.push(...[' ', '\u3000', '\u2800'].map((blank) => here(blank, 'must not be blank')))
-  if (textKind === 'LINE' || textKind === 'ID') faults.push(here('a\nb', 'must be one line'))
+  if (textKind !== undefined && textKind !== 'LINES') faults.push(here('a\nb', 'must be one line'))
   if (textKind === 'ID') faults.push(here('a\u200db', 'invisible'))
+  if (textKind === 'POSTAL')
+    for (const text of ['Main Street \u{1F600}', '\u{1F1E9}\u{1F1EA}', 'a\u2764\ufe0f'])
+      faults.push(here(text, 'without emoji'))
   if (birth)
     for (const date of ['0000-01-01', '1799-12-31', '9999-12-31']) faults.push(here(date, 'from 1800 on'))
   return faults

@@ -4493,6 +4493,11 @@ export interface components {
         wire: {
           /** @description Text. */
           account_number?: string
+          /**
+           * @description Kind of bank account.
+           * @enum {string}
+           */
+          account_type?: 'CHECKING' | 'SAVINGS'
           fiat_account_owner_address?: {
             /** @description Text. */
             country?: string
@@ -4510,8 +4515,11 @@ export interface components {
             [key: string]: unknown
           }
           routing_details?: {
-            /** @description Text. */
-            routing_number_type?: string
+            /**
+             * @description Kind of routing number.
+             * @enum {string}
+             */
+            routing_number_type?: 'ABA' | 'SWIFT'
             /** @description Text. */
             routing_number?: string
             /** @description Text. */
@@ -4619,6 +4627,11 @@ export interface components {
         wire: {
           /** @description Text. */
           account_number?: string
+          /**
+           * @description Kind of bank account.
+           * @enum {string}
+           */
+          account_type?: 'CHECKING' | 'SAVINGS'
           fiat_account_owner_address?: {
             /** @description Text. */
             country?: string
@@ -4636,8 +4649,11 @@ export interface components {
             [key: string]: unknown
           }
           routing_details?: {
-            /** @description Text. */
-            routing_number_type?: string
+            /**
+             * @description Kind of routing number.
+             * @enum {string}
+             */
+            routing_number_type?: 'ABA' | 'SWIFT'
             /** @description Text. */
             routing_number?: string
             /** @description Text. */
@@ -4794,8 +4810,11 @@ export interface components {
            * @enum {string}
            */
           network: 'WIRE'
-          /** @description Kind of bank account, in the client's words. */
-          account_type?: string
+          /**
+           * @description Kind of bank account.
+           * @enum {string}
+           */
+          account_type?: 'CHECKING' | 'SAVINGS'
         }
         /** @description A balance of a profile. */
         profile?: {
@@ -6208,6 +6227,11 @@ export interface operations {
             wire: {
               /** @description Text. */
               account_number?: string
+              /**
+               * @description Kind of bank account.
+               * @enum {string}
+               */
+              account_type?: 'CHECKING' | 'SAVINGS'
               fiat_account_owner_address?: {
                 /** @description Text. */
                 country?: string
@@ -6225,8 +6249,11 @@ export interface operations {
                 [key: string]: unknown
               }
               routing_details?: {
-                /** @description Text. */
-                routing_number_type?: string
+                /**
+                 * @description Kind of routing number.
+                 * @enum {string}
+                 */
+                routing_number_type?: 'ABA' | 'SWIFT'
                 /** @description Text. */
                 routing_number?: string
                 /** @description Text. */
@@ -9053,6 +9080,11 @@ export interface operations {
             wire: {
               /** @description Text. */
               account_number?: string
+              /**
+               * @description Kind of bank account.
+               * @enum {string}
+               */
+              account_type?: 'CHECKING' | 'SAVINGS'
               fiat_account_owner_address?: {
                 /** @description Text. */
                 country?: string
@@ -9070,8 +9102,11 @@ export interface operations {
                 [key: string]: unknown
               }
               routing_details?: {
-                /** @description Text. */
-                routing_number_type?: string
+                /**
+                 * @description Kind of routing number.
+                 * @enum {string}
+                 */
+                routing_number_type?: 'ABA' | 'SWIFT'
                 /** @description Text. */
                 routing_number?: string
                 /** @description Text. */
@@ -9218,6 +9253,11 @@ export interface operations {
             wire: {
               /** @description Text. */
               account_number?: string
+              /**
+               * @description Kind of bank account.
+               * @enum {string}
+               */
+              account_type?: 'CHECKING' | 'SAVINGS'
               fiat_account_owner_address?: {
                 /** @description Text. */
                 country?: string
@@ -9235,8 +9275,11 @@ export interface operations {
                 [key: string]: unknown
               }
               routing_details?: {
-                /** @description Text. */
-                routing_number_type?: string
+                /**
+                 * @description Kind of routing number.
+                 * @enum {string}
+                 */
+                routing_number_type?: 'ABA' | 'SWIFT'
                 /** @description Text. */
                 routing_number?: string
                 /** @description Text. */
@@ -9685,8 +9728,11 @@ export interface operations {
                * @enum {string}
                */
               network?: 'WIRE'
-              /** @description Kind of bank account, in the client's words. */
-              account_type?: string
+              /**
+               * @description Kind of bank account.
+               * @enum {string}
+               */
+              account_type?: 'CHECKING' | 'SAVINGS'
             }
             /** @description A balance of a profile. */
             profile?: {

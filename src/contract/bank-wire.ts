@@ -1,7 +1,14 @@
 import { Type } from 'typebox'
-import { Free, Text } from './fields.ts'
+import { Free } from './fields.ts'
 
-const Line = Text(200, 'Text.')
+/** A line as banks and the post take it. */
+const Line = Type.String({ maxLength: 200, textKind: 'POSTAL', description: 'Text.' })
+
+/** The kind of a bank account. */
+export const AccountType = Type.Enum(['CHECKING', 'SAVINGS'], {
+  type: 'string',
+  description: 'Kind of bank account.',
+})
 
 /** A postal address (API behaviour, Fiat accounts). Other members are kept. */
 export const Address = Type.Object(
@@ -23,11 +30,14 @@ export const Address = Type.Object(
 export const Wire = Type.Object(
   {
     account_number: Type.Optional(Line),
+    account_type: Type.Optional(AccountType),
     fiat_account_owner_address: Type.Optional(Address),
     routing_details: Type.Optional(
       Type.Object(
         {
-          routing_number_type: Type.Optional(Line),
+          routing_number_type: Type.Optional(
+            Type.Enum(['ABA', 'SWIFT'], { type: 'string', description: 'Kind of routing number.' }),
+          ),
           routing_number: Type.Optional(Line),
           bank_name: Type.Optional(Line),
           bank_address: Type.Optional(Address),

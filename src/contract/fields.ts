@@ -54,17 +54,22 @@ export const UNSTORABLE = /[\0\p{Surrogate}]/u
 export const UNREADABLE =
   /(?![\t\n\r])\p{Cc}|[\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb\p{Surrogate}]/u
 
-/** Text of one line, of several, or an id, in which nothing may be invisible. */
-export type TextKind = 'LINE' | 'LINES' | 'ID'
+/** Text of one line, of several, an id, in which nothing may be invisible, or a line of an address, which has no emoji. */
+export type TextKind = 'LINE' | 'LINES' | 'ID' | 'POSTAL'
 
 const BREAK = /[\t\n\r\u2028\u2029]/
 const INVISIBLE = /[\p{Cc}\p{Cf}]/u
+/** Not \p{Emoji}, which has the digits. */
+const EMOJI = /[\p{Emoji_Presentation}\ufe0f]/u
 /** Letters that are drawn as nothing stand beside the spaces. */
 const BLANK = /^[\s\u115f\u1160\u2800\u3164\uffa0\u200c\u200d]+$/
 
 /** Whether text says something, and has the form of its kind. Empty text is a matter of `minLength`. */
 export const isFilledIn = (kind: TextKind, text: string): boolean =>
-  !BLANK.test(text) && (kind === 'LINES' || !BREAK.test(text)) && (kind !== 'ID' || !INVISIBLE.test(text))
+  !BLANK.test(text) &&
+  (kind === 'LINES' || !BREAK.test(text)) &&
+  (kind !== 'ID' || !INVISIBLE.test(text)) &&
+  (kind !== 'POSTAL' || !EMOJI.test(text))
 
 const REF_ID_LENGTH_MAX = 100
 export const RefId = Type.String({

@@ -127,7 +127,7 @@ const WIRE = {
   account_number: '000987654321',
   fiat_account_owner_address: ADDRESS,
   routing_details: {
-    routing_number_type: 'ABA',
+    routing_number_type: 'ABA' as const,
     routing_number: '021000021',
     bank_name: 'First Example Bank',
     bank_address: { ...ADDRESS, address1: '1 Example Plaza' },

@@ -146,7 +146,7 @@ describe('the members that differ are named:', () => {
       source: { fiat: {} },
     }
     expect(await differs('/v2/orchestration/rules', rule, rule)).toEqual([])
-    const other = { ...rule, nickname: 'n', source: { fiat: { account_type: 'x' } } }
+    const other = { ...rule, nickname: 'n', source: { fiat: { account_type: 'SAVINGS' } } }
     const { body } = await customer.call('POST', '/v2/orchestration/rules', other)
     expect(body).toMatchObject({ meta: { differs: ['source', 'nickname'] } })
   })

@@ -64,7 +64,11 @@ function describe(error: ErrorObject, part: string): string {
       return `${where} must be a date from 1800 on, and not in the future`
     case 'textKind':
       return `${where} must not be blank${error.schema === 'LINES' ? '' : ', and must be one line'}${
-        error.schema === 'ID' ? ' without invisible characters' : ''
+        error.schema === 'ID'
+          ? ' without invisible characters'
+          : error.schema === 'POSTAL'
+            ? ' without emoji'
+            : ''
       }`
     case 'uniqueItems':
       return `${where} must not name a value twice`

@@ -99,7 +99,7 @@ export const identifierFault = (identifier: BankIdentifier, text: string): strin
 interface PayeeNumbers {
   account_number?: string | undefined
   routing_details?:
-    | { routing_number_type?: string | undefined; routing_number?: string | undefined }
+    | { routing_number_type?: 'ABA' | 'SWIFT' | undefined; routing_number?: string | undefined }
     | undefined
 }
 
@@ -109,8 +109,6 @@ export function wireFault({ account_number, routing_details }: PayeeNumbers): st
   const inAccount =
     account_number === undefined ? undefined : identifierFault('account_number', account_number)
   if (inAccount !== undefined) return `account_number ${inAccount}`
-  if (type !== undefined && type !== 'ABA' && type !== 'SWIFT')
-    return 'routing_details.routing_number_type must be ABA or SWIFT'
   if (routing_number === undefined) return undefined
   // Without a type, the number says what it is: digits alone are an ABA number.
   const inRouting = identifierFault(type ?? (/^\d+$/.test(routing_number) ? 'ABA' : 'SWIFT'), routing_number)

@@ -2,6 +2,7 @@ import { Type, type Static } from 'typebox'
 import type { Queryable } from '../db/database.ts'
 import { presentOf } from '../db/rows.ts'
 import { problem } from '../contract/problems.ts'
+import { AccountType } from '../contract/bank-wire.ts'
 import type { Kind } from './need.ts'
 import { AssetSymbol, Network, RefId, Text, Timestamp, Uuid } from '../contract/fields.ts'
 import { selectDepositAddress } from './deposit-address.ts'
@@ -10,7 +11,6 @@ import { ownRowMacs, sealOf, type RowMacs, type Seal } from './row-macs.ts'
 import { CryptoEnd, type Orchestration } from './orchestration.ts'
 
 const FiatNetwork = Type.Enum(['WIRE'], { type: 'string', description: 'Fiat network.' })
-const AccountType = Text(50, "Kind of bank account, in the client's words.")
 const DestinationAddress = Type.String({
   minLength: 1,
   maxLength: 128,
