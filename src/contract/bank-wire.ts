@@ -1,8 +1,11 @@
 import { Type } from 'typebox'
-import { Free } from './fields.ts'
+import { Free, type TextKind } from './fields.ts'
 
+const line = (textKind: TextKind) => Type.String({ maxLength: 200, textKind, description: 'Text.' })
 /** A line as banks and the post take it. */
-const Line = Type.String({ maxLength: 200, textKind: 'POSTAL', description: 'Text.' })
+const Line = line('POSTAL')
+/** A number: its own rules say more (`src/networks/bank-identifiers.ts`). */
+const NumberLine = line('LINE')
 
 /** The kind of a bank account. */
 export const AccountType = Type.Enum(['CHECKING', 'SAVINGS'], {
@@ -29,7 +32,7 @@ export const Address = Type.Object(
  */
 export const Wire = Type.Object(
   {
-    account_number: Type.Optional(Line),
+    account_number: Type.Optional(NumberLine),
     account_type: Type.Optional(AccountType),
     fiat_account_owner_address: Type.Optional(Address),
     routing_details: Type.Optional(
@@ -38,7 +41,7 @@ export const Wire = Type.Object(
           routing_number_type: Type.Optional(
             Type.Enum(['ABA', 'SWIFT'], { type: 'string', description: 'Kind of routing number.' }),
           ),
-          routing_number: Type.Optional(Line),
+          routing_number: Type.Optional(NumberLine),
           bank_name: Type.Optional(Line),
           bank_address: Type.Optional(Address),
         },
