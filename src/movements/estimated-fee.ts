@@ -137,8 +137,8 @@ export async function payoutCost(
     const margin = networks.get(crypto.network)!.feeMargin
     return (await networkCost(db, route, networks, where, settings.mode === 'sandbox', margin)) ?? 0n
   } catch (error) {
-    if (error instanceof Problem) return error
-    throw error
+    if (!(error instanceof Problem)) throw error
+    return error.slug === 'unsupported-address' ? error.at('destination.crypto.address') : error
   }
 }
 
