@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createApiClient } from '../src/oauth/api-clients.ts'
-import { SCOPES_WITHOUT_OPERATIONS } from '../src/contract/scopes.ts'
+import { SCOPES_WITHOUT_OPERATIONS, type ClientScope } from '../src/contract/scopes.ts'
 import { scopesOfRole } from '../src/contract/roles.ts'
 import type { Orchestration } from '../src/records/orchestration.ts'
 import type { OrchestrationRule } from '../src/records/orchestration-rule.ts'
@@ -39,18 +39,24 @@ async function inAddressBook(entry: object): Promise<{ id: string }> {
 
 test('a token may have scopes that open nothing; no operator has them', async () => {
   const scopes = ['funding:read_profile', ...SCOPES_WITHOUT_OPERATIONS] as const
-  const client = await createApiClient(service.db, ROW_MACS, customer.customer_id, [...scopes])
-  const asked = { grant_type: 'client_credentials', scope: scopes.join(' ') }
-  const answer = await service.app.inject({
-    method: 'POST',
-    url: '/oauth2/token',
-    headers: {
-      'content-type': 'application/x-www-form-urlencoded',
-      authorization: `Basic ${Buffer.from(`${client.client_id}:${client.client_secret}`).toString('base64')}`,
-    },
-    payload: new URLSearchParams(asked).toString(),
+  const ask = async (given: readonly ClientScope[], scope: string) => {
+    const client = await createApiClient(service.db, ROW_MACS, customer.customer_id, [...given])
+    const answer = await service.app.inject({
+      method: 'POST',
+      url: '/oauth2/token',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      payload: new URLSearchParams({ grant_type: 'client_credentials', ...client, scope }).toString(),
+    })
+    return answer.json<{ scope?: string; error?: string }>()
+  }
+  expect(await ask(scopes, scopes.join(' '))).toMatchObject({ scope: scopes.join(' ') })
+  // A client that was not given them gets its token all the same, and is told what it got.
+  const given = ['funding:read_profile', 'exchange:read_order'] as const
+  expect(await ask(given, scopes.join(' '))).toMatchObject({ scope: given.join(' ') })
+  expect(await ask(['funding:read_profile'], 'tax:read_tax_lot')).toMatchObject({ error: 'invalid_scope' })
+  expect(await ask(given, 'exchange:read_order funding:write_profile')).toMatchObject({
+    error: 'invalid_scope',
   })
-  expect(answer.json()).toMatchObject({ scope: scopes.join(' ') })
   for (const scope of SCOPES_WITHOUT_OPERATIONS) expect(scopesOfRole('ADMIN', 'sandbox')).not.toContain(scope)
 })
 

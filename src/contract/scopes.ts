@@ -104,8 +104,8 @@ export const SANDBOX_SCOPES: readonly ClientScope[] = ['transfer:write_sandbox_f
 
 export type ScopeWithoutOperations = (typeof SCOPES_WITHOUT_OPERATIONS)[number]
 /** Whether this scope opens nothing. No operator has it. */
-export const isWithoutOperations = (scope: Scope): scope is ScopeWithoutOperations =>
-  (SCOPES_WITHOUT_OPERATIONS as readonly Scope[]).includes(scope)
+export const isWithoutOperations = (scope: string): scope is ScopeWithoutOperations =>
+  (SCOPES_WITHOUT_OPERATIONS as readonly string[]).includes(scope)
 
 /** The scopes of API clients in a mode. */
 export const scopesOf = (mode: 'sandbox' | 'live'): ClientScope[] =>

@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../contract/problems.ts'
+import { isWithoutOperations } from '../contract/scopes.ts'
 import { Failures } from '../http/failures.ts'
 import type { RateLimit } from '../http/rate-limit.ts'
 import type { AccessTokens } from './access-tokens.ts'
@@ -171,19 +172,23 @@ function readBasic(authorization: string): string[] {
   }
 }
 
-/** Returns the requested scopes, or all scopes of the client when none are requested. */
+/**
+ * Returns the requested scopes, or all scopes of the client when none are requested. Names that open nothing are left out
+ * where the client has them not: programs for other platforms ask for all that they know.
+ */
 function grant({ scopes }: ApiClient, scope: string | undefined): string[] {
   if (scope === undefined) return scopes
   const asked = [...new Set(scope.split(' ').filter((name) => name !== ''))]
+  const granted = asked.filter((name) => scopes.includes(name))
   const missing = asked.filter((name) => !scopes.includes(name))
-  if (asked.length === 0 || missing.length > 0) {
+  if (granted.length === 0 || !missing.every(isWithoutOperations)) {
     const fault =
       missing.length === 0
         ? 'scope is empty'
         : `the client does not have ${missing.slice(0, SCOPES_NAMED_MAX).map(printable).join(' ')}`
     throw new Refusal('invalid_scope', `${fault}; it may have, separated by spaces: ${scopes.join(' ')}`)
   }
-  return asked
+  return granted
 }
 
 /** Most scopes that a refusal names. */
