@@ -151,6 +151,17 @@ describe('the members that differ are named:', () => {
     expect(body).toMatchObject({ meta: { differs: ['source', 'nickname'] } })
   })
 
+  test('the URL of a webhook, whose name takes the place of a ref_id', async () => {
+    const webhook = { name: ref_id(), url: 'https://hooks.example.com/a', event_types: ['*'] }
+    expect(await differs('/v2/webhooks', webhook, webhook)).toEqual([])
+    const other = { ...webhook, url: 'https://hooks.example.com/b' }
+    const { status, body } = await customer.call('POST', '/v2/webhooks', other)
+    expect({ status, body }).toMatchObject({
+      status: 409,
+      body: { meta: { existing: { url: webhook.url }, differs: ['url'] } },
+    })
+  })
+
   test('the members of an account, which are nested in the body', async () => {
     const account = { ref_id: ref_id(), identity_id, members: [{ identity_id, roles: ['AUTHORIZED_USER'] }] }
     const other = {
