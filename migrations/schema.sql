@@ -268,6 +268,13 @@ create table customers (
   constraint customers_pkey PRIMARY KEY (id)
 );
 
+create table decided_orchestrations (
+  customer_id uuid not null,
+  orchestration_id uuid not null,
+  transfer_id uuid,
+  constraint decided_orchestrations_pkey PRIMARY KEY (customer_id, orchestration_id)
+);
+
 create table deployment (
   id smallint not null,
   mode text not null,

@@ -34,6 +34,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
     readers: ['orchestrations', 'records', 'verify'],
   },
   credited_deposits: { owners: ['movements'], readers: [] },
+  decided_orchestrations: { owners: ['orchestrations'], readers: ['verify'] },
   customer_fee_checks: { owners: ['settlement'], readers: [] },
   customer_freezes: {
     owners: ['records'],

@@ -636,3 +636,15 @@ test.each(Object.keys(PRIVILEGES).filter((table) => Object.keys(PRIVILEGES[table
   },
   120_000,
 )
+
+test('an orchestration that is set back together with its payment is not paid again', async () => {
+  await attacked(async () => {
+    await thief.query("update transfers set group_id = null where direction = 'DEBIT'")
+    const { rowCount } = await thief.query(
+      "update orchestrations set destination_transfer_id = null, status = 'PROCESSING', fail_reason = null",
+    )
+    expect(rowCount).toBeGreaterThan(1)
+    expect(await TELLERS['`verify`']()).toContain('every orchestration has the payout that was recorded')
+    expect(wrong(await work(thief, 2))).toEqual([])
+  })
+})

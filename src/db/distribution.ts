@@ -32,6 +32,7 @@ export const PLACES: Readonly<Record<string, Place>> = {
   customer_freezes: 'CUSTOMER',
   customer_limits: 'CUSTOMER',
   customers: 'CUSTOMER',
+  decided_orchestrations: 'CUSTOMER',
   deployment: 'READABLE',
   deposit_addresses: 'CUSTOMER',
   entries: 'CUSTOMER',

@@ -212,6 +212,7 @@ describe('PRIVILEGES', () => {
   test('lets no role change past records', () => {
     for (const table of [
       'credited_deposits',
+      'decided_orchestrations',
       'entries',
       'policies',
       'replaced_transactions',

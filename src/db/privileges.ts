@@ -60,6 +60,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
     ],
   },
   credited_deposits: { insert: true },
+  decided_orchestrations: { insert: true },
   customer_fee_checks: { insert: true, update: ['counted_from'] },
   // A freeze that has ended stays, with the MAC of its end.
   customer_freezes: { insert: true, update: ['lifted_at', 'sealed_at', 'mac'] },

@@ -1101,9 +1101,9 @@ describe("the service's role without the master key", () => {
   const CHANGED = 'its MAC does not match: it was changed, or no Bursar with the master key made it'
   const copy = `
     insert into orchestrations (customer_id, id, profile_id, source_asset, destination_asset, source_amount, source_transfer_id,
-                                source, destination, status, created_at, updated_at, mac)
+                                source, destination, status, created_at, updated_at, orchestration_rule_id, mac)
     select customer_id, gen_random_uuid(), profile_id, source_asset, destination_asset, source_amount, source_transfer_id, source,
-           destination, status, created_at, updated_at, MAC
+           destination, status, created_at, updated_at, orchestration_rule_id, MAC
     from orchestrations where customer_id = $1 and id = $2 returning id`
 
   test.each([
@@ -1121,8 +1121,12 @@ describe("the service's role without the master key", () => {
     await runOrchestrations(service.db, withKeys())
     expect(await read(world, id)).toMatchObject({ status: 'FAILED', fail_reason: { detail: fail_reason } })
     expect((await read(world, one.id)).destination_transfer).toBeDefined()
-    await service.owner.query('delete from orchestrations where id = $1', [id])
-    await service.owner.query('delete from events where object_id = $1', [id])
+    for (const made of [
+      'orchestrations where id',
+      'decided_orchestrations where orchestration_id',
+      'events where object_id',
+    ])
+      await service.owner.query(`delete from ${made} = $1`, [id])
     await finish()
   })
 
@@ -1144,18 +1148,34 @@ describe("the service's role without the master key", () => {
     expect(await read(world, one.id)).toMatchObject({ status: 'FAILED', fail_reason: { detail: CHANGED } })
   })
 
-  test('sets a paid orchestration back: it is paid once', async () => {
+  test.each([
+    ['orchestration', []],
+    [
+      'orchestration and its transfer',
+      [
+        `update transfers set group_id = null where customer_id = $1 and group_id = $2 and direction = 'DEBIT'`,
+      ],
+    ],
+  ])('sets a paid %s back: it is paid once', async (_, changes) => {
     const { world, one } = await ordered()
     await deposit(world, 0, 'USD', '5')
     await runOrchestrations(service.db, withKeys())
     const { destination_transfer } = await read(world, one.id)
     const set = `update orchestrations set destination_transfer_id = $3 where customer_id = $1 and id = $2`
     await service.db.query(set, [one.customer_id, one.id, null])
+    for (const change of changes) await service.db.query(change, [one.customer_id, one.id])
     await runOrchestrations(service.db, withKeys())
     expect(await read(world, one.id)).toMatchObject({
       status: 'FAILED',
-      fail_reason: { detail: 'it was paid before' },
+      fail_reason: { detail: 'it was paid or refused before' },
     })
+    expect((await verified()).map(({ rule }) => rule)).toContain(
+      'every orchestration has the payout that was recorded',
+    )
+    await service.db.query('update transfers set group_id = $2 where id = $1', [
+      destination_transfer!.transfer_id,
+      one.id,
+    ])
     const mended = `update orchestrations set destination_transfer_id = $3, status = 'PROCESSING', fail_reason = null
                     where customer_id = $1 and id = $2`
     await service.db.query(mended, [one.customer_id, one.id, destination_transfer!.transfer_id])

@@ -45,6 +45,8 @@ interface Claimed {
   orchestration: Orchestration
   /** Who made its rule; null for rules of older versions. */
   initiator: Actor | null
+  /** It was paid or refused before: somebody has set it back in the database. */
+  was_decided: boolean
   /** Why it is not paid: it pays an entry of the address book that was rejected meanwhile, was paid before, or is forged. */
   objection: string | undefined
 }
@@ -150,12 +152,11 @@ async function costsOf(
 const TO_DO = `
   select distinct customer_id
   from orchestrations
-  where status = 'PROCESSING' and destination_transfer_id is null`
+  where status = 'PROCESSING' and destination_transfer_id is null and orchestration_rule_id is not null`
 
 type ClaimedRow = OrchestrationRow &
   Omit<Claimed, 'orchestration' | 'objection'> & {
     is_rejected: boolean
-    is_paid: boolean
     mac: string | null
   }
 
@@ -165,9 +166,11 @@ const DETAILS = `
              coalesce((select not ${isPayable('a')} from crypto_destination_addresses a
                        where a.customer_id = $1
                          and a.id = (o.destination -> 'crypto' ->> 'address_id')::uuid), false) as is_rejected,
-             exists (select 1 from transfers t
-                     where t.customer_id = $1 and t.group_id = o.id and t.direction = 'DEBIT') as is_paid, o.mac`
+             exists (select 1 from decided_orchestrations d
+                     where d.customer_id = $1 and d.orchestration_id = o.id) as was_decided, o.mac`
+// One without a rule is paid with its order.
 const CAN_PROCEED = `o.customer_id = $1 and o.status = 'PROCESSING' and o.destination_transfer_id is null
+        and o.orchestration_rule_id is not null
         and (o.destination ? 'profile'
              or coalesce(o.destination -> 'crypto' ->> 'network', 'WIRE') = any ($2::text[]))`
 
@@ -198,14 +201,14 @@ async function claim(
       for update skip locked`,
         values: [customerId, [...networks.keys()], CLAIM_MAX, only],
       })
-  return rows.map(({ place, initiator, is_rejected, is_paid, mac, ...row }) => {
+  return rows.map(({ place, initiator, is_rejected, was_decided, mac, ...row }) => {
     const orchestration = orchestrationToWire(row)
     const objection = is_rejected
       ? 'the address of the address book that the rule pays is REJECTED'
-      : is_paid
-        ? 'it was paid before'
+      : was_decided
+        ? 'it was paid or refused before'
         : macs && objectionToOrder(macs.rows, orchestration, mac)
-    return { place, initiator, objection, orchestration }
+    return { place, initiator, was_decided, objection, orchestration }
   })
 }
 
@@ -259,11 +262,11 @@ async function payOut(
     macs: context.macs,
     policies: context.policies,
   })
-  const ends = claimed.flatMap(({ place, orchestration: { id } }, index) => {
+  const ends = claimed.flatMap(({ place, was_decided, orchestration: { id } }, index) => {
     const outcome = outcomes[index]!
     if ('refusal' in outcome && !(outcome.refusal instanceof Problem)) throw outcome.refusal
     // Frozen since the claim: the orchestration waits, because FAILED is final.
-    return isFrozen(outcome) ? [] : [{ place, id, ...endOf(outcome) }]
+    return isFrozen(outcome) ? [] : [{ place, id, was_decided, ...endOf(outcome) }]
   })
   await record(tx, customerId, now, ends)
   return ends.length
@@ -336,9 +339,17 @@ async function record(
   tx: Transaction,
   customerId: string,
   now: Moment,
-  ends: (End & { place: string | null; id: string })[],
+  ends: (End & Pick<Claimed, 'place' | 'was_decided'> & { id: string })[],
 ): Promise<void> {
   if (ends.length === 0) return
+  const decided = ends.filter(({ was_decided }) => !was_decided)
+  // Breaks the primary key where one was paid meanwhile.
+  await tx.query(
+    `
+    insert into decided_orchestrations (customer_id, orchestration_id, transfer_id)
+    select $1, id, transfer_id from unnest($2::uuid[], $3::uuid[]) as d (id, transfer_id)`,
+    [customerId, decided.map(({ id }) => id), decided.map((end) => end.destination_transfer_id ?? null)],
+  )
   const { rowCount } = await tx.query({
     ...(onCitus(tx) ? RECORD_BY_KEY : RECORD_BY_PLACE),
     values: [customerId, now.text, JSON.stringify(ends), ...(onCitus(tx) ? [ends.map(({ id }) => id)] : [])],

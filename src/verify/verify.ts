@@ -172,6 +172,14 @@ const RULES: Record<string, string> = {
     join transfers t on t.customer_id = $1 and t.group_id = o.id and t.direction = 'DEBIT'
     where o.customer_id = $1
     group by o.id, o.destination_transfer_id having count(*) > 1 or o.destination_transfer_id is null`,
+  'every orchestration has the payout that was recorded': `
+    select format('orchestration %s (%s) has transfer %s, recorded was %s', d.orchestration_id, o.status,
+                  coalesce(o.destination_transfer_id::text, 'none'), coalesce(d.transfer_id::text, 'none')) as detail
+    from decided_orchestrations d
+    left join orchestrations o on o.customer_id = $1 and o.id = d.orchestration_id
+    where d.customer_id = $1
+      and (o.id is null or o.destination_transfer_id is distinct from d.transfer_id
+           or d.transfer_id is null and o.status <> 'FAILED')`,
   'every statement is paid exactly once, with the amount owed, and taken back at most once': `
     select format('statement %s is %s, %s owed, credits of %s, %s taken back', s.id, s.status, s.total_amount_owed,
                   coalesce(sum(t.amount) filter (where t.direction = 'CREDIT'), 0),
