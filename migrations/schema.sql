@@ -573,6 +573,10 @@ create table markets (
   id smallint not null,
   market text not null,
   source text,
+  newest_minute integer,
+  newest_price numeric,
+  sealed_at timestamp with time zone,
+  mac text,
   constraint markets_pkey PRIMARY KEY (id),
   constraint markets_market UNIQUE (market),
   constraint markets_source CHECK (source = ANY (ARRAY['SIMULATED'::text, 'REAL'::text]))

@@ -53,5 +53,6 @@ export const dataSteps = (masterKeys: () => Promise<MasterKeys>): DataSteps =>
     [113, (tx) => sealRows(tx, ['crypto_destination_addresses'], masterKeys)],
     [115, (tx) => sealRows(tx, ['reward_rates'], masterKeys)],
     [116, (tx) => sealRows(tx, ['deployment'], masterKeys)],
+    [151, (tx) => sealRows(tx, ['markets'], masterKeys)],
     [114, async (tx) => void (await sealOrders(tx, 'WITHOUT', async () => new RowMacs(await masterKeys())))],
   ])

@@ -22,6 +22,8 @@ import { Cluster } from '../src/db/nodes.ts'
 import { SCOPES, type ClientScope } from '../src/contract/scopes.ts'
 import { onPlatform, onProfile } from '../src/ledger/entries.ts'
 import { masterKeysOf } from '../src/keys/master-keys.ts'
+import type { Market } from '../src/markets/markets.ts'
+import { lockMarket, writePrices } from '../src/markets/write-prices.ts'
 import { Ledger } from '../src/movements/queue.ts'
 import { sealBalancesWith } from '../src/ledger/balance-macs.ts'
 import { WithdrawalMacs } from '../src/movements/withdrawal-macs.ts'
@@ -256,6 +258,26 @@ export async function ownedAsDepositAddress(
   await work()
   await owner.query('delete from deposit_addresses where customer_id = $1 and id = $2', [customer_id, id])
 }
+
+/** Makes a price, of that age, the newest of a market whose source is changed to this one. */
+export const setPrice = (
+  db: Database,
+  market: Market,
+  price: string,
+  { source = 'REAL', minutesAgo = 1 }: { source?: 'REAL' | 'SIMULATED'; minutesAgo?: number } = {},
+): Promise<number> =>
+  transaction(db, async (tx) => {
+    await tx.query('delete from price_minutes where market_id = (select id from markets where market = $1)', [
+      market,
+    ])
+    await tx.query('update markets set source = null, newest_minute = null where market = $1', [market])
+    return writePrices(tx, (await lockMarket(tx, market, source))!, {
+      coversMinutes: 1,
+      minute: [Math.floor(Date.now() / 60_000) - minutesAgo],
+      second: [0],
+      prices: [[price]],
+    })
+  })
 
 /** Does some work while the database refuses each row of a table that breaks a condition: one odd record among others. */
 export async function refusing(

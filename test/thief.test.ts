@@ -36,6 +36,7 @@ import {
   MASTER_KEYS,
   newCustomer,
   ROW_MACS,
+  setPrice,
   startTestService,
   TEST_ORIGIN,
   WEBHOOK_SECRETS,
@@ -168,6 +169,7 @@ async function makeWorld(): Promise<void> {
   }
   const withdraw = (changes: object = {}) =>
     post('/v2/transfer/crypto-withdrawals', withdrawalOf(victim, { amount: '10', ...changes }))
+  await setPrice(db, 'BTCUSD', '60000')
   await fund(victim, '5000')
   await fund(mallory, '5')
   const frozen = await post('/v2/profiles', { nickname: 'Frozen' })

@@ -131,7 +131,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
     delete: true,
   },
   institution_members: { insert: true, update: ['removed_at'] },
-  markets: { update: ['source'] },
+  markets: { update: ['source', 'newest_minute', 'newest_price', 'sealed_at', 'mac'] },
   network_cursors: { insert: true, update: ['cursor', 'updated_at', 'earlier', 'leased_until'] },
   network_fee_checks: { insert: true, update: ['counted_from'] },
   network_genesis: { insert: true },

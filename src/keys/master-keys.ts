@@ -35,6 +35,7 @@ const LABELS = {
   operatorPasskeys: 'bursar/operator-passkeys/v1',
   orchestrations: 'bursar/orchestrations/v1',
   rewardRates: 'bursar/reward-rates/v1',
+  prices: 'bursar/prices/v1',
   deployment: 'bursar/deployment/v1',
   destinationAddresses: 'bursar/destination-addresses/v1',
   depositAddresses: 'bursar/deposit-addresses/v1',

@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert'
 import { arrayLiteral, type Transaction } from '../db/database.ts'
+import { ownRowMacs } from '../records/row-macs.ts'
 import {
   containingIncrement,
   DAY,
@@ -65,7 +66,12 @@ export async function writePrices(tx: Transaction, marketId: number, records: Pr
     coversMinutes >= 1 && coversMinutes <= COVERS_MINUTES_MAX,
     'a record covers at most COVERS_MINUTES_MAX minutes',
   )
-  const { rows } = await tx.query<{ changed: number; days: number[] }>({
+  const { rows } = await tx.query<{
+    changed: number
+    days: number[]
+    minute: number | null
+    price: string | null
+  }>({
     name: 'write-prices',
     text: WRITE,
     values: [
@@ -83,7 +89,29 @@ export async function writePrices(tx: Transaction, marketId: number, records: Pr
     const fourWeeks = [...new Set(days.map((day) => startOf(day, FOUR_WEEKS)))]
     await tx.query({ name: 'count-four-weeks', text: COUNT_FOUR_WEEKS, values: [marketId, fourWeeks] })
   }
+  await sealNewest(tx, marketId, rows[0]!)
   return changed
+}
+
+/**
+ * Keeps the newest real price of a market with its MAC, from what this transaction has written: what others wrote into the
+ * database is not sealed. A minute that has not begun is not real, and is replaced.
+ */
+async function sealNewest(
+  tx: Transaction,
+  marketId: number,
+  { minute, price }: { minute: number | null; price: string | null },
+): Promise<void> {
+  if (minute === null) return
+  const { rows } = await tx.query<{ market: string }>(
+    `
+    update markets set newest_minute = $2, newest_price = $3
+    where id = $1 and source = 'REAL'
+      and (newest_minute is null or newest_minute <= $2 or newest_minute > extract(epoch from clock_timestamp()) / 60)
+    returning market`,
+    [marketId, minute, price],
+  )
+  for (const { market } of rows) await (await ownRowMacs()).seal(tx, 'markets', market)
 }
 
 /** A minute's candle, in SQL: columns that are null equal its price. */
@@ -149,7 +177,9 @@ const WRITE = `
     from compared
   ), ${LENGTHS.slice(1).map(addUp).join(', ')}
   select (select count(*)::integer from written) as changed,
-         array(select starts_at from of_${DAY}) as days`
+         array(select starts_at from of_${DAY}) as days, newest.*
+  from (values (0)) one_row
+  left join (select minute, price from written order by minute desc limit 1) newest on true`
 
 function addUp(minutes: number, index: number): string {
   const finer = LENGTHS[index]!

@@ -21,6 +21,7 @@ import {
   MASTER_KEYS,
   movedBy,
   newCustomer,
+  setPrice,
   startTestService,
   TEST_ORIGIN,
   withdrawalOf,
@@ -371,15 +372,7 @@ describe('limits', () => {
     const by = await governed(...limited(limit))
     await credit(service.ledger, by, 'LTC', '100')
     // As in live mode: only real prices count.
-    const price = async (ageMinutes: number) => {
-      await service.owner.query(`delete from price_minutes`)
-      await service.owner.query(
-        `insert into price_minutes (market_id, minute, covers_minutes, second, price, exact_increment)
-         select id, extract(epoch from clock_timestamp())::bigint / 60 - $1, 1, 0, 100, 1 from markets where market = 'LTCUSD'`,
-        [ageMinutes],
-      )
-    }
-    await service.owner.query("update markets set source = 'REAL' where market = 'LTCUSD'")
+    const price = (minutesAgo: number) => setPrice(service.db, 'LTCUSD', '100', { minutesAgo })
     const litecoin = {
       asset: 'LTC',
       balance_asset: undefined,

@@ -137,6 +137,14 @@ const SEALED = {
     live: 'true',
     of: `$1::uuid = '${PLATFORM_ID}'`,
   },
+  // The newest real price: decisions use no other.
+  markets: {
+    purpose: 'prices',
+    key: ['market'],
+    covers: ['r.newest_minute', 'r.newest_price'],
+    live: "r.source = 'REAL' and r.newest_minute is not null",
+    of: `$1::uuid = '${PLATFORM_ID}'`,
+  },
   deployment: {
     purpose: 'deployment',
     key: ['id'],

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { newCustomer, startTestService, type TestService } from '../../test/support.ts'
+import { newCustomer, ROW_MACS, startTestService, type TestService } from '../../test/support.ts'
 import { parseAmount } from '../assets/amount.ts'
 import { findAsset } from '../assets/catalogue.ts'
 import { openDatabase, transaction, type Queryable } from '../db/database.ts'
 import type { Market } from '../markets/markets.ts'
 import { lockMarket, writePrices } from '../markets/write-prices.ts'
 import { notionalUsd } from '../assets/usd-value.ts'
-import { usdPrices } from './usd-prices.ts'
+import { verify } from '../verify/verify.ts'
+import { newestUsdPrices, usdPrices } from './usd-prices.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -61,6 +62,34 @@ test('prices are read once for many callers, and again after a failure', async (
   expect(prices[0]!.get('ETH')).toBe(whole('3000.25'))
   expect(queries).toBe(2)
   await reader.end()
+})
+
+test("prices that the service's role writes decide nothing, and the next real price counts", async () => {
+  const price = async (symbol: string) => (await newestUsdPrices(service.db, false)).get(symbol)
+  const forge = (market: Market) =>
+    service.db.query(
+      `insert into price_minutes (market_id, covers_minutes, minute, second, price, exact_increment)
+       select id, 1, extract(epoch from clock_timestamp())::bigint / 60 - n, 59, 0.01, 1
+       from markets, generate_series(0, 2) n where market = $1
+       on conflict (market_id, minute) do update set price = 0.01, second = 59`,
+      [market],
+    )
+  for (const market of ['BTCUSD', 'ETHUSD'] as const) await forge(market)
+  await service.db.query("update markets set source = 'REAL' where market = 'ETHUSD'")
+  expect(await price('ETH')).toBeUndefined()
+  expect(await price('BTC')).toBe(whole('61234.5678'))
+  // What was written into the history is not sealed with the next price.
+  await write('BTCUSD', 'REAL', { 4: '60000', 1: '61235' })
+  expect(await price('BTC')).toBe(whole('61234.5678'))
+  await service.db.query(
+    "update markets set newest_price = 0.01, newest_minute = newest_minute + 1000 where market = 'BTCUSD'",
+  )
+  const { disagreements } = await verify(service.db, { rowMacs: ROW_MACS })
+  expect(disagreements.map(({ detail }) => detail)).toContainEqual(expect.stringContaining('markets BTCUSD'))
+  expect(await price('BTC')).toBeUndefined()
+  await service.owner.query('delete from price_minutes where price = 0.01')
+  await write('BTCUSD', 'REAL', { 1: '61237' })
+  expect(await price('BTC')).toBe(whole('61237'))
 })
 
 test('a notional value is cents, rounded down', () => {

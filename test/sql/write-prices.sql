@@ -382,7 +382,9 @@ of_40320 as (
       open = excluded.open, high = excluded.high, low = excluded.low, close = excluded.close
 )
 select (select count(*)::integer from written) as changed,
-       array(select starts_at from of_1440) as days;
+       array(select starts_at from of_1440) as days, newest.*
+from (values (0)) one_row
+left join (select minute, price from written order by minute desc limit 1) newest on true;
 
 update price_points day
 set counts = array[minutes,

@@ -31,6 +31,7 @@ import {
   newCustomer,
   startTestService,
   ROW_MACS,
+  setPrice,
   TEST_ORIGIN,
 } from '../../../test/support.ts'
 import type { TestCustomer, TestService } from '../../../test/support.ts'
@@ -1936,16 +1937,6 @@ describe('a quoted fee', () => {
     await chain.setNextBlockBaseFeePerGas({ baseFeePerGas: parseGwei(gwei) })
     await chain.mine({ blocks: 1 })
   }
-  const setPrice = (market: string, price: string, source: string, minutesAgo = 1) =>
-    service.db.query(
-      `
-      with one as (update markets set source = $3 where market = $1 returning id)
-      insert into price_minutes (market_id, covers_minutes, minute, second, price, exact_increment)
-      select id, 1, extract(epoch from now())::bigint / 60 - $4, 0, $2, 1 from one
-      on conflict (market_id, minute) do update set price = excluded.price`,
-      [market, price, source, minutesAgo],
-    )
-
   test('follows the node, and the withdrawal pays it; the ledger has the actual cost as well', async () => {
     const funds = { ETH: '5', USDG: '90' }
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
@@ -1994,13 +1985,13 @@ describe('a quoted fee', () => {
       // debited.
       expect(await feeIn('USDG')).toBe('4.21')
       expect(await feeIn('LINK')).toBe('0.233333333333356667')
-      await setPrice('ETHUSD', '2000.5', 'REAL')
-      await setPrice('ETHUSD', '9999', 'REAL', 2)
-      await setPrice('LINKUSD', '20', 'REAL', 2_000)
+      await setPrice(service.db, 'ETHUSD', '9999', { minutesAgo: 2 })
+      await setPrice(service.db, 'ETHUSD', '2000.5')
+      await setPrice(service.db, 'LINKUSD', '20', { minutesAgo: 2_000 })
       expect(await feeIn('USDG')).toBe('2.41')
       // A price that is too old does not count.
       expect(await feeIn('LINK')).toBe('0.133366666666680004')
-      await setPrice('LINKUSD', '10', 'SIMULATED')
+      await setPrice(service.db, 'LINKUSD', '10', { source: 'SIMULATED' })
       expect(await feeIn('LINK')).toBe('0.240060000000024006')
       // The amount that remains after the fee is below the minimum.
       expect(await quote(customer, 'USDG', { total: '3.4' })).toMatchObject({
@@ -2037,7 +2028,7 @@ describe('a quoted fee', () => {
       const estimateFee = () => Promise.resolve({ asset: 'ETH', amount })
       return new Map([['ETHEREUM', { ...wallet.adapter, estimateFee, feeMargin: '20' }]])
     }
-    await setPrice('ETHUSD', '2000', 'REAL')
+    await setPrice(service.db, 'ETHUSD', '2000')
     // Orders keep prices for some seconds: this waits until they have read the new one.
     await withNetworks(costing('0.0005'), () =>
       vi.waitFor(async () => expect((await order()).status).toBe(200), { timeout: 60_000, interval: 500 }),
