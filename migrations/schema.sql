@@ -428,6 +428,8 @@ create table fee_quotes (
   expires_at timestamp with time zone not null,
   transfer_id uuid,
   created_at timestamp with time zone not null,
+  sealed_at timestamp with time zone,
+  mac text,
   constraint fee_quotes_pkey PRIMARY KEY (customer_id, id),
   constraint fee_quotes_customer_id_fkey FOREIGN KEY (customer_id) REFERENCES customers(id),
   constraint fee_quotes_amount_or_total CHECK ((amount IS NULL) <> (total IS NULL))

@@ -54,5 +54,6 @@ export const dataSteps = (masterKeys: () => Promise<MasterKeys>): DataSteps =>
     [115, (tx) => sealRows(tx, ['reward_rates'], masterKeys)],
     [116, (tx) => sealRows(tx, ['deployment'], masterKeys)],
     [151, (tx) => sealRows(tx, ['markets'], masterKeys)],
+    [152, (tx) => sealRows(tx, ['fee_quotes'], masterKeys)],
     [114, async (tx) => void (await sealOrders(tx, 'WITHOUT', async () => new RowMacs(await masterKeys())))],
   ])

@@ -179,6 +179,7 @@ beforeAll(async () => {
   const used = await made(customer, QUOTES, quoteOf({}))
   const expired = await made(customer, QUOTES, quoteOf({}))
   await service.owner.query('update fee_quotes set expires_at = created_at where id = $1', [expired.id])
+  await ROW_MACS.seal(service.owner, 'fee_quotes', customer.customer_id, String(expired.id))
   // The records cost 10 plus the fee of 1 twice, and two orchestrations of 1: 1000 USD are left.
   const own = await recordsOf(customer, { fee_id: used.id })
   const rejected = await made(customer, FIAT_ACCOUNTS, fiatAccountOf(REJECTED_ACCOUNT_NUMBER))

@@ -92,7 +92,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
     ],
   },
   // Deletes quotes an hour after they expired unused, and 30 days after they were used.
-  fee_quotes: { insert: true, update: ['transfer_id'], delete: true },
+  fee_quotes: { insert: true, update: ['transfer_id', 'sealed_at', 'mac'], delete: true },
   fiat_accounts: { insert: true, update: ['metadata', 'updated_at', 'deleted_at'] },
   fiat_deposit_instructions: { insert: true, update: ['sealed_at', 'mac'] },
   freezes: { insert: true, update: ['unrecorded', 'lifted_at', 'sealed_at', 'mac'] },

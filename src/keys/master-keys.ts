@@ -36,6 +36,7 @@ const LABELS = {
   orchestrations: 'bursar/orchestrations/v1',
   rewardRates: 'bursar/reward-rates/v1',
   prices: 'bursar/prices/v1',
+  feeQuotes: 'bursar/fee-quotes/v1',
   deployment: 'bursar/deployment/v1',
   destinationAddresses: 'bursar/destination-addresses/v1',
   depositAddresses: 'bursar/deposit-addresses/v1',

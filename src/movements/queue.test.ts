@@ -16,7 +16,15 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { queryNodes } from '../../test/cluster.ts'
 import { runs, SEED } from '../../test/seed.ts'
-import { cloneDatabase, credit, emptier, everyTable, movedBy, type TestDatabase } from '../../test/support.ts'
+import {
+  cloneDatabase,
+  credit,
+  emptier,
+  everyTable,
+  movedBy,
+  ROW_MACS,
+  type TestDatabase,
+} from '../../test/support.ts'
 import { formatAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import { insertAccount } from '../accounts/create-account.ts'
@@ -120,6 +128,7 @@ async function newTenant(): Promise<Tenant> {
      from unnest($2::uuid[]) as id`,
     [customer_id, quotes, now.text],
   )
+  await transaction(db, (tx) => ROW_MACS.sealAll(tx, 'fee_quotes'))
   // The last profile and quote do not exist for this customer: they belong to another.
   return { customer_id, profiles: [...profiles, foreign.profile_id], quotes: [...quotes, foreign.quote_id] }
 }

@@ -1,5 +1,6 @@
 import type { Queryable } from '../db/database.ts'
 import type { Kind } from './need.ts'
+import { ownRowMacs, sealOf, type Seal } from './row-macs.ts'
 
 /**
  * A guaranteed fee (API behaviour, Withdrawal fees): good until it expires, for one withdrawal of at most the quoted
@@ -24,19 +25,26 @@ interface UsedQuote {
   transfer_id: string
 }
 
-/** Quotes by id. Reading locks them, so that each is used once. */
+/**
+ * Quotes by id, without those that no Bursar with the master key made. Reading locks them, so that each is used once.
+ */
 export const FEE_QUOTES: Kind<string, FeeQuote, UsedQuote> = {
   async read(tx, customerId, ids) {
-    const { rows } = await tx.query<FeeQuote>({
+    const { rows } = await tx.query<FeeQuote & Seal>({
       text: `
-      select id, asset, crypto_network, destination_address, fee, amount, total, expires_at, transfer_id
-      from fee_quotes
+      select id, asset, crypto_network, destination_address, fee, amount, total, expires_at, transfer_id, ${sealOf('fee_quotes')}
+      from fee_quotes r
       where customer_id = $1 and id = any ($2::uuid[])
       order by id
       for update`,
       values: [customerId, ids],
     })
-    const quotes = new Map(rows.map((row) => [row.id, row]))
+    const macs = await ownRowMacs()
+    const quotes = new Map<string, FeeQuote>(
+      rows
+        .filter((row) => row.transfer_id !== null || macs.isGenuine('fee_quotes', row.id, row))
+        .map((row) => [row.id, row]),
+    )
     return {
       get: (id) => quotes.get(id),
       note: ({ id, transfer_id }) => void quotes.set(id, { ...quotes.get(id)!, transfer_id }),

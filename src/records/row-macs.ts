@@ -137,6 +137,22 @@ const SEALED = {
     live: 'true',
     of: `$1::uuid = '${PLATFORM_ID}'`,
   },
+  // A quote that was used may be set back: its fee holds until it expires.
+  fee_quotes: {
+    purpose: 'feeQuotes',
+    key: ['customer_id', 'id'],
+    covers: [
+      'r.asset',
+      'r.crypto_network',
+      'r.destination_address',
+      'r.fee',
+      'r.amount',
+      'r.total',
+      microsOf('expires_at'),
+    ],
+    live: 'r.transfer_id is null',
+    of: 'r.customer_id = $1',
+  },
   // The newest real price: decisions use no other.
   markets: {
     purpose: 'prices',
@@ -285,12 +301,19 @@ export class RowMacs {
    */
   async sealAll(tx: Transaction, table: SealedName): Promise<void> {
     const { key, live } = SEALED[table]
+    const keys = key.map((name) => `r.${name}::text as ${name}`).join(', ')
+    const page = `from json_populate_recordset(null::${table}, $1) s where ${key.map((name) => `r.${name} = s.${name}`).join(' and ')}`
     for (;;) {
-      const { rows } = await tx.query<Record<string, string | Buffer>>(
-        `select ${key.join(', ')} from ${table} r where r.mac is null and ${live} limit ${PAGE}`,
+      const { rows } = await tx.query(
+        `select ${keys} from ${table} r where r.mac is null and ${live} limit ${PAGE}`,
       )
-      for (const row of rows) await this.seal(tx, table, ...key.map((name) => row[name]!))
-      if (rows.length < PAGE) return
+      if (rows.length === 0) return
+      const { rows: texts } = await tx.query<{ sealed: string }>(
+        `update ${table} r set sealed_at = (select clock_timestamp()) ${page} returning ${keys}, ${textOf(table)} as sealed`,
+        [JSON.stringify(rows)],
+      )
+      const sealed = texts.map(({ sealed, ...row }) => ({ ...row, mac: this.macOf(table, sealed) }))
+      await tx.query(`update ${table} r set mac = s.mac ${page}`, [JSON.stringify(sealed)])
     }
   }
 

@@ -1,5 +1,14 @@
 import { expect, test } from 'vitest'
-import { atEnd, DESTINATION, newCustomer, startTestService } from '../../test/support.ts'
+import {
+  atEnd,
+  DESTINATION,
+  fund,
+  newCustomer,
+  ROW_MACS,
+  startTestService,
+  withdrawalOf,
+} from '../../test/support.ts'
+import { verify } from '../verify/verify.ts'
 import { OPEN_QUOTES_MAX } from './quote-crypto-withdrawal-fee.ts'
 import { deleteExpiredQuotes, deleteUsedQuotes } from '../records/fee-quotes.ts'
 
@@ -58,4 +67,31 @@ test('only quotes that expired unused more than an hour ago, or used 30 days ago
   expect(await deleteUsedQuotes(db, 10)).toBe(0)
   const { rows } = await db.query('select count(*)::integer as left from fee_quotes')
   expect(rows).toEqual([{ left: 6 }])
+})
+
+test.each([
+  ['negative', '-1000'],
+  ['nothing', '0'],
+  ['no number', "'NaN'"],
+])("a quote of the service's role whose fee is %s does not exist", async (_, fee) => {
+  const service = await startTestService()
+  atEnd(() => service.close())
+  const customer = await newCustomer(service)
+  await fund(customer, '100')
+  const { body } = await customer.call<{ id: string }>('POST', '/v2/transfer/fees/crypto-withdrawal', QUOTE)
+  const { rows } = await service.db.query<{ id: string }>(
+    `insert into fee_quotes (customer_id, id, created_at, expires_at, asset, crypto_network, destination_address, fee, amount,
+                             sealed_at, mac)
+     select customer_id, gen_random_uuid(), created_at, expires_at, asset, crypto_network, destination_address, ${fee}, amount,
+            sealed_at, mac
+     from fee_quotes where id = $1 returning id`,
+    [body.id],
+  )
+  const withdraw = (fee_id: string) =>
+    customer.call('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf(customer, { amount: '25', fee_id }))
+  expect((await verify(service.db, { rowMacs: ROW_MACS })).disagreements.map(({ rule }) => rule)).toEqual([
+    'every row of fee_quotes matches its MAC',
+  ])
+  expect((await withdraw(rows[0]!.id)).status).toBe(404)
+  expect((await withdraw(body.id)).status).toBe(200)
 })

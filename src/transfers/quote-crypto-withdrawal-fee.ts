@@ -67,7 +67,7 @@ export const quoteCryptoWithdrawalFee = operation({
     'unsupported-network',
     'unavailable',
   ],
-  async run({ body, customerId, origin, db, shared, networks, askNodes, settings }) {
+  async run({ body, customerId, origin, db, shared, networks, askNodes, settings, rowMacs }) {
     const terms = termsOf(body, { networks, settings })
     const adapter = networks.get(body.crypto_network)!
     const estimated =
@@ -109,8 +109,10 @@ export const quoteCryptoWithdrawalFee = operation({
           OPEN_QUOTES_MAX,
         ],
       )
-      if (rows[0] !== undefined)
+      if (rows[0] !== undefined) {
+        await rowMacs.seal(tx, 'fee_quotes', customerId, rows[0].id)
         recordChanges(tx, customerId, now, [audited(origin, 'fee_quote.create', rows[0].id)])
+      }
       return rows
     })
     if (made === undefined)
