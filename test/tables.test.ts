@@ -138,7 +138,6 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
       'deployment',
       'metrics',
       'networks',
-      'orchestrations',
       'records',
       'statements',
       'transfers',
