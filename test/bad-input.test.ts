@@ -3329,6 +3329,7 @@ async function expectRefusal(call: Call, refusal: Refusal, on = service, fault?:
   expect(answer.headers['content-type']).toMatch(/^application\/problem\+json\b/)
   expect(answer.headers).toMatchObject(headers)
   if (status === 400) requirePointers(call, answer.body as Told)
+  if (status === 404) requirePlaces(call, answer.body as Told)
 }
 
 interface Told {
@@ -3358,6 +3359,19 @@ function requirePointers({ method, path }: Call, { detail, errors = [] }: Told):
     // A field that no schema has, and the one of a body that is no object.
     if (!/is not a known|given more than once|nested at most/.test(told))
       expect(hasField({ properties: known }, names.slice(1)), `${pointer}: ${told}`).toBe(true)
+  }
+}
+
+/** Requires that the 404 of a record which the body names says where. */
+function requirePlaces({ body }: Call, { detail, errors = [] }: Told): void {
+  const id = / (\S+) not found$/.exec(detail)?.[1]
+  const named = (value: unknown): boolean =>
+    typeof value === 'object' && value !== null ? Object.values(value).some(named) : value === id
+  if (!named(body)) return
+  expect(errors[0]?.detail, detail).toBe(detail)
+  for (const { pointer } of errors) {
+    const names = pointer.split('/').slice(1)
+    expect(names.reduce((value: unknown, name) => (value as Record<string, unknown>)[name], body)).toBe(id)
   }
 }
 

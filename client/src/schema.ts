@@ -2371,7 +2371,7 @@ export interface components {
       meta?: {
         [key: string]: unknown
       }
-      /** @description Of a 400: the fields that are wrong. Where the request breaks its schema, all of them, at most 20; otherwise those that `detail` is about. */
+      /** @description Of a 400: the fields that are wrong. Where the request breaks its schema, all of them, at most 20; otherwise those that `detail` is about. Of a 404: those of the body that name the record. */
       errors?: {
         /** @description The field, as a JSON pointer: #/destination/crypto/network. */
         pointer: string

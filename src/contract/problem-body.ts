@@ -28,7 +28,7 @@ export const ProblemBody = Type.Object(
         }),
         {
           description:
-            'Of a 400: the fields that are wrong. Where the request breaks its schema, all of them, at most 20; otherwise those that `detail` is about.',
+            'Of a 400: the fields that are wrong. Where the request breaks its schema, all of them, at most 20; otherwise those that `detail` is about. Of a 404: those of the body that name the record.',
         },
       ),
     ),

@@ -185,6 +185,8 @@ export class Problem extends Error {
   readonly meta: Record<string, unknown> | undefined
   readonly headers: Record<string, string>
   errors: FieldError[] | undefined
+  /** Of not-found: the id of the record that the request names. */
+  missing: string | undefined
 
   constructor(
     slug: ProblemSlug,
@@ -247,7 +249,12 @@ export const problem = {
       { 'www-authenticate': `Bearer realm="bursar", error="insufficient_scope", scope="${required[0]}"` },
     ),
   notFound: (what: string, id?: string) =>
-    new Problem('not-found', id === undefined ? `${what} not found` : `${what} ${id} not found`),
+    Object.assign(
+      new Problem('not-found', id === undefined ? `${what} not found` : `${what} ${id} not found`),
+      {
+        missing: id,
+      },
+    ),
   methodNotAllowed: (method: string, allow: string) =>
     new Problem('method-not-allowed', `${method} is not allowed here; allowed: ${allow}`, undefined, {
       allow,

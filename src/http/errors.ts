@@ -38,7 +38,7 @@ export function errorRoutes(
   { baseUrl, docs }: { baseUrl: string; docs: boolean },
 ): void {
   app.setErrorHandler((error: FastifyError, request, reply) => {
-    const refusal = problemOf(error, request)
+    const refusal = placed(problemOf(error, request), request.body)
     noteRefusal(request, refusal)
     if (refusal.slug === 'already-exists')
       return send(reply, withDifferences(refusal, request, request.body), baseUrl)
@@ -49,6 +49,19 @@ export function errorRoutes(
   app.addHook('onRequest', requireDecodable)
   app.setNotFoundHandler((request, reply) => send(reply, noSuchPath(request), baseUrl))
   problemPages(app, { baseUrl, docs })
+}
+
+/** Adds the members of the request, a body or one of its items, that name the record which does not exist. */
+function placed(refusal: Problem, asked: unknown): Problem {
+  const places = refusal.missing === undefined ? [] : placesOf(refusal.missing, asked)
+  return places.length === 0 ? refusal : refusal.at(...places)
+}
+
+/** The members of a validated value that have this text. */
+function placesOf(text: string, value: unknown, path: string[] = []): string[][] {
+  if (value === text) return [path]
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([name, inner]) => placesOf(text, inner, [...path, name]))
 }
 
 /**
@@ -174,7 +187,7 @@ export function itemProblems(
   // All items often have the same fault, for which one line of the log suffices.
   const logged = new Set<string>()
   return (error, item) => {
-    const refusal = problemOf(error as FastifyError, request)
+    const refusal = placed(problemOf(error as FastifyError, request), item)
     noteRefusal(request, refusal)
     if (refusal.slug === 'already-exists') return withDifferences(refusal, request, item).body(baseUrl)
     if (refusal.status < 500) return refusal.body(baseUrl)
