@@ -18,6 +18,8 @@ export interface Log {
   log: Logger
   /** Number of lines dropped because the reader did not keep up. */
   dropped: () => number
+  /** Writes what is left. A process that opens one log after the other would keep a listener for each. */
+  close: () => void
 }
 
 /**
@@ -46,7 +48,7 @@ export async function openLog({
     if (chunk !== '') file.write(chunk)
     chunk = ''
   }
-  setInterval(flush, FLUSH_MS).unref()
+  const flushing = setInterval(flush, FLUSH_MS).unref()
   const flushSync = () => {
     flush()
     file.flushSync()
@@ -60,7 +62,12 @@ export async function openLog({
     // The process exits after a fatal line.
     flushSync,
   } as pino.DestinationStream)
-  return { log, dropped: () => dropped }
+  const close = () => {
+    clearInterval(flushing)
+    process.off('exit', flushSync)
+    flushSync()
+  }
+  return { log, dropped: () => dropped, close }
 }
 
 /** Makes the function that formats a line of JSON for people: time of day, level, message, other members. */

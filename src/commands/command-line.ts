@@ -177,16 +177,20 @@ async function connected(
   work: (database: Connected, settings: Settings, log: Logger) => Promise<void>,
 ): Promise<void> {
   const settings = { ...readSettings(process.env) }
-  const { log } = await openLog({
+  const { log, close } = await openLog({
     ...settings,
     logLevel: settings.logLevel === 'info' ? 'warn' : settings.logLevel,
   })
-  const database = await connect(settings, log)
-  sealBalancesWith(() => openMasterKeys(settings))
   try {
-    await requireMode(database.db, settings.mode)
-    await work(database, settings, log)
+    const database = await connect(settings, log)
+    sealBalancesWith(() => openMasterKeys(settings))
+    try {
+      await requireMode(database.db, settings.mode)
+      await work(database, settings, log)
+    } finally {
+      await database.close()
+    }
   } finally {
-    await database.close()
+    close()
   }
 }

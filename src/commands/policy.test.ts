@@ -220,3 +220,10 @@ test('damaging versions is no way around the approvers', async () => {
     replaced_untrusted: { version: 26 },
   })
 })
+
+test('a command that has ended leaves no listener in its process', async () => {
+  const { customer_id } = await newCustomer(service)
+  const before = process.listenerCount('exit')
+  await bursar('show', '--customer', customer_id)
+  expect(process.listenerCount('exit')).toBe(before)
+})

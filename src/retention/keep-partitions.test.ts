@@ -159,8 +159,8 @@ test('old rows of the default partition are deleted, and younger ones are kept',
   for (const days of [400, 399.9, 120, 60]) await insertEvents(db, Math.floor(now - days * DAY_MS), 3)
   expect((await partitionStatus(db))[0]).toEqual({ table: 'events', isBehind: false, stray: 12 })
   const { done } = await keepPartitions(db, SETTINGS)
-  expect(new Set(done)).toEqual(new Set(['deleted old rows of events_default']))
-  expect(done).toHaveLength(3)
+  // In three steps: an hour of them at a time.
+  expect(done).toEqual(['deleted old rows of events_default'])
   expect(await countOf(db, 'events')).toBe(3)
 })
 

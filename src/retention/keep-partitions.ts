@@ -21,7 +21,7 @@ const LOCK_MS_MAX = 100
 
 /** What a round did with the partitions. */
 export interface KeptPartitions {
-  /** `made events_20261116`, `dropped ...`, `deleted old rows of ...`, in order. */
+  /** `made events_20261116`, `dropped ...`, `deleted old rows of ...`, in order; what takes several steps once. */
   done: string[]
   /** The tables whose locks were not free: the next round tries again. */
   postponed: string[]
@@ -42,7 +42,7 @@ export async function keepPartitions(
       for (let steps = 0; steps < STEPS_MAX; steps++) {
         const step = await makeStep(db, table, days)
         if (step === null) break
-        kept.done.push(step)
+        if (!kept.done.includes(step)) kept.done.push(step)
       }
     } catch (error) {
       if (!tookTooLong(error)) throw error
