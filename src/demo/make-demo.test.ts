@@ -58,6 +58,23 @@ async function expectComplete() {
     { ref_id: 'demo-rule-wire', total: '100' },
     { ref_id: 'demo-wire', total: '10000' },
   ])
+  // Strict clients require each member of a wire.
+  const text = expect.any(String) as string
+  const address = { country: text, address1: text, city: text, province: text, zip_code: text }
+  expect(await rowsOf(`select fiat_network_instructions->'wire' as wire from fiat_accounts`)).toEqual([
+    {
+      wire: {
+        account_number: text,
+        fiat_account_owner_address: address,
+        routing_details: {
+          routing_number_type: 'ABA',
+          routing_number: text,
+          bank_name: text,
+          bank_address: address,
+        },
+      },
+    },
+  ])
   expect(await rowsOf('select source_amount::text from orchestrations')).toEqual([{ source_amount: '100' }])
   const statements = await rowsOf<{ month: string; status: string; ago: number }>(
     `select replace(status, 'STATEMENT_STATUS_', '') as status,
