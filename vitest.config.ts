@@ -14,8 +14,10 @@ export default defineConfig({
       },
     })),
     reporters: ['default', './test/skipped-reporter.ts'],
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // Only what hangs is ended: a machine may be busy with other work.
+    testTimeout: 900_000,
+    hookTimeout: 900_000,
+    setupFiles: 'test/patience.ts',
     // In CI what fails is run once more, and the report says so: machines there may stand still for seconds, and some
     // tests hold the program to its times. Seeds stay the same, so that a property that failed fails again.
     retry: process.env.CI === undefined ? 0 : 1,

@@ -38,7 +38,7 @@ function anvilBinary(): string {
   return join(dirname(manifest), 'bin', process.platform === 'win32' ? 'anvil.exe' : 'anvil')
 }
 
-const START_MS_MAX = 30_000
+const START_MS_MAX = 300_000
 const RECEIPT_EVERY_MS = 20
 
 /** Starts a separate chain on a free port. Every transaction makes a block, unless a test changes that. */

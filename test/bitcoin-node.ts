@@ -37,8 +37,8 @@ const knots = join(
 /** Bitcoin Knots, where test/bitcoin-knots.sh has unpacked it. */
 export const KNOTS: NodeProgram | undefined = existsSync(knots) ? { path: knots, options: [] } : undefined
 
-const START_MS_MAX = 30_000
-const STOP_MS_MAX = 20_000
+const START_MS_MAX = 300_000
+const STOP_MS_MAX = 120_000
 
 /** A Bitcoin-family node on a separate regtest chain, with a wallet that mines and Bursar's wallet. */
 export class BitcoinNode {

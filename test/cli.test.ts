@@ -1017,7 +1017,7 @@ describe('statements and rewards', () => {
     )
   })
 
-  test('statements are generated, listed, explained and paid, once', { timeout: 120_000 }, async () => {
+  test('statements are generated, listed, explained and paid, once', async () => {
     const { db } = own
     await setRewardRate(db, '2024-01-01', '0.05', TEST_ORIGIN)
     await setRewardRate(db, '2024-02-16', '0.0376', TEST_ORIGIN)

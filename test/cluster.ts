@@ -76,7 +76,7 @@ export async function queryNodes<Row extends pg.QueryResultRow>(url: string, que
   }
 }
 
-const WAIT_MS_MAX = 10_000
+const WAIT_MS_MAX = 120_000
 
 /**
  * Starts the action, and waits until a session of this database waits for a lock, on any node. The servers themselves check

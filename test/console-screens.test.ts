@@ -92,55 +92,51 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
   })
   afterAll(() => started.close())
 
-  test(
-    'each amount is that of the API, and no text is cut or out of sight',
-    { timeout: 240_000 },
-    async () => {
-      const { body } = await call('GET', '/v2/transfer/transfers?limit=50')
-      const transfers = body.items as TransferShown[]
-      const changes = transfers.map(
-        ({ direction, total, asset, balance_asset }) =>
-          `${direction === 'DEBIT' ? '-' : '+'}${total} ${balance_asset ?? asset}`,
-      )
-      const { body: held } = await call('GET', `/v2/profiles/${demo.profile_id}/balances`)
-      const balances = (held.items as { asset: string; available: string }[]).map(
-        ({ asset, available }) => `${available} ${asset}`,
-      )
-      const withdrawal = transfers.find(({ asset, direction }) => asset === 'ETH' && direction === 'DEBIT')!
-      const { body: statements } = await call('GET', `/v2/statements?customer_id=${demo.customer_id}`)
-      const [statement] = statements.statements as { id: string }[]
-      const pages: [path: string, amounts: string[]][] = [
-        ['transfers', changes],
-        ['', [...changes.slice(0, 10), ...balances]],
-        [`profiles/${demo.profile_id}`, balances],
-        [`transfers/${withdrawal.id}`, ['-1.000000000000000001 ETH']],
-        ...[
-          'statements',
-          `statements/${statement!.id}`,
-          'markets',
-          'networks',
-          'orchestrations',
-          'events',
-          'audit-log',
-          'clients',
-          'search?q=demo-wire',
-        ].map((path): [string, string[]] => [path, []]),
-      ]
-      for (const [path, amounts] of pages) {
-        const page = await opened(path)
-        await page.locator('main .scroll, main .of-record').first().waitFor()
-        for (const width of WIDTHS) {
-          await page.setViewportSize({ width, height: 800 })
-          await expect
-            .poll(() => amountsOn(page), { message: `${path} at ${width}` })
-            .toEqual(expect.arrayContaining(amounts))
-          await expect.poll(() => page.evaluate(UNSEEN), { message: `${path} at ${width}` }).toEqual([])
-          await shoot(page, `console-${path.replaceAll(/[^a-z]+.*/g, '') || 'home'}-${width}`)
-        }
-        await page.close()
+  test('each amount is that of the API, and no text is cut or out of sight', async () => {
+    const { body } = await call('GET', '/v2/transfer/transfers?limit=50')
+    const transfers = body.items as TransferShown[]
+    const changes = transfers.map(
+      ({ direction, total, asset, balance_asset }) =>
+        `${direction === 'DEBIT' ? '-' : '+'}${total} ${balance_asset ?? asset}`,
+    )
+    const { body: held } = await call('GET', `/v2/profiles/${demo.profile_id}/balances`)
+    const balances = (held.items as { asset: string; available: string }[]).map(
+      ({ asset, available }) => `${available} ${asset}`,
+    )
+    const withdrawal = transfers.find(({ asset, direction }) => asset === 'ETH' && direction === 'DEBIT')!
+    const { body: statements } = await call('GET', `/v2/statements?customer_id=${demo.customer_id}`)
+    const [statement] = statements.statements as { id: string }[]
+    const pages: [path: string, amounts: string[]][] = [
+      ['transfers', changes],
+      ['', [...changes.slice(0, 10), ...balances]],
+      [`profiles/${demo.profile_id}`, balances],
+      [`transfers/${withdrawal.id}`, ['-1.000000000000000001 ETH']],
+      ...[
+        'statements',
+        `statements/${statement!.id}`,
+        'markets',
+        'networks',
+        'orchestrations',
+        'events',
+        'audit-log',
+        'clients',
+        'search?q=demo-wire',
+      ].map((path): [string, string[]] => [path, []]),
+    ]
+    for (const [path, amounts] of pages) {
+      const page = await opened(path)
+      await page.locator('main .scroll, main .of-record').first().waitFor()
+      for (const width of WIDTHS) {
+        await page.setViewportSize({ width, height: 800 })
+        await expect
+          .poll(() => amountsOn(page), { message: `${path} at ${width}` })
+          .toEqual(expect.arrayContaining(amounts))
+        await expect.poll(() => page.evaluate(UNSEEN), { message: `${path} at ${width}` }).toEqual([])
+        await shoot(page, `console-${path.replaceAll(/[^a-z]+.*/g, '') || 'home'}-${width}`)
       }
-    },
-  )
+      await page.close()
+    }
+  })
 
   test('a cancel is offered only while nothing is signed', async () => {
     const { body } = await call('POST', '/v2/transfer/crypto-withdrawals', {

@@ -360,7 +360,7 @@ if (!HAS_CADDY) console.warn('skipped: the proxy in test/container.test.ts needs
 /** Debian 12's, which knows an older name of a directive. */
 const CADDY_2_6 = HAS_CADDY && spawnSync('caddy', ['version'], { encoding: 'utf8' }).stdout.includes('2.6')
 
-const START_MS_MAX = 20_000
+const START_MS_MAX = 300_000
 
 /** Caddy with the configuration that compose.yaml gives it. */
 async function startProxy(port: number, upstreams: string[]): Promise<ChildProcess> {

@@ -167,7 +167,7 @@ describe('trigger', () => {
       ...['approvers', 'list', '--customer', customer_id],
     )
     expect(list!.approvers.map(({ status }) => status)).toEqual(['REVOKED', 'REVOKED'])
-  }, 240_000)
+  })
 
   test('an approval is decided only with the address of the owner, and the policy stays as it was', async () => {
     const { BURSAR_MIGRATIONS_DATABASE_URL: _, ...without } = environment
@@ -508,7 +508,7 @@ describe('listen', () => {
     expect(proxy.cuts()).toBeGreaterThan(10)
     expect(first.errors() + second.errors()).toContain('does not answer')
     await second.end('SIGTERM')
-  }, 120_000)
+  })
 
   test('a listener that is killed repeats at most the event that it was printing', async () => {
     const { customer_id, file } = await otherCustomer()

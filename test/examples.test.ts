@@ -17,7 +17,7 @@ async function freePort(): Promise<string> {
   return String(port)
 }
 
-test('the example on a local anvil works unchanged', { timeout: 120_000 }, async () => {
+test('the example on a local anvil works unchanged', async () => {
   const script = join(ROOT, 'examples/withdraw-on-anvil.sh')
   const ports = { PORT: await freePort(), CHAIN_PORT: await freePort() }
   const { stdout, stderr } = await promisify(execFile)('bash', [script], {

@@ -124,7 +124,7 @@ npm() {
   esac
 }`
 
-test('its commands make a service with a console, and a link to it', { timeout: 120_000 }, async () => {
+test('its commands make a service with a console, and a link to it', async () => {
   const name = `guide_${randomBytes(6).toString('hex')}`
   const server = new URL(database.url)
   const etc = join(folder, 'etc-bursar')

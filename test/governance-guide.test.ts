@@ -58,7 +58,7 @@ async function bash(scripts: string[]): Promise<string[]> {
   return stdout.split(`${SEPARATOR}\n`).slice(1)
 }
 
-test('the commands of the guide work, one after the other', { timeout: 240_000 }, async () => {
+test('the commands of the guide work, one after the other', async () => {
   const guide = readFileSync(join(ROOT, 'docs/guides/governance.md'), 'utf8')
   const commands = [...guide.matchAll(/```sh\n([^]*?)```/g)].map(([, text]) =>
     text!.replaceAll('.bursar/sandbox-credentials.json', credentialsFile(dataDir)),

@@ -12,8 +12,8 @@ import { ENVIRONMENT, runAs, serverUser } from '../src/db/embedded/placement.ts'
 import { freePort } from './support.ts'
 
 const DEBIAN = '/usr/lib/postgresql'
-const START_MS_MAX = 30_000
-const STOP_MS_MAX = 20_000
+const START_MS_MAX = 300_000
+const STOP_MS_MAX = 120_000
 
 const PROGRAMS = ['postgres', 'initdb', 'pg_dump', 'pg_restore', 'pg_basebackup', 'psql']
 

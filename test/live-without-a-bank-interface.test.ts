@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-test("the commands on the page of an operator's day work", { timeout: 120_000 }, async () => {
+test("the commands on the page of an operator's day work", async () => {
   const blocks = [...PAGE.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, code]) => code!)
   expect(blocks.length).toBeGreaterThan(8)
   const port = String(await freePort())

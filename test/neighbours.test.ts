@@ -219,7 +219,7 @@ beforeAll(async () => {
   victim = { customer_id, profile_id, token: await tokenOf(client) }
   await insertHistory(records)
   attacker = new Worker(ATTACKER, { eval: true, workerData: { address: bursar.address, token: mallory } })
-}, 120_000)
+})
 afterAll(async () => {
   await attacker?.terminate()
   await bursar?.end('SIGKILL')
@@ -390,4 +390,4 @@ test('no operation of one customer stops another', async () => {
       ])
     ).rowCount
   await expect.poll(pending, { timeout: 60_000, interval: 200 }).toBe(0)
-}, 300_000)
+})

@@ -61,7 +61,7 @@ beforeAll(async () => {
   client = await createApiClient(database.db, ROW_MACS, customer.customer_id, SCOPES)
   members.push(...(await Promise.all(Array.from({ length: PROCESSES }, start))))
   await credit(new Ledger(database.db), customer, 'USD', '1000000')
-}, 120_000)
+})
 afterAll(async () => {
   await Promise.all(members.map(({ process }) => process.end('SIGKILL')))
   await database.drop()

@@ -42,87 +42,83 @@ async function bursar(...args: string[]) {
   return { code: ended.code, stdout: ended.stdout, told: toldIn(ended), log: loggedIn(ended) }
 }
 
-test(
-  'freezes are set, listed, found by doctor and lifted, and the log names the operator',
-  { timeout: 240_000 },
-  async () => {
-    const { customer_id, profile_id } = await createCustomer(database.db, 'Acme')
-    const profile = await bursar('freeze', 'profile', profile_id, '--reason', 'a leak', '--json')
-    expect({ ...profile, stdout: JSON.parse(profile.stdout) as object }).toMatchObject({
-      code: 0,
-      stdout: {
-        kind: 'PROFILE',
-        customer_id,
-        profile_id,
-        reason: 'OPERATOR',
-        detail: 'a leak',
-        signing_ended: true,
-      },
-      told: [],
-      log: [{ msg: 'froze', user: userInfo().username, kind: 'PROFILE', profile_id, detail: 'a leak' }],
-    })
-    const network = await bursar('freeze', 'network', 'litecoin')
-    expect(network.stdout).toBe(
-      'Network LITECOIN is frozen (OPERATOR): no reason was given\n' +
-        'Nothing more is signed. Withdrawals that are already signed are still broadcast and confirmed.\n',
-    )
-    const again = await bursar(
-      'freeze',
-      'profile',
-      profile_id,
-      '--customer',
+test('freezes are set, listed, found by doctor and lifted, and the log names the operator', async () => {
+  const { customer_id, profile_id } = await createCustomer(database.db, 'Acme')
+  const profile = await bursar('freeze', 'profile', profile_id, '--reason', 'a leak', '--json')
+  expect({ ...profile, stdout: JSON.parse(profile.stdout) as object }).toMatchObject({
+    code: 0,
+    stdout: {
+      kind: 'PROFILE',
       customer_id,
-      '--reason',
-      'another',
-    )
-    expect(again.code).toBe(0)
+      profile_id,
+      reason: 'OPERATOR',
+      detail: 'a leak',
+      signing_ended: true,
+    },
+    told: [],
+    log: [{ msg: 'froze', user: userInfo().username, kind: 'PROFILE', profile_id, detail: 'a leak' }],
+  })
+  const network = await bursar('freeze', 'network', 'litecoin')
+  expect(network.stdout).toBe(
+    'Network LITECOIN is frozen (OPERATOR): no reason was given\n' +
+      'Nothing more is signed. Withdrawals that are already signed are still broadcast and confirmed.\n',
+  )
+  const again = await bursar(
+    'freeze',
+    'profile',
+    profile_id,
+    '--customer',
+    customer_id,
+    '--reason',
+    'another',
+  )
+  expect(again.code).toBe(0)
 
-    const listed = await bursar('freeze', 'list', '--json')
-    expect((JSON.parse(listed.stdout) as { freezes: object[] }).freezes).toMatchObject([
-      { kind: 'PROFILE', subject: `${customer_id}/${profile_id}`, reason: 'OPERATOR', detail: 'a leak' },
-      { kind: 'NETWORK', subject: 'LITECOIN', reason: 'OPERATOR' },
-    ])
-    expect((await bursar('freeze', 'list')).stdout).toMatch(
-      /^kind +subject +reason +created_at +detail\nPROFILE /,
-    )
-    const doctor = await bursar('doctor', '--json')
-    const { checks } = JSON.parse(doctor.stdout) as {
-      checks: { check: string; result: string; says: string }[]
-    }
-    expect(checks.filter(({ check }) => check === 'freezes')).toMatchObject([
-      {
-        result: 'WARN',
-        says: expect.stringContaining(`profile ${profile_id} is frozen (OPERATOR): a leak (since`) as string,
-      },
-      { result: 'WARN', says: expect.stringContaining('network LITECOIN is frozen (OPERATOR)') as string },
-    ])
+  const listed = await bursar('freeze', 'list', '--json')
+  expect((JSON.parse(listed.stdout) as { freezes: object[] }).freezes).toMatchObject([
+    { kind: 'PROFILE', subject: `${customer_id}/${profile_id}`, reason: 'OPERATOR', detail: 'a leak' },
+    { kind: 'NETWORK', subject: 'LITECOIN', reason: 'OPERATOR' },
+  ])
+  expect((await bursar('freeze', 'list')).stdout).toMatch(
+    /^kind +subject +reason +created_at +detail\nPROFILE /,
+  )
+  const doctor = await bursar('doctor', '--json')
+  const { checks } = JSON.parse(doctor.stdout) as {
+    checks: { check: string; result: string; says: string }[]
+  }
+  expect(checks.filter(({ check }) => check === 'freezes')).toMatchObject([
+    {
+      result: 'WARN',
+      says: expect.stringContaining(`profile ${profile_id} is frozen (OPERATOR): a leak (since`) as string,
+    },
+    { result: 'WARN', says: expect.stringContaining('network LITECOIN is frozen (OPERATOR)') as string },
+  ])
 
-    await database.db.query(
-      `insert into freezes values ('NETWORK', 'LITECOIN', 'REORGANISATION', 'a block is gone', clock_timestamp())`,
-    )
-    const unclear = await bursar('unfreeze', 'network', 'LITECOIN')
-    expect(unclear).toMatchObject({ code: 1, stdout: '', log: [] })
-    expect(unclear.told[0]).toBe('frozen for 2 causes: name one with --cause')
-    const one = await bursar('unfreeze', 'network', 'LITECOIN', '--cause', 'operator')
-    expect(one).toMatchObject({
-      code: 0,
-      stdout: expect.stringMatching(
-        new RegExp(
-          `^The freeze for OPERATOR has ended: ${userInfo().username} placed it at 20\\S+Z \\(no reason was given\\)\\.\n` +
-            'Still frozen: network LITECOIN is frozen \\(REORGANISATION\\): a block is gone\n$',
-        ),
-      ) as string,
-      log: [{ msg: 'unfroze', user: userInfo().username, network: 'LITECOIN', reason: 'OPERATOR' }],
-    })
-    const last = JSON.parse((await bursar('unfreeze', 'network', 'LITECOIN', '--json')).stdout) as object
-    expect(last).toMatchObject({ network: 'LITECOIN', reason: 'REORGANISATION', still_frozen_for: [] })
-    expect((await bursar('unfreeze', 'profile', profile_id)).stdout).toMatch(
-      new RegExp(`: ${userInfo().username} placed it at 20\\S+Z \\(a leak\\)\\.$`, 'm'),
-    )
-    expect(await bursar('unfreeze', 'all')).toMatchObject({ code: 1, told: ['not frozen'] })
-    expect((await bursar('freeze', 'list')).stdout).toBe('Nothing is frozen.\n')
-  },
-)
+  await database.db.query(
+    `insert into freezes values ('NETWORK', 'LITECOIN', 'REORGANISATION', 'a block is gone', clock_timestamp())`,
+  )
+  const unclear = await bursar('unfreeze', 'network', 'LITECOIN')
+  expect(unclear).toMatchObject({ code: 1, stdout: '', log: [] })
+  expect(unclear.told[0]).toBe('frozen for 2 causes: name one with --cause')
+  const one = await bursar('unfreeze', 'network', 'LITECOIN', '--cause', 'operator')
+  expect(one).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(
+      new RegExp(
+        `^The freeze for OPERATOR has ended: ${userInfo().username} placed it at 20\\S+Z \\(no reason was given\\)\\.\n` +
+          'Still frozen: network LITECOIN is frozen \\(REORGANISATION\\): a block is gone\n$',
+      ),
+    ) as string,
+    log: [{ msg: 'unfroze', user: userInfo().username, network: 'LITECOIN', reason: 'OPERATOR' }],
+  })
+  const last = JSON.parse((await bursar('unfreeze', 'network', 'LITECOIN', '--json')).stdout) as object
+  expect(last).toMatchObject({ network: 'LITECOIN', reason: 'REORGANISATION', still_frozen_for: [] })
+  expect((await bursar('unfreeze', 'profile', profile_id)).stdout).toMatch(
+    new RegExp(`: ${userInfo().username} placed it at 20\\S+Z \\(a leak\\)\\.$`, 'm'),
+  )
+  expect(await bursar('unfreeze', 'all')).toMatchObject({ code: 1, told: ['not frozen'] })
+  expect((await bursar('freeze', 'list')).stdout).toBe('Nothing is frozen.\n')
+})
 
 test.each([0, 1])('verify says why it fails where the database has %d connections', async (connections) => {
   const few = await cloneDatabase(1)

@@ -479,7 +479,7 @@ export async function endOf(child: ChildProcess): Promise<Ended> {
   return { code, stdout, stderr }
 }
 
-const COMMAND_MS_MAX = 55_000
+const COMMAND_MS_MAX = 300_000
 
 /** Runs a command of the program to its end, with these settings only. */
 export const runBursar = (
@@ -509,7 +509,7 @@ export const loggedIn = ({ stderr }: Ended): Record<string, unknown>[] =>
     .filter((line) => line.startsWith('{"level"'))
     .map((line) => JSON.parse(line) as Record<string, unknown>)
 
-const START_MS_MAX = 30_000
+const START_MS_MAX = 300_000
 
 export interface BursarProcess {
   address: string

@@ -475,7 +475,7 @@ beforeAll(async () => {
   session = await pool.connect()
   thief = undoable(pool, session)
   honest = counted(await attacked(async () => work(thief)))
-}, 120_000)
+})
 afterAll(async () => {
   session.release()
   await pool.end()

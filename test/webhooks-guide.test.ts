@@ -104,7 +104,7 @@ beforeAll(async () => {
   )
 })
 
-test('the commands of the guide work, and its receiver gets what it says', { timeout: 120_000 }, async () => {
+test('the commands of the guide work, and its receiver gets what it says', async () => {
   expect(commands).toHaveLength(5)
   const port = await freePort()
   const [, start] = create.trim().split('\n')
@@ -136,7 +136,6 @@ const RECEIVERS = [
 describe.each(RECEIVERS)('%s %s', (program, file) => {
   test.skipIf(program === 'python3' && !PYTHON)(
     `takes what is signed, and nothing else, for which ${program} is needed`,
-    { timeout: 120_000 },
     async () => {
       expect(guide).toContain(`${program} examples/${file}`)
       const port = await freePort()

@@ -149,7 +149,7 @@ test('a long past delays no other stream, and ends with the standing of its clie
   expect(streams.every(({ sent }) => sent.length < 4_000)).toBe(true)
   slow.mockRestore()
   await victim.close()
-}, 60_000)
+})
 
 test('nothing is read for a reader that does not keep up, and it misses nothing', async () => {
   const slow = await newCustomer(service)
@@ -190,7 +190,7 @@ test('every customer gets a place, however many streams others have', async () =
   expect(late.answer.status).toBe(200)
   await expect.poll(() => streams.filter(({ hasEnded }) => hasEnded()).length, SOON).toBe(1)
   for (const stream of [...streams, late]) await stream.close()
-}, 60_000)
+})
 
 describe('is refused', () => {
   const status = async (headers: Record<string, string>) =>

@@ -565,7 +565,7 @@ describe('windows are locked with the balances, by the policy that is known', ()
   })
 })
 
-test('verify finds a window that holds less than was paid', { timeout: 180_000 }, async () => {
+test('verify finds a window that holds less than was paid', async () => {
   const limit = { amount: '1000', period_seconds: 3600 }
   const by = await governed(
     { id: 'usd', limit: { ...limit, asset: 'USD' }, action: 'BLOCK' },

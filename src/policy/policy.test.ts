@@ -285,5 +285,5 @@ describe('dry_run', () => {
     await send({ ...one, kind: 'internal', asset: 'USD' }, '?dry_run=true', 0)
     await send({ ...one, kind: 'wire', asset: 'USD' }, '?dry_run=true', 0)
     expect(await everyTable(service.db)).toEqual(before)
-  }, 300_000)
+  })
 })

@@ -291,101 +291,97 @@ describe('at the moment of signing', () => {
   })
 })
 
-test(
-  'simultaneous cancelling and settling have one outcome for each withdrawal',
-  { timeout: 120_000 },
-  async () => {
-    const customer = await newCustomer(service)
-    await credit(service.ledger, customer, 'USD', '10000')
-    const ids: string[] = []
-    for (let made = 0; made < 60; made++) ids.push((await withdraw(customer)).id)
-    const before = Number(await available(customer))
-    const pools = [1, 2].map(() => openDatabase(service.url, { max: 8, onError: () => undefined }))
-    for (const pool of pools) atEnd(() => pool.end())
-    const overNode: Networks = new Map(
-      [...service.networks].map(([network, adapter]) => [
-        network,
-        { ...adapter, asksNode: true, signsAlone: true },
-      ]),
-    )
+test('simultaneous cancelling and settling have one outcome for each withdrawal', async () => {
+  const customer = await newCustomer(service)
+  await credit(service.ledger, customer, 'USD', '10000')
+  const ids: string[] = []
+  for (let made = 0; made < 60; made++) ids.push((await withdraw(customer)).id)
+  const before = Number(await available(customer))
+  const pools = [1, 2].map(() => openDatabase(service.url, { max: 8, onError: () => undefined }))
+  for (const pool of pools) atEnd(() => pool.end())
+  const overNode: Networks = new Map(
+    [...service.networks].map(([network, adapter]) => [
+      network,
+      { ...adapter, asksNode: true, signsAlone: true },
+    ]),
+  )
 
-    let isOver = false
-    const workers = pools.map(async (pool, index) => {
-      while (!isOver) {
-        await hurryUnlocked(pool)
-        await settleWithdrawals(pool, index === 0 ? service.networks : overNode)
-      }
-    })
-    // Two reasons not to sign, so that some are cancelled while they are HELD.
-    const target = { kind: 'CUSTOMER', customer_id: customer.customer_id } as const
-    await freeze(service.db, TEST_ORIGIN, target, 'OPERATOR', 'a leak')
-    // The first third meets the freeze, and the last third comes after a withdrawal was signed. Both outcomes thus
-    // occur, however busy the machine.
-    const [thawsAt, waitsFrom] = [ids.length / 3, (2 * ids.length) / 3]
-    const signed = async () =>
-      (
-        await service.db.query(
-          `select from outgoing_transfers where transfer_id = any ($1) and state in ('SIGNED', 'BROADCAST', 'DONE')
-           and crypto_tx_hash is not null`,
-          [ids],
-        )
-      ).rowCount
-    const outcomes = await Promise.all(
-      ids.map(async (id, index) => {
-        await new Promise((resolve) => setTimeout(resolve, index * 5))
-        if (index === thawsAt) await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, target)
-        if (index >= waitsFrom) await expect.poll(signed, { timeout: 30_000 }).toBeGreaterThan(0)
-        // The client and the operator cancel simultaneously.
-        const path = `/v2/transfer/transfers/${id}/cancel`
-        const [byOperator, byClient] = await Promise.all([
-          cancelForOperator(pools[index % 2]!, id, TEST_ORIGIN).then(
-            ({ changed }) => changed,
-            (error: unknown) => error,
-          ),
-          customer.call<Transfer>('POST', path),
-        ])
-        return { byOperator, byClient }
-      }),
-    )
-    isOver = true
-    await Promise.all(workers)
-    await settle(10)
-
-    let refunded = 0
-    for (const [index, id] of ids.entries()) {
-      const { status, secondary_status } = await read(customer, id)
-      const { byOperator, byClient } = outcomes[index]!
-      const paid = await onChain(id)
-      if (byClient.status === 200) {
-        refunded += 1
-        expect({ status, paid }).toEqual({ status: 'FAILED', paid: 0 })
-        expect(secondary_status).toEqual(CANCELLED_BY[byOperator === true ? 'operator' : 'client'])
-        expect(byClient.body.secondary_status).toEqual(secondary_status)
-        expect(typeof byOperator).toBe('boolean')
-      } else {
-        expect({ status, paid, answered: byClient.status }).toEqual({
-          status: 'COMPLETED',
-          paid: 1,
-          answered: 409,
-        })
-        expect(byOperator).toBeInstanceOf(NotCancellable)
-      }
+  let isOver = false
+  const workers = pools.map(async (pool, index) => {
+    while (!isOver) {
+      await hurryUnlocked(pool)
+      await settleWithdrawals(pool, index === 0 ? service.networks : overNode)
     }
-    expect(refunded).toBeGreaterThan(0)
-    expect(refunded).toBeLessThan(ids.length)
-    const { total } = await read(customer, ids[0]!)
-    expect(Number(await available(customer))).toBeCloseTo(before + refunded * Number(total), 6)
-    const { rows } = await service.db.query<{ most: number }>(
-      `select max(count)::int as most from (
+  })
+  // Two reasons not to sign, so that some are cancelled while they are HELD.
+  const target = { kind: 'CUSTOMER', customer_id: customer.customer_id } as const
+  await freeze(service.db, TEST_ORIGIN, target, 'OPERATOR', 'a leak')
+  // The first third meets the freeze, and the last third comes after a withdrawal was signed. Both outcomes thus
+  // occur, however busy the machine.
+  const [thawsAt, waitsFrom] = [ids.length / 3, (2 * ids.length) / 3]
+  const signed = async () =>
+    (
+      await service.db.query(
+        `select from outgoing_transfers where transfer_id = any ($1) and state in ('SIGNED', 'BROADCAST', 'DONE')
+           and crypto_tx_hash is not null`,
+        [ids],
+      )
+    ).rowCount
+  const outcomes = await Promise.all(
+    ids.map(async (id, index) => {
+      await new Promise((resolve) => setTimeout(resolve, index * 5))
+      if (index === thawsAt) await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, target)
+      if (index >= waitsFrom) await expect.poll(signed, { timeout: 30_000 }).toBeGreaterThan(0)
+      // The client and the operator cancel simultaneously.
+      const path = `/v2/transfer/transfers/${id}/cancel`
+      const [byOperator, byClient] = await Promise.all([
+        cancelForOperator(pools[index % 2]!, id, TEST_ORIGIN).then(
+          ({ changed }) => changed,
+          (error: unknown) => error,
+        ),
+        customer.call<Transfer>('POST', path),
+      ])
+      return { byOperator, byClient }
+    }),
+  )
+  isOver = true
+  await Promise.all(workers)
+  await settle(10)
+
+  let refunded = 0
+  for (const [index, id] of ids.entries()) {
+    const { status, secondary_status } = await read(customer, id)
+    const { byOperator, byClient } = outcomes[index]!
+    const paid = await onChain(id)
+    if (byClient.status === 200) {
+      refunded += 1
+      expect({ status, paid }).toEqual({ status: 'FAILED', paid: 0 })
+      expect(secondary_status).toEqual(CANCELLED_BY[byOperator === true ? 'operator' : 'client'])
+      expect(byClient.body.secondary_status).toEqual(secondary_status)
+      expect(typeof byOperator).toBe('boolean')
+    } else {
+      expect({ status, paid, answered: byClient.status }).toEqual({
+        status: 'COMPLETED',
+        paid: 1,
+        answered: 409,
+      })
+      expect(byOperator).toBeInstanceOf(NotCancellable)
+    }
+  }
+  expect(refunded).toBeGreaterThan(0)
+  expect(refunded).toBeLessThan(ids.length)
+  const { total } = await read(customer, ids[0]!)
+  expect(Number(await available(customer))).toBeCloseTo(before + refunded * Number(total), 6)
+  const { rows } = await service.db.query<{ most: number }>(
+    `select max(count)::int as most from (
        select count(distinct event) from entries
        where customer_id = $1 and transfer_id = any ($2) and event in ('SETTLED', 'REFUNDED') group by transfer_id
      ) ends`,
-      [customer.customer_id, ids],
-    )
-    expect(rows).toEqual([{ most: 1 }])
-    await requireClean()
-  },
-)
+    [customer.customer_id, ids],
+  )
+  expect(rows).toEqual([{ most: 1 }])
+  await requireClean()
+})
 
 test('nothing is given back for a withdrawal that was inserted, nor more than was taken', async () => {
   const customer = await newCustomer(service)

@@ -3164,7 +3164,7 @@ describe('sweeping', () => {
     )
     await chain.mine({ blocks: CONFIRMATIONS })
     expect((await readOn(wallet, start)).found).toHaveLength(Number(deposits) * 2)
-  }, 240_000)
+  })
 })
 
 test('addresses are derived at the paths that their ids encode, and from the key that they name', async () => {
