@@ -8,7 +8,6 @@ import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { transaction } from '../src/db/database.ts'
 import { lockMarket, writePrices } from '../src/markets/write-prices.ts'
-import { CLUSTER } from './cluster.ts'
 import { fund, newCustomer, startTestService, type TestCustomer, type TestService } from './support.ts'
 
 let service: TestService
@@ -110,19 +109,13 @@ const RUNS: [file: string, tables: RegExp, run: () => Promise<unknown>][] = [
   ['list-orchestrations-by-kind', /from orchestrations/, orchestrations('source_asset=USD&order=ASC')],
 ]
 
-/** A cluster posts with statements of its own. */
-const OF_A_PLAIN_DATABASE = ['post']
-
-test.each(RUNS.filter(([file]) => CLUSTER.length === 0 || !OF_A_PLAIN_DATABASE.includes(file)))(
-  'test/sql/%s.sql is what runs',
-  async (file, tables, run) => {
-    const statements = (await statementsOf(run)).filter((text) => tables.test(text))
-    expect(statements.length).toBeGreaterThan(0)
-    const text = statements.map((statement) => `${dedented(statement)};\n`).join('\n')
-    const path = fileURLToPath(new URL(`sql/${file}.sql`, import.meta.url))
-    await expect(`${HEADER}\n${text}`, `if this is meant: npm run sql`).toMatchFileSnapshot(path)
-  },
-)
+test.each(RUNS)('test/sql/%s.sql is what runs', async (file, tables, run) => {
+  const statements = (await statementsOf(run)).filter((text) => tables.test(text))
+  expect(statements.length).toBeGreaterThan(0)
+  const text = statements.map((statement) => `${dedented(statement)};\n`).join('\n')
+  const path = fileURLToPath(new URL(`sql/${file}.sql`, import.meta.url))
+  await expect(`${HEADER}\n${text}`, `if this is meant: npm run sql`).toMatchFileSnapshot(path)
+})
 
 const HEADER = '-- Written by test/generated-sql.test.ts, for readers. Parameters are $1, $2 and so on.\n'
 

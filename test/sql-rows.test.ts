@@ -42,7 +42,6 @@ const COMPOSED = [
   'src/networks/bitcoin/status.ts withdrawalsPaidWith',
   'src/networks/evm/taken-back.ts endedTopUps',
   'src/networks/evm/taken-back.ts endedWithdrawals',
-  'src/networks/network-transactions.ts selectEnded',
   'src/orchestrations/create-orchestration-rule.ts findRule',
   'src/orchestrations/list-orchestrations.ts selectOrchestrations',
   'src/records/audit-record.ts selectAuditRecords',

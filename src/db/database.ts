@@ -218,6 +218,13 @@ export async function begin(tx: Transaction, statement: string): Promise<void> {
 }
 
 /**
+ * Begins a transaction whose named statements are planned once for each connection, because each has one sensible plan.
+ * Statements without a name are planned for the current size of the tables. A generic plan of a distributed database has no shard.
+ */
+export const beginPlanned = (tx: Transaction): Promise<void> =>
+  begin(tx, onCitus(tx) ? 'begin' : 'begin; set local plan_cache_mode = force_generic_plan')
+
+/**
  * Shards were split or moved while a transaction was open. Its statements may have gone to different shards for one customer:
  * one that waits for a split then writes to the old shard, which is dropped. So the transaction changed nothing.
  */
@@ -251,14 +258,8 @@ export function lastWrite<Write extends LastWrite>(tx: Transaction, kind: new ()
 
 /** Sends the last writes and the commit of a transaction that `begin` began. If a write fails, the commit is a rollback, and the failure is thrown. */
 export async function commit(tx: Transaction): Promise<void> {
-  const writes = [...(lastWrites.get(tx)?.values() ?? [])]
-  if (onCitus(tx)) {
-    // There a last write may need the answer of its first statement.
-    for (const write of writes) await write.send(tx)
-    await inOrder([requirePlaces(tx), tx.query('commit')])
-    return
-  }
-  await inOrder([...writes.map((write) => write.send(tx)), tx.query('commit')])
+  const writes = [...(lastWrites.get(tx)?.values() ?? [])].map((write) => write.send(tx))
+  await inOrder([...writes, ...(onCitus(tx) ? [requirePlaces(tx)] : []), tx.query('commit')])
 }
 
 /** Runs `work` in the transaction that `db` is, or in a transaction of its own if `db` is the pool. */

@@ -1,12 +1,5 @@
 import { Temporal } from 'temporal-polyfill'
-import {
-  arrayLiteral,
-  inOrder,
-  onCitus,
-  transaction,
-  type Database,
-  type Transaction,
-} from '../db/database.ts'
+import { arrayLiteral, inOrder, transaction, type Database, type Transaction } from '../db/database.ts'
 import { idsAt, readClock, type Moment } from '../db/ids.ts'
 import { insertEvents } from '../ledger/events.ts'
 import { WITHOUT_FLUSH, type EndpointKey } from './claim.ts'
@@ -99,21 +92,7 @@ async function recordDeliveries(
     column(({ duration_ms }) => duration_ms),
     column(({ response }) => response),
   ]
-  if (!onCitus(tx)) {
-    await tx.query({
-      name: 'record attempts',
-      text: `
-        with recorded as (${END_ATTEMPTS})
-        ${INSERT_ATTEMPTS}
-        select $1, $2, event_id, a.id, $3, recorded.attempts, a.status_code, a.error, a.duration_ms, a.response
-        from recorded
-        join unnest($4::uuid[], $8::uuid[], $9::smallint[], $10::text[], $11::int[], $12::text[])
-          as a (event_id, id, status_code, error, duration_ms, response) using (event_id)`,
-      values: [...values, ...details],
-    })
-    return
-  }
-  // Citus inserts nothing from the rows of an UPDATE, and without a row of the customer it copies them through the coordinator.
+  // Citus inserts nothing from the rows of an UPDATE, and goes straight to a shard only from a row of the customer.
   const { rows } = await tx.query<{ event_id: string; attempts: number }>({
     name: 'end attempts',
     text: END_ATTEMPTS,

@@ -6,7 +6,6 @@ import {
   arrayLiteral,
   inOrder,
   lastWrite,
-  onCitus,
   type LastWrite,
   type Queryable,
   type Transaction,
@@ -279,7 +278,10 @@ function oneOrEach(values: readonly (string | undefined)[]): string | null {
   return first === undefined ? null : arrayLiteral([first])
 }
 
-/** Writes the rows of a customer and their link. The statement fails where the customer has no chain. */
+/**
+ * Writes the rows of a customer and their link, in one round trip: the lock of the head orders the links, and the other
+ * statements read the head that the first one leaves. They fail where the customer has no chain.
+ */
 async function writeLink(tx: Transaction, customerId: string, pending: Pending[]): Promise<void> {
   for (const row of pending)
     if (row.subjects !== undefined) {
@@ -290,57 +292,23 @@ async function writeLink(tx: Transaction, customerId: string, pending: Pending[]
   const rows = [...pending].sort((a, b) => (a.id < b.id ? -1 : 1))
   const owner = customerId.toLowerCase()
   const digests = Buffer.concat(rows.map((row) => recordDigest(owner, row, row.entries)))
-  if (onCitus(tx)) return writeDistributedLink(tx, customerId, rows, digests)
-  const link = [customerId, rows[0]!.created_at.text, digests]
-  const [row] = rows
-  if (rows.length === 1)
-    await tx.query({
-      name: 'write link of one record',
-      text: LINK_OF_ONE_SQL,
-      values: [...link, row!.created_at.text, ...ROW_COLUMNS.map(({ name }) => row![name])],
-    })
-  else
-    await tx.query({
-      name: 'write link',
-      text: LINK_SQL,
+  await inOrder([
+    tx.query({ name: 'move head', text: MOVE_HEAD, values: [customerId, digests] }),
+    tx.query({ name: 'require head', text: REQUIRE_HEAD, values: [customerId] }),
+    tx.query({
+      name: 'insert link',
+      text: INSERT_LINK,
+      values: [customerId, rows[0]!.created_at.text, digests],
+    }),
+    tx.query({
+      name: 'insert records',
+      text: INSERT_RECORDS,
       values: [
-        ...link,
+        customerId,
         arrayLiteral(rows.map(({ created_at }) => created_at.text)),
         ...ROW_COLUMNS.map(({ name }) => arrayLiteral(rows.map((one) => one[name]))),
       ],
-    })
-}
-
-/** The same on a distributed database, whose CTEs cannot insert: the head first, and then what needs its answer. */
-async function writeDistributedLink(
-  tx: Transaction,
-  customerId: string,
-  rows: readonly AuditRow[],
-  digests: Buffer,
-): Promise<void> {
-  const { rows: heads } = await tx.query<{ position: string; hash: Buffer }>({
-    name: 'move head',
-    text: `
-      update audit_heads set position = position + 1, hash = sha256(hash || $2::bytea)
-      where customer_id = $1
-      returning position, hash`,
-    values: [customerId, digests],
-  })
-  assert(heads[0] !== undefined, `customer ${customerId} has no audit chain`)
-  const { position, hash } = heads[0]
-  await inOrder([
-    tx.query({
-      name: 'insert link',
-      text: 'insert into audit_links (customer_id, position, created_at, digests, hash) values ($1, $2, $3, $4, $5)',
-      values: [customerId, position, rows[0]!.created_at.text, digests, hash],
     }),
-    ...rows.map((row) =>
-      tx.query({
-        name: 'insert record',
-        text: RECORD_SQL,
-        values: [customerId, position, row.created_at.text, ...ROW_COLUMNS.map(({ name }) => row[name])],
-      }),
-    ),
   ])
 }
 
@@ -362,35 +330,24 @@ const ROW_COLUMNS = [
 
 const ROW_NAMES = ROW_COLUMNS.map(({ name }) => name).join(', ')
 
-const RECORD_SQL = `
+const MOVE_HEAD = `
+  update audit_heads set position = position + 1, hash = sha256(hash || $2::bytea)
+  where customer_id = $1`
+
+// Without a head, the division by zero ends the transaction.
+const REQUIRE_HEAD = 'select 1 / count(*)::int from audit_heads where customer_id = $1'
+
+// A SELECT from a row of the customer goes straight to the customer's shard on a distributed database.
+const INSERT_LINK = `
+  insert into audit_links (customer_id, position, created_at, digests, hash)
+  select customer_id, position, $2, $3, hash
+  from audit_heads
+  where customer_id = $1`
+
+const INSERT_RECORDS = `
   insert into audit_log (customer_id, position, created_at, ${ROW_NAMES})
-  values ($1, $2, $3, ${ROW_COLUMNS.map((column, index) => `$${index + 4}::${'cast' in column ? column.cast : column.type}`).join(', ')})`
-
-/**
- * The statement that writes a link and its rows. The lock of the head orders the links. Without a head, the
- * division by zero ends the transaction.
- */
-const linkSql = (rows: string) => `
-  with linked as (
-    update audit_heads set position = position + 1, hash = sha256(hash || $3::bytea)
-    where customer_id = $1
-    returning position, hash
-  ), chained as (
-    insert into audit_links (customer_id, position, created_at, digests, hash)
-    select $1, position, $2, $3, hash from linked
-  ), recorded as (
-    insert into audit_log (customer_id, position, created_at, ${ROW_NAMES})
-    select $1, position, r.created_at, ${ROW_COLUMNS.map((column) => `r.${column.name}${'cast' in column ? `::${column.cast}` : ''}`).join(', ')}
-    from linked
-    cross join ${rows} as r (created_at, ${ROW_NAMES})
-  )
-  select 1 / (select count(*) from linked)::int`
-
-const LINK_SQL = linkSql(
-  `unnest($4::timestamptz[], ${ROW_COLUMNS.map(({ type }, index) => `$${index + 5}::${type}[]`).join(', ')})`,
-)
-
-// Most links have one record. Its arrays are then read once, not first as elements of arrays of text.
-const LINK_OF_ONE_SQL = linkSql(
-  `(values ($4::timestamptz, ${ROW_COLUMNS.map((column, index) => `$${index + 5}::${'cast' in column ? column.cast : column.type}`).join(', ')}))`,
-)
+  select h.customer_id, h.position, r.created_at, ${ROW_COLUMNS.map((column) => `r.${column.name}${'cast' in column ? `::${column.cast}` : ''}`).join(', ')}
+  from audit_heads h
+  cross join unnest($2::timestamptz[], ${ROW_COLUMNS.map(({ type }, index) => `$${index + 3}::${type}[]`).join(', ')})
+    as r (created_at, ${ROW_NAMES})
+  where h.customer_id = $1`

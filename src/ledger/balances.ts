@@ -1,7 +1,7 @@
 import { formatAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import { problem } from '../contract/problems.ts'
-import { arrayLiteral, inOrder, onCitus, type Transaction } from '../db/database.ts'
+import { arrayLiteral, inOrder, type Transaction } from '../db/database.ts'
 import { IS_OUTDATED, OUTDATED, type BalanceMacs } from './balance-macs.ts'
 
 export interface BalanceKey {
@@ -43,76 +43,15 @@ interface Barred {
   deactivated: readonly string[]
 }
 
-type LockedRow = BalanceRow & { now: string }
-
 const keyOf = (profile_id: string, asset: string) => `${profile_id}/${asset}`
 
 /**
- * Reads and locks the existing balances among `keys`, always in key order, so that no two batches deadlock. Reads the
- * database's clock after each lock. Returns at least one row: without any balance it has only the clock. `policy`
- * names the customer's policy, `frozen` lists the subjects of freezes of the customer and its profiles, and `deactivated` the deactivated profiles of `keys`,
- * both read in the same round trip: customers make and deactivate any number of profiles.
+ * Reads and locks the existing balances among `keys`, with the other ones of these profiles in these assets: always in key
+ * order, so that no two batches deadlock. Reads the database's clock after the locks. `policy` names the customer's policy,
+ * `frozen` lists the subjects of freezes of the customer and its profiles, and `deactivated` the deactivated profiles of
+ * `keys`. It is one round trip, of one statement a table, which Citus sends straight to the customer's shard.
  */
 export async function lockBalances(
-  tx: Transaction,
-  customerId: string,
-  keys: BalanceKey[],
-): Promise<{ rows: BalanceRow[]; clock: string } & Barred> {
-  if (onCitus(tx)) return lockDistributed(tx, customerId, keys)
-  const sorted = distinct(keys)
-  const profileIds = arrayLiteral(sorted.map((key) => key.profile_id))
-  const [{ rows }, { rows: barred }] = await inOrder([
-    tx.query<LockedRow>({
-      name: 'lock balances',
-      // Lateral forces one index look-up per key, in key order. The clock is in the select list, so that it is read
-      // when the row of that key is locked.
-      text: `
-      select locked.*, clock_timestamp() as now
-      from (values (0)) one_row
-      left join (
-        select b.*
-        from unnest($2::uuid[], $3::text[]) as wanted (profile_id, asset)
-        cross join lateral (
-          select profile_id, asset, available, version, updated_at, mac, ${IS_OUTDATED} as is_outdated, (
-            select account_id from profiles where customer_id = $1 and id = wanted.profile_id
-          ) as account_id
-          from balances b
-          where customer_id = $1 and profile_id = wanted.profile_id and asset = wanted.asset
-          for update of b
-        ) b
-      ) locked on true`,
-      values: [customerId, profileIds, arrayLiteral(sorted.map((key) => key.asset))],
-    }),
-    tx.query<{ subject: string; kind: 'FROZEN' | 'DEACTIVATED' | 'POLICY' }>({
-      name: 'freezes, deactivated profiles and policy of a customer',
-      text: `
-      select subject::text, 'FROZEN' as kind from customer_freezes
-      where customer_id = $1 and lifted_at is null
-      union all
-      select id::text, 'DEACTIVATED' from profiles
-      where customer_id = $1 and id = any ($2::uuid[]) and deactivated_at is not null
-      union all
-      (select version || ' ' || mac, 'POLICY' from policies
-       where customer_id = $1
-       order by version desc
-       limit 1)`,
-      values: [customerId, profileIds],
-    }),
-  ])
-  return {
-    rows: rows.filter((row) => row.profile_id !== null),
-    clock: rows.at(-1)!.now,
-    policy: barred.find(({ kind }) => kind === 'POLICY')?.subject,
-    frozen: barred.flatMap(({ subject, kind }) => (kind === 'FROZEN' ? subject : [])),
-    deactivated: barred.flatMap(({ subject, kind }) => (kind === 'DEACTIVATED' ? subject : [])),
-  }
-}
-
-/**
- * The same on a distributed database, in statements of one table each: those are on Citus' fast path. They lock also
- * the other balances of these profiles in these assets. The clock is read by a statement after the locks.
- */
-async function lockDistributed(
   tx: Transaction,
   customerId: string,
   keys: BalanceKey[],
@@ -129,7 +68,7 @@ async function lockDistributed(
     { rows: freezes },
   ] = await inOrder([
     tx.query<Omit<BalanceRow, 'account_id' | 'is_outdated'>>({
-      name: 'lock balances of profiles',
+      name: 'lock balances',
       text: `
         select profile_id, asset, available, version, updated_at, mac
         from balances
@@ -139,7 +78,7 @@ async function lockDistributed(
       values: [customerId, profileIds, assets],
     }),
     tx.query<BalanceKey>({
-      name: 'outdated balances of profiles',
+      name: 'outdated balances',
       text: `
         select profile_id, asset
         from balances b
@@ -150,14 +89,16 @@ async function lockDistributed(
     tx.query<{ id: string; account_id: string | null; deactivated: boolean }>({
       name: 'accounts of profiles',
       text: `
-        select id, account_id, deactivated_at is not null as deactivated from profiles
+        select id, account_id, deactivated_at is not null as deactivated
+        from profiles
         where customer_id = $1 and id = any ($2::uuid[])`,
       values: [customerId, profileIds],
     }),
     tx.query<{ policy: string }>({
       name: 'policy of a customer',
       text: `
-        select version || ' ' || mac as policy from policies
+        select version || ' ' || mac as policy
+        from policies
         where customer_id = $1
         order by version desc
         limit 1`,
@@ -165,34 +106,24 @@ async function lockDistributed(
     }),
     tx.query<{ subject: string }>({
       name: 'freezes of a customer',
-      text: `
-        select subject::text from customer_freezes
-        where customer_id = $1 and lifted_at is null`,
+      text: 'select subject::text from customer_freezes where customer_id = $1 and lifted_at is null',
       values: [customerId],
     }),
   ])
   const accounts = new Map(profiles.map(({ id, account_id }) => [id, account_id]))
+  const outdatedKeys = new Set(outdated.map(({ profile_id, asset }) => keyOf(profile_id, asset)))
+  const rows = locked.flatMap((row) => {
+    const key = keyOf(row.profile_id, row.asset)
+    if (!wanted.has(key)) return []
+    return [{ ...row, is_outdated: outdatedKeys.has(key), account_id: accounts.get(row.profile_id) ?? null }]
+  })
   return {
-    rows: locked
-      .filter(({ profile_id, asset }) => wanted.has(keyOf(profile_id, asset)))
-      .map((row) => ({
-        ...row,
-        is_outdated: outdated.some(
-          ({ profile_id, asset }) => profile_id === row.profile_id && asset === row.asset,
-        ),
-        account_id: accounts.get(row.profile_id) ?? null,
-      })),
+    rows,
     clock: clocks[0]!.now,
     policy: policies[0]?.policy,
     frozen: freezes.map(({ subject }) => subject),
     deactivated: profiles.flatMap(({ id, deactivated }) => (deactivated ? id : [])),
   }
-}
-
-/** Removes duplicate keys and sorts them. */
-function distinct(keys: BalanceKey[]): BalanceKey[] {
-  const byKey = new Map(keys.map((key) => [keyOf(key.profile_id, key.asset), key]))
-  return [...byKey.keys()].sort().map((key) => byKey.get(key)!)
 }
 
 /** The MACs of a customer's balances. */
@@ -280,29 +211,22 @@ export class Balances {
   }
 
   /**
-   * Returns the changed balances as the columns of MADE_BALANCES and UPDATED_BALANCES, in key order like the locks. `now` is the
-   * time of their entries.
+   * Returns the balances that got their first entry as the columns of MADE_BALANCES, in key order. `now` is the time of their
+   * entries.
    */
-  changes(now: string): { made: string[]; madeCount: number; updated: string[]; updatedCount: number } {
-    const moved = [...this.#balances]
-      .filter(([, balance]) => balance.version !== balance.versionRead)
+  made(now: string): { columns: string[]; count: number } {
+    const made = [...this.#balances]
+      .filter(([, { version, versionRead }]) => versionRead === 0 && version !== 0)
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([, balance]) => balance)
-    const made = moved.filter((balance) => balance.versionRead === 0)
-    const updated = moved.filter((balance) => balance.versionRead !== 0)
-    const columns = (balances: Balance[]) => [
-      arrayLiteral(balances.map((balance) => balance.profile_id)),
-      arrayLiteral(balances.map((balance) => balance.asset)),
-      arrayLiteral(balances.map((balance) => formatAmount(balance.available, decimalsOf(balance.asset)))),
-      arrayLiteral(balances.map((balance) => balance.version)),
-      arrayLiteral(balances.map((balance) => this.#macOf(balance, now))),
+    const columns = [
+      arrayLiteral(made.map((balance) => balance.profile_id)),
+      arrayLiteral(made.map((balance) => balance.asset)),
+      arrayLiteral(made.map((balance) => formatAmount(balance.available, decimalsOf(balance.asset)))),
+      arrayLiteral(made.map((balance) => balance.version)),
+      arrayLiteral(made.map((balance) => this.#macOf(balance, now))),
     ]
-    return {
-      made: columns(made),
-      madeCount: made.length,
-      updated: [...columns(updated), arrayLiteral(updated.map((balance) => balance.versionRead))],
-      updatedCount: updated.length,
-    }
+    return { columns, count: made.length }
   }
 
   #macOf(balance: Balance, now: string): string {
@@ -314,7 +238,7 @@ export class Balances {
    * Returns the balances that already had entries and changed, for a statement that looks a row's values up: by
    * `profile/asset`, as JSON, what is available, the version, the version that was read and the MAC. Undefined without any.
    */
-  movedByKey(now: string): { profileIds: string; assets: string; byKey: string } | undefined {
+  moved(now: string): { profileIds: string; assets: string; byKey: string } | undefined {
     const moved = [...this.#balances.values()].filter(
       ({ version, versionRead }) => versionRead !== 0 && version !== versionRead,
     )
@@ -337,7 +261,11 @@ export class Balances {
   }
 }
 
-/** The columns of balances that get their first entry. */
-export const MADE_BALANCES = ['uuid', 'text', 'numeric', 'bigint', 'text']
-/** The columns of balances that already had entries. The last column is the version that was read. */
-export const UPDATED_BALANCES = [...MADE_BALANCES, 'bigint']
+/** The columns of balances that get their first entry, with their types. */
+export const MADE_BALANCES = {
+  profile_id: 'uuid',
+  asset: 'text',
+  available: 'numeric',
+  version: 'bigint',
+  mac: 'text',
+}

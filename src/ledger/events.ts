@@ -1,5 +1,5 @@
-import { arrayLiteral, onCitus, type Transaction } from '../db/database.ts'
-import { insertRows } from '../db/distributed-insert.ts'
+import { arrayLiteral, type Transaction } from '../db/database.ts'
+import { insertOf } from '../db/insert.ts'
 import { idsAt, type Moment } from '../db/ids.ts'
 
 /** An event to write: the change of a record's status (API behaviour, Events). */
@@ -37,7 +37,7 @@ export async function insertEvents(
 ): Promise<void> {
   if (events.length === 0) return
   await tx.query({
-    ...(onCitus(tx) ? insertDistributed(events.length) : INSERT),
+    ...INSERT,
     values: [
       customerId,
       now.text,
@@ -47,23 +47,10 @@ export async function insertEvents(
   })
 }
 
-const INSERT = {
-  name: 'insert events',
-  text: `
-      insert into events (customer_id, created_at, is_test, id, type, object_id, object)
-      select $1, $2, false, * from unnest($3::uuid[], $4::text[], $5::uuid[], $6::jsonb[])`,
-}
-
-function insertDistributed(count: number): { name: string; text: string } {
-  const { name, text } = insertRows(
-    {
-      table: 'events',
-      fixed: { created_at: '$2', is_test: 'false' },
-      columns: { ...EVENT_COLUMNS, object: 'jsonb' },
-      first: 3,
-    },
-    count,
-  )
-  // The ledger's own events have no objects, and their statement has the plain name.
-  return { name: `${name} with objects`, text }
-}
+// The ledger's own events have no objects, and their statement has the plain name.
+const INSERT = insertOf(
+  'events',
+  { created_at: '$2', is_test: 'false' },
+  { ...EVENT_COLUMNS, object: 'jsonb' },
+  'insert events with objects',
+)

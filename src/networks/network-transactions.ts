@@ -1,8 +1,6 @@
 import {
   arrayLiteral,
   connectionLost,
-  onCitus,
-  transaction,
   type Database,
   type Queryable,
   type Transaction,
@@ -215,19 +213,21 @@ interface Paid {
   isTopUp: boolean
 }
 
-/** Which of these have ended, as far as the nodes of a cluster answer. */
+/** Which of these have ended, as far as the nodes of a cluster answer: each customer is asked about by itself. */
 async function endedOf(db: Database, paid: readonly Paid[]): Promise<{ done: Set<string>; isAll: boolean }> {
   const done = new Set<string>()
   let isAll = true
-  for (const some of await byNode(db, paid))
+  const byCustomer = new Map<string, Paid[]>()
+  for (const one of paid) byCustomer.set(one.customer_id, [...(byCustomer.get(one.customer_id) ?? []), one])
+  for (const [customerId, own] of byCustomer)
     try {
-      for (const isTopUp of [false, true])
-        for (const id of await selectEnded(
-          db,
-          some.filter((one) => one.isTopUp === isTopUp),
-          isTopUp ? ENDED_TOP_UPS : ENDED_WITHDRAWALS,
-        ))
-          done.add(id)
+      for (const isTopUp of [false, true]) {
+        const ids = own.flatMap((one) => (one.isTopUp === isTopUp ? one.id : []))
+        if (ids.length === 0) continue
+        const text = isTopUp ? ENDED_TOP_UPS : ENDED_WITHDRAWALS
+        const { rows } = await db.query<{ id: string }>(text, [customerId, ids])
+        for (const { id } of rows) done.add(id)
+      }
     } catch (error) {
       if (!connectionLost(error)) throw error
       isAll = false
@@ -235,43 +235,9 @@ async function endedOf(db: Database, paid: readonly Paid[]): Promise<{ done: Set
   return { done, isAll }
 }
 
-/** Divides what is paid by the nodes of its customers. The coordinator alone is asked. */
-async function byNode(db: Database, paid: readonly Paid[]): Promise<(readonly Paid[])[]> {
-  if (paid.length === 0) return []
-  const nodes = await transaction(db, async (tx) => {
-    if (!onCitus(tx)) return undefined
-    const { rows } = await tx.query<{ customer_id: string; node: number }>(
-      `
-      select c.id as customer_id, p.groupid as node
-      from unnest($1::uuid[]) as c (id)
-      join pg_dist_placement p on p.shardid = get_shard_id_for_distribution_column('customers', c.id)`,
-      [[...new Set(paid.map(({ customer_id }) => customer_id))]],
-    )
-    return new Map(rows.map(({ customer_id, node }) => [customer_id, node]))
-  })
-  if (nodes === undefined) return [paid]
-  return [...new Set(nodes.values())].map((node) =>
-    paid.filter(({ customer_id }) => nodes.get(customer_id) === node),
-  )
-}
-
-// The customers are named twice, because only values say which shards are asked.
 const ENDED_WITHDRAWALS = `
-  select o.transfer_id as id
-  from unnest($1::uuid[], $2::uuid[]) as p (customer_id, id)
-  join outgoing_transfers o on o.customer_id = p.customer_id and o.transfer_id = p.id
-  where o.customer_id = any ($1) and o.state = 'DONE'`
+  select transfer_id as id
+  from outgoing_transfers
+  where customer_id = $1 and transfer_id = any ($2::uuid[]) and state = 'DONE'`
 const ENDED_TOP_UPS = `
-  select s.id
-  from unnest($1::uuid[], $2::uuid[]) as p (customer_id, id)
-  join evm_sweeps s on s.customer_id = p.customer_id and s.id = p.id
-  where s.customer_id = any ($1) and s.ended_at is not null`
-
-async function selectEnded(db: Database, some: readonly Paid[], text: string): Promise<string[]> {
-  if (some.length === 0) return []
-  const { rows } = await db.query<{ id: string }>(text, [
-    some.map(({ customer_id }) => customer_id),
-    some.map(({ id }) => id),
-  ])
-  return rows.map(({ id }) => id)
-}
+  select id from evm_sweeps where customer_id = $1 and id = any ($2::uuid[]) and ended_at is not null`

@@ -1214,8 +1214,8 @@ test.each([
   await requireSound(world)
 })
 
-/** The statement that writes balances; on a cluster, the first of several. */
-const POSTING = /^(post|post and make balances|insert (few|many) balances)$/
+/** The first statement that writes balances. */
+const POSTING = /^(insert|move) balances$/
 
 test('a payout that loses the race to create a balance is made in the next round', async () => {
   const world = await newWorld()

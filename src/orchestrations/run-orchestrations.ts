@@ -2,7 +2,6 @@ import { originOfLoop, type Actor } from '../contract/actor.ts'
 import { strict as assert } from 'node:assert'
 import {
   connectionLost,
-  onCitus,
   transaction,
   type Database,
   type Queryable,
@@ -30,7 +29,6 @@ import {
   orchestrationToWire,
   recordEnds,
 } from '../records/orchestration.ts'
-import type { Networks } from '../networks/network.ts'
 
 /** Who makes the transfers of orchestrations that deposits started. */
 const LOOP = originOfLoop('orchestrations')
@@ -40,8 +38,6 @@ export const CLAIM_MAX = 500
 
 /** An orchestration that this transaction has locked. */
 interface Claimed {
-  /** The ctid of its row, which cannot change meanwhile; null on a distributed database. */
-  place: string | null
   orchestration: Orchestration
   /** Who made its rule; null for rules of older versions. */
   initiator: Actor | null
@@ -177,7 +173,7 @@ const CAN_PROCEED = `o.customer_id = $1 and o.status = 'PROCESSING' and o.destin
 /**
  * Locks the orchestrations that can proceed. Destinations over a network that is not connected here wait: another
  * worker may be connected, or this one later. Orchestrations of a frozen profile or customer also wait: the freeze
- * may be lifted, and FAILED is final.
+ * may be lifted, and FAILED is final. A freeze that comes between the statements is found by the posting.
  */
 async function claim(
   tx: Transaction,
@@ -185,66 +181,38 @@ async function claim(
   { networks, macs }: Pick<PayoutContext, 'networks' | 'macs'>,
   only: string[] | null,
 ): Promise<Claimed[]> {
-  const { rows } = onCitus(tx)
-    ? await claimDistributed(tx, customerId, networks, only)
-    : await tx.query<ClaimedRow>({
-        text: `
-      select ${ORCHESTRATION_COLUMNS}, o.ctid::text as place, ${DETAILS}
-      from orchestrations o
-      where ${CAN_PROCEED}
-        and not exists (
-          select 1 from customer_freezes f
-          where f.customer_id = o.customer_id and f.subject in (o.customer_id, o.profile_id) and f.lifted_at is null)
-        and ($4::uuid[] is null or o.id = any ($4))
-      order by o.id
-      limit $3
-      for update skip locked`,
-        values: [customerId, [...networks.keys()], CLAIM_MAX, only],
-      })
-  return rows.map(({ place, initiator, is_rejected, was_decided, mac, ...row }) => {
+  const { rows: frozen } = await tx.query<{ subject: string }>(
+    'select distinct subject from customer_freezes where customer_id = $1 and lifted_at is null',
+    [customerId],
+  )
+  const { rows: locked } = await tx.query<{ id: string }>(
+    `
+    select o.id
+    from orchestrations o
+    where ${CAN_PROCEED} and o.customer_id <> all ($4::uuid[]) and o.profile_id <> all ($4::uuid[])
+      and ($5::uuid[] is null or o.id = any ($5))
+    order by o.id
+    limit $3
+    for update skip locked`,
+    [customerId, [...networks.keys()], CLAIM_MAX, frozen.map(({ subject }) => subject), only],
+  )
+  const { rows } = await tx.query<ClaimedRow>(
+    `
+    select ${ORCHESTRATION_COLUMNS}, ${DETAILS}
+    from orchestrations o
+    where o.customer_id = $1 and o.id = any ($2::uuid[])
+    order by o.id`,
+    [customerId, locked.map(({ id }) => id)],
+  )
+  return rows.map(({ initiator, is_rejected, was_decided, mac, ...row }) => {
     const orchestration = orchestrationToWire(row)
     const objection = is_rejected
       ? 'the address of the address book that the rule pays is REJECTED'
       : was_decided
         ? 'it was paid or refused before'
         : macs && objectionToOrder(macs.rows, orchestration, mac)
-    return { place, initiator, was_decided, objection, orchestration }
+    return { initiator, was_decided, objection, orchestration }
   })
-}
-
-/**
- * The same on a distributed database, which locks rows only by a statement of one table. A freeze that comes between the
- * statements is found by the posting.
- */
-async function claimDistributed(
-  tx: Transaction,
-  customerId: string,
-  networks: Networks,
-  only: string[] | null,
-): Promise<{ rows: ClaimedRow[] }> {
-  const { rows: frozen } = await tx.query<{ subject: string }>(
-    'select distinct subject from customer_freezes where customer_id = $1 and lifted_at is null',
-    [customerId],
-  )
-  const subjects = frozen.map(({ subject }) => subject)
-  const { rows: locked } = await tx.query<{ id: string }>(
-    `
-    select o.id from orchestrations o
-    where ${CAN_PROCEED} and o.customer_id <> all ($4::uuid[]) and o.profile_id <> all ($4::uuid[])
-      and ($5::uuid[] is null or o.id = any ($5))
-    order by o.id
-    limit $3
-    for update skip locked`,
-    [customerId, [...networks.keys()], CLAIM_MAX, subjects, only],
-  )
-  return tx.query<ClaimedRow>(
-    `
-    select ${ORCHESTRATION_COLUMNS}, null as place, ${DETAILS}
-    from orchestrations o
-    where o.customer_id = $1 and o.id = any ($2::uuid[])
-    order by o.id`,
-    [customerId, locked.map(({ id }) => id)],
-  )
 }
 
 async function payOut(
@@ -262,11 +230,11 @@ async function payOut(
     macs: context.macs,
     policies: context.policies,
   })
-  const ends = claimed.flatMap(({ place, was_decided, orchestration: { id } }, index) => {
+  const ends = claimed.flatMap(({ was_decided, orchestration: { id } }, index) => {
     const outcome = outcomes[index]!
     if ('refusal' in outcome && !(outcome.refusal instanceof Problem)) throw outcome.refusal
     // Frozen since the claim: the orchestration waits, because FAILED is final.
-    return isFrozen(outcome) ? [] : [{ place, id, was_decided, ...endOf(outcome) }]
+    return isFrozen(outcome) ? [] : [{ id, was_decided, ...endOf(outcome) }]
   })
   await record(tx, customerId, now, ends)
   return ends.length
@@ -317,20 +285,12 @@ function endOf(outcome: Outcome): End {
     : { status: 'COMPLETED', destination_transfer_id: otherLeg.transfer.id }
 }
 
-const RECORD = `
+const RECORD = {
+  name: 'record payouts',
+  text: `
       update orchestrations o
       set status = c.status, destination_transfer_id = c.destination_transfer_id, fail_reason = c.fail_reason,
-          updated_at = $2`
-const RECORD_BY_PLACE = {
-  name: 'record payouts',
-  text: `${RECORD}
-      from json_to_recordset($3) as c (place tid, status text, destination_transfer_id uuid, fail_reason text)
-      where o.customer_id = $1 and o.ctid = c.place`,
-}
-// Citus refuses updates by ctid.
-const RECORD_BY_KEY = {
-  name: 'record payouts by key',
-  text: `${RECORD}
+          updated_at = $2
       from json_to_recordset($3) as c (id uuid, status text, destination_transfer_id uuid, fail_reason text)
       where o.customer_id = $1 and o.id = any ($4::uuid[]) and o.id = c.id`,
 }
@@ -339,7 +299,7 @@ async function record(
   tx: Transaction,
   customerId: string,
   now: Moment,
-  ends: (End & Pick<Claimed, 'place' | 'was_decided'> & { id: string })[],
+  ends: (End & Pick<Claimed, 'was_decided'> & { id: string })[],
 ): Promise<void> {
   if (ends.length === 0) return
   const decided = ends.filter(({ was_decided }) => !was_decided)
@@ -351,8 +311,8 @@ async function record(
     [customerId, decided.map(({ id }) => id), decided.map((end) => end.destination_transfer_id ?? null)],
   )
   const { rowCount } = await tx.query({
-    ...(onCitus(tx) ? RECORD_BY_KEY : RECORD_BY_PLACE),
-    values: [customerId, now.text, JSON.stringify(ends), ...(onCitus(tx) ? [ends.map(({ id }) => id)] : [])],
+    ...RECORD,
+    values: [customerId, now.text, JSON.stringify(ends), ends.map(({ id }) => id)],
   })
   assert(rowCount === ends.length, 'every payout must be recorded, or it would be paid again')
   const ended = ends.filter(({ status }) => status !== 'PROCESSING')

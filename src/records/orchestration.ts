@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import type { CryptoNetwork } from '../assets/catalogue.ts'
-import { inOrder, onCitus, type Queryable, type Transaction } from '../db/database.ts'
+import { inOrder, type Queryable, type Transaction } from '../db/database.ts'
 import { momentAt, UUID, type Moment } from '../db/ids.ts'
 import { presentOf } from '../db/rows.ts'
 import { orchestrationEventType } from '../contract/event-types.ts'
@@ -185,7 +185,7 @@ export const ORCHESTRATIONS: Kind<string, Orchestration, NewOrchestration> = {
                                   destination_asset, source_amount, source_transfer_id, destination_transfer_id,
                                   source, destination, orchestration_rule_id, status, fail_reason, hops, metadata,
                                   created_at, updated_at, mac)
-      select ${onCitus(tx) ? 'h.customer_id' : '$1'}, id, profile_id, identity_id, account_id, ref_id, source_asset, destination_asset, source_amount,
+      select h.customer_id, id, profile_id, identity_id, account_id, ref_id, source_asset, destination_asset, source_amount,
              (source_transfer ->> 'transfer_id')::uuid, (destination_transfer ->> 'transfer_id')::uuid,
              source, destination, orchestration_rule_id, status, fail_reason ->> 'detail', coalesce(hops, 0), metadata,
              created_at, updated_at, mac
@@ -195,7 +195,8 @@ export const ORCHESTRATIONS: Kind<string, Orchestration, NewOrchestration> = {
                                          destination jsonb, orchestration_rule_id uuid, status text, fail_reason jsonb,
                                          hops smallint, metadata jsonb, created_at timestamptz,
                                          updated_at timestamptz, mac text)
-      ${onCitus(tx) ? 'cross join audit_heads h where h.customer_id = $1' : ''}`,
+      cross join audit_heads h
+      where h.customer_id = $1`,
       values: [customerId, JSON.stringify(rows)],
     })
     // All of them are made at the moment of their batch.
@@ -308,27 +309,13 @@ export interface EndedTransfer {
   detail?: string | undefined
 }
 
-const END = 'update orchestrations o set status = e.status, fail_reason = e.detail, updated_at = $2'
-const ENDED = 'json_to_recordset($3) as e (transfer_id uuid, status text, detail text)'
-const END_BY_PLACE = `
-      ${END}
-      from (
-        select *, (
-          select ctid from orchestrations
-          where customer_id = $1 and destination_transfer_id = e.transfer_id
-            and status = 'PROCESSING' and destination_transfer_id is not null
-        ) as place
-        from ${ENDED}
-      ) e
-      where o.customer_id = $1 and o.ctid = e.place
-      returning o.id, o.status`
-// Citus refuses updates by ctid.
-const END_BY_KEY = `
-      ${END}
-      from ${ENDED}
-      where o.customer_id = $1 and o.destination_transfer_id = any ($4::uuid[]) and o.destination_transfer_id = e.transfer_id
-        and o.status = 'PROCESSING' and o.destination_transfer_id is not null
-      returning o.id, o.status`
+const END = `
+  update orchestrations o
+  set status = e.status, fail_reason = e.detail, updated_at = $2
+  from json_to_recordset($3) as e (transfer_id uuid, status text, detail text)
+  where o.customer_id = $1 and o.destination_transfer_id = any ($4::uuid[]) and o.destination_transfer_id = e.transfer_id
+    and o.status = 'PROCESSING' and o.destination_transfer_id is not null
+  returning o.id, o.status`
 
 /** Ends the orchestrations of destination transfers, in the transaction that ends the transfers. */
 export async function endOrchestrations(
@@ -339,15 +326,12 @@ export async function endOrchestrations(
   origin: Origin,
 ): Promise<void> {
   if (ended.length === 0) return
-  const { rows } = await tx.query<Pick<Orchestration, 'id' | 'status'>>({
-    text: onCitus(tx) ? END_BY_KEY : END_BY_PLACE,
-    values: [
-      customerId,
-      now.text,
-      JSON.stringify(ended),
-      ...(onCitus(tx) ? [ended.map(({ transfer_id }) => transfer_id)] : []),
-    ],
-  })
+  const { rows } = await tx.query<Pick<Orchestration, 'id' | 'status'>>(END, [
+    customerId,
+    now.text,
+    JSON.stringify(ended),
+    ended.map(({ transfer_id }) => transfer_id),
+  ])
   recordEnds(tx, customerId, now, origin, rows)
   await insertEvents(tx, customerId, now, rows.map(orchestrationEvent))
 }

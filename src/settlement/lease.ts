@@ -1,4 +1,4 @@
-import { onCitus, type Database, type Queryable, type Transaction } from '../db/database.ts'
+import { type Database, type Queryable, type Transaction } from '../db/database.ts'
 import { PAYOUT_TYPES } from '../records/treasury.ts'
 import type { Network } from '../networks/network.ts'
 import { DELAYS_ALL_ASSETS, DELAYS_NOBODY } from '../networks/waiting.ts'
@@ -65,56 +65,11 @@ export async function workToDo(
 /** Begins withdrawals that no worker has begun. The primary key of outgoing_transfers decides between two workers that try. */
 export async function claimNew(
   tx: Transaction,
-  work: Omit<Work, 'state'>,
+  { customer_id, network }: Omit<Work, 'state'>,
   limit = CLAIM_MAX,
 ): Promise<Claimed[]> {
-  const claimed = await (onCitus(tx) ? claimNewDistributed : claimNewAtOnce)(tx, work, limit)
-  await keepNames(tx, claimed)
-  return claimed
-}
-
-async function claimNewAtOnce(
-  tx: Transaction,
-  { customer_id, network }: Omit<Work, 'state'>,
-  limit: number,
-): Promise<Claimed[]> {
-  const { rows } = await tx.query<Claimed>({
-    text: `
-      with new as (
-        select t.id
-        from transfers t
-        where t.customer_id = $1 and ${NETWORK} = $2 and ${IS_NEW}
-        order by t.id
-        limit $3
-        for update of t skip locked
-      ), claimed as (
-        insert into outgoing_transfers (customer_id, transfer_id, network, state, created_at)
-        select $1, new.id, $2, 'HELD', clock_timestamp()
-        from new
-        on conflict (customer_id, transfer_id) do nothing
-        returning transfer_id
-      )
-      ${SELECT_NEW}
-      from claimed b ${JOIN_TRANSFER}
-      order by t.id`,
-    values: [customer_id, network, limit],
-  })
-  return rows.map(withCanonicalAddress)
-}
-
-const SELECT_NEW = `${SELECT_WITHDRAWAL}, 'NEW' as state, null::bytea as raw_transaction, null as crypto_tx_hash,
-             '{}'::text[] as replaced, 0 as age_ms`
-
-/**
- * The same on a distributed database, in two statements: as one, it would send the claimed ids to every node. With the time
- * of the statement the claim goes straight to the customer's shard, with `clock_timestamp()` through the coordinator.
- */
-async function claimNewDistributed(
-  tx: Transaction,
-  { customer_id, network }: Omit<Work, 'state'>,
-  limit: number,
-): Promise<Claimed[]> {
-  const { rows: claimed } = await tx.query<{ transfer_id: string }>({
+  const { rows: begun } = await tx.query<{ transfer_id: string }>({
+    // With the time of the statement it goes straight to a shard, with `clock_timestamp()` through the cluster's coordinator.
     text: `
       insert into outgoing_transfers (customer_id, transfer_id, network, state, created_at)
       select t.customer_id, t.id, $2, 'HELD', statement_timestamp()
@@ -127,15 +82,18 @@ async function claimNewDistributed(
       returning transfer_id`,
     values: [customer_id, network, limit],
   })
-  if (claimed.length === 0) return []
+  if (begun.length === 0) return []
   const { rows } = await tx.query<Claimed>({
     text: `
-      ${SELECT_NEW}
+      ${SELECT_WITHDRAWAL}, 'NEW' as state, null::bytea as raw_transaction, null as crypto_tx_hash,
+             '{}'::text[] as replaced, 0 as age_ms
       from unnest($2::uuid[]) as b (transfer_id) ${JOIN_TRANSFER}
       order by t.id`,
-    values: [customer_id, claimed.map(({ transfer_id }) => transfer_id)],
+    values: [customer_id, begun.map(({ transfer_id }) => transfer_id)],
   })
-  return rows.map(withCanonicalAddress)
+  const claimed = rows.map(withCanonicalAddress)
+  await keepNames(tx, claimed)
+  return claimed
 }
 
 /** Claims withdrawals that are due; with `heldAt`, only those that wait to be signed and were due by that time. */

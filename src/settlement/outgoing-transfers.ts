@@ -1,4 +1,4 @@
-import { onCitus, type Database, type Queryable, type Transaction } from '../db/database.ts'
+import { type Database, type Queryable, type Transaction } from '../db/database.ts'
 import { readClock } from '../db/ids.ts'
 import { findOwner, PAYOUT_TYPES, PLATFORM_ID } from '../records/treasury.ts'
 import type { SecondaryStatus } from '../contract/transfer-status.ts'
@@ -184,15 +184,8 @@ export class TakenMeanwhile extends Error {
   }
 }
 
-/** `dueIn` is of milliseconds, or a moment in seconds since 1970. */
-const stepsWith = (dueIn: 'due_in_ms int' | 'due_at_seconds float8') => {
-  const [name, type] = dueIn.split(' ')
-  return `unnest($2::uuid[], $3::text[], $4::bytea[], $5::text[], $6::${type}[], $7::text[], $8::text[], $9::text[], $10::text[],
-                    $11::text[], $12::int[], $13::int[])
-          as s (transfer_id, state, raw_transaction, crypto_tx_hash, ${name}, waiting_code, waiting_detail, was, hash_was,
-                crypto_tx_index, confirmations, confirmations_needed)`
-}
-const SET_STEPS = `
+// Citus takes no time plus an interval in an update, and no function that is not immutable: the clock is read before.
+const UPDATE = `
       update outgoing_transfers b
       set state = s.state,
           leased_until = null,
@@ -214,23 +207,16 @@ const SET_STEPS = `
           waiting_since = case when s.waiting_code is null then null
                                when s.waiting_code in ${SHORT} and b.waiting_code not in ${SHORT}
                                then s.now
-                               else coalesce(b.waiting_since, s.now) end`
-const AS_CLAIMED = 'b.state = s.was and b.crypto_tx_hash is not distinct from s.hash_was'
-const UPDATE_BY_PLACE = `${SET_STEPS}
-      from (
-        select s.*, clock.now, clock.now + make_interval(secs => s.due_in_ms::float8 / 1000) as due_at,
-               (select ctid from outgoing_transfers where customer_id = $1 and transfer_id = s.transfer_id) as place
-        from ${stepsWith('due_in_ms int')}
-        cross join (select clock_timestamp() as now) clock
-      ) s
-      where b.customer_id = $1 and b.ctid = s.place and ${AS_CLAIMED}`
-// Citus refuses updates by ctid, and in an update a time plus an interval, or a function that is not immutable.
-const UPDATE_BY_KEY = `${SET_STEPS}
+                               else coalesce(b.waiting_since, s.now) end
       from (
         select s.*, $14::timestamptz as now, to_timestamp(s.due_at_seconds) as due_at
-        from ${stepsWith('due_at_seconds float8')}
+        from unnest($2::uuid[], $3::text[], $4::bytea[], $5::text[], $6::float8[], $7::text[], $8::text[], $9::text[], $10::text[],
+                    $11::text[], $12::int[], $13::int[])
+          as s (transfer_id, state, raw_transaction, crypto_tx_hash, due_at_seconds, waiting_code, waiting_detail, was, hash_was,
+                crypto_tx_index, confirmations, confirmations_needed)
       ) s
-      where b.customer_id = $1 and b.transfer_id = any ($2) and b.transfer_id = s.transfer_id and ${AS_CLAIMED}`
+      where b.customer_id = $1 and b.transfer_id = any ($2) and b.transfer_id = s.transfer_id
+        and b.state = s.was and b.crypto_tx_hash is not distinct from s.hash_was`
 
 /**
  * Writes the steps of one customer, by compare-and-set: throws TakenMeanwhile unless each withdrawal still has the state and
@@ -244,10 +230,9 @@ export async function updateOutgoing(tx: Transaction, customerId: string, steps:
       replaces === true || usedBy !== undefined ? withdrawal.transfer_id : [],
     ),
   )
-  const now = onCitus(tx) ? await readClock(tx) : undefined
-  const dueAtSeconds = (dueInMs: number) => (now!.micros / 1000 + dueInMs) / 1000
+  const now = await readClock(tx)
   const { rowCount } = await tx.query({
-    text: now === undefined ? UPDATE_BY_PLACE : UPDATE_BY_KEY,
+    text: UPDATE,
     values: [
       customerId,
       steps.map((step) => step.withdrawal.transfer_id),
@@ -255,9 +240,7 @@ export async function updateOutgoing(tx: Transaction, customerId: string, steps:
       // The bytes of a transaction that pays several are in network_transactions.
       steps.map(({ signed }) => (signed?.payments === undefined ? (signed?.raw_transaction ?? null) : null)),
       steps.map((step) => step.signed?.crypto_tx_hash ?? null),
-      steps.map(({ dueInMs }) =>
-        dueInMs === undefined ? null : now === undefined ? dueInMs : dueAtSeconds(dueInMs),
-      ),
+      steps.map(({ dueInMs }) => (dueInMs === undefined ? null : (now.micros / 1000 + dueInMs) / 1000)),
       steps.map((step) => step.waitingReason?.code ?? null),
       steps.map((step) => step.waitingReason?.detail ?? null),
       // A claim writes a new withdrawal as HELD.
@@ -266,7 +249,7 @@ export async function updateOutgoing(tx: Transaction, customerId: string, steps:
       steps.map((step) => step.signed?.crypto_tx_index ?? null),
       steps.map((step) => step.confirmations?.seen ?? null),
       steps.map((step) => step.confirmations?.needed ?? null),
-      ...(now === undefined ? [] : [now.text]),
+      now.text,
     ],
   })
   if (rowCount !== steps.length) throw new TakenMeanwhile(steps.length - rowCount!)

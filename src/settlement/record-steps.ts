@@ -3,7 +3,7 @@ import { decimalsOf } from '../assets/catalogue.ts'
 import { originOfLoop, type Origin } from '../contract/actor.ts'
 import type { AuditAction } from '../contract/audit-actions.ts'
 import { problem } from '../contract/problems.ts'
-import { onCitus, type Transaction } from '../db/database.ts'
+import type { Transaction } from '../db/database.ts'
 import {
   coldEntries,
   networkFeeEntries,
@@ -163,21 +163,12 @@ async function refunds(tx: Transaction, customerId: string, steps: Step[]): Prom
   })
 }
 
-const SET_TRANSFERS = `
+const UPDATE = `
       update transfers t
       set status = c.status, secondary_status = c.secondary_status, status_details = c.status_details,
-          crypto_tx_hash = c.crypto_tx_hash, crypto_tx_index = c.crypto_tx_index, updated_at = $2`
-const CHANGED = `json_to_recordset($3) as c (id uuid, status text, secondary_status jsonb, status_details jsonb,
-                                         crypto_tx_hash text, crypto_tx_index text)`
-const UPDATE_BY_PLACE = `${SET_TRANSFERS}
-      from (
-        select *, (select ctid from transfers where customer_id = $1 and id = c.id and status = 'PENDING') as place
-        from ${CHANGED}
-      ) c
-      where t.customer_id = $1 and t.ctid = c.place`
-// Citus refuses updates by ctid.
-const UPDATE_BY_KEY = `${SET_TRANSFERS}
-      from ${CHANGED}
+          crypto_tx_hash = c.crypto_tx_hash, crypto_tx_index = c.crypto_tx_index, updated_at = $2
+      from json_to_recordset($3) as c (id uuid, status text, secondary_status jsonb, status_details jsonb,
+                                       crypto_tx_hash text, crypto_tx_index text)
       where t.customer_id = $1 and t.id = any ($4::uuid[]) and t.id = c.id and t.status = 'PENDING'`
 
 async function updateTransfers(
@@ -186,14 +177,11 @@ async function updateTransfers(
   steps: Step[],
   now: string,
 ): Promise<void> {
-  const { rowCount } = await tx.query({
-    text: onCitus(tx) ? UPDATE_BY_KEY : UPDATE_BY_PLACE,
-    values: [
-      customerId,
-      now,
-      JSON.stringify(steps.map(({ withdrawal, transfer }) => ({ id: withdrawal.transfer_id, ...transfer }))),
-      ...(onCitus(tx) ? [steps.map(idOf)] : []),
-    ],
-  })
+  const { rowCount } = await tx.query(UPDATE, [
+    customerId,
+    now,
+    JSON.stringify(steps.map(({ withdrawal, transfer }) => ({ id: withdrawal.transfer_id, ...transfer }))),
+    steps.map(idOf),
+  ])
   if (rowCount !== steps.length) throw new TakenMeanwhile(steps.length - rowCount!)
 }

@@ -1,6 +1,6 @@
 import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
-import { onCitus, transaction, type Database, type Transaction } from '../db/database.ts'
+import { transaction, type Database, type Transaction } from '../db/database.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
 import { freeze, type FreezeTarget } from '../records/freezes.ts'
 import type { UsdPrices } from '../assets/usd-value.ts'
@@ -129,13 +129,8 @@ async function countFromNow(tx: Transaction, network: CryptoNetwork): Promise<vo
 
 /** A withdrawal's fee counts with what its transaction has cost: in the event that ended it. */
 async function feesOfDay(tx: Transaction, network: CryptoNetwork): Promise<FeesOfDay> {
-  // Without a lateral subquery the planner may read all transfers. Citus refuses it, and the materialized one.
-  const once = onCitus(tx) ? 'not materialized' : 'materialized'
-  const withTransfers = onCitus(tx)
-    ? 'join transfers t on t.customer_id = p.customer_id and t.id = p.transfer_id'
-    : `cross join lateral (
-        select asset, fee from transfers where customer_id = p.customer_id and id = p.transfer_id offset 0
-      ) t`
+  // Otherwise the planner may read all transfers. Citus refuses a lateral subquery, and a materialized one.
+  await tx.query('set local enable_hashjoin = off; set local enable_mergejoin = off')
   // The condition of the index, in its words, so that the planner knows that it may be used.
   const { rows } = await tx.query<{
     kind: 'SPENT' | 'FAILED' | 'TAKEN'
@@ -144,7 +139,7 @@ async function feesOfDay(tx: Transaction, network: CryptoNetwork): Promise<FeesO
     amount: string
   }>(
     `
-    with posted as ${once} (
+    with posted as not materialized (
       select customer_id, transfer_id, event, asset, amount, created_at
       from entries
       where account = $1 and account like 'network_fees:%' and customer_id <> '${PLATFORM_ID}'
@@ -164,7 +159,7 @@ async function feesOfDay(tx: Transaction, network: CryptoNetwork): Promise<FeesO
     union all
     select 'TAKEN', null, t.asset, sum(t.fee)
     from posted p
-    ${withTransfers}
+    join transfers t on t.customer_id = p.customer_id and t.id = p.transfer_id
     where p.event = 'SETTLED'
     group by t.asset`,
     [`network_fees:${network}`, WINDOW_HOURS, network],
