@@ -11,6 +11,7 @@ import {
   type Transaction,
 } from '../db/database.ts'
 import { newId, type Moment } from '../db/ids.ts'
+import { sendTogether, type Part } from '../db/together.ts'
 import type { LedgerEvent } from './entries.ts'
 
 /** What became of a change: it was made, or refused for lack of authority or by policy. */
@@ -278,10 +279,7 @@ function oneOrEach(values: readonly (string | undefined)[]): string | null {
   return first === undefined ? null : arrayLiteral([first])
 }
 
-/**
- * Writes the rows of a customer and their link, in one round trip: the lock of the head orders the links, and the other
- * statements read the head that the first one leaves. They fail where the customer has no chain.
- */
+/** Writes the rows of a customer and their link: the lock of the head orders the links. Fails where the customer has no chain. */
 async function writeLink(tx: Transaction, customerId: string, pending: Pending[]): Promise<void> {
   for (const row of pending)
     if (row.subjects !== undefined) {
@@ -292,24 +290,19 @@ async function writeLink(tx: Transaction, customerId: string, pending: Pending[]
   const rows = [...pending].sort((a, b) => (a.id < b.id ? -1 : 1))
   const owner = customerId.toLowerCase()
   const digests = Buffer.concat(rows.map((row) => recordDigest(owner, row, row.entries)))
-  await inOrder([
-    tx.query({ name: 'move head', text: MOVE_HEAD, values: [customerId, digests] }),
-    tx.query({ name: 'require head', text: REQUIRE_HEAD, values: [customerId] }),
-    tx.query({
-      name: 'insert link',
-      text: INSERT_LINK,
-      values: [customerId, rows[0]!.created_at.text, digests],
-    }),
-    tx.query({
-      name: 'insert records',
-      text: INSERT_RECORDS,
-      values: [
-        customerId,
-        arrayLiteral(rows.map(({ created_at }) => created_at.text)),
-        ...ROW_COLUMNS.map(({ name }) => arrayLiteral(rows.map((one) => one[name]))),
-      ],
-    }),
-  ])
+  const columns = [
+    arrayLiteral(rows.map(({ created_at }) => created_at.text)),
+    ...ROW_COLUMNS.map(({ name }) => arrayLiteral(rows.map((one) => one[name]))),
+  ]
+  await sendTogether(
+    tx,
+    customerId,
+    [
+      [INSERT_LINK, [rows[0]!.created_at.text, digests]],
+      [INSERT_RECORDS, columns],
+    ],
+    { table: 'audit_heads', part: [MOVE_HEAD, [digests]] },
+  )
 }
 
 /** The columns of audit_log that the statement reads from arrays. An array cannot hold arrays of several lengths. */
@@ -330,24 +323,29 @@ const ROW_COLUMNS = [
 
 const ROW_NAMES = ROW_COLUMNS.map(({ name }) => name).join(', ')
 
-const MOVE_HEAD = `
-  update audit_heads set position = position + 1, hash = sha256(hash || $2::bytea)
-  where customer_id = $1`
-
-// Without a head, the division by zero ends the transaction.
-const REQUIRE_HEAD = 'select 1 / count(*)::int from audit_heads where customer_id = $1'
-
-// A SELECT from a row of the customer goes straight to the customer's shard on a distributed database.
-const INSERT_LINK = `
-  insert into audit_links (customer_id, position, created_at, digests, hash)
-  select customer_id, position, $2, $3, hash
-  from audit_heads
-  where customer_id = $1`
-
-const INSERT_RECORDS = `
-  insert into audit_log (customer_id, position, created_at, ${ROW_NAMES})
-  select h.customer_id, h.position, r.created_at, ${ROW_COLUMNS.map((column) => `r.${column.name}${'cast' in column ? `::${column.cast}` : ''}`).join(', ')}
-  from audit_heads h
-  cross join unnest($2::timestamptz[], ${ROW_COLUMNS.map(({ type }, index) => `$${index + 3}::${type}[]`).join(', ')})
-    as r (created_at, ${ROW_NAMES})
-  where h.customer_id = $1`
+const MOVE_HEAD: Part = {
+  name: 'move head',
+  text: (first) => `
+    update audit_heads set position = position + 1, hash = sha256(hash || $${first}::bytea)
+    where customer_id = $1`,
+}
+const INSERT_LINK: Part = {
+  name: 'insert link',
+  text: (first, changed) => `
+    insert into audit_links (customer_id, position, created_at, digests, hash)
+    select customer_id, position, $${first}, $${first + 1}, hash from ${changed}`,
+}
+const INSERT_RECORDS: Part = {
+  name: 'insert records',
+  text: (first, changed) => {
+    const columns = ROW_COLUMNS.map(
+      (column) => `r.${column.name}${'cast' in column ? `::${column.cast}` : ''}`,
+    )
+    const arrays = ROW_COLUMNS.map(({ type }, index) => `$${first + 1 + index}::${type}[]`)
+    return `
+    insert into audit_log (customer_id, position, created_at, ${ROW_NAMES})
+    select changed.customer_id, changed.position, r.created_at, ${columns.join(', ')}
+    from ${changed}
+    cross join unnest($${first}::timestamptz[], ${arrays.join(', ')}) as r (created_at, ${ROW_NAMES})`
+  },
+}

@@ -49,7 +49,7 @@ const keyOf = (profile_id: string, asset: string) => `${profile_id}/${asset}`
  * Reads and locks the existing balances among `keys`, with the other ones of these profiles in these assets: always in key
  * order, so that no two batches deadlock. Reads the database's clock after the locks. `policy` names the customer's policy,
  * `frozen` lists the subjects of freezes of the customer and its profiles, and `deactivated` the deactivated profiles of
- * `keys`. It is one round trip, of one statement a table, which Citus sends straight to the customer's shard.
+ * `keys`. It takes one round trip.
  */
 export async function lockBalances(
   tx: Transaction,
@@ -59,14 +59,7 @@ export async function lockBalances(
   const wanted = new Set(keys.map((key) => keyOf(key.profile_id.toLowerCase(), key.asset)))
   const profileIds = arrayLiteral([...new Set(keys.map((key) => key.profile_id))])
   const assets = arrayLiteral([...new Set(keys.map((key) => key.asset))])
-  const [
-    { rows: locked },
-    { rows: outdated },
-    { rows: clocks },
-    { rows: profiles },
-    { rows: policies },
-    { rows: freezes },
-  ] = await inOrder([
+  const [{ rows: locked }, { rows: read }] = await inOrder([
     tx.query<Omit<BalanceRow, 'account_id' | 'is_outdated'>>({
       name: 'lock balances',
       text: `
@@ -77,54 +70,54 @@ export async function lockBalances(
         for update`,
       values: [customerId, profileIds, assets],
     }),
-    tx.query<BalanceKey>({
-      name: 'outdated balances',
-      text: `
-        select profile_id, asset
-        from balances b
-        where customer_id = $1 and profile_id = any ($2::uuid[]) and asset = any ($3::text[]) and ${IS_OUTDATED}`,
+    tx.query<{ kind: Standing; subject: string; detail: string | null; now: string }>({
+      name: 'standing of balances',
+      text: STANDING,
       values: [customerId, profileIds, assets],
     }),
-    tx.query<{ now: string }>({ name: 'clock', text: 'select clock_timestamp() as now' }),
-    tx.query<{ id: string; account_id: string | null; deactivated: boolean }>({
-      name: 'accounts of profiles',
-      text: `
-        select id, account_id, deactivated_at is not null as deactivated
-        from profiles
-        where customer_id = $1 and id = any ($2::uuid[])`,
-      values: [customerId, profileIds],
-    }),
-    tx.query<{ policy: string }>({
-      name: 'policy of a customer',
-      text: `
-        select version || ' ' || mac as policy
-        from policies
-        where customer_id = $1
-        order by version desc
-        limit 1`,
-      values: [customerId],
-    }),
-    tx.query<{ subject: string }>({
-      name: 'freezes of a customer',
-      text: 'select subject::text from customer_freezes where customer_id = $1 and lifted_at is null',
-      values: [customerId],
-    }),
   ])
-  const accounts = new Map(profiles.map(({ id, account_id }) => [id, account_id]))
-  const outdatedKeys = new Set(outdated.map(({ profile_id, asset }) => keyOf(profile_id, asset)))
+  const subjectsOf = (kind: Standing) => read.flatMap((row) => (row.kind === kind ? row.subject : []))
+  const accounts = new Map(read.flatMap((row) => (row.kind === 'ACCOUNT' ? [[row.subject, row.detail]] : [])))
+  const outdated = new Set(subjectsOf('OUTDATED'))
   const rows = locked.flatMap((row) => {
     const key = keyOf(row.profile_id, row.asset)
     if (!wanted.has(key)) return []
-    return [{ ...row, is_outdated: outdatedKeys.has(key), account_id: accounts.get(row.profile_id) ?? null }]
+    return [{ ...row, is_outdated: outdated.has(key), account_id: accounts.get(row.profile_id) ?? null }]
   })
   return {
     rows,
-    clock: clocks[0]!.now,
-    policy: policies[0]?.policy,
-    frozen: freezes.map(({ subject }) => subject),
-    deactivated: profiles.flatMap(({ id, deactivated }) => (deactivated ? id : [])),
+    clock: read.find(({ kind }) => kind === 'CLOCK')!.now,
+    policy: subjectsOf('POLICY')[0],
+    frozen: subjectsOf('FROZEN'),
+    deactivated: subjectsOf('DEACTIVATED'),
   }
 }
+
+/** What is read with balances: `ACCOUNT` are profiles with their accounts; `CLOCK` is one row. */
+type Standing = 'CLOCK' | 'ACCOUNT' | 'DEACTIVATED' | 'FROZEN' | 'POLICY' | 'OUTDATED'
+
+// The clock is read after the locks.
+const STANDING = `
+  select 'CLOCK' as kind, null as subject, null as detail, clock_timestamp() as now
+  from audit_heads
+  where customer_id = $1
+  union all
+  select 'ACCOUNT', id::text, account_id::text, null from profiles
+  where customer_id = $1 and id = any ($2::uuid[])
+  union all
+  select 'DEACTIVATED', id::text, null, null from profiles
+  where customer_id = $1 and id = any ($2::uuid[]) and deactivated_at is not null
+  union all
+  select 'FROZEN', subject::text, null, null from customer_freezes
+  where customer_id = $1 and lifted_at is null
+  union all
+  (select 'POLICY', version || ' ' || mac, null, null from policies
+   where customer_id = $1
+   order by version desc
+   limit 1)
+  union all
+  select 'OUTDATED', profile_id || '/' || asset, null, null from balances b
+  where customer_id = $1 and profile_id = any ($2::uuid[]) and asset = any ($3::text[]) and ${IS_OUTDATED}`
 
 /** The MACs of a customer's balances. */
 interface Sealing {

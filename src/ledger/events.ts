@@ -1,6 +1,6 @@
 import { arrayLiteral, type Transaction } from '../db/database.ts'
-import { insertOf } from '../db/insert.ts'
 import { idsAt, type Moment } from '../db/ids.ts'
+import { insertOf, sendTogether } from '../db/together.ts'
 
 /** An event to write: the change of a record's status (API behaviour, Events). */
 export interface NewEvent {
@@ -36,21 +36,13 @@ export async function insertEvents(
   events: readonly NewEvent[],
 ): Promise<void> {
   if (events.length === 0) return
-  await tx.query({
-    ...INSERT,
-    values: [
-      customerId,
-      now.text,
-      ...eventColumns(events, now),
-      arrayLiteral(events.map(({ object }) => object && JSON.stringify(object))),
-    ],
-  })
+  const objects = arrayLiteral(events.map(({ object }) => object && JSON.stringify(object)))
+  await sendTogether(tx, customerId, [[INSERT, [now.text, ...eventColumns(events, now), objects]]])
 }
 
 // The ledger's own events have no objects, and their statement has the plain name.
 const INSERT = insertOf(
   'events',
-  { created_at: '$2', is_test: 'false' },
-  { ...EVENT_COLUMNS, object: 'jsonb' },
-  'insert events with objects',
+  { at: ['created_at'], columns: { ...EVENT_COLUMNS, object: 'jsonb' }, fixed: { is_test: 'false' } },
+  'new events with objects',
 )

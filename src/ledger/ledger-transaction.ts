@@ -1,7 +1,7 @@
 import { formatAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
-import { arrayLiteral, inOrder, type Transaction } from '../db/database.ts'
-import { insertOf, type Statement } from '../db/insert.ts'
+import { arrayLiteral, type Transaction } from '../db/database.ts'
+import { insertOf, sendTogether, type Bound, type Part } from '../db/together.ts'
 import type { AuditAction } from '../contract/audit-actions.ts'
 import { transferEventType } from '../contract/event-types.ts'
 import { momentAt, PLATFORM_ID, type Moment } from '../db/ids.ts'
@@ -158,32 +158,31 @@ export class LedgerTransaction {
   }
 
   /**
-   * Sends statements that write everything, including any new transfers, and an event for each of them and of `changed`, the
-   * transfers that change their status in this transaction: one a table, in one round trip. They and their transaction fail on
-   * any inconsistency, so the caller may send the commit without waiting for the result.
+   * Sends everything in one round trip, including any new transfers, and an event for each of them and of `changed`, the
+   * transfers that change their status in this transaction. The transaction fails on any inconsistency, so the caller may send the commit without waiting for the result.
    */
   async write(transfers: NewTransfer[] = [], changed: ChangedTransfer[] = []): Promise<void> {
     // Nobody reads the events of the platform's own transfers.
     const told =
       this.#customerId === PLATFORM_ID ? [] : [...transfers.map(({ transfer }) => transfer), ...changed]
     const entryColumns = Object.values(this.#rows).map(arrayLiteral)
-    const sent = inOrder(this.#statements(entryColumns, transfers, told))
+    const now = this.now.text
+    const made = this.balances.made(now)
+    const moved = this.balances.moved(now)
+    const parts: (Bound | false)[] = [
+      made.count > 0 && [INSERT_BALANCES, [now, ...made.columns]],
+      moved !== undefined && [MOVE_BALANCES, [now, moved.profileIds, moved.assets, moved.byKey]],
+      this.#rows.position.length > 0 && [INSERT_ENTRIES, [now, ...entryColumns]],
+      transfers.length > 0 && [INSERT_TRANSFERS, [now, ...transferColumns(transfers)]],
+      told.length > 0 && [INSERT_EVENTS, [now, ...eventColumns(told.map(eventOf), this.now)]],
+    ]
+    const sent = sendTogether(
+      this.#tx,
+      this.#customerId,
+      parts.filter((part) => part !== false),
+    )
     this.#recordMoved(entryColumns)
     await sent
-  }
-
-  #statements(entryColumns: string[], transfers: NewTransfer[], told: ChangedTransfer[]): Promise<unknown>[] {
-    const send = (statement: Statement, values: string[]) =>
-      this.#tx.query({ ...statement, values: [this.#customerId, this.now.text, ...values] })
-    const made = this.balances.made(this.now.text)
-    const moved = this.balances.moved(this.now.text)
-    return [
-      ...(made.count === 0 ? [] : [send(INSERT_BALANCES, made.columns)]),
-      ...(moved === undefined ? [] : [send(MOVE_BALANCES, [moved.profileIds, moved.assets, moved.byKey])]),
-      ...(this.#rows.position.length === 0 ? [] : [send(INSERT_ENTRIES, entryColumns)]),
-      ...(transfers.length === 0 ? [] : [send(INSERT_TRANSFERS, transferColumns(transfers))]),
-      ...(told.length === 0 ? [] : [send(INSERT_EVENTS, eventColumns(told.map(eventOf), this.now))]),
-    ]
   }
 }
 
@@ -215,25 +214,35 @@ const ENTRY_COLUMNS = {
   version: 'bigint',
 }
 
-const INSERT_BALANCES = insertOf('balances', { updated_at: '$2' }, MADE_BALANCES)
-const INSERT_ENTRIES = insertOf('entries', { created_at: '$2' }, ENTRY_COLUMNS)
-const INSERT_TRANSFERS = insertOf(
-  'transfers',
-  { created_at: '$2', updated_at: '$2' },
-  Object.fromEntries(NEW_TRANSFER_COLUMNS.map(({ name, type }) => [name, type])),
-)
-const INSERT_EVENTS = insertOf('events', { created_at: '$2', is_test: 'false' }, EVENT_COLUMNS)
+const INSERT_BALANCES = insertOf('balances', { at: ['updated_at'], columns: MADE_BALANCES })
+const INSERT_ENTRIES = insertOf('entries', { at: ['created_at'], columns: ENTRY_COLUMNS })
+const INSERT_TRANSFERS = insertOf('transfers', {
+  at: ['created_at', 'updated_at'],
+  columns: Object.fromEntries(NEW_TRANSFER_COLUMNS.map(({ name, type }) => [name, type])),
+})
+const INSERT_EVENTS = insertOf('events', {
+  at: ['created_at'],
+  columns: EVENT_COLUMNS,
+  fixed: { is_test: 'false' },
+})
 
 // Without a join, the statement looks each balance up by its key whatever the statistics, and is on Citus' fast path. All of
 // the balances are there, and locked. Where a version is not the one that was read, the division by zero ends the transaction.
-const MOVE_BALANCES = {
-  name: 'move balances',
-  text: `
-  update balances
-  set available = ($5::jsonb -> (profile_id || '/' || asset) ->> 0)::numeric, updated_at = $2,
-      mac = $5::jsonb -> (profile_id || '/' || asset) ->> 3,
-      version = ($5::jsonb -> (profile_id || '/' || asset) ->> 1)::bigint
-                / (version = ($5::jsonb -> (profile_id || '/' || asset) ->> 2)::bigint)::int
-  where customer_id = $1 and profile_id = any ($3::uuid[]) and asset = any ($4::text[])
-    and $5::jsonb ? (profile_id || '/' || asset)`,
+const MOVE_BALANCES: Part = {
+  // PostgreSQL cuts names of joined parts that have more than 63 characters.
+  name: 'balances',
+  text: (first) => {
+    const [profileIds, assets, byKey] = [
+      `$${first + 1}::uuid[]`,
+      `$${first + 2}::text[]`,
+      `$${first + 3}::jsonb`,
+    ]
+    const member = (index: number) => `${byKey} -> (profile_id || '/' || asset) ->> ${index}`
+    return `
+    update balances
+    set available = (${member(0)})::numeric, updated_at = $${first}, mac = ${member(3)},
+        version = (${member(1)})::bigint / (version = (${member(2)})::bigint)::int
+    where customer_id = $1 and profile_id = any (${profileIds}) and asset = any (${assets})
+      and ${byKey} ? (profile_id || '/' || asset)`
+  },
 }

@@ -1215,7 +1215,7 @@ test.each([
 })
 
 /** The first statement that writes balances. */
-const POSTING = /^(insert|move) balances$/
+const POSTING = /^(new )?balances\b/
 
 test('a payout that loses the race to create a balance is made in the next round', async () => {
   const world = await newWorld()

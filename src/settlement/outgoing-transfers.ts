@@ -296,9 +296,7 @@ export async function keepNames(tx: Transaction, withdrawals: readonly Withdrawa
   await tx.query({
     text: `
       insert into withdrawal_names (customer_id, name, transfer_id, found_by)
-      select t.customer_id, n.name, t.id, n.found_by
-      from unnest($2::text[], $3::uuid[], $4::text[]) as n (name, transfer_id, found_by)
-      join transfers t on t.customer_id = $1 and t.id = n.transfer_id
+      values ($1, unnest($2::text[]), unnest($3::uuid[]), unnest($4::text[]))
       on conflict do nothing`,
     values: [
       withdrawals[0]!.customer_id,
