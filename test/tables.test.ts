@@ -18,7 +18,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   failed_transactions: { owners: ['settlement'], readers: [] },
   accounts: { owners: ['accounts'], readers: ['demo', 'records', 'verify'] },
   api_clients: { owners: ['api-credentials', 'oauth'], readers: ['commands', 'customers', 'demo', 'verify'] },
-  audit_heads: { owners: ['ledger'], readers: ['db', 'deliveries', 'metrics', 'records', 'verify'] },
+  audit_heads: { owners: ['ledger'], readers: ['deliveries', 'metrics', 'records', 'verify'] },
   audit_links: { owners: ['ledger'], readers: ['records', 'verify'] },
   audit_log: {
     owners: ['ledger'],

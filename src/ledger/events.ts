@@ -42,7 +42,7 @@ export async function insertEvents(
 
 // The ledger's own events have no objects, and their statement has the plain name.
 const INSERT = insertOf(
-  'events',
+  'insert into events',
   { at: ['created_at'], columns: { ...EVENT_COLUMNS, object: 'jsonb' }, fixed: { is_test: 'false' } },
   'new events with objects',
 )

@@ -214,13 +214,13 @@ const ENTRY_COLUMNS = {
   version: 'bigint',
 }
 
-const INSERT_BALANCES = insertOf('balances', { at: ['updated_at'], columns: MADE_BALANCES })
-const INSERT_ENTRIES = insertOf('entries', { at: ['created_at'], columns: ENTRY_COLUMNS })
-const INSERT_TRANSFERS = insertOf('transfers', {
+const INSERT_BALANCES = insertOf('insert into balances', { at: ['updated_at'], columns: MADE_BALANCES })
+const INSERT_ENTRIES = insertOf('insert into entries', { at: ['created_at'], columns: ENTRY_COLUMNS })
+const INSERT_TRANSFERS = insertOf('insert into transfers', {
   at: ['created_at', 'updated_at'],
   columns: Object.fromEntries(NEW_TRANSFER_COLUMNS.map(({ name, type }) => [name, type])),
 })
-const INSERT_EVENTS = insertOf('events', {
+const INSERT_EVENTS = insertOf('insert into events', {
   at: ['created_at'],
   columns: EVENT_COLUMNS,
   fixed: { is_test: 'false' },
