@@ -31,7 +31,11 @@ export interface ChangedRow {
  */
 export function insertOf(
   into: `insert into ${string}`,
-  { at, columns, fixed = {} }: { at: string[]; columns: Record<string, string>; fixed?: object },
+  {
+    at,
+    columns,
+    fixed = {},
+  }: { at: string[]; columns: Record<string, string>; fixed?: Record<string, string> },
   name = into.replace('insert into', 'new'),
 ): Part {
   const names = ['customer_id', ...at, ...Object.keys(fixed), ...Object.keys(columns)].join(', ')
