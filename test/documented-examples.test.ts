@@ -21,7 +21,6 @@ import { demoRecords } from '../src/demo/demo-records.ts'
 import { credentialsFile, type SandboxCredentials } from '../src/demo/credentials.ts'
 import { UUID } from '../src/db/ids.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
-import { ANSWER_EXAMPLES } from '../src/contract/answer-examples.ts'
 import { EXAMPLE } from '../src/contract/example-records.ts'
 import { ONE_BY_ONE_BODY_LIMIT } from '../src/http/one-by-one.ts'
 import { createCryptoWithdrawal } from '../src/transfers/create-crypto-withdrawal.ts'
@@ -448,7 +447,7 @@ test('neither the audit log nor the log of the program has a secret or a text of
   expect(found(bursar.log(), [...secrets, token, client.client_secret])).toEqual([])
 })
 
-const ANSWERS = fileURLToPath(new URL('../src/contract/answer-examples.ts', import.meta.url))
+const ANSWERS = fileURLToPath(new URL('../src/contract/answer-examples.json', import.meta.url))
 const ELEMENTS_MAX = 2
 
 /** Returns an answer as an example: the ids of the demo by their fixed ones, no secret, and short arrays. */
@@ -476,7 +475,7 @@ async function exampleOf(answer: unknown): Promise<unknown> {
 
 test('the answer of each operation has an example, which fits its schema', async () => {
   const { snapshotState } = expect.getState() as unknown as { snapshotState: { _updateSnapshot: string } }
-  const examples: Record<string, unknown> = { ...ANSWER_EXAMPLES }
+  const examples = JSON.parse(await readFile(ANSWERS, 'utf8')) as Record<string, unknown>
   const errorsOf = (name: string) => {
     const [method, path] = name.split(' ') as [string, string]
     const validate = validatorOf({ method: method.toLowerCase(), path }, '200', 'application/json')
@@ -487,17 +486,16 @@ test('the answer of each operation has an example, which fits its schema', async
   const fits = (name: string) =>
     name in examples && errorsOf(name).length === 0 && !(lists.has(name) && hasEmptyList(examples[name]))
   if (snapshotState._updateSnapshot === 'all') {
-    const head = (await readFile(ANSWERS, 'utf8')).split('= {')[0]!
     // An example that still fits stays, so that the file changes only with the API.
     for (const [name, answer] of Object.entries(answers))
       if (!fits(name)) examples[name] = await exampleOf(answer)
     const known = OPERATIONS.map((operation) => nameOf(placeOf(operation))).filter((name) => name in examples)
     const ordered = Object.fromEntries(known.map((name) => [name, examples[name]]))
-    await writeFile(ANSWERS, await formatted(ANSWERS, `${head}= ${JSON.stringify(ordered)}`))
+    await writeFile(ANSWERS, await formatted(ANSWERS, JSON.stringify(ordered)))
   }
   for (const operation of OPERATIONS) {
     const name = nameOf(placeOf(operation))
-    expect(Object.keys(examples), 'answer-examples.ts').toContain(name)
+    expect(Object.keys(examples), 'answer-examples.json').toContain(name)
     expect(errorsOf(name), name).toEqual([])
   }
   expect(Object.keys(examples)).toHaveLength(OPERATIONS.length)
