@@ -1,4 +1,4 @@
-import type { Queryable, Transaction } from '../db/database.ts'
+import { inOrder, type Queryable, type Transaction } from '../db/database.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
 import { Macs } from '../keys/macs.ts'
 import { balanceMacs } from '../ledger/balance-macs.ts'
@@ -203,7 +203,6 @@ export interface Seal {
 }
 
 /** Most rows that one statement reads. */
-const PAGE = 1_000
 
 /** Called for a row that is refused, since its MAC is missing or wrong. `id` names it in logs. */
 export type OnForged = (table: SealedName, id: string, objection: string) => void
@@ -284,11 +283,13 @@ export class RowMacs {
   async seal(tx: Queryable, table: SealedName, ...key: readonly (string | Buffer)[]): Promise<void> {
     const { key: names } = SEALED[table]
     const where = names.map((name, index) => `r.${name} = $${index + 1}`).join(' and ')
-    // Two statements: the text is the database's, and only this process can make a MAC of it.
-    const { rows } = await tx.query<{ sealed: string }>(
-      `update ${table} r set sealed_at = (select clock_timestamp()) where ${where} returning ${textOf(table)} as sealed`,
-      [...key],
-    )
+    // The text is the database's, and only this process can make a MAC of it. Citus returns no such text from an UPDATE.
+    const [, { rows }] = await inOrder([
+      tx.query(`update ${table} r set sealed_at = (select clock_timestamp()) where ${where}`, [...key]),
+      tx.query<{ sealed: string }>(`select ${textOf(table)} as sealed from ${table} r where ${where}`, [
+        ...key,
+      ]),
+    ])
     await tx.query(`update ${table} r set mac = $${key.length + 1} where ${where}`, [
       ...key,
       this.macOf(table, rows[0]!.sealed),
@@ -301,20 +302,10 @@ export class RowMacs {
    */
   async sealAll(tx: Transaction, table: SealedName): Promise<void> {
     const { key, live } = SEALED[table]
-    const keys = key.map((name) => `r.${name}::text as ${name}`).join(', ')
-    const page = `from json_populate_recordset(null::${table}, $1) s where ${key.map((name) => `r.${name} = s.${name}`).join(' and ')}`
-    for (;;) {
-      const { rows } = await tx.query(
-        `select ${keys} from ${table} r where r.mac is null and ${live} limit ${PAGE}`,
-      )
-      if (rows.length === 0) return
-      const { rows: texts } = await tx.query<{ sealed: string }>(
-        `update ${table} r set sealed_at = (select clock_timestamp()) ${page} returning ${keys}, ${textOf(table)} as sealed`,
-        [JSON.stringify(rows)],
-      )
-      const sealed = texts.map(({ sealed, ...row }) => ({ ...row, mac: this.macOf(table, sealed) }))
-      await tx.query(`update ${table} r set mac = s.mac ${page}`, [JSON.stringify(sealed)])
-    }
+    const { rows } = await tx.query<Record<string, string | Buffer>>(
+      `select ${key.map((name) => `r.${name}`).join(', ')} from ${table} r where r.mac is null and ${live}`,
+    )
+    for (const row of rows) await this.seal(tx, table, ...key.map((name) => row[name]!))
   }
 
   /**

@@ -201,15 +201,16 @@ const RULES: Record<string, string> = {
 
 /** The customers of all records, including records whose customer does not exist, and the platform. */
 const CUSTOMERS = `
-  select id, id = '${PLATFORM_ID}' or exists (select 1 from customers c where c.id = all_of.id) as there
+  select id, bool_or(there) as there
   from (
-    select id from customers
-    union select '${PLATFORM_ID}'
-    union select distinct customer_id from entries
-    union select distinct customer_id from balances
-    union select distinct customer_id from transfers
-    union select distinct customer_id from events
+    select id, true as there from customers
+    union select '${PLATFORM_ID}', true
+    union select distinct customer_id, false from entries
+    union select distinct customer_id, false from balances
+    union select distinct customer_id, false from transfers
+    union select distinct customer_id, false from events
   ) all_of
+  group by id
   order by id`
 
 export interface VerifyOptions {
