@@ -106,7 +106,7 @@ await slowDown(admin, Number(options['slower-disk']))
 // The owner's role, for the benchmark's own tables and for `vacuum`; the HTTP service uses its own role.
 const ownerUrl = await postgres.ownerUrl()
 const db = openDatabase(ownerUrl, { max: 10, onError: () => undefined })
-await migrate(db, 'bursar', new Map())
+await migrate(db, 'bursar')
 sealBalancesWith(() => openMasterKeys({ ...readSettings({}), dataDir }))
 // The service must see the transactions of the owner's role, which write beside it.
 await admin.query('grant pg_read_all_stats to bursar')

@@ -1,8 +1,8 @@
 import { transaction, type Database, type Queryable } from './db/database.ts'
+import { bringUpToDate } from './db/migrate.ts'
 import { findMasterKeys } from './keys/master-keys.ts'
 import { ownRowMacs, sealOf, type Seal } from './records/row-macs.ts'
 import { SettingsError, type Settings } from './settings.ts'
-import { upgrade } from './upgrade.ts'
 
 /** A database knows its mode: sandbox money is invented, and must never be paid out by a live service. */
 
@@ -50,7 +50,7 @@ export const otherMode = ({ mode, stamped_at }: Stamp): string =>
  * that ran. Throws `SettingsError` when the database belongs to the other mode.
  */
 export async function prepareDatabase(db: Database, asked: Settings, ownerUrl?: string): Promise<string[]> {
-  const applied = await upgrade(db, asked, ownerUrl)
+  const applied = await bringUpToDate(db, ownerUrl)
   await transaction(db, async (tx) => {
     await lock(tx)
     await requireMode(tx, asked.mode)

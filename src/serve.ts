@@ -5,6 +5,7 @@ import type { Logger } from 'pino'
 import { buildApp, tellForged } from './app.ts'
 import { connect } from './connect.ts'
 import type { Database, Limits } from './db/database.ts'
+import { bringUpToDate } from './db/migrate.ts'
 import { Cluster, type Node, type Nodes } from './db/nodes.ts'
 import { Deliverer } from './deliveries/deliver.ts'
 import { faultsOfRole } from './db/privileges.ts'
@@ -48,7 +49,6 @@ import type { Screening } from './screening/screening.ts'
 import { blame, SettingsError, type Settings } from './settings.ts'
 import { signingOnlyScreened } from './settlement/sign-only-screened.ts'
 import { plainTransports } from './transport-security.ts'
-import { upgrade } from './upgrade.ts'
 import { startWorker } from './worker.ts'
 import { recordMigrations } from './records/audited.ts'
 import { originOfLoop } from './contract/actor.ts'
@@ -171,7 +171,7 @@ async function prepareDatabase(
     log,
   }: { settings: Settings; masterKeys: MasterKeys; ownerUrl: string | undefined; log: Logger },
 ): Promise<void> {
-  const applied = await upgrade(db, settings, ownerUrl)
+  const applied = await bringUpToDate(db, ownerUrl)
   if (applied.length > 0) log.info({ applied }, 'migrated')
   await recordMigrations(db, originOfLoop('serve'), applied)
   await requireMode(db, settings.mode)
@@ -188,8 +188,8 @@ async function prepareDatabase(
   const macs = new RowMacs(masterKeys)
   const renewed =
     (await macs.renew(db)) +
-    (await sealOrders(db, 'OF_OLDER_KEYS', async () => macs)) +
-    (await sealBalances(db, 'OF_OLDER_KEYS', async () => masterKeys))
+    (await sealOrders(db, 'OF_OLDER_KEYS', macs)) +
+    (await sealBalances(db, 'OF_OLDER_KEYS', masterKeys))
   if (renewed > 0) log.info({ rows: renewed }, 'MACs of rows are made with the current master key')
   // A process without a worker neither signs nor credits.
   const since = settings.worker && settings.screeningUrl === undefined ? await screenedSince(db) : undefined

@@ -105,7 +105,7 @@ async function migratedTemplate() {
     await joinNodes(server.template)
   }
   const owner = openDatabase(addressOf(server.owner), { max: 1, onError: () => undefined })
-  await migrate(owner, server.service.name, new Map())
+  await migrate(owner, server.service.name)
   if (CLUSTER.length > 0) await distribute(owner, server.service.name, TEST_SHARDS)
   const [undeclared] = await undeclaredTables(owner)
   await owner.end()

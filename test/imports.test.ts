@@ -18,7 +18,6 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   commands: [
     'serve',
     'verify',
-    'upgrade',
     'connect',
     'deployment',
     'demo',
@@ -44,7 +43,6 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'transport-security',
   ],
   serve: [
-    'upgrade',
     'connect',
     'deployment',
     'app',
@@ -62,8 +60,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'settings',
     'transport-security',
   ],
-  deployment: ['upgrade', 'db', 'settings', 'keys', 'ledger', 'records'],
-  upgrade: ['oauth', 'movements', 'records', 'ledger', 'db', 'keys', 'settings'],
+  deployment: ['db', 'settings', 'keys', 'ledger', 'records'],
   connect: ['db', 'settings'],
   app: [
     'transfers',

@@ -2,19 +2,13 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { exportJWK, generateKeyPair, importJWK, SignJWT, type JWK } from 'jose'
-import pg from 'pg'
-import Postgrator from 'postgrator'
-import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
+import { SignJWT, type JWK } from 'jose'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createCustomer } from '../src/customers/create-customer.ts'
-import { openDatabase, type Database } from '../src/db/database.ts'
-import { migrate } from '../src/db/migrate.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { Ledger } from '../src/movements/queue.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
 import type { SigningKeySummary } from '../src/oauth/signing-keys.ts'
-import { dataSteps } from '../src/upgrade.ts'
 import {
   ROW_MACS,
   asAdmin,
@@ -268,69 +262,6 @@ test('a running service signs accepted withdrawals, and none that an attacker in
     1,
     expect.stringContaining(`not every withdrawal matches its MAC: transfer ${invented}: it has no MAC`),
   ])
-})
-
-/** Creates an empty database at an older version of the schema. */
-async function databaseAt(version: number): Promise<{ db: Database; url: string }> {
-  const name = `test_${randomBytes(8).toString('hex')}`
-  const template = new URL(inject('templateUrl'))
-  await asAdmin(`create database ${name} owner ${template.username}`)
-  template.pathname = `/${name}`
-  const migrating = new pg.Client({ connectionString: template.href })
-  await migrating.connect()
-  await new Postgrator({
-    migrationPattern: fileURLToPath(new URL('../migrations/*.sql', import.meta.url)),
-    driver: 'pg',
-    schemaTable: 'schema_version',
-    execQuery: (query) => migrating.query(query),
-  }).migrate(String(version))
-  await migrating.end()
-  const db = openDatabase(template.href, { max: 4, onError: () => undefined })
-  atEnd(async () => {
-    await db.end()
-    await asAdmin(`drop database ${name} with (force)`)
-  })
-  return { db, url: template.href }
-}
-
-describe('a database of an older version', () => {
-  test('has its key encrypted by the migration, and older tokens stay valid', async () => {
-    const { db, url } = await databaseAt(16)
-    const { privateKey } = await generateKeyPair('RS256', { extractable: true })
-    await db.query(`insert into signing_keys (id, private_jwk, created_at) values ('before', $1, now())`, [
-      await exportJWK(privateKey),
-    ])
-    await migrate(
-      db,
-      new URL(url).username,
-      dataSteps(async () => MASTER_KEYS),
-    )
-    const { id, jwks } = await signerOf(db)
-    expect([id, jwks.keys[0]!.n]).toEqual(['before', (await exportJWK(privateKey)).n])
-    const { rows } = await db.query<{ row: string }>('select k::text as row from signing_keys k')
-    expect(rows[0]!.row).not.toContain((await exportJWK(privateKey)).d!)
-    await importJWK(jwks.keys[0]!, 'RS256')
-  })
-
-  test('is not migrated without the master key that its content needs', async () => {
-    const { db, url } = await databaseAt(16)
-    const key = { kty: 'RSA', n: 'n', e: 'AQAB', d: 'd' }
-    await db.query(`insert into signing_keys (id, private_jwk, created_at) values ('before', $1, now())`, [
-      key,
-    ])
-    const { code, stderr } = await bursar(['migrate'], { DATABASE_URL: url, BURSAR_MASTER_KEY: '' })
-    expect([code, stderr]).toEqual([1, expect.stringMatching(/^BURSAR_MASTER_KEY_FILE: live mode needs/)])
-    const { rows } = await db.query<{ later: number }>(
-      'select count(*)::int as later from schema_version where version > 16',
-    )
-    expect(rows).toEqual([{ later: 0 }])
-  })
-
-  test('is migrated without a master key if no content needs the key', async () => {
-    const { url } = await databaseAt(16)
-    const { code } = await bursar(['migrate'], { DATABASE_URL: url, BURSAR_MASTER_KEY: '' })
-    expect(code).toBe(0)
-  })
 })
 
 test('a sandbox keeps its own master key in the data folder and reuses it', async () => {

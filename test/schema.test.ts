@@ -1,13 +1,9 @@
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { transaction, type Queryable } from '../src/db/database.ts'
 import { PLACES } from '../src/db/distribution.ts'
 import { PRIVILEGES } from '../src/db/privileges.ts'
 import { CLUSTER } from './cluster.ts'
 import { cloneDatabase, type TestDatabase } from './support.ts'
-
-// The whole database in one file, for readers: the result of the migrations, from PostgreSQL's own catalogues.
-const SNAPSHOT = fileURLToPath(new URL('../migrations/schema.sql', import.meta.url))
 
 /** Tables that belong to no customer: customers themselves, and state of the deployment or of the outside world. */
 const NOT_TENANT_OWNED = [
@@ -45,93 +41,6 @@ beforeAll(async () => {
   database = await cloneDatabase(2)
 })
 afterAll(() => database.drop())
-
-const HEADER = `-- The schema that the migrations make, as PostgreSQL's catalogues tell it. For readers: nothing runs this file.
--- \`npm run schema\` writes it, and a test compares it with a freshly migrated database.
--- Where no grants are shown, the owner may do all. What the service's role may do: src/db/privileges.ts.
-`
-
-test('migrations/schema.sql is the result of the migrations', async () => {
-  const schema = HEADER + (await describeSchema(database.owner))
-  await expect(schema, 'the schema has changed; `npm run schema` writes it down').toMatchFileSnapshot(
-    SNAPSHOT,
-  )
-})
-
-/**
- * Describes every table by name, with its columns, constraints, indexes and grants, and then the functions, as SQL that
- * PostgreSQL accepts.
- */
-async function describeSchema(db: Queryable): Promise<string> {
-  const tables = await db.query<{
-    name: string
-    columns: string
-    constraints: string[]
-    options: string | null
-    partitions: string | null
-  }>(`
-    select c.relname as name,
-           (select string_agg(
-              format('  %I %s', a.attname, format_type(a.atttypid, a.atttypmod))
-                || case when a.attnotnull then ' not null' else '' end
-                || coalesce(' default ' || pg_get_expr(d.adbin, d.adrelid), ''), e',\\n' order by a.attnum)
-            from pg_attribute a
-            left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
-            where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped) as columns,
-           -- PostgreSQL 18 has one for each not null (n), which stands with its column.
-           array(select format('  constraint %I %s', conname, pg_get_constraintdef(oid, true))
-                 from pg_constraint
-                 where conrelid = c.oid and contype <> 'n'
-                 order by array_position('{p,u,f}', contype::text), conname) as constraints,
-           array_to_string(c.reloptions, ', ') as options,
-           pg_get_partkeydef(c.oid) as partitions
-    from pg_class c
-    where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
-    order by c.relname`)
-  const indexes = await db.query<{ table: string; definition: string }>(`
-    select indrelid::regclass::text as table, pg_get_indexdef(indexrelid, 0, true) as definition
-    from pg_index i
-    join pg_class c on c.oid = indrelid
-    where c.relnamespace = 'public'::regnamespace
-      and not exists (select from pg_constraint where conindid = indexrelid and contype in ('p', 'u', 'x'))
-    order by indexrelid::regclass::text`)
-  // MAINTAIN came with PostgreSQL 17.
-  const grants = await db.query<{ table: string; role: string; privileges: string }>(
-    `
-    select relname as table,
-           case grantee when relowner then 'owner' when 0 then 'public' else pg_get_userbyid(grantee) end as role,
-           string_agg(lower(privilege_type), ', ' order by privilege_type) as privileges
-    from pg_class c, aclexplode(coalesce(relacl, acldefault('r', relowner)))
-    where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition
-      and privilege_type <> 'MAINTAIN' and pg_get_userbyid(grantee) <> $1
-    group by 1, 2
-    order by 1, 2`,
-    [new URL(database.url).username],
-  )
-
-  const functions = await db.query<{ definition: string }>(`
-    select pg_get_functiondef(oid) as definition
-    from pg_proc where pronamespace = 'public'::regnamespace
-    order by proname`)
-
-  return tables.rows
-    .map(({ name, columns, constraints, options, partitions }) => {
-      const granted = grants.rows.filter(({ table }) => table === name)
-      const all = granted.length === 1 && granted[0]!.privileges === ALL
-      return [
-        `\ncreate table ${name} (`,
-        [columns, ...constraints].join(',\n'),
-        `)${options === null ? '' : ` with (${options})`}${partitions === null ? '' : ` partition by ${partitions}`};`,
-        ...indexes.rows.filter(({ table }) => table === name).map(({ definition }) => `${definition};`),
-        ...(all ? [] : granted.map(({ role, privileges }) => `grant ${privileges} on ${name} to ${role};`)),
-      ].join('\n')
-    })
-    .join('\n')
-    .replaceAll('public.', '')
-    .concat('\n', ...functions.rows.map(({ definition }) => `\n${definition.trim()};\n`))
-}
-
-const ALL = 'delete, insert, references, select, trigger, truncate, update'
 
 /** Returns primary and unique keys of tenant-owned tables that are missing or do not begin with customer_id. */
 async function keysAcrossTenants(db: Queryable): Promise<string[]> {
@@ -230,30 +139,6 @@ describe.skipIf(CLUSTER.length > 0)('a change is detected:', () => {
     })
     return seen!.value
   }
-
-  test.each([
-    'alter table profiles add color text',
-    'alter table profiles drop description',
-    'alter table profiles alter description set not null',
-    "alter table profiles alter description set default ''",
-    'alter table profiles alter description type varchar(500)',
-    'alter table profiles rename description to about',
-    'alter table profiles drop constraint profiles_type',
-    'alter table profiles rename constraint profiles_nickname to nicknames',
-    'alter table balances drop constraint balances_not_negative',
-    'alter table balances set (fillfactor = 70)',
-    'drop index transfers_profile',
-    'create index transfers_memo on transfers (customer_id, memo)',
-    'drop table signing_keys',
-    'create table more (customer_id uuid)',
-    'grant update on entries to current_user',
-    'grant select on transfers to public',
-    "alter function keep_partitions set lock_timeout = '1h'",
-  ])('%s', async (statement) => {
-    const before = await describeSchema(database.owner)
-    expect(await after(statement, describeSchema)).not.toBe(before)
-    expect(await describeSchema(database.owner)).toBe(before)
-  })
 
   test.each([
     [

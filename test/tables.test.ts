@@ -122,7 +122,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   },
   replaced_transactions: { owners: ['settlement'], readers: ['networks', 'records', 'verify'] },
   reward_rates: { owners: ['statements'], readers: [] },
-  schema_version: { owners: [], readers: ['db', 'movements'] },
+  schema_version: { owners: [], readers: ['db'] },
   resolved_withdrawals: { owners: ['settlement'], readers: [] },
   screening_requirement: { owners: ['screening'], readers: [] },
   screenings: { owners: ['screening'], readers: ['settlement'] },

@@ -46,8 +46,6 @@ const ok = (says: string): Verdict => ({ result: 'OK', says })
 const warn = (says: string, advice: string): Verdict => ({ result: 'WARN', says, advice })
 const failed = (says: string, advice: string): Verdict => ({ result: 'FAIL', says, advice })
 
-/** Schemas before this version keep signing keys in plain text; the check `schema` advises to migrate. */
-const ENCRYPTED_SINCE_VERSION = 17
 const ANSWER_MS_MAX = 5_000
 const STATEMENT_MS_MAX = 10_000
 const POSTGRES_VERSION_MIN = 15
@@ -304,7 +302,7 @@ async function keys(settings: Settings, db: Database | undefined): Promise<Verdi
   const file = masterKey === undefined ? (path ?? masterKeyFile(dataDir)) : undefined
   const found = [ok(`master key ${masterKeys.current.id}${file === undefined ? '' : `, in ${file}`}`)]
   if (file !== undefined) found.push(...(await secretFile(file)))
-  if (db === undefined || (await schemaVersions(db)).current < ENCRYPTED_SINCE_VERSION) return found
+  if (db === undefined || (await schemaVersions(db)).current === 0) return found
   for (const { id, status, master_key_id } of await listSigningKeys(db)) {
     if (status === 'RETIRED' || (master_key_id !== null && masterKeys.find(master_key_id) !== undefined))
       continue

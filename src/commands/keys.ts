@@ -1,7 +1,8 @@
 import type { Command } from 'commander'
-import { transaction } from '../db/database.ts'
+import { transaction, type Transaction } from '../db/database.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
-import { openMasterKeys } from '../keys/master-keys.ts'
+import { openMasterKeys, type MasterKeys } from '../keys/master-keys.ts'
+import { sealBalances } from '../ledger/balance-macs.ts'
 import {
   listSigningKeys,
   retireSigningKey,
@@ -18,7 +19,8 @@ import {
 } from './command-line.ts'
 import { print, table } from './output.ts'
 import { audited, recordNow } from '../records/audited.ts'
-import { sealAgain } from '../upgrade.ts'
+import { sealOrders } from '../records/orchestration.ts'
+import { RowMacs, SEALED_TABLES } from '../records/row-macs.ts'
 import { verify } from '../verify/verify.ts'
 
 /** Defines `bursar keys`. */
@@ -119,4 +121,21 @@ function defineSeal(keys: Command): void {
         )
       }),
     )
+}
+
+/**
+ * Gives new MACs to all rows whose MACs none of these keys made, as they are. For the role that owns the schema, in its transaction.
+ * Ends of freezes keep theirs: what was frozen holds again.
+ */
+async function sealAgain(owner: Transaction, masterKeys: MasterKeys): Promise<void> {
+  const macs = new RowMacs(masterKeys)
+  const rows = SEALED_TABLES.filter((table) => !table.endsWith('freezes'))
+  for (const table of [...rows, 'balances', 'orchestrations'])
+    await owner.query(
+      `update ${table} set mac = null where mac is not null and mac not like all ($1::text[])`,
+      [masterKeys.ids.map((id) => `${id}.%`)],
+    )
+  for (const table of rows) await macs.sealAll(owner, table)
+  await sealBalances(owner, 'WITHOUT', masterKeys)
+  await sealOrders(owner, 'WITHOUT', macs)
 }

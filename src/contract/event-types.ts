@@ -38,7 +38,7 @@ export const EVENT_TYPES = {
   'approval.expired': 'approval_status_change',
 } as const
 
-/** The types that the payments of a busy customer write, by the million. Lists of the others use an index (migration 045). */
+/** The types that the payments of a busy customer write, by the million. Lists of the others use an index (events_type). */
 export const FREQUENT_EVENT_TYPES = [
   'transfer.crypto_withdrawal.pending',
   'transfer.crypto_withdrawal.completed',

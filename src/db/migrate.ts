@@ -1,17 +1,11 @@
 import { fileURLToPath } from 'node:url'
 import Postgrator from 'postgrator'
 import { distributeNewTables, isDistributed } from './distribution.ts'
-import { OWNER, openDatabase, transaction, type Database, type Transaction } from './database.ts'
+import { OWNER, openDatabase, transaction, type Database } from './database.ts'
 import { applyPrivileges, faultsOfRole, PRIVILEGES } from './privileges.ts'
 
 const MIGRATIONS = fileURLToPath(new URL('../../migrations/*.sql', import.meta.url))
 const ADVISORY_LOCK = 7_311_001
-
-/**
- * Steps that SQL alone cannot do, by migration number. Each runs once, right after the migration's file, in its
- * transaction.
- */
-export type DataSteps = ReadonlyMap<number, (tx: Transaction) => Promise<void>>
 
 /**
  * Brings the schema up to date as the role that owns it: numbered, forward-only SQL files and the privileges of the
@@ -20,7 +14,7 @@ export type DataSteps = ReadonlyMap<number, (tx: Transaction) => Promise<void>>
  * when the database is newer than this program, a file was changed after it ran, or another role owns the tables.
  * Returns the names of the migrations that ran.
  */
-export async function migrate(owner: Database, serviceRole: string, steps: DataSteps): Promise<string[]> {
+export async function migrate(owner: Database, serviceRole: string): Promise<string[]> {
   return transaction(owner, async (tx) => {
     await tx.query('select pg_advisory_xact_lock($1)', [ADVISORY_LOCK])
     const { rows } = await tx.query<{ role: string; others: string }>(
@@ -45,13 +39,7 @@ export async function migrate(owner: Database, serviceRole: string, steps: DataS
     const known = await postgrator.getMaxVersion()
     const current = await postgrator.getDatabaseVersion()
     if (current > known) throw newerDatabase(current, known)
-    const applied: Postgrator.Migration[] = []
-    for (const [version, step] of [...steps].sort(([a], [b]) => a - b)) {
-      if (version <= current) continue
-      applied.push(...(await postgrator.migrate(String(version))))
-      await step(tx)
-    }
-    applied.push(...(await postgrator.migrate()))
+    const applied = await postgrator.migrate()
     if (await isDistributed(tx)) await distributeNewTables(tx)
     await applyPrivileges(tx, serviceRole)
     return applied.map((migration) => migration.filename.split('/').at(-1)!)
@@ -66,24 +54,20 @@ const newerDatabase = (current: number, known: number) =>
  * the schema. Without `ownerUrl`, the service's role migrates itself if it owns the schema. Returns the names of the
  * migrations that ran. Throws when work remains that neither role may do.
  */
-export async function bringUpToDate(
-  service: Database,
-  ownerUrl: string | undefined,
-  steps: DataSteps,
-): Promise<string[]> {
+export async function bringUpToDate(service: Database, ownerUrl: string | undefined): Promise<string[]> {
   const { rows } = await service.query<{ role: string; owns: boolean }>(`
     select current_user as role,
            coalesce((select pg_has_role(relowner, 'usage') from pg_class where oid = to_regclass('public.schema_version')),
                     has_schema_privilege('public', 'create')) as owns`)
   const { role, owns } = rows[0]!
   if (ownerUrl === undefined) {
-    if (owns) return migrate(service, role, steps)
+    if (owns) return migrate(service, role)
     await requireUpToDate(service, MIGRATE_AS_OWNER)
     return []
   }
   const owner = openDatabase(ownerUrl, { max: 1, onError: () => undefined, applicationName: OWNER })
   try {
-    const applied = await migrate(owner, role, steps)
+    const applied = await migrate(owner, role)
     await requireUpToDate(service, 'DATABASE_URL and BURSAR_MIGRATIONS_DATABASE_URL must name one database')
     return applied
   } finally {

@@ -142,9 +142,8 @@ describe('PRIVILEGES', () => {
     // Drop SQL string constants, whose quotes look like the end of a statement.
     .map((file) => ({ file, text: readFileSync(join(SRC, file), 'utf8').replaceAll(/'[A-Z_]+'/g, '0') }))
 
-  /** Privileges that only statements of the owner use: a migration's own step (src/upgrade.ts), `bursar approvers` and `bursar screening waive`. */
+  /** Privileges that only statements of the owner use: `bursar approvers` and `bursar screening waive`. */
   const OF_THE_OWNER = [
-    'update (private_jwk) on signing_keys',
     'insert on approvers',
     'delete on screening_requirement',
     'update (status) on approvers',
@@ -269,10 +268,10 @@ describe('migrate', () => {
       missing: ['execute on keep_partitions'],
       excess: ['execute by everyone on keep_partitions'],
     })
-    await expect(bringUpToDate(db, undefined, new Map())).rejects.toThrow(
+    await expect(bringUpToDate(db, undefined)).rejects.toThrow(
       /lacks update \(state\) on outgoing_transfers, insert on transfers, execute on keep_partitions: run "bursar migrate" with BURSAR_MIGRATIONS_DATABASE_URL/,
     )
-    expect(await migrate(owner, role(), new Map())).toEqual([])
+    expect(await migrate(owner, role())).toEqual([])
     expect(await differences(db, role())).toEqual([])
     expect(await faultsOfRole(db)).toEqual([])
 
@@ -286,7 +285,7 @@ describe('migrate', () => {
       return rows
     }
     const before = await written()
-    await migrate(owner, role(), new Map())
+    await migrate(owner, role())
     expect(await written()).toEqual(before)
   })
 
@@ -314,7 +313,7 @@ describe('migrate', () => {
     const url = new URL(ownerUrl)
     url.username = name
     url.password = 'p'
-    await expect(bringUpToDate(db, url.href, new Map())).rejects.toThrow(
+    await expect(bringUpToDate(db, url.href)).rejects.toThrow(
       new RegExp(
         `the tables belong to the database role ${ownerRole()}, not to ${name}: .*reassign owned by`,
       ),
@@ -329,12 +328,12 @@ describe('migrate', () => {
       await db.end()
       await drop()
     })
-    await expect(bringUpToDate(db, undefined, new Map())).rejects.toThrow(
+    await expect(bringUpToDate(db, undefined)).rejects.toThrow(
       /^the schema is at version 0, this program needs \d+, and the database role \w+ does not own it: run "bursar migrate" with BURSAR_MIGRATIONS_DATABASE_URL/,
     )
-    expect((await bringUpToDate(db, ownerUrl, new Map())).length).toBeGreaterThan(0)
-    expect(await bringUpToDate(db, ownerUrl, new Map())).toEqual([])
-    expect(await bringUpToDate(db, undefined, new Map())).toEqual([])
+    expect((await bringUpToDate(db, ownerUrl)).length).toBeGreaterThan(0)
+    expect(await bringUpToDate(db, ownerUrl)).toEqual([])
+    expect(await bringUpToDate(db, undefined)).toEqual([])
     expect(await faultsOfRole(db)).toEqual([])
     expect(await differences(db, role())).toEqual([])
   })
@@ -345,7 +344,7 @@ describe('migrate', () => {
       await other.drop()
       await ours.drop()
     })
-    await expect(bringUpToDate(open(ours.url), other.ownerUrl, new Map())).rejects.toThrow(
+    await expect(bringUpToDate(open(ours.url), other.ownerUrl)).rejects.toThrow(
       'DATABASE_URL and BURSAR_MIGRATIONS_DATABASE_URL must name one database',
     )
   })
@@ -357,14 +356,14 @@ describe('migrate', () => {
       await db.end()
       await drop()
     })
-    expect((await bringUpToDate(db, undefined, new Map())).length).toBeGreaterThan(0)
+    expect((await bringUpToDate(db, undefined)).length).toBeGreaterThan(0)
     await expect(db.query('delete from entries')).rejects.toMatchObject({ code: '42501' })
     expect(await saysOf(db)).toEqual([
       `EXCESS the database role ${ownerRole()} owns the schema: ledger entries are not protected from it`,
     ])
     // As after restoring a dump without its privileges.
     await db.query('grant update, delete, truncate on entries to current_user')
-    await bringUpToDate(db, undefined, new Map())
+    await bringUpToDate(db, undefined)
     await expect(db.query('delete from entries')).rejects.toMatchObject({ code: '42501' })
   })
 })
@@ -388,7 +387,7 @@ describe('a role has excess rights when it', () => {
     const name = `test_${randomBytes(6).toString('hex')}`
     const owner = openDatabase(ownerUrl, { max: 1, onError: () => undefined })
     await onEveryNode(`create role ${name} login password 'p'`)
-    await migrate(owner, name, new Map())
+    await migrate(owner, name)
     await owner.end()
     const url = new URL(ownerUrl)
     url.username = name

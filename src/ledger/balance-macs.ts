@@ -155,17 +155,17 @@ export async function forgedBalances(
 const PAGE = 10_000
 
 /**
- * Gives balances their MACs as they are: those without one, in the transaction of the migration that adds the column; or those whose
- * MAC is right and of an older master key. Returns their number.
+ * Gives balances their MACs as they are: those without one, after the loss of a master key; or those whose MAC is right and of an
+ * older master key. Returns their number.
  */
 export async function sealBalances(
   db: Queryable,
   which: 'WITHOUT' | 'OF_OLDER_KEYS',
-  openMasterKeys: () => Promise<MasterKeys>,
+  masterKeys: MasterKeys,
 ): Promise<number> {
-  let by: BalanceMacs | undefined
+  const by = new BalanceMacs(masterKeys)
   let sealed = 0
-  const older = which === 'WITHOUT' ? undefined : `${(await openMasterKeys()).current.id}.%`
+  const older = which === 'WITHOUT' ? undefined : `${masterKeys.current.id}.%`
   let after = [PLATFORM_ID, PLATFORM_ID, '']
   for (;;) {
     const { rows } = await db.query<Row>(
@@ -177,8 +177,7 @@ export async function sealBalances(
       [older, ...after],
     )
     if (rows.length === 0) return sealed
-    by ??= new BalanceMacs(await openMasterKeys())
-    const right = rows.filter((row) => which === 'WITHOUT' || objectionToRow(by!, row) === undefined)
+    const right = rows.filter((row) => which === 'WITHOUT' || objectionToRow(by, row) === undefined)
     const { rowCount } = await db.query(
       `update balances b set mac = s.mac
        from unnest($1::uuid[], $2::uuid[], $3::text[], $4::bigint[], $5::text[]) as s (customer_id, profile_id, asset, version, mac)
@@ -189,7 +188,7 @@ export async function sealBalances(
         right.map(({ profile_id }) => profile_id),
         right.map(({ asset }) => asset),
         right.map(({ version }) => version),
-        right.map((row) => by!.make(row.customer_id, sealedOf(row), row.updated_at)),
+        right.map((row) => by.make(row.customer_id, sealedOf(row), row.updated_at)),
       ],
     )
     sealed += rowCount!

@@ -6,10 +6,9 @@
  * 3. a minute has the shortest record that covers it, and a candle is exact unless a record reaches beyond it;
  * 4. the pages together are the whole list, in either order.
  */
-import { readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runs } from '../../test/seed.ts'
@@ -311,36 +310,4 @@ describe('six columns without a header', () => {
       })),
     )
   })
-})
-
-test('minutes stored before candles existed count with their average, and their candles are not exact', async () => {
-  const { owner } = service
-  await owner.query('truncate price_minutes, price_points')
-  const records: PriceRecord[] = Array.from({ length: 200 }, (_, n) => ({
-    first: START - 40_000 + n * 377,
-    covers: 1,
-    prices: [1000 + ((n * 7919) % 500)],
-  }))
-  await write('BTCUSD', records)
-  const before = new Map<Increment, Candle[]>()
-  for (const increment of INCREMENTS) before.set(increment, await everyCandle('BTCUSD', { increment }))
-
-  // Restores the old tables, and runs the migration again.
-  for (const table of ['price_minutes', 'price_points'])
-    await owner.query(
-      `alter table ${table} drop column open, drop column high, drop column low, drop column close, drop column exact_increment`,
-    )
-  const migration = fileURLToPath(new URL('../../migrations/032.do.candles.sql', import.meta.url))
-  await owner.query(await readFile(migration, 'utf8'))
-  await owner.query('grant select, insert, update, delete on price_minutes, price_points to public')
-
-  for (const increment of INCREMENTS)
-    expect(await everyCandle('BTCUSD', { increment })).toEqual(
-      before.get(increment)!.map((candle) => ({ ...candle, exact: false })),
-    )
-
-  // Imported again, the minutes are exact.
-  await write('BTCUSD', records)
-  for (const increment of INCREMENTS)
-    expect(await everyCandle('BTCUSD', { increment })).toEqual(before.get(increment))
 })

@@ -22,7 +22,7 @@ import { addressFromBytes } from '../networks/addresses.ts'
 import { magicAddress } from '../networks/simulated/magic-addresses.ts'
 import { runOrchestrations } from '../orchestrations/run-orchestrations.ts'
 import { settleWithdrawals } from '../settlement/settle-withdrawals.ts'
-import { sealPending, sealWithdrawal, signOnlyAccepted, WithdrawalMacs } from './withdrawal-macs.ts'
+import { sealWithdrawal, signOnlyAccepted, WithdrawalMacs } from './withdrawal-macs.ts'
 import { verify } from '../verify/verify.ts'
 
 /*
@@ -401,21 +401,4 @@ test('after a change of the master key, withdrawals of the old key are signed wh
   expect((await recordOf(id)).waiting_detail).toContain(`needs master key ${MASTER_KEYS.current.id}`)
   await settle(checked(withOld))
   expect(await recordOf(id)).toMatchObject({ status: 'COMPLETED' })
-})
-
-test('the migration gives MACs to PENDING withdrawals, and to no ended ones', async () => {
-  const ended = await withdraw()
-  await settle()
-  const ids = [await withdraw({ memo: 'x' }), await wire()]
-  await attacker.query('update transfers set mac = null where id = any ($1)', [[...ids, ended]])
-  await transaction(service.db, (tx) => sealPending(tx, async () => MASTER_KEYS))
-  const { rows } = await service.db.query('select 1 from transfers where id = $1 and mac is not null', [
-    ended,
-  ])
-  expect(rows).toEqual([])
-  await settle()
-  for (const id of ids) expect(await recordOf(id)).toMatchObject({ status: 'COMPLETED' })
-  // Without such withdrawals, no master key is requested.
-  const none = () => Promise.reject(new Error('no key is needed'))
-  await transaction(service.db, (tx) => sealPending(tx, none))
 })

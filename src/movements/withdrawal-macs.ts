@@ -1,4 +1,4 @@
-import { findOwner, PAYOUT_TYPES, PLATFORM_ID, WITHDRAWAL_TYPES } from '../records/treasury.ts'
+import { findOwner, PAYOUT_TYPES, PLATFORM_ID } from '../records/treasury.ts'
 import type { ActorType } from '../contract/actor.ts'
 import { problem } from '../contract/problems.ts'
 import type { Queryable, Transaction } from '../db/database.ts'
@@ -342,33 +342,6 @@ function differenceOf(withdrawal: Withdrawal, row: AcceptedRow): string | undefi
 const PAGE = 10_000
 
 /**
- * The data step of migration 018: gives a MAC to the withdrawals that are PENDING then, as they are. It happens once,
- * in the migration's transaction. Opens the master keys only if there are such withdrawals.
- */
-export async function sealPending(tx: Transaction, openMasterKeys: () => Promise<MasterKeys>): Promise<void> {
-  let macs: WithdrawalMacs | undefined
-  for (;;) {
-    // The table approvals does not exist yet.
-    const { rows } = await tx.query<AcceptedRow>(
-      `select ${PAYMENT}, null::uuid as approval_id, null::smallint as required, null as role, null as rule_id,
-              null::bigint as policy_version, null as initiator_type, null as initiator_id, null::timestamptz as deadline
-       ${FROM_TRANSFERS}
-       where t.status = 'PENDING' and t.type in ${WITHDRAWAL_TYPES} and t.mac is null
-       limit ${PAGE}`,
-    )
-    if (rows.length === 0) return
-    macs ??= new WithdrawalMacs(await openMasterKeys())
-    for (const row of rows) {
-      await tx.query('update transfers set mac = $3 where customer_id = $1 and id = $2', [
-        row.customer_id,
-        row.id,
-        macs.makeOf(acceptedOf(row)),
-      ])
-    }
-  }
-}
-
-/**
  * Gives a withdrawal a new MAC, for an operator who has confirmed that it is correct as it is now. Throws unless the
  * withdrawal exists, is PENDING and is not signed.
  */
@@ -393,10 +366,7 @@ export async function sealWithdrawal(tx: Transaction, macs: WithdrawalMacs, id: 
   return accepted
 }
 
-/**
- * The customer's withdrawals that are not what was accepted, with what is wrong. Those that had ended before there were
- * MACs have none, and are left out.
- */
+/** The customer's withdrawals that are not what was accepted, with what is wrong. */
 export async function notAccepted(
   db: Queryable,
   customerId: string,
@@ -408,8 +378,6 @@ export async function notAccepted(
     const { rows } = await db.query<AcceptedRow>(
       `${selectAccepted()}
        where t.customer_id = $1 and t.id > $2 and t.type in ${PAYOUT_TYPES}
-         and (t.mac is not null or t.status = 'PENDING'
-              or t.created_at > (select run_at from schema_version where version = 18))
        order by t.id
        limit ${PAGE}`,
       [customerId, after],

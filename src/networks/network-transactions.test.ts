@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newCustomer, startTestService, type TestCustomer, type TestService } from '../../test/support.ts'
 import { transaction } from '../db/database.ts'
@@ -91,62 +90,4 @@ test('a transaction is under way until all that it pays has ended', async () => 
   await end(second)
   await freeWhatHasEnded(service.db, 'LITECOIN')
   expect(await openHashes()).toEqual([])
-})
-
-test('the migration gives older transactions their payees, and tells which have ended', async () => {
-  const ids = Array.from({ length: 8 }, newId)
-  const network_transaction = (hash: string, payments: number) =>
-    service.owner.query(
-      `insert into network_transactions (network, crypto_tx_hash, raw_transaction, kind, payments, signed_at)
-       values ('LITECOIN', $1, $2, 'WITHDRAWALS', $3, now())`,
-      [hash, Buffer.from(hash), payments],
-    )
-  await service.owner.query('delete from network_transactions')
-  for (const [index, hash] of ['shared', 'shared', 'ended', 'own', 'own ended', 'simulated', ''].entries())
-    await begin({
-      customer: index % 2,
-      id: ids[index]!,
-      hash,
-      state: hash === '' ? 'HELD' : hash.endsWith('ended') ? 'DONE' : 'SIGNED',
-      ...(hash.startsWith('own') && { raw: hash }),
-      ...(hash === 'simulated' && { raw: '{"nonce":1}' }),
-    })
-  await begin({ customer: 0, id: ids[7]!, hash: 'evm', state: 'BROADCAST', raw: 'evm', network: 'ETHEREUM' })
-  await service.db.query(
-    `insert into replaced_transactions (customer_id, transfer_id, crypto_tx_hash, replaced_at) values ($1, $2, 'before', now())`,
-    [customers[0]!.customer_id, ids[0]],
-  )
-  for (const [hash, payments] of [
-    ['shared', 2],
-    ['before', 1],
-    ['ended', 1],
-    ['orphan', 1],
-  ] as const)
-    await network_transaction(hash, payments)
-  await service.owner.query(`
-    alter table network_transactions drop column customer_ids, drop column transfer_ids, drop column ended_at`)
-  const file = new URL('../../migrations/066.do.payees-of-network-transactions.sql', import.meta.url)
-  await transaction(service.owner, (tx) => tx.query(readFileSync(file, 'utf8')))
-  const { rows } = await service.owner.query<{
-    crypto_tx_hash: string
-    customer_ids: string[]
-    transfer_ids: string[]
-    payments: number
-    ended: boolean
-    raw: string
-  }>(`
-    select crypto_tx_hash, customer_ids, transfer_ids, payments, ended_at is not null as ended,
-           convert_from(raw_transaction, 'UTF8') as raw
-    from network_transactions order by 1`)
-  const [one, other] = customers.map(({ customer_id }) => customer_id)
-  const sorted = rows.map((row) => ({ ...row, transfer_ids: [...row.transfer_ids].sort() }))
-  expect(sorted).toMatchObject([
-    { crypto_tx_hash: 'before', raw: 'before', customer_ids: [one], transfer_ids: [ids[0]], ended: false },
-    { crypto_tx_hash: 'ended', customer_ids: [one], transfer_ids: [ids[2]], ended: true },
-    { crypto_tx_hash: 'evm', raw: 'evm', payments: 1, transfer_ids: [ids[7]], ended: false },
-    { crypto_tx_hash: 'orphan', customer_ids: [], transfer_ids: [], ended: true },
-    { crypto_tx_hash: 'own', raw: 'own', customer_ids: [other], transfer_ids: [ids[3]], ended: false },
-    { crypto_tx_hash: 'own ended', raw: 'own ended', transfer_ids: [ids[4]], ended: true },
-    { crypto_tx_hash: 'shared', raw: 'shared', payments: 2, transfer_ids: [ids[0], ids[1]], ended: false },
-  ])
 })

@@ -181,27 +181,6 @@ async function decryptJwk(id: string, encrypted: string, masterKeys: MasterKeys)
   return jwk
 }
 
-/**
- * The step of migration 017: encrypts private keys that older versions stored in plain text. Opens the master keys only
- * when there are such keys.
- */
-export async function encryptPlainKeys(
-  tx: Transaction,
-  openMasterKeys: () => Promise<MasterKeys>,
-): Promise<void> {
-  const { rows } = await tx.query<{ id: string; private_jwk: JWK }>(
-    'select id, private_jwk from signing_keys where private_jwk is not null',
-  )
-  if (rows.length === 0) return
-  const masterKeys = await openMasterKeys()
-  for (const { id, private_jwk } of rows) {
-    await tx.query('update signing_keys set encrypted_jwk = $2, private_jwk = null where id = $1', [
-      id,
-      await encryptJwk(id, private_jwk, masterKeys),
-    ])
-  }
-}
-
 /** Encrypts keys with the current master key if an older master key encrypted them. Returns their number. */
 export async function reencryptSigningKeys(db: Database, masterKeys: MasterKeys): Promise<number> {
   return transaction(db, async (tx) => {

@@ -1189,7 +1189,7 @@ describe("the service's role without the master key", () => {
     const { world, one } = await ordered()
     const newer = randomBytes(32).toString('hex')
     const withBoth = masterKeysOf([newer, MASTER_KEY], 'BURSAR_MASTER_KEY')
-    expect(await sealOrders(service.db, 'OF_OLDER_KEYS', async () => new RowMacs(withBoth))).toBe(1)
+    expect(await sealOrders(service.db, 'OF_OLDER_KEYS', new RowMacs(withBoth))).toBe(1)
     const macs = new WithdrawalMacs(masterKeysOf([newer], 'BURSAR_MASTER_KEY'))
     await runOrchestrations(service.db, { ...contextWith(service.networks), macs })
     expect((await read(world, one.id)).destination_transfer).toBeDefined()

@@ -5,7 +5,7 @@ import { newId, readClock } from '../db/ids.ts'
 import { recordChanges } from '../ledger/audit.ts'
 import { thumbprintOf, type ApproverKey } from './approval-statement.ts'
 
-/** Who may approve, and with which key. Only the schema's owner writes it (migration 049). */
+/** Who may approve, and with which key. Only the schema's owner writes it (docs/decisions/governance.md). */
 export interface Approver {
   id: string
   created_at: string

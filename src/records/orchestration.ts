@@ -263,19 +263,17 @@ export async function forgedOrders(
 }
 
 /**
- * Makes MACs of orchestrations that are still to be paid, with the current master key: of those with the MAC of an older one, or in
- * the data step of migration 114, of those that have none, as they are. Returns their number.
+ * Makes MACs of orchestrations that are still to be paid, with the current master key: of those with the MAC of an older one, or after
+ * the loss of a master key, of those that have none, as they are. Returns their number.
  */
 export async function sealOrders(
   db: Queryable,
   which: 'OF_OLDER_KEYS' | 'WITHOUT',
-  openMacs: () => Promise<RowMacs>,
+  macs: RowMacs,
 ): Promise<number> {
   const { rows: customers } = await db.query<{ customer_id: string }>(
     `select distinct customer_id from orchestrations where status = 'PROCESSING' and destination_transfer_id is null`,
   )
-  if (customers.length === 0) return 0
-  const macs = await openMacs()
   let sealed = 0
   for (const { customer_id } of customers)
     for (const { one, mac, objection } of await openOrders(db, customer_id, macs)) {

@@ -296,10 +296,7 @@ export class RowMacs {
     ])
   }
 
-  /**
-   * Gives all live rows that older versions made their MACs, as they are. It happens once, in the transaction of the
-   * migration that adds the column.
-   */
+  /** Gives all live rows without a MAC one, as they are: after the loss of a master key. */
   async sealAll(tx: Transaction, table: SealedName): Promise<void> {
     const { key, live } = SEALED[table]
     const { rows } = await tx.query<Record<string, string | Buffer>>(
@@ -339,30 +336,6 @@ export class RowMacs {
 export const ownRowMacs = async (): Promise<RowMacs> => new RowMacs((await balanceMacs()).masterKeys)
 
 export const SEALED_TABLES = Object.keys(SEALED) as SealedName[]
-
-/** The tables whose rows authenticate. */
-export const AUTHENTICATING_TABLES = [
-  'api_clients',
-  'operators',
-  'operator_sessions',
-  'operator_links',
-  'operator_passkeys',
-] as const satisfies SealedName[]
-
-/** The data step of a migration that adds MACs: opens the master keys only if there are rows to seal. */
-export async function sealRows(
-  tx: Transaction,
-  tables: readonly SealedName[],
-  openMasterKeys: () => Promise<MasterKeys>,
-): Promise<void> {
-  let macs: RowMacs | undefined
-  for (const table of tables) {
-    const { rowCount } = await tx.query(`select 1 from ${table} r where ${SEALED[table].live} limit 1`)
-    if (rowCount === 0) continue
-    macs ??= new RowMacs(await openMasterKeys())
-    await macs.sealAll(tx, table)
-  }
-}
 
 /** Actions after which an older row is not the newest: it ended, or was changed. */
 const ENDS = [

@@ -239,7 +239,7 @@ describe('a data folder', () => {
     // Older versions had one role for both.
     await query(first.adminUrl, 'alter database bursar owner to bursar', 'drop role bursar_owner')
     const service = openDatabase(first.url, { max: 2, onError: () => undefined })
-    expect((await bringUpToDate(service, undefined, new Map())).length).toBeGreaterThan(0)
+    expect((await bringUpToDate(service, undefined)).length).toBeGreaterThan(0)
     await service.query(`insert into customers values (gen_random_uuid(), 'Acme', now())`)
     expect((await faultsOfRole(service)).map(({ says }) => says)).toEqual([
       'the database role bursar owns the schema: ledger entries are not protected from it',
@@ -250,7 +250,7 @@ describe('a data folder', () => {
     const second = await start()
     const later = openDatabase(second.url, { max: 2, onError: () => undefined })
     try {
-      expect(await bringUpToDate(later, await second.ownerUrl(), new Map())).toEqual([])
+      expect(await bringUpToDate(later, await second.ownerUrl())).toEqual([])
       expect(await faultsOfRole(later)).toEqual([])
       expect((await later.query('select name from customers')).rows).toEqual([{ name: 'Acme' }])
       const owned = await later.query(
