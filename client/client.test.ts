@@ -1,5 +1,8 @@
+import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import {
   BursarProblem,
   BursarTimeout,
@@ -529,9 +532,49 @@ describe('waiting for a transfer', () => {
   }
 })
 
-test('an answer that is not from Bursar counts as no answer', async () => {
-  const { fetch } = counting((path) => (path === TRANSFERS ? new Response('<html>') : undefined))
-  await expect(clientOf({ fetch }).get(TRANSFERS)).rejects.toBeInstanceOf(BursarUnreachable)
+describe('an answer that is not from Bursar counts as no answer', () => {
+  test('of a page with 200', async () => {
+    const { fetch } = counting((path) => (path === TRANSFERS ? new Response('<html>') : undefined))
+    await expect(clientOf({ fetch }).get(TRANSFERS)).rejects.toBeInstanceOf(BursarUnreachable)
+  })
+
+  test.each([
+    [500, 1],
+    [502, 5],
+    [503, 5],
+    [504, 5],
+  ])('of a proxy that answers %i in HTML, after %i attempts', async (status, attempts) => {
+    for (const path of [WITHDRAWALS, '/oauth2/token']) {
+      let asked = 0
+      const server = createServer((request, response) => {
+        if (request.url === path) {
+          asked++
+          response.writeHead(status, { 'content-type': 'text/html' }).end(`<h1>${status}</h1>`)
+        } else void forward(request, response)
+      }).listen(0, '127.0.0.1')
+      atEnd(async () => void server.close())
+      await once(server, 'listening')
+      const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+      const failed = clientOf({ baseUrl }).post(WITHDRAWALS, { body: body({ ref_id: `${status}` }) })
+      await expect(failed).rejects.toBeInstanceOf(BursarUnreachable)
+      await expect(failed).rejects.toMatchObject({
+        message: expect.stringContaining(`HTTP ${status}`) as string,
+        refId: path === WITHDRAWALS ? `${status}` : undefined,
+      })
+      expect(asked).toBe(attempts)
+    }
+  })
+
+  /** Sends a request on to the service, as a proxy does. */
+  async function forward(request: IncomingMessage, response: ServerResponse) {
+    const { authorization, 'content-type': type } = request.headers
+    const answer = await fetch(address + request.url!, {
+      method: request.method!,
+      headers: { authorization: authorization!, 'content-type': type! },
+      body: await text(request),
+    })
+    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text())
+  }
 })
 
 describe('pages', () => {

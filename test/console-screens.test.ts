@@ -1,5 +1,6 @@
 /** The console on screens of every width: no amount is cut, and what is frozen says so. In a browser, in a sandbox. */
 import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { credentialsFile, type SandboxCredentials } from '../src/demo/credentials.ts'
@@ -163,6 +164,16 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     expect(await page.locator('main[inert]').count()).toBe(1)
     expect(await page.locator('main').innerText()).not.toContain('Failed to fetch')
     await shoot(page, 'console-down', { whole: false })
+    let asked = 0
+    const proxy = createServer((_request, response) => {
+      asked++
+      response.writeHead(503, { 'content-type': 'text/html' }).end('<h1>503 Service Unavailable</h1>')
+    }).listen(Number(new URL(address).port), '127.0.0.1')
+    await expect.poll(() => asked).toBeGreaterThan(1)
+    expect(await page.getByText(/^No connection to the service since/).count()).toBe(1)
+    expect(await page.locator('main[inert]').count()).toBe(1)
+    proxy.closeAllConnections()
+    await new Promise((closed) => proxy.close(closed))
     started.bursar = await spawnBursar({ ...started.environment, PORT: new URL(address).port })
     await page.getByText('No connection to the service').waitFor({ state: 'detached' })
     await page.getByText('● live').waitFor()

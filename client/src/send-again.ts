@@ -43,8 +43,8 @@ export interface Sent {
 
 /**
  * Sends a request, and again where that is safe: 429 always; no answer, 502, 503 and 504 when it is repeatable.
- * Gives the last response. Throws `BursarUnreachable` when there is none, the reason of an aborted signal, and what
- * the attempt itself throws of ours.
+ * Gives the last response. Throws `BursarUnreachable` when there is none of the service, the reason of an aborted
+ * signal, and what the attempt itself throws of ours.
  */
 export async function sendAgain(
   attempt: (signal: AbortSignal) => Promise<Response>,
@@ -75,9 +75,14 @@ export async function sendAgain(
     repeated ||= unanswered
     await pause(pauseMs, signal)
   }
-  if (response !== undefined) return { response, repeated }
+  if (response !== undefined && !isOfProxy(response)) return { response, repeated }
+  if (response !== undefined) failure = new Error(`HTTP ${response.status}, which is not from Bursar`)
   throw new BursarUnreachable(`no answer in ${sent} attempts: ${causeOf(failure)}`, refId, failure)
 }
+
+/** The service answers every failure in JSON, so another 5xx is that of a proxy, which does not know the outcome. */
+const isOfProxy = ({ status, headers }: Response): boolean =>
+  status >= 500 && !/\bjson\b/.test(headers.get('content-type') ?? '')
 
 /** Reads the body here, so that a connection that breaks in the middle of it counts as no answer. */
 async function whole(response: Response): Promise<Response> {

@@ -9,8 +9,9 @@ export const downSince = signal<string | undefined>(undefined)
 export const returns = signal(0)
 
 const AGAIN_MS = 2_000
-/** What a proxy answers in the place of a service that is gone. */
-const OF_PROXY: ReadonlySet<number> = new Set([502, 504])
+/** Whether a proxy answers in the place of a service that is gone: the service answers every failure in JSON. */
+const isOfProxy = ({ status, headers }: Response): boolean =>
+  [502, 504].includes(status) || (status >= 500 && !/\bjson\b/.test(headers.get('content-type') ?? ''))
 
 /** `fetch`, which notes whether the service answered. Throws an Error where it did not. */
 export async function ask(url: string, init: RequestInit = {}): Promise<Response> {
@@ -18,7 +19,7 @@ export async function ask(url: string, init: RequestInit = {}): Promise<Response
     if (init.signal?.aborted) throw error
     return undefined
   })
-  if (answer === undefined || OF_PROXY.has(answer.status)) {
+  if (answer === undefined || isOfProxy(answer)) {
     if (downSince.value === undefined) {
       downSince.value = new Date().toISOString()
       setTimeout(tryAgain, AGAIN_MS)
