@@ -11,6 +11,7 @@ import { originOfLoop } from '../src/contract/actor.ts'
 import { signStatement, type ApprovalDecision } from '../src/records/approval-statement.ts'
 import { readApproval } from '../src/settlement/decide-approval.ts'
 import { addTestApprover, withdrawWithApproval } from './approvers.ts'
+import { writtenOut } from './written-out.ts'
 import { setAccountDisabled } from '../src/accounts/set-account-disabled.ts'
 import { BODY_LIMIT, OPERATIONS } from '../src/app.ts'
 import { keyHooks } from '../src/http/idempotency-key.ts'
@@ -3549,7 +3550,7 @@ describe.each(OPERATIONS.map((operation) => [nameOf(operation), operation] as co
     test('the API document has the problems of these rows', async () => {
       const { body } = await ask({ method: 'GET', path: '/openapi.json' })
       const path = operation.url.replaceAll(/:(\w+)/g, '{$1}')
-      const { responses } = (body as ApiDocument).paths[path]![method.toLowerCase()]!
+      const { responses } = writtenOut(body as ApiDocument).paths[path]![method.toLowerCase()]!
       const refusals = [...rows, ...order.flat()].map(([, , refusal]) => evaluated(refusal))
       for (const { status, slug } of refusals) {
         const { examples } = responses[status]!.content['application/problem+json']!

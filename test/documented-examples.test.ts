@@ -39,6 +39,7 @@ import { putPolicy } from '../src/policy/put-policy.ts'
 import { createPaxosTransfer } from '../src/transfers/create-paxos-transfer.ts'
 import { getStablecoinConversion } from '../src/conversions/get-stablecoin-conversion.ts'
 import { formatted } from './formatted.ts'
+import { writtenOut } from './written-out.ts'
 import { cloneDatabase, spawnBursar, type BursarProcess, type TestDatabase } from './support.ts'
 
 interface Media {
@@ -77,7 +78,7 @@ beforeAll(async () => {
     BURSAR_SIMULATED_PRICE_DAYS: '1',
   })
   source = await (await fetch(`${bursar.address}/openapi.json`)).text()
-  document = JSON.parse(source) as Document
+  document = writtenOut(JSON.parse(source) as Document)
   ajv = new Ajv2020({ strict: false, allErrors: true })
   ajvFormats.default(ajv)
   ajv.addSchema(document, 'document')

@@ -2,7 +2,14 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { keptText } from './kept-text.ts'
-import { JSON_TYPE, type ApiDocument, type ApiResponses } from './openapi.ts'
+import {
+  JSON_TYPE,
+  PROBLEM_TYPE,
+  refusalsOf,
+  type ApiDocument,
+  type ApiResponses,
+  type DocumentedResponse,
+} from './openapi.ts'
 import type { OwnMachine } from './own-machine.ts'
 import { PAGE_POLICY } from './page-policy.ts'
 import { problem } from '../contract/problems.ts'
@@ -146,24 +153,17 @@ function forPage(document: ApiDocument, root: string, sandbox: boolean): Record<
     Object.fromEntries(
       Object.entries(operations).map(([method, { responses, ...operation }]) => [
         method,
-        { ...operation, responses: withOneRefusal(responses) },
+        { ...operation, responses: withOneRefusal(responses, document) },
       ]),
     ),
   ])
   return { ...document, servers: [{ url: root }], paths: Object.fromEntries(paths) as object }
 }
 
-const PROBLEM_TYPE = 'application/problem+json'
-
-/** Replaces the responses of refusals by one, which lists their statuses and titles and has all their examples. */
-function withOneRefusal(responses: ApiResponses): ApiResponses {
-  const others = Object.entries(responses).filter(([, { content }]) => content?.[PROBLEM_TYPE] === undefined)
-  const refusals = Object.entries(responses).filter(
-    ([, { content }]) => content?.[PROBLEM_TYPE] !== undefined,
-  )
-  const [first] = refusals
-  if (first === undefined) return responses
-  const examplesOf = ({ content }: ApiResponses[string]) => content![PROBLEM_TYPE]!.examples ?? {}
+/** Replaces the refusals of an operation by one, which lists their statuses and titles and has all their examples. */
+function withOneRefusal(responses: ApiResponses, document: ApiDocument): ApiResponses {
+  const refusals = refusalsOf(responses, document)
+  const examplesOf = ({ content }: DocumentedResponse) => content![PROBLEM_TYPE]!.examples ?? {}
   const listed = refusals.map(([status, refusal]) => {
     const titles = Object.values(examplesOf(refusal)).map(({ summary, value: { type } }) =>
       type === undefined || type === 'about:blank'
@@ -173,9 +173,9 @@ function withOneRefusal(responses: ApiResponses): ApiResponses {
     return `- **${status}** ${titles.join(', ')}`
   })
   const examples = Object.assign({}, ...refusals.map(([, refusal]) => examplesOf(refusal))) as object
-  const content = { [PROBLEM_TYPE]: { ...first[1].content![PROBLEM_TYPE], examples } }
+  const content = { [PROBLEM_TYPE]: { ...refusals[0]![1].content![PROBLEM_TYPE], examples } }
   return {
-    ...Object.fromEntries(others),
+    '200': responses['200'],
     default: { description: listed.join('\n'), content },
   } as ApiResponses
 }

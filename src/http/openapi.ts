@@ -95,7 +95,12 @@ export async function openApi(app: FastifyInstance, options: OpenApiOptions): Pr
 export interface ApiDocument {
   servers: { url: string }[]
   paths: Record<string, Record<string, DocumentedOperation>>
-  components: { schemas: Record<string, object>; securitySchemes: Record<string, SecurityScheme> }
+  components: {
+    schemas: Record<string, object>
+    securitySchemes: Record<string, SecurityScheme>
+    /** The refusals, by name. */
+    responses: Record<string, DocumentedResponse>
+  }
 }
 interface DocumentedOperation {
   summary: string
@@ -103,9 +108,9 @@ interface DocumentedOperation {
   security: { oauth2: string[] }[]
   responses: ApiResponses
 }
-/** The documented responses of an operation, by status. */
-export type ApiResponses = Record<string, DocumentedResponse>
-interface DocumentedResponse {
+/** The documented responses of an operation, by status; its refusals as references. */
+export type ApiResponses = Record<string, DocumentedResponse | { $ref: string }>
+export interface DocumentedResponse {
   description: string
   content?: Record<
     string,
@@ -134,14 +139,43 @@ async function addAnswers({ paths }: ApiDocument): Promise<void> {
   for (const [path, operations] of Object.entries(paths))
     for (const [method, { responses }] of Object.entries(operations)) {
       const example = examples[`${method.toUpperCase()} ${path}`]
-      const content = responses['200']?.content?.['application/json']
+      const content = (responses['200'] as DocumentedResponse | undefined)?.content?.['application/json']
       if (example !== undefined && content !== undefined) content.example = example
     }
 }
 
+export const PROBLEM_TYPE = 'application/problem+json'
+const REFUSALS = '#/components/responses/'
+
+/** Moves the refusals of all operations to the components: many operations share each. */
+function shareRefusals({ paths, components }: ApiDocument): void {
+  components.responses = {}
+  for (const { responses } of Object.values(paths).flatMap((path) => Object.values(path)))
+    for (const [status, response] of Object.entries(responses)) {
+      const examples = (response as DocumentedResponse).content?.[PROBLEM_TYPE]?.examples
+      if (examples === undefined) continue
+      const words = Object.keys(examples).map((slug) =>
+        slug.replaceAll(/(?:^|-)./g, (at) => at.at(-1)!.toUpperCase()),
+      )
+      const name = words.join('Or')
+      components.responses[name] = response as DocumentedResponse
+      responses[status] = { $ref: REFUSALS + name }
+    }
+}
+
+/** Returns the refusals of an operation by their status. */
+export const refusalsOf = (
+  responses: ApiResponses,
+  { components }: ApiDocument,
+): [string, DocumentedResponse][] =>
+  Object.entries(responses).flatMap(([status, response]) =>
+    '$ref' in response ? [[status, components.responses[response.$ref.slice(REFUSALS.length)]!]] : [],
+  )
+
 /** Adds the examples of answers, the webhooks, and the tags and scopes that the operations use. */
 async function addTagsAndScopes(document: ApiDocument, options: OpenApiOptions): Promise<object> {
   await addAnswers(document)
+  shareRefusals(document)
   const operations = Object.values(document.paths).flatMap((path) => Object.values(path))
   const used = new Set(operations.flatMap(({ tags }) => tags))
   const grants = (scope: string) =>
@@ -202,7 +236,7 @@ export function problemResponses(
       {
         description: kinds.map((slug) => PROBLEMS[slug].title).join('; '),
         content: {
-          'application/problem+json': {
+          [PROBLEM_TYPE]: {
             schema: { $ref: 'Problem#' },
             examples: Object.fromEntries(
               kinds.map((slug) => [
