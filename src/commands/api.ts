@@ -1,20 +1,21 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import type { SandboxCredentials } from '../demo/credentials.ts'
-import { openApi } from './call-api.ts'
+import { overApi } from './call-api.ts'
+import { oneOf } from './command-line.ts'
+import { define } from './define.ts'
+import { CREDENTIALS } from './events.ts'
 import { EXIT } from './exit.ts'
-import { print, readScreen } from './output.ts'
+import { readScreen } from './output.ts'
 
 const METHODS = ['GET', 'POST', 'PUT', 'DELETE']
 
 /** Defines `bursar api`. */
 export function apiCommand(program: Command): void {
-  program
-    .command('api')
-    .description("call the API with the sandbox's credentials; exit code 1 when it refuses")
-    .argument('<method>', METHODS.join(', '), method)
+  define(program, 'api', "call the API with the sandbox's credentials; exit code 1 when it refuses")
+    .argument('<method>', METHODS.join(', '), oneOf(METHODS))
     .argument('<path>', 'path and query, such as /v2/profiles/{profile_id}/balances', path)
     .argument('[body]', 'JSON', json)
-    .option('--credentials <file>', 'credentials file (default: the one that the sandbox wrote)')
+    .option(...CREDENTIALS)
     .option('--json', 'print JSON on one line')
     .addHelpText(
       'after',
@@ -25,19 +26,13 @@ Example:
   bursar api POST /v2/sandbox/fiat-deposits \\
     '{"amount":"250.00","asset":"USD","memo_id":"{memo_id}","fiat_network_instructions":{"wire":{}}}'`,
     )
-    .action(async (verb: string, to: string, body: string | undefined, options: Options) => {
-      const { credentials, send } = await openApi(options.credentials)
+    .answer(overApi, async ({ credentials, send }, verb: string, to: string, body: string | undefined) => {
       const filled = (text: string) => fill(text, credentials)
-      const answer = await send(verb, filled(to), body === undefined ? undefined : filled(body))
-      const pretty = options.json !== true && readScreen().width !== undefined
-      print(JSON.stringify(answer.content, null, pretty ? 2 : undefined))
-      if (!answer.ok) process.exitCode = EXIT.failed
+      const { ok, content } = await send(verb, filled(to), body === undefined ? undefined : filled(body))
+      if (!ok) process.exitCode = EXIT.failed
+      const isForPeople = readScreen().width !== undefined
+      return [content, JSON.stringify(content, null, isForPeople ? 2 : undefined)]
     })
-}
-
-interface Options {
-  credentials?: string
-  json?: true
 }
 
 /** Replaces names in braces by members of the credentials. Other braces stay, because JSON has them too. */
@@ -46,12 +41,6 @@ function fill(text: string, credentials: SandboxCredentials): string {
   return text.replace(/\{(\w+)\}/g, (braces, name: string) =>
     Object.hasOwn(members, name) ? members[name as keyof typeof members] : braces,
   )
-}
-
-function method(text: string): string {
-  const verb = text.toUpperCase()
-  if (!METHODS.includes(verb)) throw new InvalidArgumentError(`must be one of ${METHODS.join(', ')}.`)
-  return verb
 }
 
 function path(text: string): string {

@@ -19,14 +19,18 @@ import { Policies } from '../records/policy.ts'
 import type { Settings } from '../settings.ts'
 import { decideApproval, listApprovals, readApproval } from '../settlement/decide-approval.ts'
 import {
+  APPROVAL,
+  inDatabase,
+  inOwnersDatabase,
   logOperator,
+  oneOf,
   originOfCommand,
   requireCustomer,
+  textUpTo,
   uuid,
-  withDatabase,
-  withOwnersDatabase,
 } from './command-line.ts'
-import { print, table } from './output.ts'
+import { define, offline, type Subcommand } from './define.ts'
+import { print } from './output.ts'
 
 /** A key file holds one JWK. */
 const KEY_FILE_BYTES_MAX = 4_096
@@ -34,122 +38,122 @@ const NAME_LENGTH_MAX = 100
 
 /** Defines `bursar approvals` and `bursar approvers`. */
 export function approvalCommands(program: Command): void {
-  const approvals = program
-    .command('approvals')
-    .description('withdrawals and changes that wait for the signatures of approvers')
+  const approvals = define(
+    program,
+    'approvals',
+    'withdrawals and changes that wait for the signatures of approvers',
+  )
   defineKey(approvals)
-  defineList(approvals)
-  defineShow(approvals)
+  defineReading(approvals)
   defineDecision(approvals, 'approve', 'APPROVE')
   defineDecision(approvals, 'reject', 'REJECT')
-  const approvers = program
-    .command('approvers')
-    .description('the people who may approve; changed as the role that owns the schema')
+  const approvers = define(
+    program,
+    'approvers',
+    'the people who may approve; changed as the role that owns the schema',
+  )
   defineAdd(approvers)
-  defineApprovers(approvers)
+  define(approvers, 'list', "list a customer's approvers, with those who are revoked")
+    .requiredOption('--customer <id>', 'customer', uuid)
+    .list(inDatabase, {
+      key: 'approvers',
+      none: 'There are no approvers.',
+      read: async ({ db }, { customer }: { customer: string }) => {
+        await requireCustomer(db, customer)
+        return selectApprovers(db, customer)
+      },
+      columns: ['id', 'name', 'role', 'status', ['thumbprint', ({ key }) => thumbprintOf(key)]],
+    })
   defineRevoke(approvers)
 }
 
 // ---------------------------------------------------------------------------------------------- approvals
 
-function defineKey(approvals: Command): void {
-  approvals
-    .command('key')
-    .description(
-      "make an approver's key file, readable by its owner only, and <file>.pub with the public key. Needs no database",
-    )
+function defineKey(approvals: Subcommand): void {
+  define(
+    approvals,
+    'key',
+    "make an approver's key file, readable by its owner only, and <file>.pub with the public key. Needs no database",
+  )
     .argument('<file>', 'key file, which must not exist')
-    .option('--json', 'print JSON')
-    .action(async (file: string, { json }: { json?: true }) => {
+    .answer(offline, async (_, file: string) => {
       const key = newPrivateKey()
       const public_key = publicPartOf(key)
       await writeFile(file, `${JSON.stringify(key)}\n`, { mode: 0o600, flag: 'wx' })
       await chmod(file, 0o600)
       await writeFile(`${file}.pub`, `${JSON.stringify(public_key)}\n`, { flag: 'wx' })
       const made = { file, public_key_file: `${file}.pub`, thumbprint: thumbprintOf(public_key) }
-      print(json ? made : `Made ${file} and ${file}.pub, thumbprint ${made.thumbprint}.`)
+      return [made, `Made ${file} and ${file}.pub, thumbprint ${made.thumbprint}.`]
     })
 }
 
-function defineList(approvals: Command): void {
-  approvals
-    .command('list')
-    .description("list a customer's newest approvals, at most 100")
+function defineReading(approvals: Subcommand): void {
+  define(approvals, 'list', "list a customer's newest approvals, at most 100")
     .requiredOption('--customer <id>', 'customer', uuid)
-    .option('--status <status>', `only approvals that are ${APPROVAL_STATUSES.join(', ')}`, status)
-    .option('--json', 'print JSON')
-    .action((options: { customer: string; status?: string; json?: true }) =>
-      withDatabase(async (db) => {
-        await requireCustomer(db, options.customer)
-        const found = await listApprovals(db, options.customer, options.status)
-        if (options.json) return print({ approvals: found })
-        if (found.length === 0) return print('There are no approvals.')
-        print(
-          table(
-            ['id', 'subject', 'status', '>approved', '>required', 'role', 'deadline'],
-            found.map((one) => [
-              ...[one.id, `${one.subject.type} ${one.subject.id}`, one.status],
-              ...[String(one.approvals), String(one.required), one.role, one.deadline],
-            ]),
-          ),
-        )
-      }),
+    .option(
+      '--status <status>',
+      `only approvals that are ${APPROVAL_STATUSES.join(', ')}`,
+      oneOf(APPROVAL_STATUSES),
     )
-}
-
-function defineShow(approvals: Command): void {
-  approvals
-    .command('show')
-    .description('show an approval and the text that an approver signs to approve it')
+    .list(inDatabase, {
+      key: 'approvals',
+      none: 'There are no approvals.',
+      read: async ({ db }, { customer, status }: { customer: string; status?: string }) => {
+        await requireCustomer(db, customer)
+        return listApprovals(db, customer, status)
+      },
+      columns: [
+        'id',
+        ['subject', ({ subject }) => `${subject.type} ${subject.id}`],
+        'status',
+        ['>approved', ({ approvals }) => approvals],
+        ...(['>required', 'role', 'deadline'] as const),
+      ],
+    })
+  define(approvals, 'show', 'show an approval and the text that an approver signs to approve it')
     .argument('<approval_id>', 'approval', uuid)
     .requiredOption('--customer <id>', 'customer', uuid)
-    .option('--json', 'print JSON')
-    .action((id: string, { customer, json }: { customer: string; json?: true }) =>
-      withDatabase(async (db) => {
-        const { approval, statements } = await readApproval(db, customer, id).catch(asError)
-        if (json) return print({ approval, to_sign: statements })
-        print(
-          `${describe(statements.APPROVE)}\n\nIt is ${approval.status}, ${approval.approvals} of ${approval.required}.`,
-        )
-      }),
-    )
+    .answer(inDatabase, async ({ db }, id: string, { customer }: { customer: string }) => {
+      const { approval, statements } = await readApproval(db, customer, id).catch(asError)
+      const { status, approvals, required } = approval
+      return [
+        { approval, to_sign: statements },
+        `${describe(statements.APPROVE)}\n\nIt is ${status}, ${approvals} of ${required}.`,
+      ]
+    })
 }
 
-function defineDecision(approvals: Command, name: 'approve' | 'reject', decision: ApprovalDecision): void {
-  approvals
-    .command(name)
-    .description(
-      name === 'approve'
-        ? 'sign that you approve, and record it: read `bursar approvals show` first'
-        : 'sign that you reject, and record it: a withdrawal fails and is refunded',
-    )
+interface DecideOptions {
+  customer: string
+  approver: string
+  key: string
+  json?: true
+}
+
+function defineDecision(approvals: Subcommand, name: 'approve' | 'reject', decision: ApprovalDecision): void {
+  define(
+    approvals,
+    name,
+    name === 'approve'
+      ? 'sign that you approve, and record it: read `bursar approvals show` first'
+      : 'sign that you reject, and record it: a withdrawal fails and is refunded',
+  )
     .argument('<approval_id>', 'approval', uuid)
     .requiredOption('--customer <id>', 'customer', uuid)
     .requiredOption('--approver <id>', 'your entry of bursar approvers list', uuid)
     .requiredOption('--key <file>', 'your key file')
-    .option('--json', 'print JSON')
-    .action((id: string, options: { customer: string; approver: string; key: string; json?: true }) =>
-      withDatabase(async (db, settings) => {
-        const key = await readKeyFile(options.key)
-        const { statements } = await readApproval(db, options.customer, id).catch(asError)
-        // The person sees what is signed, also where somebody has prepared the command.
-        if (!options.json) print(describe(statements[decision]))
-        const given = {
-          approver_id: options.approver,
-          decision,
-          signed: signStatement(statements[decision], key),
-        }
-        const approval = await decideApproval(db, options.customer, id, given, originOfCommand()).catch(
-          asError,
-        )
-        logOperator(settings, `decided about an approval: ${decision}`, { approval_id: id })
-        print(
-          options.json
-            ? approval
-            : `\nApproval ${id} is ${approval.status}, ${approval.approvals} of ${approval.required}.`,
-        )
-      }),
-    )
+    .answer(inDatabase, async ({ db, settings }, id: string, options: DecideOptions) => {
+      const { customer, approver: approver_id } = options
+      const key = await readKeyFile(options.key)
+      const { statements } = await readApproval(db, customer, id).catch(asError)
+      // The person sees what is signed, also where somebody has prepared the command.
+      if (!options.json) print(describe(statements[decision]))
+      const given = { approver_id, decision, signed: signStatement(statements[decision], key) }
+      const approval = await decideApproval(db, customer, id, given, originOfCommand()).catch(asError)
+      logOperator(settings, `decided about an approval: ${decision}`, { approval_id: id })
+      const { status, approvals: count, required } = approval
+      return [approval, `\nApproval ${id} is ${status}, ${count} of ${required}.`]
+    })
 }
 
 /** A statement for people: each member on its line. */
@@ -173,12 +177,6 @@ function asError(error: unknown): never {
   throw error
 }
 
-function status(text: string): string {
-  if (!APPROVAL_STATUSES.includes(text as (typeof APPROVAL_STATUSES)[number]))
-    throw new InvalidArgumentError(`must be one of ${APPROVAL_STATUSES.join(', ')}.`)
-  return text
-}
-
 // ---------------------------------------------------------------------------------------------- approvers
 
 interface AddOptions {
@@ -189,15 +187,16 @@ interface AddOptions {
   operator?: string
   client?: string
   approval?: string
-  json?: true
 }
 
-function defineAdd(approvers: Command): void {
-  approvers
-    .command('add')
-    .description('add an approver with the public key that bursar approvals key has made, or of a passkey')
+function defineAdd(approvers: Subcommand): void {
+  define(
+    approvers,
+    'add',
+    'add an approver with the public key that bursar approvals key has made, or of a passkey',
+  )
     .requiredOption('--customer <id>', 'customer', uuid)
-    .requiredOption('--name <name>', 'name of the person', name)
+    .requiredOption('--name <name>', 'name of the person', textUpTo(NAME_LENGTH_MAX))
     .requiredOption(
       '--key <file>',
       'public key, a JWK of Ed25519 or P-256; of a passkey with its credential_id and rp_id',
@@ -210,59 +209,34 @@ function defineAdd(approvers: Command): void {
     )
     .option('--operator <id>', 'the same person as an operator', uuid)
     .option('--client <id>', 'the same person as an API client', uuid)
-    .option('--approval <id>', 'approval of this change, where the policy requires one', uuid)
-    .option('--json', 'print JSON')
-    .action((options: AddOptions) =>
-      withOwnersDatabase(async (owner, settings) => {
-        await requireCustomer(owner, options.customer)
-        const key = readApproverKey(await readKeyFile(options.key))
-        const { name, role } = options
-        const approver = { name, role, key, operator_id: options.operator, client_id: options.client }
-        const change = changeOf(options, 'approvers add', thumbprintOf(key), { ...approver, key })
-        const origin = originOfCommand()
-        const added = await withApprovedChange(owner, await policiesOf(settings), change, (tx) =>
-          addApprover(tx, options.customer, approver, origin),
-        ).catch(asError)
-        logOperator(settings, 'added an approver', { approver_id: added.id, customer_id: options.customer })
-        print(options.json ? added : `Approver ${added.id}: ${added.name}, ${added.role}.`)
-      }),
-    )
+    .option(...APPROVAL)
+    .answer(inOwnersDatabase, async ({ db: owner, settings }, options: AddOptions) => {
+      const { customer: customer_id, name, role, operator: operator_id, client: client_id } = options
+      await requireCustomer(owner, customer_id)
+      const key = readApproverKey(await readKeyFile(options.key))
+      const approver = { name, role, key, operator_id, client_id }
+      const change = changeOf(options, 'approvers add', thumbprintOf(key), { ...approver, key })
+      const origin = originOfCommand()
+      const added = await withApprovedChange(owner, await policiesOf(settings), change, (tx) =>
+        addApprover(tx, customer_id, approver, origin),
+      ).catch(asError)
+      logOperator(settings, 'added an approver', { approver_id: added.id, customer_id })
+      return [added, `Approver ${added.id}: ${added.name}, ${added.role}.`]
+    })
 }
 
-function defineApprovers(approvers: Command): void {
-  approvers
-    .command('list')
-    .description("list a customer's approvers, with those who are revoked")
-    .requiredOption('--customer <id>', 'customer', uuid)
-    .option('--json', 'print JSON')
-    .action(({ customer, json }: { customer: string; json?: true }) =>
-      withDatabase(async (db) => {
-        await requireCustomer(db, customer)
-        const found = await selectApprovers(db, customer)
-        if (json) return print({ approvers: found })
-        if (found.length === 0) return print('There are no approvers.')
-        print(
-          table(
-            ['id', 'name', 'role', 'status', 'thumbprint'],
-            found.map((one) => [one.id, one.name, one.role, one.status, thumbprintOf(one.key)]),
-          ),
-        )
-      }),
-    )
-}
-
-function defineRevoke(approvers: Command): void {
-  approvers
-    .command('revoke')
-    .description(
-      'revoke an approver: signatures of withdrawals that are not signed yet do not count any more',
-    )
+function defineRevoke(approvers: Subcommand): void {
+  define(
+    approvers,
+    'revoke',
+    'revoke an approver: signatures of withdrawals that are not signed yet do not count any more',
+  )
     .argument('<approver_id>', 'approver', uuid)
     .requiredOption('--customer <id>', 'customer', uuid)
-    .option('--approval <id>', 'approval of this change, where the policy requires one', uuid)
-    .option('--json', 'print JSON')
-    .action((id: string, options: { customer: string; approval?: string; json?: true }) =>
-      withOwnersDatabase(async (owner, settings) => {
+    .option(...APPROVAL)
+    .answer(
+      inOwnersDatabase,
+      async ({ db: owner, settings }, id: string, options: { customer: string; approval?: string }) => {
         await requireCustomer(owner, options.customer)
         const change = changeOf(options, 'approvers revoke', id, {})
         const origin = originOfCommand()
@@ -271,8 +245,8 @@ function defineRevoke(approvers: Command): void {
         ).catch(asError)
         if (revoked.changed) logOperator(settings, 'revoked an approver', { approver_id: id })
         const when = revoked.changed ? '' : ` It was revoked before, at ${revoked.revoked_at}.`
-        print(options.json ? { id, ...revoked } : `Approver ${id} is REVOKED.${when}`)
-      }),
+        return [{ id, ...revoked }, `Approver ${id} is REVOKED.${when}`]
+      },
     )
 }
 
@@ -292,12 +266,6 @@ const changeOf = (
 })
 
 const policiesOf = async (settings: Settings) => new Policies(await openMasterKeys(settings))
-
-function name(text: string): string {
-  if (text.trim() === '' || text.length > NAME_LENGTH_MAX)
-    throw new InvalidArgumentError(`must have 1 to ${NAME_LENGTH_MAX} characters.`)
-  return text.trim()
-}
 
 function role(text: string): string {
   if (!/^[A-Z][A-Z0-9_]{0,31}$/.test(text))

@@ -1,20 +1,30 @@
 import { readFile } from 'node:fs/promises'
-import { InvalidArgumentError, Option, type Command } from 'commander'
+import { InvalidArgumentError, type Command } from 'commander'
 import { AUDIT_ACTIONS, type AuditAction } from '../contract/audit-actions.ts'
 import { PLATFORM_ID, UUID } from '../db/ids.ts'
 import { readAuditHeads, type AuditHead } from '../ledger/audit.ts'
 import { verifyAuditChains, type ChainFault } from '../verify/audit-chains.ts'
-import { selectAuditRecords, type AuditLogRecord } from '../records/audit-record.ts'
-import { requireCustomer, uuid, wholeNumber, withDatabase } from './command-line.ts'
+import { selectAuditRecords } from '../records/audit-record.ts'
+import { inDatabase, requireCustomer, uuid, wholeNumber } from './command-line.ts'
+import { define, type Subcommand } from './define.ts'
 import { EXIT } from './exit.ts'
-import { print, table } from './output.ts'
 
 /** Defines `bursar audit`. */
 export function auditCommands(program: Command): void {
-  const audit = program.command('audit').description('the audit log: who changed what, and its chain')
+  const audit = define(program, 'audit', 'the audit log: who changed what, and its chain')
   defineList(audit)
   defineVerify(audit)
-  defineHead(audit)
+  define(audit, 'head', 'show the heads of all chains, to keep them where the database cannot change them')
+    .option('--json', 'print JSON, for bursar audit verify --head')
+    .list(inDatabase, {
+      key: 'heads',
+      read: ({ db }) => readAuditHeads(db),
+      columns: [
+        ['customer', ({ customer_id }) => customer_id],
+        ...(['>position', 'hash'] as const),
+        ['entries covered from', ({ covered_from }) => covered_from],
+      ],
+    })
 }
 
 /** Most records in a list. */
@@ -27,52 +37,40 @@ interface ListOptions {
   subject?: string
   refused?: true
   limit: number
-  json?: true
 }
 
-function defineList(audit: Command): void {
-  audit
-    .command('list')
-    .description('list records of the audit log, newest first: of a customer, or else of the platform')
+function defineList(audit: Subcommand): void {
+  define(audit, 'list', 'list records of the audit log, newest first: of a customer, or else of the platform')
     .option('--customer <id>', 'the log of this customer', uuid)
     .option('--actor <id>', 'changes by this API client, operator, loop or user')
-    .addOption(
-      new Option('--action <action>', 'changes of this kind, such as transfer.create').argParser(action),
-    )
+    .option('--action <action>', 'changes of this kind, such as transfer.create', action)
     .option('--subject <id>', 'changes of this record')
     .option('--refused', 'only changes that were refused')
     .option('--limit <number>', `most records (1 to ${LIST_MAX})`, wholeNumber(1, LIST_MAX), 20)
     .option('--json', 'print JSON, one line for each record')
-    .action(({ customer, actor, action, subject, refused, limit, json }: ListOptions) =>
-      withDatabase(async (db) => {
-        if (customer !== undefined) await requireCustomer(db, customer)
-        const records = await selectAuditRecords(
-          db,
-          customer ?? PLATFORM_ID,
-          {
-            actor_ids: actor === undefined ? undefined : [actor],
-            actions: action === undefined ? undefined : [action],
-            subject_ids: subject === undefined ? undefined : [subject],
-            outcomes: refused ? ['REFUSED'] : undefined,
-          },
-          { limit, descending: true, from: 0, to: Number.MAX_SAFE_INTEGER },
-        )
-        if (json) for (const record of records) print(record)
-        else if (records.length === 0) print('there are no such records')
-        else print(table(COLUMNS, records.map(rowOf)))
-      }),
-    )
+    .list(inDatabase, {
+      none: 'there are no such records',
+      read: async ({ db }, { customer, actor, action, subject, refused, limit }: ListOptions) => {
+        await requireCustomer(db, customer)
+        const filters = {
+          actor_ids: actor === undefined ? undefined : [actor],
+          actions: action === undefined ? undefined : [action],
+          subject_ids: subject === undefined ? undefined : [subject],
+          outcomes: refused ? ['REFUSED' as const] : undefined,
+        }
+        const page = { limit, descending: true, from: 0, to: Number.MAX_SAFE_INTEGER }
+        return selectAuditRecords(db, customer ?? PLATFORM_ID, filters, page)
+      },
+      columns: [
+        'at',
+        ['actor', ({ actor }) => `${actor.type} ${actor.id}`],
+        'action',
+        ['subject', ({ subject }) => subject.id],
+        'outcome',
+        ['request', ({ request_id }) => request_id],
+      ],
+    })
 }
-
-const COLUMNS = ['at', 'actor', 'action', 'subject', 'outcome', 'request']
-const rowOf = ({ at, actor, action, subject, outcome, request_id }: AuditLogRecord) => [
-  at,
-  `${actor.type} ${actor.id}`,
-  action,
-  subject.id,
-  outcome,
-  request_id,
-]
 
 /** Parses an action for commander. */
 function action(text: string): AuditAction {
@@ -82,39 +80,36 @@ function action(text: string): AuditAction {
   return known
 }
 
-function defineVerify(audit: Command): void {
-  audit
-    .command('verify')
-    .description(
-      'recompute the chain of the audit log and of the ledger entries, and name the first record of each chain that was changed; exit code 1 on a fault',
-    )
+function defineVerify(audit: Subcommand): void {
+  define(
+    audit,
+    'verify',
+    'recompute the chain of the audit log and of the ledger entries, and name the first record of each chain that was changed; exit code 1 on a fault',
+  )
     .option('--customer <id>', 'only the chain of this customer', uuid)
     .option(
       '--head <file>',
       'the chains must still contain the heads in this file (bursar audit head --json)',
     )
-    .option('--json', 'print JSON')
-    .action(({ customer, head, json }: { customer?: string; head?: string; json?: true }) =>
-      withDatabase(async (db) => {
-        const anchors = head === undefined ? [] : readAnchors(await readFile(head, 'utf8'), head)
-        const found = await verifyAuditChains(db, { anchors, customerId: customer })
-        const clean = found.faults.length === 0
-        if (json) print({ clean, ...found })
-        else {
-          for (const fault of found.faults) print(textOf(fault))
-          const { chains, records, links, covered_from } = found
-          const anchored = head === undefined ? '' : `, ${found.anchors} anchored heads`
-          print(
-            `${clean ? 'Clean' : `${found.faults.length} chains were changed`}: ${chains} chains, ${links} links, ${records} records${anchored}.`,
-          )
-          if (covered_from !== null)
-            print(
+    .answer(inDatabase, async ({ db }, { customer, head }: { customer?: string; head?: string }) => {
+      const anchors = head === undefined ? [] : readAnchors(await readFile(head, 'utf8'), head)
+      const found = await verifyAuditChains(db, { anchors, customerId: customer })
+      const { faults, chains, records, links, covered_from } = found
+      const clean = faults.length === 0
+      if (!clean) process.exitCode = EXIT.failed
+      const verdict = clean ? 'Clean' : `${faults.length} chains were changed`
+      const anchored = head === undefined ? '' : `, ${found.anchors} anchored heads`
+      const text = [
+        ...faults.map(textOf),
+        `${verdict}: ${chains} chains, ${links} links, ${records} records${anchored}.`,
+        ...(covered_from === null
+          ? []
+          : [
               `All chains have begun by ${covered_from}. What was posted before its customer's chain began, by a version without the audit log, is in none: bursar audit head has each beginning.`,
-            )
-        }
-        if (!clean) process.exitCode = EXIT.failed
-      }),
-    )
+            ]),
+      ]
+      return [{ clean, ...found }, text.join('\n')]
+    })
 }
 
 /** Formats a fault: where, what, and the subjects of the record. */
@@ -124,26 +119,6 @@ function textOf({ customer_id, created_at, action, subject_ids = [], fault }: Ch
   const record = [action, subjects].filter((part) => part !== undefined).join(' of ')
   const details = [record, created_at].filter((part) => part !== undefined && part !== '').join(', ')
   return `${customer_id}: ${fault}${details === '' ? '' : ` (${details})`}`
-}
-
-function defineHead(audit: Command): void {
-  audit
-    .command('head')
-    .description('show the heads of all chains, to keep them where the database cannot change them')
-    .option('--json', 'print JSON, for bursar audit verify --head')
-    .action(({ json }: { json?: true }) =>
-      withDatabase(async (db) => {
-        const heads = await readAuditHeads(db)
-        if (json) print({ heads })
-        else
-          print(
-            table(
-              ['customer', '>position', 'hash', 'entries covered from'],
-              heads.map((head) => [head.customer_id, head.position, head.hash, head.covered_from]),
-            ),
-          )
-      }),
-    )
 }
 
 const HASH = /^[0-9a-f]{64}$/

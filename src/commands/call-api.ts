@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { credentialsFile, openCredentials, type SandboxCredentials } from '../demo/credentials.ts'
 import { readSettings } from '../settings.ts'
+import type { Door } from './define.ts'
 
 /** Longest wait for an answer. The service itself answers within 30 s. */
 const ANSWER_MS_MAX = 40_000
@@ -42,7 +43,7 @@ export interface Api {
  * Opens the API with a credentials file, by default the one that the sandbox wrote. It fetches a token at the first request,
  * and another one when the service refuses it. Throws when there are no credentials.
  */
-export async function openApi(file?: string): Promise<Api> {
+async function openApi(file?: string): Promise<Api> {
   const credentials = await openCredentials(
     resolve(file ?? credentialsFile(readSettings(process.env).dataDir)),
   )
@@ -74,6 +75,10 @@ export async function openApi(file?: string): Promise<Api> {
     },
   }
 }
+
+/** The door of commands that call the API. */
+export const overApi: Door<Api, { credentials?: string }> = async (work, { credentials }) =>
+  work(await openApi(credentials))
 
 async function accessToken(credentials: SandboxCredentials, signal?: AbortSignal): Promise<string> {
   const { base_url, token_url, client_id, client_secret } = credentials

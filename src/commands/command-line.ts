@@ -5,9 +5,13 @@ import { pino, type Logger } from 'pino'
 import { connect, type Connected } from '../connect.ts'
 import { openDatabase, OWNER, type Database } from '../db/database.ts'
 import { UUID } from '../db/ids.ts'
-import { Cluster, type Nodes } from '../db/nodes.ts'
 import { prepareDatabase, requireMode } from '../deployment.ts'
 import { logOptions, openLog, STANDARD_ERROR } from '../log.ts'
+import { Ledger } from '../movements/queue.ts'
+import { WithdrawalMacs } from '../movements/withdrawal-macs.ts'
+import { openScreeningOfCommand } from '../screening/open-screening.ts'
+import type { Screening } from '../screening/screening.ts'
+import type { Door } from './define.ts'
 import { readSettings, type Settings } from '../settings.ts'
 import { sealBalancesWith } from '../ledger/balance-macs.ts'
 import { openMasterKeys } from '../keys/master-keys.ts'
@@ -31,8 +35,34 @@ export const wholeNumber =
     return Number(text)
   }
 
+/** Reads one of some names, which are in capitals. For commander. */
+export const oneOf =
+  <Name extends string>(names: readonly Name[]) =>
+  (text: string): Name => {
+    const found = names.find((name) => name === text.toUpperCase())
+    if (found === undefined) throw new InvalidArgumentError(`must be one of ${names.join(', ')}.`)
+    return found
+  }
+
+/** Reads a text of a length. For commander. */
+export const textUpTo =
+  (max: number) =>
+  (text: string): string => {
+    if (text.trim() === '' || text.length > max)
+      throw new InvalidArgumentError(`must have 1 to ${max} characters.`)
+    return text.trim()
+  }
+
+/** The option of changes that a policy can make dependent on approvers. */
+export const APPROVAL = [
+  '--approval <id>',
+  'approval of this change, where the policy requires one',
+  uuid,
+] as const
+
 /** Throws when there is no such customer, so that a mistyped id does not look like a customer without records. */
-export async function requireCustomer(db: Database, id: string): Promise<void> {
+export async function requireCustomer(db: Database, id: string | undefined): Promise<void> {
+  if (id === undefined) return
   const { rowCount } = await db.query('select 1 from customers where id = $1', [id])
   if (rowCount === 0) throw new Error(`there is no customer ${id}`)
 }
@@ -74,123 +104,89 @@ function userName(): string {
   }
 }
 
+/** A database as a command works with it. */
+export interface AtDatabase extends Pick<Connected, 'open' | 'ownerUrl'> {
+  db: Database
+  settings: Settings
+  log: Logger
+  /** The migrations that ran. */
+  applied: string[]
+}
+
+/** The role that a command works as, and whether it migrates the schema first. */
+interface Access {
+  as?: 'service' | 'owner'
+  migrate?: boolean
+}
+
 /**
  * Runs a command with a database connection and closes it afterwards. An embedded server that this process started is
- * stopped too. Throws `SettingsError` when the database belongs to the other mode.
+ * stopped too. Throws `SettingsError` when the database belongs to the other mode, and an Error where the address of the
+ * role that owns the schema is needed and not configured: only that role may make and revoke approvers, waive screening and
+ * seal again.
  */
-export const withDatabase = (work: (db: Database, settings: Settings) => Promise<void>): Promise<void> =>
-  connected(({ db }, settings) => work(db, settings))
-
-/**
- * Migrates the schema, then runs a command as `withDatabase` does. For commands that write: they may be the first to use
- * a database. The command runs as the service's role; `applied` names the migrations that ran.
- */
-export const withMigratedDatabase = (
-  work: (db: Database, settings: Settings, applied: string[]) => void | Promise<void>,
-): Promise<void> =>
-  connected(async (database, settings) => {
-    const applied = await prepareDatabase(database.db, settings, await database.ownerUrl())
-    await recordMigrations(database.db, originOfCommand(), applied)
-    await work(database.db, settings, applied)
-  })
-
-/** Connections of a command to each node of a cluster besides the coordinator. */
-const NODE_CONNECTIONS = 2
-
-/** Runs a command as `withMigratedDatabase` does, with a way to each node of a cluster. */
-export const withNodes = (work: (nodes: Nodes, settings: Settings) => Promise<void>): Promise<void> =>
-  connected(async ({ db, open, ownerUrl }, settings, log) => {
-    await recordMigrations(db, originOfCommand(), await prepareDatabase(db, settings, await ownerUrl()))
-    const cluster = await Cluster.open(db, (err) =>
-      log.warn({ err }, 'the places of the customers cannot be read; those read before stay in use'),
-    )
-    try {
-      await work(
-        cluster.nodes(db, (node) => open(NODE_CONNECTIONS, undefined, node)),
-        settings,
-      )
-    } finally {
-      await cluster.close()
-    }
-  })
-
-/** Runs a command as `withDatabase` does, with the address for the role that owns the schema, where that is another one. */
-export const withBothRoles = (
-  work: (db: Database, settings: Settings, ownerUrl: string | undefined) => Promise<void>,
-): Promise<void> =>
-  connected(async (database, settings) => work(database.db, settings, await database.ownerUrl()))
-
-/**
- * Runs a command as the role that owns the schema: only that role may make and revoke approvers, waive screening and seal again. Throws an Error where its
- * address is not configured.
- */
-export const withOwnersDatabase = (
-  work: (owner: Database, settings: Settings) => Promise<void>,
-): Promise<void> =>
-  connected(async (database, settings) => {
-    const url = await database.ownerUrl()
-    if (url === undefined)
-      throw new Error(
-        'BURSAR_MIGRATIONS_DATABASE_URL: only the role that owns the schema makes and revokes approvers, waives screening and seals again; give its address',
-      )
-    const owner = openDatabase(url, { max: 1, onError: () => undefined, applicationName: OWNER })
-    try {
-      await work(owner, settings)
-    } finally {
-      await owner.end()
-    }
-  })
-
-/**
- * Migrates the schema, closes the service's sessions, and then runs a command as the role that owns the schema, while no
- * other session of this program is open. Throws an Error where the owner's address is not configured.
- */
-export async function withOwnerAlone(
-  work: (
-    owner: Database,
-    settings: Settings,
-    done: { serviceRole: string; applied: string[] },
-  ) => Promise<void>,
+export async function withDatabase(
+  { as = 'service', migrate = false }: Access,
+  work: (at: AtDatabase) => Promise<void>,
 ): Promise<void> {
-  let prepared: { url: string; settings: Settings; serviceRole: string; applied: string[] } | undefined
-  await connected(async (database, settings) => {
-    const url = await database.ownerUrl()
-    if (url === undefined || settings.databaseUrl === undefined)
-      throw new Error(
-        'BURSAR_MIGRATIONS_DATABASE_URL, DATABASE_URL: only the role that owns the schema distributes it; give the addresses of both roles',
-      )
-    const applied = await prepareDatabase(database.db, settings, url)
-    await recordMigrations(database.db, originOfCommand(), applied)
-    const { rows } = await database.db.query<{ role: string }>('select current_user as role')
-    prepared = { url, settings, serviceRole: rows[0]!.role, applied }
-  })
-  const { url, settings, ...done } = prepared!
+  const settings = readSettings(process.env)
+  const logLevel = settings.logLevel === 'info' ? 'warn' : settings.logLevel
+  const { log, close } = await openLog({ ...settings, logLevel })
+  try {
+    const { db, open, ownerUrl, close: disconnect } = await connect(settings, log)
+    sealBalancesWith(() => openMasterKeys(settings))
+    try {
+      await requireMode(db, settings.mode)
+      const applied = migrate ? await prepareDatabase(db, settings, await ownerUrl()) : []
+      await recordMigrations(db, originOfCommand(), applied)
+      const at = { db, settings, log, open, ownerUrl, applied }
+      await (as === 'service' ? work(at) : asOwner(await ownerUrl(), (owner) => work({ ...at, db: owner })))
+    } finally {
+      await disconnect()
+    }
+  } finally {
+    close()
+  }
+}
+
+/** Works in a session of the role that owns the schema. */
+export async function asOwner(
+  url: string | undefined,
+  work: (owner: Database) => Promise<void>,
+): Promise<void> {
+  if (url === undefined)
+    throw new Error(
+      'BURSAR_MIGRATIONS_DATABASE_URL: only the role that owns the schema makes and revokes approvers, waives screening and seals again; give its address',
+    )
   const owner = openDatabase(url, { max: 1, onError: () => undefined, applicationName: OWNER })
   try {
-    await work(owner, settings, done)
+    await work(owner)
   } finally {
     await owner.end()
   }
 }
 
-async function connected(
-  work: (database: Connected, settings: Settings, log: Logger) => Promise<void>,
+/** The doors to the database (define.ts). Commands that write migrate: they may be the first to use a database. */
+export const inDatabase: Door<AtDatabase> = (work) => withDatabase({}, work)
+export const inMigratedDatabase: Door<AtDatabase> = (work) => withDatabase({ migrate: true }, work)
+export const inOwnersDatabase: Door<AtDatabase> = (work) => withDatabase({ as: 'owner' }, work)
+
+/** What commands that credit work with, too. */
+export interface Crediting {
+  ledger: Ledger
+  screening: Screening | undefined
+}
+
+/** Works with a ledger and with screening. */
+export async function crediting<At extends AtDatabase>(
+  at: At,
+  work: (at: At & Crediting) => Promise<void>,
 ): Promise<void> {
-  const settings = { ...readSettings(process.env) }
-  const { log, close } = await openLog({
-    ...settings,
-    logLevel: settings.logLevel === 'info' ? 'warn' : settings.logLevel,
-  })
+  const screening = await openScreeningOfCommand(at.db, at.settings)
+  const ledger = new Ledger(at.db, { macs: new WithdrawalMacs(await openMasterKeys(at.settings)) })
   try {
-    const database = await connect(settings, log)
-    sealBalancesWith(() => openMasterKeys(settings))
-    try {
-      await requireMode(database.db, settings.mode)
-      await work(database, settings, log)
-    } finally {
-      await database.close()
-    }
+    await work({ ...at, ledger, screening })
   } finally {
-    close()
+    await ledger.drain()
   }
 }

@@ -1,4 +1,4 @@
-import { InvalidArgumentError, type Command } from 'commander'
+import { InvalidArgumentError } from 'commander'
 import { transaction, type Database } from '../db/database.ts'
 import { audited, recordNow } from '../records/audited.ts'
 import {
@@ -13,71 +13,52 @@ import {
 } from '../records/customer-limits.ts'
 import type { Settings } from '../settings.ts'
 import {
+  inDatabase,
+  inMigratedDatabase,
   logOperator,
   originOfCommand,
   requireCustomer,
   uuid,
-  withDatabase,
-  withMigratedDatabase,
 } from './command-line.ts'
-import { print, table } from './output.ts'
+import { define, type Subcommand } from './define.ts'
+import { tableOf } from './output.ts'
 
 /** The largest value of a limit. */
 const VALUE_MAX = 1_000_000_000
 
 /** Defines `bursar customer limits`. */
-export function defineCustomerLimits(customer: Command): void {
-  const limits = customer
-    .command('limits')
-    .description("a customer's limits of requests and records; 0 is no limit")
-  limits
-    .command('show')
-    .description('show the limits of a customer, and how many records it has')
+export function defineCustomerLimits(customer: Subcommand): void {
+  const limits = define(customer, 'limits', "a customer's limits of requests and records; 0 is no limit")
+  define(limits, 'show', 'show the limits of a customer, and how many records it has')
     .argument('<customer_id>', 'customer', uuid)
-    .option('--json', 'print JSON')
-    .action((customer_id: string, { json }: { json?: true }) =>
-      withDatabase(async (db, settings) => {
-        await requireCustomer(db, customer_id)
-        const found = await limitsOf(db, settings, customer_id)
-        if (json) return print({ customer_id, limits: found })
-        print(
-          table(
-            ['limit', '>value', 'set_by', '>records'],
-            found.map(({ limit, value, is_default, records }) => [
-              ...[limit, String(value), is_default ? 'default' : 'operator'],
-              records === undefined ? '' : String(records),
-            ]),
-          ),
-        )
-      }),
-    )
-  limits
-    .command('set')
-    .description('set a limit of a customer; each process applies it within seconds')
+    .answer(inDatabase, async ({ db, settings }, customer_id: string) => {
+      await requireCustomer(db, customer_id)
+      const found = await limitsOf(db, settings, customer_id)
+      const setBy = ({ is_default }: Shown) => (is_default ? 'default' : 'operator')
+      const text = tableOf(found, ['limit', '>value', ['set_by', setBy], '>records'], undefined)
+      return [{ customer_id, limits: found }, text]
+    })
+  define(limits, 'set', 'set a limit of a customer; each process applies it within seconds')
     .argument('<customer_id>', 'customer', uuid)
     .argument('<limit>', CUSTOMER_LIMITS.join(', '), limitName)
     .argument('<value>', 'a whole number, 0 for no limit, or "default"', limitValue)
-    .option('--json', 'print JSON')
-    .action(
-      (customer_id: string, limit: CustomerLimit, asked: number | 'default', { json }: { json?: true }) =>
-        withMigratedDatabase(async (db, settings) => {
-          await requireCustomer(db, customer_id)
-          const value = asked === 'default' ? undefined : asked
-          const usual = defaultOf(limit, requestDefaults(settings))
-          await transaction(db, async (tx) => {
-            const before = await setLimit(tx, customer_id, limit, value)
-            if (before === value) return
-            const changes = { before: { [limit]: before ?? null }, after: { [limit]: value ?? null } }
-            await recordNow(
-              tx,
-              customer_id,
-              audited(originOfCommand(), 'customer.set_limit', customer_id, changes),
-            )
-          })
-          const set = { customer_id, limit, value: value ?? usual, is_default: value === undefined }
-          logOperator(settings, 'set a limit of a customer', set)
-          print(json ? set : `${limit}: ${set.value}${set.is_default ? ' (default)' : ''}`)
-        }),
+    .answer(
+      inMigratedDatabase,
+      async ({ db, settings }, customer_id: string, limit: CustomerLimit, asked: number | 'default') => {
+        await requireCustomer(db, customer_id)
+        const value = asked === 'default' ? undefined : asked
+        const usual = defaultOf(limit, requestDefaults(settings))
+        await transaction(db, async (tx) => {
+          const before = await setLimit(tx, customer_id, limit, value)
+          if (before === value) return
+          const changes = { before: { [limit]: before ?? null }, after: { [limit]: value ?? null } }
+          const record = audited(originOfCommand(), 'customer.set_limit', customer_id, changes)
+          await recordNow(tx, customer_id, record)
+        })
+        const set = { customer_id, limit, value: value ?? usual, is_default: value === undefined }
+        logOperator(settings, 'set a limit of a customer', set)
+        return [set, `${limit}: ${set.value}${set.is_default ? ' (default)' : ''}`]
+      },
     )
 }
 

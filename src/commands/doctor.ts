@@ -1,27 +1,28 @@
 import { styleText } from 'node:util'
 import type { Command } from 'commander'
 import { readSettings, SETTINGS, SettingsError, type Settings } from '../settings.ts'
+import { define, offline } from './define.ts'
 import { EXIT } from './exit.ts'
 import { examine, type Finding } from './doctor-checks.ts'
-import { print, readScreen, table } from './output.ts'
+import { readScreen, tableOf } from './output.ts'
 
 /** Defines `bursar doctor`. `nodeNeeded` is the range of Node versions in package.json. */
 export function doctorCommand(program: Command, nodeNeeded: string): void {
-  program
-    .command('doctor')
-    .description(
-      'check settings, database, keys and networks, and say how to fix each fault; changes nothing',
-    )
+  define(
+    program,
+    'doctor',
+    'check settings, database, keys and networks, and say how to fix each fault; changes nothing',
+  )
     .option('--all', 'print every setting, also those that have their default')
     .option('--json', 'print JSON, with every setting')
     .addHelpText('after', '\nExit code 1 when a check FAILs. A WARN is for you to judge.')
-    .action(async ({ all = false, json }: { all?: boolean; json?: true }) => {
+    .answer(offline, async (_, { all = false }: { all?: boolean }) => {
       const settings = listSettings(process.env)
       const checks = await runChecks(nodeNeeded)
       const healthy = checks.every(({ result }) => result !== 'FAIL')
-      if (json) print({ healthy, settings, checks })
-      else print(`${describeChecks(checks)}\n\n${describeSettings(settings, all)}`)
       if (!healthy) process.exitCode = EXIT.failed
+      const text = `${describeChecks(checks)}\n\n${describeSettings(settings, all)}`
+      return [{ healthy, settings, checks }, text]
     })
 }
 
@@ -48,12 +49,7 @@ function describeSettings(settings: Setting[], all: boolean): string {
   return [
     ...(shown.length === 0
       ? []
-      : [
-          table(
-            ['setting', 'value', 'from'],
-            shown.map(({ name, value, from }) => [name, value, from]),
-          ),
-        ]),
+      : [tableOf(shown, [['setting', ({ name }) => name], 'value', 'from'], undefined)]),
     ...(hidden === 0 ? [] : [`${hidden} settings have their default: bursar doctor --all shows them`]),
   ].join('\n')
 }

@@ -14,23 +14,33 @@ import {
   type FreezeReason,
   type FreezeTarget,
 } from '../records/freezes.ts'
-import type { Settings } from '../settings.ts'
+import { PLATFORM_ID } from '../db/ids.ts'
+import { selectAuditRecords } from '../records/audit-record.ts'
 import {
+  inDatabase,
   logOperator,
+  oneOf,
   openRowMacs,
   originOfCommand,
   requireCustomer,
+  textUpTo,
   uuid,
-  withDatabase,
+  type AtDatabase,
 } from './command-line.ts'
+import { define, type Answer } from './define.ts'
 import { EXIT } from './exit.ts'
-import { PLATFORM_ID } from '../db/ids.ts'
-import { selectAuditRecords } from '../records/audit-record.ts'
-import { print, table } from './output.ts'
 
 /** How long `bursar freeze` waits for database transactions that are signing a payment. */
 const SIGNING_WAIT_MS = 30_000
 const REASON_LENGTH_MAX = 500
+
+/** Names what a freeze of payments over a network stops. */
+function networkOrWire(text: string): string {
+  const name = text.toUpperCase()
+  if (![...CRYPTO_NETWORKS, 'WIRE'].includes(name))
+    throw new InvalidArgumentError(`must be one of ${CRYPTO_NETWORKS.join(', ')} and WIRE.`)
+  return name
+}
 
 /** The kinds of freeze: the command's name, its argument, and how the argument becomes a target. */
 const TARGETS: {
@@ -59,7 +69,7 @@ const TARGETS: {
   {
     name: 'network',
     description: 'the withdrawals, replacements and sweeps of a network, or all wires',
-    argument: ['<network>', `${CRYPTO_NETWORKS.join(', ')} or WIRE`, network],
+    argument: ['<network>', `${CRYPTO_NETWORKS.join(', ')} or WIRE`, networkOrWire],
     target: async (_, name) => ({ kind: 'NETWORK', network: name }),
   },
   { name: 'all', description: 'everything', target: async () => ({ kind: 'ALL' }) },
@@ -67,15 +77,15 @@ const TARGETS: {
 
 /** Defines `bursar freeze` and `bursar unfreeze`. */
 export function freezeCommands(program: Command): void {
-  const freezing = program
-    .command('freeze')
-    .description(
-      'stop payments that are not signed yet: withdrawals wait, a frozen customer or profile cannot create new ones, and deposits are still credited',
-    )
-  const unfreezing = program.command('unfreeze').description('end a freeze')
+  const freezing = define(
+    program,
+    'freeze',
+    'stop payments that are not signed yet: withdrawals wait, a frozen customer or profile cannot create new ones, and deposits are still credited',
+  )
+  const unfreezing = define(program, 'unfreeze', 'end a freeze')
   for (const { name, description, argument, target } of TARGETS) {
-    const stop = freezing.command(name).description(`freeze ${description}`)
-    const go = unfreezing.command(name).description(`unfreeze ${description}`)
+    const stop = define(freezing, name, `freeze ${description}`)
+    const go = define(unfreezing, name, `unfreeze ${description}`)
     for (const command of [stop, go]) {
       if (argument !== undefined) command.argument(...argument)
       if (name === 'profile')
@@ -89,42 +99,27 @@ export function freezeCommands(program: Command): void {
       .option(
         '--reason <text>',
         `reason, for other operators${name === 'all' ? '; live mode demands it' : ''}`,
-        reason,
+        textUpTo(REASON_LENGTH_MAX),
       )
-      .option('--json', 'print JSON')
-      .action((...args: unknown[]) => {
-        const [subject, options] = argumentsOf<{ reason?: string; customer?: string; json?: true }>(args)
-        return withDatabase(async (db, settings) => {
-          await freezeTarget(db, settings, await target(db, subject, options), options)
-        })
+      .answer(inDatabase, async (at, ...args: unknown[]) => {
+        const [subject, options] = argumentsOf<{ reason?: string; customer?: string }>(args)
+        return freezeTarget(at, await target(at.db, subject, options), options.reason)
       })
-    go.option('--cause <cause>', `end only the freeze with this cause: ${FREEZE_REASONS.join(', ')}`, cause)
-      .option('--json', 'print JSON')
-      .action((...args: unknown[]) => {
-        const [subject, options] = argumentsOf<{ cause?: FreezeReason; customer?: string; json?: true }>(args)
-        return withDatabase(async (db, settings) => {
-          await unfreezeTarget(db, settings, await target(db, subject, options), options)
-        })
-      })
+    go.option(
+      '--cause <cause>',
+      `end only the freeze with this cause: ${FREEZE_REASONS.join(', ')}`,
+      oneOf(FREEZE_REASONS),
+    ).answer(inDatabase, async (at, ...args: unknown[]) => {
+      const [subject, options] = argumentsOf<{ cause?: FreezeReason; customer?: string }>(args)
+      return unfreezeTarget(at, await target(at.db, subject, options), options.cause)
+    })
   }
-  freezing
-    .command('list')
-    .description('list the freezes and their reasons, oldest first')
-    .option('--json', 'print JSON')
-    .action(({ json }: { json?: true }) =>
-      withDatabase(async (db) => {
-        const freezes = await selectFreezes(db)
-        if (json) return print({ freezes })
-        if (freezes.length === 0) return print('Nothing is frozen.')
-        const columns = ['kind', 'subject', 'reason', 'created_at', 'detail']
-        print(
-          table(
-            columns,
-            freezes.map((one) => [one.kind, one.subject, one.reason, one.created_at, one.detail]),
-          ),
-        )
-      }),
-    )
+  define(freezing, 'list', 'list the freezes and their reasons, oldest first').list(inDatabase, {
+    key: 'freezes',
+    none: 'Nothing is frozen.',
+    read: ({ db }) => selectFreezes(db),
+    columns: ['kind', 'subject', 'reason', 'created_at', 'detail'],
+  })
 }
 
 /** Commander passes the argument, if the command has one, and then the options. */
@@ -132,11 +127,10 @@ const argumentsOf = <O>(args: unknown[]): [subject: string, options: O] =>
   typeof args[0] === 'string' ? [args[0], args[1] as O] : ['', args[0] as O]
 
 async function freezeTarget(
-  db: Database,
-  settings: Settings,
+  { db, settings }: AtDatabase,
   target: FreezeTarget,
-  { reason: given, json }: { reason?: string; json?: true },
-): Promise<void> {
+  given: string | undefined,
+): Promise<Answer> {
   if (given === undefined && target.kind === 'ALL' && settings.mode === 'live')
     throw new Error('freeze all stops every payment of every customer: say why, with --reason')
   const detail = given ?? 'no reason was given'
@@ -144,15 +138,11 @@ async function freezeTarget(
   logOperator(settings, 'froze', { ...target, detail })
   const signing_ended = await signingEnds(db)
   if (!signing_ended) process.exitCode = EXIT.failed
-  const frozen = { ...target, reason: 'OPERATOR', detail, signing_ended }
   const text = describeFreeze({ kind: target.kind, subject: subjectOf(target), reason: 'OPERATOR', detail })
-  print(
-    json
-      ? frozen
-      : signing_ended
-        ? `${capital(text)}\nNothing more is signed. Withdrawals that are already signed are still broadcast and confirmed.`
-        : `${capital(text)}\n${STILL_SIGNING}`,
-  )
+  const next = signing_ended
+    ? 'Nothing more is signed. Withdrawals that are already signed are still broadcast and confirmed.'
+    : STILL_SIGNING
+  return [{ ...target, reason: 'OPERATOR', detail, signing_ended }, `${capital(text)}\n${next}`]
 }
 
 export const STILL_SIGNING = `A worker is still signing after ${SIGNING_WAIT_MS / 1000} s, and that payment may still be sent. Run this again to wait longer.`
@@ -169,11 +159,10 @@ export async function signingEnds(db: Database): Promise<boolean> {
 }
 
 async function unfreezeTarget(
-  db: Database,
-  settings: Settings,
+  { db, settings }: AtDatabase,
   target: FreezeTarget,
-  { cause, json }: { cause?: FreezeReason; json?: true },
-): Promise<void> {
+  cause: FreezeReason | undefined,
+): Promise<Answer> {
   const subject = subjectOf(target)
   const macs = await openRowMacs(settings)
   const all = await selectFreezesOf(db, macs, target)
@@ -187,25 +176,18 @@ async function unfreezeTarget(
     )
   const [one] = found as [Freeze]
   const { reason, detail, created_at } = one
-  const who = await whoFroze(db, target, one)
+  const frozen_by = await whoFroze(db, target, one)
   await unfreeze(db, macs, originOfCommand(), target, reason)
   logOperator(settings, 'unfroze', { ...target, reason })
   const remaining = all.filter((one) => one.reason !== reason)
-  print(
-    json
-      ? {
-          ...target,
-          reason,
-          detail,
-          created_at,
-          frozen_by: who,
-          still_frozen_for: remaining.map((one) => one.reason),
-        }
-      : [
-          `The freeze for ${reason} has ended: ${who} placed it at ${created_at} (${detail}).`,
-          ...remaining.map((one) => `Still frozen: ${describeFreeze(one)}`),
-        ].join('\n'),
-  )
+  const still_frozen_for = remaining.map((one) => one.reason)
+  return [
+    { ...target, reason, detail, created_at, frozen_by, still_frozen_for },
+    [
+      `The freeze for ${reason} has ended: ${frozen_by} placed it at ${created_at} (${detail}).`,
+      ...remaining.map((one) => `Still frozen: ${describeFreeze(one)}`),
+    ].join('\n'),
+  ]
 }
 
 /** Who placed a freeze, from the audit log. */
@@ -240,23 +222,3 @@ async function customerOf(db: Database, profileId: string, customerId: string | 
 }
 
 const capital = (text: string) => text.replace(/^./, (first) => first.toUpperCase())
-
-/** Parses the name of a network for commander. */
-function network(text: string): string {
-  const name = text.toUpperCase()
-  if (![...CRYPTO_NETWORKS, 'WIRE'].includes(name))
-    throw new InvalidArgumentError(`must be one of ${CRYPTO_NETWORKS.join(', ')} and WIRE.`)
-  return name
-}
-
-function reason(text: string): string {
-  if (text.trim() === '' || text.length > REASON_LENGTH_MAX)
-    throw new InvalidArgumentError(`must have 1 to ${REASON_LENGTH_MAX} characters.`)
-  return text.trim()
-}
-
-function cause(text: string): FreezeReason {
-  const found = FREEZE_REASONS.find((one) => one === text.toUpperCase())
-  if (found === undefined) throw new InvalidArgumentError(`must be one of ${FREEZE_REASONS.join(', ')}.`)
-  return found
-}

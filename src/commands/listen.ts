@@ -8,7 +8,8 @@ import { signatureHeaders } from '../outbound/signature.ts'
 import type { Event } from '../records/event.ts'
 import { newSigningSecret } from '../records/webhook-secrets.ts'
 import { readSettings } from '../settings.ts'
-import { openApi } from './call-api.ts'
+import { overApi } from './call-api.ts'
+import { define } from './define.ts'
 import { CREDENTIALS, eventTypes, lineOf } from './events.ts'
 import { followEvents, placeOf, stopSignal, type EventCursor, type Place } from './follow-events.ts'
 import { print } from './output.ts'
@@ -18,20 +19,21 @@ interface Options {
   type?: string[]
   after?: string
   payload: 'THIN' | 'FULL'
-  credentials?: string
   json?: true
 }
 
 /** Defines `bursar listen`. */
 export function listenCommand(program: Command): void {
-  program
-    .command('listen')
-    .description('print every event once, and forward it to a program of yours, signed as a webhook is')
+  define(
+    program,
+    'listen',
+    'print every event once, and forward it to a program of yours, signed as a webhook is',
+  )
     .option('--forward-to <url>', 'address that gets each event as a POST', httpUrl)
     .option('--type <type...>', 'types, such as transfer.*', eventTypes)
     .option('--after <place>', 'begin after this event id, at this RFC 3339 time, or now')
     .addOption(new Option('--payload <kind>', 'body of the POST').choices(['THIN', 'FULL']).default('THIN'))
-    .option('--credentials <file>', CREDENTIALS)
+    .option(...CREDENTIALS)
     .option('--json', 'print JSON: a line with the secret, then one line for each event')
     .addHelpText(
       'after',
@@ -39,19 +41,13 @@ export function listenCommand(program: Command): void {
 Without --after, it continues after the last event that it printed, with the same secret, and begins now the first time.
 It keeps both in BURSAR_DATA_DIR, for each address and types. Lost connections are tried again for ever.`,
     )
-    .action(async (options: Options) => {
-      const api = await openApi(options.credentials)
-      const { dataDir, webhookSource } = readSettings(process.env)
-      const file = stateFile(dataDir, [
-        api.credentials.customer_id,
-        options.forwardTo ?? '',
-        ...(options.type ?? []),
-      ])
+    .answer(overApi, async (api, options: Options) => {
+      const { forwardTo, type: types, after } = options
+      const { dataDir, webhookSource: source } = readSettings(process.env)
+      const file = stateFile(dataDir, [api.credentials.customer_id, forwardTo ?? '', ...(types ?? [])])
       const kept = await readState(file)
       const secret = kept?.secret ?? newSigningSecret()
-      const place =
-        (options.after === undefined ? placeIn(kept) : undefined) ??
-        (await placeOf(api, options.after ?? 'now'))
+      const place = (after === undefined ? placeIn(kept) : undefined) ?? (await placeOf(api, after ?? 'now'))
       await mkdir(dataDir, { recursive: true })
       // Kept before it says so: the receiver's secret stays the same, and a restart before it misses nothing.
       writeState(file, { secret, ...place })
@@ -59,11 +55,9 @@ It keeps both in BURSAR_DATA_DIR, for each address and types. Lost connections a
       const signal = stopSignal()
       const onFailure = (reason: string) => console.error(`${reason}; trying again`)
       let last: EventCursor | undefined
-      for await (const event of followEvents(api, { types: options.type, ...place, signal, onFailure })) {
+      for await (const event of followEvents(api, { types, ...place, signal, onFailure })) {
         const forwarded =
-          options.forwardTo === undefined
-            ? undefined
-            : await forward(event, { ...options, source: webhookSource, secret })
+          forwardTo === undefined ? undefined : await forward(event, { ...options, source, secret })
         report(event, forwarded, options)
         last = { created_at: event.created_at, id: event.id }
         writeState(file, { secret, cursor: last })

@@ -36,6 +36,35 @@ const bold = (text: string): string => styleText('bold', text, { validateStream:
 
 type Cell = string | number | boolean | null | undefined
 
+/** A column of a list: a member of the rows, or a name with what it shows. `>` aligns it to the right. */
+export type Column<Row, Context = undefined> =
+  | (keyof Row & string)
+  | `>${keyof Row & string}`
+  | readonly [name: string, cell: (row: Row, context: Context) => Cell]
+
+/** A table of rows for people. */
+export const tableOf = <Row, Context>(
+  rows: readonly Row[],
+  columns: readonly Column<Row, Context>[],
+  context: Context,
+): string =>
+  table(
+    columns.map((one) => (typeof one === 'string' ? one : one[0])),
+    rows.map((row) =>
+      columns.map((one) =>
+        typeof one === 'string' ? (row[one.replace(/^>/, '') as keyof Row] as Cell) : one[1](row, context),
+      ),
+    ),
+  )
+
+/** One `name: value` line for each member. */
+export function linesOf(members: object): string {
+  const width = Math.max(...Object.keys(members).map((name) => name.length)) + 1
+  return Object.entries(members)
+    .map(([name, value]) => `${`${name}:`.padEnd(width)} ${value}`)
+    .join('\n')
+}
+
 /**
  * A table for people. Columns whose name begins with `>` are aligned to the right. A table that is wider than the
  * terminal becomes one block of `name: value` lines for each row: wrapped columns cannot be read.

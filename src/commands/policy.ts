@@ -2,7 +2,6 @@ import { isUtf8 } from 'node:buffer'
 import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { Problem } from '../contract/problems.ts'
-import type { Database } from '../db/database.ts'
 import { duplicateMember } from '../http/duplicate-member.ts'
 import { fileValidator } from '../http/validation.ts'
 import { findMasterKeys, type MasterKeys } from '../keys/master-keys.ts'
@@ -17,14 +16,17 @@ import {
 } from '../records/policy.ts'
 import type { Settings } from '../settings.ts'
 import {
+  APPROVAL,
+  inDatabase,
   logOperator,
   originOfCommand,
   requireCustomer,
   uuid,
   wholeNumber,
-  withDatabase,
+  type AtDatabase,
 } from './command-line.ts'
-import { print, table } from './output.ts'
+import { define, offline, type Answer, type Subcommand } from './define.ts'
+import { tableOf } from './output.ts'
 
 /** As large as the body of a request. */
 const FILE_BYTES_MAX = 64 * 1024
@@ -34,60 +36,62 @@ const VERSION_MAX = 2_147_483_647
 export function policyCommands(program: Command): void {
   // Otherwise --version behind the command would be that of the program.
   program.enablePositionalOptions()
-  const policy = program
-    .command('policy')
-    .description("customers' policies: the rules for their payments, and which changes need approval")
-  defineShow(policy)
-  defineSet(policy)
-  defineCheck(policy)
-}
-
-function defineShow(policy: Command): void {
-  policy
-    .command('show')
-    .description('list the newest version of each policy; with --customer, show it with its rules')
+  const policy = define(
+    program,
+    'policy',
+    "customers' policies: the rules for their payments, and which changes need approval",
+  )
+  define(policy, 'show', 'list the newest version of each policy; with --customer, show it with its rules')
     .option('--customer <id>', 'customer', uuid)
     .option('--version <n>', 'an older version; needs --customer', wholeNumber(1, VERSION_MAX))
-    .option('--json', 'print JSON')
-    .action((options: { customer?: string; version?: number; json?: true }) =>
-      withDatabase(async (db, settings) => {
-        const { customer, version, json } = options
-        const policies = new Policies(await requireMasterKeys(settings))
-        if (customer !== undefined) return showOne(db, policies, customer, options)
-        if (version !== undefined) throw new Error('--version: name the customer, too, with --customer')
-        const found: ExaminedVersion[] = []
-        for await (const one of policies.newestOfAll(db)) found.push(one)
-        if (json) return print({ policies: found.map(({ document, ...one }) => summaryOf(one, document)) })
-        if (found.length === 0) return print('No customer has a policy.')
-        print(
-          table(
-            ['customer_id', '>version', 'created_at', '>rules', 'master_key_id', 'trusted'],
-            found.map((one) => [
-              ...[one.customer_id, one.version, one.created_at, one.document.rules.length],
-              ...[one.master_key_id, one.objection === undefined ? 'yes' : `no: ${one.objection}`],
-            ]),
-          ),
-        )
-      }),
-    )
+    .answer(inDatabase, async (at, { customer, version }: { customer?: string; version?: number }) => {
+      const policies = new Policies(await requireMasterKeys(at.settings))
+      if (customer !== undefined) return showOne(at, policies, customer, version)
+      if (version !== undefined) throw new Error('--version: name the customer, too, with --customer')
+      return showAll(at, policies)
+    })
+  defineSet(policy)
+  define(policy, 'check', 'check a file with a policy, as bursar policy set does. Needs no database')
+    .argument('<file>', 'the policy as JSON')
+    .answer(offline, async (_, file: string) => {
+      const document = await readPolicyFile(file)
+      const rules = document.rules.length
+      const text = `${file} is a valid policy with ${rules === 1 ? '1 rule' : `${rules} rules`}.`
+      return [{ valid: true, policy: document }, text]
+    })
+}
+
+async function showAll({ db }: AtDatabase, policies: Policies): Promise<Answer> {
+  const found: ExaminedVersion[] = []
+  for await (const one of policies.newestOfAll(db)) found.push(one)
+  const json = { policies: found.map(({ document, ...one }) => summaryOf(one, document)) }
+  if (found.length === 0) return [json, 'No customer has a policy.']
+  const trusted = ({ objection }: ExaminedVersion) => (objection === undefined ? 'yes' : `no: ${objection}`)
+  const columns = [
+    ...(['customer_id', '>version', 'created_at'] as const),
+    ['>rules', ({ document }: ExaminedVersion) => document.rules.length] as const,
+    ...(['master_key_id', ['trusted', trusted]] as const),
+  ]
+  return [json, tableOf(found, columns, undefined)]
 }
 
 async function showOne(
-  db: Database,
+  { db }: AtDatabase,
   policies: Policies,
-  customer: string,
-  { version, json }: { version?: number; json?: true },
-): Promise<void> {
-  await requireCustomer(db, customer)
-  const found = await policies.examine(db, customer, version)
+  customer_id: string,
+  version: number | undefined,
+): Promise<Answer> {
+  await requireCustomer(db, customer_id)
+  const found = await policies.examine(db, customer_id, version)
   if (found === undefined && version !== undefined)
-    throw new Error(`the policy of customer ${customer} has no version ${version}`)
-  if (found === undefined)
-    return print(json ? { customer_id: customer, version: 0, policy: { rules: [] } } : 'There is no policy.')
+    throw new Error(`the policy of customer ${customer_id} has no version ${version}`)
+  if (found === undefined) return [{ customer_id, version: 0, policy: { rules: [] } }, 'There is no policy.']
   const { document, objection, ...about } = found
-  if (json) return print({ ...about, ...trustOf(objection), policy: document })
   const trust = objection === undefined ? '' : `\nIt cannot be trusted: ${objection}.`
-  print(`Version ${found.version}, since ${found.created_at}.${trust}\n${JSON.stringify(document, null, 2)}`)
+  return [
+    { ...about, ...trustOf(objection), policy: document },
+    `Version ${found.version}, since ${found.created_at}.${trust}\n${JSON.stringify(document, null, 2)}`,
+  ]
 }
 
 const trustOf = (objection: string | undefined) => ({
@@ -109,57 +113,53 @@ interface SetOptions {
   file: string
   approval?: string
   replaceUntrusted?: true
-  json?: true
 }
 
-function defineSet(policy: Command): void {
-  policy
-    .command('set')
-    .description("make a new version of a customer's policy, which counts for every payment from then on")
+function defineSet(policy: Subcommand): void {
+  define(
+    policy,
+    'set',
+    "make a new version of a customer's policy, which counts for every payment from then on",
+  )
     .requiredOption('--customer <id>', 'customer', uuid)
     .requiredOption('--file <file>', 'the policy as JSON, as PUT /v2/policy takes it')
-    .option('--approval <id>', 'approval of this change, where the policy requires one', uuid)
+    .option(...APPROVAL)
     .option(
       '--replace-untrusted',
       'also replace a version whose MAC is wrong, after you have looked at it with bursar policy show',
     )
-    .option('--json', 'print JSON')
-    .action((options: SetOptions) =>
-      withDatabase(async (db, settings) => {
-        const { customer, json } = options
-        const document = await readPolicyFile(options.file)
-        const masterKeys = await requireMasterKeys(settings)
-        const policies = new Policies(masterKeys)
-        await requireCustomer(db, customer)
-        const newest = await policies.examine(db, customer)
-        if (newest !== undefined && isSame(newest, document, masterKeys)) {
-          const { version, created_at } = newest
-          return print(
-            json
-              ? { customer_id: customer, version, created_at, changed: false }
-              : `Version ${version} is this policy already: nothing was changed.`,
-          )
-        }
-        const { version, created_at, untrusted } = await replacePolicy(db, policies, document, {
-          customer_id: customer,
-          origin: originOfCommand(),
-          approval_id: options.approval,
-          replace_untrusted: options.replaceUntrusted,
-        }).catch(asError)
-        logOperator(settings, 'set a policy', { customer_id: customer, version, untrusted })
-        const replaced = untrusted && {
-          replaced_untrusted: untrusted,
-        }
-        const told = untrusted
-          ? `\nIt replaces version ${untrusted.version}, which could not be trusted: ${untrusted.objection}.`
-          : ''
-        print(
-          json
-            ? { customer_id: customer, version, created_at, changed: true, ...replaced }
-            : `Version ${version} counts since ${created_at}.${told}`,
-        )
-      }),
-    )
+    .answer(inDatabase, async ({ db, settings }, options: SetOptions) => {
+      const { customer: customer_id, approval: approval_id, replaceUntrusted: replace_untrusted } = options
+      const document = await readPolicyFile(options.file)
+      const masterKeys = await requireMasterKeys(settings)
+      const policies = new Policies(masterKeys)
+      await requireCustomer(db, customer_id)
+      const newest = await policies.examine(db, customer_id)
+      if (newest !== undefined && isSame(newest, document, masterKeys)) {
+        const { version, created_at } = newest
+        return [
+          { customer_id, version, created_at, changed: false },
+          `Version ${version} is this policy already: nothing was changed.`,
+        ]
+      }
+      const change = { customer_id, origin: originOfCommand(), approval_id, replace_untrusted }
+      const replaced = await replacePolicy(db, policies, document, change).catch(asError)
+      const { version, created_at, untrusted } = replaced
+      logOperator(settings, 'set a policy', { customer_id, version, untrusted })
+      const told = untrusted
+        ? `\nIt replaces version ${untrusted.version}, which could not be trusted: ${untrusted.objection}.`
+        : ''
+      return [
+        {
+          customer_id,
+          version,
+          created_at,
+          changed: true,
+          ...(untrusted && { replaced_untrusted: untrusted }),
+        },
+        `Version ${version} counts since ${created_at}.${told}`,
+      ]
+    })
 }
 
 /** Whether the newest version is this policy, with a MAC by the current master key: after a change of key it is made again. */
@@ -180,23 +180,6 @@ function asError(error: unknown): never {
 const WAY_ON: Record<string, string> = {
   'approval-required': '. After they have approved, run the same command with --approval and its id',
   unavailable: '. Look at it with bursar policy show, then add --replace-untrusted to replace it',
-}
-
-function defineCheck(policy: Command): void {
-  policy
-    .command('check')
-    .description('check a file with a policy, as bursar policy set does. Needs no database')
-    .argument('<file>', 'the policy as JSON')
-    .option('--json', 'print JSON')
-    .action(async (file: string, { json }: { json?: true }) => {
-      const document = await readPolicyFile(file)
-      const rules = document.rules.length
-      print(
-        json
-          ? { valid: true, policy: document }
-          : `${file} is a valid policy with ${rules === 1 ? '1 rule' : `${rules} rules`}.`,
-      )
-    })
 }
 
 const validate = fileValidator(NewPolicyDocument)

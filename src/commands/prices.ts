@@ -6,26 +6,57 @@ import { MARKETS, type Market } from '../markets/markets.ts'
 import { priceStatus } from '../markets/price-status.ts'
 import { LAYOUT_NAMES, type LayoutName } from '../markets/price-layouts.ts'
 import { COVERS_MINUTES_MAX } from '../markets/write-prices.ts'
-import { originOfCommand, withDatabase, withMigratedDatabase } from './command-line.ts'
-import { print, startProgress, table } from './output.ts'
 import { audited, recordNow } from '../records/audited.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
 import { transaction, type Database } from '../db/database.ts'
+import { inDatabase, inMigratedDatabase, originOfCommand } from './command-line.ts'
+import { define, type Subcommand } from './define.ts'
+import { print, startProgress, tableOf } from './output.ts'
 
 /** Defines `bursar prices`. */
 export function priceCommands(program: Command): void {
-  const prices = program.command('prices').description('market history: import, follow an exchange, status')
+  const prices = define(program, 'prices', 'market history: import, follow an exchange, status')
   defineImport(prices)
   defineFollow(prices)
-  defineStatus(prices)
+  define(
+    prices,
+    'status',
+    'show the source, the time span, the minutes and the imported files of each market',
+  ).answer(inDatabase, async ({ db }) => {
+    const status = await priceStatus(db)
+    const columns = [
+      ...(['market', 'source', '>minutes', 'first_time', 'last_time'] as const),
+      ['imports', ({ imports }: MarketStatus) => countOf(imports)] as const,
+    ]
+    const unfinished = status.markets.flatMap(({ market, imports }) =>
+      unfinishedOf(imports).map(({ file }) => `${market}: ${file}`),
+    )
+    const advice = 'the import is incomplete, or the last records had not ended. Import it again to resume.'
+    const text = [
+      tableOf(status.markets, columns, undefined),
+      ...unfinished.map((one) => `${one}: ${advice}`),
+    ]
+    return [status, text.join('\n')]
+  })
 }
 
-function defineImport(prices: Command): void {
-  prices
-    .command('import')
-    .description(
-      'import a CSV file of prices, plain, gzipped or zipped, as exchanges, data sites and spreadsheets write it',
-    )
+type MarketStatus = Awaited<ReturnType<typeof priceStatus>>['markets'][number]
+type Imports = MarketStatus['imports']
+
+const unfinishedOf = (imports: Imports) => imports.filter(({ finished }) => !finished)
+
+function countOf(imports: Imports): string {
+  const unfinished = unfinishedOf(imports).length
+  if (imports.length === 0) return ''
+  return `${imports.length}${unfinished > 0 ? `, ${unfinished} unfinished` : ''}`
+}
+
+function defineImport(prices: Subcommand): void {
+  define(
+    prices,
+    'import',
+    'import a CSV file of prices, plain, gzipped or zipped, as exchanges, data sites and spreadsheets write it',
+  )
     .argument('<file>', 'file')
     .requiredOption('--market <market>', 'market, for example BTCUSD', market)
     .addOption(
@@ -40,88 +71,34 @@ function defineImport(prices: Command): void {
       intervalMinutes,
     )
     .option('--again', 're-import a file, overwriting prices that were imported after it')
-    .option('--json', 'print JSON')
-    .action((file: string, options: ImportArguments) =>
-      withMigratedDatabase(async (db) => {
-        const bar = startProgress(statSync(file, { throwIfNoEntry: false })?.size ?? 0, {
-          quiet: options.json,
-        })
-        try {
-          const result = await importPrices(db, {
-            path: file,
-            market: options.market,
-            layout: options.layout,
-            intervalMinutes: options.interval,
-            again: options.again,
-            origin: originOfCommand(),
-            onBytes: bar.step,
-          })
-          bar.stop()
-          print(options.json ? result : describeImport(result))
-        } finally {
-          bar.stop()
-        }
-      }),
-    )
+    .answer(inMigratedDatabase, async ({ db }, path: string, options: ImportArguments) => {
+      const { market, layout, interval, again, json } = options
+      const bar = startProgress(statSync(path, { throwIfNoEntry: false })?.size ?? 0, { quiet: json })
+      const asked = { path, market, layout, intervalMinutes: interval, again, origin: originOfCommand() }
+      const result = await importPrices(db, { ...asked, onBytes: bar.step }).finally(bar.stop)
+      return [result, describeImport(result)]
+    })
 }
 
-function defineFollow(prices: Command): void {
-  prices
-    .command('follow')
-    .description('keep prices up to date from an exchange, through the package ccxt, until stopped')
+function defineFollow(prices: Subcommand): void {
+  define(prices, 'follow', 'keep prices up to date from an exchange, through the package ccxt, until stopped')
     .requiredOption('--exchange <name>', 'name of the exchange in ccxt: kraken, coinbase, bitstamp, ...')
     .requiredOption('--markets <markets>', 'comma-separated, for example BTCUSD,ETHUSD', markets)
     .option('--url <url>', "URL of the exchange's API (default: the URL in ccxt)")
     .option('--once', 'update each market once, then exit')
     .option('--json', 'print a line of JSON for each round')
-    .action((options: FollowArguments) =>
-      withMigratedDatabase(async (db) => {
-        await recordFollow(db, options)
-        const stopping = new AbortController()
-        for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
-        await followExchange(db, {
-          ...options,
-          once: options.once ?? false,
-          signal: stopping.signal,
-          onRound: (round) => print(options.json ? round : describeRound(round)),
-          onFailure: (error) => console.error(`${error.message}; trying again`),
-        })
-      }),
-    )
-}
-
-function defineStatus(prices: Command): void {
-  prices
-    .command('status')
-    .description('show the source, the time span, the minutes and the imported files of each market')
-    .option('--json', 'print JSON')
-    .action(({ json }: { json?: true }) =>
-      withDatabase(async (db) => {
-        const status = await priceStatus(db)
-        if (json) return print(status)
-        const columns = ['market', 'source', '>minutes', 'first_time', 'last_time', 'imports']
-        print(
-          table(
-            columns,
-            status.markets.map(({ market, source, minutes, first_time, last_time, imports }) => {
-              const unfinished = imports.filter(({ finished }) => !finished).length
-              const files =
-                imports.length === 0
-                  ? ''
-                  : `${imports.length}${unfinished > 0 ? `, ${unfinished} unfinished` : ''}`
-              return [market, source, minutes, first_time, last_time, files]
-            }),
-          ),
-        )
-        const unfinished = status.markets.flatMap(({ market, imports }) =>
-          imports.filter(({ finished }) => !finished).map(({ file }) => `${market}: ${file}`),
-        )
-        for (const one of unfinished)
-          print(
-            `${one}: the import is incomplete, or the last records had not ended. Import it again to resume.`,
-          )
-      }),
-    )
+    .answer(inMigratedDatabase, async ({ db }, options: FollowArguments) => {
+      await recordFollow(db, options)
+      const stopping = new AbortController()
+      for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
+      await followExchange(db, {
+        ...options,
+        once: options.once ?? false,
+        signal: stopping.signal,
+        onRound: (round) => print(options.json ? round : describeRound(round)),
+        onFailure: (error) => console.error(`${error.message}; trying again`),
+      })
+    })
 }
 
 interface ImportArguments {

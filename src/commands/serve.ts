@@ -7,18 +7,16 @@ import { firstSession } from '../demo/first-session.ts'
 import { openLog, type Log } from '../log.ts'
 import { serve, type Service } from '../serve.ts'
 import { readSettings, SETTINGS, type Settings } from '../settings.ts'
+import { define, offline, type Answer } from './define.ts'
 import { fail } from './exit.ts'
-import { print } from './output.ts'
 import { emptyStopped } from './sandbox.ts'
 
 /** Defines `bursar serve`. */
 export function serveCommand(program: Command): void {
-  program
-    .command('serve')
-    .description('run the API and the settlement worker')
+  define(program, 'serve', 'run the API and the settlement worker')
     .option('--json', 'print one line of JSON when ready, instead of text')
     .addHelpText('after', () => `\n${describeSettings()}`)
-    .action(async ({ json }: { json?: true }) => {
+    .answer(offline, async () => {
       const settings = readSettings(process.env)
       const log = await openLog(settings)
       let running: Promise<Service>
@@ -28,27 +26,7 @@ export function serveCommand(program: Command): void {
       }
       running = serve(settings, log, { beginAnew })
       stopOnSignal(async () => (await running).close())
-      const service = await running
-      const file = credentialsFile(settings.dataDir)
-      if (json) {
-        const { address } = service
-        const { mode } = settings
-        print({
-          ready: true,
-          address,
-          mode,
-          ...(settings.console && isConsoleBuilt() && { console: service.addressOf('/console') }),
-          ...(mode === 'sandbox' && existsSync(file) && { credentials_file: file }),
-        })
-      } else {
-        console.log(
-          describeStart(service, settings, existsSync(file) ? relative(process.cwd(), file) : undefined),
-        )
-        if (service.demo !== undefined) {
-          console.log('\nA demo customer was created. To try it, paste into another terminal:')
-          console.log(firstSession(relative(process.cwd(), file)))
-        }
-      }
+      return describeStart(await running, settings)
     })
 }
 
@@ -65,23 +43,33 @@ async function restartEmpty(
   return serve({ ...settings, port: Number(new URL(service.address).port) }, log, { beginAnew })
 }
 
-/** The lines printed at the start: the address, the pages, the credentials file and how to stop. */
-function describeStart(
-  { address, addressOf }: Service,
-  { mode, docs, ...settings }: Settings,
-  credentials: string | undefined,
-): string {
-  const lines = [
-    ...(settings.console && isConsoleBuilt() ? [['console', addressOf('/console')]] : []),
-    ...(docs ? [['API reference', addressOf('/docs')]] : []),
-    ...(mode === 'sandbox' && credentials !== undefined ? [['credentials', credentials]] : []),
+/** What is printed at the start: the address, the pages, the credentials file and how to stop. */
+function describeStart({ address, addressOf, demo }: Service, settings: Settings): Answer {
+  const { mode, docs } = settings
+  const file = credentialsFile(settings.dataDir)
+  const shown = relative(process.cwd(), file)
+  const hasConsole = settings.console && isConsoleBuilt()
+  const hasCredentials = mode === 'sandbox' && existsSync(file)
+  const lines: [string, string][] = [
+    ...(hasConsole ? [['console', addressOf('/console')] as [string, string]] : []),
+    ...(docs ? [['API reference', addressOf('/docs')] as [string, string]] : []),
+    ...(hasCredentials ? [['credentials', shown] as [string, string]] : []),
     ['stop', 'Ctrl+C'],
   ]
-  const width = Math.max(...lines.map(([name]) => name!.length))
-  return [
+  const width = Math.max(...lines.map(([name]) => name.length))
+  const text = [
     `Bursar is ready at ${address} (${mode} mode)`,
-    ...lines.map(([name, says]) => `  ${name!.padEnd(width)}  ${says!}`),
-  ].join('\n')
+    ...lines.map(([name, says]) => `  ${name.padEnd(width)}  ${says}`),
+    ...(demo === undefined
+      ? []
+      : ['\nA demo customer was created. To try it, paste into another terminal:', firstSession(shown)]),
+  ]
+  const json = {
+    ...{ ready: true, address, mode },
+    ...(hasConsole && { console: addressOf('/console') }),
+    ...(hasCredentials && { credentials_file: file }),
+  }
+  return [json, text.join('\n')]
 }
 
 function describeSettings(): string {

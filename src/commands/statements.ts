@@ -9,17 +9,20 @@ import { periodOf, type Period } from '../statements/period.ts'
 import { reversePayment } from '../statements/reverse-payment.ts'
 import { listRewardRates, setRewardRate } from '../statements/reward-rates.ts'
 import { RATE_DECIMALS, type Derivation, type RewardMethod } from '../statements/reward.ts'
+import { Cluster, type Nodes } from '../db/nodes.ts'
 import {
+  inDatabase,
+  inMigratedDatabase,
   logOperator,
+  originOfCommand,
   requireCustomer,
   uuid,
   withDatabase,
-  withMigratedDatabase,
-  withNodes,
-  originOfCommand,
+  type AtDatabase,
 } from './command-line.ts'
+import { define, type Subcommand, type Door } from './define.ts'
 import { EXIT } from './exit.ts'
-import { print, startProgress, table, type Progress } from './output.ts'
+import { startProgress, table, type Progress } from './output.ts'
 
 interface Selection {
   period?: Period
@@ -29,163 +32,125 @@ interface Selection {
 
 /** Defines `bursar statements` and `bursar rewards`. */
 export function statementCommands(program: Command): void {
-  const statements = program.command('statements').description('monthly statements of the USDG reward')
-  defineGenerate(statements)
-  definePay(statements)
-  defineList(statements)
-  defineExplain(statements)
-  defineReverse(statements)
-
-  const rate = program
-    .command('rewards')
-    .description('the USDG reward')
-    .command('rate')
-    .description('its annual rate')
-  defineSetRate(rate)
-  defineListRates(rate)
+  const statements = define(program, 'statements', 'monthly statements of the USDG reward')
+  defineMonthly(statements)
+  define(statements, 'list', 'list the statements, newest month first')
+    .option('--period <YYYY-MM>', 'only statements of this month', period)
+    .option('--customer <id>', 'only for this customer', uuid)
+    .list(inDatabase, {
+      key: 'statements',
+      read: async ({ db }, { period, customer }: Selection) => {
+        await requireCustomer(db, customer)
+        return listAllStatements(db, { period, customerId: customer })
+      },
+      columns: [
+        ...(['statement_id', 'customer_id', 'period', 'status', 'asset'] as const),
+        ['>owed', ({ total_amount_owed }) => total_amount_owed],
+        ['>paid', ({ amount_paid }) => amount_paid],
+      ],
+    })
+  defineOne(statements)
+  defineRate(define(define(program, 'rewards', 'the USDG reward'), 'rate', 'its annual rate'))
 }
 
-function defineGenerate(statements: Command): void {
-  statements
-    .command('generate')
-    .description('generate the statements of a past month; existing statements stay unchanged')
+function defineMonthly(statements: Subcommand): void {
+  define(
+    statements,
+    'generate',
+    'generate the statements of a past month; existing statements stay unchanged',
+  )
     .requiredOption('--period <YYYY-MM>', 'month, UTC', period)
     .option('--customer <id>', 'only for this customer', uuid)
-    .option('--json', 'print JSON')
-    .action(({ period, customer, json }: Selection & { period: Period }) =>
-      withNodes(async (nodes, settings) => {
-        if (customer !== undefined) await requireCustomer(nodes.shared, customer)
-        const generated = await withBar(json, (onStart) =>
-          generateStatements(nodes, period, customer, onStart, originOfCommand()),
-        )
-        if (generated.length > 0)
-          logOperator(settings, 'generated statements', { period: period.name, count: generated.length })
-        if (json) return print({ generated })
-        for (const { ref_id, total_amount } of generated) print(`${ref_id}  ${total_amount} USDG`)
-        print(`${generated.length} statements generated for ${period.name}.`)
-      }),
-    )
-}
-
-function definePay(statements: Command): void {
-  statements
-    .command('pay')
-    .description("pay the generated statements: credit each reward to its customer's default profile")
+    .answer(onNodes, async ({ nodes, settings }, selected: Selection & { period: Period }) => {
+      const { period, customer, json } = selected
+      await requireCustomer(nodes.shared, customer)
+      const generated = await withBar(json, (onStart) =>
+        generateStatements(nodes, period, customer, onStart, originOfCommand()),
+      )
+      if (generated.length > 0)
+        logOperator(settings, 'generated statements', { period: period.name, count: generated.length })
+      const lines = generated.map(({ ref_id, total_amount }) => `${ref_id}  ${total_amount} USDG`)
+      const count = `${generated.length} statements generated for ${period.name}.`
+      return [{ generated }, [...lines, count].join('\n')]
+    })
+  define(
+    statements,
+    'pay',
+    "pay the generated statements: credit each reward to its customer's default profile",
+  )
     .option('--period <YYYY-MM>', 'only statements of this month', period)
     .option('--customer <id>', 'only for this customer', uuid)
-    .option('--json', 'print JSON')
-    .action(({ period, customer, json }: Selection) =>
-      withMigratedDatabase(async (db, settings) => {
-        if (customer !== undefined) await requireCustomer(db, customer)
-        const paid = await withBar(json, (onStart) =>
-          payStatements(db, { period, customerId: customer, origin: originOfCommand() }, onStart),
-        )
-        if (paid.length > 0)
-          logOperator(settings, 'paid statements', { statement_ids: paid.map((one) => one.statement_id) })
-        if (json) return print({ paid })
-        for (const { ref_id, amount_paid } of paid) print(`${ref_id}  ${amount_paid} USDG`)
-        print(`${paid.length} statements paid.`)
-      }),
-    )
+    .answer(inMigratedDatabase, async ({ db, settings }, { period, customer, json }: Selection) => {
+      await requireCustomer(db, customer)
+      const paid = await withBar(json, (onStart) =>
+        payStatements(db, { period, customerId: customer, origin: originOfCommand() }, onStart),
+      )
+      if (paid.length > 0)
+        logOperator(settings, 'paid statements', { statement_ids: paid.map((one) => one.statement_id) })
+      const lines = paid.map(({ ref_id, amount_paid }) => `${ref_id}  ${amount_paid} USDG`)
+      return [{ paid }, [...lines, `${paid.length} statements paid.`].join('\n')]
+    })
 }
 
-function defineList(statements: Command): void {
-  statements
-    .command('list')
-    .description('list the statements, newest month first')
-    .option('--period <YYYY-MM>', 'only statements of this month', period)
-    .option('--customer <id>', 'only for this customer', uuid)
-    .option('--json', 'print JSON')
-    .action(({ period, customer, json }: Selection) =>
-      withDatabase(async (db) => {
-        if (customer !== undefined) await requireCustomer(db, customer)
-        const statements = await listAllStatements(db, { period, customerId: customer })
-        if (json) return print({ statements })
-        const columns = ['statement_id', 'customer_id', 'period', 'status', 'asset', '>owed', '>paid']
-        print(
-          table(
-            columns,
-            statements.map((one) => [
-              one.statement_id,
-              one.customer_id,
-              one.period,
-              one.status,
-              one.asset,
-              one.total_amount_owed,
-              one.amount_paid,
-            ]),
-          ),
-        )
-      }),
+/** The door of a command that works on each node of a cluster. */
+const onNodes: Door<AtDatabase & { nodes: Nodes }> = (work) =>
+  withDatabase({ migrate: true }, async (at) => {
+    const cluster = await Cluster.open(at.db, (err) =>
+      at.log.warn({ err }, 'the places of the customers cannot be read; those read before stay in use'),
     )
-}
+    try {
+      const nodes = cluster.nodes(at.db, (node) => at.open(NODE_CONNECTIONS, undefined, node))
+      await work({ ...at, nodes })
+    } finally {
+      await cluster.close()
+    }
+  })
 
-function defineExplain(statements: Command): void {
-  statements
-    .command('explain')
-    .description('recompute a statement from the ledger, day by day; exit code 1 when the result differs')
+/** Connections of a command to each node of a cluster besides the coordinator. */
+const NODE_CONNECTIONS = 2
+
+function defineOne(statements: Subcommand): void {
+  define(
+    statements,
+    'explain',
+    'recompute a statement from the ledger, day by day; exit code 1 when the result differs',
+  )
     .argument('<statement_id>', 'statement', uuid)
-    .option('--json', 'print JSON')
-    .action((id: string, { json }: { json?: true }) =>
-      withDatabase(async (db) => {
-        const explained = await explainStatement(db, id)
-        if (explained === undefined) throw new Error(`there is no generated statement ${id}`)
-        const { statement, method, derivation } = explained
-        const stated = statement.metadata!.total_amount
-        print(json ? { statement, method, derivation } : describeDerivation(derivation, method, stated))
-        if (derivation.total !== stated) process.exitCode = EXIT.failed
-      }),
-    )
-}
-
-function defineReverse(statements: Command): void {
-  statements
-    .command('reverse')
-    .description('take back the reward of a statement that was paid by mistake; it is not paid again')
+    .answer(inDatabase, async ({ db }, id: string) => {
+      const explained = await explainStatement(db, id)
+      if (explained === undefined) throw new Error(`there is no generated statement ${id}`)
+      const { statement, method, derivation } = explained
+      const stated = statement.metadata!.total_amount
+      if (derivation.total !== stated) process.exitCode = EXIT.failed
+      return [{ statement, method, derivation }, describeDerivation(derivation, method, stated)]
+    })
+  define(
+    statements,
+    'reverse',
+    'take back the reward of a statement that was paid by mistake; it is not paid again',
+  )
     .argument('<statement_id>', 'statement', uuid)
-    .option('--json', 'print JSON')
-    .action((id: string, { json }: { json?: true }) =>
-      withMigratedDatabase(async (db, settings) => {
-        const reversed = await reversePayment(db, id, originOfCommand())
-        logOperator(settings, 'took back the reward of a statement', { ...reversed })
-        print(json ? reversed : `${reversed.amount} USDG taken back by transfer ${reversed.transfer_id}.`)
-      }),
-    )
+    .answer(inMigratedDatabase, async ({ db, settings }, id: string) => {
+      const reversed = await reversePayment(db, id, originOfCommand())
+      logOperator(settings, 'took back the reward of a statement', { ...reversed })
+      return [reversed, `${reversed.amount} USDG taken back by transfer ${reversed.transfer_id}.`]
+    })
 }
 
-function defineSetRate(rate: Command): void {
-  rate
-    .command('set')
-    .description('set the annual rate from a day on; generated statements stay unchanged')
+function defineRate(rate: Subcommand): void {
+  define(rate, 'set', 'set the annual rate from a day on; generated statements stay unchanged')
     .requiredOption('--from <YYYY-MM-DD>', 'first day of the new rate, UTC', day)
     .requiredOption('--rate <rate>', 'annual rate from 0 to 1: 0.0376 is 3.76 %', rewardRate)
-    .option('--json', 'print JSON')
-    .action(({ from, rate, json }: { from: string; rate: string; json?: true }) =>
-      withMigratedDatabase(async (db, settings) => {
-        const set = await setRewardRate(db, from, rate, originOfCommand())
-        logOperator(settings, 'set the reward rate', { ...set })
-        print(json ? set : `The rate is ${set.rate} from ${set.effective_from} on.`)
-      }),
-    )
-}
-
-function defineListRates(rate: Command): void {
-  rate
-    .command('list')
-    .description('list every rate ever set; for each day, the last one counts')
-    .option('--json', 'print JSON')
-    .action(({ json }: { json?: true }) =>
-      withDatabase(async (db) => {
-        const rates = await listRewardRates(db)
-        if (json) return print({ rates })
-        print(
-          table(
-            ['effective_from', '>rate', 'set_at'],
-            rates.map(({ effective_from, rate, set_at }) => [effective_from, rate, set_at]),
-          ),
-        )
-      }),
-    )
+    .answer(inMigratedDatabase, async ({ db, settings }, { from, rate }: { from: string; rate: string }) => {
+      const set = await setRewardRate(db, from, rate, originOfCommand())
+      logOperator(settings, 'set the reward rate', { ...set })
+      return [set, `The rate is ${set.rate} from ${set.effective_from} on.`]
+    })
+  define(rate, 'list', 'list every rate ever set; for each day, the last one counts').list(inDatabase, {
+    key: 'rates',
+    read: ({ db }) => listRewardRates(db),
+    columns: ['effective_from', '>rate', 'set_at'],
+  })
 }
 
 /** Runs work that reports its size and its progress, with a progress bar on a terminal. */

@@ -5,7 +5,7 @@ import { transaction, type Database } from '../db/database.ts'
 import { newPrivateKey, publicPartOf, signStatement } from '../records/approval-statement.ts'
 import { addApprover, revokeApprover } from '../records/approver.ts'
 import { Refused, type Api } from './call-api.ts'
-import { originOfCommand, withOwnersDatabase } from './command-line.ts'
+import { originOfCommand, withDatabase } from './command-line.ts'
 
 /**
  * A withdrawal of a new profile waits for an approver, because a rule in front of the customer's policy says so for this
@@ -39,7 +39,7 @@ export const makeApproval =
       return approval_id
     }
     let decided: string | undefined
-    await withOwnersDatabase(async (owner) => {
+    await withDatabase({ as: 'owner' }, async ({ db: owner }) => {
       const waiting = await withdrawForApproval(api, false)
       await decide(api, owner, waiting, type === 'approval.approved' ? 'APPROVE' : 'REJECT')
       decided = waiting.approval_id

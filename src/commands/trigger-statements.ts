@@ -7,7 +7,7 @@ import { payStatements, type Paid } from '../statements/pay-statements.ts'
 import { reversePayment } from '../statements/reverse-payment.ts'
 import { lastPeriod, type Period } from '../statements/period.ts'
 import type { Api } from './call-api.ts'
-import { originOfCommand, withMigratedDatabase } from './command-line.ts'
+import { originOfCommand, withDatabase } from './command-line.ts'
 
 /**
  * Statements are the operator's business, not the API's: these recipes work in the database, as `bursar statements` does. Each
@@ -29,8 +29,9 @@ export const makeStatement =
   async (api: Api): Promise<string> => {
     const { customer_id } = api.credentials
     let made: string | undefined
-    await withMigratedDatabase(async (db, { mode }) => {
-      if (mode !== 'sandbox') throw new Error('only a sandbox invents holdings: this database is live')
+    await withDatabase({ migrate: true }, async ({ db, settings }) => {
+      if (settings.mode !== 'sandbox')
+        throw new Error('only a sandbox invents holdings: this database is live')
       const { period, statement_id } = await generateEarlier(db, api)
       if (type === 'statement.generated') made = statement_id
       else {

@@ -2,10 +2,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { InvalidArgumentError, type Command } from 'commander'
 import { EVENT_TYPES, type EventType } from '../contract/event-types.ts'
 import type { Event } from '../records/event.ts'
-import { openApi, type Api } from './call-api.ts'
+import { overApi, type Api } from './call-api.ts'
 import { CREDENTIALS, lineOf } from './events.ts'
 import type { EventPage } from './follow-events.ts'
-import { print } from './output.ts'
+import { define } from './define.ts'
 import { RECIPES } from './trigger-recipes.ts'
 
 /**
@@ -17,11 +17,9 @@ const LOOK_EVERY_MS = 200
 
 /** Defines `bursar trigger`. */
 export function triggerCommand(program: Command): void {
-  program
-    .command('trigger')
-    .description('make an event happen in the sandbox, by the real operations, and print it')
+  define(program, 'trigger', 'make an event happen in the sandbox, by the real operations, and print it')
     .argument('<event_type>', 'such as transfer.crypto_withdrawal.completed', eventType)
-    .option('--credentials <file>', CREDENTIALS)
+    .option(...CREDENTIALS)
     .option('--json', 'print JSON on one line')
     .addHelpText(
       'after',
@@ -31,11 +29,9 @@ ${Object.keys(EVENT_TYPES)
   .map((type) => `  ${type}`)
   .join('\n')}`,
     )
-    .action(async (type: EventType, options: { credentials?: string; json?: true }) => {
-      const api = await openApi(options.credentials)
-      const record = await RECIPES[type](api)
-      const event = await eventOf(api, type, record)
-      print(options.json ? event : lineOf(event))
+    .answer(overApi, async (api, type: EventType) => {
+      const event = await eventOf(api, type, await RECIPES[type](api))
+      return [event, lineOf(event)]
     })
 }
 

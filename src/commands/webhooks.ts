@@ -6,10 +6,11 @@ import { UUID } from '../db/ids.ts'
 import { matchesType } from '../records/event-type-patterns.ts'
 import type { Webhook, WebhookAuthBody } from '../records/webhook.ts'
 import type { WebhookAttempt, WebhookDelivery } from '../records/webhook-delivery.ts'
-import { openApi, Refused, type Api } from './call-api.ts'
-import { uuid, wholeNumber } from './command-line.ts'
+import { overApi, Refused, type Api } from './call-api.ts'
+import { APPROVAL, uuid, wholeNumber } from './command-line.ts'
+import { define, type Subcommand } from './define.ts'
 import { CREDENTIALS } from './events.ts'
-import { print, table } from './output.ts'
+import { linesOf, print } from './output.ts'
 
 const TYPES = Object.keys(EVENT_TYPES) as EventType[]
 const TESTED_TYPE: EventType = 'transfer.crypto_withdrawal.completed'
@@ -18,19 +19,8 @@ const TEST_WAIT_MS_MAX = 30_000
 const LOOK_EVERY_MS = 200
 const PAGE = 100
 
-interface Options {
-  credentials?: string
-  json?: true
-}
-
-/** Of changes that a policy can make dependent on approvers. */
-interface ChangeOptions extends Options {
-  approval?: string
-}
-const APPROVAL = ['--approval <id>', 'approval of this change, where the policy requires one', uuid] as const
-
 /** Sends a change, with the approval that it was given. Throws the service's refusal with the way on. */
-async function change(api: Api, path: string, body: object, { approval }: ChangeOptions) {
+async function change(api: Api, path: string, body: object, approval: string | undefined) {
   const query = approval === undefined ? '' : `?approval_id=${approval}`
   try {
     return await api.call<WithSecret>('POST', `${path}${query}`, body)
@@ -55,18 +45,35 @@ interface WithSecret {
 
 /** Defines `bursar webhooks`. */
 export function webhookCommands(program: Command): void {
-  const webhooks = program
-    .command('webhooks')
-    .description('the webhooks of a customer: endpoints that events are delivered to')
+  const webhooks = define(
+    program,
+    'webhooks',
+    'the webhooks of a customer: endpoints that events are delivered to',
+  )
   defineCreate(webhooks)
-  defineList(webhooks)
+  define(webhooks, 'list', 'list the webhooks, newest first; secrets are never shown again')
+    .option(...CREDENTIALS)
+    .option('--json', 'print JSON, one line for each webhook')
+    .list(overApi, {
+      none: 'there are no webhooks',
+      read: async (api) => {
+        const all: Webhook[] = []
+        for await (const webhook of eachWebhook(api)) all.push(webhook)
+        return all
+      },
+      columns: [
+        ...(['name', 'status', 'failing_since'] as const),
+        ['event_types', ({ event_types }) => event_types.join(', ')],
+        ...(['url', 'id'] as const),
+      ],
+    })
   defineTest(webhooks)
   defineRotate(webhooks)
   defineRecover(webhooks)
   defineDeliveries(webhooks)
 }
 
-interface CreateOptions extends ChangeOptions {
+interface CreateOptions {
   name: string
   url: string
   eventTypes: string[]
@@ -75,12 +82,11 @@ interface CreateOptions extends ChangeOptions {
   profileIds?: string[]
   apiKeyHeader?: string
   apiKeyFile?: string
+  approval?: string
 }
 
-function defineCreate(webhooks: Command): void {
-  webhooks
-    .command('create')
-    .description('create a webhook; its signing secret is shown only once')
+function defineCreate(webhooks: Subcommand): void {
+  define(webhooks, 'create', 'create a webhook; its signing secret is shown only once')
     .requiredOption('--name <name>', 'name of the webhook, unique for the customer')
     .requiredOption('--url <url>', 'where events are delivered: HTTPS, in a sandbox also HTTP')
     .requiredOption(
@@ -94,22 +100,22 @@ function defineCreate(webhooks: Command): void {
     .option('--api-key-header <name>', 'deliveries have an API key in this header')
     .option('--api-key-file <file>', 'file with that API key')
     .option(...APPROVAL)
-    .option('--credentials <file>', CREDENTIALS)
+    .option(...CREDENTIALS)
     .option('--json', 'print JSON on one line: {webhook, secret}')
-    .action(async (options: CreateOptions) => {
+    .answer(overApi, async (api, options: CreateOptions) => {
       const auth = await apiKeyOf(options)
-      const api = await openApi(options.credentials)
+      // JSON leaves out what is undefined.
       const body = {
         name: options.name,
         url: options.url,
         event_types: options.eventTypes,
-        ...(options.payload !== undefined && { payload: options.payload }),
-        ...(options.rateLimit !== undefined && { rate_limit: options.rateLimit }),
-        ...(options.profileIds !== undefined && { profile_ids: options.profileIds }),
-        ...(auth && { auth }),
+        payload: options.payload,
+        rate_limit: options.rateLimit,
+        profile_ids: options.profileIds,
+        auth,
       }
-      const made = await change(api, '/v2/webhooks', body, options)
-      print(options.json ? made : linesOf(made))
+      const made = await change(api, '/v2/webhooks', body, options.approval)
+      return [made, describe(made)]
     })
 }
 
@@ -123,54 +129,30 @@ async function apiKeyOf({ apiKeyHeader, apiKeyFile }: CreateOptions): Promise<We
   return { type: 'API_KEY', header: apiKeyHeader, key }
 }
 
-const linesOf = ({ webhook: { id, name, url, event_types }, secret }: WithSecret) =>
-  `id:          ${id}\nname:        ${name}\nurl:         ${url}\nevent_types: ${event_types.join(', ')}\nsecret:      ${secret}`
+const describe = ({ webhook: { id, name, url, event_types }, secret }: WithSecret) =>
+  linesOf({ id, name, url, event_types: event_types.join(', '), secret })
 
-function defineList(webhooks: Command): void {
-  webhooks
-    .command('list')
-    .description('list the webhooks, newest first; secrets are never shown again')
-    .option('--credentials <file>', CREDENTIALS)
-    .option('--json', 'print JSON, one line for each webhook')
-    .action(async (options: Options) => {
-      const api = await openApi(options.credentials)
-      const all: Webhook[] = []
-      for await (const webhook of eachWebhook(api)) all.push(webhook)
-      if (options.json) for (const webhook of all) print(webhook)
-      else if (all.length === 0) print('there are no webhooks')
-      else
-        print(
-          table(
-            ['name', 'status', 'failing_since', 'event_types', 'url', 'id'],
-            all.map(({ name, status, failing_since, event_types, url, id }) => [
-              ...[name, status, failing_since],
-              ...[event_types.join(', '), url, id],
-            ]),
-          ),
-        )
-    })
-}
-
-function defineTest(webhooks: Command): void {
-  webhooks
-    .command('test')
-    .description(
-      'deliver an example event with is_test, and wait for its first attempt; a failed one ends with 1',
-    )
+function defineTest(webhooks: Subcommand): void {
+  define(
+    webhooks,
+    'test',
+    'deliver an example event with is_test, and wait for its first attempt; a failed one ends with 1',
+  )
     .argument('<webhook>', WEBHOOK)
     .addArgument(new Argument('[type]', 'type of the event').choices(TYPES).default(TESTED_TYPE))
-    .option('--credentials <file>', CREDENTIALS)
+    .option(...CREDENTIALS)
     .option('--json', 'print JSON on one line: {delivery, attempt}')
-    .action(async (named: string, type: string, options: Options) => {
-      const api = await openApi(options.credentials)
+    .answer(overApi, async (api, named: string, type: string, { json }: { json?: true }) => {
       const path = await pathOf(api, named)
       const delivery = await api.call<WebhookDelivery>('POST', `${path}/test`, { type })
       const attempt = await firstAttempt(api, `${path}/deliveries/${delivery.id}/attempts`)
       const { status_code: status, error = `status ${status}`, duration_ms } = attempt
-      if (options.json) print({ delivery, attempt })
-      if (status === undefined || status < 200 || status > 299)
+      const answer = { delivery, attempt }
+      if (status === undefined || status < 200 || status > 299) {
+        if (json) print(answer)
         throw new Error(`the test was not delivered: ${error} (${duration_ms} ms)`)
-      if (!options.json) print(`test event ${delivery.id} is delivered: status ${status} (${duration_ms} ms)`)
+      }
+      return [answer, `test event ${delivery.id} is delivered: status ${status} (${duration_ms} ms)`]
     })
 }
 
@@ -187,10 +169,8 @@ async function firstAttempt(api: Api, path: string): Promise<WebhookAttempt> {
   }
 }
 
-function defineRotate(webhooks: Command): void {
-  webhooks
-    .command('rotate')
-    .description('give a webhook a new signing secret, which is shown only once')
+function defineRotate(webhooks: Subcommand): void {
+  define(webhooks, 'rotate', 'give a webhook a new signing secret, which is shown only once')
     .argument('<webhook>', WEBHOOK)
     .option(
       '--grace-seconds <seconds>',
@@ -198,104 +178,80 @@ function defineRotate(webhooks: Command): void {
       wholeNumber(0, 7 * 24 * 60 * 60),
     )
     .option(...APPROVAL)
-    .option('--credentials <file>', CREDENTIALS)
+    .option(...CREDENTIALS)
     .option('--json', 'print JSON on one line: {webhook, secret}')
-    .action(
-      async (named: string, { graceSeconds, ...options }: ChangeOptions & { graceSeconds?: number }) => {
-        const api = await openApi(options.credentials)
-        const path = await pathOf(api, named)
-        const body = graceSeconds === undefined ? {} : { grace_seconds: graceSeconds }
-        const rotated = await change(api, `${path}/rotate-secret`, body, options)
-        const until = rotated.webhook.previous_secret_until
-        const previous =
-          until === undefined
-            ? 'The previous secret no longer signs.'
-            : `The previous secret signs until ${until}, too.`
-        print(options.json ? rotated : `${linesOf(rotated)}\n${previous}`)
-      },
-    )
-}
-
-function defineRecover(webhooks: Command): void {
-  webhooks
-    .command('recover')
-    .description('deliver the events of a time that were not delivered, each once')
-    .argument('<webhook>', WEBHOOK)
-    .requiredOption('--since <time>', 'events from then on (RFC 3339)')
-    .option('--until <time>', 'events before then (default: now)')
-    .option('--credentials <file>', CREDENTIALS)
-    .option('--json', 'print JSON on one line: {recovered}')
-    .action(async (named: string, { since, until, ...options }: RecoverOptions) => {
-      const api = await openApi(options.credentials)
+    .answer(overApi, async (api, named: string, options: { graceSeconds?: number; approval?: string }) => {
       const path = await pathOf(api, named)
-      let recovered = 0
-      let cursor: string | undefined
-      do {
-        const body = { since, ...(until && { until }), ...(cursor && { page_cursor: cursor }) }
-        const part = await api.call<{ recovered: number; next_page_cursor?: string }>(
-          'POST',
-          `${path}/recover`,
-          body,
-        )
-        recovered += part.recovered
-        cursor = part.next_page_cursor
-      } while (cursor !== undefined)
-      print(options.json ? { recovered } : `deliveries due now: ${recovered}`)
+      const body = { grace_seconds: options.graceSeconds }
+      const rotated = await change(api, `${path}/rotate-secret`, body, options.approval)
+      const until = rotated.webhook.previous_secret_until
+      const previous =
+        until === undefined
+          ? 'The previous secret no longer signs.'
+          : `The previous secret signs until ${until}, too.`
+      return [rotated, `${describe(rotated)}\n${previous}`]
     })
 }
 
-interface RecoverOptions extends Options {
-  since: string
-  until?: string
+function defineRecover(webhooks: Subcommand): void {
+  define(webhooks, 'recover', 'deliver the events of a time that were not delivered, each once')
+    .argument('<webhook>', WEBHOOK)
+    .requiredOption('--since <time>', 'events from then on (RFC 3339)')
+    .option('--until <time>', 'events before then (default: now)')
+    .option(...CREDENTIALS)
+    .option('--json', 'print JSON on one line: {recovered}')
+    .answer(overApi, async (api, named: string, { since, until }: { since: string; until?: string }) => {
+      const path = `${await pathOf(api, named)}/recover`
+      let recovered = 0
+      let page_cursor: string | undefined
+      do {
+        const body = { since, ...(until && { until }), ...(page_cursor && { page_cursor }) }
+        const part = await api.call<{ recovered: number; next_page_cursor?: string }>('POST', path, body)
+        recovered += part.recovered
+        page_cursor = part.next_page_cursor
+      } while (page_cursor !== undefined)
+      return [{ recovered }, `deliveries due now: ${recovered}`]
+    })
 }
 
-function defineDeliveries(webhooks: Command): void {
-  webhooks
-    .command('deliveries')
-    .description('list deliveries, newest event first')
+function defineDeliveries(webhooks: Subcommand): void {
+  define(webhooks, 'deliveries', 'list deliveries, newest event first')
     .argument('<webhook>', WEBHOOK)
     .addOption(
       new Option('--status <status>', 'only with this status').choices(['PENDING', 'DELIVERED', 'FAILED']),
     )
     .option('--type <type>', 'only of this type, or of its beginning such as transfer.*', type)
     .option('--limit <number>', 'most deliveries (1 to 100)', wholeNumber(1, PAGE), 20)
-    .option('--credentials <file>', CREDENTIALS)
+    .option(...CREDENTIALS)
     .option('--json', 'print JSON, one line for each delivery')
     .addHelpText(
       'after',
       '\ntime is in UTC; tries is the number of attempts; next says when the next one is due.',
     )
-    .action(async (named: string, { status, type, limit, ...options }: DeliveriesOptions) => {
-      const api = await openApi(options.credentials)
-      const path = await pathOf(api, named)
-      const query = new URLSearchParams({ limit: String(limit) })
-      if (status !== undefined) query.set('status', status)
-      if (type !== undefined) query.set('type', type)
-      const { items } = await api.call<Page<WebhookDelivery>>('GET', `${path}/deliveries?${query.toString()}`)
-      const now = Date.now()
-      if (options.json) for (const delivery of items) print(delivery)
-      else if (items.length === 0) print('there are no such deliveries')
-      else
-        print(
-          table(
-            ['time', 'type', 'status', '>tries', '>next'],
-            items.map((each) => rowOf(each, now)),
-          ),
-        )
+    .list(overApi, {
+      none: 'there are no such deliveries',
+      read: async (api, named: string, { status, type, limit }: DeliveriesOptions) => {
+        const path = await pathOf(api, named)
+        const query = new URLSearchParams({ limit: String(limit) })
+        if (status !== undefined) query.set('status', status)
+        if (type !== undefined) query.set('type', type)
+        return (await api.call<Page<WebhookDelivery>>('GET', `${path}/deliveries?${query.toString()}`)).items
+      },
+      // At most 80 columns: the longest type has 43, so that month, day, hour and minute remain of the time.
+      columns: [
+        ['time', ({ created_at }) => `${created_at.slice(5, 10)} ${created_at.slice(11, 16)}`],
+        ['type', ({ event_type }) => event_type],
+        'status',
+        ['>tries', ({ attempts }) => attempts],
+        ['>next', ({ next_attempt_at }) => next_attempt_at && span(Date.parse(next_attempt_at) - Date.now())],
+      ],
     })
 }
 
-interface DeliveriesOptions extends Options {
+interface DeliveriesOptions {
   status?: string
   type?: string
   limit: number
-}
-
-/** A row of at most 80 columns: the longest type has 43, so that month, day, hour and minute remain of the time. */
-const rowOf = (delivery: WebhookDelivery, now: number) => {
-  const { created_at, event_type, status, attempts, next_attempt_at: next } = delivery
-  const time = `${created_at.slice(5, 10)} ${created_at.slice(11, 16)}`
-  return [time, event_type, status, attempts, next && span(Date.parse(next) - now)]
 }
 
 /** Formats how long something takes from now in at most 4 characters: 59s, 59m, 29h. */

@@ -1,8 +1,7 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import { AMOUNT_LENGTH_MAX } from '../contract/fields.ts'
-import { tookTooLong, type Database } from '../db/database.ts'
+import { tookTooLong } from '../db/database.ts'
 import { openMasterKeys } from '../keys/master-keys.ts'
-import { Ledger } from '../movements/queue.ts'
 import { bankReference } from '../records/bank-wires.ts'
 import { WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 import type { WireOrder } from '../networks/manual-wires.ts'
@@ -23,193 +22,147 @@ import {
   sendWireBack,
   type RecordedWire,
 } from '../settlement/record-wires.ts'
-import { logOperator, operatorName, uuid, withDatabase } from './command-line.ts'
+import { define, type Door } from './define.ts'
+import {
+  crediting,
+  inDatabase,
+  logOperator,
+  operatorName,
+  textUpTo,
+  uuid,
+  withDatabase,
+  type AtDatabase,
+  type Crediting,
+} from './command-line.ts'
 import { EXIT } from './exit.ts'
-import { print, table } from './output.ts'
 
 const REASON_LENGTH_MAX = 200
 
 /** Defines `bursar wire`. */
 export function wireCommands(program: Command): void {
-  const wire = program
-    .command('wire')
-    .description('wires of a bank without an API: record incoming wires, send outgoing wires by hand')
+  const wire = define(
+    program,
+    'wire',
+    'wires of a bank without an API: record incoming wires, send outgoing wires by hand',
+  )
   defineIncoming(wire)
-  defineList(wire)
+  define(
+    wire,
+    'list',
+    `list the open wires, oldest first, at most ${WIRES_MAX}: READY to be taken, TAKEN (by which operator), or WAITING (for what)`,
+  ).list(inDatabase, {
+    key: 'wires',
+    none: 'There are no open wires.',
+    read: ({ db }) => listOpenWires(db),
+    columns: [
+      ...(['transfer_id', 'created_at', '>amount', 'asset'] as const),
+      ['payee', ({ payee }) => printable(payee)],
+      ['account', (one) => printable(one.account_number)],
+      ...(['state', 'detail'] as const),
+    ],
+  })
   defineTake(wire)
-  defineShow(wire)
-  defineMarkSent(wire)
-  defineMarkFailed(wire)
-}
-
-function defineList(wire: Command): void {
-  wire
-    .command('list')
-    .description(
-      `list the open wires, oldest first, at most ${WIRES_MAX}: READY to be taken, TAKEN (by which operator), or WAITING (for what)`,
-    )
-    .option('--json', 'print JSON')
-    .action(({ json }: { json?: true }) =>
-      withDatabase(async (db) => {
-        const wires = await listOpenWires(db)
-        if (json) return print({ wires })
-        if (wires.length === 0) return print('There are no open wires.')
-        const columns = [
-          'transfer_id',
-          'created_at',
-          '>amount',
-          'asset',
-          'payee',
-          'account',
-          'state',
-          'detail',
-        ]
-        print(
-          table(
-            columns,
-            wires.map((one) => [
-              ...[one.transfer_id, one.created_at, one.amount, one.asset],
-              ...[printable(one.payee), printable(one.account_number), one.state, one.detail],
-            ]),
-          ),
-        )
-      }),
-    )
+  define(wire, 'show', 'print a taken wire again, with its operator')
+    .argument('<transfer_id>', 'wire', uuid)
+    .answer(inDatabase, async ({ db }, id: string) => {
+      const order = await readTakenWire(db, id)
+      return [order, describeOrder(order)]
+    })
+  defineMarks(wire)
 }
 
 function defineTake(wire: Command): void {
-  wire
-    .command('take')
-    .description(
-      'assign wires to yourself and print the bank details; a taken wire has one operator and cannot be cancelled. Exit code 1 when a wire may not be sent',
-    )
+  define(
+    wire,
+    'take',
+    'assign wires to yourself and print the bank details; a taken wire has one operator and cannot be cancelled. Exit code 1 when a wire may not be sent',
+  )
     .argument('<transfer_id...>', 'wires', uuids)
-    .option('--json', 'print JSON')
-    .action((ids: string[], { json }: { json?: true }) =>
-      inLiveMode(async (db, settings) => {
-        const macs = new WithdrawalMacs(await openMasterKeys(settings))
-        const screening = await openScreeningOfCommand(db, settings)
-        const wires: WireOrder[] = []
-        const refused: { transfer_id: string; reason: string }[] = []
-        for (const transfer_id of new Set(ids)) {
-          try {
-            const taking = takeWire(db, macs, transfer_id, operatorName(), screening)
-            wires.push(await withBusyError(transfer_id, taking))
-            logOperator(settings, 'took a wire', { transfer_id })
-          } catch (error) {
-            // The wires that were taken must be printed even when another wire is refused.
-            refused.push({ transfer_id, reason: (error as Error).message })
-          }
+    .answer(inLiveMode, async ({ db, settings }, ids: string[], { json }: { json?: true }) => {
+      const macs = new WithdrawalMacs(await openMasterKeys(settings))
+      const screening = await openScreeningOfCommand(db, settings)
+      const wires: WireOrder[] = []
+      const refused: { transfer_id: string; reason: string }[] = []
+      for (const transfer_id of new Set(ids)) {
+        try {
+          const taking = takeWire(db, macs, transfer_id, operatorName(), screening)
+          wires.push(await withBusyError(transfer_id, taking))
+          logOperator(settings, 'took a wire', { transfer_id })
+        } catch (error) {
+          // The wires that were taken must be printed even when another wire is refused.
+          refused.push({ transfer_id, reason: (error as Error).message })
         }
-        if (json) print({ wires, refused })
-        else {
-          if (wires.length > 0) print(wires.map(describeOrder).join('\n\n'))
-          for (const { reason } of refused) console.error(reason)
-        }
-        if (refused.length > 0) process.exitCode = EXIT.failed
-      }),
-    )
+      }
+      if (refused.length > 0) process.exitCode = EXIT.failed
+      if (!json) for (const { reason } of refused) console.error(reason)
+      if (json || wires.length > 0) return [{ wires, refused }, wires.map(describeOrder).join('\n\n')]
+    })
 }
 
-function defineShow(wire: Command): void {
-  wire
-    .command('show')
-    .description('print a taken wire again, with its operator')
-    .argument('<transfer_id>', 'wire', uuid)
-    .option('--json', 'print JSON')
-    .action((id: string, { json }: { json?: true }) =>
-      withDatabase(async (db) => {
-        const order = await readTakenWire(db, id)
-        print(json ? order : describeOrder(order))
-      }),
-    )
-}
-
-function defineMarkSent(wire: Command): void {
-  wire
-    .command('mark-sent')
-    .description('record that the bank sent a taken wire: it becomes COMPLETED')
+function defineMarks(wire: Command): void {
+  define(wire, 'mark-sent', 'record that the bank sent a taken wire: it becomes COMPLETED')
     .argument('<transfer_id>', 'wire', uuid)
     .requiredOption('--bank-reference <reference>', "the bank's reference of the wire", reference)
-    .option('--json', 'print JSON')
-    .action((id: string, options: { bankReference: string; json?: true }) =>
-      inLiveMode(async (db, settings) => {
-        const ended = await withBusyError(id, markWireSent(db, id, options.bankReference, operatorName()))
-        if (ended.changed) logOperator(settings, 'marked a wire as sent', { ...ended })
-        const when = ended.changed ? '' : ' It was already marked.'
-        print(
-          options.json ? ended : `Wire ${id} is COMPLETED, bank reference ${ended.bank_reference}.${when}`,
-        )
-      }),
-    )
-}
-
-function defineMarkFailed(wire: Command): void {
-  wire
-    .command('mark-failed')
-    .description('record that a taken wire was not paid and never will be: it becomes FAILED and is refunded')
+    .answer(inLiveMode, async ({ db, settings }, id: string, options: { bankReference: string }) => {
+      const ended = await withBusyError(id, markWireSent(db, id, options.bankReference, operatorName()))
+      if (ended.changed) logOperator(settings, 'marked a wire as sent', { ...ended })
+      const when = ended.changed ? '' : ' It was already marked.'
+      return [ended, `Wire ${id} is COMPLETED, bank reference ${ended.bank_reference}.${when}`]
+    })
+  define(
+    wire,
+    'mark-failed',
+    'record that a taken wire was not paid and never will be: it becomes FAILED and is refunded',
+  )
     .argument('<transfer_id>', 'wire', uuid)
-    .requiredOption('--reason <text>', 'reason, shown to the client', reason)
-    .option('--json', 'print JSON')
-    .action((id: string, options: { reason: string; json?: true }) =>
-      inLiveMode(async (db, settings) => {
-        const ended = await withBusyError(id, markWireFailed(db, id, options.reason, operatorName()))
-        if (ended.changed) logOperator(settings, 'marked a wire as failed', { ...ended })
-        const text = ended.changed
-          ? `Wire ${id} is FAILED, and its total is back on the profile.`
-          : `Wire ${id} was already marked FAILED: ${ended.reason}`
-        print(options.json ? ended : text)
-      }),
-    )
+    .requiredOption('--reason <text>', 'reason, shown to the client', textUpTo(REASON_LENGTH_MAX))
+    .answer(inLiveMode, async ({ db, settings }, id: string, { reason }: { reason: string }) => {
+      const ended = await withBusyError(id, markWireFailed(db, id, reason, operatorName()))
+      if (ended.changed) logOperator(settings, 'marked a wire as failed', { ...ended })
+      const text = ended.changed
+        ? `Wire ${id} is FAILED, and its total is back on the profile.`
+        : `Wire ${id} was already marked FAILED: ${ended.reason}`
+      return [ended, text]
+    })
 }
 
 function defineIncoming(wire: Command): void {
-  const record = async (
-    settings: Settings,
-    json: true | undefined,
-    did: string,
-    { transfer, changed }: RecordedWire,
-  ): Promise<void> => {
+  const recorded = (settings: Settings, did: string, { transfer, changed }: RecordedWire) => {
     const { id, customer_id, profile_id, amount, asset } = transfer
     if (changed) logOperator(settings, did, { transfer_id: id, customer_id, profile_id, amount, asset })
     const text = changed
       ? `Credited ${amount} ${asset} to profile ${profile_id}: ${id}.`
       : `Already recorded, nothing has changed: ${amount} ${asset} to profile ${profile_id}, ${id}.`
-    print(json ? { changed, transfer } : text)
+    return [{ changed, transfer }, text] as const
   }
 
-  wire
-    .command('record-deposit')
-    .description('credit an incoming wire to the profile of its memo; each bank reference is credited once')
+  define(
+    wire,
+    'record-deposit',
+    'credit an incoming wire to the profile of its memo; each bank reference is credited once',
+  )
     .requiredOption('--memo <memo>', 'memo of the wire: memo_id of the deposit instructions')
     .requiredOption('--amount <amount>', 'amount in USD, as a decimal number', amount)
     .requiredOption('--bank-reference <reference>', "the bank's reference of the wire", reference)
-    .option('--json', 'print JSON')
-    .action((options: { memo: string; amount: string; bankReference: string; json?: true }) =>
-      withDatabase(async (db, settings) => {
-        const { memo, amount, bankReference: bank_reference } = options
-        const said = { memo, amount, bank_reference, operator: operatorName() }
-        const screening = await openScreeningOfCommand(db, settings)
-        const recorded = await withLedger(db, settings, (ledger) =>
-          recordWireDeposit({ db, ledger, screening }, said),
-        )
-        await record(settings, options.json, 'recorded a wire that arrived', recorded)
-      }),
-    )
+    .answer(toCredit, async (at, options: { memo: string; amount: string; bankReference: string }) => {
+      const { memo, amount, bankReference: bank_reference } = options
+      const said = { memo, amount, bank_reference, operator: operatorName() }
+      return recorded(at.settings, 'recorded a wire that arrived', await recordWireDeposit(at, said))
+    })
 
-  wire
-    .command('send-back')
-    .description(
-      'record that a PENDING wire, which screening holds, was sent back to its sender: it becomes FAILED',
-    )
+  define(
+    wire,
+    'send-back',
+    'record that a PENDING wire, which screening holds, was sent back to its sender: it becomes FAILED',
+  )
     .requiredOption(
       '--bank-reference <reference>',
       "the bank's reference of the wire that arrived",
       reference,
     )
-    .option('--json', 'print JSON')
-    .action(({ bankReference: bank_reference, json }: { bankReference: string; json?: true }) =>
-      withDatabase(async (db, settings) => {
+    .answer(
+      inDatabase,
+      async ({ db, settings }, { bankReference: bank_reference }: { bankReference: string }) => {
         const sent = await sendWireBack({ db }, { bank_reference, operator: operatorName() })
         const { id, customer_id, amount, asset } = sent.transfer
         const transfer = { transfer_id: id, customer_id, bank_reference }
@@ -217,50 +170,35 @@ function defineIncoming(wire: Command): void {
         const text = sent.changed
           ? `Wire ${bank_reference} of ${amount} ${asset} is FAILED: ${id}.`
           : `Already recorded, nothing has changed: ${id} is FAILED.`
-        print(json ? sent : text)
-      }),
+        return [sent, text]
+      },
     )
 
-  wire
-    .command('record-return')
-    .description('credit a wire that the bank returned, in USD; its withdrawal stays COMPLETED')
+  define(
+    wire,
+    'record-return',
+    'credit a wire that the bank returned, in USD; its withdrawal stays COMPLETED',
+  )
     .argument('<transfer_id>', 'the outgoing wire', uuid)
     .requiredOption('--amount <amount>', 'returned amount, in USD', amount)
     .requiredOption('--bank-reference <reference>', "the bank's reference of the return", reference)
-    .option('--json', 'print JSON')
-    .action((transfer_id: string, options: { amount: string; bankReference: string; json?: true }) =>
-      withDatabase(async (db, settings) => {
-        const { amount, bankReference: bank_reference } = options
-        const said = { transfer_id, amount, bank_reference, operator: operatorName() }
-        const screening = await openScreeningOfCommand(db, settings)
-        const recorded = await withLedger(db, settings, (ledger) =>
-          recordWireReturn({ db, ledger, screening }, said),
-        )
-        await record(settings, options.json, 'recorded a wire that came back', recorded)
-      }),
-    )
+    .answer(toCredit, async (at, transfer_id: string, options: { amount: string; bankReference: string }) => {
+      const { amount, bankReference: bank_reference } = options
+      const said = { transfer_id, amount, bank_reference, operator: operatorName() }
+      return recorded(at.settings, 'recorded a wire that came back', await recordWireReturn(at, said))
+    })
 }
 
-/** Runs a command about manually sent wires. Throws in sandbox mode, where the simulated bank sends them. */
-const inLiveMode = (work: (db: Database, settings: Settings) => Promise<void>): Promise<void> =>
-  withDatabase((db, settings) => {
-    if (settings.mode === 'sandbox')
+/** The door of commands that credit wires. */
+const toCredit: Door<AtDatabase & Crediting> = (work) => withDatabase({}, (at) => crediting(at, work))
+
+/** The door of commands about manually sent wires. Throws in sandbox mode, where the simulated bank sends them. */
+const inLiveMode: Door<AtDatabase> = (work) =>
+  withDatabase({}, (at) => {
+    if (at.settings.mode === 'sandbox')
       throw new Error('live mode only: the simulated bank of a sandbox sends its wires itself')
-    return work(db, settings)
+    return work(at)
   })
-
-async function withLedger<T>(
-  db: Database,
-  settings: Settings,
-  work: (ledger: Ledger) => Promise<T>,
-): Promise<T> {
-  const ledger = new Ledger(db, { macs: new WithdrawalMacs(await openMasterKeys(settings)) })
-  try {
-    return await work(ledger)
-  } finally {
-    await ledger.drain()
-  }
-}
 
 /** Turns a lock time-out into an error that names the wire. */
 const withBusyError = <T>(id: string, work: Promise<T>): Promise<T> =>
@@ -316,10 +254,4 @@ function amount(text: string): string {
   if (text.length > AMOUNT_LENGTH_MAX || !/^[0-9]*\.?[0-9]{1,2}$/.test(text))
     throw new InvalidArgumentError('must be an amount with at most two decimals, such as 250.00.')
   return text
-}
-
-function reason(text: string): string {
-  if (text.trim() === '' || text.length > REASON_LENGTH_MAX)
-    throw new InvalidArgumentError(`must have 1 to ${REASON_LENGTH_MAX} characters.`)
-  return text.trim()
 }
