@@ -110,10 +110,6 @@ export const SETTINGS = {
     default: 30,
     desc: 'days of simulated prices in a sandbox, for markets without real prices; 0: none',
   }),
-  BURSAR_FEE_QUOTE_TTL_SECONDS: wholeNumber(1, 86_400, {
-    default: 300,
-    desc: 'lifetime of a fee quote',
-  }),
   BURSAR_EVENTS_KEPT_DAYS: wholeNumber(7, 36_500, {
     default: 90,
     desc: 'days that events and their deliveries are kept, then dropped by whole weeks',

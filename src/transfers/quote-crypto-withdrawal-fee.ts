@@ -12,6 +12,8 @@ import { recordChanges } from '../ledger/audit.ts'
 
 /** Most unused and unexpired quotes of a customer. Used quotes do not count: each withdrawal costs a fee. */
 export const OPEN_QUOTES_MAX = 1_000
+/** How long a quote guarantees its fee. */
+const QUOTE_SECONDS = 300
 
 const asked = {
   asset: AssetSymbol,
@@ -29,7 +31,7 @@ const asked = {
 }
 
 /**
- * Quotes a guaranteed withdrawal fee (API behaviour, Withdrawal fees), valid for a configured time and one
+ * Quotes a guaranteed withdrawal fee (API behaviour, Withdrawal fees), valid for five minutes and one
  * withdrawal. On a real network the fee is the node's estimate plus the network's margin; elsewhere, the scheduled
  * fee.
  */
@@ -99,7 +101,7 @@ export const quoteCryptoWithdrawalFee = operation({
           customerId,
           newId(now),
           now.text,
-          settings.feeQuoteTtlSeconds,
+          QUOTE_SECONDS,
           quote.asset,
           quote.crypto_network,
           quote.destination_address,
@@ -118,7 +120,7 @@ export const quoteCryptoWithdrawalFee = operation({
     if (made === undefined)
       throw problem.tooManyRequests(
         `the customer has ${OPEN_QUOTES_MAX} unused fee quotes; use them, or wait until they expire`,
-        settings.feeQuoteTtlSeconds,
+        QUOTE_SECONDS,
       )
     return { ...made, ...quote }
   },
