@@ -174,7 +174,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
   /** Requests to endpoints of others: signatures, answers of limited size. */
   outbound: [],
-  operation: ['context', 'http'],
+  operation: ['context', 'http', 'contract'],
   context: ['movements', 'records', 'networks', 'db', 'settings'],
   movements: ['records', 'ledger', 'networks', 'contract', 'db', 'assets', 'keys'],
   records: ['ledger', 'networks', 'contract', 'db', 'assets', 'keys'],

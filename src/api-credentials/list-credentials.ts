@@ -1,49 +1,28 @@
-import { Type } from 'typebox'
-import { Filter, FilterValue } from '../contract/fields.ts'
-import {
-  listByCreation,
-  listReply,
-  orderByCreation,
-  pageParameters,
-  timeBounds,
-  uuidsOf,
-} from '../http/lists.ts'
-import { operation } from '../operation.ts'
+import { filterBy, listOperation } from '../operation.ts'
 import { ApiCredentials, CREDENTIALS_COLUMNS, credentialsToWire, type CredentialsRow } from './credentials.ts'
 
 /** Lists the customer's API clients, by creation time (API behaviour, API credentials). Secrets are not stored. */
-export const listCredentials = operation({
-  method: 'GET',
+export const listCredentials = listOperation({
   url: '/v2/api-creds/credentials',
   scope: 'api_creds:read_credentials',
   tag: 'API Credentials',
   summary: 'List API Credentials',
   description: "Lists the customer's API clients, newest first. Secrets are never shown.",
-  example: { query: { limit: 10 } },
-  query: Type.Object(
-    {
-      ids: Filter(FilterValue, 'Filter by ids.'),
-      client_ids: Filter(FilterValue, 'Filter by client ids, as ids does.'),
-      statuses: Filter(ApiCredentials.properties.status, 'Filter by status; APPROVED by default.'),
-      ...timeBounds('created_at'),
-      ...orderByCreation,
-      ...pageParameters,
+  example: { limit: 10 },
+  list: 'api-credentials',
+  item: ApiCredentials,
+  select: `select ${CREDENTIALS_COLUMNS} from api_clients`,
+  filters: {
+    ids: filterBy.ids('id', 'Filter by ids.'),
+    client_ids: filterBy.ids('id', 'Filter by client ids, as ids does.'),
+    statuses: {
+      ...filterBy.values(
+        "case when disabled_at is null then 'APPROVED' else 'DELETED' end",
+        'Filter by status; APPROVED by default.',
+        ApiCredentials.properties.status,
+      ),
+      compareWith: (given = ['APPROVED']) => given,
     },
-    { additionalProperties: false },
-  ),
-  reply: listReply(ApiCredentials),
-  run: ({ query, customerId, db }) =>
-    listByCreation(db, customerId, query, {
-      list: 'api-credentials',
-      select: `select ${CREDENTIALS_COLUMNS} from api_clients`,
-      where: [
-        ['id = any (?::uuid[])', uuidsOf(query.ids)],
-        ['id = any (?::uuid[])', uuidsOf(query.client_ids)],
-        [
-          "case when disabled_at is null then 'APPROVED' else 'DELETED' end = any (?)",
-          query.statuses ?? ['APPROVED'],
-        ],
-      ],
-      toWire: (row: CredentialsRow) => credentialsToWire(row),
-    }),
+  },
+  toWire: (row: CredentialsRow) => credentialsToWire(row),
 })

@@ -242,7 +242,7 @@ function maxBytesOf(value: unknown): number {
 }
 
 /** An SQL condition with one `?` and its value. Without a value, the filter was not given and the condition is left out. */
-type Condition = [condition: string, value: unknown]
+export type Condition = [condition: string, value: unknown]
 
 /** The conditions that the bounds on `field` set on `column`, an SQL expression. A side without a bound sets none. */
 export function timeConditions(query: Record<string, unknown>, field: string, column = field): Condition[] {

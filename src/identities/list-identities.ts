@@ -1,15 +1,5 @@
-import { Type } from 'typebox'
-import { Filter, FilterValue, FilterWithoutCommas } from '../contract/fields.ts'
-import {
-  listByCreation,
-  listReply,
-  orderByCreation,
-  pageParameters,
-  timeBounds,
-  timeConditions,
-  uuidsOf,
-} from '../http/lists.ts'
-import { operation } from '../operation.ts'
+import { timeBounds, timeConditions } from '../http/lists.ts'
+import { filterBy, listOperation } from '../operation.ts'
 import {
   Identity,
   IDENTITY_SUMMARY,
@@ -21,42 +11,24 @@ import {
 } from './identity.ts'
 
 /** Lists the customer's identities, by creation time (API behaviour, Identities). */
-export const listIdentities = operation({
-  method: 'GET',
+export const listIdentities = listOperation({
   url: '/v2/identity/identities',
   scope: 'identity:read_identity',
   tag: 'Identities',
   summary: 'List Identities',
   description: "Lists the customer's identities, newest first.",
-  example: { query: { summary_statuses: ['APPROVED'], limit: 10 } },
-  query: Type.Object(
-    {
-      ids: Filter(FilterValue, 'Filter by identity ids.'),
-      ref_ids: FilterWithoutCommas(FilterValue, 'Filter by ref_ids.'),
-      summary_statuses: Filter(SummaryStatus, 'Filter by summary statuses.'),
-      summary_status: Filter(SummaryStatus, 'Another name for summary_statuses.'),
-      identity_type: Filter(Identity.properties.type, 'Filter by types.'),
-      ...timeBounds('created_at'),
-      ...timeBounds('updated_at'),
-      ...includeParameters,
-      ...orderByCreation,
-      ...pageParameters,
-    },
-    { additionalProperties: false },
-  ),
-  reply: listReply(Identity),
-  run: ({ query, customerId, db }) =>
-    listByCreation(db, customerId, query, {
-      list: 'identities',
-      select: `select ${identityColumns(query)} from identities`,
-      where: [
-        ['id = any (?::uuid[])', uuidsOf(query.ids)],
-        ['ref_id = any (?)', query.ref_ids],
-        [`${IDENTITY_SUMMARY} = any (?::text[])`, query.summary_statuses],
-        [`${IDENTITY_SUMMARY} = any (?::text[])`, query.summary_status],
-        ['type = any (?::text[])', query.identity_type],
-        ...timeConditions(query, 'updated_at'),
-      ],
-      toWire: (row: IdentityRow) => identityToWire(row, query),
-    }),
+  example: { summary_statuses: ['APPROVED'], limit: 10 },
+  list: 'identities',
+  item: Identity,
+  select: (query) => `select ${identityColumns(query)} from identities`,
+  filters: {
+    ids: filterBy.ids('id', 'Filter by identity ids.'),
+    ref_ids: filterBy.texts('ref_id', 'Filter by ref_ids.'),
+    summary_statuses: filterBy.values(IDENTITY_SUMMARY, 'Filter by summary statuses.', SummaryStatus),
+    summary_status: filterBy.values(IDENTITY_SUMMARY, 'Another name for summary_statuses.', SummaryStatus),
+    identity_type: filterBy.values('type', 'Filter by types.', Identity.properties.type),
+  },
+  parameters: { ...timeBounds('updated_at'), ...includeParameters },
+  where: (query) => timeConditions(query, 'updated_at'),
+  toWire: (row: IdentityRow, { query }) => identityToWire(row, query),
 })

@@ -1,4 +1,4 @@
-import { inOrder, type Queryable, type Transaction } from '../db/database.ts'
+import type { Queryable, Transaction } from '../db/database.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
 import { Macs } from '../keys/macs.ts'
 import { balanceMacs } from '../ledger/balance-macs.ts'
@@ -284,12 +284,11 @@ export class RowMacs {
     const { key: names } = SEALED[table]
     const where = names.map((name, index) => `r.${name} = $${index + 1}`).join(' and ')
     // The text is the database's, and only this process can make a MAC of it. Citus returns no such text from an UPDATE.
-    const [, { rows }] = await inOrder([
-      tx.query(`update ${table} r set sealed_at = (select clock_timestamp()) where ${where}`, [...key]),
-      tx.query<{ sealed: string }>(`select ${textOf(table)} as sealed from ${table} r where ${where}`, [
-        ...key,
-      ]),
-    ])
+    await tx.query(`update ${table} r set sealed_at = (select clock_timestamp()) where ${where}`, [...key])
+    const { rows } = await tx.query<{ sealed: string }>(
+      `select ${textOf(table)} as sealed from ${table} r where ${where}`,
+      [...key],
+    )
     await tx.query(`update ${table} r set mac = $${key.length + 1} where ${where}`, [
       ...key,
       this.macOf(table, rows[0]!.sealed),

@@ -15,7 +15,7 @@ join identities i on i.customer_id = $1 and i.id = a.identity_id
       and a.id >= $2
       and a.id < $3
       and a.id = any ($4::uuid[])
-      and a.ref_id = any ($5)
+      and a.ref_id = any ($5::text[])
       and a.identity_id = any ($6::uuid[])
       and greatest(a.updated_at, i.updated_at) >= $7::timestamptz
       and greatest(a.updated_at, i.updated_at) < $8::timestamptz

@@ -6,8 +6,8 @@ ref_id, identity_id, account_id, metadata, created_at from deposit_addresses
       and id >= $2
       and id < $3
       and id = any ($4::uuid[])
-      and address = any ($5)
-      and crypto_network = any ($6)
+      and address = any ($5::text[])
+      and crypto_network = any ($6::text[])
       and identity_id = any ($7::uuid[])
       and account_id = any ($8::uuid[])
     order by id desc

@@ -6,8 +6,8 @@ identity_id, account_id, metadata, created_at, coalesce(updated_at, created_at) 
       and id >= $2
       and id < $3
       and id = any ($4::uuid[])
-      and ref_id = any ($5)
-      and status = any ($6)
+      and ref_id = any ($5::text[])
+      and status = any ($6::text[])
       and (deleted_at is null or $7)
     order by id desc
     limit 101;

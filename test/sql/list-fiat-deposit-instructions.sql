@@ -7,7 +7,7 @@ routing_number_type, ref_id, identity_id, account_id, metadata, created_at from 
       and id < $3
       and id = any ($4::uuid[])
       and profile_id = any ($5::uuid[])
-      and ref_id = any ($6)
-      and fiat_network = any ($7)
+      and ref_id = any ($6::text[])
+      and fiat_network = any ($7::text[])
     order by id desc
     limit 101;

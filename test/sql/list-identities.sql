@@ -6,7 +6,7 @@ is_merchant, last_kyc_refresh_date, metadata, created_at, updated_at, details, n
       and id >= $2
       and id < $3
       and id = any ($4::uuid[])
-      and ref_id = any ($5)
+      and ref_id = any ($5::text[])
       and case when user_disabled or admin_disabled then 'DISABLED' else status end = any ($6::text[])
       and type = any ($7::text[])
       and updated_at >= $8::timestamptz
