@@ -6,7 +6,7 @@ import { lockRows } from '../db/lock-rows.ts'
 import { RECHECK_MS } from '../screening/screening.ts'
 import { creditedAs, insertCredited } from '../movements/credited-deposits.ts'
 import { compatibleNetworks } from '../records/deposit-address.ts'
-import { sealOf, type Seal } from '../records/row-macs.ts'
+import { sealOf, type RowMacs, type Seal } from '../records/row-macs.ts'
 import type { Context } from '../context.ts'
 import type { FoundDeposit } from '../networks/network.ts'
 
@@ -90,18 +90,18 @@ export async function recordIncoming(
   if (fresh.length === 0) return { found: 0, returned }
   const now = await readClock(tx)
   // Citus counts the rows that are there already, too, unless the statement returns what it inserted.
-  const { rows } = await tx.query<
-    Seal & Pick<IncomingTransfer, 'customer_id' | 'crypto_tx_hash' | 'crypto_tx_index'>
+  const { rows: made } = await tx.query<
+    Pick<IncomingTransfer, 'customer_id' | 'crypto_tx_hash' | 'crypto_tx_index'>
   >(
     `
-    insert into incoming_transfers as r
+    insert into incoming_transfers
       (customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount,
        block_number, block_hash, state, cleared, attempts, found_at, due_at, sealed_at)
     select customer_id, $1, hash, index, address, asset, amount, block_number, block_hash, 'WAITING', false, 0, $2, $2, $2
     from unnest($3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::numeric[], $9::bigint[], $10::text[])
       as found (customer_id, hash, index, address, asset, amount, block_number, block_hash)
     on conflict (customer_id, network, crypto_tx_hash, crypto_tx_index) do nothing
-    returning customer_id, crypto_tx_hash, crypto_tx_index, ${sealOf('incoming_transfers')}`,
+    returning customer_id, crypto_tx_hash, crypto_tx_index`,
     [
       network,
       now.text,
@@ -115,7 +115,30 @@ export async function recordIncoming(
       fresh.map(({ block }) => block?.hash ?? null),
     ],
   )
-  if (macs === undefined || rows.length === 0) return { found: rows.length, returned }
+  if (macs !== undefined && made.length > 0) await sealIncoming(tx, macs.rows, network, made)
+  return { found: made.length, returned }
+}
+
+/** Gives new deposits their MACs. */
+async function sealIncoming(
+  tx: Transaction,
+  macs: RowMacs,
+  network: CryptoNetwork,
+  made: readonly Pick<IncomingTransfer, 'customer_id' | 'crypto_tx_hash' | 'crypto_tx_index'>[],
+): Promise<void> {
+  const { rows } = await tx.query<(typeof made)[number] & Seal>(
+    `
+    select customer_id, crypto_tx_hash, crypto_tx_index, ${sealOf('incoming_transfers')}
+    from incoming_transfers r
+    where r.customer_id = any ($2::uuid[]) and r.network = $1
+      and (r.customer_id, r.crypto_tx_hash, r.crypto_tx_index) in (select * from unnest($2::uuid[], $3::text[], $4::text[]))`,
+    [
+      network,
+      made.map(({ customer_id }) => customer_id),
+      made.map(({ crypto_tx_hash }) => crypto_tx_hash),
+      made.map(({ crypto_tx_index }) => crypto_tx_index),
+    ],
+  )
   await tx.query(
     `
     update incoming_transfers i set mac = m.mac
@@ -127,10 +150,9 @@ export async function recordIncoming(
       rows.map(({ customer_id }) => customer_id),
       rows.map(({ crypto_tx_hash }) => crypto_tx_hash),
       rows.map(({ crypto_tx_index }) => crypto_tx_index),
-      rows.map(({ sealed }) => macs.rows.macOf('incoming_transfers', sealed)),
+      rows.map(({ sealed }) => macs.macOf('incoming_transfers', sealed)),
     ],
   )
-  return { found: rows.length, returned }
 }
 
 interface Reorganised extends Pick<
