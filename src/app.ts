@@ -399,10 +399,10 @@ function recordRefusals(
   })
 }
 
-/** Some clients end every path with a slash. Only paths of the API may: a page's own links depend on its slash. */
+/** Some clients end every path with a slash. Only paths without links relative to them may: those of the API and of problems. */
 const withoutTrailingSlash = (url: string): string =>
   url.endsWith('/') || url.includes('/?')
-    ? url.replace(/^(\/(?:v2|oauth2)\/[^?]*[^/?])\/(?=\?|$)/, '$1')
+    ? url.replace(/^(\/(?:(?:v2|oauth2)\/[^?]*[^/?]|problems(?:\/[^/?]+)?))\/(?=\?|$)/, '$1')
     : url
 
 /** Creates the HTTP server with its limits, its parser of JSON and its validation, and counts its requests. */

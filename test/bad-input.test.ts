@@ -3677,6 +3677,12 @@ describe('routes', () => {
     expect(page.body).toContain(slug)
   })
 
+  test.each(['/problems', '/problems/expired'])('%s/ is the page without the slash', async (path) => {
+    const page = await service.app.inject({ url: `${path}/` })
+    expect(page.statusCode).toBe(200)
+    expect(page.body).toBe((await service.app.inject({ url: path })).body)
+  })
+
   test('no request above changed a table', nothingChanged)
 })
 

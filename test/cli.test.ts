@@ -318,6 +318,12 @@ describe('help', () => {
     for (const word of expected) expect(stdout).toContain(word)
   })
 
+  test('of bursar serve has a space between each setting and its text', async () => {
+    const { stdout } = await bursar(['serve', '--help'], { DATABASE_URL: undefined })
+    for (const [name, { desc }] of Object.entries(SETTINGS) as [string, { desc?: string }][])
+      expect(stdout).toMatch(new RegExp(`^  ${name} {2,}${desc!.slice(0, 4)}`, 'm'))
+  })
+
   test('prints the version of the package', async () => {
     const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string }
     expect((await bursar(['--version'])).stdout).toBe(`${version}\n`)

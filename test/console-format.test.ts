@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { ago, daysOf, sumOf, timeOfId } from '../console/src/format.ts'
+import { ago, changeOf, daysOf, percentOf, sumOf, timeOfId } from '../console/src/format.ts'
 import { idsAt, momentAt } from '../src/db/ids.ts'
 import { runs } from './seed.ts'
 
@@ -32,6 +32,19 @@ test('how long ago a moment was', () => {
   expect(ago('2026-11-25T09:30:00Z', now)).toBe('2 hours ago')
   expect(ago('2026-11-24T11:00:00Z', now)).toBe('yesterday')
   expect(ago('2026-11-28T12:00:00Z', now)).toBe('in 3 days')
+})
+
+test('a share is percent, digit for digit', () => {
+  const shares = ['0.041', '0.04', '0.0415', '0', '1', '0.5', '0.0410', '12.345', '0.000001']
+  expect(shares.map(percentOf)).toEqual(
+    ['4.1', '4', '4.15', '0', '100', '50', '4.10', '1234.5', '0.0001'].map((percent) => `${percent} %`),
+  )
+})
+
+test('a change that is shown as nothing has no sign', () => {
+  expect(
+    ['1.01', '0.5', '1.00004', '0.99996', '1', '1.00006', '0.99994'].map((one) => changeOf(one, '1')),
+  ).toEqual(['+1.00 %', '−50.00 %', '0.00 %', '0.00 %', '0.00 %', '+0.01 %', '−0.01 %'])
 })
 
 test('a sum has every digit', () => {

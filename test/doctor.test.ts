@@ -202,7 +202,7 @@ test('screening without its settings, with a bad secret, and with payments that 
   ])
 })
 
-test('webhooks that fail or are disabled, and an allow-list that opens this machine', async () => {
+test('webhooks that fail for ten minutes or are disabled, and an allow-list that opens this machine', async () => {
   const own = await cloneDatabase()
   atEnd(own.drop)
   const { customer_id } = await createCustomer(own.db, 'Test')
@@ -212,7 +212,7 @@ test('webhooks that fail or are disabled, and an allow-list that opens this mach
      select $1, gen_random_uuid(), now(), now(), name, 'https://example.com', '{*}', 'THIN', '{}', 10, status, '',
             gen_random_uuid(), now() - failing, reason, now()
      from (values ('dead', 'ACTIVE', interval '3 hours', null), ('gone', 'DISABLED', interval '2 hours', 'it answered 410'),
-                  ('new', 'ACTIVE', interval '1 minute', null), ('off', 'DISABLED', null, null)) v (name, status, failing, reason)`,
+                  ('late', 'ACTIVE', interval '10 minutes 1 second', null), ('new', 'ACTIVE', interval '9 minutes', null), ('off', 'DISABLED', null, null)) v (name, status, failing, reason)`,
     [customer_id],
   )
   const { found } = await doctor({
@@ -231,6 +231,7 @@ test('webhooks that fail or are disabled, and an allow-list that opens this mach
     expect.stringMatching(
       /^WARN webhooks: webhook "gone" of customer .* is disabled, because deliveries failed/,
     ),
+    expect.stringMatching(/^WARN webhooks: deliveries to webhook "late" of customer .* have failed since 20/),
   ])
 })
 

@@ -1,6 +1,6 @@
 /** The guide to four eyes works as written, from a fresh sandbox to the check of the audit log. */
 import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -84,6 +84,8 @@ test('the commands of the guide work, one after the other', async () => {
   expect(loosened).toContain('refused, as it should be')
   expect(loosened).toMatch(/"version": ?2\b/)
   expect(audit).toContain('policy.set')
+  // Private keys are not written into the checkout, where the commands run.
+  expect(readdirSync(dataDir, { recursive: true }).filter((name) => name.includes('.key'))).toEqual([])
   await vi.waitFor(async () => {
     const { rows } = await database.db.query<{ rules: number }>(
       `select jsonb_array_length(document -> 'rules') as rules from policies order by version desc limit 1`,

@@ -194,6 +194,22 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   settings: [],
 }
 
+test('`bursar api` loads neither the server nor a library of a network', () => {
+  const seen = new Set<string>()
+  const packages = new Set<string>()
+  const load = (file: string) => {
+    if (seen.has(file)) return
+    seen.add(file)
+    const source = readFileSync(join(SRC, file), 'utf8')
+    for (const [, name] of source.matchAll(/^(?:import|export)\b(?! type)(?:[^'"`;=]* from)? '([^']+)'/gm))
+      if (name!.startsWith('.')) load(join(dirname(file), name!))
+      else if (!name!.startsWith('node:')) packages.add(name!)
+  }
+  load('main.ts')
+  load('commands/api.ts')
+  expect([...packages].sort()).toEqual(['cli-progress', 'cli-table3', 'commander', 'envalid'])
+})
+
 interface Import {
   from: string
   to: string

@@ -44,6 +44,14 @@ export function percentOf(share: string): string {
   return `${shown}${digits.length > 2 ? `.${digits.slice(2)}` : ''} %`
 }
 
+/** The change of a price in percent, with a sign unless it is nothing. It is shown, and nothing is calculated with it. */
+export function changeOf(price: string, before: string): string {
+  const percent = (Number(price) / Number(before) - 1) * 100
+  const shown = Math.abs(percent).toFixed(2)
+  const sign = Number(shown) === 0 ? '' : percent < 0 ? '−' : '+'
+  return `${sign}${shown} %`
+}
+
 /** `CRYPTO_WITHDRAWAL` is `Crypto withdrawal`. */
 export function inWords(name: string): string {
   if (WRITTEN[name] !== undefined) return WRITTEN[name]

@@ -242,6 +242,31 @@ describe('by wire,', () => {
     ])
   })
 
+  test('the wire of a memo is found as documented: by its ref_id, and as the newest of its profile', async () => {
+    const { body: to } = await customer.call<{ memo_id: string }>(
+      'POST',
+      '/v2/transfer/fiat-deposit-instructions',
+      { profile_id: customer.profile_id, fiat_network: 'WIRE' },
+    )
+    const found = async (query: string) =>
+      (await customer.call<{ items: Transfer[] }>('GET', `/v2/transfer/transfers?${query}`)).body.items
+    for (const [ref_id, amount] of [
+      ['first wire', '10'],
+      ['second wire', MAGIC_AMOUNTS.COMPLETED_LATER],
+      ['third wire', '30'],
+    ]) {
+      const sent = await customer.call('POST', '/v2/sandbox/fiat-deposits', {
+        ...{ amount, asset: 'USD', memo_id: to.memo_id, fiat_network_instructions: { wire: {} } },
+        ...(amount !== MAGIC_AMOUNTS.COMPLETED_LATER && { ref_id }),
+      })
+      expect(sent).toMatchObject({ status: 200, body: {} })
+      const newest = await found(`type=WIRE_DEPOSIT&profile_ids=${customer.profile_id}&limit=1`)
+      expect(newest).toMatchObject([{ amount, memo: to.memo_id }])
+      const named = await found(`ref_ids=${encodeURIComponent(ref_id!)}`)
+      expect(named).toEqual(amount === MAGIC_AMOUNTS.COMPLETED_LATER ? [] : newest)
+    }
+  })
+
   test('a wire with a memo starts the orchestration of its rule when it is credited, not before', async () => {
     const { body: to } = await customer.call<{ id: string }>('POST', '/v2/profiles', { nickname: 'to' })
     const { body } = await customer.call<{ rule: { source: { fiat: { memo_id: string } } } }>(

@@ -1,7 +1,7 @@
 import { useMemo } from 'preact/hooks'
 import { setQuery } from '../address.ts'
 import { PriceChart } from '../chart.tsx'
-import { groupDigits, inWords } from '../format.ts'
+import { changeOf, groupDigits, inWords } from '../format.ts'
 import { filterOf, Table, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
 import { Curl, Failure, Link, Loading, Time, Title } from '../parts.tsx'
@@ -38,18 +38,10 @@ const COLUMNS: Column<Row>[] = [
   { name: 'Source', cell: ({ source }) => (source === undefined ? 'no price yet' : inWords(source)) },
 ]
 
-/** The change of a price in percent. It is shown, and nothing is calculated with it. */
 function ChangeOf({ price }: { price: Price | undefined }) {
   if (price?.yesterday_price === undefined) return <>–</>
-  const percent = (Number(price.current_price) / Number(price.yesterday_price) - 1) * 100
-  const shown = Math.abs(percent).toFixed(2)
-  if (Number(shown) === 0) return <>{shown} %</>
-  return (
-    <span class={percent < 0 ? 'fall' : 'rise'}>
-      {percent < 0 ? '−' : '+'}
-      {shown} %
-    </span>
-  )
+  const change = changeOf(price.current_price, price.yesterday_price)
+  return <span class={{ '−': 'fall', '+': 'rise' }[change[0]!]}>{change}</span>
 }
 
 export function MarketsPage() {
