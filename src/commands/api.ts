@@ -1,9 +1,7 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import type { SandboxCredentials } from '../demo/credentials.ts'
-import { overApi } from './call-api.ts'
-import { oneOf } from './command-line.ts'
-import { define } from './define.ts'
-import { CREDENTIALS } from './events.ts'
+import { CREDENTIALS, overApi } from './call-api.ts'
+import { define, oneOf } from './define.ts'
 import { EXIT } from './exit.ts'
 import { readScreen } from './output.ts'
 

@@ -23,13 +23,12 @@ import {
   inDatabase,
   inOwnersDatabase,
   logOperator,
-  oneOf,
   originOfCommand,
   requireCustomer,
   textUpTo,
   uuid,
 } from './command-line.ts'
-import { define, offline, type Subcommand } from './define.ts'
+import { define, offline, type Subcommand, oneOf } from './define.ts'
 import { print } from './output.ts'
 
 /** A key file holds one JWK. */

@@ -3,6 +3,11 @@ import { credentialsFile, openCredentials, type SandboxCredentials } from '../de
 import { readSettings } from '../settings.ts'
 import type { Door } from './define.ts'
 
+export const CREDENTIALS = [
+  '--credentials <file>',
+  'credentials file (default: the one that the sandbox wrote)',
+] as const
+
 /** Longest wait for an answer. The service itself answers within 30 s. */
 const ANSWER_MS_MAX = 40_000
 

@@ -35,15 +35,6 @@ export const wholeNumber =
     return Number(text)
   }
 
-/** Reads one of some names, which are in capitals. For commander. */
-export const oneOf =
-  <Name extends string>(names: readonly Name[]) =>
-  (text: string): Name => {
-    const found = names.find((name) => name === text.toUpperCase())
-    if (found === undefined) throw new InvalidArgumentError(`must be one of ${names.join(', ')}.`)
-    return found
-  }
-
 /** Reads a text of a length. For commander. */
 export const textUpTo =
   (max: number) =>

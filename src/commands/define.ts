@@ -1,7 +1,16 @@
-import { Command } from 'commander'
+import { Command, InvalidArgumentError } from 'commander'
 import { print, tableOf, type Column } from './output.ts'
 
 /** How commands are defined: their options, their answers and their lists. It loads nothing of the service. */
+
+/** Reads one of some names, which are in capitals. For commander. */
+export const oneOf =
+  <Name extends string>(names: readonly Name[]) =>
+  (text: string): Name => {
+    const found = names.find((name) => name === text.toUpperCase())
+    if (found === undefined) throw new InvalidArgumentError(`must be one of ${names.join(', ')}.`)
+    return found
+  }
 
 /** What a command says: a value for programs, and a text for people. Nothing where it has printed by itself. */
 // oxlint-disable-next-line typescript/no-invalid-void-type

@@ -1,7 +1,7 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import { EVENT_TYPES } from '../contract/event-types.ts'
 import type { Event } from '../records/event.ts'
-import { overApi } from './call-api.ts'
+import { CREDENTIALS, overApi } from './call-api.ts'
 import { uuid, wholeNumber } from './command-line.ts'
 import { define } from './define.ts'
 import { followEvents, placeOf, stopSignal, type EventPage } from './follow-events.ts'
@@ -66,11 +66,6 @@ export function eventCommands(program: Command): void {
       ]
     })
 }
-
-export const CREDENTIALS = [
-  '--credentials <file>',
-  'credentials file (default: the one that the sandbox wrote)',
-] as const
 
 interface ListOptions {
   type?: string[]

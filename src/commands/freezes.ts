@@ -19,7 +19,6 @@ import { selectAuditRecords } from '../records/audit-record.ts'
 import {
   inDatabase,
   logOperator,
-  oneOf,
   openRowMacs,
   originOfCommand,
   requireCustomer,
@@ -27,7 +26,7 @@ import {
   uuid,
   type AtDatabase,
 } from './command-line.ts'
-import { define, type Answer } from './define.ts'
+import { define, type Answer, oneOf } from './define.ts'
 import { EXIT } from './exit.ts'
 
 /** How long `bursar freeze` waits for database transactions that are signing a payment. */

@@ -15,14 +15,13 @@ import { audited, recordNow } from '../records/audited.ts'
 import {
   inDatabase,
   logOperator,
-  oneOf,
   originOfCommand,
   requireCustomer,
   uuid,
   withDatabase,
   type AtDatabase,
 } from './command-line.ts'
-import { define, type Subcommand, type Door } from './define.ts'
+import { define, type Subcommand, type Door, oneOf } from './define.ts'
 import { EXIT } from './exit.ts'
 
 /** Defines `bursar networks` and `bursar withdrawal`. */

@@ -6,10 +6,9 @@ import { UUID } from '../db/ids.ts'
 import { matchesType } from '../records/event-type-patterns.ts'
 import type { Webhook, WebhookAuthBody } from '../records/webhook.ts'
 import type { WebhookAttempt, WebhookDelivery } from '../records/webhook-delivery.ts'
-import { overApi, Refused, type Api } from './call-api.ts'
+import { CREDENTIALS, overApi, Refused, type Api } from './call-api.ts'
 import { APPROVAL, uuid, wholeNumber } from './command-line.ts'
 import { define, type Subcommand } from './define.ts'
-import { CREDENTIALS } from './events.ts'
 import { linesOf, print } from './output.ts'
 
 const TYPES = Object.keys(EVENT_TYPES) as EventType[]
