@@ -70,9 +70,13 @@ export class BitcoinNode {
   /** Starts a node whose miner has coins to spend. Stop it in `afterAll`. */
   static async start(program = LITECOIND): Promise<BitcoinNode> {
     const folder = await mkdtemp(join(tmpdir(), 'bursar-bitcoin-'))
-    const port = await freePort()
-    const node = new BitcoinNode(program, folder, port, await openDoor(port))
-    await node.#run([])
+    const begin = async () => {
+      const port = await freePort()
+      const node = new BitcoinNode(program, folder, port, await openDoor(port))
+      return node.#run([]).then(() => node)
+    }
+    // Somebody else may take the port before the node does.
+    const node = await begin().catch(begin)
     for (const wallet of ['bursar', 'miner']) await node.miner.call('createwallet', wallet)
     // Mined coins can be spent 100 blocks later.
     await node.mine(110)
