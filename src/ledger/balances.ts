@@ -99,8 +99,6 @@ type Standing = 'CLOCK' | 'ACCOUNT' | 'DEACTIVATED' | 'FROZEN' | 'POLICY' | 'OUT
 // The clock is read after the locks.
 const STANDING = `
   select 'CLOCK' as kind, null as subject, null as detail, clock_timestamp() as now
-  from audit_heads
-  where customer_id = $1
   union all
   select 'ACCOUNT', id::text, account_id::text, null from profiles
   where customer_id = $1 and id = any ($2::uuid[])
