@@ -288,7 +288,7 @@ describe('problems', () => {
   )
 
   test('problems without an explanation and unknown slugs have no page', async () => {
-    for (const slug of ['bad-request', 'internal-error', 'nothing', '', '__proto__'])
+    for (const slug of ['bad-request', 'internal-error', 'nothing', '__proto__'])
       expect((await service.app.inject(`/problems/${slug}`)).statusCode, slug).toBe(404)
   })
 })
