@@ -14,7 +14,7 @@ import { runOrchestrations } from './orchestrations/run-orchestrations.ts'
 import { expireApprovals } from './records/approved-change.ts'
 import { deleteOldRows, deleteOldSimulation } from './retention/delete-old-rows.ts'
 import { keepPartitions } from './retention/keep-partitions.ts'
-import { beginMissingChains, MovedHeads } from './records/audit-heads.ts'
+import { MovedHeads } from './records/audit-heads.ts'
 import { recordWaitingFreezes } from './records/freezes.ts'
 import type { Settings } from './settings.ts'
 import { generateLastStatements } from './statements/generate-statements.ts'
@@ -203,7 +203,7 @@ function roundsOf(shared: Shared): Round[] {
     ...[inDatabase, ...real].filter(canSweep).map((some) => sweeps(shared, some)),
     oldRows(shared),
     partitions(shared),
-    missingChains(shared),
+    waitingFreezes(shared),
     // A sandbox credits deposits that never came over a chain: its custody says nothing.
     ...(settings.mode === 'live' ? [custody(shared)] : []),
   ]
@@ -422,13 +422,10 @@ function auditHeads({ node, log, attempt }: OfNode): Round {
   }
 }
 
-/** Begins the audit chains of customers that a process of an older version created during the upgrade. */
-function missingChains({ db, log, attempt }: Shared): Round {
+/** Records the freezes that were placed while the node of the platform's audit log was gone. */
+function waitingFreezes({ db, attempt }: Shared): Round {
   return async () => {
     await attempt('audit_heads', recordWaitingFreezes(db))
-    const begun = await attempt('audit_heads', beginMissingChains(db))
-    if (begun !== undefined && begun > 0)
-      log.info({ chains: begun }, 'began the chains of customers without one')
     return AUDIT_HEADS_EVERY_MS
   }
 }

@@ -19,7 +19,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   accounts: { owners: ['accounts'], readers: ['demo', 'records', 'verify'] },
   api_clients: { owners: ['api-credentials', 'oauth'], readers: ['commands', 'customers', 'demo', 'verify'] },
   audit_heads: { owners: ['ledger'], readers: ['deliveries', 'metrics', 'records', 'verify'] },
-  audit_links: { owners: ['ledger'], readers: ['records', 'verify'] },
+  audit_links: { owners: ['ledger'], readers: ['verify'] },
   audit_log: {
     owners: ['ledger'],
     readers: ['movements', 'oauth', 'operators', 'records', 'settlement', 'statements', 'verify'],

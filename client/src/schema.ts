@@ -10313,10 +10313,10 @@ export interface operations {
              */
             computed: string
             /**
-             * @description Which balance of a day earns: its average, or its last.
+             * @description Which balance of a day earns: its average.
              * @enum {string}
              */
-            method: 'TIME_WEIGHTED' | 'END_OF_DAY'
+            method: 'TIME_WEIGHTED'
             /**
              * @description The sum of balance x seconds x rate over all days, exactly.
              * @example 12.345678901234

@@ -8,7 +8,7 @@ import { payStatements } from '../statements/pay-statements.ts'
 import { periodOf, type Period } from '../statements/period.ts'
 import { reversePayment } from '../statements/reverse-payment.ts'
 import { listRewardRates, setRewardRate } from '../statements/reward-rates.ts'
-import { RATE_DECIMALS, type Derivation, type RewardMethod } from '../statements/reward.ts'
+import { RATE_DECIMALS, type Derivation } from '../statements/reward.ts'
 import { Cluster, type Nodes } from '../db/nodes.ts'
 import {
   inDatabase,
@@ -119,10 +119,10 @@ function defineOne(statements: Subcommand): void {
     .answer(inDatabase, async ({ db }, id: string) => {
       const explained = await explainStatement(db, id)
       if (explained === undefined) throw new Error(`there is no generated statement ${id}`)
-      const { statement, method, derivation } = explained
+      const { statement, derivation } = explained
       const stated = statement.metadata!.total_amount
       if (derivation.total !== stated) process.exitCode = EXIT.failed
-      return [{ statement, method, derivation }, describeDerivation(derivation, method, stated)]
+      return [{ statement, method: 'TIME_WEIGHTED', derivation }, describeDerivation(derivation, stated)]
     })
   define(
     statements,
@@ -187,19 +187,10 @@ function rewardRate(text: string): string {
   return text
 }
 
-const BALANCE_OF: Record<RewardMethod, string> = {
-  TIME_WEIGHTED: 'average balance',
-  END_OF_DAY: 'balance at 24:00',
-}
-
 /** The derivation of a reward as a table, one row a day. */
-function describeDerivation(
-  { days, products, total }: Derivation,
-  method: RewardMethod,
-  stated: string,
-): string {
+function describeDerivation({ days, products, total }: Derivation, stated: string): string {
   const lines = table(
-    ['>day', `>${BALANCE_OF[method]}`, '>rate', '>reward (/ 365)'],
+    ['>day', '>average balance', '>rate', '>reward (/ 365)'],
     days.map(({ day, average_balance, rate, reward }) => [day, average_balance, rate, reward]),
   )
   return [

@@ -246,7 +246,6 @@ export const REASON_LABELS: Record<WaitingCode, string> = {
   SIGNED_ELSEWHERE: 'signed_elsewhere',
   WIRE_TO_TAKE: 'wire_to_take',
   WIRE_TAKEN: 'wire_taken',
-  OTHER: 'other',
 }
 
 // The partial index on due_at holds those that have not ended, and only those.

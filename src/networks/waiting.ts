@@ -67,8 +67,6 @@ export type WaitingCode =
   | 'WIRE_TO_TAKE'
   /** An operator has taken the wire, and has not said what became of it. */
   | 'WIRE_TAKEN'
-  /** A reason from before there were codes. The next look at the withdrawal replaces it. */
-  | 'OTHER'
 
 /** Why a withdrawal waits, for programs and for people. */
 export interface WaitingReason {

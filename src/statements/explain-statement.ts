@@ -1,25 +1,22 @@
 import { transaction, type Database } from '../db/database.ts'
 import { selectDays } from './generate-statements.ts'
 import { periodOf } from './period.ts'
-import { rewardOf, type Derivation, type RewardMethod } from './reward.ts'
+import { rewardOf, type Derivation } from './reward.ts'
 import { STATEMENT_COLUMNS, statementToWire, type Statement, type StatementRow } from './statement.ts'
 
 /** A generated statement, and its reward computed again. */
 export interface Explained {
   statement: Statement
-  method: RewardMethod
   derivation: Derivation
 }
 
-type ExplainedRow = StatementRow & { reward_method: RewardMethod | null }
-
 /**
- * Recomputes a generated statement from the ledger's entries, with the rates and the method in force when it was
+ * Recomputes a generated statement from the ledger's entries, with the rates in force when it was
  * generated. Undefined when the statement does not exist or is not generated yet.
  */
 export async function explainStatement(db: Database, id: string): Promise<Explained | undefined> {
-  const { rows } = await db.query<ExplainedRow>(
-    `select ${STATEMENT_COLUMNS}, s.reward_method from statements s where s.id = $1`,
+  const { rows } = await db.query<StatementRow>(
+    `select ${STATEMENT_COLUMNS} from statements s where s.id = $1`,
     [id],
   )
   return rows[0] && explain(db, rows[0])
@@ -31,24 +28,20 @@ export async function explainStatementOf(
   customerId: string,
   id: string,
 ): Promise<Explained | undefined> {
-  const { rows } = await db.query<ExplainedRow>(
-    `select ${STATEMENT_COLUMNS}, s.reward_method from statements s where s.customer_id = $1 and s.id = $2`,
+  const { rows } = await db.query<StatementRow>(
+    `select ${STATEMENT_COLUMNS} from statements s where s.customer_id = $1 and s.id = $2`,
     [customerId, id],
   )
   return rows[0] && explain(db, rows[0])
 }
 
-async function explain(
-  db: Database,
-  { reward_method, ...row }: ExplainedRow,
-): Promise<Explained | undefined> {
+async function explain(db: Database, row: StatementRow): Promise<Explained | undefined> {
   if (row.generated_at === null) return undefined
-  const method = reward_method ?? 'END_OF_DAY'
   const period = periodOf(row.period_start.slice(0, 7))!
   const days = await transaction(
     db,
-    (tx) => selectDays(tx, row.customer_id, period, method, row.generated_at!),
+    (tx) => selectDays(tx, row.customer_id, period, row.generated_at!),
     'isolation level repeatable read read only',
   )
-  return { statement: statementToWire(row), method, derivation: rewardOf(days) }
+  return { statement: statementToWire(row), derivation: rewardOf(days) }
 }

@@ -3,8 +3,7 @@
  * Invariants of the statements of a period, for any movements and any rates:
  * 1. a statement equals a replay of every movement in memory, exact and rounded down once: never above the exact
  * value, and less than 0.000001 below it;
- * 2. its explanation derives the same amount day by day, also after the rates of those days were changed; for a
- * statement of an earlier version, from the balance at each day's end;
+ * 2. its explanation derives the same amount day by day, also after the rates of those days were changed;
  * 3. every movement dated by the period's end counts, even if it is committed later;
  * 4. a GENERATED statement never changes, with any number of simultaneous generators and crashes;
  * 5. a refusal changes nothing.
@@ -29,7 +28,7 @@ import { explainStatement } from './explain-statement.ts'
 import { generateLastStatements, generateStatements } from './generate-statements.ts'
 import { periodOf, type Period } from './period.ts'
 import { setRewardRate } from './reward-rates.ts'
-import type { Derivation, RewardMethod } from './reward.ts'
+import type { Derivation } from './reward.ts'
 import { STATEMENT_COLUMNS, type StatementRow } from './statement.ts'
 
 // ---------------------------------------------------------------------------------------------- the world
@@ -157,12 +156,7 @@ const decimal = (value: bigint, decimals: number) => {
  * Computes the expected statement and its derivation from all movements of a customer and all settings in their
  * order. Undefined for a customer that held nothing by the period's end. Timestamps of one format sort as text.
  */
-function replay(
-  movements: Movement[],
-  settings: Setting[],
-  name: string,
-  method: RewardMethod = 'TIME_WEIGHTED',
-): Derivation | undefined {
+function replay(movements: Movement[], settings: Setting[], name: string): Derivation | undefined {
   const [first, next] = [firstDayOf(name), firstDayOf(name, 1)]
   const rewarded = movements.filter(({ asset }) => asset === 'USDG')
   if (!rewarded.some(({ at }) => at < dayText(next))) return undefined
@@ -176,7 +170,7 @@ function replay(
     for (const { at, from, to, minor } of rewarded) {
       const moved = microsOf(at)
       if (moved >= end) continue
-      const weight = method === 'END_OF_DAY' ? end - begin : end - (moved < begin ? begin : moved)
+      const weight = end - (moved < begin ? begin : moved)
       if (from !== undefined) balanceMicros -= minor * weight
       if (to !== undefined) balanceMicros += minor * weight
     }
@@ -355,20 +349,18 @@ describe('a statement', () => {
 
   /** Returns the number of statements with an amount above zero. */
   async function requireReplayed(
-    { db, owner }: World,
+    { db }: World,
     name: string,
     movements: Movement[][],
     settings: Setting[],
     later: Setting[],
   ): Promise<number> {
     const expected = new Map<string, Derivation>()
-    const endOfDay = new Map<string, Derivation | undefined>()
     for (const own of movements) {
       const holder = await newHolder(db, PROFILES)
       await post(db, holder, own)
       const derivation = replay(own, settings, name)
       if (derivation !== undefined) expected.set(holder.customer_id, derivation)
-      endOfDay.set(holder.customer_id, replay(own, settings, name, 'END_OF_DAY'))
     }
     await setRates(db, settings)
 
@@ -389,21 +381,10 @@ describe('a statement', () => {
     const done = await everyTable(db)
     const statements = await statementsOf(db)
     for (const { id, customer_id, total_amount_owed } of statements) {
-      const { method, derivation } = (await explainStatement(db, id))!
-      expect({ method, derivation }).toEqual({
-        method: 'TIME_WEIGHTED',
-        derivation: expected.get(customer_id),
-      })
+      const { derivation } = (await explainStatement(db, id))!
+      expect(derivation).toEqual(expected.get(customer_id))
       requireRoundedDown(total_amount_owed!, derivation.products)
     }
-    // Statements of an earlier version have no method.
-    await owner.query('update statements set reward_method = null')
-    for (const { id, customer_id } of statements)
-      expect(await explainStatement(db, id)).toMatchObject({
-        method: 'END_OF_DAY',
-        derivation: endOfDay.get(customer_id),
-      })
-    await owner.query(`update statements set reward_method = 'TIME_WEIGHTED'`)
     expect(await generateStatements(db, period)).toEqual([])
     expect(await everyTable(db)).toEqual(done)
     return statements.filter(({ total_amount_owed }) => total_amount_owed !== '0').length

@@ -5,7 +5,7 @@ import { newId, readClock } from '../db/ids.ts'
 import { nodesOf, type Node, type Nodes } from '../db/nodes.ts'
 import { lastPeriod, type Period } from './period.ts'
 import { holdRewardRates } from './reward-rates.ts'
-import { rewardOf, SECONDS_OF_A_DAY, type Day, type RewardMethod } from './reward.ts'
+import { rewardOf, SECONDS_OF_A_DAY, type Day } from './reward.ts'
 import {
   CHANGED_STATEMENT_COLUMNS,
   insertStatementEvent,
@@ -238,7 +238,7 @@ async function generate(
   if (rowCount === 0) return undefined
   await holdRewardRates(tx)
   const now = await readClock(tx)
-  const { total } = rewardOf(await selectDays(tx, customerId, period, 'TIME_WEIGHTED', now.text))
+  const { total } = rewardOf(await selectDays(tx, customerId, period, now.text))
   const { rows } = await tx.query<ChangedStatement>(
     `
     update statements
@@ -263,12 +263,8 @@ export async function selectDays(
   tx: Transaction,
   customerId: string,
   period: Pick<Period, 'start' | 'next'>,
-  method: RewardMethod,
   asOf: string,
 ): Promise<Day[]> {
-  // The seconds of its day that a change counts for. A PostgreSQL interval has microseconds, so they are exact.
-  const seconds =
-    method === 'TIME_WEIGHTED' ? `extract(epoch from at::date + 1 - at)` : `${SECONDS_OF_A_DAY}::numeric`
   const { rows } = await tx.query<Day>(
     `
     with held as (
@@ -285,7 +281,8 @@ export async function selectDays(
         limit 1
       ) last
     ), changes as (
-      select at::date as day, sum(amount) as amount, sum(amount * ${seconds}) as weighted
+      -- A PostgreSQL interval has microseconds, so the seconds of its day that a change counts for are exact.
+      select at::date as day, sum(amount) as amount, sum(amount * extract(epoch from at::date + 1 - at)) as weighted
       from held
       cross join lateral (
         select created_at at time zone 'UTC' as at, amount

@@ -25,9 +25,9 @@ export const getStatementExplanation = operation({
     asset: AssetSymbol,
     stated: Amount('The amount of the statement.'),
     computed: Amount('The amount computed again: the sum of the products by 86,400 and 365, rounded down.'),
-    method: Type.Enum(['TIME_WEIGHTED', 'END_OF_DAY'], {
+    method: Type.Enum(['TIME_WEIGHTED'], {
       type: 'string',
-      description: 'Which balance of a day earns: its average, or its last.',
+      description: 'Which balance of a day earns: its average.',
     }),
     products: Derived('The sum of balance x seconds x rate over all days, exactly.'),
     days: Type.Array(
@@ -43,7 +43,7 @@ export const getStatementExplanation = operation({
   async run({ params, customerId, db }) {
     const explained = await explainStatementOf(db, customerId, params.id)
     if (explained === undefined) throw problem.notFound('statement', params.id)
-    const { statement, method, derivation } = explained
+    const { statement, derivation } = explained
     const stated = statement.metadata!.total_amount
     const { days, products, total } = derivation
     return {
@@ -52,7 +52,7 @@ export const getStatementExplanation = operation({
       asset: REWARD_ASSET,
       stated,
       computed: total,
-      method,
+      method: 'TIME_WEIGHTED' as const,
       products,
       days: days.map(({ day, average_balance: balance, rate, reward }) => ({ day, balance, rate, reward })),
     }

@@ -12,7 +12,7 @@ import { isRetryable } from '../movements/queue.ts'
 import { refIdOf, selectDays, type OnStart } from './generate-statements.ts'
 import { periodOf, type Period } from './period.ts'
 import { holdRewardRates } from './reward-rates.ts'
-import { rewardOf, type RewardMethod } from './reward.ts'
+import { rewardOf } from './reward.ts'
 import {
   CHANGED_STATEMENT_COLUMNS,
   insertStatementEvent,
@@ -95,7 +95,6 @@ interface Owed {
   total_amount_owed: string
   period_start: string
   generated_at: string
-  reward_method: RewardMethod | null
   is_paid: boolean
   profile_id: string | null
 }
@@ -105,13 +104,13 @@ interface Owed {
  * The service's database role writes statements and adds entries, but removes no entry, transfer or record of the audit log.
  */
 async function requireOwed(tx: Transaction, customerId: string, id: string, owed: Owed): Promise<void> {
-  const { ref_id, asset, total_amount_owed, generated_at, reward_method, is_paid } = owed
+  const { ref_id, asset, total_amount_owed, generated_at, is_paid } = owed
   if (is_paid) throw new Error(`statement ${id} was paid before (bursar verify)`)
   const [forged] = await forgedBalances(tx, await balanceMacs(), customerId, REWARD_ASSET)
   if (forged !== undefined) throw new Error(`statement ${id} is not paid: ${forged} (bursar verify)`)
   await holdRewardRates(tx)
   const period = periodOf(owed.period_start.slice(0, 7))!
-  const days = await selectDays(tx, customerId, period, reward_method ?? 'END_OF_DAY', generated_at)
+  const days = await selectDays(tx, customerId, period, generated_at)
   const { total } = rewardOf(days)
   const decimals = decimalsOf(REWARD_ASSET)
   if (
@@ -133,7 +132,7 @@ async function pay(
 ): Promise<Paid | undefined> {
   const { rows } = await tx.query<Owed>(
     `
-    select s.ref_id, s.asset, s.total_amount_owed, s.period_start, s.generated_at, s.reward_method,
+    select s.ref_id, s.asset, s.total_amount_owed, s.period_start, s.generated_at,
            exists (select 1 from transfers t where t.customer_id = $1 and t.group_id = $2)
            or exists (select 1 from audit_log l
                       where l.customer_id = $1 and l.action = 'statement.pay'

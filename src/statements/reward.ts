@@ -1,12 +1,6 @@
 import { strict as assert } from 'node:assert'
 import { formatAmount, parseAmount } from '../assets/amount.ts'
 
-/**
- * The balance of a day that earns the reward. TIME_WEIGHTED: its average from 00:00 to 24:00 UTC. END_OF_DAY: its
- * last balance, which a client could hold for a microsecond a day; statements of earlier versions use it.
- */
-export type RewardMethod = 'TIME_WEIGHTED' | 'END_OF_DAY'
-
 /** One day of a period, with the annual rate in force. Decimal strings. */
 export interface Day {
   /** YYYY-MM-DD, UTC. */

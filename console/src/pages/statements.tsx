@@ -281,7 +281,7 @@ function DayByDay({ id, asset }: { id: string; asset: string }) {
             </div>
             <div>
               <dt>Balance that earns</dt>
-              <dd>{found.method === 'TIME_WEIGHTED' ? 'the average of the day' : 'the last of the day'}</dd>
+              <dd>the average of the day</dd>
             </div>
           </dl>
         </>

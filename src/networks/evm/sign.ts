@@ -80,7 +80,7 @@ async function decide(
   const { refused, payFrom } = await paymentRules(tx, chain, reservation, fees, withdrawals)
   const decided = new Map<Withdrawal, Decision>(
     withdrawals.flatMap((one) => {
-      // Older versions took orders to some of them.
+      // A destination may be refused only since the order was taken: a token may be added to the networks file.
       const { asset, destination_address: address } = one
       const why = addressRefusal(chain.network, { address, asset }) ?? refusesDestination(chain, address)
       if (why !== undefined) return [[one, { outcome: 'REFUSED', refusal: refusalOf(one, why) }] as const]

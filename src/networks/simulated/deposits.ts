@@ -36,7 +36,6 @@ export async function scanDeposits(
   network: CryptoNetwork,
   confirmationMs: number,
 ): Promise<DepositScan> {
-  await markUnmarked(db, network)
   const { rows } = await db.query<FoundDeposit>({
     name: 'simulated deposits',
     text: `
@@ -54,7 +53,12 @@ export async function scanDeposits(
     cursor: SIMULATED_CURSOR,
     found: rows,
     isBehind: rows.length === DEPOSITS_MAX,
-    keep: (tx) => setArrives(tx, network, { arrived: rows.map(({ crypto_tx_hash }) => crypto_tx_hash) }),
+    keep: (tx) =>
+      setArrived(
+        tx,
+        network,
+        rows.map(({ crypto_tx_hash }) => crypto_tx_hash),
+      ),
   }
 }
 
@@ -136,39 +140,11 @@ export function newDeposit(
   }
 }
 
-/** Sets `arrives` for transactions that an earlier version, which did not know the column, broadcast. */
-async function markUnmarked(db: Database, network: CryptoNetwork): Promise<void> {
-  const { rows } = await db.query<{ hash: string; address: string | null }>(
-    `
-    select hash, convert_from(raw_transaction, 'UTF8')::json ->> 'destination_address' as address
-    from simulated_chain
-    where crypto_network = $1 and arrives is null
-    limit ${DEPOSITS_MAX}`,
-    [network],
-  )
-  if (rows.length === 0) return
-  const depositAddresses = await selectDepositAddresses(
-    db,
-    rows.map(({ address }) => address ?? ''),
-  )
-  const arrives = ({ address }: { address: string | null }) => depositAddresses.has(address ?? '')
-  await setArrives(db, network, {
-    arrives: rows.filter(arrives).map(({ hash }) => hash),
-    arrived: rows.filter((row) => !arrives(row)).map(({ hash }) => hash),
-  })
-}
-
-async function setArrives(
-  db: Queryable,
-  network: CryptoNetwork,
-  { arrives = [], arrived }: { arrives?: string[]; arrived: string[] },
-): Promise<void> {
-  if (arrives.length + arrived.length === 0) return
+async function setArrived(db: Queryable, network: CryptoNetwork, hashes: string[]): Promise<void> {
+  if (hashes.length === 0) return
   await db.query(
-    `
-    update simulated_chain set arrives = hash = any ($2::text[])
-    where crypto_network = $1 and hash = any ($2::text[] || $3::text[])`,
-    [network, arrives, arrived],
+    'update simulated_chain set arrives = false where crypto_network = $1 and hash = any ($2::text[])',
+    [network, hashes],
   )
 }
 
