@@ -1,5 +1,4 @@
 import { InvalidArgumentError, type Command } from 'commander'
-import type { SandboxCredentials } from '../demo/credentials.ts'
 import { CREDENTIALS, overApi } from './call-api.ts'
 import { define, oneOf } from './define.ts'
 import { EXIT } from './exit.ts'
@@ -25,7 +24,7 @@ Example:
     '{"amount":"250.00","asset":"USD","memo_id":"{memo_id}","fiat_network_instructions":{"wire":{}}}'`,
     )
     .answer(overApi, async ({ credentials, send }, verb: string, to: string, body: string | undefined) => {
-      const filled = (text: string) => fill(text, credentials)
+      const filled = (text: string) => fill(text, { ...credentials })
       const { ok, content } = await send(verb, filled(to), body === undefined ? undefined : filled(body))
       if (!ok) process.exitCode = EXIT.failed
       const isForPeople = readScreen().width !== undefined
@@ -33,11 +32,10 @@ Example:
     })
 }
 
-/** Replaces names in braces by members of the credentials. Other braces stay, because JSON has them too. */
-function fill(text: string, credentials: SandboxCredentials): string {
-  const { client_secret: _, ...members } = credentials
+/** Replaces names in braces by members, but not by the secret. Other braces stay, because JSON has them too. */
+export function fill(text: string, { client_secret: _, ...members }: Record<string, unknown>): string {
   return text.replace(/\{(\w+)\}/g, (braces, name: string) =>
-    Object.hasOwn(members, name) ? members[name as keyof typeof members] : braces,
+    Object.hasOwn(members, name) ? String(members[name]) : braces,
   )
 }
 

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { credentialsFile, openCredentials, type SandboxCredentials } from '../demo/credentials.ts'
 import { readSettings } from '../settings.ts'
 import type { Door } from './define.ts'
@@ -84,6 +85,18 @@ async function openApi(file?: string): Promise<Api> {
 /** The door of commands that call the API. */
 export const overApi: Door<Api, { credentials?: string }> = async (work, { credentials }) =>
   work(await openApi(credentials))
+
+const LOOK_EVERY_MS = 200
+
+/** Reads again and again until there is something. Returns undefined when the time is over. */
+export async function until<T>(msMax: number, read: () => Promise<T | undefined>): Promise<T | undefined> {
+  const deadline = performance.now() + msMax
+  for (;;) {
+    const found = await read()
+    if (found !== undefined || performance.now() > deadline) return found
+    await pause(LOOK_EVERY_MS)
+  }
+}
 
 async function accessToken(credentials: SandboxCredentials, signal?: AbortSignal): Promise<string> {
   const { base_url, token_url, client_id, client_secret } = credentials

@@ -1,19 +1,11 @@
-import { randomBytes, randomUUID } from 'node:crypto'
-import { setTimeout as pause } from 'node:timers/promises'
+import { randomUUID } from 'node:crypto'
 import type { EventType } from '../contract/event-types.ts'
 import { transaction, type Database } from '../db/database.ts'
 import { newPrivateKey, publicPartOf, signStatement } from '../records/approval-statement.ts'
 import { addApprover, revokeApprover } from '../records/approver.ts'
-import { Refused, type Api } from './call-api.ts'
+import { Refused, until, type Api } from './call-api.ts'
 import { originOfCommand, withDatabase } from './command-line.ts'
-
-/**
- * A withdrawal of a new profile waits for an approver, because a rule in front of the customer's policy says so for this
- * profile. The rule is removed again once the withdrawal waits. For a decision, the schema's owner adds an approver with a new
- * key, who is revoked afterwards.
- */
-
-type ApprovalEvent = Extract<EventType, `approval.${string}`>
+import { PROFILE, run, type Step } from './trigger-steps.ts'
 
 /** Of the rule's approvers: no other approver has it. */
 const ROLE = 'TRIGGER'
@@ -23,98 +15,78 @@ const DEADLINE_SECONDS_MIN = 60
 const ATTEMPTS_MAX = 10
 /** How long a paid withdrawal may take to be COMPLETED, before its approver is revoked anyway. */
 const PAID_MS_MAX = 30_000
-const LOOK_EVERY_MS = 200
 
-interface Created {
-  id: string
-}
-
-/** Returns the recipe of an event of an approval. It throws where the policy may not be changed without approval. */
-export const makeApproval =
-  (type: ApprovalEvent) =>
-  async (api: Api): Promise<string> => {
-    if (type === 'approval.requested' || type === 'approval.expired') {
-      const { id, approval_id } = await withdrawForApproval(api, type === 'approval.expired')
-      if (type === 'approval.requested') await api.call('POST', `/v2/transfer/transfers/${id}/cancel`)
-      return approval_id
-    }
-    let decided: string | undefined
-    await withDatabase({ as: 'owner' }, async ({ db: owner }) => {
-      const waiting = await withdrawForApproval(api, false)
-      await decide(api, owner, waiting, type === 'approval.approved' ? 'APPROVE' : 'REJECT')
-      decided = waiting.approval_id
-    })
-    return decided!
+/**
+ * Makes an event of an approval: a withdrawal of a new profile waits for an approver, because a rule in front of the
+ * customer's policy says so for this profile. The rule is removed again once the withdrawal waits. For a decision, the
+ * schema's owner adds an approver with a new key, who is revoked afterwards. Throws where the policy may not be changed
+ * without approval.
+ */
+export async function makeApproval(api: Api, type: EventType): Promise<string> {
+  if (type === 'approval.expired') return (await withdrawForApproval(api, true)).approval!
+  if (type === 'approval.requested') {
+    const { id, approval } = await withdrawForApproval(api, false)
+    await api.call('POST', `/v2/transfer/transfers/${id}/cancel`)
+    return approval!
   }
-
-interface Waiting extends Created {
-  approval_id: string
+  let decided = ''
+  await withDatabase({ as: 'owner' }, async ({ db: owner }) => {
+    const { id, approval } = await withdrawForApproval(api, false)
+    await decide(api, owner, id!, approval!, type === 'approval.approved' ? 'APPROVE' : 'REJECT')
+    decided = approval!
+  })
+  return decided
 }
+
+const NEW_HOLDER: Step[] = [
+  PROFILE,
+  ['POST /v2/sandbox/profiles/{to}/deposit', { asset: 'USD', amount: '10' }, {}],
+]
+const WITHDRAWAL: Step = [
+  'POST /v2/transfer/crypto-withdrawals',
+  {
+    ...{ profile_id: '{to}', asset: 'USDP', balance_asset: 'USD', crypto_network: 'ETHEREUM', total: '10' },
+    ...{ destination_address: '{address}', ref_id: '{ref}' },
+  },
+  { id: 'id', approval: 'status_details.pending_customer_approval.approval_id' },
+]
 
 /** Creates the withdrawal, with the rule in force meanwhile. */
-async function withdrawForApproval(api: Api, expiresSoon: boolean): Promise<Waiting> {
-  const { call } = api
-  const { id: profile_id } = await call<Created>('POST', '/v2/profiles', {
-    nickname: `trigger ${randomUUID()}`,
-  })
-  await call('POST', `/v2/sandbox/profiles/${profile_id}/deposit`, { asset: 'USD', amount: '10' })
-  const rule = {
-    id: `trigger-${profile_id}`,
-    match: { profile_ids: [profile_id] },
-    ...{ action: 'APPROVE', approvals: 1, role: ROLE },
-  }
-  const { approvals: terms } = await call<Policy>('GET', '/v2/policy')
-  await changePolicy(api, ({ rules, ...policy }) => ({
-    ...policy,
-    rules: [rule, ...rules],
-    ...(expiresSoon && { approvals: { deadline_seconds: DEADLINE_SECONDS_MIN } }),
-  }))
+async function withdrawForApproval(api: Api, expiresSoon: boolean): Promise<Record<string, string>> {
+  const holder = await run(api, NEW_HOLDER)
+  const id = `trigger-${holder.to}`
+  const match = { profile_ids: [holder.to] }
+  const rule = { id, match, action: 'APPROVE', approvals: 1, role: ROLE }
+  const { approvals: terms } = await api.call<Policy>('GET', '/v2/policy')
+  const soon = expiresSoon && { approvals: { deadline_seconds: DEADLINE_SECONDS_MIN } }
+  await changePolicy(api, ({ rules }) => ({ rules: [rule, ...rules], ...soon }))
   try {
-    const { id, status_details } = await call<
-      Created & { status_details?: { pending_customer_approval?: { approval_id: string } } }
-    >('POST', '/v2/transfer/crypto-withdrawals', {
-      ...{ profile_id, asset: 'USDP', balance_asset: 'USD', crypto_network: 'ETHEREUM', total: '10' },
-      destination_address: `0x${randomBytes(20).toString('hex')}`,
-      ref_id: `trigger-${randomUUID()}`,
-    })
-    return { id, approval_id: status_details!.pending_customer_approval!.approval_id }
+    return await run(api, [WITHDRAWAL], holder)
   } finally {
-    await changePolicy(api, ({ rules, approvals, ...policy }) => {
-      const kept = expiresSoon ? terms : approvals
-      return { ...policy, rules: rules.filter(({ id }) => id !== rule.id), ...(kept && { approvals: kept }) }
-    })
+    await changePolicy(api, ({ rules }) => ({
+      rules: rules.filter((one) => one.id !== id),
+      ...(expiresSoon && { approvals: terms }),
+    }))
   }
 }
 
-interface PolicyDocument {
+interface Policy {
+  version: number
   rules: { id: string }[]
-  approvals?: object
+  approvals?: object | undefined
   address_book?: object
   changes?: object
 }
-type Policy = PolicyDocument & { version: number }
 
 /** Replaces the policy by a change of its newest version. */
-async function changePolicy(
-  { call }: Api,
-  change: (policy: PolicyDocument) => PolicyDocument,
-): Promise<void> {
+async function changePolicy({ call }: Api, change: (policy: Policy) => Partial<Policy>): Promise<void> {
   for (let attempt = 1; ; attempt++) {
-    const {
-      version: replaces,
-      rules,
-      approvals,
-      address_book,
-      changes,
-    } = await call<Policy>('GET', '/v2/policy')
-    const document = {
-      rules,
-      ...(approvals && { approvals }),
-      ...(address_book && { address_book }),
-      ...(changes && { changes }),
-    }
+    const policy = await call<Policy>('GET', '/v2/policy')
+    const { version: replaces, rules, approvals, address_book, changes } = policy
     try {
-      await call('PUT', '/v2/policy', { ...change(document), replaces })
+      // JSON leaves out what is undefined.
+      const document = { rules, approvals, address_book, changes, replaces, ...change(policy) }
+      await call('PUT', '/v2/policy', document)
       return
     } catch (error) {
       const wasReplaced = error instanceof Refused && error.status === 409
@@ -127,25 +99,24 @@ async function changePolicy(
 async function decide(
   { call, credentials: { customer_id } }: Api,
   owner: Database,
-  { id, approval_id }: Waiting,
+  withdrawal: string,
+  approval: string,
   decision: 'APPROVE' | 'REJECT',
 ): Promise<void> {
   const key = newPrivateKey()
   const approver = { name: `trigger ${randomUUID()}`, role: ROLE, key: publicPartOf(key) }
-  const { id: approver_id } = await transaction(owner, (tx) =>
-    addApprover(tx, customer_id, approver, originOfCommand()),
-  )
+  const origin = originOfCommand()
+  const { id: approver_id } = await transaction(owner, (tx) => addApprover(tx, customer_id, approver, origin))
   try {
-    const path = `/v2/approvals/${approval_id}`
+    const path = `/v2/approvals/${approval}`
     const { to_sign } = await call<{ to_sign: Record<typeof decision, string> }>('GET', path)
-    await call('POST', `${path}/${decision.toLowerCase()}`, {
-      approver_id,
-      ...signStatement(to_sign[decision], key),
+    const signed = signStatement(to_sign[decision], key)
+    await call('POST', `${path}/${decision.toLowerCase()}`, { approver_id, ...signed })
+    await until(PAID_MS_MAX, async () => {
+      const { status } = await call<{ status: string }>('GET', `/v2/transfer/transfers/${withdrawal}`)
+      return status === 'PENDING' ? undefined : status
     })
-    const deadline = performance.now() + PAID_MS_MAX
-    const read = () => call<{ status: string }>('GET', `/v2/transfer/transfers/${id}`)
-    while ((await read()).status === 'PENDING' && performance.now() < deadline) await pause(LOOK_EVERY_MS)
   } finally {
-    await transaction(owner, (tx) => revokeApprover(tx, customer_id, approver_id, originOfCommand()))
+    await transaction(owner, (tx) => revokeApprover(tx, customer_id, approver_id, origin))
   }
 }

@@ -1,12 +1,11 @@
 import { readFile } from 'node:fs/promises'
-import { setTimeout as pause } from 'node:timers/promises'
 import { Argument, InvalidArgumentError, Option, type Command } from 'commander'
 import { EVENT_TYPES, type EventType } from '../contract/event-types.ts'
 import { UUID } from '../db/ids.ts'
 import { matchesType } from '../records/event-type-patterns.ts'
 import type { Webhook, WebhookAuthBody } from '../records/webhook.ts'
 import type { WebhookAttempt, WebhookDelivery } from '../records/webhook-delivery.ts'
-import { CREDENTIALS, overApi, Refused, type Api } from './call-api.ts'
+import { CREDENTIALS, overApi, Refused, until, type Api } from './call-api.ts'
 import { APPROVAL, uuid, wholeNumber } from './command-line.ts'
 import { define, type Subcommand } from './define.ts'
 import { linesOf, print } from './output.ts'
@@ -15,7 +14,6 @@ const TYPES = Object.keys(EVENT_TYPES) as EventType[]
 const TESTED_TYPE: EventType = 'transfer.crypto_withdrawal.completed'
 /** Longest wait for the attempt of a test: one attempt takes 15 s at most, and an endpoint's limit may delay it. */
 const TEST_WAIT_MS_MAX = 30_000
-const LOOK_EVERY_MS = 200
 const PAGE = 100
 
 /** Sends a change, with the approval that it was given. Throws the service's refusal with the way on. */
@@ -157,15 +155,10 @@ function defineTest(webhooks: Subcommand): void {
 
 /** Waits for the first attempt of a delivery. Throws when none is made in time. */
 async function firstAttempt(api: Api, path: string): Promise<WebhookAttempt> {
-  const deadline = performance.now() + TEST_WAIT_MS_MAX
-  for (;;) {
-    const { items } = await api.call<Page<WebhookAttempt>>('GET', path)
-    const first = items.at(-1)
-    if (first !== undefined) return first
-    if (performance.now() > deadline)
-      throw new Error(`no attempt was made within ${TEST_WAIT_MS_MAX / 1000} s: does a worker run?`)
-    await pause(LOOK_EVERY_MS)
-  }
+  const read = async () => (await api.call<Page<WebhookAttempt>>('GET', path)).items.at(-1)
+  const first = await until(TEST_WAIT_MS_MAX, read)
+  if (first !== undefined) return first
+  throw new Error(`no attempt was made within ${TEST_WAIT_MS_MAX / 1000} s: does a worker run?`)
 }
 
 function defineRotate(webhooks: Subcommand): void {
