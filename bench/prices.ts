@@ -5,10 +5,10 @@ import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Database } from '../src/db/database.ts'
-import { listHistoricalPrices } from '../src/markets/list-historical-prices.ts'
-import { INCREMENT_MINUTES, INCREMENTS } from '../src/markets/increments.ts'
-import { MARKETS } from '../src/markets/markets.ts'
-import { simulateMarkets } from '../src/markets/simulate-prices.ts'
+import { listHistoricalPrices } from '../src/resources/markets/list-historical-prices.ts'
+import { INCREMENT_MINUTES, INCREMENTS } from '../src/resources/markets/increments.ts'
+import { MARKETS } from '../src/resources/markets/markets.ts'
+import { simulateMarkets } from '../src/resources/markets/simulate-prices.ts'
 
 const YEARS_MINUTES = 5 * 365 * 1440
 /** 2021-01-01, in minutes. */

@@ -1,6 +1,6 @@
 import type { Database } from '../src/db/database.ts'
 import { microsToTimestamp } from '../src/http/lists.ts'
-import { insertProfile } from '../src/records/profile.ts'
+import { insertProfile } from '../src/money/records/profile.ts'
 
 export interface ReadFigure {
   what: string

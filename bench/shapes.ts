@@ -2,8 +2,8 @@ import type { ChildProcess } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { originOfLoop } from '../src/contract/actor.ts'
 import type { Database } from '../src/db/database.ts'
-import { Ledger } from '../src/movements/queue.ts'
-import { createInternalTransfer } from '../src/transfers/create-internal-transfer.ts'
+import { Ledger } from '../src/money/movements/queue.ts'
+import { createInternalTransfer } from '../src/resources/transfers/create-internal-transfer.ts'
 import { httpLoad, type LoadResult } from './http-load.ts'
 
 /** Loads in the shapes with which other ledgers and payment hubs publish figures (docs/performance.md, "Shapes of others"). */

@@ -1,10 +1,10 @@
 import { originOfLoop } from '../src/contract/actor.ts'
 import { transaction, type Database } from '../src/db/database.ts'
 import { newId, momentAt } from '../src/db/ids.ts'
-import { createCustomer } from '../src/customers/create-customer.ts'
-import { generateStatements } from '../src/statements/generate-statements.ts'
-import { periodOf } from '../src/statements/period.ts'
-import { setRewardRate } from '../src/statements/reward-rates.ts'
+import { createCustomer } from '../src/access/customers/create-customer.ts'
+import { generateStatements } from '../src/resources/statements/generate-statements.ts'
+import { periodOf } from '../src/resources/statements/period.ts'
+import { setRewardRate } from '../src/resources/statements/reward-rates.ts'
 
 const PERIOD = periodOf('2025-06')!
 const ROUNDS = 5

@@ -16,11 +16,11 @@ import {
   type Transfer,
 } from '@bursar/client'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { OPERATIONS } from '../src/app.ts'
+import { OPERATIONS } from '../src/program/app.ts'
 import { transaction } from '../src/db/database.ts'
 import type { problem, ProblemSlug as ServiceSlug } from '../src/contract/problems.ts'
-import { lockMarket, writePrices } from '../src/markets/write-prices.ts'
-import { settleWithdrawals } from '../src/settlement/settle-withdrawals.ts'
+import { lockMarket, writePrices } from '../src/resources/markets/write-prices.ts'
+import { settleWithdrawals } from '../src/rails/payouts/settle-withdrawals.ts'
 import { startLossyProxy } from '../test/lossy-proxy.ts'
 import {
   atEnd,

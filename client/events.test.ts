@@ -4,7 +4,7 @@ import { BursarProblem, createClient, type Event, type EventCursor } from './src
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { transaction } from '../src/db/database.ts'
 import { readClock } from '../src/db/ids.ts'
-import { insertEvents } from '../src/ledger/events.ts'
+import { insertEvents } from '../src/money/ledger/events.ts'
 import { startCuttingProxy } from '../test/cutting-proxy.ts'
 import { insertPastEvents } from '../test/past-events.ts'
 import { seededRandom } from '../test/seed.ts'

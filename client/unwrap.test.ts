@@ -1,8 +1,8 @@
 import { isFull, unwrap, BursarSignatureError, type ThinEvent } from './src/index.ts'
 import { Webhook } from 'standardwebhooks'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { signatureHeaders } from '../src/outbound/signature.ts'
-import { newSigningSecret } from '../src/records/webhook-secrets.ts'
+import { signatureHeaders } from '../src/http/outbound/signature.ts'
+import { newSigningSecret } from '../src/money/records/webhook-secrets.ts'
 
 // `unwrap` against requests that the service and npm `standardwebhooks` sign.
 

@@ -1,6 +1,6 @@
 /**
  * Builds the console into `dist/console`: one script and one style sheet, named by their content, compressed beforehand. The
- * service sends them (src/console/files.ts).
+ * service sends them (src/access/console/files.ts).
  */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'

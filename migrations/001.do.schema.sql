@@ -3,7 +3,7 @@
 -- so that the order of ids is the order of creation and the primary key serves the lists.
 --
 -- `mac` is a MAC with a key that is not in the database, so that write access to the database is not enough to make or
--- change the row (src/records/row-macs.ts). It covers `sealed_at`, the moment at which it was made.
+-- change the row (src/money/records/row-macs.ts). It covers `sealed_at`, the moment at which it was made.
 --
 -- What the service's role may do with each table: src/db/privileges.ts. Where each is on a distributed database: src/db/distribution.ts.
 
@@ -256,7 +256,7 @@ create unique index profiles_default on profiles (customer_id) where type = 'DEF
 -- A transfer to another customer finds its receiver by the id of a profile alone.
 create index profiles_id on profiles (id);
 
--- One row per profile and asset: what may be spent now. The ledger (src/ledger) is its only writer.
+-- One row per profile and asset: what may be spent now. The ledger (src/money/ledger) is its only writer.
 -- Filled to a half, so that an update finds room on the same page and touches no index.
 create table balances (
   customer_id uuid not null,
@@ -305,7 +305,7 @@ create table transfers (
   memo text,
   -- As the client gave it; not part of the wire record.
   beneficiary jsonb,
-  -- Of a withdrawal: over what it pays, made when it was accepted (src/movements/withdrawal-macs.ts).
+  -- Of a withdrawal: over what it pays, made when it was accepted (src/money/movements/withdrawal-macs.ts).
   mac text,
   primary key (customer_id, id),
   constraint transfers_ref_id unique (customer_id, ref_id),
@@ -336,7 +336,7 @@ create table entries (
   transfer_id uuid not null,
   event text not null,
   position smallint not null,
-  -- 'profile' or a platform account (src/ledger/entries.ts).
+  -- 'profile' or a platform account (src/money/ledger/entries.ts).
   account text not null,
   profile_id uuid,
   asset text not null,
@@ -402,7 +402,7 @@ create index fee_quotes_expired on fee_quotes (expires_at) where transfer_id is 
 create index fee_quotes_of_transfer on fee_quotes (customer_id, transfer_id) where transfer_id is not null;
 -- Quotes that no withdrawal has used: a customer may have so many, and expired ones are deleted.
 create index fee_quotes_open on fee_quotes (customer_id, expires_at) where transfer_id is null;
--- For the deletion of old rows (src/retention).
+-- For the deletion of old rows (src/upkeep/retention).
 create index fee_quotes_used on fee_quotes (expires_at) where transfer_id is not null;
 
 -- Bank accounts that fiat withdrawals go to.
@@ -686,7 +686,7 @@ create table outgoing_transfers (
   due_at timestamptz,
   created_at timestamptz not null,
   -- Why a withdrawal waits: a sentence for people, and in waiting_code a code for programs
-  -- (src/networks/waiting.ts). Workers write both at each look.
+  -- (src/chains/waiting.ts). Workers write both at each look.
   waiting_detail text,
   waiting_since timestamptz,
   -- While a worker asks a network's node about a withdrawal, the withdrawal is leased: no other worker asks about it until
@@ -972,7 +972,7 @@ where state = 'WAITING' and reason = 'BELOW_MINIMUM';
 create index incoming_transfers_unattributed on incoming_transfers (network) where state = 'UNATTRIBUTED';
 
 -- What was recorded of a deposit, and that it was credited, holds against whoever has the service's database role: a recorded deposit
--- carries a MAC (src/records/row-macs.ts), and a credited one has a row here that this role can neither change nor delete.
+-- carries a MAC (src/money/records/row-macs.ts), and a credited one has a row here that this role can neither change nor delete.
 create table credited_deposits (
   customer_id uuid not null,
   network text not null,
@@ -1107,7 +1107,7 @@ create table policy_windows (
   ends_at timestamptz not null,
   primary key (customer_id, rule_id, asset, subject)
 ) with (fillfactor = 50);
--- For the deletion of old rows (src/retention).
+-- For the deletion of old rows (src/upkeep/retention).
 create index policy_windows_ends_at on policy_windows (ends_at);
 
 -- The people who may approve, each with the public key of a key file or a passkey. Only the schema's owner writes this

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
-import { fail, setExitCodes } from './commands/exit.ts'
+import { fail, setExitCodes } from './cli/exit.ts'
 
 const packageFile = new URL('../package.json', import.meta.url)
 const { version, engines } = JSON.parse(readFileSync(packageFile, 'utf8')) as {
@@ -32,47 +32,44 @@ type Group = (program: Command) => void
 
 /** Command groups by their first word. A group's code is loaded only when its command runs, which keeps the start fast. */
 const GROUPS: [names: string[], load: () => Promise<Group>][] = [
-  [['serve'], async () => (await import('./commands/serve.ts')).serveCommand],
-  [['api'], async () => (await import('./commands/api.ts')).apiCommand],
-  [['events'], async () => (await import('./commands/events.ts')).eventCommands],
-  [['webhooks'], async () => (await import('./commands/webhooks.ts')).webhookCommands],
-  [['listen'], async () => (await import('./commands/listen.ts')).listenCommand],
-  [['trigger'], async () => (await import('./commands/trigger.ts')).triggerCommand],
+  [['serve'], async () => (await import('./cli/serve.ts')).serveCommand],
+  [['api'], async () => (await import('./cli/api.ts')).apiCommand],
+  [['events'], async () => (await import('./cli/events.ts')).eventCommands],
+  [['webhooks'], async () => (await import('./cli/webhooks.ts')).webhookCommands],
+  [['listen'], async () => (await import('./cli/listen.ts')).listenCommand],
+  [['trigger'], async () => (await import('./cli/trigger/trigger.ts')).triggerCommand],
   [
     ['doctor'],
     async () => {
-      const { doctorCommand } = await import('./commands/doctor.ts')
+      const { doctorCommand } = await import('./cli/doctor/doctor.ts')
       return (program) => doctorCommand(program, engines.node)
     },
   ],
-  [
-    ['migrate', 'verify', 'deployment'],
-    async () => (await import('./commands/database.ts')).databaseCommands,
-  ],
-  [['audit'], async () => (await import('./commands/audit.ts')).auditCommands],
-  [['customer', 'client', 'account'], async () => (await import('./commands/customers.ts')).customerCommands],
-  [['operator'], async () => (await import('./commands/operators.ts')).operatorCommands],
-  [['sandbox'], async () => (await import('./commands/sandbox.ts')).sandboxCommands],
-  [['console'], async () => (await import('./commands/console.ts')).consoleCommands],
-  [['identity'], async () => (await import('./commands/identities.ts')).identityCommands],
-  [['statements', 'rewards'], async () => (await import('./commands/statements.ts')).statementCommands],
-  [['transfer', 'balance'], async () => (await import('./commands/transfers.ts')).transferCommands],
-  [['networks', 'withdrawal'], async () => (await import('./commands/networks.ts')).networkCommands],
-  [['treasury', 'wallet'], async () => (await import('./commands/treasury.ts')).treasuryCommands],
-  [['keys'], async () => (await import('./commands/keys.ts')).keyCommands],
-  [['freeze', 'unfreeze'], async () => (await import('./commands/freezes.ts')).freezeCommands],
-  [['approvals', 'approvers'], async () => (await import('./commands/approvals.ts')).approvalCommands],
-  [['policy'], async () => (await import('./commands/policy.ts')).policyCommands],
-  [['wire'], async () => (await import('./commands/wires.ts')).wireCommands],
-  [['deposits'], async () => (await import('./commands/deposits.ts')).depositCommands],
-  [['screening'], async () => (await import('./commands/screening.ts')).screeningCommands],
-  [['prices'], async () => (await import('./commands/prices.ts')).priceCommands],
+  [['migrate', 'verify', 'deployment'], async () => (await import('./cli/database.ts')).databaseCommands],
+  [['audit'], async () => (await import('./cli/audit.ts')).auditCommands],
+  [['customer', 'client', 'account'], async () => (await import('./cli/customers.ts')).customerCommands],
+  [['operator'], async () => (await import('./cli/operators.ts')).operatorCommands],
+  [['sandbox'], async () => (await import('./cli/sandbox.ts')).sandboxCommands],
+  [['console'], async () => (await import('./cli/console.ts')).consoleCommands],
+  [['identity'], async () => (await import('./cli/identities.ts')).identityCommands],
+  [['statements', 'rewards'], async () => (await import('./cli/statements.ts')).statementCommands],
+  [['transfer', 'balance'], async () => (await import('./cli/transfers.ts')).transferCommands],
+  [['networks', 'withdrawal'], async () => (await import('./cli/networks.ts')).networkCommands],
+  [['treasury', 'wallet'], async () => (await import('./cli/treasury.ts')).treasuryCommands],
+  [['keys'], async () => (await import('./cli/keys.ts')).keyCommands],
+  [['freeze', 'unfreeze'], async () => (await import('./cli/freezes.ts')).freezeCommands],
+  [['approvals', 'approvers'], async () => (await import('./cli/approvals.ts')).approvalCommands],
+  [['policy'], async () => (await import('./cli/policy.ts')).policyCommands],
+  [['wire'], async () => (await import('./cli/wires.ts')).wireCommands],
+  [['deposits'], async () => (await import('./cli/deposits.ts')).depositCommands],
+  [['screening'], async () => (await import('./cli/screening.ts')).screeningCommands],
+  [['prices'], async () => (await import('./cli/prices.ts')).priceCommands],
 ]
 
 const asked = GROUPS.filter(([names]) => names.includes(process.argv[2] ?? ''))
 const isVersion = ['-V', '--version'].includes(process.argv[2] ?? '')
 // Help and completion list all commands, so they load all groups.
 if (!isVersion) for (const [, load] of asked.length > 0 ? asked : GROUPS) (await load())(program)
-if (asked.length === 0) (await import('./commands/completion.ts')).completionCommand(program)
+if (asked.length === 0) (await import('./cli/completion.ts')).completionCommand(program)
 
 await program.parseAsync().catch(fail)

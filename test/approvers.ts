@@ -2,17 +2,17 @@ import { randomUUID, type JsonWebKey } from 'node:crypto'
 import { transaction, type Database } from '../src/db/database.ts'
 import { newId, readClock } from '../src/db/ids.ts'
 import type { Origin } from '../src/contract/actor.ts'
-import { awaitApproval, type ApprovalRequirement } from '../src/movements/approval.ts'
+import { awaitApproval, type ApprovalRequirement } from '../src/governance/approvals/approved-withdrawal.ts'
 import {
   newPrivateKey,
   publicPartOf,
   signStatement,
   thumbprintOf,
-  type ApprovalDecision,
-} from '../src/records/approval-statement.ts'
-import { decideApproval, readApproval } from '../src/settlement/decide-approval.ts'
-import { checkWithdrawal, movementOf } from '../src/transfers/create-crypto-withdrawal.ts'
+} from '../src/governance/approvals/approval-statement.ts'
+import { decideApproval, readApproval } from '../src/rails/payouts/decide-approval.ts'
+import { checkWithdrawal, movementOf } from '../src/resources/transfers/create-crypto-withdrawal.ts'
 import { credit, TEST_ORIGIN, withdrawalOf, type TestCustomer, type TestService } from './support.ts'
+import type { ApprovalDecision } from '../src/contract/approval.ts'
 
 /** An approver of a test, with the private key of its key file. */
 export interface TestApprover {

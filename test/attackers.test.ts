@@ -6,11 +6,11 @@ import { gunzipSync } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { createCustomer } from '../src/customers/create-customer.ts'
+import { createCustomer } from '../src/access/customers/create-customer.ts'
 import type { Database } from '../src/db/database.ts'
 import { Connections, connectionsMax } from '../src/http/connections.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
-import { createApiClient } from '../src/oauth/api-clients.ts'
+import { createApiClient } from '../src/access/tokens/api-clients.ts'
 import {
   ROW_MACS,
   atEnd,

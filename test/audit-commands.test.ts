@@ -10,9 +10,9 @@ import { tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createCustomer } from '../src/customers/create-customer.ts'
+import { createCustomer } from '../src/access/customers/create-customer.ts'
 import { PLATFORM_ID } from '../src/db/ids.ts'
-import { operatorName } from '../src/commands/command-line.ts'
+import { operatorName } from '../src/cli/command-line.ts'
 import {
   fund,
   newCustomer,
@@ -94,18 +94,18 @@ const PROGRAMS = ['serve']
 const ENDS = ['sandbox reset']
 
 const CLI = 'test/cli.test.ts'
-const WIRES = 'src/commands/wires.test.ts'
-const PAYMENTS = 'src/settlement/operator-commands.test.ts'
+const WIRES = 'src/cli/wires.test.ts'
+const PAYMENTS = 'src/rails/payouts/operator-commands.test.ts'
 const REAL_NETWORKS = 'test/real-networks-serve.test.ts'
-const APPROVALS = 'src/commands/approvals.test.ts'
+const APPROVALS = 'src/cli/approvals.test.ts'
 /** Commands that need more than a database: the test that asserts the record of each, and how it names the action. */
 const ELSEWHERE: Record<string, [file: string, named: string]> = {
   migrate: [CLI, '"deployment.migrate"'],
   'deployment change-issuer': ['test/deployment.test.ts', "'deployment.change_issuer'"],
-  'prices follow': ['src/commands/prices.test.ts', "'market.follow'"],
+  'prices follow': ['src/cli/prices.test.ts', "'market.follow'"],
   'statements generate': [CLI, "'statement.generate'"],
   'statements pay': [CLI, "'statement.pay'"],
-  'statements reverse': ['src/statements/pay-statements.test.ts', "'statement.reverse'"],
+  'statements reverse': ['src/resources/statements/pay-statements.test.ts', "'statement.reverse'"],
   'wire take': [WIRES, "'transfer.take'"],
   'wire mark-sent': [WIRES, "'transfer.mark_sent'"],
   'wire mark-failed': [WIRES, "'transfer.mark_failed'"],
@@ -188,9 +188,9 @@ const RUN: Record<string, [args: () => string[], owner: () => string, action: st
 
 /** All commands of the program, by their words. */
 async function allCommands(): Promise<string[]> {
-  const folder = fileURLToPath(new URL('../src/commands', import.meta.url))
+  const folder = fileURLToPath(new URL('../src/cli', import.meta.url))
   const program = new Command('bursar')
-  for (const file of readdirSync(folder)) {
+  for (const file of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
     if (!file.endsWith('.ts') || file.includes('.test.')) continue
     const exported = (await import(join(folder, file))) as Record<string, unknown>
     for (const [name, define] of Object.entries(exported))

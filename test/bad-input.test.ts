@@ -8,21 +8,21 @@ import { generateKeyPair, SignJWT, UnsecuredJWT, type JWTHeaderParameters, type 
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { originOfLoop } from '../src/contract/actor.ts'
-import { signStatement, type ApprovalDecision } from '../src/records/approval-statement.ts'
-import { readApproval } from '../src/settlement/decide-approval.ts'
+import { signStatement } from '../src/governance/approvals/approval-statement.ts'
+import { readApproval } from '../src/rails/payouts/decide-approval.ts'
 import { addTestApprover, withdrawWithApproval } from './approvers.ts'
 import { writtenOut } from './written-out.ts'
-import { setAccountDisabled } from '../src/accounts/set-account-disabled.ts'
-import { BODY_LIMIT, OPERATIONS } from '../src/app.ts'
+import { setAccountDisabled } from '../src/resources/accounts/set-account-disabled.ts'
+import { BODY_LIMIT, OPERATIONS } from '../src/program/app.ts'
 import { keyHooks } from '../src/http/idempotency-key.ts'
 import { PARTS } from '../src/http/lists.ts'
 import { ONE_BY_ONE_BODY_LIMIT } from '../src/http/one-by-one.ts'
 import type { Operation } from '../src/http/operation.ts'
 import { SCOPES, type ClientScope } from '../src/contract/scopes.ts'
-import { createApiClient, disableApiClient } from '../src/oauth/api-clients.ts'
-import { REJECTED_ACCOUNT_NUMBER } from '../src/networks/simulated/magic-addresses.ts'
+import { createApiClient, disableApiClient } from '../src/access/tokens/api-clients.ts'
+import { REJECTED_ACCOUNT_NUMBER } from '../src/chains/simulated/magic-addresses.ts'
 import { setPolicy } from './policies.ts'
-import type { SigningKeys } from '../src/oauth/signing-keys.ts'
+import type { SigningKeys } from '../src/access/tokens/signing-keys.ts'
 import { runs } from './seed.ts'
 import { declaredBy, faultsOf, sampleOf, type Fault } from './schema-faults.ts'
 import {
@@ -42,6 +42,7 @@ import {
   type TestService,
   withdrawalOf,
 } from './support.ts'
+import type { ApprovalDecision } from '../src/contract/approval.ts'
 
 const WITHDRAWALS = '/v2/transfer/crypto-withdrawals'
 const BULK = '/v2/transfer/crypto-withdrawals/bulk'
@@ -1167,7 +1168,7 @@ const CASES: Record<string, Case> = {
       path: BULK,
       body: { withdrawals: [withdrawalOf(world.customer, { ref_id: 'one of many' })] },
     }),
-    // A fault of an item gets its own answer (src/transfers/create-crypto-withdrawals.test.ts).
+    // A fault of an item gets its own answer (src/resources/transfers/create-crypto-withdrawals.test.ts).
     rows: [
       ...eachRaw(['{"withdrawals":{}}', '{"withdrawals":null}'], bad('withdrawals must be an array')),
       ...eachRaw(
@@ -3558,7 +3559,7 @@ describe.each(OPERATIONS.map((operation) => [nameOf(operation), operation] as co
       }
       // The document declares no further problems.
       const met = refusals.flatMap(({ status, slug }) => slug ?? (status === 404 ? 'not-found' : []))
-      // approval-required leaves an approval, and these rows change nothing: see src/records/approved-change.test.ts.
+      // approval-required leaves an approval, and these rows change nothing: see src/governance/approvals/approved-change.test.ts.
       const declared = (operation.problems ?? []).filter(
         (slug) => slug !== 'unavailable' && slug !== 'approval-required',
       )

@@ -6,7 +6,7 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 import { homedir, tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { bitcoinRpc, type BitcoinRpc, type BitcoinRpcConfig } from '../src/networks/bitcoin/rpc.ts'
+import { bitcoinRpc, type BitcoinRpc, type BitcoinRpcConfig } from '../src/chains/bitcoin/rpc.ts'
 import { freePort } from './support.ts'
 
 /** Whether the node's program is on the PATH (Debian: litecoind). */

@@ -1,7 +1,7 @@
 /** The console on a real network: what a withdrawal's fee was, and what its transaction has cost. */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { transaction } from '../src/db/database.ts'
-import { lockMarket, writePrices } from '../src/markets/write-prices.ts'
+import { lockMarket, writePrices } from '../src/resources/markets/write-prices.ts'
 import {
   HAS_CHROMIUM,
   isWithinWindow,

@@ -3,8 +3,8 @@ import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { credentialsFile, type SandboxCredentials } from '../src/demo/credentials.ts'
-import { magicAddress } from '../src/networks/simulated/magic-addresses.ts'
+import { credentialsFile, type SandboxCredentials } from '../src/program/demo/credentials.ts'
+import { magicAddress } from '../src/chains/simulated/magic-addresses.ts'
 import {
   HAS_CHROMIUM,
   openPage,

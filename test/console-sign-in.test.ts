@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import type { CDPSession, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { credentialsFile, type SandboxCredentials } from '../src/demo/credentials.ts'
+import { credentialsFile, type SandboxCredentials } from '../src/program/demo/credentials.ts'
 import {
   HAS_CHROMIUM,
   isWithinWindow,

@@ -15,8 +15,8 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
-import { credentialsFile, type SandboxCredentials } from '../src/demo/credentials.ts'
-import type { Transfer } from '../src/ledger/transfer.ts'
+import { credentialsFile, type SandboxCredentials } from '../src/program/demo/credentials.ts'
+import type { Transfer } from '../src/money/ledger/transfer.ts'
 import { SETTINGS } from '../src/settings.ts'
 import {
   atEnd,

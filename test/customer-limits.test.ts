@@ -5,18 +5,18 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { httpLoad } from '../bench/http-load.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
-import { createCustomer } from '../src/customers/create-customer.ts'
+import { createCustomer } from '../src/access/customers/create-customer.ts'
 import { transaction } from '../src/db/database.ts'
 import { TokenBuckets } from '../src/http/rate-limit.ts'
-import { Ledger } from '../src/movements/queue.ts'
-import { createApiClient } from '../src/oauth/api-clients.ts'
-import { OPERATIONS } from '../src/app.ts'
+import { Ledger } from '../src/money/movements/queue.ts'
+import { createApiClient } from '../src/access/tokens/api-clients.ts'
+import { OPERATIONS } from '../src/program/app.ts'
 import {
   CustomerLimits,
   RECORD_LIMITS,
   setLimit,
   type CustomerLimit,
-} from '../src/records/customer-limits.ts'
+} from '../src/money/records/customer-limits.ts'
 import { readSettings } from '../src/settings.ts'
 import {
   ROW_MACS,

@@ -8,14 +8,20 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { dropAll } from '../src/commands/reset-sandbox.ts'
-import { createCustomer } from '../src/customers/create-customer.ts'
+import { dropAll } from '../src/cli/reset-sandbox.ts'
+import { createCustomer } from '../src/access/customers/create-customer.ts'
 import type { Database } from '../src/db/database.ts'
-import { makeDemo } from '../src/demo/make-demo.ts'
-import { changeIssuer, prepareDatabase, readStamp, requireMode, stampDatabase } from '../src/deployment.ts'
-import { Ledger } from '../src/movements/queue.ts'
-import { simulatedNetworks } from '../src/networks/simulated/adapter.ts'
-import { verify } from '../src/verify/verify.ts'
+import { makeDemo } from '../src/program/demo/make-demo.ts'
+import {
+  changeIssuer,
+  prepareDatabase,
+  readStamp,
+  requireMode,
+  stampDatabase,
+} from '../src/program/deployment.ts'
+import { Ledger } from '../src/money/movements/queue.ts'
+import { simulatedNetworks } from '../src/chains/simulated/adapter.ts'
+import { verify } from '../src/money/verify/verify.ts'
 import {
   MASTER_KEY,
   ROW_MACS,

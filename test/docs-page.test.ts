@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { gunzipSync } from 'node:zlib'
 import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { credentialsFile, type SandboxCredentials } from '../src/demo/credentials.ts'
+import { credentialsFile, type SandboxCredentials } from '../src/program/demo/credentials.ts'
 import { PROBLEMS, type ProblemKind } from '../src/contract/problems.ts'
 import { isWithoutOperations, SCOPES } from '../src/contract/scopes.ts'
 import {

@@ -10,15 +10,15 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { CRYPTO_NETWORKS } from '../src/assets/catalogue.ts'
-import { firstSession } from '../src/demo/first-session.ts'
+import { CRYPTO_NETWORKS } from '../src/contract/assets/catalogue.ts'
+import { firstSession } from '../src/program/demo/first-session.ts'
 import {
   MAGIC_OUTCOMES,
   magicAccountNumber,
   magicAddress,
   REJECTED_ACCOUNT_NUMBER,
-} from '../src/networks/simulated/magic-addresses.ts'
-import { MAGIC_AMOUNTS } from '../src/networks/simulated/magic-amounts.ts'
+} from '../src/chains/simulated/magic-addresses.ts'
+import { MAGIC_AMOUNTS } from '../src/chains/simulated/magic-amounts.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const read = (file: string) => readFileSync(join(ROOT, file), 'utf8')
@@ -115,7 +115,9 @@ describe('links', () => {
 
 test('every code of a waiting withdrawal is documented with its label', () => {
   const page = read('docs/guides/operating.md')
-  const labels = [...read('src/metrics/database-gauges.ts').matchAll(/^ {2}([A-Z_]+): '([a-z_]+)',$/gm)]
+  const labels = [
+    ...read('src/upkeep/metrics/database-gauges.ts').matchAll(/^ {2}([A-Z_]+): '([a-z_]+)',$/gm),
+  ]
   expect(labels.length).toBeGreaterThan(20)
   for (const [, code, label] of labels) expect(page).toContain(`| \`${code}\` | \`${label}\` |`)
 })

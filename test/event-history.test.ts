@@ -4,12 +4,12 @@
  */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { setAccountDisabled } from '../src/accounts/set-account-disabled.ts'
-import { setIdentityStatus } from '../src/identities/set-identity-status.ts'
-import { runOrchestrations } from '../src/orchestrations/run-orchestrations.ts'
-import type { Event } from '../src/records/event.ts'
-import { settleWithdrawals } from '../src/settlement/settle-withdrawals.ts'
-import { verify } from '../src/verify/verify.ts'
+import { setAccountDisabled } from '../src/resources/accounts/set-account-disabled.ts'
+import { setIdentityStatus } from '../src/resources/identities/set-identity-status.ts'
+import { runOrchestrations } from '../src/resources/orchestrations/run-orchestrations.ts'
+import type { Event } from '../src/money/records/event.ts'
+import { settleWithdrawals } from '../src/rails/payouts/settle-withdrawals.ts'
+import { verify } from '../src/money/verify/verify.ts'
 import { runs, SEED } from './seed.ts'
 import {
   DESTINATION,

@@ -3,11 +3,11 @@
  * more here are taken.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createApiClient } from '../src/oauth/api-clients.ts'
+import { createApiClient } from '../src/access/tokens/api-clients.ts'
 import { SCOPES_WITHOUT_OPERATIONS, type ClientScope } from '../src/contract/scopes.ts'
 import { scopesOfRole } from '../src/contract/roles.ts'
-import type { Orchestration } from '../src/records/orchestration.ts'
-import type { OrchestrationRule } from '../src/records/orchestration-rule.ts'
+import type { Orchestration } from '../src/money/records/orchestration.ts'
+import type { OrchestrationRule } from '../src/money/records/orchestration-rule.ts'
 import { DESTINATION, fund, newCustomer, ROW_MACS, startTestService } from './support.ts'
 import type { TestCustomer, TestService } from './support.ts'
 

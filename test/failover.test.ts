@@ -5,27 +5,27 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import pino from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { buildApp } from '../src/app.ts'
+import { buildApp } from '../src/program/app.ts'
 import { notSerializable, openDatabase, transaction, type Database } from '../src/db/database.ts'
 import { momentAt, PLATFORM_ID, readClock } from '../src/db/ids.ts'
 import { Cluster, type Nodes } from '../src/db/nodes.ts'
 import { ServerCheck } from '../src/db/server-check.ts'
-import { Ledger } from '../src/movements/queue.ts'
-import { WithdrawalMacs } from '../src/movements/withdrawal-macs.ts'
-import { simulatedNetworks } from '../src/networks/simulated/adapter.ts'
+import { Ledger } from '../src/money/movements/queue.ts'
+import { WithdrawalMacs } from '../src/money/movements/withdrawal-macs.ts'
+import { simulatedNetworks } from '../src/chains/simulated/adapter.ts'
 import {
   freeze,
   freezesOfSigning,
   recordWaitingFreezes,
   selectFreezesOf,
   unfreeze,
-} from '../src/records/freezes.ts'
-import { Policies } from '../src/records/policy.ts'
-import { settleWithdrawals } from '../src/settlement/settle-withdrawals.ts'
-import { generateStatements } from '../src/statements/generate-statements.ts'
-import { lastPeriod } from '../src/statements/period.ts'
-import { setRewardRate } from '../src/statements/reward-rates.ts'
-import { verify } from '../src/verify/verify.ts'
+} from '../src/money/records/freezes.ts'
+import { Policies } from '../src/governance/policy/policy.ts'
+import { settleWithdrawals } from '../src/rails/payouts/settle-withdrawals.ts'
+import { generateStatements } from '../src/resources/statements/generate-statements.ts'
+import { lastPeriod } from '../src/resources/statements/period.ts'
+import { setRewardRate } from '../src/resources/statements/reward-rates.ts'
+import { verify } from '../src/money/verify/verify.ts'
 import { CLUSTER, onNode, refuseDatabase, takeDatabaseAgain } from './cluster.ts'
 import { openMovement } from './history.ts'
 import { startSilentProxy } from './silent-proxy.ts'
@@ -43,6 +43,7 @@ import {
   type TestDatabase,
   type TestService,
 } from './support.ts'
+import { governBy } from '../src/governance/policy/judge-payments.ts'
 
 const onCluster = test.skipIf(CLUSTER.length === 0)
 
@@ -73,7 +74,7 @@ beforeAll(async () => {
   const settings = testSettings()
   const networks = simulatedNetworks(db, { confirmationMs: 0, holdMs: 0 })
   const policies = new Policies(MASTER_KEYS, { sandbox: true })
-  const ledger = new Ledger(nodes, { macs: new WithdrawalMacs(MASTER_KEYS), policies })
+  const ledger = new Ledger(nodes, { macs: new WithdrawalMacs(MASTER_KEYS), govern: governBy(policies) })
   const app = await buildApp({
     ...{ db, nodes, backgroundNodes: nodes, ledger, networks, settings },
     masterKeys: MASTER_KEYS,

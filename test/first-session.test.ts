@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { credentialsFile } from '../src/demo/credentials.ts'
+import { credentialsFile } from '../src/program/demo/credentials.ts'
 import {
   cloneDatabase,
   ENVIRONMENT,

@@ -1,10 +1,10 @@
 import { originOfLoop } from '../src/contract/actor.ts'
-import { formatAmount } from '../src/assets/amount.ts'
-import { decimalsOf } from '../src/assets/catalogue.ts'
+import { formatAmount } from '../src/contract/assets/amount.ts'
+import { decimalsOf } from '../src/contract/assets/catalogue.ts'
 import { transaction, type Database, type Transaction } from '../src/db/database.ts'
 import { idsAt, type Moment } from '../src/db/ids.ts'
-import { onPlatform, onProfile } from '../src/ledger/entries.ts'
-import { LedgerTransaction } from '../src/ledger/ledger-transaction.ts'
+import { onPlatform, onProfile } from '../src/money/ledger/entries.ts'
+import { LedgerTransaction } from '../src/money/ledger/ledger-transaction.ts'
 
 /** A movement of money through the ledger: to a profile, from one, or between two. */
 export interface Moved {

@@ -5,194 +5,85 @@ import { describe, expect, test } from 'vitest'
 
 const SRC = fileURLToPath(new URL('../src', import.meta.url))
 
-/** The parts that every resource may import. */
-const SHARED = ['movements', 'records', 'ledger', 'networks', 'http', 'contract', 'db', 'assets', 'keys']
-
 /**
- * The parts that each part of src may import. A part is a folder, or a file directly in src. Imports point down this
- * table and never up. A resource imports no other resource: code that two resources need moves down to a shared part.
+ * The floors of src, and the floors that each may import: a floor is a folder, or a file directly in src. Imports point down
+ * this table and never up, so a floor can be read without those above it.
  */
 const MAY_IMPORT: Record<string, readonly string[]> = {
-  // The program: the command line, the service and the demo of a sandbox.
-  main: ['commands'],
-  commands: [
-    'serve',
-    'verify',
-    'connect',
-    'deployment',
-    'demo',
-    'markets',
-    'statements',
-    'transfers',
-    'profiles',
-    'customers',
-    'accounts',
-    'identities',
-    'operators',
-    'console',
-    'oauth',
-    'policy',
-    'retention',
+  main: ['cli'],
+  /** The command line. */
+  cli: [
+    'program',
+    'resources',
+    'upkeep',
+    'access',
+    'rails',
+    'governance',
     'deliveries',
-    'settlement',
-    'screening',
-    'outbound',
-    ...SHARED,
-    'log',
-    'settings',
-    'transport-security',
-  ],
-  serve: [
-    'connect',
-    'deployment',
-    'app',
-    'worker',
-    'deliveries',
-    'metrics',
-    'demo',
-    'markets',
-    'oauth',
-    'retention',
-    'settlement',
-    'screening',
-    ...SHARED,
-    'log',
-    'settings',
-    'transport-security',
-  ],
-  deployment: ['db', 'settings', 'keys', 'ledger', 'records'],
-  connect: ['db', 'settings'],
-  app: [
-    'transfers',
-    'deposit-addresses',
-    'destination-addresses',
-    'fiat-accounts',
-    'fiat-deposit-instructions',
-    'conversions',
-    'orchestrations',
-    'statements',
-    'markets',
-    'catalogue',
-    'sandbox',
-    'profiles',
-    'identities',
-    'accounts',
-    'api-credentials',
-    'webhooks',
-    'approvals',
-    'events',
-    'operators',
-    'console',
-    'audit-log',
-    'policy',
-    'search',
-    'oauth',
-    'health',
-    'context',
-    ...SHARED,
-    'settings',
-  ],
-  worker: [
-    'destination-addresses',
-    'deliveries',
-    'statements',
-    'orchestrations',
-    'retention',
-    'settlement',
-    'screening',
-    'metrics',
-    ...SHARED,
-    'settings',
-  ],
-  demo: [
-    'webhooks',
-    'orchestrations',
-    'statements',
-    'identities',
-    'accounts',
-    'customers',
-    'oauth',
-    'context',
-    ...SHARED,
-    'settings',
-  ],
-  metrics: ['deliveries', 'screening', 'movements', 'records', 'networks', 'http', 'contract', 'db'],
-
-  // The resources.
-  transfers: ['settlement', 'verify', 'operation', ...SHARED],
-  'deposit-addresses': ['operation', ...SHARED],
-  'destination-addresses': ['operation', ...SHARED],
-  'fiat-accounts': ['operation', ...SHARED],
-  'fiat-deposit-instructions': ['operation', ...SHARED],
-  conversions: ['operation', ...SHARED],
-  orchestrations: ['operation', 'context', ...SHARED],
-  statements: ['operation', ...SHARED],
-  sandbox: ['settlement', 'operation', ...SHARED],
-  profiles: ['operation', ...SHARED],
-  identities: ['operation', ...SHARED],
-  accounts: ['operation', ...SHARED],
-  /** Operations on the clients that the token endpoint knows. */
-  'api-credentials': ['oauth', 'operation', ...SHARED],
-  webhooks: ['deliveries', 'operation', ...SHARED, 'settings'],
-  approvals: ['settlement', 'operation', ...SHARED],
-  events: ['operation', ...SHARED],
-  /** The page for operators, and their sessions in it. */
-  console: ['operators', ...SHARED, 'settings'],
-  /** The people who sign in; the tokens of their sessions are like those of API clients. */
-  operators: ['oauth', 'operation', ...SHARED, 'settings'],
-  'audit-log': ['verify', 'operation', ...SHARED],
-  /** The rules for payments. */
-  policy: ['operation', ...SHARED],
-  /** Records by any of their names. */
-  search: ['operation', ...SHARED],
-  oauth: SHARED,
-  markets: ['operation', ...SHARED],
-  catalogue: ['operation', ...SHARED],
-  health: SHARED,
-  customers: SHARED,
-
-  /** Checks all records together. */
-  verify: SHARED,
-  /** Deletes by age. */
-  retention: ['settlement', ...SHARED, 'settings'],
-  // The worker's effects outside the database, and requests to move money.
-  settlement: ['context', 'screening', ...SHARED],
-  /** Deliveries of events to the endpoints of customers. */
-  deliveries: ['outbound', 'records', 'ledger', 'contract', 'db', 'keys', 'settings'],
-  /** Questions to the operator's screening endpoint about payments. */
-  screening: [
-    'outbound',
-    'records',
-    'ledger',
-    'networks',
+    'money',
+    'chains',
+    'http',
     'contract',
     'db',
-    'assets',
     'keys',
+    'log',
     'settings',
-    'transport-security',
   ],
-  /** Requests to endpoints of others: signatures, answers of limited size. */
-  outbound: [],
-  operation: ['context', 'http', 'contract'],
-  context: ['movements', 'records', 'networks', 'db', 'settings'],
-  movements: ['records', 'ledger', 'networks', 'contract', 'db', 'assets', 'keys'],
-  records: ['ledger', 'networks', 'contract', 'db', 'assets', 'keys'],
-  /** Double-entry bookkeeping only. */
-  ledger: ['contract', 'db', 'assets', 'keys'],
-  networks: ['contract', 'db', 'assets'],
-  /** Database access only: this part knows no asset, bank or orchestration. */
-  http: ['contract', 'db'],
-  /** The API's vocabulary: fields, problems, scopes. */
-  contract: ['assets'],
+  /** The service and its worker, put together. */
+  program: [
+    'resources',
+    'upkeep',
+    'access',
+    'rails',
+    'governance',
+    'deliveries',
+    'money',
+    'chains',
+    'http',
+    'contract',
+    'db',
+    'keys',
+    'log',
+    'settings',
+  ],
+  /** The operations of the API. */
+  resources: [
+    'access',
+    'rails',
+    'governance',
+    'deliveries',
+    'money',
+    'chains',
+    'http',
+    'contract',
+    'db',
+    'settings',
+  ],
+  /** Metrics, health and deletion by age. */
+  upkeep: ['rails', 'governance', 'deliveries', 'money', 'chains', 'http', 'contract', 'db', 'settings'],
+  /** Who may call: API clients, operators and the console in which they sign in. */
+  access: ['governance', 'money', 'http', 'contract', 'db', 'keys', 'settings'],
+  /** Payments and deposits on networks: the worker's effects outside the database. */
+  rails: ['governance', 'money', 'chains', 'http', 'contract', 'db', 'keys', 'settings'],
+  /** What customers have decided about their own payments: policies and approvals. */
+  governance: ['money', 'chains', 'contract', 'db', 'keys'],
+  /** Events to the endpoints of customers. */
+  deliveries: ['money', 'http', 'contract', 'db', 'settings'],
+  money: ['chains', 'contract', 'db', 'keys'],
+  chains: ['contract', 'db'],
+  /** Requests and answers. This floor knows no asset, bank or orchestration. */
+  http: ['contract', 'db', 'settings'],
+  /** The API's vocabulary: fields, problems, scopes, assets. */
+  contract: [],
   db: [],
-  assets: [],
   /** The master keys: their configuration and the keys derived from them. */
   keys: ['settings'],
   log: ['settings'],
-  'transport-security': ['settings'],
   settings: [],
 }
+
+/** The rooms of the floor of money, in the order in which they may import each other: the ledger knows no other room. */
+const MONEY = ['money/verify', 'money/movements', 'money/records', 'money/ledger']
 
 test('`bursar api` loads neither the server nor a library of a network', () => {
   const seen = new Set<string>()
@@ -206,7 +97,7 @@ test('`bursar api` loads neither the server nor a library of a network', () => {
       else if (!name!.startsWith('node:')) packages.add(name!)
   }
   load('main.ts')
-  load('commands/api.ts')
+  load('cli/api.ts')
   expect([...packages].sort()).toEqual(['cli-progress', 'cli-table3', 'commander', 'envalid'])
 })
 
@@ -231,27 +122,37 @@ function importsOf(file: string, source: string): Import[] {
   }))
 }
 
-/** `transfers/get-transfer.ts` belongs to the part transfers, `app.ts` to the part app. */
-const partOf = (file: string) => file.split('/')[0]!.replace(/\.ts$/, '')
+/** `money/ledger/transfer.ts` is on the floor money, `main.ts` on the floor main. */
+const floorOf = (file: string) => file.split('/')[0]!.replace(/\.ts$/, '')
+/** The folder in which a file is. */
+const roomOf = (file: string) => file.split('/').slice(0, 2).join('/')
 
-/** Returns why an import breaks the table, or undefined. */
+/**
+ * Returns why an import breaks the table, or undefined. A resource imports no other resource: code that two resources need
+ * moves down to another floor.
+ */
 function violation({ from, to }: Import): string | undefined {
-  const [part, target] = [partOf(from), partOf(to)]
-  if (part === target) return undefined
-  const allowed = MAY_IMPORT[part] ?? []
-  if (allowed.includes(target)) return undefined
-  return `${from} imports ${to}: ${part} must not import ${target}`
+  const [floor, target] = [floorOf(from), floorOf(to)]
+  if (floor !== target)
+    return (MAY_IMPORT[floor] ?? []).includes(target)
+      ? undefined
+      : `${from} imports ${to}: ${floor} is not above ${target}`
+  const [room, other] = [roomOf(from), roomOf(to)]
+  const isWrong =
+    (floor === 'resources' && room !== other && dirname(to) !== floor) ||
+    (floor === 'money' && MONEY.indexOf(room) > MONEY.indexOf(other))
+  return isWrong ? `${from} imports ${to}: ${room} must not import ${other}` : undefined
 }
 
-test('every part of src is in the table', () => {
-  expect(new Set(files.map(partOf))).toEqual(new Set(Object.keys(MAY_IMPORT)))
+test('every floor of src is in the table', () => {
+  expect(new Set(files.map(floorOf))).toEqual(new Set(Object.keys(MAY_IMPORT)))
 })
 
-test('each line of the table allows only parts below it', () => {
+test('each line of the table allows only floors below it', () => {
   const order = Object.keys(MAY_IMPORT)
-  for (const [part, allowed] of Object.entries(MAY_IMPORT)) {
+  for (const [floor, allowed] of Object.entries(MAY_IMPORT)) {
     for (const target of allowed)
-      expect(order.indexOf(target), `${part}: ${target}`).toBeGreaterThan(order.indexOf(part))
+      expect(order.indexOf(target), `${floor}: ${target}`).toBeGreaterThan(order.indexOf(floor))
   }
 })
 
@@ -286,34 +187,37 @@ function cycles(edges: Import[]): string[] {
 // Tests of the check itself: an import that it misses would not be checked.
 describe('the check finds', () => {
   test.each([
-    `import { a } from '../app.ts'`,
-    `import a from '../app.ts'`,
-    `import * as a from '../app.ts'`,
-    `import '../app.ts'`,
-    `import {} from '../app.ts'`,
-    `import { type A, b } from '../app.ts'`,
-    `export { a } from '../app.ts'`,
-    `export * from '../app.ts'`,
-    `async function f() { const { a } = await import('../app.ts') }`,
-    `import type { A } from '../app.ts'`,
-    `import { type A, type B } from '../app.ts'`,
-    `export type { A } from '../app.ts'`,
-    `let a: import('../app.ts').A`,
-    `import {\n  a,\n  b,\n} from '../app.ts'`,
+    `import { a } from '../../app.ts'`,
+    `import a from '../../app.ts'`,
+    `import * as a from '../../app.ts'`,
+    `import '../../app.ts'`,
+    `import {} from '../../app.ts'`,
+    `import { type A, b } from '../../app.ts'`,
+    `export { a } from '../../app.ts'`,
+    `export * from '../../app.ts'`,
+    `async function f() { const { a } = await import('../../app.ts') }`,
+    `import type { A } from '../../app.ts'`,
+    `import { type A, type B } from '../../app.ts'`,
+    `export type { A } from '../../app.ts'`,
+    `let a: import('../../app.ts').A`,
+    `import {\n  a,\n  b,\n} from '../../app.ts'`,
   ])('%s', (source) => {
-    expect(importsOf('ledger/ledger-transaction.ts', source)).toEqual([
-      { from: 'ledger/ledger-transaction.ts', to: 'app.ts' },
+    expect(importsOf('money/ledger/ledger-transaction.ts', source)).toEqual([
+      { from: 'money/ledger/ledger-transaction.ts', to: 'app.ts' },
     ])
   })
 
   test('imports that point up', () => {
     const edge = (from: string, to: string) => violation({ from, to })
-    expect(edge('transfers/get-transfer.ts', 'profiles/profile.ts')).toBeDefined()
-    expect(edge('profiles/profile.ts', 'app.ts')).toBeDefined()
+    expect(edge('resources/transfers/get-transfer.ts', 'resources/profiles/list-profiles.ts')).toBeDefined()
+    expect(edge('resources/transfers/get-transfer.ts', 'resources/operation.ts')).toBeUndefined()
+    expect(edge('money/records/profile.ts', 'program/app.ts')).toBeDefined()
+    expect(edge('money/records/profile.ts', 'money/movements/post.ts')).toBeDefined()
+    expect(edge('money/movements/post.ts', 'governance/policy/policy.ts')).toBeDefined()
     expect(edge('db/database.ts', 'contract/problems.ts')).toBeDefined()
-    expect(edge('http/mount.ts', 'movements/queue.ts')).toBeDefined()
-    expect(edge('ledger/ledger-transaction.ts', 'ledger/entries.ts')).toBeUndefined()
-    expect(edge('new-resource/get.ts', 'db/database.ts')).toBeDefined()
+    expect(edge('http/mount.ts', 'money/movements/queue.ts')).toBeDefined()
+    expect(edge('money/ledger/ledger-transaction.ts', 'money/ledger/entries.ts')).toBeUndefined()
+    expect(edge('new-floor/get.ts', 'db/database.ts')).toBeDefined()
   })
 
   test('import cycles', () => {

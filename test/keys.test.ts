@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SignJWT, type JWK } from 'jose'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { createCustomer } from '../src/customers/create-customer.ts'
+import { createCustomer } from '../src/access/customers/create-customer.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
-import { Ledger } from '../src/movements/queue.ts'
-import { createApiClient } from '../src/oauth/api-clients.ts'
-import type { SigningKeySummary } from '../src/oauth/signing-keys.ts'
+import { Ledger } from '../src/money/movements/queue.ts'
+import { createApiClient } from '../src/access/tokens/api-clients.ts'
+import type { SigningKeySummary } from '../src/access/tokens/signing-keys.ts'
 import {
   ROW_MACS,
   asAdmin,

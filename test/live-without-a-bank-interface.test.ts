@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { verify } from '../src/verify/verify.ts'
+import { verify } from '../src/money/verify/verify.ts'
 import { cloneDatabase, ENVIRONMENT, freePort, type TestDatabase } from './support.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))

@@ -6,7 +6,7 @@ import {
   Policies,
   type NewPolicyDocument,
   type PolicyVersion,
-} from '../src/records/policy.ts'
+} from '../src/governance/policy/policy.ts'
 import { MASTER_KEYS } from './support.ts'
 
 /** Adds a version of the customer's policy, as the operator's command does. */

@@ -4,13 +4,17 @@
  */
 import { originOfLoop } from '../src/contract/actor.ts'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import type { Transfer } from '../src/ledger/transfer.ts'
-import { deposit } from '../src/movements/deposit.ts'
-import { WithdrawalMacs } from '../src/movements/withdrawal-macs.ts'
-import { bitcoinAdapter } from '../src/networks/bitcoin/adapter.ts'
-import type { Networks } from '../src/networks/network.ts'
-import { settleWithdrawals } from '../src/settlement/settle-withdrawals.ts'
-import { acknowledgeTransaction, orderConsolidation, orderTreasurySend } from '../src/settlement/treasury.ts'
+import type { Transfer } from '../src/money/ledger/transfer.ts'
+import { deposit } from '../src/money/movements/deposit.ts'
+import { WithdrawalMacs } from '../src/money/movements/withdrawal-macs.ts'
+import { bitcoinAdapter } from '../src/chains/bitcoin/adapter.ts'
+import type { Networks } from '../src/chains/network.ts'
+import { settleWithdrawals } from '../src/rails/payouts/settle-withdrawals.ts'
+import {
+  acknowledgeTransaction,
+  orderConsolidation,
+  orderTreasurySend,
+} from '../src/rails/treasury/treasury.ts'
 import { KNOTS } from './bitcoin-node.ts'
 import {
   bitcoinWorld,

@@ -7,12 +7,12 @@
  */
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { buildApp } from '../src/app.ts'
-import { Ledger } from '../src/movements/queue.ts'
-import { readAccepted, signOnlyAccepted, WithdrawalMacs } from '../src/movements/withdrawal-macs.ts'
-import { newPrivateKey, signStatement } from '../src/records/approval-statement.ts'
-import { Policies } from '../src/records/policy.ts'
-import { settleWithdrawals } from '../src/settlement/settle-withdrawals.ts'
+import { buildApp } from '../src/program/app.ts'
+import { Ledger } from '../src/money/movements/queue.ts'
+import { readAccepted, signOnlyAccepted, WithdrawalMacs } from '../src/money/movements/withdrawal-macs.ts'
+import { newPrivateKey, signStatement } from '../src/governance/approvals/approval-statement.ts'
+import { Policies } from '../src/governance/policy/policy.ts'
+import { settleWithdrawals } from '../src/rails/payouts/settle-withdrawals.ts'
 import { addTestApprover, decideAs, insertDecision, statementOf, type TestApprover } from './approvers.ts'
 import { setPolicy } from './policies.ts'
 import {
@@ -26,6 +26,7 @@ import {
 } from './real-networks.ts'
 import { atEnd, BASE_URL, caller, MASTER_KEYS } from './support.ts'
 import { hurry, mine } from './work-off.ts'
+import { governBy } from '../src/governance/policy/judge-payments.ts'
 
 vi.setConfig({ testTimeout: 600_000 })
 
@@ -80,7 +81,10 @@ test('a worker that dies while it moves coins to cold storage moves them once', 
 
 test('a forged, replayed or altered approval brings nothing onto the chain; real ones pay once', async () => {
   const macs = new WithdrawalMacs(MASTER_KEYS)
-  const ledger = new Ledger(service.db, { macs, policies: new Policies(MASTER_KEYS, { sandbox: true }) })
+  const ledger = new Ledger(service.db, {
+    macs,
+    govern: governBy(new Policies(MASTER_KEYS, { sandbox: true })),
+  })
   const app = await buildApp({
     ...service,
     ledger,

@@ -2,9 +2,13 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { transaction, type Database, type Transaction } from '../src/db/database.ts'
 import { idsAt, newId, readClock } from '../src/db/ids.ts'
-import { insertEvents } from '../src/ledger/events.ts'
-import { newSigningSecret, WebhookSecrets, type SecretsOfWebhook } from '../src/records/webhook-secrets.ts'
-import type { WebhookAuth } from '../src/records/webhook.ts'
+import { insertEvents } from '../src/money/ledger/events.ts'
+import {
+  newSigningSecret,
+  WebhookSecrets,
+  type SecretsOfWebhook,
+} from '../src/money/records/webhook-secrets.ts'
+import type { WebhookAuth } from '../src/money/records/webhook.ts'
 import { atEnd, MASTER_KEYS, type TestDatabase } from './support.ts'
 
 // Receivers of webhooks, endpoints that deliver to them, and events.

@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { OPERATIONS } from '../src/app.ts'
+import { OPERATIONS } from '../src/program/app.ts'
 import { describeError, logOptions } from '../src/log.ts'
 import { CLUSTER } from './cluster.ts'
 import { caller, DESTINATION, fund, newCustomer, startTestService } from './support.ts'

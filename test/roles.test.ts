@@ -1,6 +1,6 @@
 /* Roles (docs/reference/operators.md): what an operator may do follows from its role alone. */
 import { expect, test } from 'vitest'
-import { OPERATIONS } from '../src/app.ts'
+import { OPERATIONS } from '../src/program/app.ts'
 import { isReadScope, ROLES, scopesOfRole } from '../src/contract/roles.ts'
 import { isWithoutOperations, OPERATOR_SCOPES, SCOPES } from '../src/contract/scopes.ts'
 

@@ -2,11 +2,11 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { createCustomer } from '../src/customers/create-customer.ts'
+import { createCustomer } from '../src/access/customers/create-customer.ts'
 import { transaction } from '../src/db/database.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
-import { Ledger } from '../src/movements/queue.ts'
-import { createApiClient } from '../src/oauth/api-clients.ts'
+import { Ledger } from '../src/money/movements/queue.ts'
+import { createApiClient } from '../src/access/tokens/api-clients.ts'
 import {
   ROW_MACS,
   atEnd,

@@ -18,43 +18,43 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
  * test/generated-sql.test.ts run these statements. The list may only shrink.
  */
 const COMPOSED = [
+  'src/chains/bitcoin/claims.ts claimTransaction',
+  'src/chains/bitcoin/claims.ts movedBy',
+  'src/chains/bitcoin/deposits.ts recordedOutputs',
+  'src/chains/bitcoin/status.ts withdrawalsPaidWith',
+  'src/chains/evm/taken-back.ts endedTopUps',
+  'src/chains/evm/taken-back.ts endedWithdrawals',
   'src/db/lock-rows.ts lockRows',
   'src/deliveries/claim.ts endpointsWithWork',
   'src/deliveries/claim.ts lease',
   'src/deliveries/claim.ts selectDue',
   'src/deliveries/claim.ts selectNew',
-  'src/events/list-events.ts selectEvents',
   'src/http/lists.ts listByCreation',
-  'src/markets/list-historical-candles.ts selectCandles',
-  'src/markets/list-historical-prices.ts countPoints',
-  'src/markets/list-historical-prices.ts findPage',
-  'src/markets/list-historical-prices.ts selectPoints',
-  'src/markets/write-prices.ts writePrices',
-  'src/metrics/database-gauges.ts rowsOf',
-  'src/movements/own-custody.ts selectSpendable',
-  'src/movements/withdrawal-macs.ts notAccepted',
-  'src/movements/withdrawal-macs.ts objectionsTo',
-  'src/movements/withdrawal-macs.ts readAccepted',
-  'src/movements/withdrawal-macs.ts sealWithdrawal',
-  'src/networks/bitcoin/claims.ts claimTransaction',
-  'src/networks/bitcoin/claims.ts movedBy',
-  'src/networks/bitcoin/deposits.ts recordedOutputs',
-  'src/networks/bitcoin/status.ts withdrawalsPaidWith',
-  'src/networks/evm/taken-back.ts endedTopUps',
-  'src/networks/evm/taken-back.ts endedWithdrawals',
-  'src/orchestrations/create-orchestration-rule.ts findRule',
-  'src/orchestrations/list-orchestrations.ts selectOrchestrations',
-  'src/records/audit-record.ts selectAuditRecords',
-  'src/records/customer-limits.ts countRecords',
-  'src/records/row-macs.ts notGenuine',
-  'src/records/row-macs.ts renew',
-  'src/records/row-macs.ts seal',
-  'src/records/row-macs.ts sealAll',
-  'src/retention/partition-status.ts partitionStatus',
-  'src/statements/generate-statements.ts selectDays',
-  'src/verify/audit-chains.ts #records',
-  'src/verify/row-rules.ts rowDisagreements',
-  'src/verify/verify.ts verifyCustomer',
+  'src/money/movements/own-custody.ts selectSpendable',
+  'src/money/movements/withdrawal-macs.ts notAccepted',
+  'src/money/movements/withdrawal-macs.ts objectionsTo',
+  'src/money/movements/withdrawal-macs.ts readAccepted',
+  'src/money/movements/withdrawal-macs.ts sealWithdrawal',
+  'src/money/records/audit-record.ts selectAuditRecords',
+  'src/money/records/customer-limits.ts countRecords',
+  'src/money/records/row-macs.ts notGenuine',
+  'src/money/records/row-macs.ts renew',
+  'src/money/records/row-macs.ts seal',
+  'src/money/records/row-macs.ts sealAll',
+  'src/money/verify/audit-chains.ts #records',
+  'src/money/verify/row-rules.ts rowDisagreements',
+  'src/money/verify/verify.ts verifyCustomer',
+  'src/resources/events/list-events.ts selectEvents',
+  'src/resources/markets/list-historical-candles.ts selectCandles',
+  'src/resources/markets/list-historical-prices.ts countPoints',
+  'src/resources/markets/list-historical-prices.ts findPage',
+  'src/resources/markets/list-historical-prices.ts selectPoints',
+  'src/resources/markets/write-prices.ts writePrices',
+  'src/resources/orchestrations/create-orchestration-rule.ts findRule',
+  'src/resources/orchestrations/list-orchestrations.ts selectOrchestrations',
+  'src/resources/statements/generate-statements.ts selectDays',
+  'src/upkeep/metrics/database-gauges.ts rowsOf',
+  'src/upkeep/retention/partition-status.ts partitionStatus',
 ]
 
 /** Functions that read a cluster's own tables, which a plain database lacks. */
@@ -68,7 +68,7 @@ const OF_A_CLUSTER = [
   'src/db/nodes.ts readPlaces',
   'src/db/nodes.ts withTables',
   'src/db/distribution.ts isDistributed',
-  'src/networks/network-transactions.ts byNode',
+  'src/chains/network-transactions.ts byNode',
 ]
 
 let database: TestDatabase
@@ -84,7 +84,7 @@ afterAll(async () => {
 })
 
 interface Call {
-  /** `src/oauth/api-clients.ts listApiClients` */
+  /** `src/access/tokens/api-clients.ts listApiClients` */
   where: string
   row: ts.Type
   node: ts.Node

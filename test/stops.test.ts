@@ -2,11 +2,11 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createCustomer } from '../src/customers/create-customer.ts'
-import { selectFreezes } from '../src/records/freezes.ts'
+import { createCustomer } from '../src/access/customers/create-customer.ts'
+import { selectFreezes } from '../src/money/records/freezes.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
-import { Ledger } from '../src/movements/queue.ts'
-import { createApiClient } from '../src/oauth/api-clients.ts'
+import { Ledger } from '../src/money/movements/queue.ts'
+import { createApiClient } from '../src/access/tokens/api-clients.ts'
 import {
   ROW_MACS,
   actionsOfCommands,

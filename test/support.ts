@@ -11,31 +11,31 @@ import type { FastifyInstance, InjectOptions } from 'fastify'
 import pg from 'pg'
 import { pino, type Logger } from 'pino'
 import { inject, onTestFinished } from 'vitest'
-import { buildApp } from '../src/app.ts'
-import { parseAmount } from '../src/assets/amount.ts'
-import { decimalsOf, type CryptoNetwork } from '../src/assets/catalogue.ts'
-import { createCustomer } from '../src/customers/create-customer.ts'
-import { addressOn } from '../src/connect.ts'
+import { buildApp } from '../src/program/app.ts'
+import { parseAmount } from '../src/contract/assets/amount.ts'
+import { decimalsOf, type CryptoNetwork } from '../src/contract/assets/catalogue.ts'
+import { createCustomer } from '../src/access/customers/create-customer.ts'
+import { addressOn } from '../src/program/connect.ts'
 import { inOrder, openDatabase, OWNER, transaction, type Database } from '../src/db/database.ts'
 import { idsAt, PLATFORM_ID, readClock } from '../src/db/ids.ts'
 import { Cluster } from '../src/db/nodes.ts'
 import { SCOPES, type ClientScope } from '../src/contract/scopes.ts'
-import { onPlatform, onProfile } from '../src/ledger/entries.ts'
+import { onPlatform, onProfile } from '../src/money/ledger/entries.ts'
 import { masterKeysOf } from '../src/keys/master-keys.ts'
-import type { Market } from '../src/markets/markets.ts'
-import { lockMarket, writePrices } from '../src/markets/write-prices.ts'
-import { Ledger } from '../src/movements/queue.ts'
-import { sealBalancesWith } from '../src/ledger/balance-macs.ts'
-import { WithdrawalMacs } from '../src/movements/withdrawal-macs.ts'
-import type { Transfer } from '../src/ledger/transfer.ts'
-import type { Networks } from '../src/networks/network.ts'
-import { simulatedNetworks } from '../src/networks/simulated/adapter.ts'
-import { Policies } from '../src/records/policy.ts'
-import { RowMacs } from '../src/records/row-macs.ts'
-import { WebhookSecrets } from '../src/records/webhook-secrets.ts'
-import { openBank } from '../src/serve.ts'
-import { createApiClient } from '../src/oauth/api-clients.ts'
-import { openSigningKeys } from '../src/oauth/signing-keys.ts'
+import type { Market } from '../src/resources/markets/markets.ts'
+import { lockMarket, writePrices } from '../src/resources/markets/write-prices.ts'
+import { Ledger } from '../src/money/movements/queue.ts'
+import { sealBalancesWith } from '../src/money/ledger/balance-macs.ts'
+import { WithdrawalMacs } from '../src/money/movements/withdrawal-macs.ts'
+import type { Transfer } from '../src/money/ledger/transfer.ts'
+import type { Networks } from '../src/chains/network.ts'
+import { simulatedNetworks } from '../src/chains/simulated/adapter.ts'
+import { Policies } from '../src/governance/policy/policy.ts'
+import { RowMacs } from '../src/money/records/row-macs.ts'
+import { WebhookSecrets } from '../src/money/records/webhook-secrets.ts'
+import { openBank } from '../src/program/serve.ts'
+import { createApiClient } from '../src/access/tokens/api-clients.ts'
+import { openSigningKeys } from '../src/access/tokens/signing-keys.ts'
 import { readSettings, type Settings } from '../src/settings.ts'
 import {
   CLUSTER,
@@ -46,6 +46,7 @@ import {
   onWorkers,
   optionsOf,
 } from './cluster.ts'
+import { governBy } from '../src/governance/policy/judge-payments.ts'
 
 /** A database of its own: a clone of the migrated template. */
 export interface TestDatabase {
@@ -190,7 +191,7 @@ export async function startTestService(
   })
   const ledger = new Ledger(nodes, {
     macs: new WithdrawalMacs(MASTER_KEYS),
-    policies: new Policies(MASTER_KEYS, { sandbox: settings.mode === 'sandbox' }),
+    govern: governBy(new Policies(MASTER_KEYS, { sandbox: settings.mode === 'sandbox' })),
   })
   const networks: Networks =
     settings.mode === 'sandbox'

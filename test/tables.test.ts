@@ -1,9 +1,9 @@
 /*
- * The parts of src that may name a table in SQL. Imports do not show this coupling: all parts that name a table change
+ * The rooms of src that may name a table in SQL. Imports do not show this coupling: all rooms that name a table change
  * with it. The test finds statements in the text of string and template literals.
  */
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { PRIVILEGES } from '../src/db/privileges.ts'
@@ -11,154 +11,103 @@ import { PRIVILEGES } from '../src/db/privileges.ts'
 const SRC = fileURLToPath(new URL('../src', import.meta.url))
 const TABLES = Object.keys(PRIVILEGES)
 
-/** For each table: its owners, which are the parts of src that write it, and the parts that only read it. */
-const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
-  account_members: { owners: ['accounts'], readers: ['demo', 'records'] },
-  acknowledged_transactions: { owners: ['settlement'], readers: ['networks', 'verify'] },
-  failed_transactions: { owners: ['settlement'], readers: [] },
-  accounts: { owners: ['accounts'], readers: ['demo', 'records', 'verify'] },
-  api_clients: { owners: ['api-credentials', 'oauth'], readers: ['commands', 'customers', 'demo', 'verify'] },
-  audit_heads: { owners: ['ledger'], readers: ['deliveries', 'metrics', 'records', 'verify'] },
-  audit_links: { owners: ['ledger'], readers: ['verify'] },
-  audit_log: {
-    owners: ['ledger'],
-    readers: ['movements', 'oauth', 'operators', 'records', 'settlement', 'statements', 'verify'],
-  },
-  approval_decisions: { owners: ['settlement'], readers: ['records'] },
-  approvals: { owners: ['records'], readers: ['approvals', 'metrics', 'movements', 'settlement', 'verify'] },
-  approvers: { owners: ['records'], readers: [] },
-  balances: { owners: ['ledger'], readers: ['metrics', 'profiles', 'statements', 'transfers', 'verify'] },
-  bank_wires: { owners: ['records'], readers: ['verify'] },
-  crypto_destination_addresses: {
-    owners: ['destination-addresses'],
-    readers: ['orchestrations', 'records', 'verify'],
-  },
-  credited_deposits: { owners: ['movements'], readers: [] },
-  decided_orchestrations: { owners: ['orchestrations'], readers: ['verify'] },
-  customer_fee_checks: { owners: ['settlement'], readers: [] },
-  customer_freezes: {
-    owners: ['records'],
-    readers: [
-      'commands',
-      'customers',
-      'ledger',
-      'metrics',
-      'oauth',
-      'operators',
-      'orchestrations',
-      'settlement',
-    ],
-  },
-  customer_limits: { owners: ['records'], readers: [] },
-  customers: {
-    owners: ['customers'],
-    readers: [
-      'commands',
-      'console',
-      'demo',
-      'deployment',
-      'oauth',
-      'operators',
-      'records',
-      'settlement',
-      'verify',
-      'webhooks',
-    ],
-  },
-  deployment: { owners: ['deployment'], readers: [] },
-  deposit_addresses: { owners: ['records'], readers: ['deposit-addresses', 'networks', 'settlement'] },
-  entries: {
-    owners: ['ledger'],
-    readers: ['movements', 'networks', 'profiles', 'records', 'settlement', 'statements', 'verify'],
-  },
-  event_history: { owners: [], readers: ['verify'] },
-  events: {
-    owners: ['ledger', 'webhooks'],
-    readers: ['deliveries', 'demo', 'events', 'metrics', 'records', 'retention', 'verify'],
-  },
-  evm_holdings: { owners: ['networks', 'settlement'], readers: [] },
-  evm_nonces: { owners: ['networks'], readers: [] },
-  evm_sweeps: { owners: ['networks', 'settlement'], readers: ['metrics', 'verify'] },
-  fee_quotes: { owners: ['records', 'transfers'], readers: [] },
-  fiat_accounts: {
-    owners: ['fiat-accounts', 'records'],
-    readers: ['demo', 'movements', 'networks', 'settlement', 'verify'],
-  },
-  fiat_deposit_instructions: {
-    owners: ['records'],
-    readers: ['demo', 'deployment', 'fiat-deposit-instructions', 'sandbox', 'settlement'],
-  },
-  freezes: { owners: ['records'], readers: ['metrics', 'networks', 'settlement'] },
-  identities: { owners: ['identities'], readers: ['accounts', 'demo', 'records', 'verify'] },
-  incoming_transfers: { owners: ['settlement'], readers: ['metrics', 'networks', 'verify'] },
-  institution_members: { owners: ['identities'], readers: ['demo'] },
-  markets: { owners: ['markets'], readers: ['deployment', 'records'] },
-  network_cursors: { owners: ['records', 'settlement'], readers: ['metrics', 'networks'] },
-  network_fee_checks: { owners: ['settlement'], readers: [] },
-  network_genesis: { owners: ['networks'], readers: ['commands'] },
-  network_transactions: { owners: ['networks'], readers: ['settlement', 'verify'] },
-  operator_challenges: { owners: ['operators'], readers: [] },
-  operator_links: { owners: ['operators'], readers: [] },
-  operator_passkeys: { owners: ['operators'], readers: [] },
-  operator_sessions: { owners: ['operators'], readers: ['oauth', 'verify'] },
-  operators: { owners: ['operators'], readers: ['oauth', 'records', 'verify'] },
-  orchestration_rules: { owners: ['orchestrations'], readers: ['demo', 'deployment', 'records'] },
-  orchestrations: {
-    owners: ['orchestrations', 'records'],
-    readers: ['commands', 'demo', 'metrics', 'verify'],
-  },
-  outgoing_transfers: {
-    owners: ['settlement'],
-    readers: ['commands', 'metrics', 'movements', 'networks', 'records', 'verify'],
-  },
-  policies: { owners: ['records'], readers: ['commands', 'ledger', 'verify'] },
-  policy_windows: { owners: ['records'], readers: ['verify'] },
-  price_imports: { owners: ['markets'], readers: [] },
-  price_minutes: { owners: ['markets'], readers: ['records'] },
-  price_points: { owners: ['markets'], readers: [] },
-  profiles: {
-    owners: ['customers', 'profiles', 'records'],
-    readers: ['accounts', 'commands', 'demo', 'ledger', 'movements', 'settlement', 'statements', 'webhooks'],
-  },
-  replaced_transactions: { owners: ['settlement'], readers: ['networks', 'records', 'verify'] },
-  reward_rates: { owners: ['statements'], readers: [] },
-  schema_version: { owners: [], readers: ['db'] },
-  resolved_withdrawals: { owners: ['settlement'], readers: [] },
-  screening_requirement: { owners: ['screening'], readers: [] },
-  screenings: { owners: ['screening'], readers: ['settlement'] },
-  seen_deposits: { owners: ['movements', 'settlement'], readers: ['metrics', 'networks', 'verify'] },
-  signing_keys: { owners: ['oauth'], readers: ['verify'] },
-  simulated_chain: { owners: ['networks'], readers: ['deployment'] },
-  statements: { owners: ['statements'], readers: ['demo', 'metrics', 'records', 'verify'] },
-  transfers: {
-    owners: ['ledger', 'movements', 'settlement'],
-    readers: [
-      'commands',
-      'conversions',
-      'deployment',
-      'metrics',
-      'networks',
-      'records',
-      'statements',
-      'transfers',
-      'verify',
-    ],
-  },
-  wallet_checks: { owners: ['networks'], readers: [] },
-  webhook_attempts: { owners: ['deliveries'], readers: ['records', 'retention', 'webhooks'] },
-  webhook_deliveries: {
-    owners: ['deliveries', 'records'],
-    readers: ['events', 'metrics', 'retention', 'webhooks'],
-  },
-  webhooks: {
-    owners: ['deliveries', 'records', 'webhooks'],
-    readers: ['commands', 'demo', 'events', 'metrics'],
-  },
-  withdrawal_names: { owners: ['settlement'], readers: ['records'] },
+/** For each table: the rooms that own it, which are those that write it, and after the bar those that read across. */
+const ALLOWED: Record<string, string> = {
+  account_members: 'resources/accounts | money/records, program/demo',
+  accounts: 'resources/accounts | money/records, money/verify, program/demo, resources/search',
+  acknowledged_transactions: 'rails/treasury | chains/bitcoin, chains/evm, money/verify, rails/payouts',
+  api_clients:
+    'access/tokens, resources/api-credentials | access/customers, cli, cli/doctor, money/verify, program/demo',
+  approval_decisions: 'rails/payouts | governance/approvals',
+  approvals:
+    'governance/approvals | money/movements, money/verify, rails/payouts, resources/approvals, resources/search, resources/transfers, upkeep/metrics',
+  approvers: 'governance/approvals',
+  audit_heads: 'money/ledger | deliveries, money/records, money/verify, upkeep/metrics',
+  audit_links: 'money/ledger | money/verify',
+  audit_log:
+    'money/ledger | access/operators, access/tokens, money/movements, money/records, money/verify, rails/payouts, resources/statements',
+  balances:
+    'money/ledger | money/verify, resources/profiles, resources/statements, resources/transfers, upkeep/metrics',
+  bank_wires: 'money/records | money/verify',
+  credited_deposits: 'money/movements',
+  crypto_destination_addresses:
+    'resources/destination-addresses | money/records, money/verify, resources/orchestrations, resources/search',
+  customer_fee_checks: 'rails/treasury',
+  customer_freezes:
+    'money/records | access/customers, access/operators, access/tokens, cli/doctor, money/ledger, rails/treasury, resources/orchestrations, upkeep/metrics',
+  customer_limits: 'money/records',
+  customers:
+    'access/customers | access/console, access/operators, access/tokens, cli, money/records, money/verify, program, program/demo, rails/payouts, rails/wires, resources/webhooks',
+  decided_orchestrations: 'resources/orchestrations | money/verify',
+  deployment: 'program',
+  deposit_addresses:
+    'money/records | chains/bitcoin, chains/evm, chains/simulated, rails/deposits, rails/treasury, resources/deposit-addresses, resources/search',
+  entries:
+    'money/ledger | chains, money/movements, money/records, money/verify, rails/payouts, rails/treasury, resources/profiles, resources/statements, resources/transfers',
+  event_history: ' | money/verify',
+  events:
+    'money/ledger, resources/webhooks | deliveries, money/records, money/verify, program/demo, resources/events, resources/search, resources/transfers, upkeep/metrics, upkeep/retention',
+  evm_holdings: 'chains/evm, rails/deposits',
+  evm_nonces: 'chains/evm',
+  evm_sweeps: 'chains/evm, rails/treasury | chains, money/verify, rails/deposits, upkeep/metrics',
+  failed_transactions: 'rails/payouts',
+  fee_quotes: 'money/records, resources/transfers',
+  fiat_accounts:
+    'money/records, resources/fiat-accounts | chains/bank, money/movements, money/verify, program/demo, rails/payouts, rails/screening, rails/wires, resources/search',
+  fiat_deposit_instructions:
+    'money/records | program, program/demo, rails/wires, resources/fiat-deposit-instructions, resources/sandbox, resources/search',
+  freezes: 'money/records | chains, rails/deposits, rails/treasury, upkeep/metrics',
+  identities:
+    'resources/identities | money/records, money/verify, program/demo, resources/accounts, resources/search',
+  incoming_transfers: 'rails/deposits | chains, money/verify, rails/screening, upkeep/metrics',
+  institution_members: 'resources/identities | program/demo',
+  markets: 'resources/markets | money/records, program',
+  network_cursors: 'money/records, rails/deposits | chains/evm, rails/treasury, upkeep/metrics',
+  network_fee_checks: 'rails/treasury',
+  network_genesis: 'chains/evm | cli',
+  network_transactions: 'chains | chains/bitcoin, money/verify, rails/payouts',
+  operator_challenges: 'access/operators',
+  operator_links: 'access/operators',
+  operator_passkeys: 'access/operators',
+  operator_sessions: 'access/operators | access/tokens, money/verify',
+  operators: 'access/operators | access/tokens, money/records, money/verify',
+  orchestration_rules: 'resources/orchestrations | money/records, program, program/demo, resources/search',
+  orchestrations:
+    'money/records, resources/orchestrations | cli/doctor, money/verify, program/demo, resources/search, resources/transfers, upkeep/metrics',
+  outgoing_transfers:
+    'rails, rails/payouts | chains, chains/bitcoin, chains/evm, chains/simulated, cli/doctor, money/movements, money/records, money/verify, rails/treasury, rails/wires, resources/search, resources/transfers, upkeep/metrics',
+  policies: 'governance/policy | cli, money/ledger, money/verify',
+  policy_windows: 'governance/policy | money/verify',
+  price_imports: 'resources/markets',
+  price_minutes: 'resources/markets | money/records',
+  price_points: 'resources/markets',
+  profiles:
+    'access/customers, money/records, resources/profiles | cli, money/ledger, money/movements, program/demo, rails/deposits, resources/accounts, resources/search, resources/statements, resources/webhooks',
+  replaced_transactions:
+    'rails/payouts | chains/bitcoin, chains/evm, money/records, money/verify, resources/search, resources/transfers',
+  resolved_withdrawals: 'rails/payouts, rails/wires',
+  reward_rates: 'resources/statements',
+  schema_version: ' | db',
+  screening_requirement: 'rails/screening',
+  screenings: 'rails/screening',
+  seen_deposits: 'money/movements, rails/deposits, rails/wires | chains, money/verify, upkeep/metrics',
+  signing_keys: 'access/tokens | money/verify',
+  simulated_chain: 'chains/simulated | program',
+  statements: 'resources/statements | money/verify, program/demo, resources/search, upkeep/metrics',
+  transfers:
+    'money/ledger, money/movements, rails/deposits, rails/payouts, rails/treasury, rails/wires | chains, chains/bitcoin, chains/evm, cli, cli/doctor, money/records, money/verify, program, rails, rails/screening, resources/conversions, resources/search, resources/statements, resources/transfers, upkeep/metrics',
+  wallet_checks: 'chains/bitcoin',
+  webhook_attempts: 'deliveries | resources/transfers, resources/webhooks, upkeep/retention',
+  webhook_deliveries:
+    'deliveries, money/records | resources/events, resources/webhooks, upkeep/metrics, upkeep/retention',
+  webhooks:
+    'deliveries, money/records, resources/webhooks | cli/doctor, program/demo, resources/events, resources/search, resources/transfers, upkeep/metrics',
+  withdrawal_names: 'rails/payouts | resources/search',
 }
 
 interface Use {
-  part: string
+  /** The folder of the file, at most two deep: `money/ledger`. */
+  room: string
   table: string
   writes: boolean
 }
@@ -174,7 +123,7 @@ const LITERAL =
 const SQL = /\b(select|insert into|update|delete from|merge into|join)\b/
 
 /** Returns the tables that the literals of a source text name in SQL. Parsing the files took 1 s of CPU. */
-function usesOf(part: string, source: string): Use[] {
+function usesOf(room: string, source: string): Use[] {
   const found: Use[] = []
   const add = (text: string) => {
     if (!SQL.test(text)) return
@@ -182,30 +131,29 @@ function usesOf(part: string, source: string): Use[] {
     const written = new Set(tablesBy(WRITTEN))
     const listed = /\bselect\b/.test(text) ? tablesBy(LISTED) : []
     for (const table of new Set([...tablesBy(NAMED), ...listed]))
-      found.push({ part, table, writes: written.has(table) })
+      found.push({ room, table, writes: written.has(table) })
   }
   for (const [, single, double, template] of source.matchAll(LITERAL)) add(single ?? double ?? template ?? '')
   return found
 }
 
-/** Returns the parts that use each table, in the form of ALLOWED. */
-function tableOf(uses: Use[]): typeof ALLOWED {
-  const table: typeof ALLOWED = {}
-  for (const name of TABLES) {
-    const its = uses.filter((use) => use.table === name)
-    const owners = [...new Set(its.filter(({ writes }) => writes).map(({ part }) => part))].sort()
-    const readers = [...new Set(its.map(({ part }) => part))].filter((part) => !owners.includes(part)).sort()
-    table[name] = { owners, readers }
-  }
-  return table
+/** Returns the rooms that write a table and those that only read it, in the form of ALLOWED. */
+function roomsOf(table: string): string {
+  const its = uses.filter((use) => use.table === table)
+  const sorted = (rooms: string[]) => [...new Set(rooms)].sort()
+  const owners = sorted(its.filter(({ writes }) => writes).map(({ room }) => room))
+  const across = sorted(its.map(({ room }) => room)).filter((room) => !owners.includes(room))
+  return `${owners.join(', ')}${across.length === 0 ? '' : ` | ${across.join(', ')}`}`
 }
 
 const uses = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
-  .flatMap((file) => usesOf(file.split('/')[0]!.replace(/\.ts$/, ''), readFileSync(join(SRC, file), 'utf8')))
+  .flatMap((file) =>
+    usesOf(dirname(file).split('/').slice(0, 2).join('/'), readFileSync(join(SRC, file), 'utf8')),
+  )
 
-test.each(TABLES)('only the parts in ALLOWED name %s in SQL', (table) => {
-  expect(tableOf(uses)[table]).toEqual(ALLOWED[table])
+test.each(TABLES)('only the rooms in ALLOWED name %s in SQL', (table) => {
+  expect(roomsOf(table)).toEqual(ALLOWED[table])
 })
 
 test('ALLOWED has every table and no others', () => {

@@ -5,9 +5,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { originOfLoop } from '../src/contract/actor.ts'
 import { addTestApprover, withdrawWithApproval } from './approvers.ts'
-import { OPERATIONS } from '../src/app.ts'
+import { OPERATIONS } from '../src/program/app.ts'
 import type { ClientScope } from '../src/contract/scopes.ts'
-import { createApiClient } from '../src/oauth/api-clients.ts'
+import { createApiClient } from '../src/access/tokens/api-clients.ts'
 import {
   ROW_MACS,
   approve,

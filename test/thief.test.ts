@@ -13,22 +13,22 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openDatabase, transaction, type Database } from '../src/db/database.ts'
 import { momentAt } from '../src/db/ids.ts'
 import { PRIVILEGES } from '../src/db/privileges.ts'
-import { approveCooledAddresses } from '../src/destination-addresses/approve-cooled-addresses.ts'
-import { makeDemo } from '../src/demo/make-demo.ts'
-import { Ledger } from '../src/movements/queue.ts'
-import { signOnlyAccepted, WithdrawalMacs } from '../src/movements/withdrawal-macs.ts'
-import { magicAddress } from '../src/networks/simulated/magic-addresses.ts'
-import { simulatedNetworks } from '../src/networks/simulated/adapter.ts'
-import type { Networks, Withdrawal } from '../src/networks/network.ts'
-import { createOperator, makeLink, record } from '../src/operators/operators.ts'
-import { insertPasskey } from '../src/operators/passkeys.ts'
-import { runOrchestrations } from '../src/orchestrations/run-orchestrations.ts'
-import { freeze, unfreeze } from '../src/records/freezes.ts'
-import { completeDocument, Policies } from '../src/records/policy.ts'
-import { creditDepositsOn, readable } from '../src/settlement/credit-deposits.ts'
-import { settleWithdrawals } from '../src/settlement/settle-withdrawals.ts'
-import { verifyAuditChains } from '../src/verify/audit-chains.ts'
-import { verify } from '../src/verify/verify.ts'
+import { approveCooledAddresses } from '../src/resources/destination-addresses/approve-cooled-addresses.ts'
+import { makeDemo } from '../src/program/demo/make-demo.ts'
+import { Ledger } from '../src/money/movements/queue.ts'
+import { signOnlyAccepted, WithdrawalMacs } from '../src/money/movements/withdrawal-macs.ts'
+import { magicAddress } from '../src/chains/simulated/magic-addresses.ts'
+import { simulatedNetworks } from '../src/chains/simulated/adapter.ts'
+import type { Networks, Withdrawal } from '../src/chains/network.ts'
+import { createOperator, makeLink, record } from '../src/access/operators/operators.ts'
+import { insertPasskey } from '../src/access/operators/passkeys.ts'
+import { runOrchestrations } from '../src/resources/orchestrations/run-orchestrations.ts'
+import { freeze, unfreeze } from '../src/money/records/freezes.ts'
+import { completeDocument, Policies } from '../src/governance/policy/policy.ts'
+import { creditDepositsOn, readable } from '../src/rails/deposits/credit-deposits.ts'
+import { settleWithdrawals } from '../src/rails/payouts/settle-withdrawals.ts'
+import { verifyAuditChains } from '../src/money/verify/audit-chains.ts'
+import { verify } from '../src/money/verify/verify.ts'
 import { addTestApprover } from './approvers.ts'
 import {
   DESTINATION,
@@ -45,6 +45,7 @@ import {
   type TestService,
 } from './support.ts'
 import { hurry } from './work-off.ts'
+import { governBy } from '../src/governance/policy/judge-payments.ts'
 
 const SOLANA = '4fYNw3dojWmQ4dXtSGE9epjRGy9pFSx62YypT7avPYvA'
 const MALLORYS_ADDRESS = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
@@ -91,9 +92,9 @@ function networksOn(db: Database): Networks {
 /** A round of the worker, and as many more as all steps of a payment take. What cannot be worked on stops nothing. */
 async function work(db: Database, rounds = 3): Promise<string[]> {
   const networks = networksOn(db)
-  const policies = new Policies(MASTER_KEYS, { sandbox: true })
+  const govern = governBy(new Policies(MASTER_KEYS, { sandbox: true }))
   const macs = new WithdrawalMacs(MASTER_KEYS)
-  const ledger = new Ledger(db, { macs, policies })
+  const ledger = new Ledger(db, { macs, govern })
   const { settings } = service
   signed = []
   for (let round = 1; round <= rounds; round++) {
@@ -105,7 +106,7 @@ async function work(db: Database, rounds = 3): Promise<string[]> {
           () =>
             creditDepositsOn({ db, ledger, settings }, network, adapter),
       ),
-      () => runOrchestrations(db, { networks, settings, macs, policies }),
+      () => runOrchestrations(db, { networks, settings, macs, govern }),
       () => settleWithdrawals(db, networks),
     ]
     for (const part of parts) await part().catch(() => undefined)

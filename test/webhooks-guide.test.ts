@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { credentialsFile } from '../src/demo/credentials.ts'
+import { credentialsFile } from '../src/program/demo/credentials.ts'
 import { installClient } from './packed-client.ts'
 import {
   cloneDatabase,

@@ -1,12 +1,12 @@
-import { runOrchestrations } from '../src/orchestrations/run-orchestrations.ts'
+import { runOrchestrations } from '../src/resources/orchestrations/run-orchestrations.ts'
 import type { Database } from '../src/db/database.ts'
-import type { Ledger } from '../src/movements/queue.ts'
-import type { Networks } from '../src/networks/network.ts'
+import type { Ledger } from '../src/money/movements/queue.ts'
+import type { Networks } from '../src/chains/network.ts'
 import type { Settings } from '../src/settings.ts'
-import { creditDeposits, readable } from '../src/settlement/credit-deposits.ts'
-import { seeDepositsOn } from '../src/settlement/see-deposits.ts'
-import { settleWithdrawals } from '../src/settlement/settle-withdrawals.ts'
-import { sweepDepositAddresses } from '../src/settlement/sweep-deposit-addresses.ts'
+import { creditDeposits, readable } from '../src/rails/deposits/credit-deposits.ts'
+import { seeDepositsOn } from '../src/rails/deposits/see-deposits.ts'
+import { settleWithdrawals } from '../src/rails/payouts/settle-withdrawals.ts'
+import { sweepDepositAddresses } from '../src/rails/treasury/sweep-deposit-addresses.ts'
 
 /** The request that mines a block. */
 export interface Mining {

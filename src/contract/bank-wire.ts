@@ -4,7 +4,7 @@ import { Free, type TextKind } from './fields.ts'
 const line = (textKind: TextKind) => Type.String({ maxLength: 200, textKind, description: 'Text.' })
 /** A line as banks and the post take it. */
 const Line = line('POSTAL')
-/** A number: its own rules say more (`src/networks/bank-identifiers.ts`). */
+/** A number: its own rules say more (`src/chains/bank/bank-identifiers.ts`). */
 const NumberLine = line('LINE')
 
 /** The kind of a bank account. */

@@ -1,6 +1,6 @@
 import { Type, type TSchema } from 'typebox'
-import { AMOUNT_PATTERN } from '../assets/amount.ts'
-import { CRYPTO_NETWORKS } from '../assets/catalogue.ts'
+import { AMOUNT_PATTERN } from './assets/amount.ts'
+import { CRYPTO_NETWORKS } from './assets/catalogue.ts'
 
 /** Schemas of fields that many operations share. Each has a maximum length: the patterns backtrack on long input. */
 

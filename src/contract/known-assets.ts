@@ -1,4 +1,4 @@
-import { findAsset } from '../assets/catalogue.ts'
+import { findAsset } from './assets/catalogue.ts'
 import { problem } from './problems.ts'
 
 /** Most characters of a value that a message repeats. */

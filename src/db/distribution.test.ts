@@ -25,7 +25,7 @@ import {
 import { openDatabase, transaction, WRITER } from './database.ts'
 import { distributeNewTables, isDistributed, PLACES } from './distribution.ts'
 import { PLATFORM_ID } from './ids.ts'
-import { settleWithdrawals } from '../settlement/settle-withdrawals.ts'
+import { settleWithdrawals } from '../rails/payouts/settle-withdrawals.ts'
 
 const distributing = ({ url, ownerUrl }: { url: string; ownerUrl?: string }, ...args: string[]) =>
   runBursar(['migrate', '--distribute', ...args], {

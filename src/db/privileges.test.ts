@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { asAdmin, atEnd, cloneDatabase, createDatabase, everyTable, onEveryNode } from '../../test/support.ts'
 import type { TestDatabase } from '../../test/support.ts'
-import { SEALED_TABLES } from '../records/row-macs.ts'
+import { SEALED_TABLES } from '../money/records/row-macs.ts'
 import { openDatabase, transaction, type Database } from './database.ts'
 import { bringUpToDate, migrate } from './migrate.ts'
 import { differences, faultsOfRole, FUNCTIONS, PRIVILEGES, undeclaredTables } from './privileges.ts'
@@ -200,7 +200,7 @@ describe('PRIVILEGES', () => {
     expect(
       lacking.map(([what, file]) => `${what}, which src/${file} needs, is missing in src/db/privileges.ts`),
     ).toEqual([])
-    // The statements that seal rows name no table (src/records/row-macs.ts).
+    // The statements that seal rows name no table (src/money/records/row-macs.ts).
     for (const table of SEALED_TABLES)
       for (const column of ['sealed_at', 'mac'])
         wanted.set(`update (${column}) on ${table}`, 'records/row-macs.ts')

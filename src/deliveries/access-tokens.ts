@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { SendFailure } from '../outbound/post.ts'
+import { SendFailure } from '../http/outbound/post.ts'
 import { ATTEMPT_MS_MAX, type Sender } from './send.ts'
 
 /** An endpoint's OAuth 2 client at its own authorization server (RFC 6749, 4.4). */

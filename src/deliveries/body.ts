@@ -1,4 +1,4 @@
-import type { ReadEvent } from '../records/event.ts'
+import type { ReadEvent } from '../money/records/event.ts'
 
 /** The six members that every body begins with, in their order. Strict receivers refuse further ones. */
 const thin = ({ event, is_test }: ReadEvent, source: string) => ({

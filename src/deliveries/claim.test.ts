@@ -1,11 +1,11 @@
 // @slow
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { pino } from 'pino'
-import { createCustomer } from '../customers/create-customer.ts'
+import { createCustomer } from '../access/customers/create-customer.ts'
 import type { Database } from '../db/database.ts'
 import { readHorizon } from '../db/horizon.ts'
 import { momentAt } from '../db/ids.ts'
-import { WebhookSecrets } from '../records/webhook-secrets.ts'
+import { WebhookSecrets } from '../money/records/webhook-secrets.ts'
 import { insertEndpoint, startReceiver, writeEvents } from '../../test/receivers.ts'
 import { cloneDatabase, MASTER_KEYS, testSettings, type TestDatabase } from '../../test/support.ts'
 import { claimDeliveries, endpointsWithWork, EVENTS_LOOKED_AT_MAX, START, type Position } from './claim.ts'

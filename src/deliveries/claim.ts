@@ -7,7 +7,7 @@ import {
   type Transaction,
 } from '../db/database.ts'
 import { firstIdAt, momentAt, type Moment } from '../db/ids.ts'
-import { eventMatches, type WebhookAuth } from '../records/webhook.ts'
+import { eventMatches, type WebhookAuth } from '../money/records/webhook.ts'
 import { intervalOf, nextSlots } from './schedule.ts'
 
 /** Which deliveries are due, and who makes them: claims in a short transaction, which lock the endpoint; leases after it. */

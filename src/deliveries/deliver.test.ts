@@ -5,8 +5,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { pino } from 'pino'
 import { Webhook as Verifier } from 'standardwebhooks'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { createCustomer } from '../customers/create-customer.ts'
-import { newSigningSecret, WebhookSecrets } from '../records/webhook-secrets.ts'
+import { createCustomer } from '../access/customers/create-customer.ts'
+import { newSigningSecret, WebhookSecrets } from '../money/records/webhook-secrets.ts'
 import {
   idOf,
   insertEndpoint,

@@ -1,11 +1,11 @@
 import { Temporal } from 'temporal-polyfill'
 import { arrayLiteral, inOrder, transaction, type Database, type Transaction } from '../db/database.ts'
 import { idsAt, readClock, type Moment } from '../db/ids.ts'
-import { insertEvents } from '../ledger/events.ts'
+import { insertEvents } from '../money/ledger/events.ts'
 import { WITHOUT_FLUSH, type EndpointKey } from './claim.ts'
 import { isOverloaded, secondsToNextAttempt, SLOW_SECONDS } from './schedule.ts'
-import { audited } from '../records/audited.ts'
-import { recordChanges } from '../ledger/audit.ts'
+import { audited } from '../money/records/audited.ts'
+import { recordChanges } from '../money/ledger/audit.ts'
 import { originOfLoop } from '../contract/actor.ts'
 
 /** What became of attempts: the attempt, its delivery, and the standing of its endpoint, in one transaction. */

@@ -1,7 +1,7 @@
 import { createServer as createTcpServer, type AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import type { ReadEvent } from '../records/event.ts'
+import type { ReadEvent } from '../money/records/event.ts'
 import { startReceiver, type Answering } from '../../test/receivers.ts'
 import { atEnd, freePort } from '../../test/support.ts'
 import { AccessTokens } from './access-tokens.ts'

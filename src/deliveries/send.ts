@@ -1,6 +1,6 @@
 import type { LookupFunction } from 'node:net'
 import { Agent } from 'undici'
-import { post, SendFailure, type Answer, type Post } from '../outbound/post.ts'
+import { post, SendFailure, type Answer, type Post } from '../http/outbound/post.ts'
 import { resolverFor, type Resolve } from './resolve.ts'
 import { faultOfAddress, faultOfTarget, type TargetRules } from './targets.ts'
 

@@ -1,0 +1,66 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import type { FastifyInstance } from 'fastify'
+import { noSuchPath } from '../../http/errors.ts'
+import type { OwnMachine } from '../../http/own-machine.ts'
+import { PAGE_POLICY } from '../../http/page-policy.ts'
+
+/** Where `npm run build` writes the console's files: below the built program. */
+const FOLDER = fileURLToPath(new URL('../../../dist/console/', import.meta.url))
+const PAGE = `${FOLDER}index.html`
+
+/** Whether the console was built. */
+export const isConsoleBuilt = (): boolean => existsSync(PAGE)
+
+/** Throws an Error where a link to the console would lead to no page. */
+export function requireBuiltConsole(): void {
+  if (!isConsoleBuilt())
+    throw new Error(
+      'the console is not built here, so its links lead nowhere: npm run build:console in a checkout with its build tools (docs/guides/going-live.md)',
+    )
+}
+
+/**
+ * Serves the console's page and its files under `/console`. Names of files have the hash of their content, so browsers keep
+ * them; the page itself is asked for each time. Every other address below `/console` is one of the page's own.
+ */
+export function consoleFiles(app: FastifyInstance, root: string, ownMachine: OwnMachine): void {
+  // The page's addresses are absolute, because it is served at every depth. Behind a proxy, the service may have a prefix.
+  const page = isConsoleBuilt() ? readFileSync(PAGE, 'utf8').replaceAll('{{root}}', root) : undefined
+  if (page === undefined)
+    app.log.warn('the console is not built, so /console answers 404: npm run build:console')
+  else
+    // Imported here, because commands read this file, too.
+    void app.register(import('@fastify/static'), {
+      root: `${FOLDER}assets`,
+      prefix: '/console/assets/',
+      preCompressed: true,
+      maxAge: '1y',
+      immutable: true,
+      setHeaders: (reply) => {
+        reply.setHeader('vary', 'accept-encoding')
+        reply.setHeader('content-security-policy', PAGE_POLICY)
+      },
+    })
+  const options = { schema: { hide: true } }
+
+  app.get('/console', options, async (request, reply) => {
+    ownMachine.remember(request, reply)
+    return reply.redirect(`${root}console/`)
+  })
+  app.get('/console/*', options, async (request, reply) => {
+    if (page === undefined) throw noSuchPath(request)
+    return reply
+      .headers({ 'content-security-policy': PAGE_POLICY, 'cross-origin-opener-policy': 'same-origin' })
+      .header('cache-control', 'no-cache')
+      .type('text/html; charset=utf-8')
+      .send(page)
+  })
+
+  // The addresses that `bursar operator link` prints, and that a provider of OpenID returns the browser to.
+  app.get('/sign-in', options, async (_request, reply) => reply.redirect(`${root}console/sign-in`))
+  app.get('/sign-in/openid', options, async (request, reply) => {
+    const at = request.url.indexOf('?')
+    return reply.redirect(`${root}console/sign-in/openid${at < 0 ? '' : request.url.slice(at)}`)
+  })
+}

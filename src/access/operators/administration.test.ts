@@ -1,0 +1,182 @@
+/* Who may change operators over the API: the ADMINs of their customer, nobody of another one, and nobody itself. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import {
+  ROW_MACS,
+  caller,
+  newCustomer,
+  startTestService,
+  TEST_ORIGIN,
+  type TestCustomer,
+  type TestService,
+} from '../../../test/support.ts'
+import { setPolicy } from '../../../test/policies.ts'
+import type { Role } from '../../contract/roles.ts'
+import { transaction } from '../../db/database.ts'
+import { freeze } from '../../money/records/freezes.ts'
+import { createOperator, makeLink, type Operator } from './operators.ts'
+
+let service: TestService
+let customer: TestCustomer
+let other: TestCustomer
+
+beforeAll(async () => {
+  service = await startTestService()
+  customer = await newCustomer(service)
+  other = await newCustomer(service)
+})
+afterAll(() => service.close())
+
+const newOperator = (name: string, role: Role, customerId?: string): Promise<Operator> =>
+  createOperator(service.db, ROW_MACS, { name, role, customerId })
+
+async function post<T>(path: string, payload: object): Promise<T> {
+  const reply = await service.app.inject({ method: 'POST', url: `/v2/operators${path}`, payload })
+  expect(reply.statusCode, reply.body).toBe(200)
+  return reply.json<T>()
+}
+
+/** Signs an operator in and returns how it calls the API. */
+async function signIn({ id, customer_id }: Operator, customerId = customer.customer_id) {
+  const { secret } = await transaction(service.db, (tx) => makeLink(tx, ROW_MACS, id))
+  const { session_secret } = await post<{ session_secret: string }>('/sign-in/link', { link: secret })
+  const { access_token } = await post<{ access_token: string }>('/access-tokens', {
+    session_secret,
+    ...(customer_id === null && { customer_id: customerId }),
+  })
+  return caller(service.app, access_token)
+}
+
+interface Shown {
+  id: string
+  name: string
+  role: Role
+  status: string
+}
+const listed = async (call: Awaited<ReturnType<typeof signIn>>) =>
+  (await call<{ items: Shown[] }>('GET', '/v2/operators')).body.items
+
+test('an ADMIN changes a role and ends the access, which the audit log tells', async () => {
+  const ada = await newOperator('Ada', 'ADMIN', customer.customer_id)
+  const bob = await newOperator('Bob', 'OPERATOR', customer.customer_id)
+  const [byAda, byBob] = [await signIn(ada), await signIn(bob)]
+  expect(await listed(byBob)).toEqual(await listed(byAda))
+  expect(await listed(byAda)).toContainEqual(
+    expect.objectContaining({ id: bob.id, name: 'Bob', role: 'OPERATOR', status: 'ACTIVE' }),
+  )
+  const path = `/v2/operators/${bob.id}`
+  const promoted = await byAda<{ operator: Shown }>('PUT', path, { role: 'APPROVER' })
+  expect(promoted).toMatchObject({ status: 200, body: { operator: { role: 'APPROVER', status: 'ACTIVE' } } })
+  const disabled = await byAda('PUT', path, { status: 'DISABLED' })
+  expect(disabled).toMatchObject({ status: 200, body: { operator: { status: 'DISABLED' } } })
+  await expect.poll(async () => (await byBob('GET', '/v2/operators')).status, { timeout: 5_000 }).toBe(401)
+  // A repeat changes nothing, and is not recorded.
+  expect((await byAda('PUT', path, { status: 'DISABLED', role: 'APPROVER' })).body).toEqual(disabled.body)
+  expect(await byAda('PUT', path, { status: 'ACTIVE' })).toMatchObject({
+    body: { operator: { status: 'ACTIVE' } },
+  })
+  const log = await customer.call<{ items: { action: string; actor: object; changes?: object }[] }>(
+    'GET',
+    `/v2/audit-log?subject_ids=${bob.id}&order=ASC`,
+  )
+  const byItself = log.body.items.filter(({ action }) => action !== 'operator.sign_in')
+  expect(byItself.map(({ action }) => action)).toEqual([
+    'operator.set_role',
+    'operator.disable',
+    'operator.enable',
+  ])
+  for (const { actor } of byItself) expect(actor).toEqual({ type: 'OPERATOR', id: ada.id })
+  expect(byItself[0]!.changes).toEqual({ before: { role: 'OPERATOR' }, after: { role: 'APPROVER' } })
+})
+
+test('who is no ADMIN, an API client, and an ADMIN of another customer change nobody', async () => {
+  const target = await newOperator('Target', 'VIEWER', customer.customer_id)
+  const path = `/v2/operators/${target.id}`
+  for (const role of ['VIEWER', 'OPERATOR', 'APPROVER'] as const) {
+    const call = await signIn(await newOperator(role, role, customer.customer_id))
+    expect((await call('PUT', path, { role: 'ADMIN' })).status, role).toBe(403)
+  }
+  expect((await customer.call('GET', '/v2/operators')).status).toBe(403)
+  expect((await customer.call('PUT', path, { role: 'ADMIN' })).status).toBe(403)
+  const foreign = await signIn(await newOperator('Eve', 'ADMIN', other.customer_id))
+  expect((await foreign('PUT', path, { role: 'ADMIN' })).status).toBe(404)
+  expect((await listed(foreign)).map(({ name }) => name)).toEqual(['Eve'])
+  const left = (await listed(await signIn(await newOperator('Ann', 'ADMIN', customer.customer_id)))).find(
+    ({ id }) => id === target.id,
+  )
+  expect(left).toMatchObject({ role: 'VIEWER', status: 'ACTIVE' })
+})
+
+test('nobody changes itself or an operator of the platform; the platform changes those of the customer', async () => {
+  const ada = await newOperator('Ada', 'ADMIN', customer.customer_id)
+  const platform = await newOperator('Root', 'ADMIN')
+  const byAda = await signIn(ada)
+  expect((await byAda('PUT', `/v2/operators/${ada.id}`, { status: 'DISABLED' })).status).toBe(403)
+  expect((await byAda('PUT', `/v2/operators/${platform.id}`, { role: 'VIEWER' })).status).toBe(404)
+  expect((await listed(byAda)).map(({ id }) => id)).not.toContain(platform.id)
+  const byPlatform = await signIn(platform)
+  expect((await byPlatform('PUT', `/v2/operators/${ada.id}`, { role: 'VIEWER' })).status).toBe(200)
+  expect(
+    (await (await signIn(platform, other.customer_id))('PUT', `/v2/operators/${ada.id}`, {})).status,
+  ).toBe(400)
+  const elsewhere = await signIn(platform, other.customer_id)
+  expect((await elsewhere('PUT', `/v2/operators/${ada.id}`, { role: 'ADMIN' })).status).toBe(404)
+})
+
+test('more rights wait for approvers where the policy says so, and disabling does not', async () => {
+  const ada = await newOperator('Ada', 'ADMIN', other.customer_id)
+  const bob = await newOperator('Bob', 'VIEWER', other.customer_id)
+  await setPolicy(service.db, other.customer_id, {
+    rules: [],
+    changes: { subjects: ['OPERATORS'], approvals: 1 },
+  })
+  const byAda = await signIn(ada)
+  const path = `/v2/operators/${bob.id}`
+  const asked = await byAda<{ type: string; meta: { approval_id: string } }>('PUT', path, { role: 'ADMIN' })
+  expect(asked.status).toBe(403)
+  expect(asked.body.type).toMatch(/approval-required$/)
+  expect(asked.body.meta.approval_id).toBeDefined()
+  expect((await byAda('PUT', path, { status: 'DISABLED' })).status).toBe(200)
+  expect((await byAda('PUT', path, { status: 'ACTIVE' })).status).toBe(403)
+  expect((await listed(byAda)).find(({ id }) => id === bob.id)).toMatchObject({
+    role: 'VIEWER',
+    status: 'DISABLED',
+  })
+})
+
+test.each([
+  ['an unknown role', { role: 'ROOT' }, 'role'],
+  ['an unknown status', { status: 'GONE' }, 'status'],
+  ['an unknown member', { name: 'Ada' }, 'name'],
+])('%s is a clear problem', async (_, body, named) => {
+  const ada = await signIn(await newOperator('Ada', 'ADMIN', customer.customer_id))
+  const answer = await ada<{ detail: string }>('PUT', `/v2/operators/${customer.customer_id}`, body)
+  expect(answer.status).toBe(400)
+  expect(answer.body.detail).toContain(named)
+})
+
+test('every operator sees what is frozen of its customer, which no API client does', async () => {
+  const { customer_id, profile_id, call } = await newCustomer(service)
+  const byVera = await signIn(await newOperator('Vera', 'VIEWER', customer_id))
+  const list = async (by: typeof byVera) =>
+    (await by<{ items: object[] }>('GET', '/v2/operators/freezes')).body
+  expect(await list(byVera)).toEqual({ items: [] })
+  await freeze(
+    service.db,
+    TEST_ORIGIN,
+    { kind: 'PROFILE', customer_id, profile_id },
+    'OPERATOR',
+    'a question',
+  )
+  await freeze(service.db, TEST_ORIGIN, { kind: 'CUSTOMER', customer_id }, 'NETWORK_FEES', 'costs too much')
+  const at = expect.stringMatching(/^20.*Z$/) as string
+  expect(await list(byVera)).toEqual({
+    items: [
+      { profile_id, reason: 'OPERATOR', detail: 'a question', created_at: at },
+      { reason: 'NETWORK_FEES', detail: 'costs too much', created_at: at },
+    ],
+  })
+  expect(await list(await signIn(await newOperator('Otto', 'ADMIN', other.customer_id)))).toEqual({
+    items: [],
+  })
+  expect((await call('GET', '/v2/operators/freezes')).status).toBe(403)
+})

@@ -1,0 +1,76 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { Uuid } from '../../contract/fields.ts'
+import { problem } from '../../contract/problems.ts'
+import type { OperatorScope } from '../../contract/scopes.ts'
+import { transaction, type Database, type Transaction } from '../../db/database.ts'
+import { hookOf } from '../../http/authenticate.ts'
+import type { RateLimit } from '../../http/rate-limit.ts'
+import { passkeyToWire, sessionToWire } from './fields.ts'
+import { lockOperator, record, type Operator } from './operators.ts'
+import { listPasskeys, removePasskey } from './passkeys.ts'
+import { endSession, listSessions } from './sessions.ts'
+
+/**
+ * An operator's own sessions and passkeys (docs/reference/operators.md). These routes read the operator's access token, so its
+ * role decides: a VIEWER lists them and removes none.
+ */
+
+export interface OwnSignInOptions {
+  db: Database
+  rateLimit: RateLimit
+}
+
+const Params = Type.Object({ id: Uuid('Session or passkey.') }, { additionalProperties: false })
+const NoQuery = Type.Object({}, { additionalProperties: false })
+
+/** Adds the routes. */
+export function addOwnSignIns(app: FastifyInstance, { db, rateLimit }: OwnSignInOptions): void {
+  const options = (scope: OperatorScope, params?: typeof Params) => ({
+    schema: { hide: true, querystring: NoQuery, ...(params && { params }) },
+    onRequest: hookOf(rateLimit.requireScope([scope])),
+  })
+
+  app.get('/v2/operators/sessions', options('operators:read_session'), async ({ caller }) => ({
+    items: (await listSessions(db, caller.actor.id)).map(sessionToWire),
+  }))
+
+  app.delete('/v2/operators/sessions/:id', options('operators:delete_session', Params), (request) =>
+    removing(db, request, async (tx, operator, id) => {
+      if (!(await endSession(tx, operator.id, id))) throw problem.notFound('session', id)
+      return { action: 'session.revoke', type: 'session' }
+    }),
+  )
+
+  app.get('/v2/operators/passkeys', options('operators:read_passkey'), async ({ caller }) => ({
+    items: (await listPasskeys(db, caller.actor.id)).map(passkeyToWire),
+  }))
+
+  app.delete('/v2/operators/passkeys/:id', options('operators:delete_passkey', Params), (request) =>
+    removing(db, request, async (tx, operator, id) => {
+      if (!(await removePasskey(tx, operator.id, id))) throw problem.notFound('passkey', id)
+      return { action: 'passkey.delete', type: 'passkey' }
+    }),
+  )
+}
+
+/** Removes a session or a passkey of the caller, and records it. */
+function removing(
+  db: Database,
+  { caller, params, id: request_id, ip }: FastifyRequest,
+  remove: (
+    tx: Transaction,
+    operator: Operator,
+    id: string,
+  ) => Promise<{ action: 'session.revoke' | 'passkey.delete'; type: string }>,
+): Promise<object> {
+  const { id } = params as { id: string }
+  return transaction(db, async (tx) => {
+    // The token names it, and operators are never deleted.
+    const operator = (await lockOperator(tx, caller.actor.id))!
+    const { action, type } = await remove(tx, operator, id)
+    const origin = { actor: caller.actor, request_id, ip }
+    await record(tx, operator, action, { origin, subject: { type, id } })
+    return {}
+  })
+}

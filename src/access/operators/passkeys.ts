@@ -1,0 +1,110 @@
+import type { Queryable, Transaction } from '../../db/database.ts'
+import { newId, readClock } from '../../db/ids.ts'
+import { sealOf, type RowMacs, type Seal } from '../../money/records/row-macs.ts'
+
+/** Passkeys of operators (Web Authentication), as their rows store them. */
+
+/** The passkeys of one operator. */
+export const PASSKEYS_MAX = 10
+
+export interface Passkey extends Seal {
+  id: string
+  operator_id: string
+  name: string
+  created_at: string
+  used_at: string | null
+  credential_id: string
+  public_key: Buffer
+  signatures: string
+  transports: string[]
+}
+
+const COLUMNS = `id, operator_id, name, created_at, used_at, credential_id, public_key, signatures::text as signatures, transports,
+  ${sealOf('operator_passkeys')}`
+
+/** Lists the passkeys of an operator that are not removed, oldest first. */
+export async function listPasskeys(db: Queryable, operatorId: string): Promise<Passkey[]> {
+  const { rows } = await db.query<Passkey>(
+    `select ${COLUMNS} from operator_passkeys r where operator_id = $1 and removed_at is null order by id`,
+    [operatorId],
+  )
+  return rows
+}
+
+/** The passkey with this id of its authenticator, unless it was removed, or was changed or invented in the database. */
+export async function findPasskey(
+  tx: Transaction,
+  macs: RowMacs,
+  credentialId: string,
+): Promise<Passkey | undefined> {
+  const { rows } = await tx.query<Passkey>(
+    `select ${COLUMNS} from operator_passkeys r where credential_id = $1 and removed_at is null`,
+    [credentialId],
+  )
+  const [passkey] = rows
+  if (passkey === undefined || !macs.isGenuine('operator_passkeys', passkey.id, passkey)) return undefined
+  return passkey
+}
+
+export type NewPasskey = Pick<
+  Passkey,
+  'operator_id' | 'name' | 'credential_id' | 'public_key' | 'transports'
+> & { signatures: number }
+
+/** Adds a passkey. Undefined when the authenticator's key is known already, also one that was removed. */
+export async function insertPasskey(
+  tx: Transaction,
+  macs: RowMacs,
+  passkey: NewPasskey,
+): Promise<Passkey | undefined> {
+  const now = await readClock(tx)
+  const { rows } = await tx.query<Passkey>(
+    `
+    insert into operator_passkeys as r
+      (id, operator_id, created_at, name, credential_id, public_key, signatures, transports)
+    values ($1, $2, $3, $4, $5, $6, $7, $8)
+    on conflict (credential_id) do nothing
+    returning ${COLUMNS}`,
+    [
+      newId(now),
+      passkey.operator_id,
+      now.text,
+      passkey.name,
+      passkey.credential_id,
+      passkey.public_key,
+      passkey.signatures,
+      passkey.transports,
+    ],
+  )
+  if (rows[0] !== undefined) await macs.seal(tx, 'operator_passkeys', rows[0].id)
+  return rows[0]
+}
+
+/** Notes that a passkey signed, with its authenticator's counter. */
+export async function touchPasskey(tx: Transaction, id: string, signatures: number): Promise<void> {
+  await tx.query('update operator_passkeys set used_at = clock_timestamp(), signatures = $2 where id = $1', [
+    id,
+    signatures,
+  ])
+}
+
+/**
+ * Removes a passkey of an operator, and ends the sessions that it opened. A repeat changes nothing. False when the operator
+ * has no such passkey.
+ */
+export async function removePasskey(tx: Transaction, operatorId: string, id: string): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `
+    update operator_passkeys set removed_at = coalesce(removed_at, clock_timestamp())
+    where operator_id = $1 and id = $2`,
+    [operatorId, id],
+  )
+  if (rowCount !== 1) return false
+  await tx.query(
+    `
+    update operator_sessions set ended_at = clock_timestamp()
+    where operator_id = $1 and passkey_id = $2 and ended_at is null`,
+    [operatorId, id],
+  )
+  return true
+}

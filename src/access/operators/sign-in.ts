@@ -1,0 +1,247 @@
+import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify'
+import { Type, type Static, type TObject } from 'typebox'
+import type { Origin } from '../../contract/actor.ts'
+import { Text, Uuid } from '../../contract/fields.ts'
+import { problem } from '../../contract/problems.ts'
+import { scopesOfRole } from '../../contract/roles.ts'
+import { transaction, type Database, type Transaction } from '../../db/database.ts'
+import { Failures } from '../../http/failures.ts'
+import type { AccessTokens } from '../tokens/access-tokens.ts'
+import type { RowMacs } from '../../money/records/row-macs.ts'
+import type { Settings } from '../../settings.ts'
+import { operatorToWire, SessionSecret, sessionToWire } from './fields.ts'
+import { isGenuine, lockOperator, operatorOfLink, record, useLink, type Operator } from './operators.ts'
+import {
+  endSession,
+  findSession,
+  openSession,
+  touchSession,
+  type Session,
+  type SignInMethod,
+} from './sessions.ts'
+
+/**
+ * Sign-in of operators (docs/reference/operators.md): a proof of who they are opens a session, and the session takes access
+ * tokens. Like the token endpoint, these routes are no operations: they read no access token.
+ */
+
+export interface SignInOptions {
+  db: Database
+  tokens: AccessTokens
+  settings: Settings
+  macs: RowMacs
+  /** Limits the requests of each address. */
+  limitAddress: onRequestHookHandler
+}
+
+const PREFIX = '/v2/operators'
+/** The largest body: the answer of an authenticator has up to 3 KiB. */
+const BODY_BYTES_MAX = 16 * 1024
+
+/** An opened session, as the answer shows it. */
+interface Opened {
+  operator: Operator
+  session: Session
+  secret: string
+}
+
+/** What every route of the sign-in needs. */
+export class SignIn {
+  readonly db: Database
+  readonly tokens: AccessTokens
+  readonly macs: RowMacs
+  readonly mode: Settings['mode']
+  readonly #app: FastifyInstance
+  readonly #limitAddress: onRequestHookHandler
+  readonly #failures: Failures
+
+  constructor(app: FastifyInstance, { db, tokens, settings, macs, limitAddress }: SignInOptions) {
+    this.#app = app
+    this.db = db
+    this.tokens = tokens
+    this.macs = macs
+    this.mode = settings.mode
+    this.#limitAddress = limitAddress
+    this.#failures = new Failures(settings.tokenFailuresPerMinute)
+  }
+
+  /** Adds a route: POST, a JSON body, no access token. Its secrets are in the body, because addresses are logged. */
+  post<B extends TObject>(
+    path: string,
+    body: B,
+    work: (body: Static<B>, request: FastifyRequest) => Promise<object>,
+  ): void {
+    this.#app.post(
+      `${PREFIX}${path}`,
+      {
+        schema: { hide: true, body },
+        bodyLimit: BODY_BYTES_MAX,
+        config: { counts: 'token request' },
+        onRequest: this.#limitAddress,
+      },
+      (request) => work(request.body as Static<B>, request),
+    )
+  }
+
+  /**
+   * Runs a sign-in in a transaction. `prove` returns the locked operator and whether its proof holds; undefined where
+   * nobody is known. Answers 401 for a proof that does not hold, or an operator that was invented in the database, and 429 after
+   * too many of them.
+   */
+  async open(
+    request: FastifyRequest,
+    { method, refusal }: { method: SignInMethod; refusal: string },
+    prove: (
+      tx: Transaction,
+    ) => Promise<{ operator: Operator | undefined; holds: boolean; passkeyId?: string } | undefined>,
+  ): Promise<object> {
+    const opened = await transaction(this.db, async (tx): Promise<Opened | undefined> => {
+      const proof = await prove(tx)
+      const operator = proof?.operator
+      const holds =
+        proof?.holds === true && operator?.disabled_at === null && (await isGenuine(tx, this.macs, operator))
+      if (!holds) this.countFailure(request, method)
+      if (operator === undefined) return undefined
+      await record(tx, operator, 'operator.sign_in', {
+        origin: originOf(operator, request),
+        outcome: holds ? 'DONE' : 'REFUSED',
+      })
+      return holds
+        ? { operator, ...(await openSession(tx, this.macs, operator.id, method, proof.passkeyId)) }
+        : undefined
+    })
+    if (opened === undefined) throw unauthorized(refusal)
+    return answerOf(opened)
+  }
+
+  /** Throws the 429 problem when this address failed too often. */
+  countFailure(request: FastifyRequest, name: string): void {
+    const seconds = this.#failures.count(request.ip, `operator ${name}`)
+    if (seconds > 0)
+      throw problem.tooManyRequests('too many failed sign-ins from this address; try again later', seconds)
+  }
+
+  /** The open session with this secret and its operator, which is locked. Throws the 401 problem when it has ended. */
+  async requireSession(
+    tx: Transaction,
+    secret: string,
+    request: FastifyRequest,
+  ): Promise<{ session: Session; operator: Operator }> {
+    const found = await findSession(tx, secret)
+    const operator = found && (await lockOperator(tx, found.operator_id))
+    // Read again: it may have ended before the operator was locked.
+    const session = found && (await findSession(tx, secret))
+    const isOpen = operator !== undefined && operator.disabled_at === null && session?.is_open === true
+    if (!isOpen || !(await isGenuine(tx, this.macs, operator, session))) {
+      this.countFailure(request, 'session')
+      throw unauthorized('there is no open session with this secret; sign in again')
+    }
+    return { session, operator }
+  }
+}
+
+/** The origin of the changes that an operator makes by signing in or out: it has no access token. */
+export const originOf = ({ id }: Operator, { id: request_id, ip }: FastifyRequest): Origin => ({
+  actor: { type: 'OPERATOR', id },
+  request_id,
+  ip,
+})
+
+export const unauthorized = (detail: string) => problem.unauthorized(detail, 'Bearer realm="bursar"')
+
+const answerOf = ({ operator, session, secret }: Opened) => ({
+  operator: operatorToWire(operator),
+  session: sessionToWire(session),
+  session_secret: secret,
+})
+
+const LinkBody = Type.Object(
+  { link: Text(2_000, 'The link that bursar operator link printed, or the secret after its #.', 1) },
+  { additionalProperties: false },
+)
+
+/** Sign-in with a one-time link. */
+export function addLinks(signIn: SignIn): void {
+  const refusal =
+    'the link is unknown, used or expired, or its operator is disabled; get another: bursar operator link'
+  signIn.post('/sign-in/link', LinkBody, ({ link }, request) => {
+    const secret = link.slice(link.indexOf('#') + 1)
+    return signIn.open(request, { method: 'LINK', refusal }, async (tx) => {
+      const operatorId = await operatorOfLink(tx, signIn.macs, secret)
+      if (operatorId === undefined) return undefined
+      const operator = await lockOperator(tx, operatorId)
+      return { operator, holds: operator?.disabled_at === null && (await useLink(tx, secret)) }
+    })
+  })
+}
+
+const AccessTokenBody = Type.Object(
+  {
+    session_secret: SessionSecret,
+    customer_id: Type.Optional(Uuid('The customer that the token acts for.')),
+  },
+  { additionalProperties: false },
+)
+
+const SignOutBody = Type.Object({ session_secret: SessionSecret }, { additionalProperties: false })
+
+/** Access tokens of a session, and its end. */
+export function addAccessTokens(signIn: SignIn): void {
+  signIn.post('/access-tokens', AccessTokenBody, async ({ session_secret, customer_id }, request) => {
+    const grant = await transaction(signIn.db, async (tx) => {
+      const { session, operator } = await signIn.requireSession(tx, session_secret, request)
+      const customerId = await customerOf(tx, operator, customer_id)
+      await touchSession(tx, session.id)
+      return {
+        operatorId: operator.id,
+        sessionId: session.id,
+        generation: operator.generation,
+        customerId,
+        scopes: scopesOfRole(operator.role, signIn.mode, operator.customer_id !== null),
+        secondsLeft: session.seconds_left,
+      }
+    })
+    const { token, ttlSeconds } = await signIn.tokens.issueToOperator(grant)
+    return {
+      access_token: token,
+      token_type: 'Bearer',
+      expires_in: ttlSeconds,
+      scope: grant.scopes.join(' '),
+      customer_id: grant.customerId,
+    }
+  })
+
+  signIn.post('/sign-out', SignOutBody, ({ session_secret }, request) =>
+    transaction(signIn.db, async (tx) => {
+      const { session, operator } = await signIn.requireSession(tx, session_secret, request)
+      await endSession(tx, operator.id, session.id)
+      const subject = { type: 'session', id: session.id }
+      await record(tx, operator, 'session.revoke', { origin: originOf(operator, request), subject })
+      return {}
+    }),
+  )
+}
+
+/** The customer that an operator's token acts for. Throws a problem for a customer that it may not act for. */
+async function customerOf(tx: Transaction, operator: Operator, asked: string | undefined): Promise<string> {
+  const bound = operator.customer_id
+  // The same answer whether or not the other customer exists.
+  if (bound !== null && asked !== undefined && asked !== bound)
+    throw problem.forbidden(`this operator may act for customer ${bound} only`)
+  const customerId = bound ?? asked
+  if (customerId === undefined)
+    throw problem.badRequest('customer_id is required: this operator belongs to no customer', 'customer_id')
+  const { rows } = await tx.query<{ is_disabled: boolean }>(
+    `
+    select exists (
+             select 1 from customer_freezes f
+             where f.customer_id = c.id and f.subject = c.id and f.reason = 'DISABLED' and f.lifted_at is null
+           ) as is_disabled
+    from customers c
+    where c.id = $1`,
+    [customerId],
+  )
+  if (rows[0] === undefined) throw problem.notFound('customer', customerId)
+  if (rows[0].is_disabled) throw problem.forbidden(`customer ${customerId} is disabled`)
+  return customerId
+}

@@ -1,0 +1,167 @@
+import { createHash, randomBytes } from 'node:crypto'
+import {
+  inTransaction,
+  transaction,
+  type Database,
+  type Queryable,
+  type Transaction,
+} from '../../db/database.ts'
+import { newId, readClock } from '../../db/ids.ts'
+import type { ClientScope } from '../../contract/scopes.ts'
+import { audited, recordNow } from '../../money/records/audited.ts'
+import { recordChanges } from '../../money/ledger/audit.ts'
+import type { Origin } from '../../contract/actor.ts'
+import { sealOf, type RowMacs, type Seal } from '../../money/records/row-macs.ts'
+
+/** The credentials of an API client. The secret is shown once; only its hash is stored. */
+export interface ClientCredentials {
+  client_id: string
+  client_secret: string
+}
+
+// The secret has 256 random bits, so a fast hash is safe. Slow hashes protect guessable passwords.
+export const hashOf = (secret: string) => createHash('sha256').update(secret).digest()
+
+const newSecret = () => randomBytes(32).toString('base64url')
+
+/** Creates an API client of a customer. */
+export async function createApiClient(
+  db: Database | Transaction,
+  macs: RowMacs,
+  customerId: string,
+  scopes: readonly ClientScope[],
+): Promise<ClientCredentials> {
+  const client_secret = newSecret()
+  return inTransaction(db, async (tx) => {
+    const now = await readClock(tx)
+    const client_id = newId(now)
+    await tx.query(
+      `
+      insert into api_clients (customer_id, id, created_at, updated_at, secret_hash, scopes)
+      values ($1, $2, $3, $3, $4, $5)`,
+      [customerId, client_id, now.text, hashOf(client_secret), [...scopes]],
+    )
+    await macs.seal(tx, 'api_clients', customerId, client_id)
+    return { client_id, client_secret }
+  })
+}
+
+export interface ApiClientSummary {
+  client_id: string
+  customer_id: string
+  created_at: string
+  disabled_at: string | null
+  scopes: string[]
+}
+
+/** Lists all clients, or the clients of one customer, oldest first. For operators. */
+export async function listApiClients(db: Queryable, customerId?: string): Promise<ApiClientSummary[]> {
+  const { rows } = await db.query<ApiClientSummary>(
+    `
+    select id as client_id, customer_id, created_at, disabled_at, scopes
+    from api_clients
+    where $1::uuid is null or customer_id = $1
+    order by id`,
+    [customerId],
+  )
+  return rows
+}
+
+/** Disables a client: its access tokens are refused within a second. False when there is no such client. */
+export async function disableApiClient(db: Database, clientId: string, origin: Origin): Promise<boolean> {
+  return transaction(db, async (tx) => (await setDisabled(tx, clientId, true, origin)) !== undefined)
+}
+
+/**
+ * Enables a disabled client. Its unexpired tokens are accepted again. False when there is no such client. Throws an Error where it
+ * was changed in the database meanwhile.
+ */
+export async function enableApiClient(
+  tx: Transaction,
+  macs: RowMacs,
+  clientId: string,
+  origin: Origin,
+): Promise<boolean> {
+  const client = await setDisabled(tx, clientId, false, origin)
+  if (client === undefined) return false
+  if (!client.changed) return true
+  macs.requireGenuine('api_clients', clientId, client)
+  await macs.seal(tx, 'api_clients', client.customer_id, clientId)
+  return true
+}
+
+/** A client that is in the state already stays as it is. Undefined when there is no such client. */
+async function setDisabled(
+  tx: Transaction,
+  clientId: string,
+  disabled: boolean,
+  origin: Origin,
+): Promise<(Seal & { customer_id: string; changed: boolean }) | undefined> {
+  // A distributed database locks rows only where the statement names their customer.
+  const { rows: found } = await tx.query<{ customer_id: string }>(
+    'select customer_id from api_clients where id = $1',
+    [clientId],
+  )
+  if (found[0] === undefined) return undefined
+  const { customer_id } = found[0]
+  const { rows } = await tx.query<Seal & { disabled_at: string | null }>(
+    `select r.disabled_at, ${sealOf('api_clients')} from api_clients r where r.customer_id = $1 and r.id = $2 for update`,
+    [customer_id, clientId],
+  )
+  const client = rows[0]!
+  const about = { ...client, customer_id }
+  if ((client.disabled_at !== null) === disabled) return { ...about, changed: false }
+  const now = await readClock(tx)
+  await tx.query(
+    'update api_clients set disabled_at = $3, updated_at = $4 where customer_id = $1 and id = $2',
+    [customer_id, clientId, disabled ? now.text : null, now.text],
+  )
+  const action = disabled ? 'api_client.disable' : 'api_client.enable'
+  recordChanges(tx, customer_id, now, [audited(origin, action, clientId)])
+  return { ...about, changed: true }
+}
+
+/** How long a previous secret can be accepted after a rotation. */
+export const GRACE_SECONDS_MAX = 7 * 24 * 60 * 60
+
+/** A new secret, and the time at which the previous secret expires. */
+export interface RotatedSecret extends ClientCredentials {
+  customer_id: string
+  previous_secret_expires_at: string
+  updated_at: string
+}
+
+/**
+ * Gives a client a new secret, and records it. The previous secret is accepted for `graceSeconds`, and an older one no longer.
+ * Undefined if the client does not exist or is disabled. Throws an Error where it was changed in the database.
+ */
+export async function rotateSecret(
+  db: Transaction,
+  macs: RowMacs,
+  clientId: string,
+  graceSeconds: number,
+  origin: Origin,
+): Promise<RotatedSecret | undefined> {
+  const client_secret = newSecret()
+  const { rows: found } = await db.query<Seal>(
+    `select ${sealOf('api_clients')} from api_clients r where r.id = $1 and r.disabled_at is null`,
+    [clientId],
+  )
+  if (found[0] === undefined) return undefined
+  macs.requireGenuine('api_clients', clientId, found[0])
+  const { rows } = await db.query<Omit<RotatedSecret, keyof ClientCredentials>>(
+    `
+    update api_clients
+    set previous_secret_hash = secret_hash, secret_hash = $2, updated_at = now, previous_secret_expires_at = expires_at
+    from (select now, now + make_interval(secs => $3) as expires_at from clock_timestamp() now) clock
+    where id = $1 and disabled_at is null
+    returning customer_id, previous_secret_expires_at, updated_at`,
+    [clientId, hashOf(client_secret), graceSeconds],
+  )
+  if (rows[0] === undefined) return undefined
+  const { customer_id, previous_secret_expires_at } = rows[0]
+  const record = audited(origin, 'api_client.rotate', clientId, { after: { previous_secret_expires_at } })
+  await recordNow(db, customer_id, record)
+  await macs.seal(db, 'api_clients', customer_id, clientId)
+  return { client_id: clientId, client_secret, ...rows[0] }
+}

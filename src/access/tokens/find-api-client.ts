@@ -1,0 +1,102 @@
+import { timingSafeEqual } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import { inOrder, type Queryable } from '../../db/database.ts'
+import type { Node, Nodes } from '../../db/nodes.ts'
+import { uuidsOf } from '../../http/lists.ts'
+import { endedLater, sealOf, type RowMacs, type Seal } from '../../money/records/row-macs.ts'
+import { hashOf } from './api-clients.ts'
+
+export interface ApiClient {
+  customer_id: string
+  id: string
+  scopes: string[]
+}
+
+interface Found extends ApiClient, Seal {
+  secret_hash: Buffer
+  previous_secret_hash: Buffer | null
+  /** The audit log says that it was disabled or changed after it was sealed. */
+  ended_later: boolean
+}
+
+/** Most clients of a cluster whose customer a process remembers. */
+const REMEMBERED_MAX = 100_000
+
+/**
+ * Finds API clients by their id alone. On a cluster a process asks each node once for a new client, and then only the node
+ * of its customer. So a node that is gone stops the clients of its customers, and no others.
+ */
+export class ApiClients {
+  readonly #nodes: Nodes
+  readonly #macs: RowMacs
+  /** A client never changes its customer. */
+  readonly #customerOf = new LRUCache<string, string>({ max: REMEMBERED_MAX })
+
+  constructor(nodes: Nodes, macs: RowMacs) {
+    this.#nodes = nodes
+    this.#macs = macs
+  }
+
+  /**
+   * Returns the enabled client of an enabled customer with this id and secret, or undefined: also where its row was changed or
+   * invented in the database, or is an older one. Throws the error of a node that
+   * does not answer where no other node has the client.
+   */
+  async find(clientId: string, secret: string): Promise<ApiClient | undefined> {
+    const client = await this.#read(clientId)
+    if (client === undefined) return undefined
+    const hash = hashOf(secret)
+    const hashes = [client.secret_hash, ...(client.previous_secret_hash ? [client.previous_secret_hash] : [])]
+    if (!hashes.some((known) => timingSafeEqual(known, hash))) return undefined
+    const { ended_later, customer_id, id, scopes } = client
+    return this.#macs.isCurrent('api_clients', id, client, ended_later)
+      ? { customer_id, id, scopes }
+      : undefined
+  }
+
+  async #read(clientId: string): Promise<Found | undefined> {
+    const customerId = this.#customerOf.get(clientId)
+    if (customerId !== undefined) return select(this.#nodes.of(customerId), clientId, customerId)
+    const nodes = this.#nodes.list()
+    let found = await firstOf(nodes, ({ hints }) => select(hints, clientId))
+    if (found === undefined) {
+      // The client may be on a shard that this process does not know yet.
+      await this.#nodes.refresh()
+      const now = this.#nodes.list()
+      if (now !== nodes) found = await firstOf(now, ({ hints }) => select(hints, clientId))
+    }
+    if (found !== undefined) this.#customerOf.set(clientId, found.customer_id)
+    return found
+  }
+}
+
+/** Asks all nodes at once, and returns the first record that one has. Throws where none has it and one does not answer. */
+async function firstOf<T>(
+  nodes: readonly Node[],
+  ask: (node: Node) => Promise<T | undefined>,
+): Promise<T | undefined> {
+  const asked = nodes.map(ask)
+  const found = asked.map(async (asking) => (await asking) ?? Promise.reject(new Error('not here')))
+  return Promise.any(found).catch(async () => (await inOrder(asked))[0])
+}
+
+async function select(db: Queryable, clientId: string, customerId?: string): Promise<Found | undefined> {
+  const { rows } = await db.query<Found>(
+    `
+    select r.customer_id, r.id, r.scopes, r.secret_hash,
+           case when r.previous_secret_expires_at > clock_timestamp() then r.previous_secret_hash end
+             as previous_secret_hash, ${sealOf('api_clients')},
+           exists (
+             select 1 from audit_log l
+             where l.customer_id = r.customer_id and l.subject_id = r.id::text and ${endedLater('r.sealed_at')}
+           ) as ended_later
+    from api_clients r
+    where r.id = any ($1::uuid[]) and r.disabled_at is null ${customerId === undefined ? '' : 'and r.customer_id = $2'}
+      and not exists (
+        select 1 from customer_freezes f
+        where f.customer_id = r.customer_id and f.subject = r.customer_id and f.reason = 'DISABLED'
+          and f.lifted_at is null)`,
+    [uuidsOf([clientId]), ...(customerId === undefined ? [] : [customerId])],
+  )
+  return rows[0]
+}

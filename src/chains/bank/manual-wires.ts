@@ -1,0 +1,108 @@
+import { createHash } from 'node:crypto'
+import type { Transaction } from '../../db/database.ts'
+import type { BankAccount } from './bank-account.ts'
+import type { NetworkAdapter, Signing, Withdrawal } from '../network.ts'
+import type { WaitingReason } from '../waiting.ts'
+
+/**
+ * Wires without an interface to a bank: an operator enters them at the bank, and records the outcome. In the adapter's terms,
+ * a wire is signed when an operator takes it. From then on it may have been sent, so nothing cancels it.
+ */
+
+/** Why a wire waits that an operator may take. */
+const TO_TAKE: WaitingReason = { code: 'WIRE_TO_TAKE', detail: 'an operator must send it: bursar wire take' }
+
+/** How often the worker looks at wires. Commands move them; the worker only keeps their reasons up to date. */
+const POLL_MS = 30_000
+
+/** A wire as it was shown to the operator who took it, kept as the withdrawal's bytes. */
+export interface WireOrder {
+  customer_id: string
+  transfer_id: string
+  asset: string
+  amount: string
+  memo: string | null
+  fiat_account_id: string
+  /** The bank account that it pays, as the customer gave it. */
+  payee: {
+    fiat_account_owner: Record<string, unknown>
+    fiat_network_instructions: { wire: PayeeWire }
+  }
+  taken_by: string
+  taken_at: string
+}
+
+interface PayeeWire {
+  account_number?: string
+  routing_details?: { routing_number?: string }
+}
+
+/** The bank of a live deployment without an interface to it. */
+export const manualWires = (bankAccount: BankAccount): NetworkAdapter => ({
+  ...follower,
+  bankAccount,
+  sign: async (_tx, wires) => wires.map(() => ({ outcome: 'DEFERRED', reason: TO_TAKE })),
+})
+
+/** The same bank, for the command by which an operator takes wires: they are signed in its transaction. */
+export const wiresTakenBy = (operator: string): NetworkAdapter => ({
+  ...follower,
+  sign: (tx, wires) => take(tx, wires, operator),
+})
+
+const follower = {
+  pollMs: POLL_MS,
+  review: () => ({ verdict: 'PASS' }),
+  // The operator who took it sends it.
+  broadcast: async (wires) => wires.map(() => ({ accepted: true })),
+  checkStatus: async (wires) =>
+    wires.map(({ raw_transaction }) => {
+      const order = readOrder(raw_transaction)
+      return { state: 'UNRESOLVED', reason: order === undefined ? OF_ANOTHER_BANK : takenBy(order) }
+    }),
+  missingOfAccount: ({ account_number, routing_details }: PayeeWire) =>
+    !account_number?.trim()
+      ? 'account_number'
+      : !routing_details?.routing_number?.trim()
+        ? 'routing_details.routing_number'
+        : undefined,
+  acceptsAccount: async () => true,
+} satisfies Omit<NetworkAdapter, 'sign'>
+
+const OF_ANOTHER_BANK: WaitingReason = { code: 'SIGNED_ELSEWHERE', detail: 'it was signed for another bank' }
+const takenBy = ({ taken_by, taken_at }: WireOrder): WaitingReason => ({
+  code: 'WIRE_TAKEN',
+  detail: `${taken_by} took it at ${taken_at} to send it: bursar wire mark-sent or mark-failed`,
+})
+
+/** Begins the bytes of an order. No simulated message begins with it. */
+const MARK = 'wire '
+
+async function take(tx: Transaction, wires: readonly Withdrawal[], taken_by: string): Promise<Signing[]> {
+  const signings: Signing[] = []
+  for (const { customer_id, transfer_id, asset, amount, memo, fiat_account_id } of wires) {
+    const { rows } = await tx.query<WireOrder['payee'] & { taken_at: string }>(
+      `
+      select fiat_account_owner, fiat_network_instructions, clock_timestamp() as taken_at
+      from fiat_accounts
+      where customer_id = $1 and id = $2`,
+      [customer_id, fiat_account_id],
+    )
+    if (rows[0] === undefined) throw new Error(`wire ${transfer_id} names no bank account`)
+    const { taken_at, ...payee } = rows[0]
+    const order: WireOrder = {
+      ...{ customer_id, transfer_id, asset, amount, memo, fiat_account_id: fiat_account_id!, payee },
+      ...{ taken_by, taken_at },
+    }
+    const raw_transaction = Buffer.from(MARK + JSON.stringify(order))
+    const crypto_tx_hash = createHash('sha256').update(raw_transaction).digest('hex')
+    signings.push({ outcome: 'SIGNED', raw_transaction, crypto_tx_hash })
+  }
+  return signings
+}
+
+/** The order in a withdrawal's bytes; undefined where no operator has taken it. Throws for bytes that cannot be read. */
+export function readOrder(raw: Buffer | null): WireOrder | undefined {
+  if (raw === null || !raw.subarray(0, MARK.length).equals(Buffer.from(MARK))) return undefined
+  return JSON.parse(raw.subarray(MARK.length).toString()) as WireOrder
+}

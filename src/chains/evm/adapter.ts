@@ -1,0 +1,164 @@
+import { parseGwei } from 'viem/utils'
+import { parseAmount } from '../../contract/assets/amount.ts'
+import { decimalsOf, NETWORKS, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
+import type { Database } from '../../db/database.ts'
+import { broadcast, rebroadcast } from './broadcast.ts'
+import { tokensOf, type EvmChain } from './chain.ts'
+import { chainIdentity, staleAfterFailures } from './chain-identity.ts'
+import { claimTransaction } from './claim.ts'
+import { hotWalletFollower } from './confirmations.ts'
+import { checkCredited, cursorAt, newestInChain, requireReceived, verifyDeposits } from './deposit-checks.ts'
+import { depositKeysOf, type DepositKey } from './deposit-keys.ts'
+import { depositReader, initialCursor, isCursor } from './deposit-scan.ts'
+import { estimateFee } from './estimate-fee.ts'
+import { movedBy } from './moved.ts'
+import { status } from './network-status.ts'
+import { evmNode, headOf } from './node.ts'
+import { checkStatus } from './payment-status.ts'
+import { usedBy } from './nonce-used.ts'
+import { refusesDestination } from './refusals.ts'
+import { replace } from './replace.ts'
+import { sign } from './sign.ts'
+import { sweep } from './sweeps/sweep.ts'
+import { sweepTermsOf, type SweepConfig } from './sweeps/worth.ts'
+import { rebroadcastTakenBack, resend } from './taken-back.ts'
+import type { EvmSigner } from './transaction.ts'
+import type { AreGiven, NetworkAdapter } from '../network.ts'
+
+/** One EVM network: the node, the keys and the limits. */
+export interface EvmConfig extends SweepConfig {
+  /** JSON-RPC over HTTP. It may hold a provider's key: it stands in no error and no log. */
+  rpcUrl: string
+  /** The chain id that the node must answer to eth_chainId. The catalogue's main network unless given. */
+  chainId?: number
+  /** Pays every withdrawal. */
+  hotWallet: EvmSigner
+  /** Wallets that paid before this one. Stuck transactions of those with a key are replaced. */
+  formerWallets?: EvmSigner[]
+  /** Derives deposit addresses and signs for them. Without it there are no addresses; a public key sweeps nothing. */
+  depositKey?: DepositKey
+  /** When a block is confirmed: at this number of confirmations (1 is the newest block), or by the network's own tag. */
+  confirmations: number | 'safe' | 'finalized'
+  /** The most that is offered for a unit of gas, in gwei. Above it withdrawals wait. */
+  maxFeePerGasCeiling: string
+  /** Addresses of tokens by asset, instead of the catalogue's: for test networks. */
+  tokens?: Record<string, string>
+  /** The amount of the gas asset below which the operator is warned. */
+  lowMark?: string
+  /** Most transactions of the hot wallet that are signed and not mined at a time. */
+  maxInFlight?: number | undefined
+  pollMs?: number
+  /** A transaction that is neither mined nor dropped for so long gets higher fees, if its own are below the current. */
+  stuckAfterMs?: number
+  /** How long a withdrawal waits for the hot wallet before no younger one is paid from it. */
+  reserveAfterMs?: number
+  /** The hot wallet's transactions with lower nonces were reviewed, and are not Bursar's to know. */
+  firstNonce?: number
+  /**
+   * A second, independent node that must agree before a deposit is credited, from these amounts on (decimal strings by
+   * asset; every amount of an asset that is not named).
+   */
+  verify?: { rpcUrl: string; above: Record<string, string> }
+  /** Which deposit addresses are swept, and held in custody; by default all that the database has. */
+  areGiven?: AreGiven
+}
+
+const POLL_MS = 2_000
+const STUCK_AFTER_MS = 180_000
+/** Nodes keep some transactions of an account and drop those above: geth 16 when its pool is full, and 64 at most. */
+const IN_FLIGHT_MAX = 64
+
+/**
+ * Withdrawals and deposits over a real EVM node, by JSON-RPC. A withdrawal gets its nonce once, in the transaction that
+ * keeps the signed bytes. Replacements have the same nonce, so that the chain mines one of them. A signed withdrawal is
+ * never reported as refused.
+ */
+export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Database): NetworkAdapter {
+  const chain = openChain(network, config, db)
+  const keys = config.depositKey && depositKeysOf(config.depositKey)
+  const follower = hotWalletFollower(chain)
+  const deposits = depositReader(db, chain)
+  return staleAfterFailures<NetworkAdapter>(chain, {
+    pollMs: config.pollMs ?? POLL_MS,
+    signsAlone: true,
+    asksNode: true,
+    async ready() {
+      await headOf(chain.node)
+      await chain.ready()
+    },
+
+    // Withdrawals.
+    review: () => ({ verdict: 'PASS' }),
+    refusesDestination: (address) => refusesDestination(chain, address),
+    estimateFee: (asset, destination) => estimateFee(chain, asset, destination),
+    sign: (tx, withdrawals) => sign(tx, chain, withdrawals),
+    broadcast: (withdrawals) => broadcast(chain, withdrawals),
+    checkStatus: (withdrawals) => checkStatus(chain, follower, withdrawals),
+    stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS,
+    replace: (_tx, withdrawals) => replace(chain, withdrawals),
+    rebroadcastTakenBack: () => rebroadcastTakenBack(db, chain),
+    rebroadcast: (kept) => rebroadcast(chain, kept),
+
+    // Deposits.
+    ...(keys !== undefined && {
+      newDepositAddress: async () => (id) => keys.newAddress(id),
+    }),
+    initialCursor: async (cursor) => (isCursor(cursor) ? undefined : initialCursor(chain)),
+    scanDeposits: (cursor) => deposits.scanDeposits(cursor),
+    seeDeposits: (cursor) => deposits.seeDeposits(cursor),
+    scanBlocks: (first, last) => deposits.scanBlocks(first, last),
+    verifyDeposits: (found) => verifyDeposits(chain, found),
+    checkCredited: (credited) => checkCredited(chain, credited),
+    newestInChain: (cursors) => newestInChain(chain, cursors),
+    cursorAt: (block) => cursorAt(chain, block),
+    ...(keys?.canSign && {
+      sweep: (round) => sweep(db, chain, keys, round),
+    }),
+
+    // Operators.
+    status: () => status(db, chain),
+    claimTransaction: (_db, withdrawal, hash) => claimTransaction(chain, withdrawal, hash),
+    movedBy: (tx, hash) => movedBy(tx, chain, hash),
+    resend: (ended) => resend(chain, ended),
+    usedBy: (withdrawal, hash) => usedBy(chain, withdrawal, hash),
+    requireReceived: (customerId, deposit) => requireReceived(db, chain, customerId, deposit),
+  })
+}
+
+/** The network by its configuration. Throws an Error that names the rule that the configuration breaks. */
+function openChain(network: CryptoNetwork, config: EvmConfig, db: Database): EvmChain {
+  const { family, gasAsset, chainId = 0 } = NETWORKS[network]
+  if (family !== 'evm') throw new Error(`${network} is no EVM network`)
+  const { confirmations } = config
+  if (typeof confirmations === 'number' && confirmations < 1)
+    throw new Error('confirmations must be at least 1')
+  const node = evmNode(config.rpcUrl)
+  const expected = config.chainId ?? chainId
+  const tokens = tokensOf(network, config.tokens ?? {})
+  const { verify } = config
+  const feeCeiling = parseGwei(config.maxFeePerGasCeiling)
+  return {
+    network,
+    node,
+    chainId: expected,
+    gasAsset,
+    tokens,
+    hotWallet: config.hotWallet,
+    formerWallets: config.formerWallets ?? [],
+    confirmations: typeof confirmations === 'number' ? BigInt(confirmations) : confirmations,
+    feeCeiling,
+    sweeps: sweepTermsOf(network, tokens, feeCeiling, config),
+    stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS,
+    reserveAfterMs: config.reserveAfterMs,
+    firstNonce: config.firstNonce ?? 0,
+    maxInFlight: config.maxInFlight ?? IN_FLIGHT_MAX,
+    ...(config.areGiven && { areGiven: config.areGiven }),
+    ...chainIdentity(network, expected, node, tokens, db),
+    ...(verify !== undefined && {
+      verify: {
+        node: evmNode(verify.rpcUrl),
+        above: (asset: string) => parseAmount(verify.above[asset] ?? '0', decimalsOf(asset))!,
+      },
+    }),
+  }
+}

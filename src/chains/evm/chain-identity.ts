@@ -1,0 +1,130 @@
+import type { Hex } from 'viem'
+import { hexToBigInt, hexToNumber } from 'viem/utils'
+import type { CryptoNetwork } from '../../contract/assets/catalogue.ts'
+import type { Database } from '../../db/database.ts'
+import { NodeError, says, type Block, type EvmNode } from './node.ts'
+import type { EvmChain, Token } from './chain.ts'
+import { NodeFailure } from '../node-failure.ts'
+
+/**
+ * Checks that a node is on the configured chain: by its chain id, by the hash of its first block, which the database keeps
+ * from the first answer on, and by the decimals of the tokens' contracts. The node is asked once, and again after a failure
+ * or an answer that a node of another chain would give.
+ */
+export function chainIdentity(
+  network: CryptoNetwork,
+  chainId: number,
+  node: EvmNode,
+  tokens: ReadonlyMap<string, Token>,
+  db: Database,
+): Pick<EvmChain, 'ready' | 'markStale'> {
+  /** The answer of the node, or the question under way, which all who wait for it share. */
+  let known: Promise<void> | undefined
+  let genesis: string | undefined
+
+  async function requireChain(): Promise<void> {
+    const [found, first] = await node.each<unknown>([['eth_chainId'], ['eth_getBlockByNumber', '0x0', false]])
+    if (found instanceof NodeError) throw found
+    if (hexToNumber(found as Hex) !== chainId)
+      throw new NodeFailure(`the node of ${network} is on chain ${hexToNumber(found as Hex)}, not ${chainId}`)
+    // Nodes that keep no old blocks have no answer.
+    if (first === null || first instanceof NodeError) return
+    const { hash } = first as Block
+    genesis ??= await recorded(db, network, hash)
+    if (hash !== genesis)
+      throw new NodeFailure(
+        `the node of ${network} is on another chain ${chainId}: its first block is ${hash}, and was ${genesis} when this ` +
+          `database first used the network`,
+      )
+  }
+
+  return {
+    ready() {
+      if (known !== undefined) return known
+      const asked = requireChain().then(() => requireDecimals(network, node, tokens))
+      known = asked
+      asked.catch(() => {
+        if (known === asked) known = undefined
+      })
+      return asked
+    },
+    markStale() {
+      known = undefined
+    },
+  }
+}
+
+/** The hash of the network's first block: this one, unless another was recorded before. */
+async function recorded(db: Database, network: CryptoNetwork, hash: string): Promise<string> {
+  const read = async () => {
+    const { rows } = await db.query<{ block_hash: string }>(
+      'select block_hash from network_genesis where network = $1',
+      [network],
+    )
+    return rows[0]?.block_hash
+  }
+  const known = await read()
+  if (known !== undefined) return known
+  await db.query(
+    `
+    insert into network_genesis (network, block_hash, recorded_at) values ($1, $2, clock_timestamp())
+    on conflict (network) do nothing`,
+    [network, hash],
+  )
+  return (await read()) ?? hash
+}
+
+/**
+ * Throws a NodeFailure where a token's contract has other decimals than the catalogue: amounts would be wrong by powers of
+ * ten. Skips an address without code, as test networks have for most tokens: it moves nothing.
+ */
+async function requireDecimals(
+  network: CryptoNetwork,
+  node: EvmNode,
+  tokens: ReadonlyMap<string, Token>,
+): Promise<void> {
+  const listed = [...tokens]
+  const answers = await node.each<Hex>(
+    listed.map(([, { address }]) => ['eth_call', { to: address, data: DECIMALS_CALL }, 'latest'] as const),
+  )
+  for (const [index, [asset, { address, decimals }]] of listed.entries()) {
+    const answer = answers[index]!
+    if (answer instanceof NodeError && !says(answer, 'reverted')) throw answer
+    if (answer === '0x') continue
+    const found = answer instanceof NodeError ? undefined : hexToBigInt(answer)
+    if (found !== BigInt(decimals))
+      throw new NodeFailure(
+        `${network} is not used: the contract of ${asset} at ${address} ` +
+          `${found === undefined ? 'does not tell its decimals' : `has ${found} decimals`}, and the catalogue has ${decimals}`,
+      )
+  }
+}
+
+/** decimals(), as ERC-20 has it. */
+const DECIMALS_CALL = '0x313ce567'
+
+/**
+ * Wraps an adapter: after each call that fails because of the node, the next one checks the node's chain again. By then the
+ * same address may lead to another node. So the next call gives the right reason, before anything is believed or signed.
+ */
+export function staleAfterFailures<Adapter extends object>(
+  { markStale }: Pick<EvmChain, 'markStale'>,
+  adapter: Adapter,
+): Adapter {
+  const watched = Object.entries(adapter).map(([name, value]: [string, unknown]) => {
+    if (typeof value !== 'function') return [name, value]
+    const call = (...asked: unknown[]) => {
+      const answer = (value as (...asked: unknown[]) => unknown)(...asked)
+      if (!(answer instanceof Promise)) return answer
+      return answer.catch((error: unknown) => {
+        if (isOfNode(error)) markStale()
+        throw error
+      })
+    }
+    return [name, call]
+  })
+  return Object.fromEntries(watched) as Adapter
+}
+
+const isOfNode = (error: unknown): boolean =>
+  error instanceof NodeFailure || (error instanceof AggregateError && error.errors.some(isOfNode))

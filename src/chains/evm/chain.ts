@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict'
+import type { Hex } from 'viem'
+import { encodeFunctionData, getAddress, hexToBigInt, parseAbi } from 'viem/utils'
+import { ASSETS, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
+import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
+import type { Queryable } from '../../db/database.ts'
+import { placeKey, type AreGiven } from '../network.ts'
+import { at, type Call, type EvmNode, type Finality } from './node.ts'
+import type { EvmSigner, EvmTransaction } from './transaction.ts'
+
+/** An ERC-20 contract, and the number of decimals of its amounts. */
+export interface Token {
+  address: Hex
+  decimals: number
+}
+
+/** When sweeping a deposit address is worth its network fee (`sweeps/worth.ts`). */
+export interface SweepTerms {
+  /** The most that a sweep may cost of the amount it moves, in ten-thousandths of a percent. */
+  costMax: bigint
+  /** The most that is offered for a unit of gas, in wei. */
+  feeCeiling: bigint
+  /** By asset, in units of the chain: from this amount on it is swept at any cost. */
+  minimum: ReadonlyMap<string, bigint>
+}
+
+/** One EVM network, as all parts of its adapter share it. */
+export interface EvmChain {
+  network: CryptoNetwork
+  node: EvmNode
+  chainId: number
+  gasAsset: string
+  /** By asset. */
+  tokens: ReadonlyMap<string, Token>
+  hotWallet: EvmSigner
+  /** Wallets that signed before this one. What they hold is in custody, and their transactions are followed to the end. */
+  formerWallets: readonly EvmSigner[]
+  confirmations: Finality
+  /** The most that is offered for a unit of gas, in wei. */
+  feeCeiling: bigint
+  stuckAfterMs: number
+  /** How long a withdrawal waits for the hot wallet before no younger one is paid from it. */
+  reserveAfterMs?: number | undefined
+  /** When a deposit address is worth sweeping. */
+  sweeps: SweepTerms
+  /** The hot wallet's transactions with lower nonces were reviewed, and are not Bursar's to know. */
+  firstNonce: number
+  /** Most transactions of the hot wallet that are signed and not mined. */
+  maxInFlight: number
+  /** Throws unless the node is on the configured chain. Called before anything is signed, read or broadcast. */
+  ready(): Promise<void>
+  /** Makes the next `ready` ask the node again: its last answer would fit a node of another chain. */
+  markStale(): void
+  /** The second node, and the amount from which on it must agree, in minor units of the asset. */
+  verify?: { node: EvmNode; above: (asset: string) => bigint }
+  /** Tells which deposit addresses were given out; absent where all that the database has were. */
+  areGiven?: AreGiven
+}
+
+/** Those of these rows whose deposit address Bursar gave out. An invented one is nobody's, or a customer's own wallet. */
+export async function givenAmong<T extends { customer_id: string; address: string }>(
+  { areGiven }: EvmChain,
+  db: Queryable,
+  rows: T[],
+): Promise<T[]> {
+  if (areGiven === undefined) return rows
+  const given = await areGiven(db, rows)
+  return rows.filter((row) => given.has(placeKey(row)))
+}
+
+/** The catalogue's tokens of a network, at the configured addresses where those differ, as on test networks. */
+export function tokensOf(network: CryptoNetwork, addresses: Record<string, string>): Map<string, Token> {
+  const tokens = new Map<string, Token>()
+  for (const { symbol, networks } of ASSETS) {
+    const { contractAddress, decimals } = networks[network] ?? {}
+    const address = addresses[symbol] ?? contractAddress
+    if (contractAddress === undefined || address === undefined) continue
+    tokens.set(symbol, { address: getAddress(address), decimals: decimals! })
+  }
+  for (const asset of Object.keys(addresses)) {
+    if (!tokens.has(asset)) throw new Error(`${asset} is no token of ${network} in the catalogue`)
+  }
+  return tokens
+}
+
+/** The hot wallet and the former ones. */
+export const walletsOf = ({ hotWallet, formerWallets }: Pick<EvmChain, 'hotWallet' | 'formerWallets'>) => [
+  hotWallet,
+  ...formerWallets,
+]
+
+/** The hot wallet or former one with this address. */
+export const walletAt = (chain: Pick<EvmChain, 'hotWallet' | 'formerWallets'>, address: string) =>
+  walletsOf(chain).find((wallet) => getAddress(wallet.address) === getAddress(address))
+
+/** Whether gas is paid in this asset. */
+export const isNative = ({ tokens }: EvmChain, asset: string) => !tokens.has(asset)
+
+// ---------------------------------------------------------------------------------------------- units
+
+/** Decimals of wei, on every EVM network. */
+const NATIVE_DECIMALS = 18
+
+/** Decimals of an asset on this chain. */
+export const decimalsOn = (
+  { tokens, gasAsset }: Pick<EvmChain, 'tokens' | 'gasAsset'>,
+  asset: string,
+): number => {
+  if (asset === gasAsset) return NATIVE_DECIMALS
+  const token = tokens.get(asset)
+  assert(token !== undefined, `${asset} is not on the network`)
+  return token.decimals
+}
+
+/** A decimal amount in units of the chain, exactly. Amounts with more decimals are never withdrawn. */
+export function onChain(chain: EvmChain, asset: string, amount: string): bigint {
+  const units = parseAmount(amount, decimalsOn(chain, asset))
+  assert(units !== undefined, `${amount} ${asset} does not fit its decimals on ${chain.network}`)
+  return units
+}
+
+/** Units of the chain as a decimal string. */
+export const offChain = (chain: EvmChain, asset: string, units: bigint): string =>
+  formatAmount(units, decimalsOn(chain, asset))
+
+// ---------------------------------------------------------------------------------------------- transfers, balances
+
+const ERC20 = parseAbi([
+  'function transfer(address to, uint256 amount) returns (bool)',
+  'function balanceOf(address owner) view returns (uint256)',
+])
+
+/** The call that moves `amount` of an asset, in units of the chain, to an address. */
+export function transferOf(
+  { tokens }: EvmChain,
+  asset: string,
+  to: Hex,
+  amount: bigint,
+): Pick<EvmTransaction, 'to' | 'value' | 'data'> {
+  const token = tokens.get(asset)
+  if (token === undefined) return { to, value: amount }
+  const data = encodeFunctionData({ abi: ERC20, functionName: 'transfer', args: [to, amount] })
+  return { to: token.address, value: 0n, data }
+}
+
+/** The call that reads an address's balance at a block. */
+export function balanceCall({ tokens }: EvmChain, asset: string, address: Hex, block: bigint): Call {
+  const token = tokens.get(asset)
+  if (token === undefined) return ['eth_getBalance', address, at(block)]
+  const data = encodeFunctionData({ abi: ERC20, functionName: 'balanceOf', args: [address] })
+  return ['eth_call', { to: token.address, data }, at(block)]
+}
+
+/** Balances of (address, asset), in order, all as of one block. A contract without an answer holds nothing. */
+export async function balancesAt(
+  chain: EvmChain,
+  block: bigint,
+  places: readonly { address: Hex; asset: string }[],
+): Promise<bigint[]> {
+  const answers = await chain.node.all<Hex>(
+    places.map(({ address, asset }) => balanceCall(chain, asset, address, block)),
+  )
+  return answers.map((answer) => (answer === '0x' ? 0n : hexToBigInt(answer)))
+}

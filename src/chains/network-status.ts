@@ -1,0 +1,336 @@
+import { formatAmount, parseAmount, parseStoredAmount } from '../contract/assets/amount.ts'
+import { decimalsOf, findAsset, NETWORKS, type CryptoNetwork } from '../contract/assets/catalogue.ts'
+import type { Database, Queryable } from '../db/database.ts'
+import { PLATFORM_ID } from '../db/ids.ts'
+import type { ConfiguredNetwork, Depth } from './open-networks.ts'
+import type { NetworkAdapter, TakenBack } from './network.ts'
+import type { WaitingReason } from './waiting.ts'
+
+/** The parts of a configured network that a report reads. */
+export type Reported = Pick<ConfiguredNetwork, 'adapter' | 'confirmations' | 'lowMark'>
+
+/** An asset on a network: the amount that the adapter holds, and the amount that the ledger has in custody. */
+interface Custody {
+  asset: string
+  held: string
+  /** Of that, what the hot wallet has; absent where it is all. */
+  hot_wallet?: string
+  /** And what wallets have that were the hot wallet before. */
+  former_hot_wallets?: { address: string; held: string }[]
+  in_custody: string
+  /** In cold storage by the platform's ledger, on top of custody. Absent where the platform never moved any. */
+  in_cold?: string
+  /** Held beyond custody; negative where some is missing. */
+  difference: string
+  /** Whether more is missing than signed and unposted transactions can explain. */
+  short: boolean
+}
+
+/** By asset: the fees that completed withdrawals paid, and the network fees that transactions cost. */
+interface FeesOf {
+  asset: string
+  collected: string
+  paid: string
+}
+
+/** The state of a network, for operators. Amounts are decimal strings. */
+export interface NetworkReport {
+  crypto_network: CryptoNetwork
+  reachable: boolean
+  /** Why it is not reachable. */
+  error?: string
+  height?: number
+  confirmations: Depth
+  custody: Custody[]
+  fees: FeesOf[]
+  /** Whether the hot wallet holds less of the network's own asset than its low mark. */
+  below_low_mark: boolean
+  /** The number of withdrawals under way, by their state. */
+  in_flight: Record<string, number>
+  /** The freezes that stop signing there: of the network, and of everything. */
+  frozen: { reason: string; detail: string; since: string }[]
+  /** Waiting withdrawals by reason: their number, and since when the first of them waits. */
+  waiting: (WaitingReason & { count: number; since: string })[]
+  /** The hot wallet's confirmed transactions that the chain has dropped; the worker broadcasts them again. */
+  taken_back: TakenBack[]
+  /**
+   * Deposits by reason: not credited yet, credited and dropped by the chain (REORGANISED), or swept without being found
+   * (UNATTRIBUTED). With their number, and the time of the first.
+   */
+  uncredited: { reason: string; count: number; since: string }[]
+}
+
+/** Reports on the networks that are configured (`bursar networks status`). */
+export async function networkReports(
+  db: Database,
+  networks: ReadonlyMap<CryptoNetwork, Reported>,
+): Promise<NetworkReport[]> {
+  return Promise.all([...networks].map(([network, configured]) => report(db, network, configured)))
+}
+
+async function report(
+  db: Database,
+  crypto_network: CryptoNetwork,
+  { adapter, confirmations, lowMark }: Reported,
+): Promise<NetworkReport> {
+  const [status, custody, cold, fees, in_flight, leaving, waiting, frozen, uncredited] = await Promise.all([
+    adapter.status!().catch((error: Error) => error),
+    sumsOf(db, `custody:${crypto_network}`),
+    coldOn(db, crypto_network),
+    feesOn(db, crypto_network),
+    inFlight(db, crypto_network),
+    leavingOn(db, crypto_network),
+    waitingOn(db, crypto_network),
+    freezesOn(db, crypto_network),
+    uncreditedOn(db, crypto_network),
+  ])
+  const about = { crypto_network, confirmations, fees, in_flight, waiting, frozen, uncredited }
+  const inCold = (asset: string) => {
+    const minor = cold.get(asset)
+    return minor !== undefined && { in_cold: formatAmount(minor, decimalsOf(asset)) }
+  }
+  if (status instanceof Error) {
+    const unknown = [...custody].map(([asset, minor]) => {
+      const in_custody = formatAmount(minor, decimalsOf(asset))
+      return { asset, held: '?', in_custody, ...inCold(asset), difference: '?', short: false }
+    })
+    const unreached = { reachable: false, error: status.message, below_low_mark: false, taken_back: [] }
+    return { ...about, ...unreached, custody: unknown }
+  }
+  const { gasAsset } = NETWORKS[crypto_network]
+  const minorOf = (amounts: Record<string, string>, asset: string) =>
+    parseAmount(amounts[asset] ?? '0', decimalsOf(asset))!
+  const { held: all, hotWallet, formerWallets = [] } = status
+  const assets = [...new Set([...Object.keys(status.held), ...custody.keys(), ...cold.keys()])].sort()
+  return {
+    ...about,
+    reachable: true,
+    height: status.height,
+    taken_back: status.takenBack ?? [],
+    custody: assets.map((asset) => {
+      const decimals = decimalsOf(asset)
+      const [held, owed] = [minorOf(all, asset), custody.get(asset) ?? 0n]
+      return {
+        asset,
+        held: formatAmount(held, decimals),
+        ...(hotWallet && { hot_wallet: formatAmount(minorOf(hotWallet, asset), decimals) }),
+        ...(formerWallets.length > 0 && {
+          former_hot_wallets: formerWallets.map((one) => ({
+            address: one.address,
+            held: formatAmount(minorOf(one.held, asset), decimals),
+          })),
+        }),
+        in_custody: formatAmount(owed, decimals),
+        ...inCold(asset),
+        difference: formatAmount(held - owed, decimals),
+        short: held + (leaving.get(asset) ?? 0n) < owed,
+      }
+    }),
+    below_low_mark:
+      lowMark !== undefined &&
+      minorOf(hotWallet ?? all, gasAsset) < parseAmount(lowMark, decimalsOf(gasAsset))!,
+  }
+}
+
+/** What wallets still have that were the hot wallet before. */
+export const formerWalletsIn = ({ custody }: Pick<NetworkReport, 'custody'>) =>
+  custody.flatMap(({ asset, former_hot_wallets = [] }) =>
+    former_hot_wallets
+      .filter(({ held }) => parseAmount(held, decimalsOf(asset)) !== 0n)
+      .map((one) => ({ asset, ...one })),
+  )
+
+/**
+ * Sums payments that are signed but not posted, by asset: they may or may not have left the wallet. Adds an estimate of
+ * their network fees, at the fee that customers pay. Sweeps of deposit addresses cost only that fee.
+ */
+async function leavingOn(db: Database, network: CryptoNetwork, feeFactor = 1n): Promise<Map<string, bigint>> {
+  const { gasAsset } = NETWORKS[network]
+  const { rows } = await db.query<{ asset: string; amount: string; count: string }>(
+    `
+    select asset, sum(amount) as amount, count(*)
+    from (
+      select t.asset, case when t.type = 'TREASURY_CONSOLIDATION' then 0 else t.amount end as amount
+      from outgoing_transfers b
+      join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
+      where b.network = $1 and b.state in ('SIGNED', 'BROADCAST')
+      union all
+      select $2, 0 from evm_sweeps where network = $1 and state in ('SIGNED', 'BROADCAST')
+    ) leaving
+    group by asset`,
+    [network, gasAsset],
+  )
+  const leaving = new Map(
+    rows.map(({ asset, amount }) => [asset, parseStoredAmount(amount, decimalsOf(asset))]),
+  )
+  const count = rows.reduce((sum, one) => sum + BigInt(one.count), 0n)
+  const fee = parseAmount(findAsset(gasAsset)!.networks[network]!.fee, decimalsOf(gasAsset))!
+  return leaving.set(gasAsset, (leaving.get(gasAsset) ?? 0n) + count * fee * feeFactor)
+}
+
+/** What transactions under way may cost beyond the schedule's fee, before their fees are taken for missing custody. */
+const FEE_SPIKE_MAX = 50n
+
+/** An asset on a network, held against custody. Amounts in minor units. */
+export interface ComparedCustody {
+  asset: string
+  held: bigint
+  /** Of that, what wallets have that were the hot wallet before; absent without such wallets. */
+  in_former_wallets?: bigint
+  in_custody: bigint
+  /** Held beyond custody at most, if every payment under way has left; less than nothing where some is missing. */
+  most: bigint
+  /** And at least: no payment under way counts as left, and no deposit that is not credited yet as the platform's. */
+  least: bigint
+}
+
+/**
+ * Compares the amounts that the wallet holds with those that the ledgers have in custody. The ledgers are read before and after the
+ * chain, because a payment that ended in between counts in only one of the readings.
+ */
+export async function compareCustody(
+  db: Database,
+  network: CryptoNetwork,
+  adapter: NetworkAdapter,
+): Promise<ComparedCustody[]> {
+  const ledgers = async () => ({
+    custody: await sumsOf(db, `custody:${network}`),
+    leaving: await leavingOn(db, network, FEE_SPIKE_MAX),
+    arriving: await arrivingOn(db, network),
+  })
+  const before = await ledgers()
+  const { held: all, formerWallets = [] } = await adapter.status!()
+  const after = await ledgers()
+  return [...after.custody].map(([asset, in_custody]) => {
+    const minorOf = (amounts: Record<string, string>) =>
+      parseAmount(amounts[asset] ?? '0', decimalsOf(asset))!
+    const held = minorOf(all)
+    const in_former_wallets = formerWallets.reduce((sum, one) => sum + minorOf(one.held), 0n)
+    const beyond = [before, after].map(({ custody }) => held - (custody.get(asset) ?? 0n))
+    const most = [before, after].map(({ leaving }, index) => beyond[index]! + (leaving.get(asset) ?? 0n))
+    const least = [before, after].map(({ arriving }, index) => beyond[index]! - (arriving.get(asset) ?? 0n))
+    return {
+      ...{ asset, held, in_custody },
+      ...(formerWallets.length > 0 && { in_former_wallets }),
+      most: most[0]! > most[1]! ? most[0]! : most[1]!,
+      least: least[0]! < least[1]! ? least[0]! : least[1]!,
+    }
+  })
+}
+
+/** Sums the deposits that are known and not credited, by asset. */
+async function arrivingOn(db: Queryable, network: CryptoNetwork): Promise<Map<string, bigint>> {
+  const { rows } = await db.query<{ asset: string; amount: string }>(
+    `
+    select asset, sum(amount) as amount
+    from (
+      select asset, amount from incoming_transfers where network = $1 and state in ('WAITING', 'UNATTRIBUTED')
+      union all
+      select t.asset, t.amount
+      from seen_deposits s
+      join transfers t on t.customer_id = s.customer_id and t.id = s.transfer_id
+      where s.network = $1 and s.state = 'PENDING'
+    ) arriving
+    group by asset`,
+    [network],
+  )
+  return new Map(rows.map(({ asset, amount }) => [asset, parseStoredAmount(amount, decimalsOf(asset))]))
+}
+
+type AccountOnNetwork = `custody:${CryptoNetwork}` | `network_fees:${CryptoNetwork}`
+
+/** What the ledgers of all customers have on an account. It is an asset, or a loss: its entries are negative. */
+export async function sumsOf(db: Queryable, account: AccountOnNetwork): Promise<Map<string, bigint>> {
+  // The condition of the index, in its words, so that the planner knows that it may be used.
+  const { rows } = await db.query<{ asset: string; amount: string }>(
+    `
+    select asset, -sum(amount) as amount
+    from entries
+    where account = $1 and (account like 'custody:%' or account like 'network_fees:%')
+    group by asset having sum(amount) <> 0`,
+    [account],
+  )
+  return new Map(rows.map(({ asset, amount }) => [asset, parseStoredAmount(amount, decimalsOf(asset))]))
+}
+
+/** What the platform has moved off a network's hot wallet, less what came back. All of it is in the platform's own ledger. */
+async function coldOn(db: Database, network: CryptoNetwork): Promise<Map<string, bigint>> {
+  const { rows } = await db.query<{ asset: string; amount: string }>(
+    `select asset, -sum(amount) as amount from entries where customer_id = $1 and account = $2 group by asset`,
+    [PLATFORM_ID, `cold:${network}`],
+  )
+  return new Map(rows.map(({ asset, amount }) => [asset, parseStoredAmount(amount, decimalsOf(asset))]))
+}
+
+async function feesOn(db: Database, network: CryptoNetwork): Promise<FeesOf[]> {
+  const [paid, { rows }] = await Promise.all([
+    sumsOf(db, `network_fees:${network}`),
+    db.query<{ asset: string; amount: string }>(
+      `
+      select asset, sum(fee) as amount
+      from transfers
+      where crypto_network = $1 and type = 'CRYPTO_WITHDRAWAL' and status = 'COMPLETED'
+      group by asset having sum(fee) <> 0`,
+      [network],
+    ),
+  ])
+  const collected = new Map(
+    rows.map(({ asset, amount }) => [asset, parseStoredAmount(amount, decimalsOf(asset))]),
+  )
+  return [...new Set([...collected.keys(), ...paid.keys()])].sort().map((asset) => {
+    const text = (sums: Map<string, bigint>) => formatAmount(sums.get(asset) ?? 0n, decimalsOf(asset))
+    return { asset, collected: text(collected), paid: text(paid) }
+  })
+}
+
+async function inFlight(db: Database, network: CryptoNetwork): Promise<Record<string, number>> {
+  const { rows } = await db.query<{ state: string; count: string }>(
+    `select state, count(*) from outgoing_transfers where network = $1 and state <> 'DONE' group by state order by state`,
+    [network],
+  )
+  return Object.fromEntries(rows.map(({ state, count }) => [state, Number(count)]))
+}
+
+async function waitingOn(db: Database, network: CryptoNetwork): Promise<NetworkReport['waiting']> {
+  const { rows } = await db.query<WaitingReason & { count: string; since: string }>(
+    `
+    select waiting_code as code, waiting_detail as detail, count(*), min(waiting_since) as since
+    from outgoing_transfers
+    where network = $1 and waiting_code is not null
+    group by waiting_code, waiting_detail
+    order by since`,
+    [network],
+  )
+  return rows.map(({ count, ...row }) => ({ ...row, count: Number(count) }))
+}
+
+/** Reads the freezes that stop signing on a network, oldest first. */
+export async function freezesOn(db: Queryable, network: CryptoNetwork): Promise<NetworkReport['frozen']> {
+  const { rows } = await db.query<NetworkReport['frozen'][number]>(
+    `
+    select reason, detail, created_at as since
+    from freezes
+    where (kind, subject) in (('ALL', ''), ('NETWORK', $1)) and lifted_at is null
+    order by created_at`,
+    [network],
+  )
+  return rows
+}
+
+/** Reads the deposits of a network that are not credited, or were dropped by the chain, by reason. */
+export async function uncreditedOn(
+  db: Queryable,
+  network: CryptoNetwork,
+): Promise<NetworkReport['uncredited']> {
+  const { rows } = await db.query<{ reason: string; count: string; since: string }>(
+    `
+    select case state when 'WAITING' then coalesce(reason, 'NEW') else state end as reason, count(*),
+           min(found_at) as since
+    from incoming_transfers
+    where network = $1 and state in ('WAITING', 'REORGANISED', 'UNATTRIBUTED')
+    group by 1
+    order by since`,
+    [network],
+  )
+  return rows.map(({ reason, count, since }) => ({ reason, count: Number(count), since }))
+}

@@ -1,0 +1,460 @@
+import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
+import type { Queryable, Transaction } from '../db/database.ts'
+import type { SecondaryStatus, StatusDetails } from '../contract/transfer-status.ts'
+import type { UsdPrices } from '../contract/assets/usd-value.ts'
+import type { BankAccount } from './bank/bank-account.ts'
+import type { WaitingReason } from './waiting.ts'
+
+/** The network of a withdrawal: a blockchain, or the bank's wires. */
+export type Network = CryptoNetwork | 'WIRE'
+
+/** A withdrawal as a network needs to know it. Amounts are decimal strings of the asset. */
+export interface Withdrawal {
+  customer_id: string
+  transfer_id: string
+  profile_id: string
+  network: Network
+  asset: string
+  amount: string
+  /** An address; for a wire, the bank's account number. */
+  destination_address: string
+  /** For a wire: the record with the other bank details. */
+  fiat_account_id: string | null
+  memo: string | null
+  /**
+   * Of a consolidation, which merges coins of the hot wallet into one at its own `destination_address`: the most that it
+   * pays per 1,000 virtual bytes, a decimal string. Absent or null for every other withdrawal.
+   */
+  consolidation_fee_max?: string | null
+}
+
+/** A signed transaction (or wire): kept in the database before it leaves, so that a crash repeats the same bytes. */
+export interface SignedTransaction {
+  raw_transaction: Buffer
+  crypto_tx_hash: string
+  /** Where a network's transactions pay many withdrawals (`paysMany`): the output that pays this one. */
+  crypto_tx_index?: string
+  /** And the number of withdrawals that it pays. */
+  payments?: number
+}
+
+export type BroadcastWithdrawal = Withdrawal &
+  SignedTransaction & {
+    /** The hashes of the transactions that this one replaced. Any one of them may be mined instead. */
+    replaced: string[]
+  }
+
+/** A withdrawal that a transaction without a record has paid, with the withdrawal's own signed bytes, if any. */
+export type PaidWithdrawal = Withdrawal & { raw_transaction: Buffer | null }
+
+/** The kept transaction that paid a completed withdrawal. */
+export interface EndedTransaction extends SignedTransaction {
+  /** The hashes of the withdrawal's other transactions: one of them may be in the chain instead. */
+  replaced: string[]
+}
+
+/** A confirmed transaction of the hot wallet that the chain has dropped. */
+export interface TakenBack {
+  nonce: number
+  /** Absent where no kept transaction has the nonce. */
+  crypto_tx_hash?: string
+  /** The withdrawal that it paid. */
+  transfer_id?: string
+  /** Or the deposit address that it sent gas to. */
+  top_up?: string
+  /** The withdrawal had failed, and was refunded: its bytes are never broadcast again, since they might pay this time. */
+  refunded?: true
+  /** Why the node does not accept it now. */
+  refusal?: string
+}
+
+/** Why a withdrawal can never be paid. */
+export interface Refusal {
+  secondary_status?: SecondaryStatus
+  status_details?: StatusDetails
+}
+
+/** The decision about a withdrawal before anything is signed. */
+export type Review =
+  | { verdict: 'PASS' }
+  | { verdict: 'REJECT'; refusal: Refusal }
+  | {
+      verdict: 'HOLD'
+      secondary_status: SecondaryStatus
+      status_details?: StatusDetails
+      holdMs: number
+    }
+
+/**
+ * The outcome of signing a withdrawal. SIGNED: a transaction, to be kept and then broadcast. REFUSED: the withdrawal can never
+ * be paid. DEFERRED: it waits, for the hot wallet or for fees to fall.
+ */
+export type Signing =
+  | ({ outcome: 'SIGNED' } & SignedTransaction)
+  | { outcome: 'REFUSED'; refusal: Refusal }
+  | { outcome: 'DEFERRED'; reason: WaitingReason }
+
+/**
+ * The outcome of a broadcast: the network accepts the transaction, refuses it for good, so that it can never be mined, or
+ * does not accept it now, and the same bytes are broadcast again.
+ */
+export type BroadcastAnswer =
+  | { accepted: true }
+  | { accepted: false; refusal: Refusal }
+  | { accepted: false; reason: WaitingReason }
+
+/** A transaction that an operator claims for a withdrawal. */
+export interface ClaimedTransaction extends SignedTransaction {
+  /** Writes what signing on depends on (a nonce), in the transaction that records the claim. */
+  keep?: (tx: Transaction) => Promise<void>
+}
+
+/** The fee that a transaction has paid, in the asset that the network's fees are paid in. A decimal string. */
+export interface NetworkFee {
+  asset: string
+  amount: string
+}
+
+/** How many confirmations a transaction has: 1 in the newest block. `needed` is absent where the node decides (`finalized`). */
+export interface Confirmations {
+  seen: number
+  needed?: number
+}
+
+/**
+ * How far a transaction is. PENDING: it waits for a block. MINED: it is in a block that needs more confirmations. UNKNOWN: the
+ * network does not have it, or dropped it; the same bytes are broadcast again. FAILED: it is mined, and moved nothing but its
+ * fee. UNRESOLVED: only a person can judge the outcome on the chain; the withdrawal stays PENDING with the reason, is checked
+ * again, and is neither replaced nor refunded. VOID: another transaction, `usedBy`, has used its nonce in a confirmed block, so
+ * that it can never be mined; it is signed anew.
+ */
+export type PaymentStatus =
+  | { state: 'CONFIRMED'; crypto_tx_hash?: string; crypto_tx_index: string; networkFee?: NetworkFee }
+  /** `isTooCheap`: no block can have it at the fees of now, so that it is replaced at once. */
+  | { state: 'PENDING' | 'UNKNOWN'; isTooCheap?: true }
+  | { state: 'MINED'; confirmations?: Confirmations }
+  | {
+      state: 'FAILED'
+      refusal: Refusal
+      networkFee?: NetworkFee
+      /** The recipient may have caused it: its code ran, or the gas did not suffice. */
+      byRecipient?: true
+    }
+  | { state: 'VOID'; usedBy: string }
+  | {
+      state: 'UNRESOLVED'
+      reason: WaitingReason
+      /** Of the transaction that raises the question, for the record of an operator's answer. */
+      crypto_tx_hash?: string
+      crypto_tx_index?: string
+      networkFee?: NetworkFee
+      /** What failed while it was judged, for the log. */
+      error?: unknown
+      /** Nothing says that the transaction is confirmed: after a refund it might pay all the same. */
+      mayBeMined?: true
+    }
+
+/** What is known of the nonce of kept bytes that no block has. */
+export type NonceEnd = Extract<PaymentStatus, { state: 'VOID' | 'UNRESOLVED' }>
+
+/** One payment of a transaction in the chain: an output, its value or a token's log. The amount is a decimal string. */
+export interface PaymentOnChain {
+  asset: string
+  amount: string
+  /** In its canonical spelling. */
+  address: string
+}
+
+/** The effect of a mined transaction: what it moved into or out of the hot wallet, and what it cost the platform. */
+export interface MovedOnChain {
+  /** By asset; decimal strings, negative for money that left. Money that stays at our own addresses does not count. */
+  moved: { asset: string; amount: string }[]
+  /** Each payment in it that belongs to no withdrawal yet, to any recipient. */
+  payments: PaymentOnChain[]
+  /** Absent where somebody else paid it. */
+  networkFee?: NetworkFee
+}
+
+/** A consolidation before it is ordered. Amounts are decimal strings. */
+export interface ConsolidationPlan {
+  /** The address of the hot wallet that gets the one coin. */
+  destination_address: string
+  amount: string
+  coins: number
+  /** Most that it costs. */
+  fee_max: string
+  /** Per 1,000 virtual bytes: the requested rate, or the fee ceiling where that is lower. */
+  max_fee_rate: string
+}
+
+/** A confirmed transfer to one of our addresses. */
+export interface FoundDeposit {
+  /** As the network's addresses are written canonically. */
+  address: string
+  asset: string
+  /** A decimal string of the asset. */
+  amount: string
+  crypto_tx_hash: string
+  /** The index of the transaction's output or log. */
+  crypto_tx_index: string
+  /** The block that it was found in, on networks that say. */
+  block?: { number: bigint; hash: string }
+}
+
+/** The result of one scan for deposits. */
+export interface DepositScan {
+  /** Where the next scan begins. */
+  cursor: string
+  found: FoundDeposit[]
+  /** There is more to scan at once. */
+  isBehind?: boolean
+  /** Deposits given before whose transactions the chain has dropped: a reorganisation deeper than `confirmations`. */
+  removed?: Pick<FoundDeposit, 'crypto_tx_hash' | 'crypto_tx_index'>[]
+  /** Writes that these deposits were given, in the transaction that records them. */
+  keep?(tx: Transaction): Promise<void>
+}
+
+/** The result of reading blocks without enough confirmations. */
+export interface DepositSight {
+  seen: (FoundDeposit & { block: { number: bigint; hash: string } })[]
+  /** Confirmed blocks were read up to this one. */
+  readUpTo: bigint
+  /** Some of the newest blocks were not read. */
+  isBehind?: boolean
+  /** Called once the deposits are recorded. Without the call, the next look gives them again. */
+  recorded?: () => void
+}
+
+/**
+ * Whether a found deposit may be credited. WAITS: this is not known yet, perhaps because the second node does not answer.
+ * DISAGREES: the second node gives another answer.
+ */
+export type DepositVerdict =
+  | { verdict: 'AGREES' }
+  | { verdict: 'WAITS'; detail: string; secondNode?: true }
+  | { verdict: 'DISAGREES'; detail: string }
+
+/** Where a credited deposit is after a reorganisation: in its block, in another confirmed block, or nowhere. */
+export type CreditedStanding = 'THERE' | 'MOVED' | 'GONE'
+
+/** The chain has dropped blocks that were scanned for deposits: a reorganisation deeper than `confirmations`. */
+export class ChainReorganised extends Error {}
+
+/** A confirmed transaction of a sweep, and its fee. */
+export interface EndedSweep {
+  customer_id: string
+  id: string
+  network: CryptoNetwork
+  networkFee: NetworkFee
+}
+
+/** Posts a sweep's fee to the ledger, in the transaction that ends the sweep. */
+type PostSweep = (tx: Transaction, ended: EndedSweep) => Promise<void>
+
+/** Whether signing on a network is frozen now. The answer holds until the transaction ends. */
+export type IsFrozen = (tx: Transaction, network: Network) => Promise<boolean>
+
+/** Tells which of these addresses are deposit addresses that Bursar gave out, by `placeKey`. */
+export type AreGiven = (
+  db: Queryable,
+  places: readonly { customer_id: string; address: string }[],
+) => Promise<ReadonlySet<string>>
+export const placeKey = ({ customer_id, address }: { customer_id: string; address: string }): string =>
+  `${customer_id} ${address}`
+
+/** The context of a round of sweeps. */
+export interface SweepRound {
+  /** Called in the transaction that ends a sweep. */
+  post: PostSweep
+  /** Called in each transaction that signs one. */
+  isFrozen: IsFrozen
+  /** To compare the fee of a sweep with the amount that it moves. */
+  prices: UsdPrices
+}
+
+/** A new address, and the derivation of its key, if it is derived. */
+export interface NewAddress {
+  address: string
+  derivation?: string
+}
+
+/** An adapter's part of `bursar networks status`. Amounts are decimal strings, by asset. */
+export interface NetworkStatus {
+  height: number
+  /** Held there: in the hot wallet, in former ones, and at deposit addresses that are not swept yet. */
+  held: Record<string, string>
+  /** The hot wallet's part; absent where it holds everything. */
+  hotWallet?: Record<string, string>
+  /** And the parts of wallets that were the hot wallet before. */
+  formerWallets?: { address: string; held: Record<string, string> }[]
+  /** Confirmed transactions that the chain has dropped. */
+  takenBack?: TakenBack[]
+}
+
+/**
+ * A chain family, or a bank. The worker calls `sign` until a withdrawal is signed once, and the other methods as often as
+ * needed. Answers are in the order of the question. A call that throws is tried again later; after a NodeFailure, the
+ * withdrawals wait with its reason meanwhile.
+ */
+export interface NetworkAdapter {
+  review(withdrawal: Withdrawal): Review
+  /**
+   * Signs in the database transaction that keeps the signed bytes: what it writes there (a nonce) is kept or lost with them.
+   * Signs in order: when a withdrawal must wait, later ones of its profile must wait, too.
+   */
+  sign(tx: Transaction, withdrawals: Withdrawal[]): Promise<Signing[]>
+  broadcast(withdrawals: BroadcastWithdrawal[]): Promise<BroadcastAnswer[]>
+  checkStatus(withdrawals: BroadcastWithdrawal[]): Promise<PaymentStatus[]>
+  /**
+   * Replacements with higher fees for unmined transactions whose fee is below the current one. They have the same nonce or
+   * the same inputs, so that only one of the two can ever be mined, and they are kept before they are broadcast. Asked of
+   * transactions that were signed `stuckAfterMs` ago, or are too cheap for any block, and are not mined; nothing is signed on the network meanwhile.
+   */
+  replace?(tx: Transaction, withdrawals: BroadcastWithdrawal[]): Promise<(SignedTransaction | undefined)[]>
+  stuckAfterMs?: number
+  /**
+   * The hot wallet's transaction with this hash, for an operator who says that it paid the withdrawal: it was signed, and
+   * this database has no record of it. Asked with no transaction open. Throws an Error that says why it does not pay the
+   * withdrawal, or that the withdrawal's own transaction may still be mined as well.
+   */
+  claimTransaction?(db: Queryable, withdrawal: PaidWithdrawal, hash: string): Promise<ClaimedTransaction>
+  /**
+   * Whether the transaction with this hash has used the nonce of kept bytes: VOID where it has. Anything else is the reason why they may
+   * be mined yet, or why that is not known. Asked while signing, too.
+   */
+  usedBy?(withdrawal: BroadcastWithdrawal, hash: string): Promise<NonceEnd>
+  /**
+   * Broadcasts the kept bytes of a completed withdrawal again, for an operator. Throws an Error that says why not: the
+   * chain has the transaction, or it can never be mined.
+   */
+  resend?(ended: EndedTransaction): Promise<void>
+  /**
+   * Broadcasts the hot wallet's dropped transactions again, from the kept bytes. It signs nothing, so a freeze does not stop
+   * it. Gives all dropped transactions, in the order of their nonces.
+   */
+  rebroadcastTakenBack?(): Promise<TakenBack[]>
+  /**
+   * Broadcasts kept bytes of the hot wallet once more, whatever became of them. Where a wallet's transactions are mined only
+   * in their order, later ones need that while the records of earlier ones cannot be read.
+   */
+  rebroadcast?(kept: readonly SignedTransaction[]): Promise<void>
+  /**
+   * The effect of a transaction that an operator says is the platform's own, made by hand or before a backup was restored.
+   * From then on it no longer stops signing: what is written for that in `tx` (a nonce) is kept with it. Throws an Error
+   * where the transaction is known already, moves nothing of the hot wallet, is not confirmed, or has the nonce of a
+   * transaction that has not ended.
+   */
+  movedBy?(tx: Transaction, hash: string): Promise<MovedOnChain>
+  /** Whether an address, in its canonical spelling, belongs to the hot wallet or otherwise to the node. */
+  isOwnAddress?(address: string): Promise<boolean>
+  /**
+   * Plans to merge the smallest coins of the hot wallet, at this fee rate at most. Nobody may sign meanwhile. Throws an Error
+   * where there is nothing to merge.
+   */
+  planConsolidation?(tx: Transaction, maxFeeRate: string | undefined): Promise<ConsolidationPlan>
+  /** Whether the end of a freeze has its MAC. Without this check, each end counts, as each withdrawal is signed. */
+  isEndOfFreeze?(table: 'freezes' | 'customer_freezes', end: { sealed: string; mac: string | null }): boolean
+  /** How long to wait before checking a status again, or before trying again to sign a withdrawal that had to wait. */
+  pollMs: number
+  /** Nothing outside this database moves: the sandbox's networks and its bank. */
+  isSimulated?: true
+  /** A real network in a sandbox: it pays a customer no more than the customer deposited over it. */
+  paysDepositsOnly?: true
+  /**
+   * The most withdrawals that one transaction may pay, of any customers. `sign` gives them the same hash and bytes, which are
+   * kept once. `replace` is asked about all withdrawals of a transaction together, and gives them the same replacement.
+   */
+  paysMany?: number
+  /** Only one may sign at a time, because signing takes a wallet's inputs or nonces: the worker holds a lock. */
+  signsAlone?: true
+  /**
+   * The adapter asks a node outside Bursar, which may be slow or hang. So the network has a loop of its own in the worker, and
+   * no database transaction is open while the node is asked, except for signing.
+   */
+  asksNode?: true
+  /** Called before a transaction is opened for signing. Throws a NodeFailure when the node does not answer. */
+  ready?(): Promise<void>
+  /**
+   * Returns a function that gives a new address of this network, for the record with an id. Only Bursar can spend from the
+   * address. The function answers at once, so that it may be called in a transaction. A bank has none.
+   */
+  newDepositAddress?(network: CryptoNetwork): Promise<(id: string) => NewAddress>
+  /** Of a bank: the platform's account there, which customers send wires to. */
+  bankAccount?: BankAccount
+  /** Of a bank: the missing field without which it cannot pay an account, as a path below `wire`. */
+  missingOfAccount?(wire: {
+    account_number?: string
+    routing_details?: { routing_number?: string }
+  }): string | undefined
+  /** Of a simulated bank: how long an announced wire is PENDING, in milliseconds. */
+  simulatedWireMs?: number
+  /** Of a bank: whether it would pay to this account. */
+  acceptsAccount?(accountNumber: string): Promise<boolean>
+  /**
+   * The deposits after `cursor` (null: from the first block that may matter), and the cursor for the next call. A deposit may
+   * be given again. Throws ChainReorganised when the chain has dropped blocks that were scanned before.
+   */
+  scanDeposits?(cursor: string | null): Promise<DepositScan>
+  /**
+   * Returns the deposits in blocks without enough confirmations, and the number of the cursor's block. One node
+   * reports these deposits, and nothing has verified them. Absent if the adapter finds only confirmed deposits.
+   */
+  seeDeposits?(cursor: string): Promise<DepositSight>
+  /** The deposits in these blocks. Throws when the last of them is not confirmed. */
+  scanBlocks?(first: bigint, last: bigint): Promise<FoundDeposit[]>
+  /** Checks found deposits against other evidence, before they are credited. Absent: no such check. */
+  verifyDeposits?(found: FoundDeposit[]): Promise<DepositVerdict[]>
+  /** For a deposit that no scan finds and an operator reports. Throws an Error unless it has arrived. */
+  requireReceived?(customerId: string, arrival: FoundDeposit): Promise<void>
+  /** After a reorganisation: where credited deposits are now. */
+  checkCredited?(deposits: FoundDeposit[]): Promise<CreditedStanding[]>
+  /** The first of these cursors whose block is in the chain. */
+  newestInChain?(cursors: string[]): Promise<string | undefined>
+  /** The cursor after a scan of everything up to this block. */
+  cursorAt?(block: bigint): Promise<string>
+  /**
+   * The smallest amount of an asset that is credited, a decimal string. Smaller deposits wait until those at their address
+   * reach it together. Absent: everything is credited.
+   */
+  minimumDeposit?(asset: string): string
+  /**
+   * The cursor for the first scan; undefined where `cursor` is already one of this network. Asked before an address is given
+   * out, where the first scan would otherwise miss earlier deposits.
+   */
+  initialCursor?(cursor: string | null): Promise<string | undefined>
+  /**
+   * Takes the next steps of moving money from deposit addresses to the hot wallet, and gives their number. Its transactions
+   * are kept before they are broadcast.
+   */
+  sweep?(round: SweepRound): Promise<number>
+  /**
+   * The current cost of a withdrawal of the asset, in the asset that network fees are paid in; to this destination, where the
+   * cost depends on it. Throws DestinationRefused for a destination that the platform does not pay.
+   */
+  estimateFee?(asset: string, destination?: string): Promise<NetworkFee>
+  /** Confirmations that a transaction needs, or the chain's own finality; absent on a simulated network. */
+  confirmations?: number | 'safe' | 'finalized'
+  /** The least that the hot wallet should hold of the network's own asset, where the operator named it. */
+  lowMark?: string
+  /** Why the platform does not pay an address, in its canonical spelling: it is the hot wallet, or a token's contract. */
+  refusesDestination?(address: string): string | undefined
+  /** The network carries no memo: a withdrawal with one is refused, since it could not arrive with it. */
+  carriesNoMemo?: true
+  /** The percentage that a quoted fee adds to the estimate, as a decimal string. */
+  feeMargin?: string
+  /**
+   * Payouts stop when a day's transactions cost more than `factor` times the fees that withdrawals paid, and exceed those fees
+   * by at least `minimum` of the network's own asset. Decimal strings.
+   */
+  feesLoss?: { factor: string; minimum: string }
+  /** Throws when the node does not answer. */
+  status?(): Promise<NetworkStatus>
+}
+
+/** Decimals of a fee margin, in percent. */
+export const FEE_MARGIN_DECIMALS = 4
+/** Decimals of the factor of `feesLoss`. */
+export const FEES_FACTOR_DECIMALS = 4
+
+/** The adapter of each network that withdrawals can use. Without one, they are refused with 503. */
+export type Networks = ReadonlyMap<Network, NetworkAdapter>

@@ -1,0 +1,272 @@
+import type { JsonWebKey } from 'node:crypto'
+import { chmod, readFile, writeFile } from 'node:fs/promises'
+import { InvalidArgumentError, type Command } from 'commander'
+import { Problem } from '../contract/problems.ts'
+import { tookTooLong } from '../db/database.ts'
+import { openMasterKeys } from '../keys/master-keys.ts'
+import {
+  newPrivateKey,
+  publicPartOf,
+  readApproverKey,
+  signStatement,
+  thumbprintOf,
+} from '../governance/approvals/approval-statement.ts'
+import { withApprovedChange, type RequestedChange } from '../governance/approvals/approved-change.ts'
+import { addApprover, revokeApprover, selectApprovers } from '../governance/approvals/approver.ts'
+import { Policies } from '../governance/policy/policy.ts'
+import type { Settings } from '../settings.ts'
+import { decideApproval, listApprovals, readApproval } from '../rails/payouts/decide-approval.ts'
+import {
+  APPROVAL,
+  inDatabase,
+  inOwnersDatabase,
+  logOperator,
+  originOfCommand,
+  requireCustomer,
+  textUpTo,
+  uuid,
+} from './command-line.ts'
+import { define, offline, type Subcommand, oneOf } from './define.ts'
+import { print } from './output.ts'
+import { APPROVAL_STATUSES, type ApprovalDecision } from '../contract/approval.ts'
+
+/** A key file holds one JWK. */
+const KEY_FILE_BYTES_MAX = 4_096
+const NAME_LENGTH_MAX = 100
+
+/** Defines `bursar approvals` and `bursar approvers`. */
+export function approvalCommands(program: Command): void {
+  const approvals = define(
+    program,
+    'approvals',
+    'withdrawals and changes that wait for the signatures of approvers',
+  )
+  defineKey(approvals)
+  defineReading(approvals)
+  defineDecision(approvals, 'approve', 'APPROVE')
+  defineDecision(approvals, 'reject', 'REJECT')
+  const approvers = define(
+    program,
+    'approvers',
+    'the people who may approve; changed as the role that owns the schema',
+  )
+  defineAdd(approvers)
+  define(approvers, 'list', "list a customer's approvers, with those who are revoked")
+    .requiredOption('--customer <id>', 'customer', uuid)
+    .list(inDatabase, {
+      key: 'approvers',
+      none: 'There are no approvers.',
+      read: async ({ db }, { customer }: { customer: string }) => {
+        await requireCustomer(db, customer)
+        return selectApprovers(db, customer)
+      },
+      columns: ['id', 'name', 'role', 'status', ['thumbprint', ({ key }) => thumbprintOf(key)]],
+    })
+  defineRevoke(approvers)
+}
+
+// ---------------------------------------------------------------------------------------------- approvals
+
+function defineKey(approvals: Subcommand): void {
+  define(
+    approvals,
+    'key',
+    "make an approver's key file, readable by its owner only, and <file>.pub with the public key. Needs no database",
+  )
+    .argument('<file>', 'key file, which must not exist')
+    .answer(offline, async (_, file: string) => {
+      const key = newPrivateKey()
+      const public_key = publicPartOf(key)
+      await writeFile(file, `${JSON.stringify(key)}\n`, { mode: 0o600, flag: 'wx' })
+      await chmod(file, 0o600)
+      await writeFile(`${file}.pub`, `${JSON.stringify(public_key)}\n`, { flag: 'wx' })
+      const made = { file, public_key_file: `${file}.pub`, thumbprint: thumbprintOf(public_key) }
+      return [made, `Made ${file} and ${file}.pub, thumbprint ${made.thumbprint}.`]
+    })
+}
+
+function defineReading(approvals: Subcommand): void {
+  define(approvals, 'list', "list a customer's newest approvals, at most 100")
+    .requiredOption('--customer <id>', 'customer', uuid)
+    .option(
+      '--status <status>',
+      `only approvals that are ${APPROVAL_STATUSES.join(', ')}`,
+      oneOf(APPROVAL_STATUSES),
+    )
+    .list(inDatabase, {
+      key: 'approvals',
+      none: 'There are no approvals.',
+      read: async ({ db }, { customer, status }: { customer: string; status?: string }) => {
+        await requireCustomer(db, customer)
+        return listApprovals(db, customer, status)
+      },
+      columns: [
+        'id',
+        ['subject', ({ subject }) => `${subject.type} ${subject.id}`],
+        'status',
+        ['>approved', ({ approvals }) => approvals],
+        ...(['>required', 'role', 'deadline'] as const),
+      ],
+    })
+  define(approvals, 'show', 'show an approval and the text that an approver signs to approve it')
+    .argument('<approval_id>', 'approval', uuid)
+    .requiredOption('--customer <id>', 'customer', uuid)
+    .answer(inDatabase, async ({ db }, id: string, { customer }: { customer: string }) => {
+      const { approval, statements } = await readApproval(db, customer, id).catch(asError)
+      const { status, approvals, required } = approval
+      return [
+        { approval, to_sign: statements },
+        `${describe(statements.APPROVE)}\n\nIt is ${status}, ${approvals} of ${required}.`,
+      ]
+    })
+}
+
+interface DecideOptions {
+  customer: string
+  approver: string
+  key: string
+  json?: true
+}
+
+function defineDecision(approvals: Subcommand, name: 'approve' | 'reject', decision: ApprovalDecision): void {
+  define(
+    approvals,
+    name,
+    name === 'approve'
+      ? 'sign that you approve, and record it: read `bursar approvals show` first'
+      : 'sign that you reject, and record it: a withdrawal fails and is refunded',
+  )
+    .argument('<approval_id>', 'approval', uuid)
+    .requiredOption('--customer <id>', 'customer', uuid)
+    .requiredOption('--approver <id>', 'your entry of bursar approvers list', uuid)
+    .requiredOption('--key <file>', 'your key file')
+    .answer(inDatabase, async ({ db, settings }, id: string, options: DecideOptions) => {
+      const { customer, approver: approver_id } = options
+      const key = await readKeyFile(options.key)
+      const { statements } = await readApproval(db, customer, id).catch(asError)
+      // The person sees what is signed, also where somebody has prepared the command.
+      if (!options.json) print(describe(statements[decision]))
+      const given = { approver_id, decision, signed: signStatement(statements[decision], key) }
+      const approval = await decideApproval(db, customer, id, given, originOfCommand()).catch(asError)
+      logOperator(settings, `decided about an approval: ${decision}`, { approval_id: id })
+      const { status, approvals: count, required } = approval
+      return [approval, `\nApproval ${id} is ${status}, ${count} of ${required}.`]
+    })
+}
+
+/** A statement for people: each member on its line. */
+const describe = (text: string): string => JSON.stringify(JSON.parse(text), null, 2)
+
+async function readKeyFile(file: string): Promise<JsonWebKey> {
+  const text = await readFile(file, 'utf8')
+  if (text.length > KEY_FILE_BYTES_MAX) throw new Error(`${file} is no key file: it is too long`)
+  try {
+    return JSON.parse(text) as JsonWebKey
+  } catch {
+    // The parser's message would quote the key.
+    throw new Error(`${file} is no key file: it must have one JSON Web Key`)
+  }
+}
+
+/** Throws a refusal as a failure of the command. */
+function asError(error: unknown): never {
+  if (error instanceof Problem) throw new Error(error.detail)
+  if (tookTooLong(error)) throw new Error('a worker holds the withdrawal: nothing was changed; try again')
+  throw error
+}
+
+// ---------------------------------------------------------------------------------------------- approvers
+
+interface AddOptions {
+  customer: string
+  name: string
+  key: string
+  role: string
+  operator?: string
+  client?: string
+  approval?: string
+}
+
+function defineAdd(approvers: Subcommand): void {
+  define(
+    approvers,
+    'add',
+    'add an approver with the public key that bursar approvals key has made, or of a passkey',
+  )
+    .requiredOption('--customer <id>', 'customer', uuid)
+    .requiredOption('--name <name>', 'name of the person', textUpTo(NAME_LENGTH_MAX))
+    .requiredOption(
+      '--key <file>',
+      'public key, a JWK of Ed25519 or P-256; of a passkey with its credential_id and rp_id',
+    )
+    .option(
+      '--role <role>',
+      'role that rules of the policy name; ADMIN decides wherever others do',
+      role,
+      'APPROVER',
+    )
+    .option('--operator <id>', 'the same person as an operator', uuid)
+    .option('--client <id>', 'the same person as an API client', uuid)
+    .option(...APPROVAL)
+    .answer(inOwnersDatabase, async ({ db: owner, settings }, options: AddOptions) => {
+      const { customer: customer_id, name, role, operator: operator_id, client: client_id } = options
+      await requireCustomer(owner, customer_id)
+      const key = readApproverKey(await readKeyFile(options.key))
+      const approver = { name, role, key, operator_id, client_id }
+      const change = changeOf(options, 'approvers add', thumbprintOf(key), { ...approver, key })
+      const origin = originOfCommand()
+      const added = await withApprovedChange(owner, await policiesOf(settings), change, (tx) =>
+        addApprover(tx, customer_id, approver, origin),
+      ).catch(asError)
+      logOperator(settings, 'added an approver', { approver_id: added.id, customer_id })
+      return [added, `Approver ${added.id}: ${added.name}, ${added.role}.`]
+    })
+}
+
+function defineRevoke(approvers: Subcommand): void {
+  define(
+    approvers,
+    'revoke',
+    'revoke an approver: signatures of withdrawals that are not signed yet do not count any more',
+  )
+    .argument('<approver_id>', 'approver', uuid)
+    .requiredOption('--customer <id>', 'customer', uuid)
+    .option(...APPROVAL)
+    .answer(
+      inOwnersDatabase,
+      async ({ db: owner, settings }, id: string, options: { customer: string; approval?: string }) => {
+        await requireCustomer(owner, options.customer)
+        const change = changeOf(options, 'approvers revoke', id, {})
+        const origin = originOfCommand()
+        const revoked = await withApprovedChange(owner, await policiesOf(settings), change, (tx) =>
+          revokeApprover(tx, options.customer, id, origin),
+        ).catch(asError)
+        if (revoked.changed) logOperator(settings, 'revoked an approver', { approver_id: id })
+        const when = revoked.changed ? '' : ` It was revoked before, at ${revoked.revoked_at}.`
+        return [{ id, ...revoked }, `Approver ${id} is REVOKED.${when}`]
+      },
+    )
+}
+
+const changeOf = (
+  { customer, approval }: { customer: string; approval?: string },
+  command: string,
+  id: string,
+  values: object,
+): RequestedChange => ({
+  subject: 'APPROVERS',
+  customer_id: customer,
+  operation: `bursar ${command}`,
+  target: { type: 'approver', id },
+  values,
+  origin: originOfCommand(),
+  approval_id: approval,
+})
+
+const policiesOf = async (settings: Settings) => new Policies(await openMasterKeys(settings))
+
+function role(text: string): string {
+  if (!/^[A-Z][A-Z0-9_]{0,31}$/.test(text))
+    throw new InvalidArgumentError('must be capitals, digits and underscores.')
+  return text
+}

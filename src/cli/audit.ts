@@ -1,0 +1,155 @@
+import { readFile } from 'node:fs/promises'
+import { InvalidArgumentError, type Command } from 'commander'
+import { AUDIT_ACTIONS, type AuditAction } from '../contract/audit-actions.ts'
+import { PLATFORM_ID, UUID } from '../db/ids.ts'
+import { readAuditHeads, type AuditHead } from '../money/ledger/audit.ts'
+import { verifyAuditChains, type ChainFault } from '../money/verify/audit-chains.ts'
+import { selectAuditRecords } from '../money/records/audit-record.ts'
+import { inDatabase, requireCustomer, uuid, wholeNumber } from './command-line.ts'
+import { define, type Subcommand } from './define.ts'
+import { EXIT } from './exit.ts'
+
+/** Defines `bursar audit`. */
+export function auditCommands(program: Command): void {
+  const audit = define(program, 'audit', 'the audit log: who changed what, and its chain')
+  defineList(audit)
+  defineVerify(audit)
+  define(audit, 'head', 'show the heads of all chains, to keep them where the database cannot change them')
+    .option('--json', 'print JSON, for bursar audit verify --head')
+    .list(inDatabase, {
+      key: 'heads',
+      read: ({ db }) => readAuditHeads(db),
+      columns: [
+        ['customer', ({ customer_id }) => customer_id],
+        ...(['>position', 'hash'] as const),
+        ['entries covered from', ({ covered_from }) => covered_from],
+      ],
+    })
+}
+
+/** Most records in a list. */
+const LIST_MAX = 1_000
+
+interface ListOptions {
+  customer?: string
+  actor?: string
+  action?: AuditAction
+  subject?: string
+  refused?: true
+  limit: number
+}
+
+function defineList(audit: Subcommand): void {
+  define(audit, 'list', 'list records of the audit log, newest first: of a customer, or else of the platform')
+    .option('--customer <id>', 'the log of this customer', uuid)
+    .option('--actor <id>', 'changes by this API client, operator, loop or user')
+    .option('--action <action>', 'changes of this kind, such as transfer.create', action)
+    .option('--subject <id>', 'changes of this record')
+    .option('--refused', 'only changes that were refused')
+    .option('--limit <number>', `most records (1 to ${LIST_MAX})`, wholeNumber(1, LIST_MAX), 20)
+    .option('--json', 'print JSON, one line for each record')
+    .list(inDatabase, {
+      none: 'there are no such records',
+      read: async ({ db }, { customer, actor, action, subject, refused, limit }: ListOptions) => {
+        await requireCustomer(db, customer)
+        const filters = {
+          actor_ids: actor === undefined ? undefined : [actor],
+          actions: action === undefined ? undefined : [action],
+          subject_ids: subject === undefined ? undefined : [subject],
+          outcomes: refused ? ['REFUSED' as const] : undefined,
+        }
+        const page = { limit, descending: true, from: 0, to: Number.MAX_SAFE_INTEGER }
+        return selectAuditRecords(db, customer ?? PLATFORM_ID, filters, page)
+      },
+      columns: [
+        'at',
+        ['actor', ({ actor }) => `${actor.type} ${actor.id}`],
+        'action',
+        ['subject', ({ subject }) => subject.id],
+        'outcome',
+        ['request', ({ request_id }) => request_id],
+      ],
+    })
+}
+
+/** Parses an action for commander. */
+function action(text: string): AuditAction {
+  const known = AUDIT_ACTIONS.find((one) => one === text)
+  if (known === undefined)
+    throw new InvalidArgumentError('must be an action, such as transfer.create or webhook.update.')
+  return known
+}
+
+function defineVerify(audit: Subcommand): void {
+  define(
+    audit,
+    'verify',
+    'recompute the chain of the audit log and of the ledger entries, and name the first record of each chain that was changed; exit code 1 on a fault',
+  )
+    .option('--customer <id>', 'only the chain of this customer', uuid)
+    .option(
+      '--head <file>',
+      'the chains must still contain the heads in this file (bursar audit head --json)',
+    )
+    .answer(inDatabase, async ({ db }, { customer, head }: { customer?: string; head?: string }) => {
+      const anchors = head === undefined ? [] : readAnchors(await readFile(head, 'utf8'), head)
+      const found = await verifyAuditChains(db, { anchors, customerId: customer })
+      const { faults, chains, records, links, covered_from } = found
+      const clean = faults.length === 0
+      if (!clean) process.exitCode = EXIT.failed
+      const verdict = clean ? 'Clean' : `${faults.length} chains were changed`
+      const anchored = head === undefined ? '' : `, ${found.anchors} anchored heads`
+      const text = [
+        ...faults.map(textOf),
+        `${verdict}: ${chains} chains, ${links} links, ${records} records${anchored}.`,
+        ...(covered_from === null
+          ? []
+          : [
+              `All chains have begun by ${covered_from}. What was posted before its customer's chain began, by a version without the audit log, is in none: bursar audit head has each beginning.`,
+            ]),
+      ]
+      return [{ clean, ...found }, text.join('\n')]
+    })
+}
+
+/** Formats a fault: where, what, and the subjects of the record. */
+function textOf({ customer_id, created_at, action, subject_ids = [], fault }: ChainFault): string {
+  const subjects =
+    subject_ids.length > 1 ? `${subject_ids[0]!} and ${subject_ids.length - 1} more` : subject_ids[0]
+  const record = [action, subjects].filter((part) => part !== undefined).join(' of ')
+  const details = [record, created_at].filter((part) => part !== undefined && part !== '').join(', ')
+  return `${customer_id}: ${fault}${details === '' ? '' : ` (${details})`}`
+}
+
+const HASH = /^[0-9a-f]{64}$/
+
+/**
+ * Reads anchored heads: the output of `bursar audit head --json`, or lines of the log that have `heads`. Throws an Error
+ * for a file without heads, and for a head that is malformed.
+ */
+export function readAnchors(text: string, file: string): AuditHead[] {
+  const heads = text
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .flatMap((line) => headsOf(line))
+  if (heads.length === 0) throw new Error(`${file} has no heads: bursar audit head --json writes them`)
+  for (const head of heads)
+    if (
+      !UUID.test(String(head.customer_id)) ||
+      !Number.isSafeInteger(head.position) ||
+      !HASH.test(String(head.hash))
+    )
+      throw new Error(`${file} has a malformed head: ${JSON.stringify(head)}`)
+  // A chain that has no link yet is anchored by nothing.
+  return heads.filter(({ position }) => position > 0)
+}
+
+function headsOf(line: string): AuditHead[] {
+  try {
+    const { heads } = JSON.parse(line) as { heads?: unknown }
+    return Array.isArray(heads) ? (heads as AuditHead[]) : []
+  } catch {
+    // A log may have lines that are not JSON.
+    return []
+  }
+}

@@ -1,0 +1,183 @@
+import { originOfUser, type Origin } from '../contract/actor.ts'
+import { userInfo } from 'node:os'
+import { InvalidArgumentError } from 'commander'
+import { pino, type Logger } from 'pino'
+import { connect, type Connected } from '../program/connect.ts'
+import { openDatabase, OWNER, type Database } from '../db/database.ts'
+import { UUID } from '../db/ids.ts'
+import { prepareDatabase, requireMode } from '../program/deployment.ts'
+import { logOptions, openLog, STANDARD_ERROR } from '../log.ts'
+import { Ledger } from '../money/movements/queue.ts'
+import { WithdrawalMacs } from '../money/movements/withdrawal-macs.ts'
+import { openScreeningOfCommand } from '../rails/screening/open-screening.ts'
+import type { Screening } from '../rails/screening/screening.ts'
+import type { Door } from './define.ts'
+import { readSettings, type Settings } from '../settings.ts'
+import { sealBalancesWith } from '../money/ledger/balance-macs.ts'
+import { openMasterKeys } from '../keys/master-keys.ts'
+import { recordMigrations } from '../money/records/audited.ts'
+import { RowMacs } from '../money/records/row-macs.ts'
+
+/** Shared by the commands: arguments, exit codes, the database connection, error messages. */
+
+/** Reads an id. For commander. */
+export function uuid(text: string): string {
+  if (!UUID.test(text)) throw new InvalidArgumentError('must be a UUID.')
+  return text.toLowerCase()
+}
+
+/** Reads a whole number in a range. For commander. */
+export const wholeNumber =
+  (min: number, max: number) =>
+  (text: string): number => {
+    if (!/^\d{1,10}$/.test(text) || Number(text) < min || Number(text) > max)
+      throw new InvalidArgumentError(`must be a whole number from ${min} to ${max}.`)
+    return Number(text)
+  }
+
+/** Reads a text of a length. For commander. */
+export const textUpTo =
+  (max: number) =>
+  (text: string): string => {
+    if (text.trim() === '' || text.length > max)
+      throw new InvalidArgumentError(`must have 1 to ${max} characters.`)
+    return text.trim()
+  }
+
+/** The option of changes that a policy can make dependent on approvers. */
+export const APPROVAL = [
+  '--approval <id>',
+  'approval of this change, where the policy requires one',
+  uuid,
+] as const
+
+/** Throws when there is no such customer, so that a mistyped id does not look like a customer without records. */
+export async function requireCustomer(db: Database, id: string | undefined): Promise<void> {
+  if (id === undefined) return
+  const { rowCount } = await db.query('select 1 from customers where id = $1', [id])
+  if (rowCount === 0) throw new Error(`there is no customer ${id}`)
+}
+
+/**
+ * Logs an operator's action: the user of the operating system, the command and the records it changed. The level is
+ * `info`, which the log of a command otherwise leaves out. Writes synchronously, so that the line survives an exit.
+ */
+export function logOperator(settings: Settings, did: string, on: Record<string, unknown>): void {
+  const options = logOptions(settings.logLevel === 'silent' ? 'silent' : 'info')
+  pino(options, pino.destination({ dest: STANDARD_ERROR, sync: true })).info({ ...operator(), ...on }, did)
+}
+
+/** Name of the person who runs the command, from the operating system. Records of manual steps keep it. */
+export const operatorName = (): string => {
+  const { user, sudo_user } = operator()
+  return sudo_user ?? user
+}
+
+/** Makes the MACs of rows. Throws `SettingsError` where live mode has no master key. */
+export const openRowMacs = async (settings: Settings): Promise<RowMacs> =>
+  new RowMacs(await openMasterKeys(settings))
+
+/** The origin of the changes that a command makes. */
+export const originOfCommand = (): Origin => originOfUser(operatorName())
+
+/** The user that runs this program, and under sudo also the user who called sudo. */
+function operator(): { user: string; sudo_user?: string } {
+  const { SUDO_USER } = process.env
+  return { user: userName(), ...(SUDO_USER && { sudo_user: SUDO_USER }) }
+}
+
+function userName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    // In a container the user may have an id but no name.
+    return String(process.getuid?.())
+  }
+}
+
+/** A database as a command works with it. */
+export interface AtDatabase extends Pick<Connected, 'open' | 'ownerUrl'> {
+  db: Database
+  settings: Settings
+  log: Logger
+  /** The migrations that ran. */
+  applied: string[]
+}
+
+/** The role that a command works as, and whether it migrates the schema first. */
+interface Access {
+  as?: 'service' | 'owner'
+  migrate?: boolean
+}
+
+/**
+ * Runs a command with a database connection and closes it afterwards. An embedded server that this process started is
+ * stopped too. Throws `SettingsError` when the database belongs to the other mode, and an Error where the address of the
+ * role that owns the schema is needed and not configured: only that role may make and revoke approvers, waive screening and
+ * seal again.
+ */
+export async function withDatabase(
+  { as = 'service', migrate = false }: Access,
+  work: (at: AtDatabase) => Promise<void>,
+): Promise<void> {
+  const settings = readSettings(process.env)
+  const logLevel = settings.logLevel === 'info' ? 'warn' : settings.logLevel
+  const { log, close } = await openLog({ ...settings, logLevel })
+  try {
+    const { db, open, ownerUrl, close: disconnect } = await connect(settings, log)
+    sealBalancesWith(() => openMasterKeys(settings))
+    try {
+      await requireMode(db, settings.mode)
+      const applied = migrate ? await prepareDatabase(db, settings, await ownerUrl()) : []
+      await recordMigrations(db, originOfCommand(), applied)
+      const at = { db, settings, log, open, ownerUrl, applied }
+      await (as === 'service' ? work(at) : asOwner(await ownerUrl(), (owner) => work({ ...at, db: owner })))
+    } finally {
+      await disconnect()
+    }
+  } finally {
+    close()
+  }
+}
+
+/** Works in a session of the role that owns the schema. */
+export async function asOwner(
+  url: string | undefined,
+  work: (owner: Database) => Promise<void>,
+): Promise<void> {
+  if (url === undefined)
+    throw new Error(
+      'BURSAR_MIGRATIONS_DATABASE_URL: only the role that owns the schema makes and revokes approvers, waives screening and seals again; give its address',
+    )
+  const owner = openDatabase(url, { max: 1, onError: () => undefined, applicationName: OWNER })
+  try {
+    await work(owner)
+  } finally {
+    await owner.end()
+  }
+}
+
+/** The doors to the database (define.ts). Commands that write migrate: they may be the first to use a database. */
+export const inDatabase: Door<AtDatabase> = (work) => withDatabase({}, work)
+export const inMigratedDatabase: Door<AtDatabase> = (work) => withDatabase({ migrate: true }, work)
+export const inOwnersDatabase: Door<AtDatabase> = (work) => withDatabase({ as: 'owner' }, work)
+
+/** What commands that credit work with, too. */
+export interface Crediting {
+  ledger: Ledger
+  screening: Screening | undefined
+}
+
+/** Works with a ledger and with screening. */
+export async function crediting<At extends AtDatabase>(
+  at: At,
+  work: (at: At & Crediting) => Promise<void>,
+): Promise<void> {
+  const screening = await openScreeningOfCommand(at.db, at.settings)
+  const ledger = new Ledger(at.db, { macs: new WithdrawalMacs(await openMasterKeys(at.settings)) })
+  try {
+    await work({ ...at, ledger, screening })
+  } finally {
+    await ledger.drain()
+  }
+}

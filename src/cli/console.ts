@@ -1,0 +1,35 @@
+import type { Command } from 'commander'
+import type { Database } from '../db/database.ts'
+import { requireBuiltConsole } from '../access/console/files.ts'
+import { LINK_SECONDS, listOperators } from '../access/operators/operators.ts'
+import { SettingsError } from '../settings.ts'
+import { inDatabase, uuid } from './command-line.ts'
+import { define } from './define.ts'
+import { linkOf } from './operators.ts'
+
+/** Defines `bursar console`. */
+export function consoleCommands(program: Command): void {
+  define(
+    define(program, 'console', 'the console: the page for operators at /console'),
+    'link',
+    `print a link that opens the console, once and within ${LINK_SECONDS / 60} minutes; earlier links of the operator end`,
+  )
+    .argument('[operator_id]', 'who signs in (default: the only operator that is enabled)', uuid)
+    .answer(inDatabase, async (at, id: string | undefined) => {
+      if (!at.settings.console) throw new SettingsError('BURSAR_CONSOLE: the console is switched off')
+      requireBuiltConsole()
+      const operatorId = id ?? (await onlyOperator(at.db))
+      return linkOf(at, operatorId, '/console/sign-in', 'made a link to the console')
+    })
+}
+
+/** The only enabled operator. Throws an Error where there is none or more than one. */
+async function onlyOperator(db: Database): Promise<string> {
+  const enabled = (await listOperators(db)).filter(({ disabled_at }) => disabled_at === null)
+  if (enabled.length === 1) return enabled[0]!.id
+  throw new Error(
+    enabled.length === 0
+      ? 'there is no operator yet: bursar operator create --name <name> --role <role>'
+      : 'there are several operators: name one of them (bursar operator list)',
+  )
+}

@@ -1,0 +1,137 @@
+import { inOrder, openDatabase, transaction, type Database } from '../../db/database.ts'
+import { isDistributed } from '../../db/distribution.ts'
+import { Cluster, type Node } from '../../db/nodes.ts'
+import { PRIVILEGES } from '../../db/privileges.ts'
+import { addressOn } from '../../program/connect.ts'
+
+/** What a check finds. */
+interface Verdict {
+  result: 'OK' | 'WARN' | 'FAIL'
+  says: string
+  advice?: string
+}
+
+/**
+ * Most milliseconds between the clocks of two nodes. No money depends on it: a customer's records have the clock of its node,
+ * or of the coordinator. Beyond it, ascending lists and deliveries of events are late by as much.
+ */
+export const NODE_SKEW_MS_MAX = 500
+
+const GUIDE = 'see docs/guides/scale-out.md#what-to-watch'
+
+/** The tables whose rows never change: the service may insert, and nothing else. */
+const APPEND_ONLY = Object.entries(PRIVILEGES).flatMap(([table, { insert, update, delete: deletes }]) =>
+  insert === true && update === undefined && deletes === undefined ? table : [],
+)
+
+/**
+ * Examines the nodes of a cluster: whether this process reaches each, how far its clock is from the coordinator's, whether the
+ * service could change append-only rows there, and whether a tenant can be isolated. Nothing for a plain database.
+ */
+export async function examineCluster(db: Database, databaseUrl: string): Promise<Verdict[]> {
+  if (!(await isDistributed(db))) return []
+  const cluster = await Cluster.open(db, () => undefined)
+  const opened: Database[] = []
+  const nodes = cluster.nodes(db, (name) => {
+    const pool = openDatabase(addressOn(databaseUrl, name), { max: 1, onError: () => undefined })
+    opened.push(pool)
+    return pool
+  })
+  try {
+    return (await inOrder(nodes.list().map((node) => examineNode(node, db)))).flat()
+  } finally {
+    await cluster.close()
+    await Promise.all(opened.map((pool) => pool.end()))
+  }
+}
+
+async function examineNode({ name, db }: Node, coordinator: Database): Promise<Verdict[]> {
+  try {
+    const clocks = [msOf(coordinator), msOf(db)]
+    const [here, there] = await inOrder(clocks)
+    return [
+      judgeNodeClock(name, Math.round(Math.abs(there! - here!))),
+      ...judgeShards(name, await changeableShards(db)),
+      ...judgePlugins(name, await pluginsOf(db)),
+    ]
+  } catch (error) {
+    const says = `node ${name} does not answer: ${(error as Error).message}`
+    return [{ result: 'FAIL', says, advice: `its customers are not served; ${GUIDE}` }]
+  }
+}
+
+/** Judges the difference of a node's clock from the coordinator's. */
+export const judgeNodeClock = (node: string, skewMs: number): Verdict =>
+  skewMs > NODE_SKEW_MS_MAX
+    ? {
+        result: 'WARN',
+        says: `the clock of node ${node} is ${skewMs} ms from the coordinator's`,
+        advice: 'synchronise the clocks of all nodes with NTP',
+      }
+    : { result: 'OK', says: `node ${node} answers, ${skewMs} ms from the coordinator's clock` }
+
+/** Judges the append-only shards whose rows the service could change. */
+export const judgeShards = (node: string, shards: readonly string[]): Verdict[] =>
+  shards.length === 0
+    ? []
+    : [
+        {
+          result: 'FAIL',
+          says: `on node ${node} the service may change rows of ${shards.slice(0, 3).join(', ')}${shards.length > 3 ? ` and ${shards.length - 3} more` : ''}`,
+          advice: 'bursar migrate as the role that owns the schema (docs/guides/database-roles.md)',
+        },
+      ]
+
+/** Judges the node's `output_plugin_libraries`; undefined where that is unknown. */
+export const judgePlugins = (node: string, libraries: string | undefined): Verdict[] =>
+  libraries === undefined || libraries.split(',').some((one) => one.trim() === 'citus')
+    ? []
+    : [
+        {
+          result: 'WARN',
+          says: `node ${node} lacks citus in output_plugin_libraries: a tenant cannot be isolated`,
+          advice: GUIDE,
+        },
+      ]
+
+/** The time of a database, in milliseconds since 1970 on this machine's scale: the half of the round trip is taken off. */
+async function msOf(db: Database): Promise<number> {
+  // The first query opens the connection.
+  await db.query('select')
+  const sentAt = performance.now()
+  const { rows } = await db.query<{ ms: string }>('select extract(epoch from clock_timestamp()) * 1000 as ms')
+  return Number(rows[0]!.ms) - (sentAt + performance.now()) / 2
+}
+
+/** The node's shards of append-only tables that this connection's role may change. */
+const changeableShards = (db: Database): Promise<string[]> =>
+  transaction(db, async (tx) => {
+    // Otherwise Citus leaves the shards out of pg_class.
+    await tx.query(`set local citus.show_shards_for_app_name_prefixes = '*'`)
+    const { rows } = await tx.query<{ shard: string }>(
+      `
+      select relname as shard
+      from pg_class
+      where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')
+        and regexp_replace(relname, '_[0-9]{6,}$', '') = any ($1)
+        and (has_table_privilege(oid, 'update, delete, truncate') or has_any_column_privilege(oid, 'update'))
+      order by 1`,
+      [APPEND_ONLY],
+    )
+    return rows.map(({ shard }) => shard)
+  })
+
+const INSUFFICIENT_PRIVILEGE = '42501'
+
+/** The node's setting; undefined where it has none, or where this role may not read it (`pg_read_all_settings`). */
+async function pluginsOf(db: Database): Promise<string | undefined> {
+  try {
+    const { rows } = await db.query<{ libraries: string | null }>(
+      `select current_setting('output_plugin_libraries', true) as libraries`,
+    )
+    return rows[0]!.libraries ?? undefined
+  } catch (error) {
+    if ((error as { code?: string }).code === INSUFFICIENT_PRIVILEGE) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,106 @@
+import { styleText } from 'node:util'
+import type { Command } from 'commander'
+import { readSettings, SETTINGS, SettingsError, type Settings } from '../../settings.ts'
+import { define, offline } from '../define.ts'
+import { EXIT } from '../exit.ts'
+import { examine, type Finding } from './checks.ts'
+import { readScreen, tableOf } from '../output.ts'
+
+/** Defines `bursar doctor`. `nodeNeeded` is the range of Node versions in package.json. */
+export function doctorCommand(program: Command, nodeNeeded: string): void {
+  define(
+    program,
+    'doctor',
+    'check settings, database, keys and networks, and say how to fix each fault; changes nothing',
+  )
+    .option('--all', 'print every setting, also those that have their default')
+    .option('--json', 'print JSON, with every setting')
+    .addHelpText('after', '\nExit code 1 when a check FAILs. A WARN is for you to judge.')
+    .answer(offline, async (_, { all = false }: { all?: boolean }) => {
+      const settings = listSettings(process.env)
+      const checks = await runChecks(nodeNeeded)
+      const healthy = checks.every(({ result }) => result !== 'FAIL')
+      if (!healthy) process.exitCode = EXIT.failed
+      const text = `${describeChecks(checks)}\n\n${describeSettings(settings, all)}`
+      return [{ healthy, settings, checks }, text]
+    })
+}
+
+const SEVERITY = { FAIL: 0, WARN: 1, OK: 2 } as const
+
+/** The findings as lines, the most severe first, and their numbers. */
+function describeChecks(checks: Finding[]): string {
+  const sorted = checks.toSorted((a, b) => SEVERITY[a.result] - SEVERITY[b.result])
+  const count = (result: Finding['result']) => checks.filter((one) => one.result === result).length
+  return [
+    ...sorted.map(
+      ({ check, result, says, advice }) =>
+        `${colour(result)} ${check}: ${says}${advice === undefined ? '' : ` -> ${advice}`}`,
+    ),
+    '',
+    `${count('FAIL')} FAIL, ${count('WARN')} WARN, ${count('OK')} OK`,
+  ].join('\n')
+}
+
+/** The settings as a table; without `all`, only those that the environment sets. */
+function describeSettings(settings: Setting[], all: boolean): string {
+  const shown = settings.filter(({ from }) => all || from === 'environment')
+  const hidden = settings.length - shown.length
+  return [
+    ...(shown.length === 0
+      ? []
+      : [tableOf(shown, [['setting', ({ name }) => name], 'value', 'from'], undefined)]),
+    ...(hidden === 0 ? [] : [`${hidden} settings have their default: bursar doctor --all shows them`]),
+  ].join('\n')
+}
+
+/** Runs the checks. Wrong settings are the only findings if there are any: no check can run with them. */
+async function runChecks(nodeNeeded: string): Promise<Finding[]> {
+  let settings: Settings
+  try {
+    settings = readSettings(process.env)
+  } catch (error) {
+    if (!(error instanceof SettingsError)) throw error
+    const advice = 'correct it (bursar serve --help lists all settings); the other checks run after that'
+    return error.message.split('\n').map((says) => ({ check: 'settings', result: 'FAIL', says, advice }))
+  }
+  return examine(settings, nodeNeeded)
+}
+
+interface Setting {
+  name: string
+  value: string | undefined
+  from: 'environment' | 'default'
+}
+
+/** Lists every setting with its value and its source. Secrets are hidden. */
+function listSettings(environment: Record<string, string | undefined>): Setting[] {
+  return Object.entries(SETTINGS).map(([name, spec]) => {
+    const given = environment[name]
+    if (given !== undefined && given !== '')
+      return { name, value: SECRETS.has(name) ? HIDDEN : mask(given), from: 'environment' }
+    const fallback = (spec as { default?: string | number | boolean }).default
+    return { name, value: fallback === undefined ? undefined : String(fallback), from: 'default' }
+  })
+}
+
+const HIDDEN = '***'
+/** Settings that are secrets as a whole. */
+const SECRETS = new Set(['BURSAR_MASTER_KEY'])
+
+/** Hides passwords in a URL: in its user part and its query. A value that is no URL but looks like one is hidden whole. */
+function mask(value: string): string {
+  if (!URL.canParse(value)) return /[/@]/.test(value) && value.includes('@') ? HIDDEN : value
+  const url = new URL(value)
+  if (url.password !== '') url.password = HIDDEN
+  for (const name of [...url.searchParams.keys()])
+    if (/password|secret|key|token/i.test(name)) url.searchParams.set(name, HIDDEN)
+  return url.password === HIDDEN || url.search.includes(HIDDEN) ? url.href : value
+}
+
+const COLOURS = { OK: 'green', WARN: 'yellow', FAIL: 'red' } as const
+
+function colour(result: Finding['result']): string {
+  const text = result.padEnd(4)
+  return readScreen().hasColour ? styleText(COLOURS[result], text) : text
+}

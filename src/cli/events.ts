@@ -1,0 +1,95 @@
+import { InvalidArgumentError, type Command } from 'commander'
+import { EVENT_TYPES } from '../contract/event-types.ts'
+import type { Event } from '../money/records/event.ts'
+import { CREDENTIALS, overApi } from './call-api.ts'
+import { uuid, wholeNumber } from './command-line.ts'
+import { define } from './define.ts'
+import { followEvents, placeOf, stopSignal, type EventPage } from './follow-events.ts'
+import { print } from './output.ts'
+
+/** Defines `bursar events`. */
+export function eventCommands(program: Command): void {
+  const events = define(program, 'events', 'the events of a customer: changes of status')
+  define(events, 'list', 'list events, newest first')
+    .option(
+      '--type <type...>',
+      'types, such as transfer.crypto_withdrawal.completed or transfer.*',
+      eventTypes,
+    )
+    .option('--object <id>', 'events of this record', uuid)
+    .option('--limit <number>', 'most events (1 to 100)', wholeNumber(1, 100), 20)
+    .option(...CREDENTIALS)
+    .option('--json', 'print JSON, one line for each event')
+    .list(overApi, {
+      none: 'there are no such events',
+      read: async (api, { type, object, limit }: ListOptions) => {
+        const query = new URLSearchParams({ limit: String(limit), order: 'DESC' })
+        for (const one of type ?? []) query.append('types', one)
+        if (object !== undefined) query.set('object_id', object)
+        return (await api.call<EventPage>('GET', `/v2/events?${query.toString()}`)).items
+      },
+      columns: ['created_at', 'type', ['object', ({ object }) => object.id], 'id'],
+    })
+  define(events, 'show', 'show an event with its object')
+    .argument('<event_id>', 'event', uuid)
+    .option(...CREDENTIALS)
+    .option('--json', 'print JSON on one line')
+    .answer(overApi, async (api, id: string) => {
+      const event = await api.call<Event>('GET', `/v2/events/${id}`)
+      return [event, JSON.stringify(event, null, 2)]
+    })
+  define(events, 'tail', 'print events as they happen, each once, until Ctrl+C')
+    .option('--type <type...>', 'types, such as transfer.*', eventTypes)
+    .option('--after <place>', 'begin after this event id, or at this RFC 3339 time (default: now)')
+    .option(...CREDENTIALS)
+    .option('--json', 'print JSON, one line for each event')
+    .answer(overApi, async (api, { type: types, after, json }: TailOptions) => {
+      const place = await placeOf(api, after ?? 'now')
+      const signal = stopSignal()
+      const onFailure = (reason: string) => console.error(`${reason}; trying again`)
+      for await (const event of followEvents(api, { types, ...place, signal, onFailure }))
+        print(json ? event : lineOf(event))
+    })
+  define(events, 'resend', 'deliver an event again to its webhooks, or to one of them')
+    .argument('<event_id>', 'event', uuid)
+    .option('--webhook <id>', 'only to this webhook', uuid)
+    .option(...CREDENTIALS)
+    .option('--json', 'print JSON on one line')
+    .answer(overApi, async (api, id: string, { webhook }: { webhook?: string }) => {
+      const body = webhook === undefined ? {} : { webhook_id: webhook }
+      const path = `/v2/events/${id}/resend`
+      const answer = await api.call<{ deliveries: { webhook_id: string }[] }>('POST', path, body)
+      const to = answer.deliveries.map(({ webhook_id }) => webhook_id).join(', ')
+      return [
+        answer,
+        to === '' ? 'no active webhook gets this event' : `event ${id} is delivered again to ${to}`,
+      ]
+    })
+}
+
+interface ListOptions {
+  type?: string[]
+  object?: string
+  limit: number
+}
+
+interface TailOptions {
+  type?: string[]
+  after?: string
+  json?: true
+}
+
+/** Formats an event as a line of text: when, what, of which record. */
+export const lineOf = ({ created_at, type, object, id }: Event): string =>
+  `${created_at}  ${type}  ${object.id}  (event ${id})`
+
+/** Adds a type, or a beginning of types with `.*`, to a list. For commander. */
+export function eventTypes(text: string, before: string[] | undefined): string[] {
+  const known = Object.keys(EVENT_TYPES)
+  const start = text.endsWith('.*') ? text.slice(0, -1) : undefined
+  if (!known.some((type) => (start === undefined ? type === text : type.startsWith(start))))
+    throw new InvalidArgumentError(
+      `must be a type of event, or the beginning of types with .*, such as transfer.*.`,
+    )
+  return [...(before ?? []), text]
+}

@@ -1,0 +1,69 @@
+import { InvalidArgumentError, Option, type Command } from 'commander'
+import { Temporal } from 'temporal-polyfill'
+import { listAllIdentities, IDENTITIES_MAX } from '../resources/identities/list-all-identities.ts'
+import type { Identity } from '../resources/identities/identity.ts'
+import { setIdentityStatus } from '../resources/identities/set-identity-status.ts'
+import { STATUSES, type Status } from '../money/records/holders.ts'
+import { inDatabase, logOperator, originOfCommand, requireCustomer, uuid } from './command-line.ts'
+import { define } from './define.ts'
+import { linesOf } from './output.ts'
+
+/** The change that each command makes, and its description. */
+const CHANGES = {
+  approve: [{ status: 'APPROVED' }, 'mark an identity as verified; it may withdraw'],
+  deny: [{ status: 'DENIED' }, 'mark the verification of an identity as failed; it may not withdraw'],
+  reopen: [
+    { status: 'PENDING' },
+    'require a new verification of an identity; it may not withdraw until it is approved',
+  ],
+  disable: [{ admin_disabled: true }, "stop an identity's withdrawals, as the platform's administrator"],
+  enable: [{ admin_disabled: false }, 'undo disable; an identity that its API user disabled stays disabled'],
+} as const
+
+/** Defines `bursar identity`. */
+export function identityCommands(program: Command): void {
+  const identity = define(program, 'identity', 'identities: only APPROVED identities may withdraw')
+  define(identity, 'list', `list the identities, oldest first, at most ${IDENTITIES_MAX}`)
+    .option('--customer <id>', 'only identities of this customer', uuid)
+    .addOption(new Option('--status <status>', 'only identities with this summary_status').choices(STATUSES))
+    .option('--after <id>', 'only identities after this one, for the next page', uuid)
+    .list(inDatabase, {
+      key: 'identities',
+      read: async ({ db }, options: { customer?: string; status?: Status; after?: string }) => {
+        const { customer: customerId, status: summaryStatus, after } = options
+        await requireCustomer(db, customerId)
+        return listAllIdentities(db, { customerId, summaryStatus, after })
+      },
+      columns: [
+        ['identity_id', ({ id }) => id],
+        ...(['customer_id', 'ref_id', 'type', 'summary_status'] as const),
+        ['name', nameOf],
+        ...(['created_at', 'updated_at'] as const),
+      ],
+    })
+  for (const [name, [change, description]] of Object.entries(CHANGES)) {
+    const command = define(identity, name, description).argument('<identity_id>', 'identity', uuid)
+    if (name === 'approve')
+      command.option('--seen <updated_at>', 'refuse when the identity was updated after this time', time)
+    command.answer(inDatabase, async ({ db, settings }, identity_id: string, { seen }: { seen?: string }) => {
+      const changed = await setIdentityStatus(db, identity_id, { ...change, seen }, originOfCommand())
+      if (changed === undefined) throw new Error(`there is no identity ${identity_id}`)
+      logOperator(settings, `identity ${name}`, { identity_id, customer_id: changed.customer_id })
+      const { status, admin_disabled, user_disabled, summary_status } = changed
+      const shown = { status, admin_disabled, user_disabled, summary_status }
+      return [{ identity_id, ...shown }, linesOf(shown)]
+    })
+  }
+}
+
+/** Reads a time. For commander. */
+function time(text: string): string {
+  try {
+    return Temporal.Instant.from(text).toString({ fractionalSecondDigits: 6 })
+  } catch {
+    throw new InvalidArgumentError('must be an RFC 3339 date-time.')
+  }
+}
+
+const nameOf = ({ person_details: person, institution_details: institution }: Identity) =>
+  institution?.name ?? `${person?.first_name} ${person?.last_name}`

@@ -1,0 +1,96 @@
+import type { Command } from 'commander'
+import { transaction, type Transaction } from '../db/database.ts'
+import { PLATFORM_ID } from '../db/ids.ts'
+import { openMasterKeys, type MasterKeys } from '../keys/master-keys.ts'
+import { sealBalances } from '../money/ledger/balance-macs.ts'
+import { listSigningKeys, retireSigningKey, rotateSigningKeys } from '../access/tokens/signing-keys.ts'
+import { audited, recordNow } from '../money/records/audited.ts'
+import { sealOrders } from '../money/records/orchestration.ts'
+import { RowMacs, SEALED_TABLES } from '../money/records/row-macs.ts'
+import { verify } from '../money/verify/verify.ts'
+import {
+  inDatabase,
+  inMigratedDatabase,
+  inOwnersDatabase,
+  logOperator,
+  originOfCommand,
+  uuid,
+} from './command-line.ts'
+import { define } from './define.ts'
+
+/** Defines `bursar keys`. */
+export function keyCommands(program: Command): void {
+  const keys = define(program, 'keys', 'the keys that sign access tokens')
+  define(keys, 'list', 'list the signing keys, newest first').list(inDatabase, {
+    key: 'keys',
+    read: ({ db }) => listSigningKeys(db),
+    columns: ['id', 'status', 'created_at', 'signs_from', 'retired_at', 'master_key_id'],
+  })
+  define(
+    keys,
+    'rotate',
+    'create a signing key that signs new tokens in a minute; older keys verify tokens until they are retired',
+  )
+    .option('--now', 'sign with the new key at once, for example after a leak of the old key')
+    .answer(inMigratedDatabase, async ({ db, settings }, { now = false }: { now?: boolean }) => {
+      const asked = { now, origin: originOfCommand() }
+      const made = await rotateSigningKeys(db, await openMasterKeys(settings), asked)
+      const { id, signs_from } = made
+      logOperator(settings, 'made a signing key', { id, signs_from })
+      return [
+        made,
+        `Signing key ${id} signs new tokens from ${signs_from} on.\n` +
+          `Older tokens expire at most ${settings.tokenTtlSeconds} s after that. Then retire the older keys (bursar keys list).`,
+      ]
+    })
+  define(
+    keys,
+    'retire',
+    'end a signing key permanently: delete its private half; every process refuses its tokens within ten seconds',
+  )
+    .argument('<id>', 'signing key', uuid)
+    .answer(inDatabase, async ({ db, settings }, id: string) => {
+      const retired = await retireSigningKey(db, id, originOfCommand())
+      if (retired) logOperator(settings, 'retired a signing key', { id })
+      return [{ id, retired }, `Signing key ${id} ${retired ? 'is' : 'was already'} retired.`]
+    })
+  define(
+    keys,
+    'seal',
+    'after the loss of a master key: give new MACs to what the lost key sealed, as it is. Only where bursar verify finds nothing else. Needs the role that owns the schema',
+  ).answer(inOwnersDatabase, async ({ db: owner, settings }) => {
+    const masterKeys = await openMasterKeys(settings)
+    const { disagreements } = await verify(owner)
+    if (disagreements.length > 0)
+      throw new Error(
+        `bursar verify finds ${disagreements.length} disagreements: what would be sealed is not what was posted`,
+      )
+    const master_key_id = masterKeys.current.id
+    await transaction(owner, async (tx) => {
+      await sealAgain(tx, masterKeys)
+      await recordNow(tx, PLATFORM_ID, audited(originOfCommand(), 'master_key.replace', master_key_id))
+    })
+    logOperator(settings, 'sealed all rows of a lost master key', { master_key_id })
+    return [
+      { master_key_id },
+      'All that the lost key sealed has new MACs. Look at bursar operator list and bursar client list.',
+    ]
+  })
+}
+
+/**
+ * Gives new MACs to all rows whose MACs none of these keys made, as they are. For the role that owns the schema, in its transaction.
+ * Ends of freezes keep theirs: what was frozen holds again.
+ */
+async function sealAgain(owner: Transaction, masterKeys: MasterKeys): Promise<void> {
+  const macs = new RowMacs(masterKeys)
+  const rows = SEALED_TABLES.filter((table) => !table.endsWith('freezes'))
+  for (const table of [...rows, 'balances', 'orchestrations'])
+    await owner.query(
+      `update ${table} set mac = null where mac is not null and mac not like all ($1::text[])`,
+      [masterKeys.ids.map((id) => `${id}.%`)],
+    )
+  for (const table of rows) await macs.sealAll(owner, table)
+  await sealBalances(owner, 'WITHOUT', masterKeys)
+  await sealOrders(owner, 'WITHOUT', macs)
+}

@@ -1,0 +1,278 @@
+import { InvalidArgumentError, Option, type Command } from 'commander'
+import { CRYPTO_NETWORKS, type CryptoNetwork } from '../contract/assets/catalogue.ts'
+import { tookTooLong, transaction } from '../db/database.ts'
+import { openMasterKeys } from '../keys/master-keys.ts'
+import { sealWithdrawal, WithdrawalMacs } from '../money/movements/withdrawal-macs.ts'
+import { formerWalletsIn, networkReports, type NetworkReport } from '../chains/network-status.ts'
+import type { NetworkAdapter, TakenBack } from '../chains/network.ts'
+import { openNetworks } from '../program/serve.ts'
+import { cancelForOperator } from '../rails/payouts/cancel-withdrawal.ts'
+import { listOpenWithdrawals, OPEN_WITHDRAWALS_MAX } from '../rails/payouts/open-withdrawals.ts'
+import { markWithdrawalPaid } from '../rails/payouts/mark-withdrawal-paid.ts'
+import { resendWithdrawal } from '../rails/payouts/resend-withdrawal.ts'
+import { resolveWithdrawal } from '../rails/payouts/resolve-withdrawal.ts'
+import { audited, recordNow } from '../money/records/audited.ts'
+import {
+  inDatabase,
+  logOperator,
+  originOfCommand,
+  requireCustomer,
+  uuid,
+  withDatabase,
+  type AtDatabase,
+} from './command-line.ts'
+import { define, type Subcommand, type Door, oneOf } from './define.ts'
+import { EXIT } from './exit.ts'
+
+/** Defines `bursar networks` and `bursar withdrawal`. */
+export function networkCommands(program: Command): void {
+  const networks = define(program, 'networks', 'the configured real networks')
+  define(
+    networks,
+    'deposit-key',
+    'print the extended public key of a network, for the deposit_key of processes that only issue addresses',
+  )
+    .argument('<network>', 'name of its section in BURSAR_NETWORKS_FILE')
+    .answer(inDatabase, async ({ db, settings }, name: string) => {
+      const opened = await openNetworks(settings, db)
+      const found = [...opened].find(([network]) => network === name)
+      if (found === undefined) throw new Error(`there is no section ${name} in BURSAR_NETWORKS_FILE`)
+      const { depositPublicKey } = found[1]
+      if (depositPublicKey === undefined) throw new Error(`${name} has no deposit_key`)
+      return [{ network: name, deposit_public_key: depositPublicKey }, depositPublicKey]
+    })
+  define(
+    networks,
+    'status',
+    'compare the holdings of each network with the custody in the ledger, and list payments in flight and waiting; exit code 1 when a network does not answer, is frozen, holds too little or has lost transactions',
+  ).answer(inDatabase, async ({ db, settings }) => {
+    const reports = await networkReports(db, await openNetworks(settings, db))
+    if (reports.some(isWrong)) process.exitCode = EXIT.failed
+    const none = 'No real network is configured: set BURSAR_NETWORKS_FILE.'
+    return [{ networks: reports }, reports.length === 0 ? none : reports.map(describeNetwork).join('\n\n')]
+  })
+  const withdrawal = define(program, 'withdrawal', 'withdrawals that need a person')
+  defineOpen(withdrawal)
+  defineSent(withdrawal)
+  defineResolve(withdrawal)
+}
+
+function defineOpen(withdrawal: Subcommand): void {
+  define(
+    withdrawal,
+    'list',
+    `list the withdrawals that have not ended, oldest first, at most ${OPEN_WITHDRAWALS_MAX}: how far they are, and why they wait`,
+  )
+    .option('--customer <id>', 'only of this customer', uuid)
+    .list(inDatabase, {
+      key: 'withdrawals',
+      none: 'There are no open withdrawals.',
+      read: async ({ db }, { customer }: { customer?: string }) => {
+        await requireCustomer(db, customer)
+        return listOpenWithdrawals(db, customer)
+      },
+      columns: [
+        ...(['transfer_id', 'created_at', '>amount', 'asset', 'network', 'state'] as const),
+        ['waits since', ({ waiting_since }) => waiting_since],
+        ['for', ({ waiting_detail }) => waiting_detail],
+      ],
+    })
+  define(
+    withdrawal,
+    'seal',
+    'accept a withdrawal as it is now, so that it is signed: it waits because it differs from the accepted request',
+  )
+    .argument('<transfer_id>', 'withdrawal', uuid)
+    .answer(inDatabase, async ({ db, settings }, id: string) => {
+      const macs = new WithdrawalMacs(await openMasterKeys(settings))
+      const sealed = await transaction(db, async (tx) => {
+        const accepted = await sealWithdrawal(tx, macs, id)
+        await recordNow(tx, accepted.customer_id, audited(originOfCommand(), 'transfer.seal', id))
+        return accepted
+      })
+      const { customer_id, profile_id, asset, amount, network, destination, memo } = sealed
+      logOperator(settings, 'sealed a withdrawal', { transfer_id: id, customer_id })
+      return [
+        sealed,
+        `Withdrawal ${id} of customer ${customer_id}, profile ${profile_id}, is sealed:\n` +
+          `it pays ${amount} ${asset} over ${network} to ${destination}${memo === null ? '' : `, memo ${memo}`}`,
+      ]
+    })
+  define(
+    withdrawal,
+    'cancel',
+    'cancel a withdrawal that is not signed: it becomes FAILED and its total is refunded, also for a frozen customer',
+  )
+    .argument('<transfer_id>', 'withdrawal', uuid)
+    .answer(inDatabase, async ({ db, settings }, id: string) => {
+      const cancelled = await cancelForOperator(db, id, originOfCommand()).catch((error: unknown) => {
+        if (tookTooLong(error)) throw new Error(`a worker is processing withdrawal ${id}; try again`)
+        throw error
+      })
+      if (cancelled.changed) logOperator(settings, 'cancelled a withdrawal', { ...cancelled })
+      return [cancelled, `Withdrawal ${id} is cancelled, and its total is back on the profile.`]
+    })
+}
+
+function defineSent(withdrawal: Subcommand): void {
+  define(
+    withdrawal,
+    'mark-paid',
+    'name the hot-wallet transaction that already paid a withdrawal, for example after restoring a backup; the worker waits for its confirmations and pays nothing more',
+  )
+    .argument('<transfer_id>', 'withdrawal', uuid)
+    .requiredOption('--tx-hash <hash>', 'transaction', transactionHash)
+    .answer(onNetworks, async ({ db, settings, adapters }, id: string, { txHash }: { txHash: string }) => {
+      const marked = await markWithdrawalPaid(db, adapters, id, txHash, originOfCommand())
+      logOperator(settings, 'marked a withdrawal as paid', { transfer_id: id, crypto_tx_hash: txHash })
+      return [marked, `Withdrawal ${id} is paid by ${marked.crypto_tx_hash} on ${marked.crypto_network}.`]
+    })
+  define(
+    withdrawal,
+    'resend',
+    'broadcast the stored transaction of a completed withdrawal again, after a reorganisation removed it; nothing is signed',
+  )
+    .argument('<transfer_id>', 'withdrawal', uuid)
+    .answer(onNetworks, async ({ db, settings, adapters }, id: string) => {
+      const resent = await resendWithdrawal(db, adapters, id, originOfCommand())
+      logOperator(settings, 'resent the transaction of a withdrawal', { ...resent })
+      const { crypto_tx_hash, crypto_network } = resent
+      return [
+        resent,
+        `Transaction ${crypto_tx_hash} of withdrawal ${id} was broadcast again on ${crypto_network}.`,
+      ]
+    })
+}
+
+function defineResolve(withdrawal: Subcommand): void {
+  define(
+    withdrawal,
+    'resolve',
+    'decide a withdrawal whose outcome the network does not prove: paid completes it, not-paid refunds it; sign-anew, if the transaction of --used-by has used its nonce',
+  )
+    .argument('<transfer_id>', 'withdrawal', uuid)
+    .addOption(
+      new Option('--outcome <outcome>', 'decision')
+        .choices(['paid', 'not-paid', 'sign-anew'])
+        .makeOptionMandatory(),
+    )
+    .option(
+      '--evidence <text>',
+      'for paid and not-paid: what you checked, and where; kept with the record',
+      evidenceText,
+    )
+    .option('--used-by <hash>', 'for sign-anew: the transaction with its nonce', transactionHash)
+    .answer(onNetworks, async ({ db, settings, adapters }, id: string, options: Resolving) => {
+      const { outcome, evidence = '', usedBy = '' } = options
+      if ((outcome === 'sign-anew') !== (usedBy !== ''))
+        throw new Error('sign-anew takes --used-by, and nothing else does')
+      if ((outcome === 'sign-anew') === (evidence !== ''))
+        throw new Error('paid and not-paid take --evidence')
+      const decision = outcome === 'sign-anew' ? { usedBy } : outcome === 'paid' ? 'PAID' : 'NOT_PAID'
+      const resolved = await resolveWithdrawal(db, adapters, id, decision, evidence, originOfCommand())
+      const did = { transfer_id: id, outcome, evidence, used_by: usedBy }
+      logOperator(settings, 'resolved a withdrawal', did)
+      const next = resolved.status === 'PENDING' ? ', and is signed anew' : ''
+      return [resolved, `Withdrawal ${id} is ${resolved.status}${next}.`]
+    })
+}
+
+interface Resolving {
+  outcome: 'paid' | 'not-paid' | 'sign-anew'
+  evidence?: string
+  usedBy?: string
+}
+
+/** The door of commands on all real networks. */
+const onNetworks: Door<AtDatabase & { adapters: Map<CryptoNetwork, NetworkAdapter> }> = (work) =>
+  withDatabase({}, async (at) => {
+    const real = await openNetworks(at.settings, at.db)
+    await work({ ...at, adapters: new Map([...real].map(([network, { adapter }]) => [network, adapter])) })
+  })
+
+/** A real network as a command works with it. */
+export type AtNetwork = AtDatabase & { adapter: NetworkAdapter }
+
+/** The door of commands on one real network. Throws an Error when the networks file has no section for it. */
+export const onNetwork: Door<AtNetwork, { network: CryptoNetwork }> = (work, { network }) =>
+  withDatabase({}, async (at) => {
+    const configured = (await openNetworks(at.settings, at.db)).get(network)
+    if (configured === undefined) throw new Error(`${network} has no section in BURSAR_NETWORKS_FILE`)
+    await work({ ...at, adapter: configured.adapter })
+  })
+
+/** Reads the name of a network. For commander. */
+export const networkName = oneOf(CRYPTO_NETWORKS)
+
+const EVIDENCE_MAX = 1_000
+
+/** Parses the evidence for an operator's decision for commander. */
+function evidenceText(text: string): string {
+  if (text.trim() === '' || text.length > EVIDENCE_MAX)
+    throw new InvalidArgumentError(`must be 1 to ${EVIDENCE_MAX} characters.`)
+  return text
+}
+
+/** Parses a transaction hash, of Bitcoin's or of Ethereum's family, for commander. */
+export function transactionHash(text: string): string {
+  if (!/^(0x)?[0-9a-f]{64}$/i.test(text)) throw new InvalidArgumentError('must be 64 hexadecimal digits.')
+  return text.toLowerCase()
+}
+
+const isWrong = ({ reachable, below_low_mark, frozen, custody, taken_back }: NetworkReport) =>
+  !reachable ||
+  below_low_mark ||
+  frozen.length > 0 ||
+  taken_back.length > 0 ||
+  custody.some(({ short }) => short)
+
+/** One line about a transaction that a reorganisation removed, and what happens next. */
+function describeTakenBack({ nonce, crypto_tx_hash, transfer_id, top_up, refunded }: TakenBack): string {
+  const what =
+    transfer_id !== undefined
+      ? `withdrawal ${transfer_id}`
+      : top_up !== undefined
+        ? `gas for ${top_up}`
+        : 'unknown to Bursar'
+  const next =
+    refunded === true
+      ? 'refunded, not broadcast again'
+      : crypto_tx_hash === undefined
+        ? 'no stored transaction to broadcast'
+        : 'the worker broadcasts it again'
+  return `  NO LONGER IN THE CHAIN: nonce ${nonce} (${what}): ${next}`
+}
+
+/** Most lost transactions that are listed. */
+const TAKEN_BACK_SHOWN = 10
+
+function describeNetwork(report: NetworkReport): string {
+  const { crypto_network, reachable, error, height, confirmations, custody, in_flight, waiting } = report
+  const flights = Object.entries(in_flight).map(([state, count]) => `${count} ${state}`)
+  return [
+    `${crypto_network}: ${reachable ? `at height ${height}, ${typeof confirmations === 'number' ? `${confirmations} confirmations` : `confirmed when ${confirmations}`}` : `NOT REACHABLE: ${error}`}`,
+    ...custody.map(
+      ({ asset, held, hot_wallet, in_custody, in_cold, difference, short }) =>
+        `  ${asset}: holds ${held}${hot_wallet === undefined ? '' : ` (the hot wallet ${hot_wallet})`}, in custody ${in_custody}${in_cold === undefined ? '' : `, in cold storage ${in_cold}`}, difference ${difference}${short ? ': TOO LITTLE' : ''}`,
+    ),
+    ...formerWalletsIn(report).map(
+      ({ address, held, asset }) => `  former hot wallet ${address}: ${held} ${asset}`,
+    ),
+    ...report.fees.map(
+      ({ asset, collected, paid }) => `  fees in ${asset}: collected ${collected}, paid ${paid}`,
+    ),
+    ...(report.below_low_mark ? ['  THE HOT WALLET IS BELOW ITS LOW MARK'] : []),
+    ...report.frozen.map(({ reason, detail, since }) => `  FROZEN since ${since} (${reason}): ${detail}`),
+    ...report.taken_back.slice(0, TAKEN_BACK_SHOWN).map(describeTakenBack),
+    ...(report.taken_back.length > TAKEN_BACK_SHOWN
+      ? [`  and ${report.taken_back.length - TAKEN_BACK_SHOWN} more transactions`]
+      : []),
+    `  in flight: ${flights.length === 0 ? 'nothing' : flights.join(', ')}`,
+    ...waiting.map(
+      ({ code, detail, count, since }) => `  ${count} waiting since ${since}: ${code}: ${detail}`,
+    ),
+    ...report.uncredited.map(
+      ({ reason, count, since }) => `  ${count} deposits not credited since ${since}: ${reason}`,
+    ),
+  ].join('\n')
+}

@@ -1,0 +1,300 @@
+import { Option, type Command } from 'commander'
+import { requireBuiltConsole } from '../access/console/files.ts'
+import { ROLES, type Role } from '../contract/roles.ts'
+import { transaction, type Database, type Transaction } from '../db/database.ts'
+import { readStamp } from '../program/deployment.ts'
+import { openMasterKeys } from '../keys/master-keys.ts'
+import {
+  createOperator,
+  disableOperator,
+  enableOperator,
+  LINK_SECONDS,
+  listOperators,
+  lockOperator,
+  makeLink,
+  record,
+  setRole,
+  type Operator,
+} from '../access/operators/operators.ts'
+import { listPasskeys, removePasskey } from '../access/operators/passkeys.ts'
+import { endSession, listSessions } from '../access/operators/sessions.ts'
+import { withApprovedChange } from '../governance/approvals/approved-change.ts'
+import { Policies } from '../governance/policy/policy.ts'
+import { SettingsError, type Settings } from '../settings.ts'
+import {
+  inDatabase,
+  inMigratedDatabase,
+  logOperator,
+  openRowMacs,
+  originOfCommand,
+  requireCustomer,
+  uuid,
+  type AtDatabase,
+} from './command-line.ts'
+import { define, type Answer, type Subcommand } from './define.ts'
+import { linesOf } from './output.ts'
+
+/** Defines `bursar operator`. */
+export function operatorCommands(program: Command): void {
+  const operator = define(program, 'operator', 'operators: the people who sign in')
+  defineCreate(operator)
+  define(operator, 'list', 'list the operators, oldest first').list(inDatabase, {
+    key: 'operators',
+    read: async ({ db }) => (await listOperators(db)).map(shownOf),
+    columns: ['operator_id', 'name', 'role', 'customer_id', 'created_at', 'disabled_at'],
+  })
+  defineLink(operator)
+  defineRole(operator)
+  defineChanges(operator)
+  defineWays(operator)
+  defineRevoke(operator)
+}
+
+/** An operator as the commands show it. */
+const shownOf = ({ id, name, role, customer_id, openid_subject, created_at, disabled_at }: Operator) => ({
+  ...{ operator_id: id, name, role, customer_id, openid_subject, created_at, disabled_at },
+})
+
+const APPROVAL = [
+  '--approval <id>',
+  'the approval of this change, where the customer requires approvers',
+] as const
+
+function defineCreate(operator: Subcommand): void {
+  define(operator, 'create', 'create an operator; give it a way to sign in with: bursar operator link')
+    .requiredOption('--name <name>', 'name of the person')
+    .addOption(new Option('--role <role>', 'what the operator may do').choices(ROLES).makeOptionMandatory())
+    .option('--customer <id>', 'the only customer that the operator may act for (default: any)', uuid)
+    .option('--openid-subject <subject>', 'its subject (sub) at the provider of BURSAR_OPENID_ISSUER')
+    .option(...APPROVAL)
+    .answer(inMigratedDatabase, async ({ db, settings }, options: CreateOptions) => {
+      const { name, role, customer: customerId, openidSubject, approval } = options
+      const openId = openIdOf(openidSubject, settings)
+      await requireCustomer(db, customerId)
+      const values = { name, role, openid_subject: openidSubject ?? null }
+      const change = { customerId, approval, operation: 'operator create', id: 'new', values }
+      const made = await approved(db, settings, change, async (tx) => {
+        const macs = await openRowMacs(settings)
+        const operator = await createOperator(tx, macs, { name, role, customerId, openId })
+        const after = { role, ...(customerId !== undefined && { customer_id: customerId }) }
+        await record(tx, operator, 'operator.create', { origin: originOfCommand(), changes: { after } })
+        return operator
+      })
+      logOperator(settings, 'created an operator', { operator_id: made.id, role, customer_id: customerId })
+      return [shownOf(made), `operator_id: ${made.id}`]
+    })
+}
+
+interface CreateOptions {
+  name: string
+  role: Role
+  customer?: string
+  openidSubject?: string
+  approval?: string
+}
+
+/** The account of a subject at the configured provider. Throws `SettingsError` when no provider is configured. */
+function openIdOf(subject: string | undefined, { openidIssuer }: Settings) {
+  if (subject === undefined) return undefined
+  if (openidIssuer === undefined)
+    throw new SettingsError('BURSAR_OPENID_ISSUER: --openid-subject needs the provider to which it belongs')
+  return { issuer: openidIssuer, subject }
+}
+
+function defineLink(operator: Subcommand): void {
+  define(
+    operator,
+    'link',
+    `print a link with which the operator signs in once, within ${LINK_SECONDS / 60} minutes; earlier links end`,
+  )
+    .argument('<operator_id>', 'operator', uuid)
+    .answer(inDatabase, async (at, id: string) => {
+      // The page behind the link is the console's.
+      requireBuiltConsole()
+      return linkOf(at, id, '/sign-in', 'made a sign-in link')
+    })
+}
+
+/** Makes a link with which an operator signs in on a page. Throws where the operator is disabled. */
+export async function linkOf(
+  { db, settings }: AtDatabase,
+  operator_id: string,
+  page: string,
+  did: string,
+): Promise<Answer> {
+  const baseUrl =
+    settings.baseUrl ?? (await readStamp(db))?.issuer ?? `http://${settings.host}:${settings.port}`
+  const { secret, expires_at } = await changing(db, operator_id, async (tx, found) => {
+    if (found.disabled_at !== null) throw new Error(`operator ${operator_id} is disabled`)
+    await record(tx, found, 'operator.link', { origin: originOfCommand() })
+    return makeLink(tx, await openRowMacs(settings), operator_id)
+  })
+  logOperator(settings, did, { operator_id, expires_at })
+  // Browsers do not send the part after # to any server, so no log of a proxy has the secret.
+  const shown = { link: `${baseUrl}${page}#${secret}`, expires_at }
+  return [{ operator_id, ...shown }, linesOf(shown)]
+}
+
+function defineRole(operator: Subcommand): void {
+  define(
+    operator,
+    'role',
+    'give an operator another role; its access tokens of the earlier role are refused within a second',
+  )
+    .argument('<operator_id>', 'operator', uuid)
+    .addArgument(operator.createArgument('<role>', 'the new role').choices(ROLES))
+    .option(...APPROVAL)
+    .answer(
+      inDatabase,
+      async ({ db, settings }, id: string, role: Role, { approval }: { approval?: string }) => {
+        const change = { approval, operation: 'operator role', id, values: { role } }
+        const before = await changingWithApproval(db, settings, change, async (tx, found) => {
+          if (found.role === role) return role
+          await setRole(tx, await openRowMacs(settings), found, role, originOfCommand())
+          return found.role
+        })
+        logOperator(settings, "changed an operator's role", { operator_id: id, before, role })
+        return [{ operator_id: id, role }, `Operator ${id} is ${role}.`]
+      },
+    )
+}
+
+function defineChanges(operator: Subcommand): void {
+  for (const [name, description] of [
+    ['disable', 'disable an operator: its sessions and access tokens end within a second'],
+    ['enable', 'undo disable; the operator has to sign in again'],
+  ] as const) {
+    const disabled = name === 'disable'
+    define(operator, name, description)
+      .argument('<operator_id>', 'operator', uuid)
+      .option(...APPROVAL)
+      .answer(inDatabase, async ({ db, settings }, id: string, { approval }: { approval?: string }) => {
+        const asked = { approval, operation: `operator ${name}`, id, values: { disabled } }
+        const work = async (tx: Transaction, found: Operator) => {
+          if ((found.disabled_at !== null) === disabled) return
+          if (disabled) await disableOperator(tx, id)
+          else await enableOperator(tx, await openRowMacs(settings), found)
+          await record(tx, found, `operator.${name}`, { origin: originOfCommand() })
+        }
+        // Disabling is never delayed.
+        if (disabled) await changing(db, id, work)
+        else await changingWithApproval(db, settings, asked, work)
+        logOperator(settings, `${name}d an operator`, { operator_id: id })
+        return [{ operator_id: id, disabled }, `Operator ${id} is ${name}d.`]
+      })
+  }
+}
+
+function defineWays(operator: Subcommand): void {
+  define(operator, 'sessions', "list an operator's sessions, newest first")
+    .argument('<operator_id>', 'operator', uuid)
+    .list(inDatabase, {
+      key: 'sessions',
+      read: async ({ db }, id: string) => {
+        await changing(db, id, async () => undefined)
+        return (await listSessions(db, id)).map((one) => ({
+          session_id: one.id,
+          method: one.method,
+          status: one.is_open ? 'OPEN' : 'ENDED',
+          created_at: one.created_at,
+          last_used_at: one.used_at,
+          expires_at: one.expires_at,
+          ended_at: one.ended_at,
+        }))
+      },
+      columns: ['session_id', 'method', 'status', 'created_at', 'last_used_at', 'expires_at'],
+    })
+  define(operator, 'passkeys', "list an operator's passkeys, oldest first")
+    .argument('<operator_id>', 'operator', uuid)
+    .list(inDatabase, {
+      key: 'passkeys',
+      read: async ({ db }, id: string) => {
+        await changing(db, id, async () => undefined)
+        return (await listPasskeys(db, id)).map(({ id: passkey_id, name, created_at, used_at }) => ({
+          ...{ passkey_id, name, created_at, last_used_at: used_at },
+        }))
+      },
+      columns: ['passkey_id', 'name', 'created_at', 'last_used_at'],
+    })
+}
+
+function defineRevoke(operator: Subcommand): void {
+  define(
+    operator,
+    'revoke',
+    "end an operator's session, or remove its passkey with the sessions that it opened; access tokens are refused within a second",
+  )
+    .argument('<operator_id>', 'operator', uuid)
+    .argument('<id>', 'session or passkey', uuid)
+    .answer(inDatabase, async ({ db, settings }, operator_id: string, id: string) => {
+      const kind = await changing(db, operator_id, async (tx, found) => {
+        const origin = originOfCommand()
+        if (await endSession(tx, operator_id, id)) {
+          await record(tx, found, 'session.revoke', { origin, subject: { type: 'session', id } })
+          return 'session'
+        }
+        if (!(await removePasskey(tx, operator_id, id)))
+          throw new Error(
+            `operator ${operator_id} has no session and no passkey ${id}: bursar operator sessions ${operator_id}`,
+          )
+        await record(tx, found, 'passkey.delete', { origin, subject: { type: 'passkey', id } })
+        return 'passkey'
+      })
+      logOperator(settings, `revoked an operator's ${kind}`, { operator_id, [`${kind}_id`]: id })
+      return [{ [`${kind}_id`]: id, revoked: true }, `The ${kind} ${id} is revoked.`]
+    })
+}
+
+/** Runs a change of an operator, who is locked, in a transaction. Throws when there is no such operator. */
+const changing = <T>(
+  db: Database,
+  id: string,
+  change: (tx: Transaction, operator: Operator) => Promise<T>,
+): Promise<T> =>
+  transaction(db, async (tx) => {
+    const operator = await lockOperator(tx, id)
+    if (operator === undefined) throw new Error(`there is no operator ${id}: bursar operator list`)
+    return change(tx, operator)
+  })
+
+/** A change that gives an operator of a customer more rights. */
+interface AskedChange {
+  approval: string | undefined
+  operation: string
+  id: string
+  values: object
+}
+
+/** Makes a change, after the approvers of the operator's customer where its policy requires them. */
+async function approved<T>(
+  db: Database,
+  settings: Settings,
+  { customerId, approval, operation, id, values }: AskedChange & { customerId: string | null | undefined },
+  work: (tx: Transaction) => Promise<T>,
+): Promise<T> {
+  if (customerId == null) return transaction(db, work)
+  const policies = new Policies(await openMasterKeys(settings), { sandbox: settings.mode === 'sandbox' })
+  const change = {
+    subject: 'OPERATORS',
+    customer_id: customerId,
+    origin: originOfCommand(),
+    operation,
+    target: { type: 'operator', id },
+    values,
+    approval_id: approval,
+  } as const
+  return withApprovedChange(db, policies, change, work)
+}
+
+/** As `changing`, for changes that may need approvers. The operator's customer never changes. */
+async function changingWithApproval<T>(
+  db: Database,
+  settings: Settings,
+  asked: AskedChange,
+  change: (tx: Transaction, operator: Operator) => Promise<T>,
+): Promise<T> {
+  const { customer_id: customerId } = await changing(db, asked.id, async (_tx, found) => found)
+  return approved(db, settings, { ...asked, customerId }, async (tx) =>
+    change(tx, (await lockOperator(tx, asked.id))!),
+  )
+}

@@ -1,0 +1,211 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Command, type CommanderError } from 'commander'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startFakeKraken } from '../../test/exchange.ts'
+import {
+  actionsOfCommands,
+  atEnd,
+  cloneDatabase,
+  endOf,
+  ENVIRONMENT,
+  PROGRAM,
+  spawnBursar,
+  type TestDatabase,
+} from '../../test/support.ts'
+import { MARKETS } from '../resources/markets/markets.ts'
+import { priceCommands } from './prices.ts'
+import type { MarketStatus } from '../resources/markets/price-status.ts'
+
+// `bursar prices`, started as from a shell.
+
+const FIXTURE = fileURLToPath(new URL('../../test/fixtures/XBTUSD_60.csv.gz', import.meta.url))
+
+let database: TestDatabase
+let folder: string
+beforeAll(async () => {
+  database = await cloneDatabase()
+  folder = await mkdtemp(join(tmpdir(), 'bursar-prices-'))
+})
+afterAll(async () => {
+  await database.drop()
+  await rm(folder, { recursive: true, force: true })
+})
+
+function start(args: string[]) {
+  return spawn(process.execPath, [...PROGRAM, 'prices', ...args], {
+    env: { ...ENVIRONMENT, DATABASE_URL: database.url, BURSAR_DATA_DIR: folder },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: 55_000,
+  })
+}
+
+async function bursar(...args: string[]) {
+  return endOf(start(args))
+}
+
+async function json<T>(...args: string[]): Promise<T> {
+  const { code, stdout, stderr } = await bursar(...args, '--json')
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect(stdout).toMatch(/^[^\n]+\n$/)
+  return JSON.parse(stdout) as T
+}
+
+const statusOf = async (market: string) => {
+  const { markets } = await json<{ markets: MarketStatus[] }>('status')
+  expect(markets.map((one) => one.market)).toEqual([...MARKETS])
+  return markets.find((one) => one.market === market)!
+}
+
+/** Parses arguments in this process, which is quicker, and stops before the action. */
+function parse(args: string[]): { code: string; said: string } {
+  let said = ''
+  const program = new Command('bursar').exitOverride().configureOutput({
+    writeOut: (part) => (said += part),
+    writeErr: (part) => (said += part),
+  })
+  priceCommands(program)
+  const inherit = (command: Command): void =>
+    command.commands.forEach((each) => inherit(each.copyInheritedSettings(command)))
+  inherit(program)
+  try {
+    program.parse(['prices', ...args], { from: 'user' })
+  } catch (error) {
+    return { code: (error as CommanderError).code, said }
+  }
+  throw new Error('it was accepted')
+}
+
+test.each<[string, string[]]>([
+  ['', ['import', 'follow', 'status']],
+  ['import', ['<file>', '--market <market>', '--layout', '--interval <length>', '--again', '--json']],
+  ['follow', ['--exchange <name>', '--markets <markets>', '--url', '--once', '--json', 'ccxt']],
+  ['status', ['--json']],
+])('help of bursar prices %s', (command, expected) => {
+  const { code, said } = parse([...(command === '' ? [] : [command]), '--help'])
+  expect(code).toBe('commander.helpDisplayed')
+  for (const word of expected) expect(said).toContain(word)
+})
+
+test.each<[string, string[], RegExp]>([
+  ['market', ['import', 'a.csv', '--market', 'DOGEUSD'], /there is no market DOGEUSD; there are ETHEUR, /],
+  [
+    'layout',
+    ['import', 'a.csv', '--market', 'BTCUSD', '--layout', 'x'],
+    /Allowed choices are kraken, kraken-vwap, binance, coinbase, price/,
+  ],
+  ['interval', ['import', 'a.csv', '--market', 'BTCUSD', '--interval', '16d'], /at most 15 days/],
+  ['list of markets', ['follow', '--exchange', 'kraken', '--markets', ','], /no market/],
+])('a bad %s is refused', (_name, args, message) => {
+  const { code, said } = parse(args)
+  expect(code).toBe('commander.invalidArgument')
+  expect(said).toMatch(message)
+})
+
+test('import reports its result as text or JSON, without a progress bar outside a terminal', async () => {
+  expect(await json('import', FIXTURE, '--market', 'BTCUSD')).toEqual({
+    market: 'BTCUSD',
+    file: 'XBTUSD_60.csv.gz',
+    records: 744,
+    done_before: 0,
+    unfinished: 0,
+    interval_minutes: 60,
+    minutes_changed: 44_640,
+    overwritten: 0,
+  })
+  const again = await bursar('import', FIXTURE, '--market', 'BTCUSD')
+  expect(again).toEqual({
+    code: 0,
+    stdout: 'XBTUSD_60.csv.gz was already imported to BTCUSD: 744 records.\n',
+    stderr: '',
+  })
+  const forced = await bursar('import', FIXTURE, '--market', 'BTCUSD', '--again', '--interval', '1h')
+  expect(forced.stdout).toBe('XBTUSD_60.csv.gz: 744 records of 60 min, 0 minutes of BTCUSD changed.\n')
+  expect(await statusOf('BTCUSD')).toMatchObject({
+    market: 'BTCUSD',
+    source: 'REAL',
+    first_time: '2025-01-01T00:00:00.000000Z',
+    last_time: '2025-01-31T23:59:00.000000Z',
+    minutes: 44_640,
+    imports: [
+      { file: 'XBTUSD_60.csv.gz', records: 744, finished: true },
+      { file: 'XBTUSD_60.csv.gz', records: 744, finished: true },
+    ],
+  })
+  const { stdout } = await bursar('status')
+  expect(stdout).toMatch(/^market +source +minutes +first_time +last_time +imports\n/)
+  expect(stdout).toMatch(/^BTCUSD +REAL +44640 {2}2025-01-01T00:00:00\.000000Z {2}2025-01-31T\S+ {2}2$/m)
+  expect(stdout).toMatch(/^ETHEUR +0$/m)
+})
+
+test('import advises a repeat for a file whose last record had not ended', async () => {
+  const hour = Math.floor(Date.now() / 3_600_000) * 3600
+  const file = join(folder, 'hours.csv')
+  await writeFile(file, [hour - 3600, hour].map((time) => `${time},1,1,1,1,1,1\n`).join(''))
+  const { code, stdout } = await bursar('import', file, '--market', 'BCHUSD', '--interval', '1h')
+  expect({ code, stdout }).toEqual({
+    code: 0,
+    stdout:
+      'hours.csv: 2 records of 60 min, 60 minutes of BCHUSD changed.\n' +
+      '1 records had not ended yet and were skipped; import the file again to include them.\n',
+  })
+  const status = await bursar('status')
+  expect(status.stdout).toMatch(/^BCHUSD +REAL .* 1, 1 unfinished *$/m)
+  expect(status.stdout).toContain(
+    'BCHUSD: hours.csv: the import is incomplete, or the last records had not ended. Import it again to resume.\n',
+  )
+})
+
+test('an error is reported by its message alone', async () => {
+  const file = join(folder, 'bad.csv')
+  await writeFile(file, 'timestamp,price\n1700000000,x\n')
+  expect(await bursar('import', file, '--market', 'BTCUSD')).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: 'bad.csv, line 2, column 2 (price) is not a decimal number above 0: "x"\n',
+  })
+})
+
+test('follow prints each round and ends cleanly on SIGTERM', async () => {
+  const kraken = await startFakeKraken()
+  atEnd(kraken.close)
+  const child = start([
+    'follow',
+    '--exchange',
+    'kraken',
+    '--markets',
+    'ETHUSD',
+    '--url',
+    kraken.url,
+    '--json',
+  ])
+  const closed = once(child, 'close')
+  let stdout = ''
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (stdout += chunk))
+  await expect.poll(() => stdout, { timeout: 30_000 }).toContain('\n')
+  expect(JSON.parse(stdout)).toMatchObject({ exchange: 'kraken', markets: [{ market: 'ETHUSD' }] })
+  child.kill('SIGTERM')
+  expect(await closed).toEqual([0, null])
+  expect((await statusOf('ETHUSD')).minutes).toBeGreaterThanOrEqual(719 * 60)
+  expect(await actionsOfCommands(database.db)).toContain('market.follow')
+})
+
+test('a sandbox has simulated prices soon after its start', async () => {
+  const own = await cloneDatabase()
+  atEnd(own.drop)
+  const service = await spawnBursar({
+    DATABASE_URL: own.url,
+    BURSAR_DATA_DIR: join(folder, 'sandbox'),
+    BURSAR_SIMULATED_PRICE_DAYS: '1',
+  })
+  await expect
+    .poll(async () => (await own.db.query(`select from markets where source = 'SIMULATED'`)).rowCount, {
+      timeout: 30_000,
+    })
+    .toBe(MARKETS.length)
+  await service.end('SIGTERM')
+})

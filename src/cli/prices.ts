@@ -1,0 +1,176 @@
+import { statSync } from 'node:fs'
+import { InvalidArgumentError, Option, type Command } from 'commander'
+import { followExchange, type FollowRound } from '../resources/markets/follow-exchange.ts'
+import { importPrices, type ImportResult } from '../resources/markets/import-prices.ts'
+import { MARKETS, type Market } from '../resources/markets/markets.ts'
+import { priceStatus } from '../resources/markets/price-status.ts'
+import { LAYOUT_NAMES, type LayoutName } from '../resources/markets/price-layouts.ts'
+import { COVERS_MINUTES_MAX } from '../resources/markets/write-prices.ts'
+import { audited, recordNow } from '../money/records/audited.ts'
+import { PLATFORM_ID } from '../db/ids.ts'
+import { transaction, type Database } from '../db/database.ts'
+import { inDatabase, inMigratedDatabase, originOfCommand } from './command-line.ts'
+import { define, type Subcommand } from './define.ts'
+import { print, startProgress, tableOf } from './output.ts'
+
+/** Defines `bursar prices`. */
+export function priceCommands(program: Command): void {
+  const prices = define(program, 'prices', 'market history: import, follow an exchange, status')
+  defineImport(prices)
+  defineFollow(prices)
+  define(
+    prices,
+    'status',
+    'show the source, the time span, the minutes and the imported files of each market',
+  ).answer(inDatabase, async ({ db }) => {
+    const status = await priceStatus(db)
+    const columns = [
+      ...(['market', 'source', '>minutes', 'first_time', 'last_time'] as const),
+      ['imports', ({ imports }: MarketStatus) => countOf(imports)] as const,
+    ]
+    const unfinished = status.markets.flatMap(({ market, imports }) =>
+      unfinishedOf(imports).map(({ file }) => `${market}: ${file}`),
+    )
+    const advice = 'the import is incomplete, or the last records had not ended. Import it again to resume.'
+    const text = [
+      tableOf(status.markets, columns, undefined),
+      ...unfinished.map((one) => `${one}: ${advice}`),
+    ]
+    return [status, text.join('\n')]
+  })
+}
+
+type MarketStatus = Awaited<ReturnType<typeof priceStatus>>['markets'][number]
+type Imports = MarketStatus['imports']
+
+const unfinishedOf = (imports: Imports) => imports.filter(({ finished }) => !finished)
+
+function countOf(imports: Imports): string {
+  const unfinished = unfinishedOf(imports).length
+  if (imports.length === 0) return ''
+  return `${imports.length}${unfinished > 0 ? `, ${unfinished} unfinished` : ''}`
+}
+
+function defineImport(prices: Subcommand): void {
+  define(
+    prices,
+    'import',
+    'import a CSV file of prices, plain, gzipped or zipped, as exchanges, data sites and spreadsheets write it',
+  )
+    .argument('<file>', 'file')
+    .requiredOption('--market <market>', 'market, for example BTCUSD', market)
+    .addOption(
+      new Option(
+        '--layout <layout>',
+        'order of the columns, if neither the header nor their count identifies it',
+      ).choices(LAYOUT_NAMES),
+    )
+    .option(
+      '--interval <length>',
+      'length of each record, if it cannot be derived from the file: 1m, 5m, 1h, 1d',
+      intervalMinutes,
+    )
+    .option('--again', 're-import a file, overwriting prices that were imported after it')
+    .answer(inMigratedDatabase, async ({ db }, path: string, options: ImportArguments) => {
+      const { market, layout, interval, again, json } = options
+      const bar = startProgress(statSync(path, { throwIfNoEntry: false })?.size ?? 0, { quiet: json })
+      const asked = { path, market, layout, intervalMinutes: interval, again, origin: originOfCommand() }
+      const result = await importPrices(db, { ...asked, onBytes: bar.step }).finally(bar.stop)
+      return [result, describeImport(result)]
+    })
+}
+
+function defineFollow(prices: Subcommand): void {
+  define(prices, 'follow', 'keep prices up to date from an exchange, through the package ccxt, until stopped')
+    .requiredOption('--exchange <name>', 'name of the exchange in ccxt: kraken, coinbase, bitstamp, ...')
+    .requiredOption('--markets <markets>', 'comma-separated, for example BTCUSD,ETHUSD', markets)
+    .option('--url <url>', "URL of the exchange's API (default: the URL in ccxt)")
+    .option('--once', 'update each market once, then exit')
+    .option('--json', 'print a line of JSON for each round')
+    .answer(inMigratedDatabase, async ({ db }, options: FollowArguments) => {
+      await recordFollow(db, options)
+      const stopping = new AbortController()
+      for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
+      await followExchange(db, {
+        ...options,
+        once: options.once ?? false,
+        signal: stopping.signal,
+        onRound: (round) => print(options.json ? round : describeRound(round)),
+        onFailure: (error) => console.error(`${error.message}; trying again`),
+      })
+    })
+}
+
+interface ImportArguments {
+  market: Market
+  layout?: LayoutName
+  interval?: number
+  again?: true
+  json?: true
+}
+
+interface FollowArguments {
+  exchange: string
+  markets: Market[]
+  url?: string
+  once?: true
+  json?: true
+}
+
+/** Records once that somebody follows an exchange: its rounds change prices each minute. */
+const recordFollow = (db: Database, { exchange, markets }: FollowArguments): Promise<void> =>
+  transaction(db, (tx) =>
+    recordNow(
+      tx,
+      PLATFORM_ID,
+      ...markets.map((one) => audited(originOfCommand(), 'market.follow', one, { after: { exchange } })),
+    ),
+  )
+
+const describeRound = ({ exchange, markets }: FollowRound) =>
+  markets
+    .map((one) => `${exchange} ${one.market}: ${one.candles} candles, ${one.minutes_changed} minutes changed`)
+    .join('\n')
+
+function describeImport(result: ImportResult): string {
+  const { market, file, records, done_before, unfinished, overwritten } = result
+  const { interval_minutes, minutes_changed } = result
+  if (interval_minutes === undefined) return `${file} was already imported to ${market}: ${records} records.`
+  return [
+    `${file}: ${records} records of ${interval_minutes} min, ${minutes_changed} minutes of ${market} changed.`,
+    ...(done_before > 0 ? [`${done_before} records were already imported.`] : []),
+    ...(overwritten > 0
+      ? [
+          `${overwritten} records have the minute of an earlier record of the file, and replaced it: look for times of a place that changes its clocks, or for parts that repeat.`,
+        ]
+      : []),
+    ...(unfinished > 0
+      ? [`${unfinished} records had not ended yet and were skipped; import the file again to include them.`]
+      : []),
+  ].join('\n')
+}
+
+/** Parses a market for commander. */
+function market(text: string): Market {
+  if (!(MARKETS as readonly string[]).includes(text))
+    throw new InvalidArgumentError(`there is no market ${text}; there are ${MARKETS.join(', ')}.`)
+  return text as Market
+}
+
+/** Parses a list of markets for commander. */
+function markets(text: string): Market[] {
+  const names = text.split(',').filter((name) => name !== '')
+  if (names.length === 0) throw new InvalidArgumentError('no market.')
+  return [...new Set(names.map(market))]
+}
+
+const UNIT_MINUTES: Record<string, number> = { '': 1, m: 1, h: 60, d: 1440, w: 10_080 }
+
+/** Parses `5m`, `1h`, `1d`, or a number of minutes for commander. */
+function intervalMinutes(text: string): number {
+  const [, count, unit] = /^([0-9]{1,5})([mhdw]?)$/.exec(text) ?? []
+  const minutes = Number(count) * (UNIT_MINUTES[unit ?? ''] ?? NaN)
+  if (!(minutes >= 1 && minutes <= COVERS_MINUTES_MAX))
+    throw new InvalidArgumentError('must be a length such as 1m, 1h or 1d, of at most 15 days.')
+  return minutes
+}

@@ -1,0 +1,53 @@
+import { rm } from 'node:fs/promises'
+import type { Command } from 'commander'
+import { credentialsFile } from '../program/demo/credentials.ts'
+import { dropAll, requireResettable, type ToReset } from './reset-sandbox.ts'
+import { prepareDatabase } from '../program/deployment.ts'
+import { asOwner, inDatabase, logOperator, withDatabase, type AtDatabase } from './command-line.ts'
+import { define } from './define.ts'
+import { EXIT } from './exit.ts'
+
+/** Defines `bursar sandbox`. */
+export function sandboxCommands(program: Command): void {
+  define(
+    define(program, 'sandbox', 'a sandbox as a whole'),
+    'reset',
+    'delete everything in the database of a stopped sandbox; the next start makes the demo anew. Never in live mode, nor with a test network',
+  )
+    .option(
+      '--confirm <database>',
+      'the name of the database; without it, the command says what it would delete',
+    )
+    .answer(inDatabase, async (at, { confirm }: { confirm?: string }) => {
+      const found = await requireResettable(at.db, at.settings)
+      if (confirm !== found.database) {
+        process.exitCode = EXIT.usage
+        return [{ reset: false, ...found }, wouldDelete(found, confirm)]
+      }
+      await empty(at)
+      logOperator(at.settings, 'reset the sandbox', { ...found })
+      return [
+        { reset: true, ...found },
+        `Deleted ${found.customers} customers and ${found.transfers} transfers. The next start makes the demo: bursar serve`,
+      ]
+    })
+}
+
+/** Drops all tables, makes them anew, and removes the credentials of the demo's customer. The next start makes the demo. */
+async function empty({ db, settings, ownerUrl }: AtDatabase): Promise<void> {
+  const url = await ownerUrl()
+  await (url === undefined ? dropAll(db) : asOwner(url, dropAll))
+  await prepareDatabase(db, settings, url)
+  await rm(credentialsFile(settings.dataDir), { force: true })
+}
+
+/** Empties the sandbox of a service that has stopped. Throws where it is not one to reset, or another process uses it. */
+export const emptyStopped = (): Promise<void> =>
+  withDatabase({}, async (at) => {
+    await requireResettable(at.db, at.settings)
+    await empty(at)
+  })
+
+const wouldDelete = ({ database, customers, transfers }: ToReset, confirm: string | undefined): string =>
+  `${confirm === undefined ? '' : `This database is not ${confirm}. `}` +
+  `Nothing was deleted. ${customers} customers and ${transfers} transfers would be: bursar sandbox reset --confirm ${database}`

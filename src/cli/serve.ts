@@ -1,0 +1,97 @@
+import { existsSync } from 'node:fs'
+import { relative } from 'node:path'
+import type { Command } from 'commander'
+import { isConsoleBuilt } from '../access/console/files.ts'
+import { credentialsFile } from '../program/demo/credentials.ts'
+import { firstSession } from '../program/demo/first-session.ts'
+import { openLog, type Log } from '../log.ts'
+import { serve, type Service } from '../program/serve.ts'
+import { readSettings, SETTINGS, type Settings } from '../settings.ts'
+import { define, offline, type Answer } from './define.ts'
+import { fail } from './exit.ts'
+import { emptyStopped } from './sandbox.ts'
+
+/** Defines `bursar serve`. */
+export function serveCommand(program: Command): void {
+  define(program, 'serve', 'run the API and the settlement worker')
+    .option('--json', 'print one line of JSON when ready, instead of text')
+    .addHelpText('after', () => `\n${describeSettings()}`)
+    .answer(offline, async () => {
+      const settings = readSettings(process.env)
+      const log = await openLog(settings)
+      let running: Promise<Service>
+      const beginAnew = () => {
+        running = running.then((service) => restartEmpty(service, settings, log, beginAnew))
+        running.catch(fail)
+      }
+      running = serve(settings, log, { beginAnew })
+      stopOnSignal(async () => (await running).close())
+      return describeStart(await running, settings)
+    })
+}
+
+/** Stops the service, empties its sandbox, and starts it again at its address. What cannot be emptied stays as it was. */
+async function restartEmpty(
+  service: Service,
+  settings: Settings,
+  log: Log,
+  beginAnew: () => void,
+): Promise<Service> {
+  log.log.warn('the console asked for an empty sandbox: the service stops, and begins anew')
+  await service.close()
+  await emptyStopped().catch((err: unknown) => log.log.error({ err }, 'the sandbox was not emptied'))
+  return serve({ ...settings, port: Number(new URL(service.address).port) }, log, { beginAnew })
+}
+
+/** What is printed at the start: the address, the pages, the credentials file and how to stop. */
+function describeStart({ address, addressOf, demo }: Service, settings: Settings): Answer {
+  const { mode, docs } = settings
+  const file = credentialsFile(settings.dataDir)
+  const shown = relative(process.cwd(), file)
+  const hasConsole = settings.console && isConsoleBuilt()
+  const hasCredentials = mode === 'sandbox' && existsSync(file)
+  const lines: [string, string][] = [
+    ...(hasConsole ? [['console', addressOf('/console')] as [string, string]] : []),
+    ...(docs ? [['API reference', addressOf('/docs')] as [string, string]] : []),
+    ...(hasCredentials ? [['credentials', shown] as [string, string]] : []),
+    ['stop', 'Ctrl+C'],
+  ]
+  const width = Math.max(...lines.map(([name]) => name.length))
+  const text = [
+    `Bursar is ready at ${address} (${mode} mode)`,
+    ...lines.map(([name, says]) => `  ${name.padEnd(width)}  ${says}`),
+    ...(demo === undefined
+      ? []
+      : ['\nA demo customer was created. To try it, paste into another terminal:', firstSession(shown)]),
+  ]
+  const json = {
+    ...{ ready: true, address, mode },
+    ...(hasConsole && { console: addressOf('/console') }),
+    ...(hasCredentials && { credentials_file: file }),
+  }
+  return [json, text.join('\n')]
+}
+
+function describeSettings(): string {
+  const width = Math.max(...Object.keys(SETTINGS).map(({ length }) => length)) + 2
+  const lines = Object.entries(SETTINGS).map(([name, spec]) => {
+    const { desc, default: fallback } = spec as { desc?: string; default?: string | number | boolean }
+    return `  ${name.padEnd(width)}${desc}${fallback === undefined ? '' : ` [${fallback}]`}`
+  })
+  return `Settings, from the environment:\n${lines.join('\n')}`
+}
+
+/** The first signal shuts down in order, after the start if that is still under way. The second exits at once. */
+function stopOnSignal(close: () => Promise<void>): void {
+  let stopping = false
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.on(signal, () => {
+      if (stopping) process.exit(130)
+      stopping = true
+      close().then(
+        () => process.exit(0),
+        (error: unknown) => fail(error),
+      )
+    })
+  }
+}

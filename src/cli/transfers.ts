@@ -1,0 +1,80 @@
+import { Option, type Command } from 'commander'
+import { pageOf, EVER } from '../http/lists.ts'
+import { readTransfer, transferToWire, TransferStatus, TransferType } from '../money/ledger/transfer.ts'
+import { listCustomerBalances } from '../resources/profiles/list-balances.ts'
+import { selectLedgerEntries, selectPayout } from '../resources/transfers/transfer-history.ts'
+import { findOwner } from '../money/records/treasury.ts'
+import { selectTransfers } from '../resources/transfers/list-transfers.ts'
+import { inDatabase, requireCustomer, uuid, wholeNumber } from './command-line.ts'
+import { define, type Subcommand } from './define.ts'
+
+/** Most records in a list. */
+const LIST_MAX = 1_000
+
+/** Defines `bursar transfer` and `bursar balance`: what the API shows a customer, for operators without its credentials. */
+export function transferCommands(program: Command): void {
+  const transfer = define(program, 'transfer', 'transfers of a customer: each movement of money')
+  defineList(transfer)
+  define(transfer, 'show', 'show a transfer with its ledger entries, its transactions, and why it waits')
+    .argument('<transfer_id>', 'transfer', uuid)
+    .option('--json', 'print JSON on one line')
+    .answer(inDatabase, async ({ db }, id: string) => {
+      const owner = await findOwner(db, id)
+      if (owner === undefined) throw new Error(`there is no transfer ${id}`)
+      const shown = {
+        transfer: await readTransfer(db, owner, id),
+        ...(await selectPayout(db, owner, id)),
+        entries: await selectLedgerEntries(db, owner, id),
+      }
+      return [shown, JSON.stringify(shown, null, 2)]
+    })
+  define(
+    define(program, 'balance', 'balances of a customer'),
+    'list',
+    `list the balances of a customer's profiles, by profile and asset, at most ${LIST_MAX}`,
+  )
+    .requiredOption('--customer <id>', 'customer', uuid)
+    .option('--profile <id>', 'only of this profile', uuid)
+    .list(inDatabase, {
+      key: 'balances',
+      none: 'there are no balances',
+      read: async ({ db }, { customer, profile }: { customer: string; profile?: string }) => {
+        await requireCustomer(db, customer)
+        return listCustomerBalances(db, customer, profile, LIST_MAX)
+      },
+      columns: ['profile_id', 'nickname', 'asset', '>available'],
+    })
+}
+
+interface ListOptions {
+  customer: string
+  type?: (typeof TransferType)['enum'][number]
+  status?: (typeof TransferStatus)['enum'][number]
+  refId?: string
+  limit: number
+}
+
+function defineList(transfer: Subcommand): void {
+  define(transfer, 'list', 'list transfers of a customer, newest first')
+    .requiredOption('--customer <id>', 'customer', uuid)
+    .addOption(new Option('--type <type>', 'transfers of this type').choices(TransferType.enum))
+    .addOption(new Option('--status <status>', 'transfers of this status').choices(TransferStatus.enum))
+    .option('--ref-id <ref_id>', 'the transfer with this ref_id')
+    .option('--limit <number>', `most transfers (1 to ${LIST_MAX})`, wholeNumber(1, LIST_MAX), 20)
+    .option('--json', 'print JSON, one line for each transfer')
+    .list(inDatabase, {
+      none: 'there are no such transfers',
+      read: async ({ db }, { customer, type, status, refId, limit }: ListOptions) => {
+        await requireCustomer(db, customer)
+        const filters = {
+          ...(type !== undefined && { type: [type] }),
+          ...(status !== undefined && { statuses: [status] }),
+          ...(refId !== undefined && { ref_ids: [refId] }),
+        }
+        const page = pageOf('transfers', { limit })
+        const rows = await selectTransfers(db, customer, filters, page, [EVER, EVER])
+        return rows.slice(0, limit).map(transferToWire)
+      },
+      columns: ['created_at', 'type', 'status', '>amount', 'asset', 'ref_id', 'id'],
+    })
+}

@@ -1,0 +1,164 @@
+import type { Command } from 'commander'
+import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
+import { tookTooLong } from '../db/database.ts'
+import { openMasterKeys } from '../keys/master-keys.ts'
+import { WithdrawalMacs } from '../money/movements/withdrawal-macs.ts'
+import type { TreasuryTransfer } from '../money/records/treasury.ts'
+import {
+  acknowledgeTransaction,
+  cancelTreasuryTransfer,
+  orderConsolidation,
+  orderTreasurySend,
+  selectTreasuryTransfers,
+  type Acknowledged,
+} from '../rails/treasury/treasury.ts'
+import { inDatabase, logOperator, originOfCommand, uuid, type AtDatabase } from './command-line.ts'
+import { define, type Subcommand } from './define.ts'
+import { networkName, onNetwork, transactionHash } from './networks.ts'
+
+/** Most treasury transfers in a list. */
+const LIST_MAX = 1_000
+
+/** Defines `bursar treasury` and `bursar wallet`. */
+export function treasuryCommands(program: Command): void {
+  defineTransfers(define(program, 'treasury', 'transfers between hot wallets and cold storage'))
+  defineWallet(define(program, 'wallet', 'the hot wallet of a network'))
+}
+
+interface SendOptions {
+  network: CryptoNetwork
+  asset: string
+  amount: string
+  to: string
+  reference: string
+}
+
+function defineTransfers(treasury: Subcommand): void {
+  define(
+    treasury,
+    'send',
+    'order a transfer from the hot wallet to cold storage; the worker signs it after the withdrawals of customers. A repeat with the same reference changes nothing',
+  )
+    .requiredOption('--network <network>', 'network', networkName)
+    .requiredOption('--asset <asset>', 'asset')
+    .requiredOption('--amount <amount>', 'amount, as a decimal number; the network fee comes on top')
+    .requiredOption('--to <address>', 'address in cold storage')
+    .requiredOption('--reference <text>', 'your own id for the transfer; each is carried out once')
+    .answer(onNetwork, async (at, { network, asset, amount, to, reference }: SendOptions) => {
+      const send = { network, asset, amount, destination_address: to, reference }
+      const { transfer, is_new } = await orderTreasurySend(await orderingAt(at), at.adapter, send)
+      if (is_new)
+        logOperator(at.settings, 'ordered a treasury transfer', { transfer_id: transfer.id, ...send })
+      const text = `${is_new ? 'Ordered' : 'Already ordered'}: ${describeTransfer(transfer)}`
+      return [{ ...transfer, is_new }, text]
+    })
+  define(treasury, 'list', `list treasury transfers and their status, newest first (${LIST_MAX} at most)`)
+    .option('--network <network>', 'only transfers of this network', networkName)
+    .list(inDatabase, {
+      key: 'transfers',
+      none: 'There are no treasury transfers.',
+      read: ({ db }, { network }: { network?: CryptoNetwork }) =>
+        selectTreasuryTransfers(db, network ?? null, LIST_MAX),
+      columns: [
+        ['created', ({ created_at }) => created_at],
+        'id',
+        ['reference', ({ reference }) => reference ?? '(consolidation)'],
+        ['network', ({ crypto_network }) => crypto_network],
+        ...(['>amount', 'asset'] as const),
+        ['to', ({ destination_address }) => destination_address],
+        'status',
+        ['transaction', ({ crypto_tx_hash }) => crypto_tx_hash],
+        ['waits', ({ waiting_detail }) => waiting_detail],
+      ],
+    })
+  define(treasury, 'cancel', 'cancel a treasury transfer or consolidation that is not signed')
+    .argument('<id>', 'treasury transfer', uuid)
+    .answer(inDatabase, async ({ db, settings }, id: string) => {
+      const { changed } = await cancelTreasuryTransfer(db, id, originOfCommand()).catch((error: unknown) => {
+        if (tookTooLong(error)) throw new Error(`a worker is processing treasury transfer ${id}; try again`)
+        throw error
+      })
+      if (changed) logOperator(settings, 'cancelled a treasury transfer', { transfer_id: id })
+      return [{ id, changed }, `Treasury transfer ${id} is cancelled.`]
+    })
+}
+
+const orderingAt = async ({ db, settings }: AtDatabase) => ({
+  db,
+  macs: new WithdrawalMacs(await openMasterKeys(settings)),
+  origin: originOfCommand(),
+})
+
+function defineWallet(wallet: Subcommand): void {
+  define(
+    wallet,
+    'consolidate',
+    "order a transaction that merges the hot wallet's smallest coins (Bitcoin's family); changes nothing while a consolidation is under way",
+  )
+    .requiredOption('--network <network>', 'network', networkName)
+    .option(
+      '--max-fee-rate <amount>',
+      'highest fee rate, in coins for 1,000 virtual bytes; the consolidation waits while fees are higher (default: the fee ceiling)',
+    )
+    .answer(onNetwork, async (at, options: { network: CryptoNetwork; maxFeeRate?: string }) => {
+      const { network, maxFeeRate } = options
+      const ordering = await orderingAt(at)
+      const { transfer, is_new } = await orderConsolidation(ordering, at.adapter, network, maxFeeRate)
+      if (is_new) logOperator(at.settings, 'ordered a consolidation', { transfer_id: transfer.id, network })
+      const text = `${is_new ? 'Ordered' : 'A consolidation is under way'}: ${describeTransfer(transfer)}`
+      return [{ ...transfer, is_new }, text]
+    })
+  define(
+    wallet,
+    'acknowledge',
+    "confirm that a transaction made outside Bursar is the platform's own: it is posted as found on the chain, and no longer blocks the hot wallet",
+  )
+    .requiredOption('--network <network>', 'network', networkName)
+    .requiredOption('--tx-hash <hash>', 'transaction', transactionHash)
+    .option(
+      '--not-a-withdrawal',
+      'the transaction paid none of the withdrawals with its amount and address: they are still paid',
+    )
+    .answer(onNetwork, async ({ db, settings, adapter }, options: AcknowledgeOptions) => {
+      const { network: crypto_network, txHash: crypto_tx_hash, notAWithdrawal = false } = options
+      const asked = { paysNoWithdrawal: notAWithdrawal, origin: originOfCommand() }
+      const said = await acknowledgeTransaction(db, adapter, crypto_network, crypto_tx_hash, asked)
+      const { not_paid = [], ...posted } = said
+      if (said.is_new) logOperator(settings, 'acknowledged a transaction', posted)
+      if (not_paid.length > 0)
+        logOperator(
+          settings,
+          'declared that a transaction did not pay the withdrawals of its amount and address',
+          { crypto_network, crypto_tx_hash, transfer_ids: not_paid },
+        )
+      return [said, describeAcknowledged(said)]
+    })
+}
+
+interface AcknowledgeOptions {
+  network: CryptoNetwork
+  txHash: string
+  notAWithdrawal?: boolean
+}
+
+const describeTransfer = (one: TreasuryTransfer) =>
+  `${one.amount} ${one.asset} over ${one.crypto_network} to ${one.destination_address}, ${one.status} (${one.id})`
+
+function describeAcknowledged({
+  crypto_tx_hash,
+  crypto_network,
+  moved = [],
+  networkFee,
+  is_new,
+}: Acknowledged): string {
+  if (!is_new) return `${crypto_tx_hash} was already acknowledged.`
+  const what = [
+    ...moved.map(({ asset, amount }) =>
+      amount.startsWith('-')
+        ? `${amount.slice(1)} ${asset} to cold storage`
+        : `${amount} ${asset} from cold storage`,
+    ),
+    ...(networkFee === undefined ? [] : [`a fee of ${networkFee.amount} ${networkFee.asset}`]),
+  ]
+  return `${crypto_tx_hash} of ${crypto_network} is posted: ${what.join(', ')}.`
+}

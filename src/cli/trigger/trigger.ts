@@ -1,0 +1,38 @@
+import { InvalidArgumentError, type Command } from 'commander'
+import { EVENT_TYPES, type EventType } from '../../contract/event-types.ts'
+import { CREDENTIALS, overApi, until } from '../call-api.ts'
+import { define } from '../define.ts'
+import { lineOf } from '../events.ts'
+import type { EventPage } from '../follow-events.ts'
+import { makeEvent } from './recipes.ts'
+
+/**
+ * Longest wait for the event. A simulated confirmation takes 2 s unless set otherwise, and a restart some more. The shortest
+ * deadline of an approval is a minute.
+ */
+const WAIT_MS_MAX = 90_000
+
+/** Defines `bursar trigger`. */
+export function triggerCommand(program: Command): void {
+  const types = Object.keys(EVENT_TYPES).map((type) => `  ${type}`)
+  define(program, 'trigger', 'make an event happen in the sandbox, by the real operations, and print it')
+    .argument('<event_type>', 'such as transfer.crypto_withdrawal.completed', eventType)
+    .option(...CREDENTIALS)
+    .option('--json', 'print JSON on one line')
+    .addHelpText('after', `\nEvent types:\n${types.join('\n')}`)
+    .answer(overApi, async (api, type: EventType) => {
+      const object_id = await makeEvent(api, type)
+      const query = new URLSearchParams({ type, object_id, limit: '1' })
+      const read = async () => (await api.call<EventPage>('GET', `/v2/events?${query.toString()}`)).items[0]
+      const event = await until(WAIT_MS_MAX, read)
+      if (event === undefined)
+        throw new Error(`no event ${type} of ${object_id} within ${WAIT_MS_MAX / 1000} s: does a worker run?`)
+      return [event, lineOf(event)]
+    })
+}
+
+function eventType(text: string): EventType {
+  if (!Object.hasOwn(EVENT_TYPES, text))
+    throw new InvalidArgumentError('must be a type of event (bursar trigger --help lists them).')
+  return text as EventType
+}

@@ -1,0 +1,42 @@
+import { formatAmount } from './amount.ts'
+import { decimalsOf, type Asset } from './catalogue.ts'
+
+/** The USD price of one whole unit of each asset, times 10^18, by symbol. Assets without a price are absent. */
+export type UsdPrices = ReadonlyMap<string, bigint>
+
+/** Decimals of the prices. */
+export const PRICE_DECIMALS = 18
+const CENT_DECIMALS = 2
+
+/**
+ * Computes the USD value of an amount in minor units, in cents rounded down (API behaviour, Transfers). Undefined
+ * without a price.
+ */
+export function notionalUsd(minor: bigint, asset: Asset, prices: UsdPrices): string | undefined {
+  const price = prices.get(asset.symbol)
+  if (price === undefined) return undefined
+  const scale = 10n ** BigInt(asset.decimals + PRICE_DECIMALS - CENT_DECIMALS)
+  return formatAmount((minor * price) / scale, CENT_DECIMALS)
+}
+
+/** Decimals of a value in another asset, and of what limits in USD count: more would be exact to no purpose. */
+export const VALUE_DECIMALS = 8
+
+/**
+ * Converts minor units of one asset to minor units of another at these prices, rounded up to eight decimals. Undefined
+ * without a price of both.
+ */
+export function valueIn(
+  to: string,
+  { asset, minor }: { asset: string; minor: bigint },
+  prices: UsdPrices,
+): bigint | undefined {
+  if (asset === to) return minor
+  const [price, toPrice] = [prices.get(asset), prices.get(to)]
+  if (price === undefined || toPrice === undefined) return undefined
+  const decimals = Math.min(decimalsOf(to), VALUE_DECIMALS)
+  const numerator = minor * price * 10n ** BigInt(decimals)
+  const denominator = toPrice * 10n ** BigInt(decimalsOf(asset))
+  const value = (numerator + denominator - 1n) / denominator
+  return value * 10n ** BigInt(decimalsOf(to) - decimals)
+}

@@ -1,0 +1,312 @@
+import { strict as assert } from 'node:assert'
+import type { ActorType, Origin } from '../../contract/actor.ts'
+import type { Queryable, Transaction } from '../../db/database.ts'
+import type { Moment } from '../../db/ids.ts'
+import { recordChanges } from '../../money/ledger/audit.ts'
+import { insertEvents, type NewEvent } from '../../money/ledger/events.ts'
+import {
+  objectionToSignature,
+  statementText,
+  type SignedStatement,
+  type StatementOf,
+} from './approval-statement.ts'
+import { hasRole, personsOf, personsWhoAre, type Approver } from './approver.ts'
+import type { Kind } from '../../money/records/need.ts'
+import type { Approval, ApprovalDecision, ApprovalStatus } from '../../contract/approval.ts'
+import type { TransferApproval } from '../../money/movements/decision.ts'
+
+/** A row of `approvals`. */
+export interface ApprovalRow {
+  id: string
+  customer_id: string
+  created_at: string
+  transfer_id: string | null
+  change: ChangeToApprove | null
+  change_digest: string | null
+  required: number
+  role: string
+  rule_id: string | null
+  policy_version: string
+  initiator_type: ActorType
+  initiator_id: string
+  deadline: string
+  status: ApprovalStatus
+  ended_at: string | null
+}
+
+/** A change that waits for approvers. */
+export interface ChangeToApprove {
+  /** The kind of configuration, as the policy names it. */
+  subject: string
+  /** The operation or command. */
+  operation: string
+  /** The record that is changed. */
+  target: { type: string; id: string }
+  /** The values as they will be applied, with secrets as their SHA-256. */
+  values: object
+}
+
+export const APPROVAL_COLUMNS = `a.id, a.customer_id, a.created_at, a.transfer_id, a.change, a.change_digest, a.required, a.role,
+  a.rule_id, a.policy_version, a.initiator_type, a.initiator_id, a.deadline, a.status, a.ended_at`
+
+/** A decision as it is kept. */
+export interface KeptDecision {
+  approval_id: string
+  approver_id: string
+  decision: ApprovalDecision
+  signed: SignedStatement
+  created_at: string
+}
+
+/** Reads the decisions about these approvals, in the order in which they were made. */
+export async function selectDecisions(
+  db: Queryable,
+  customerId: string,
+  approvalIds: readonly string[],
+): Promise<KeptDecision[]> {
+  if (approvalIds.length === 0) return []
+  const { rows } = await db.query<KeptDecision>(
+    `
+    select approval_id, approver_id, decision, signed, created_at
+    from approval_decisions
+    where customer_id = $1 and approval_id = any ($2::uuid[])
+    order by approval_id, id`,
+    [customerId, approvalIds],
+  )
+  return rows
+}
+
+const subjectOf = ({ transfer_id, change }: Pick<ApprovalRow, 'transfer_id' | 'change'>) =>
+  transfer_id === null ? change!.target : { type: 'transfer', id: transfer_id }
+
+/** The record as the contract writes it. */
+export function approvalToWire(row: ApprovalRow, decisions: readonly KeptDecision[]): Approval {
+  const own = decisions.filter(({ approval_id }) => approval_id === row.id)
+  return {
+    id: row.id,
+    customer_id: row.customer_id,
+    subject: subjectOf(row),
+    status: row.status,
+    approvals: own.filter(({ decision }) => decision === 'APPROVE').length,
+    required: row.required,
+    role: row.role,
+    ...(row.rule_id !== null && { rule_id: row.rule_id }),
+    policy_version: Number(row.policy_version),
+    initiator: { type: row.initiator_type, id: row.initiator_id },
+    ...(row.change !== null && { change: row.change }),
+    decisions: own.map(({ approver_id, decision, created_at }) => ({ approver_id, decision, created_at })),
+    created_at: row.created_at,
+    deadline: row.deadline,
+    ...(row.ended_at !== null && { ended_at: row.ended_at }),
+  }
+}
+
+// ---------------------------------------------------------------------------------------------- the judgement
+
+/** Why a decision does not count. */
+export interface Objection {
+  approver_id: string
+  /** SIGNATURE: another statement or key. REPEATED: the person has approved already. APPROVER: the person may not decide. */
+  kind: 'SIGNATURE' | 'REPEATED' | 'APPROVER'
+  objection: string
+}
+
+/** The judgement of an approval's decisions. REJECTED outweighs any number of approvals. */
+export interface Judgement {
+  outcome: 'APPROVED' | 'REJECTED' | 'PENDING'
+  /** How many different persons approve. */
+  approvals: number
+  objections: Objection[]
+}
+
+/**
+ * Judges an approval by its signed decisions: only signatures over exactly this statement count, by ACTIVE approvers of the
+ * role, one for each person, and none by the initiator. It trusts nothing that the service's role can write: approvers are
+ * written by the schema's owner, and the statement is made again from the record that is about to be signed or changed.
+ */
+export function judge(
+  of: StatementOf,
+  decisions: readonly Pick<KeptDecision, 'approver_id' | 'decision' | 'signed'>[],
+  approvers: readonly Approver[],
+): Judgement {
+  const personOf = personsOf(approvers)
+  const initiators = personsWhoAre(approvers, personOf, [of.initiator])
+  const approving = new Set<number>()
+  const objections: Objection[] = []
+  let isRejected = false
+  for (const { approver_id, decision, signed } of decisions) {
+    const object = (kind: Objection['kind'], objection: string) =>
+      void objections.push({ approver_id, kind, objection })
+    const approver = approvers.find(({ id }) => id === approver_id)
+    const person = personOf.get(approver_id)
+    if (approver === undefined || person === undefined) object('APPROVER', 'there is no such approver')
+    else if (approver.status !== 'ACTIVE') object('APPROVER', 'the approver is revoked')
+    else if (!hasRole(approver.role, of.role))
+      object('APPROVER', `the approver has the role ${approver.role}, not ${of.role}`)
+    else if (initiators.has(person)) object('APPROVER', 'the initiator cannot decide')
+    else {
+      const wrong = objectionToSignature(statementText(decision, of), signed, approver.key)
+      if (wrong !== undefined) object('SIGNATURE', wrong)
+      else if (decision === 'REJECT') isRejected = true
+      else if (approving.has(person)) object('REPEATED', 'the same person has approved already')
+      else approving.add(person)
+    }
+  }
+  // A requirement of none would be met by nobody's signature.
+  const isApproved = approving.size >= Math.max(1, of.required)
+  return {
+    outcome: isRejected ? 'REJECTED' : isApproved ? 'APPROVED' : 'PENDING',
+    approvals: approving.size,
+    objections,
+  }
+}
+
+// ---------------------------------------------------------------------------------------------- changes of approvals
+
+/** Returns the members of the statement about a change. */
+export function changeStatementOf(row: ApprovalRow): StatementOf {
+  assert(row.change !== null && row.change_digest !== null, `approval ${row.id} is not of a change`)
+  const { id: approval_id, customer_id, required, role, rule_id, policy_version, deadline } = row
+  const { operation, target } = row.change
+  return {
+    approval_id,
+    customer_id,
+    subject: { type: target.type, id: target.id, operation, digest: row.change_digest },
+    required,
+    role,
+    rule_id,
+    policy_version: Number(policy_version),
+    initiator: { type: row.initiator_type, id: row.initiator_id },
+    deadline,
+  }
+}
+
+/** Gives an approval, which the transaction has locked, another status. */
+export async function setApprovalStatus(
+  tx: Transaction,
+  { customer_id, id }: Pick<ApprovalRow, 'customer_id' | 'id'>,
+  status: ApprovalStatus,
+  now: Moment,
+): Promise<ApprovalRow> {
+  const { rows } = await tx.query<ApprovalRow>(
+    `
+    update approvals a
+    set status = $3, approved_at = case when $3 = 'APPROVED' then $4::timestamptz else approved_at end,
+        ended_at = case when $3 in ('PENDING', 'APPROVED') then null else $4::timestamptz end
+    where a.customer_id = $1 and a.id = $2
+    returning ${APPROVAL_COLUMNS}`,
+    [customer_id, id, status, now.text],
+  )
+  return rows[0]!
+}
+
+/** A new approval of a withdrawal. */
+export interface NewTransferApproval extends TransferApproval {
+  transfer_id: string
+  created_at: Moment
+}
+
+/** The approvals of withdrawals, which the transaction of the withdrawals writes. */
+export const TRANSFER_APPROVALS: Kind<string, ApprovalRow, NewTransferApproval> = {
+  async read(tx, customerId, transferIds) {
+    const { rows } = await tx.query<ApprovalRow>(
+      `select ${APPROVAL_COLUMNS} from approvals a where a.customer_id = $1 and a.transfer_id = any ($2::uuid[])`,
+      [customerId, transferIds],
+    )
+    return new Map(rows.map((row) => [row.transfer_id!, row]))
+  },
+  async write(tx, customerId, approvals) {
+    await tx.query(
+      `
+      insert into approvals (customer_id, id, created_at, transfer_id, required, role, rule_id, policy_version,
+                             initiator_type, initiator_id, deadline, status)
+      select $1, n.*, 'PENDING'
+      from unnest($2::uuid[], $3::timestamptz[], $4::uuid[], $5::smallint[], $6::text[], $7::text[], $8::bigint[], $9::text[],
+                  $10::text[], $11::timestamptz[]) as n`,
+      [
+        customerId,
+        approvals.map(({ id }) => id),
+        approvals.map(({ created_at }) => created_at.text),
+        approvals.map(({ transfer_id }) => transfer_id),
+        approvals.map(({ required }) => required),
+        approvals.map(({ role }) => role),
+        approvals.map(({ rule_id }) => rule_id),
+        approvals.map(({ policy_version }) => policy_version),
+        approvals.map(({ initiator }) => initiator.type),
+        approvals.map(({ initiator }) => initiator.id),
+        approvals.map(({ deadline }) => deadline),
+      ],
+    )
+    const events = approvals.map(({ id, transfer_id, required }) =>
+      approvalEvent({
+        id,
+        subject: { type: 'transfer', id: transfer_id },
+        status: 'PENDING',
+        approvals: 0,
+        required,
+      }),
+    )
+    if (approvals[0] !== undefined) await insertEvents(tx, customerId, approvals[0].created_at, events)
+  },
+}
+
+const EVENT_NAMES: Partial<Record<ApprovalStatus, string>> = {
+  PENDING: 'requested',
+  APPROVED: 'approved',
+  REJECTED: 'rejected',
+  EXPIRED: 'expired',
+}
+
+/** Returns the event of an approval that enters this status. */
+export const approvalEvent = (
+  object: Pick<Approval, 'id' | 'subject' | 'status' | 'approvals' | 'required'>,
+): NewEvent => ({ type: `approval.${EVENT_NAMES[object.status]}`, object_id: object.id, object })
+
+/**
+ * Ends the approvals of withdrawals that have failed: EXPIRED after the deadline, or else CANCELLED. In the transaction that
+ * refunds them.
+ */
+export async function endApprovalsOf(
+  tx: Transaction,
+  customerId: string,
+  transferIds: readonly string[],
+  now: Moment,
+  origin: Origin,
+): Promise<void> {
+  if (transferIds.length === 0) return
+  const { rows } = await tx.query<ApprovalRow>(
+    `
+    update approvals a
+    set status = case when a.status = 'PENDING' and deadline <= $3 then 'EXPIRED' else 'CANCELLED' end, ended_at = $3
+    where a.customer_id = $1 and a.transfer_id = any ($2::uuid[]) and a.status in ('PENDING', 'APPROVED')
+    returning ${APPROVAL_COLUMNS}`,
+    [customerId, transferIds, now.text],
+  )
+  const expired = rows.filter(({ status }) => status === 'EXPIRED')
+  await recordExpired(tx, customerId, expired, now, origin)
+}
+
+/** Writes the events and audit records of approvals that have just become EXPIRED. */
+export async function recordExpired(
+  tx: Transaction,
+  customerId: string,
+  expired: readonly ApprovalRow[],
+  now: Moment,
+  origin: Origin,
+): Promise<void> {
+  if (expired.length === 0) return
+  const decisions = await selectDecisions(
+    tx,
+    customerId,
+    expired.map(({ id }) => id),
+  )
+  const events = expired.map((row) => approvalEvent(approvalToWire(row, decisions)))
+  await insertEvents(tx, customerId, now, events)
+  const subjects = expired.map(({ id }) => ({ type: 'approval', id }))
+  recordChanges(
+    tx,
+    customerId,
+    now,
+    subjects.map((subject) => ({ origin, action: 'approval.expire', subject })),
+  )
+}

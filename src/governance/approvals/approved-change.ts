@@ -1,0 +1,273 @@
+import { createHash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import { Temporal } from 'temporal-polyfill'
+import { Type } from 'typebox'
+import { initiatorOf, originOfLoop, type Origin } from '../../contract/actor.ts'
+import { Uuid } from '../../contract/fields.ts'
+import { problem } from '../../contract/problems.ts'
+import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
+import { customerName, eachAlone } from '../../db/each-alone.ts'
+import { newId, readClock, type Moment } from '../../db/ids.ts'
+import { recordChanges } from '../../money/ledger/audit.ts'
+import { insertEvents } from '../../money/ledger/events.ts'
+import {
+  APPROVAL_COLUMNS,
+  approvalEvent,
+  approvalToWire,
+  changeStatementOf,
+  judge,
+  recordExpired,
+  selectDecisions,
+  setApprovalStatus,
+  type ApprovalRow,
+  type ChangeToApprove,
+} from './approval.ts'
+import { selectApprovers } from './approver.ts'
+import {
+  canonicalJson,
+  DEFAULT_DEADLINE_SECONDS,
+  DEFAULT_ROLE,
+  type ChangeSubject,
+  type Policies,
+  type PolicyVersion,
+} from '../policy/policy.ts'
+import type { Approval } from '../../contract/approval.ts'
+
+/** A change of configuration that somebody asks for. */
+export interface RequestedChange extends ChangeToApprove {
+  subject: ChangeSubject
+  customer_id: string
+  origin: Origin
+  /** The approval that the request names. */
+  approval_id?: string | undefined
+}
+
+/** The query of an operation whose change may need approvers. */
+export const ApprovalQuery = Type.Object(
+  {
+    approval_id: Type.Optional(
+      Uuid('The approval of this change, from the 403 `approval-required` of the same request before.'),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+/** Returns what an approval shows of a secret: its SHA-256. */
+export const secretDigest = (secret: string): string =>
+  `sha256:${createHash('sha256').update(secret).digest('hex')}`
+
+/** Reads the policy that says which changes need approvers. */
+type PolicyInForce = Pick<Policies, 'newest'>
+
+/** Most changes of a customer that wait for approvers at a time. */
+const WAITING_CHANGES_MAX = 100
+
+/**
+ * Makes a change of configuration in a transaction, if the customer's policy lets it (API behaviour, Approvals). Where the
+ * policy requires approvers, the first request leaves an approval and throws approval-required, which names it. After enough
+ * approvers have signed, the same request of the same actor with its `approval_id` makes the change, once. Throws not-found,
+ * forbidden and approval-ended for an approval that is not of this change, and what the work throws.
+ */
+export async function withApprovedChange<T>(
+  db: Database,
+  policies: PolicyInForce,
+  change: RequestedChange,
+  work: (tx: Transaction) => Promise<T>,
+): Promise<T> {
+  const outcome = await transaction(db, async (tx): Promise<{ done?: T; missing?: Approval }> => {
+    const missing = await requireApprovedChange(tx, policies, change)
+    return missing === undefined ? { done: await work(tx) } : { missing }
+  })
+  if (outcome.missing === undefined) return outcome.done as T
+  const { id, status, approvals, required } = outcome.missing
+  throw problem.approvalRequired({ approval_id: id, status, approvals, required })
+}
+
+/**
+ * Returns undefined where the change may be made in this transaction; its approval is then USED. Otherwise it returns the
+ * approval that is missing: the caller commits the transaction, which keeps the approval, and changes nothing.
+ */
+async function requireApprovedChange(
+  tx: Transaction,
+  policies: PolicyInForce,
+  change: RequestedChange,
+): Promise<Approval | undefined> {
+  const { customer_id, approval_id } = change
+  if (approval_id === undefined) {
+    const policy = await policies.newest(tx, customer_id)
+    const required = policy?.document.changes
+    if (policy === undefined || required?.subjects.includes(change.subject) !== true) return undefined
+    return keepApproval(tx, change, policy)
+  }
+  const row = await lockApproval(tx, customer_id, approval_id)
+  const now = await readClock(tx)
+  requireOpen(row, now)
+  requireSameChange(row, change)
+  const decisions = await selectDecisions(tx, customer_id, [row.id])
+  const { outcome } = judge(changeStatementOf(row), decisions, await selectApprovers(tx, customer_id))
+  if (outcome !== 'APPROVED') return approvalToWire(row, decisions)
+  await setApprovalStatus(tx, row, 'USED', now)
+  recordChanges(tx, customer_id, now, [
+    { origin: change.origin, action: 'approval.use', subject: { type: 'approval', id: row.id } },
+  ])
+  return undefined
+}
+
+const valuesOf = ({ subject, operation, target, values }: ChangeToApprove): ChangeToApprove => ({
+  subject,
+  operation,
+  target: { type: target.type, id: target.id },
+  values,
+})
+
+/** The digest by which a change is found and signed. Its initiator belongs to it: only the initiator makes the change. */
+function digestOf({ customer_id, origin, ...change }: RequestedChange): string {
+  const { type, id } = initiatorOf(origin)
+  const text = canonicalJson([customer_id, { type, id }, valuesOf(change)])
+  return createHash('sha256').update(text).digest('hex')
+}
+
+/** Adds the approval of a change, or returns the one that waits already. */
+async function keepApproval(
+  tx: Transaction,
+  change: RequestedChange,
+  { version, document }: PolicyVersion,
+): Promise<Approval> {
+  const { customer_id, origin } = change
+  const now = await readClock(tx)
+  await expireChanges(tx, customer_id, now, origin)
+  await requireRoom(tx, customer_id)
+  const seconds = document.approvals?.deadline_seconds ?? DEFAULT_DEADLINE_SECONDS
+  const micros = BigInt(now.micros) + BigInt(seconds) * 1_000_000n
+  const initiator = initiatorOf(origin)
+  const digest = digestOf(change)
+  const { rows } = await tx.query<ApprovalRow>(
+    `
+    insert into approvals as a (customer_id, id, created_at, change, change_digest, required, role, policy_version,
+                                initiator_type, initiator_id, deadline, status)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'PENDING')
+    on conflict (customer_id, change_digest) where change_digest is not null and status in ('PENDING', 'APPROVED')
+    do nothing
+    returning ${APPROVAL_COLUMNS}`,
+    [
+      customer_id,
+      newId(now),
+      now.text,
+      JSON.stringify(valuesOf(change)),
+      digest,
+      document.changes!.approvals,
+      document.changes!.role ?? DEFAULT_ROLE,
+      version,
+      initiator.type,
+      initiator.id,
+      Temporal.Instant.fromEpochNanoseconds(micros * 1000n).toString({ fractionalSecondDigits: 6 }),
+    ],
+  )
+  if (rows[0] === undefined) return findWaiting(tx, customer_id, digest)
+  const approval = approvalToWire(rows[0], [])
+  await insertEvents(tx, customer_id, now, [approvalEvent(approval)])
+  recordChanges(tx, customer_id, now, [
+    { origin, action: 'approval.create', subject: { type: 'approval', id: approval.id } },
+  ])
+  return approval
+}
+
+async function findWaiting(tx: Transaction, customerId: string, digest: string) {
+  const { rows } = await tx.query<ApprovalRow>(
+    `
+    select ${APPROVAL_COLUMNS} from approvals a
+    where a.customer_id = $1 and a.change_digest = $2 and a.status in ('PENDING', 'APPROVED')`,
+    [customerId, digest],
+  )
+  if (rows[0] === undefined) throw problem.unavailable('the approval has just ended; try again')
+  return approvalToWire(rows[0], await selectDecisions(tx, customerId, [rows[0].id]))
+}
+
+async function requireRoom(tx: Transaction, customerId: string): Promise<void> {
+  const { rowCount } = await tx.query(
+    `
+    select 1 from approvals
+    where customer_id = $1 and change is not null and status in ('PENDING', 'APPROVED')
+    offset $2 limit 1`,
+    [customerId, WAITING_CHANGES_MAX],
+  )
+  if (rowCount! > 0)
+    throw problem.badRequest(`${WAITING_CHANGES_MAX} changes wait for approvers, the most allowed`)
+}
+
+async function lockApproval(tx: Transaction, customerId: string, id: string): Promise<ApprovalRow> {
+  const { rows } = await tx.query<ApprovalRow>(
+    `
+    select ${APPROVAL_COLUMNS} from approvals a
+    where a.customer_id = $1 and a.id = $2 and a.change is not null
+    for update`,
+    [customerId, id],
+  )
+  if (rows[0] === undefined) throw problem.notFound('approval', id)
+  return rows[0]
+}
+
+/** Throws forbidden unless the approval is of this change, asked for by the same actor. */
+function requireSameChange(row: ApprovalRow, change: RequestedChange): void {
+  const { type, id } = initiatorOf(change.origin)
+  if (row.initiator_type !== type || row.initiator_id !== id)
+    throw problem.forbidden(
+      `approval ${row.id} was asked for by another actor, who alone can make the change`,
+    )
+  const asked = JSON.parse(canonicalJson(valuesOf(change))) as unknown
+  const approved = JSON.parse(canonicalJson(row.change)) as unknown
+  if (row.change_digest !== digestOf(change) || !isDeepStrictEqual(asked, approved))
+    throw problem.forbidden(`approval ${row.id} is of another change than this request`)
+}
+
+function requireOpen({ id, status, deadline }: ApprovalRow, now: Moment): void {
+  if (status !== 'PENDING' && status !== 'APPROVED')
+    throw problem.approvalEnded({ id, status }, `is ${status}`)
+  if (deadline <= now.text)
+    throw problem.approvalEnded({ id, status }, `had to be decided and used by ${deadline}`)
+}
+
+/** Ends the changes of a customer whose deadline has passed. Returns their number. */
+async function expireChanges(
+  tx: Transaction,
+  customerId: string,
+  now: Moment,
+  origin: Origin,
+): Promise<number> {
+  const { rows } = await tx.query<ApprovalRow>(
+    `
+    update approvals a
+    set status = 'EXPIRED', ended_at = $2
+    where a.customer_id = $1 and a.change is not null and a.status in ('PENDING', 'APPROVED') and a.deadline <= $2
+    returning ${APPROVAL_COLUMNS}`,
+    [customerId, now.text],
+  )
+  await recordExpired(tx, customerId, rows, now, origin)
+  return rows.length
+}
+
+const ORIGIN = originOfLoop('approvals')
+
+/** Most customers whose changes one round ends. */
+const EXPIRED_CUSTOMERS_MAX = 100
+
+/** Ends the changes whose deadline has passed, for the worker. Returns their number. */
+export async function expireApprovals(db: Database, hints: Queryable = db): Promise<number> {
+  const { rows } = await selectExpired(hints)
+  let expired = 0
+  await eachAlone(rows, customerName, async ({ customer_id }) => {
+    expired += await transaction(db, async (tx) =>
+      expireChanges(tx, customer_id, await readClock(tx), ORIGIN),
+    )
+  })
+  return expired
+}
+
+const selectExpired = (db: Queryable) =>
+  db.query<{ customer_id: string }>(
+    `
+    select distinct customer_id from approvals
+    where change is not null and status in ('PENDING', 'APPROVED') and deadline <= clock_timestamp()
+    limit $1`,
+    [EXPIRED_CUSTOMERS_MAX],
+  )

@@ -1,0 +1,146 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Actor, Origin } from '../../contract/actor.ts'
+import type { Queryable, Transaction } from '../../db/database.ts'
+import { newId, readClock } from '../../db/ids.ts'
+import { recordChanges } from '../../money/ledger/audit.ts'
+import { thumbprintOf, type ApproverKey } from './approval-statement.ts'
+
+/** Who may approve, and with which key. Only the schema's owner writes it (docs/decisions/governance.md). */
+export interface Approver {
+  id: string
+  created_at: string
+  name: string
+  /** The same person as an operator, and as an API client. */
+  operator_id: string | null
+  client_id: string | null
+  role: string
+  key: ApproverKey
+  status: 'ACTIVE' | 'REVOKED'
+  revoked_at: string | null
+}
+
+/** Reads the customer's approvers, the revoked ones, too. There are few: each was added by hand. */
+export async function selectApprovers(db: Queryable, customerId: string): Promise<Approver[]> {
+  const { rows } = await db.query<Approver>(
+    `
+    select id, created_at, name, operator_id, client_id, role, key, status, revoked_at
+    from approvers
+    where customer_id = $1
+    order by id`,
+    [customerId],
+  )
+  return rows
+}
+
+/** Whether an approver of one role may decide where another is required: an ADMIN may wherever others may. */
+export const hasRole = (role: string, required: string): boolean => role === required || role === 'ADMIN'
+
+/** Whether two entries are one person: the same operator, API client, name or key. */
+const isSamePerson = (one: Approver, other: Approver): boolean =>
+  (one.operator_id !== null && one.operator_id === other.operator_id) ||
+  (one.client_id !== null && one.client_id === other.client_id) ||
+  nameOf(one.name) === nameOf(other.name) ||
+  isDeepStrictEqual([one.key.x, one.key.y], [other.key.x, other.key.y])
+
+const nameOf = (name: string) => name.normalize('NFKC').trim().toLowerCase()
+
+/** Whether an entry is the actor: the same operator or API client, or the name of an operating system's user. */
+const isActor = ({ name, operator_id, client_id }: Approver, { type, id }: Actor): boolean =>
+  (type === 'OPERATOR' && operator_id === id) ||
+  (type === 'API_CLIENT' && client_id === id) ||
+  (type === 'COMMAND_LINE' && nameOf(name) === nameOf(id))
+
+/**
+ * Groups entries by person. An entry that shares its operator with a second one and its name with a third makes all three
+ * one person. Entries of the same person may be revoked: a person does not become two by a new key.
+ */
+export function personsOf(approvers: readonly Approver[]): Map<string, number> {
+  const personOf = new Map<string, number>()
+  let persons = 0
+  const visit = (approver: Approver, person: number) => {
+    if (personOf.has(approver.id)) return
+    personOf.set(approver.id, person)
+    for (const other of approvers) if (isSamePerson(approver, other)) visit(other, person)
+  }
+  for (const approver of approvers) if (!personOf.has(approver.id)) visit(approver, persons++)
+  return personOf
+}
+
+/** The persons who are one of these actors. */
+export function personsWhoAre(
+  approvers: readonly Approver[],
+  personOf: ReadonlyMap<string, number>,
+  actors: readonly Actor[],
+): Set<number> {
+  const are = approvers.filter((approver) => actors.some((actor) => isActor(approver, actor)))
+  return new Set(are.map(({ id }) => personOf.get(id)!))
+}
+
+// ---------------------------------------------------------------------------------------------- by the schema's owner
+
+/** An approver to add. */
+export interface NewApprover {
+  name: string
+  role: string
+  key: ApproverKey
+  operator_id?: string | undefined
+  client_id?: string | undefined
+}
+
+/**
+ * Adds an approver, in a transaction of the role that owns the schema: no other may. Throws an Error for a key that an ACTIVE
+ * approver of the customer has.
+ */
+export async function addApprover(
+  owner: Transaction,
+  customerId: string,
+  { name, role, key, operator_id, client_id }: NewApprover,
+  origin: Origin,
+): Promise<Approver> {
+  const now = await readClock(owner)
+  const { rows } = await owner.query<Approver>(
+    `
+    insert into approvers (customer_id, id, created_at, name, operator_id, client_id, role, key, thumbprint, status)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'ACTIVE')
+    on conflict do nothing
+    returning id, created_at, name, operator_id, client_id, role, key, status, revoked_at`,
+    [
+      ...[customerId, newId(now), now.text, name, operator_id ?? null, client_id ?? null, role],
+      ...[JSON.stringify(key), thumbprintOf(key)],
+    ],
+  )
+  const [added] = rows
+  if (added === undefined) throw new Error('an approver of the customer has this key already')
+  recordChanges(owner, customerId, now, [
+    { origin, action: 'approver.add', subject: { type: 'approver', id: added.id } },
+  ])
+  return added
+}
+
+/**
+ * Revokes an approver, in a transaction of the role that owns the schema. What the approver has signed does not count any
+ * more, where it is not signed yet. Repeating it changes nothing. Throws an Error when there is no such approver.
+ */
+export async function revokeApprover(
+  owner: Transaction,
+  customerId: string,
+  id: string,
+  origin: Origin,
+): Promise<{ revoked_at: string; changed: boolean }> {
+  const now = await readClock(owner)
+  const { rows } = await owner.query<{ revoked_at: string }>(
+    `
+    update approvers
+    set status = 'REVOKED', revoked_at = coalesce(revoked_at, $3)
+    where customer_id = $1 and id = $2
+    returning revoked_at`,
+    [customerId, id, now.text],
+  )
+  if (rows[0] === undefined) throw new Error(`customer ${customerId} has no approver ${id}`)
+  const changed = rows[0].revoked_at === now.text
+  if (changed)
+    recordChanges(owner, customerId, now, [
+      { origin, action: 'approver.revoke', subject: { type: 'approver', id } },
+    ])
+  return { revoked_at: rows[0].revoked_at, changed }
+}

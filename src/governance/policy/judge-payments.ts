@@ -1,0 +1,370 @@
+import { strict as assert } from 'node:assert'
+import { parseAmount } from '../../contract/assets/amount.ts'
+import { decimalsOf, NETWORKS, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
+import { PRICE_DECIMALS, VALUE_DECIMALS, type UsdPrices } from '../../contract/assets/usd-value.ts'
+import { initiatorOf, type Origin } from '../../contract/actor.ts'
+import { Problem, problem } from '../../contract/problems.ts'
+import { inOrder } from '../../db/database.ts'
+import type { Moment } from '../../db/ids.ts'
+import type { Transfer } from '../../money/ledger/transfer.ts'
+import { canonicalAddress } from '../../chains/addresses.ts'
+import type { Decision, Movement, Payment, View } from '../../money/movements/decision.ts'
+import type { Govern, GovernedBatch, Governor, Verdict } from '../../money/movements/governor.ts'
+import { entriesAt, type KnownEntry } from '../../money/records/destination-address.ts'
+import { FIAT_ACCOUNTS, type FiatAccount } from '../../money/records/fiat-account.ts'
+import type { Holders } from '../../money/records/holders.ts'
+import { awaitApproval, type ApprovalRequirement } from '../approvals/approved-withdrawal.ts'
+import { compile, shortlistOf, type Compiled, type CompiledRule, type Shortlist } from './compiled-policy.ts'
+import { DEFAULT_ROLE, type Limit, type Policies, type Rule } from './policy.ts'
+import { Windows, type Window } from './policy-windows.ts'
+
+/**
+ * Holds the policy of a customer over its payments (API behaviour, Policy). The rules are decided in the transaction that
+ * moves the money, with the windows of their limits locked: any number of processes together keep a limit.
+ *
+ * What a caller can choose or hide must not help it. Where it is not certain whether a rule fits, a rule that blocks or
+ * asks for approval fits, and a rule that allows does not.
+ */
+
+/** What a payment counts in a window of a limit. */
+interface Count {
+  window: Window
+  periodMicros: number
+  value: bigint
+}
+
+/** All facts of one payment. */
+interface Facts {
+  payment: Payment
+  shortlist: Shortlist
+  /** The windows in which rules with a limit count it, at the rule's `windowAt`. */
+  windows: Window[][]
+  /** The identities that it names, of its account and of its profile's account too: none before these are read. */
+  identities: readonly string[]
+  /** The entries of the address book with its destination. */
+  entries: readonly KnownEntry[]
+  /** The destination as limits count it: the same for each spelling, on each EVM network. */
+  destinationSubject: () => string
+}
+
+/** Makes the governors of batches by these policies. */
+export const governBy =
+  (policies: Policies): Govern =>
+  (batch) =>
+    new PolicyGovernor(policies, batch)
+
+/** The policy in force for a batch of movements. */
+class PolicyGovernor implements Governor {
+  readonly #policies: Policies
+  readonly #batch: GovernedBatch
+  #policy: Compiled | undefined
+  #refusal: Problem | undefined
+  #facts: ReadonlyMap<Movement, Facts> = new Map()
+  #windows = new Windows()
+  #prices: UsdPrices = new Map()
+
+  constructor(policies: Policies, batch: GovernedBatch) {
+    this.#policies = policies
+    this.#batch = batch
+  }
+
+  /** Nothing is decided by the policy of the last batch unless `read` finds it to be the newest. */
+  async readEarly(): Promise<void> {
+    const { tx, customerId } = this.#batch
+    const last = this.#policies.last(customerId)
+    if (last === undefined) return
+    this.#begin(compile(last))
+    await inOrder([this.#readAddressBook(), this.#windows.lock(tx, customerId)])
+  }
+
+  /** A policy that cannot be trusted refuses every payment. */
+  async read(place: string, holders: Holders): Promise<void> {
+    const { tx, customerId, movements } = this.#batch
+    if (movements.every(({ payment }) => payment === undefined)) return
+    let policy: Compiled
+    try {
+      policy = compile(await this.#policies.get(tx, customerId, place))
+    } catch (refusal) {
+      if (!(refusal instanceof Problem)) throw refusal
+      this.#refusal = refusal
+      return
+    }
+    const isRead = this.#policy === policy
+    if (!isRead) this.#begin(policy)
+    if (policy.readsIdentities)
+      for (const [{ holder }, one] of this.#facts)
+        if (holder !== undefined) one.identities = holders.identitiesOf(holder)
+    // Always in two steps, so that every process locks in the same order.
+    const lockedEarly = isRead ? undefined : this.#windows.lock(tx, customerId)
+    wantWindows(this.#windows, this.#facts, 'LATE')
+    const [, , , prices] = await inOrder([
+      isRead ? undefined : this.#readAddressBook(),
+      lockedEarly,
+      this.#windows.lock(tx, customerId),
+      policy.readsPrices ? this.#policies.prices(tx) : new Map<string, bigint>(),
+    ])
+    this.#prices = prices
+  }
+
+  /** Begins to judge by a policy: the facts of the payments, and the windows that these alone tell. */
+  #begin(policy: Compiled): void {
+    this.#policy = policy
+    this.#facts = factsOf(policy, this.#batch.movements, this.#batch.get)
+    wantWindows(this.#windows, this.#facts, 'EARLY')
+  }
+
+  async #readAddressBook(): Promise<void> {
+    if (this.#policy?.readsAddressBook !== true) return
+    const all = [...this.#facts.values()].map((one) => ({ one, places: placeOf(one.payment) }))
+    const entries = await entriesAt(
+      this.#batch.tx,
+      this.#policies.rows,
+      this.#batch.customerId,
+      all.flatMap(({ places }) => places),
+    )
+    for (const { one, places } of all)
+      one.entries = places.flatMap((place) => entries.get(keyOfPlace(place)) ?? [])
+  }
+
+  judge(movement: Movement, decided: Decision, view: View): Verdict {
+    const { transfer } = decided
+    requireDeclared(movement, transfer)
+    if (this.#refusal !== undefined) throw this.#refusal
+    const facts = this.#facts.get(movement)
+    assert(facts !== undefined && this.#policy !== undefined, 'a governed movement must declare its payment')
+    const { now } = view
+    const counts: Count[] = []
+    const values = new Values(transfer, this.#prices)
+    const rule = facts.shortlist.rules.find(
+      (one) => fits(one, facts) && this.#decides(one, facts, values, now, counts),
+    )
+    const requirement = rule && requirementOf(rule.rule, this.#policy, transfer)
+    const { origin } = movement
+    return {
+      decision: requirement === undefined ? decided : awaitApproval(decided, requirement, origin, view),
+      count: () =>
+        counts.forEach(({ window, periodMicros, value }) => window.add(now.micros, periodMicros, value)),
+    }
+  }
+
+  /** Whether a rule that fits decides. Adds to `counts` what the payment counts in the rule's windows. */
+  #decides(
+    { limit, restricts }: CompiledRule,
+    { windows }: Facts,
+    values: Values,
+    now: Moment,
+    counts: Count[],
+  ): boolean {
+    if (limit === undefined) return true
+    const { most, periodMicros, windowAt } = limit
+    // Without a price, it counts as the whole limit and is beyond it.
+    const priced = values.in(limit.asset)
+    const value = priced ?? most
+    let beyond = priced === undefined || value > most
+    if (windowAt !== undefined) {
+      const counted = windows[windowAt]
+      assert(counted !== undefined, 'the windows of every rule that may fit are read')
+      for (const window of counted) {
+        assert(window.isLocked, 'a window that was not read would be an empty one')
+        beyond ||= window.sumAt(now.micros, periodMicros) + value > most
+        counts.push({ window, periodMicros, value })
+      }
+    }
+    return restricts === beyond
+  }
+
+  async write(): Promise<void> {
+    await this.#windows.write(this.#batch.tx, this.#batch.customerId)
+  }
+}
+
+/** Whether a payment goes to a profile, at once: such payments have no destination in their record. */
+const isToProfile = (type: string): boolean =>
+  type === 'INTERNAL_TRANSFER_DEBIT' || type === 'PAXOS_TRANSFER_DEBIT'
+
+/** A payment that moves something else than it declared would be judged by the wrong facts. */
+function requireDeclared({ payment }: Movement, transfer: Transfer): void {
+  const destination =
+    transfer.type === 'CRYPTO_WITHDRAWAL' ? transfer.destination_address : transfer.fiat_account_id
+  assert(
+    payment !== undefined &&
+      payment.type === transfer.type &&
+      payment.profile_id === transfer.profile_id &&
+      payment.asset === transfer.asset &&
+      payment.crypto_network === transfer.crypto_network &&
+      (isToProfile(payment.type) || payment.destination === destination),
+    'a governed movement must declare the payment that it makes',
+  )
+}
+
+/** Returns the facts of the payments among these movements, without their identities and entries of the address book. */
+function factsOf(policy: Compiled, movements: readonly Movement[], get: View['get']): Map<Movement, Facts> {
+  const facts = new Map<Movement, Facts>()
+  for (const movement of movements) {
+    const { payment, origin } = movement
+    if (payment === undefined) continue
+    const { type, asset, crypto_network } = payment
+    const network = type === 'WIRE_WITHDRAWAL' ? 'WIRE' : crypto_network
+    facts.set(movement, {
+      payment,
+      shortlist: shortlistOf(policy, { type, asset, network, client: clientOf(origin) }),
+      windows: [],
+      identities: [],
+      entries: [],
+      destinationSubject: once(() => destinationSubjectOf(payment, get)),
+    })
+  }
+  return facts
+}
+
+/** Computes a value when it is first asked for: the checksum of an address takes longer than all rules. */
+function once<T>(compute: () => T): () => T {
+  let known: { value: T } | undefined
+  return () => (known ??= { value: compute() }).value
+}
+
+/** The API client or operator that ordered a payment. The worker alone orders none: nobody knows who did. */
+function clientOf(origin: Origin): string | undefined {
+  const { type, id } = initiatorOf(origin)
+  if (type === 'WORKER') return undefined
+  // The user of the command line is no client, and its name must not pass for the id of one.
+  return type === 'COMMAND_LINE' ? '' : id
+}
+
+function destinationSubjectOf({ type, destination, crypto_network }: Payment, get: View['get']): string {
+  if (isToProfile(type)) return `PROFILE ${destination}`
+  if (type === 'WIRE_WITHDRAWAL') return `BANK ${bankOf(get(FIAT_ACCOUNTS, destination), destination)}`
+  const network = crypto_network!
+  // An address of an EVM network has the same owner on each of them.
+  const where = NETWORKS[network].family === 'evm' ? 'EVM' : network
+  return `${where} ${canonicalOf(network, destination)}`
+}
+
+const canonicalOf = (network: CryptoNetwork, address: string): string =>
+  canonicalAddress(network, address, { testNetworks: true }) ?? address
+
+/** A bank account has any number of fiat accounts, and any spelling of its number. */
+function bankOf(account: FiatAccount | undefined, id: string): string {
+  const number = account?.fiat_network_instructions.wire.account_number ?? ''
+  const plain = number
+    .toUpperCase()
+    .replaceAll(/[^0-9A-Z]/g, '')
+    .replace(/^0+/, '')
+  return plain === '' ? id : plain
+}
+
+/** A place of the address book. */
+interface Place {
+  crypto_network: string
+  address: string
+}
+const keyOfPlace = ({ crypto_network, address }: Place) => `${crypto_network} ${address}`
+
+/** Returns the place of a payment's destination in the address book; none for a wire or an internal transfer. */
+const placeOf = ({ crypto_network, destination }: Payment): Place[] =>
+  crypto_network === undefined ? [] : [{ crypto_network, address: canonicalOf(crypto_network, destination) }]
+
+/** Whether a rule of the payment's shortlist fits it. */
+const fits = (rule: CompiledRule, facts: Facts): boolean =>
+  fitsBeforeDestination(rule, facts) && fitsDestination(rule, facts)
+
+const fitsBeforeDestination = ({ profiles, identities, restricts }: CompiledRule, facts: Facts): boolean =>
+  (profiles === undefined || profiles.has(facts.payment.profile_id)) &&
+  (identities === undefined || fitsIdentities(identities, facts, restricts))
+
+/** A caller may name any identity beside that of the profile, so a rule that allows must list all of them. */
+const fitsIdentities = (listed: ReadonlySet<string>, { identities }: Facts, restricts: boolean): boolean =>
+  restricts
+    ? identities.some((id) => listed.has(id))
+    : identities.length > 0 && identities.every((id) => listed.has(id))
+
+function fitsDestination({ destination, restricts }: CompiledRule, facts: Facts): boolean {
+  if (destination === undefined) return true
+  const approved = facts.entries.filter(({ status }) => status === 'APPROVED')
+  if (destination === 'ADDRESS_BOOK') return approved.length > 0
+  if (facts.payment.crypto_network === undefined) return destination.has(facts.payment.destination)
+  return (restricts ? facts.entries : approved).some(({ id }) => destination.has(id))
+}
+
+/**
+ * Names the windows in which a policy may count these payments, to be locked next; the address book may be unread. EARLY:
+ * those that are known by the payments alone. LATE: those of identities and bank accounts, which are read with the balances.
+ */
+function wantWindows(windows: Windows, facts: ReadonlyMap<Movement, Facts>, when: 'EARLY' | 'LATE'): void {
+  for (const one of facts.values())
+    for (const compiledRule of one.shortlist.windowed) {
+      if ((needsRecords(compiledRule, one) ? 'LATE' : 'EARLY') !== when) continue
+      if (!fitsBeforeDestination(compiledRule, one)) continue
+      const { rule, limit } = compiledRule
+      one.windows[limit!.windowAt!] = subjectsOf(limit!, one).map((subject) =>
+        windows.want({ rule_id: rule.id, asset: limit!.asset, subject }),
+      )
+    }
+}
+
+const needsRecords = ({ limit, identities }: CompiledRule, { payment }: Facts): boolean =>
+  identities !== undefined ||
+  limit!.per === 'IDENTITY' ||
+  (limit!.per === 'DESTINATION' && payment.type === 'WIRE_WITHDRAWAL')
+
+/** Whose payments a limit counts together. All payments without an identity share a window. */
+function subjectsOf({ per = 'CUSTOMER' }: Limit, facts: Facts): string[] {
+  switch (per) {
+    case 'CUSTOMER':
+      return ['CUSTOMER']
+    case 'PROFILE':
+      return [`PROFILE ${facts.payment.profile_id}`]
+    case 'IDENTITY':
+      return facts.identities.length === 0
+        ? ['IDENTITY none']
+        : facts.identities.map((id) => `IDENTITY ${id}`)
+    case 'DESTINATION':
+      return [`DESTINATION ${facts.destinationSubject()}`]
+  }
+}
+
+/** The value of a payment in the assets of limits, computed once for all rules. */
+class Values {
+  readonly #asset: string
+  readonly #total: bigint
+  readonly #prices: UsdPrices
+  #usd: bigint | undefined
+
+  constructor({ asset, total }: Transfer, prices: UsdPrices) {
+    this.#asset = asset
+    this.#total = parseAmount(total, decimalsOf(asset))!
+    this.#prices = prices
+  }
+
+  /**
+   * The value in minor units of the limit's asset; in USD rounded up. Undefined without a price: then nobody knows
+   * whether it is within the limit.
+   */
+  in(limitAsset: string): bigint | undefined {
+    return limitAsset === 'USD' ? (this.#usd ??= this.#inUsd()) : this.#total
+  }
+
+  #inUsd(): bigint | undefined {
+    const asset = this.#asset
+    const price = asset === 'USD' ? 10n ** BigInt(PRICE_DECIMALS) : this.#prices.get(asset)
+    if (price === undefined) return undefined
+    const scale = 10n ** BigInt(decimalsOf(asset) + PRICE_DECIMALS - VALUE_DECIMALS)
+    return (this.#total * price + scale - 1n) / scale
+  }
+}
+
+/** Returns the approval that a deciding rule requires. Throws policy-refused where the rule lets nothing pass. */
+function requirementOf(
+  { id: rule_id, action, approvals, role = DEFAULT_ROLE }: Rule,
+  { version: policy_version, deadlineSeconds: deadline_seconds }: Compiled,
+  { type }: Transfer,
+): ApprovalRequirement | undefined {
+  if (action === 'ALLOW') return undefined
+  const refuse = (why: string) => problem.policyRefused(why, { rule_id, policy_version })
+  if (action === 'BLOCK') throw refuse('blocks this payment')
+  if (isToProfile(type))
+    throw refuse(
+      `requires an approval, and ${type === 'INTERNAL_TRANSFER_DEBIT' ? 'an internal transfer' : 'a transfer to another customer'} cannot wait for one`,
+    )
+  return { approvals: approvals!, role, rule_id, policy_version, deadline_seconds }
+}

@@ -1,0 +1,262 @@
+import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
+import { decimalsOf } from '../../contract/assets/catalogue.ts'
+import { problem } from '../../contract/problems.ts'
+import { arrayLiteral, inOrder, type Transaction } from '../../db/database.ts'
+import { IS_OUTDATED, OUTDATED, type BalanceMacs } from './balance-macs.ts'
+
+export interface BalanceKey {
+  profile_id: string
+  asset: string
+}
+
+/** A balance that this transaction has locked and may change. */
+interface Balance extends BalanceKey {
+  /** As it was read; absent where it has no row yet. */
+  row?: BalanceRow
+  /** Whether it is as Bursar wrote it; undefined until that is asked. */
+  isGenuine?: boolean
+  available: bigint
+  /** The number of its entries. 0: the balance has no row yet. */
+  version: number
+  versionRead: number
+}
+
+export interface BalanceRow extends BalanceKey {
+  available: string
+  version: string
+  /** The time of its last entry. */
+  updated_at: string
+  mac: string | null
+  /** It has an entry that is newer. */
+  is_outdated: boolean
+  /** The account of the balance's profile. */
+  account_id: string | null
+}
+
+/** What keeps money from leaving profiles. */
+interface Barred {
+  /** The version and MAC of the customer's policy (`POLICY_PLACE`); undefined where it has none. */
+  policy?: string | undefined
+  /** The frozen subjects of the customer: its own id, and those of its profiles. */
+  frozen: readonly string[]
+  /** The ids of the deactivated profiles among those of the balances. */
+  deactivated: readonly string[]
+}
+
+const keyOf = (profile_id: string, asset: string) => `${profile_id}/${asset}`
+
+/**
+ * Reads and locks the existing balances among `keys`, with the other ones of these profiles in these assets: always in key
+ * order, so that no two batches deadlock. Reads the database's clock after the locks. `policy` names the customer's policy,
+ * `frozen` lists the subjects of freezes of the customer and its profiles, and `deactivated` the deactivated profiles of
+ * `keys`. It takes one round trip.
+ */
+export async function lockBalances(
+  tx: Transaction,
+  customerId: string,
+  keys: BalanceKey[],
+): Promise<{ rows: BalanceRow[]; clock: string } & Barred> {
+  const wanted = new Set(keys.map((key) => keyOf(key.profile_id.toLowerCase(), key.asset)))
+  const profileIds = arrayLiteral([...new Set(keys.map((key) => key.profile_id))])
+  const assets = arrayLiteral([...new Set(keys.map((key) => key.asset))])
+  const [{ rows: locked }, { rows: read }] = await inOrder([
+    tx.query<Omit<BalanceRow, 'account_id' | 'is_outdated'>>({
+      name: 'lock balances',
+      text: `
+        select profile_id, asset, available, version, updated_at, mac
+        from balances
+        where customer_id = $1 and profile_id = any ($2::uuid[]) and asset = any ($3::text[])
+        order by profile_id, asset
+        for update`,
+      values: [customerId, profileIds, assets],
+    }),
+    tx.query<{ kind: Standing; subject: string; detail: string | null; now: string }>({
+      name: 'standing of balances',
+      text: STANDING,
+      values: [customerId, profileIds, assets],
+    }),
+  ])
+  const subjectsOf = (kind: Standing) => read.flatMap((row) => (row.kind === kind ? row.subject : []))
+  const accounts = new Map(read.flatMap((row) => (row.kind === 'ACCOUNT' ? [[row.subject, row.detail]] : [])))
+  const outdated = new Set(subjectsOf('OUTDATED'))
+  const rows = locked.flatMap((row) => {
+    const key = keyOf(row.profile_id, row.asset)
+    if (!wanted.has(key)) return []
+    return [{ ...row, is_outdated: outdated.has(key), account_id: accounts.get(row.profile_id) ?? null }]
+  })
+  return {
+    rows,
+    clock: read.find(({ kind }) => kind === 'CLOCK')!.now,
+    policy: subjectsOf('POLICY')[0],
+    frozen: subjectsOf('FROZEN'),
+    deactivated: subjectsOf('DEACTIVATED'),
+  }
+}
+
+/** What is read with balances: `ACCOUNT` are profiles with their accounts; `CLOCK` is one row. */
+type Standing = 'CLOCK' | 'ACCOUNT' | 'DEACTIVATED' | 'FROZEN' | 'POLICY' | 'OUTDATED'
+
+// The clock is read after the locks.
+const STANDING = `
+  select 'CLOCK' as kind, null as subject, null as detail, clock_timestamp() as now
+  union all
+  select 'ACCOUNT', id::text, account_id::text, null from profiles
+  where customer_id = $1 and id = any ($2::uuid[])
+  union all
+  select 'DEACTIVATED', id::text, null, null from profiles
+  where customer_id = $1 and id = any ($2::uuid[]) and deactivated_at is not null
+  union all
+  select 'FROZEN', subject::text, null, null from customer_freezes
+  where customer_id = $1 and lifted_at is null
+  union all
+  (select 'POLICY', version || ' ' || mac, null, null from policies
+   where customer_id = $1
+   order by version desc
+   limit 1)
+  union all
+  select 'OUTDATED', profile_id || '/' || asset, null, null from balances b
+  where customer_id = $1 and profile_id = any ($2::uuid[]) and asset = any ($3::text[]) and ${IS_OUTDATED}`
+
+/** The MACs of a customer's balances. */
+interface Sealing {
+  macs: BalanceMacs
+  customerId: string
+}
+
+/** The locked balances of a transaction, changed in memory and written once. */
+export class Balances {
+  /** The profiles that these balances prove to exist, each with its account's id or null. */
+  readonly profiles: ReadonlyMap<string, string | null>
+  /** The frozen subjects of the customer: its own id, and those of its profiles. */
+  readonly frozen: ReadonlySet<string>
+  /** The ids of the deactivated profiles among those of the balances that were asked for. */
+  readonly deactivated: ReadonlySet<string>
+  /** The version and MAC of the customer's policy; undefined where it has none. */
+  readonly policy: string | undefined
+  #balances = new Map<string, Balance>()
+  readonly #sealing: Sealing | undefined
+
+  /** Without `sealing` no balance can move: none was locked. */
+  constructor(
+    rows: BalanceRow[],
+    { policy, frozen, deactivated }: Barred = { frozen: [], deactivated: [] },
+    sealing?: Sealing,
+  ) {
+    this.#sealing = sealing
+    this.policy = policy
+    this.frozen = new Set(frozen)
+    this.deactivated = new Set(deactivated)
+    this.profiles = new Map(rows.map((row) => [row.profile_id, row.account_id]))
+    for (const row of rows) {
+      const { profile_id, asset, available, version } = row
+      this.#balances.set(keyOf(profile_id, asset), {
+        row,
+        profile_id,
+        asset,
+        available: parseStoredAmount(available, decimalsOf(asset)),
+        version: Number(version),
+        versionRead: Number(version),
+      })
+    }
+  }
+
+  available(profile_id: string, asset: string): bigint {
+    return this.#balances.get(keyOf(profile_id, asset))?.available ?? 0n
+  }
+
+  /** Throws unavailable for a balance that is not as Bursar wrote it: whoever changed it in the database would be paid. */
+  requireGenuine(profile_id: string, asset: string): void {
+    const balance = this.#balances.get(keyOf(profile_id, asset))
+    if (balance?.row === undefined) return
+    balance.isGenuine ??= this.#isGenuine(balance, balance.row)
+    if (!balance.isGenuine)
+      throw problem.unavailable(
+        `the ${asset} balance of profile ${profile_id} was changed in the database; nothing moves it until an operator has looked`,
+      )
+  }
+
+  /** Compares a balance with its MAC; it has not moved yet. */
+  #isGenuine(balance: Balance, row: BalanceRow): boolean {
+    const { macs, customerId } = this.#sealing!
+    const objection =
+      macs.objectionTo(customerId, balance, row.updated_at, row.mac) ??
+      (row.is_outdated ? OUTDATED : undefined)
+    if (objection !== undefined) macs.onForged(row.profile_id, objection)
+    return objection === undefined
+  }
+
+  /** Applies an entry and returns the balance after it. The caller has checked the funds. */
+  move(profile_id: string, asset: string, amount: bigint): Balance {
+    const key = keyOf(profile_id, asset)
+    const balance = this.#balances.get(key) ?? {
+      profile_id,
+      asset,
+      available: 0n,
+      version: 0,
+      versionRead: 0,
+    }
+    this.#balances.set(key, balance)
+    balance.available += amount
+    balance.version += 1
+    return balance
+  }
+
+  /**
+   * Returns the balances that got their first entry as the columns of MADE_BALANCES, in key order. `now` is the time of their
+   * entries.
+   */
+  made(now: string): { columns: string[]; count: number } {
+    const made = [...this.#balances]
+      .filter(([, { version, versionRead }]) => versionRead === 0 && version !== 0)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([, balance]) => balance)
+    const columns = [
+      arrayLiteral(made.map((balance) => balance.profile_id)),
+      arrayLiteral(made.map((balance) => balance.asset)),
+      arrayLiteral(made.map((balance) => formatAmount(balance.available, decimalsOf(balance.asset)))),
+      arrayLiteral(made.map((balance) => balance.version)),
+      arrayLiteral(made.map((balance) => this.#macOf(balance, now))),
+    ]
+    return { columns, count: made.length }
+  }
+
+  #macOf(balance: Balance, now: string): string {
+    const { macs, customerId } = this.#sealing!
+    return macs.make(customerId, balance, now)
+  }
+
+  /**
+   * Returns the balances that already had entries and changed, for a statement that looks a row's values up: by
+   * `profile/asset`, as JSON, what is available, the version, the version that was read and the MAC. Undefined without any.
+   */
+  moved(now: string): { profileIds: string; assets: string; byKey: string } | undefined {
+    const moved = [...this.#balances.values()].filter(
+      ({ version, versionRead }) => versionRead !== 0 && version !== versionRead,
+    )
+    if (moved.length === 0) return undefined
+    const valuesOf = (balance: Balance) => [
+      formatAmount(balance.available, decimalsOf(balance.asset)),
+      String(balance.version),
+      String(balance.versionRead),
+      this.#macOf(balance, now),
+    ]
+    return {
+      profileIds: arrayLiteral([...new Set(moved.map(({ profile_id }) => profile_id))]),
+      assets: arrayLiteral([...new Set(moved.map(({ asset }) => asset))]),
+      byKey: JSON.stringify(
+        Object.fromEntries(
+          moved.map((one) => [keyOf(one.profile_id.toLowerCase(), one.asset), valuesOf(one)]),
+        ),
+      ),
+    }
+  }
+}
+
+/** The columns of balances that get their first entry, with their types. */
+export const MADE_BALANCES = {
+  profile_id: 'uuid',
+  asset: 'text',
+  available: 'numeric',
+  version: 'bigint',
+  mac: 'text',
+}

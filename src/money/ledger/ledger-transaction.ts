@@ -1,0 +1,248 @@
+import { formatAmount } from '../../contract/assets/amount.ts'
+import { decimalsOf } from '../../contract/assets/catalogue.ts'
+import { arrayLiteral, type Transaction } from '../../db/database.ts'
+import { insertOf, sendTogether, type Bound, type Part } from '../../db/together.ts'
+import type { AuditAction } from '../../contract/audit-actions.ts'
+import { transferEventType } from '../../contract/event-types.ts'
+import { momentAt, PLATFORM_ID, type Moment } from '../../db/ids.ts'
+import { recordMoneyMoved, type MoneyMoved } from './audit.ts'
+import { balanceMacs } from './balance-macs.ts'
+import { Balances, lockBalances, MADE_BALANCES, type BalanceKey } from './balances.ts'
+import { EVENT_COLUMNS, eventColumns, type NewEvent } from './events.ts'
+import { requireBalanced, type Entry, type LedgerEvent, type Posting } from './entries.ts'
+import { NEW_TRANSFER_COLUMNS, transferColumns, type NewTransfer, type Transfer } from './transfer.ts'
+
+/**
+ * The ledger inside one transaction: balances are locked, movements applied in memory, then everything is written at
+ * once.
+ */
+export class LedgerTransaction {
+  readonly balances: Balances
+  /** The time of everything posted in this transaction. It is never before an earlier entry of a balance. */
+  readonly now: Moment
+  #tx: Transaction
+  #customerId: string
+  /** The transfers posted so far, by actor, action and event, for the audit log. */
+  #moved: MoneyMoved[] = []
+  /** For each entry, its member of `#moved`. */
+  #movedOf: MoneyMoved[] = []
+  #rows = {
+    transfer_id: [] as string[],
+    event: [] as LedgerEvent[],
+    position: [] as number[],
+    account: [] as string[],
+    profile_id: [] as (string | null)[],
+    asset: [] as string[],
+    amount: [] as string[],
+    balance_after: [] as (string | null)[],
+    version: [] as (number | null)[],
+  }
+
+  private constructor(tx: Transaction, customerId: string, balances: Balances, now: Moment) {
+    this.#tx = tx
+    this.#customerId = customerId
+    this.balances = balances
+    this.now = now
+  }
+
+  /**
+   * Locks the balances of `keys` and reads the clock after the locks, in one round trip. `at` backdates the
+   * transaction, for invented history; it is raised to the last entry of the balances.
+   */
+  static async open(
+    tx: Transaction,
+    customerId: string,
+    keys: BalanceKey[],
+    at?: Moment,
+  ): Promise<LedgerTransaction> {
+    const { rows, clock, ...barred } = await lockBalances(tx, customerId, keys)
+    // After the clock was set back, a new entry must still not precede the last one. Timestamps of one format sort as
+    // text.
+    const now = rows.reduce(
+      (latest, { updated_at }) => (updated_at > latest ? updated_at : latest),
+      at?.text ?? clock,
+    )
+    // A transaction that locks no balance moves none.
+    const sealing = keys.length === 0 ? undefined : { macs: await balanceMacs(), customerId }
+    return new LedgerTransaction(tx, customerId, new Balances(rows, barred, sealing), momentAt(now))
+  }
+
+  /** Returns the first profile balance that these entries would take below zero, with the amount needed. */
+  shortOf(
+    entries: Entry[],
+  ): { profile_id: string; asset: string; available: bigint; needed: bigint } | undefined {
+    for (const { profile_id, asset, amount } of entries) {
+      if (profile_id === null || amount >= 0n) continue
+      const available = this.balances.available(profile_id, asset)
+      const change = entries
+        .filter((entry) => entry.profile_id === profile_id && entry.asset === asset)
+        .reduce((sum, entry) => sum + entry.amount, 0n)
+      if (available + change < 0n) return { profile_id, asset, available, needed: -change }
+    }
+    return undefined
+  }
+
+  /**
+   * Adds postings, all or none. Throws an assertion when a posting does not balance, and unavailable for a balance that was changed
+   * in the database.
+   */
+  post(...postings: Posting[]): void {
+    for (const { entries } of postings) {
+      requireBalanced(entries)
+      for (const { profile_id, asset } of entries)
+        if (profile_id !== null) this.balances.requireGenuine(profile_id, asset)
+    }
+    postings.forEach((posting) => this.#add(posting))
+  }
+
+  #add(posting: Posting): void {
+    const { transfer_id, event, entries } = posting
+    const moved = this.#audit(posting)
+    let position = 0
+    for (const { account, profile_id, asset, amount } of entries) {
+      // Entries of zero are not recorded.
+      if (amount === 0n) continue
+      const after = profile_id === null ? undefined : this.balances.move(profile_id, asset, amount)
+      const decimals = decimalsOf(asset)
+      const rows = this.#rows
+      this.#movedOf.push(moved)
+      rows.transfer_id.push(transfer_id)
+      rows.event.push(event)
+      rows.position.push(++position)
+      rows.account.push(account)
+      rows.profile_id.push(profile_id === null ? null : profile_id.toLowerCase())
+      rows.asset.push(asset)
+      rows.amount.push(formatAmount(amount, decimals))
+      rows.balance_after.push(after === undefined ? null : formatAmount(after.available, decimals))
+      rows.version.push(after === undefined ? null : after.version)
+    }
+  }
+
+  /** Notes who makes a posting. Returns the changes of this actor and action. */
+  #audit({
+    transfer_id,
+    event,
+    origin: { actor, request_id, ip },
+    action = ACTION_OF[event],
+  }: Posting): MoneyMoved {
+    const isSame = (one: MoneyMoved) =>
+      one.actor.id === actor.id &&
+      one.actor.type === actor.type &&
+      one.action === action &&
+      one.event === event
+    let moved = this.#moved.find(isSame)
+    if (moved === undefined) {
+      moved = { actor, action, event, transferIds: [], requestIds: [], ips: [] }
+      this.#moved.push(moved)
+    }
+    moved.transferIds.push(transfer_id)
+    moved.requestIds.push(request_id)
+    moved.ips.push(ip)
+    return moved
+  }
+
+  /** Hands the postings to the audit log. `columns` are those of their entries. */
+  #recordMoved(columns: readonly string[]): void {
+    for (const moved of this.#moved)
+      recordMoneyMoved(this.#tx, this.#customerId, this.now, moved, this.#hashedColumns(moved, columns))
+  }
+
+  /** Returns the columns of the entries of some changes: nearly always those of all entries. */
+  #hashedColumns(moved: MoneyMoved, columns: readonly string[]): string[] {
+    const hashed = Object.keys(this.#rows).flatMap((name, index) => (name === 'event' ? [] : [index]))
+    if (this.#moved.length === 1) return hashed.map((index) => columns[index]!)
+    const all = Object.values(this.#rows)
+    return hashed.map((index) =>
+      arrayLiteral(all[index]!.filter((_, entry) => this.#movedOf[entry] === moved)),
+    )
+  }
+
+  /**
+   * Sends everything in one round trip, including any new transfers, and an event for each of them and of `changed`, the
+   * transfers that change their status in this transaction. The transaction fails on any inconsistency, so the caller may send the commit without waiting for the result.
+   */
+  async write(transfers: NewTransfer[] = [], changed: ChangedTransfer[] = []): Promise<void> {
+    // Nobody reads the events of the platform's own transfers.
+    const told =
+      this.#customerId === PLATFORM_ID ? [] : [...transfers.map(({ transfer }) => transfer), ...changed]
+    const entryColumns = Object.values(this.#rows).map(arrayLiteral)
+    const now = this.now.text
+    const made = this.balances.made(now)
+    const moved = this.balances.moved(now)
+    const parts: (Bound | false)[] = [
+      made.count > 0 && [INSERT_BALANCES, [now, ...made.columns]],
+      moved !== undefined && [MOVE_BALANCES, [now, moved.profileIds, moved.assets, moved.byKey]],
+      this.#rows.position.length > 0 && [INSERT_ENTRIES, [now, ...entryColumns]],
+      transfers.length > 0 && [INSERT_TRANSFERS, [now, ...transferColumns(transfers)]],
+      told.length > 0 && [INSERT_EVENTS, [now, ...eventColumns(told.map(eventOf), this.now)]],
+    ]
+    const sent = sendTogether(
+      this.#tx,
+      this.#customerId,
+      parts.filter((part) => part !== false),
+    )
+    this.#recordMoved(entryColumns)
+    await sent
+  }
+}
+
+/** The action of a posting that names no other. */
+const ACTION_OF = {
+  CREATED: 'transfer.create',
+  SETTLED: 'transfer.complete',
+  REFUNDED: 'transfer.fail',
+  SWEPT: 'sweep.settle',
+} as const satisfies Record<LedgerEvent, AuditAction>
+
+/** A transfer that changes its status. */
+export type ChangedTransfer = Pick<Transfer, 'id' | 'type' | 'status'>
+
+const eventOf = ({ id, type, status }: ChangedTransfer): NewEvent => ({
+  type: transferEventType(type, status),
+  object_id: id,
+})
+
+const ENTRY_COLUMNS = {
+  transfer_id: 'uuid',
+  event: 'text',
+  position: 'smallint',
+  account: 'text',
+  profile_id: 'uuid',
+  asset: 'text',
+  amount: 'numeric',
+  balance_after: 'numeric',
+  version: 'bigint',
+}
+
+const INSERT_BALANCES = insertOf('insert into balances', { at: ['updated_at'], columns: MADE_BALANCES })
+const INSERT_ENTRIES = insertOf('insert into entries', { at: ['created_at'], columns: ENTRY_COLUMNS })
+const INSERT_TRANSFERS = insertOf('insert into transfers', {
+  at: ['created_at', 'updated_at'],
+  columns: Object.fromEntries(NEW_TRANSFER_COLUMNS.map(({ name, type }) => [name, type])),
+})
+const INSERT_EVENTS = insertOf('insert into events', {
+  at: ['created_at'],
+  columns: EVENT_COLUMNS,
+  fixed: { is_test: 'false' },
+})
+
+// Without a join, the statement looks each balance up by its key whatever the statistics, and is on Citus' fast path. All of
+// the balances are there, and locked. Where a version is not the one that was read, the division by zero ends the transaction.
+const MOVE_BALANCES: Part = {
+  // PostgreSQL cuts names of joined parts that have more than 63 characters.
+  name: 'balances',
+  text: (first) => {
+    const [profileIds, assets, byKey] = [
+      `$${first + 1}::uuid[]`,
+      `$${first + 2}::text[]`,
+      `$${first + 3}::jsonb`,
+    ]
+    const member = (index: number) => `${byKey} -> (profile_id || '/' || asset) ->> ${index}`
+    return `
+    update balances
+    set available = (${member(0)})::numeric, updated_at = $${first}, mac = ${member(3)},
+        version = (${member(1)})::bigint / (version = (${member(2)})::bigint)::int
+    where customer_id = $1 and profile_id = any (${profileIds}) and asset = any (${assets})
+      and ${byKey} ? (profile_id || '/' || asset)`
+  },
+}

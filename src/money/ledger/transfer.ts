@@ -1,0 +1,172 @@
+import { Type, type Static } from 'typebox'
+import { arrayLiteral, type Queryable } from '../../db/database.ts'
+import { presentOf } from '../../db/rows.ts'
+import {
+  Amount,
+  AssetSymbol,
+  Metadata,
+  Network,
+  RefId,
+  Text,
+  Timestamp,
+  Uuid,
+} from '../../contract/fields.ts'
+import { problem } from '../../contract/problems.ts'
+import { SecondaryStatus, StatusDetails } from '../../contract/transfer-status.ts'
+
+const TRANSFER_TYPES = [
+  'INTERNAL_TRANSFER_DEBIT',
+  'INTERNAL_TRANSFER_CREDIT',
+  'CRYPTO_DEPOSIT',
+  'CRYPTO_WITHDRAWAL',
+  'WIRE_DEPOSIT',
+  'WIRE_WITHDRAWAL',
+  'SEN_DEPOSIT',
+  'SEN_WITHDRAWAL',
+  'BANK_DEPOSIT',
+  'BANK_WITHDRAWAL',
+  'PAXOS_TRANSFER_DEBIT',
+  'PAXOS_TRANSFER_CREDIT',
+  'SIGNET_DEPOSIT',
+  'SIGNET_WITHDRAWAL',
+  'CBIT_WITHDRAWAL',
+  'CBIT_DEPOSIT',
+  'CUBIX_DEPOSIT',
+  'CUBIX_WITHDRAWAL',
+  'RTP_DEPOSIT',
+] as const
+
+export const TransferType = Type.Enum([...TRANSFER_TYPES], { type: 'string', description: 'Transfer type.' })
+export const TransferStatus = Type.Enum(['PENDING', 'COMPLETED', 'FAILED'], {
+  type: 'string',
+  description: 'Status.',
+})
+/** The record of a money movement (API behaviour, Transfers). */
+export const Transfer = Type.Object(
+  {
+    id: Uuid('Transfer id.'),
+    customer_id: Uuid('Customer id.'),
+    profile_id: Uuid('Profile whose balance is debited or credited.'),
+    identity_id: Type.Optional(Uuid('Identity associated with the transfer.')),
+    account_id: Type.Optional(Uuid('Account associated with the transfer.')),
+    ref_id: Type.Optional(RefId),
+    type: TransferType,
+    direction: Type.Enum(['CREDIT', 'DEBIT'], { type: 'string', description: 'Direction.' }),
+    status: TransferStatus,
+    secondary_status: Type.Optional(SecondaryStatus),
+    status_details: Type.Optional(StatusDetails),
+    asset: AssetSymbol,
+    balance_asset: Type.Optional(
+      Type.String({
+        description: 'Asset whose balance was affected; differs from `asset` only with a conversion.',
+      }),
+    ),
+    amount: Amount('Amount sent.'),
+    fee: Amount('Fee paid.'),
+    total: Amount('Balance change: amount minus fee for deposits, amount plus fee for withdrawals.'),
+    notional_value: Type.Optional(
+      Type.String({ description: 'USD value of amount plus fee at the time of the transfer.' }),
+    ),
+    destination_address: Type.Optional(Type.String({ description: 'Destination crypto address.' })),
+    crypto_network: Type.Optional(Network),
+    crypto_tx_hash: Type.Optional(Type.String({ description: 'On-chain transaction hash.' })),
+    crypto_tx_index: Type.Optional(Type.String({ description: 'Output index or output address.' })),
+    auto_conversion: Type.Optional(
+      Type.Object(
+        { from_transfer_id: Type.Optional(Type.String()), to_transfer_id: Type.Optional(Type.String()) },
+        { description: 'Conversion details.' },
+      ),
+    ),
+    group_id: Type.Optional(Uuid('Links the debit and credit sides of an internal transfer.')),
+    fiat_account_id: Type.Optional(Uuid("For fiat withdrawals, the owner's fiat account.")),
+    memo: Type.Optional(Text(256, 'Memo included with the transfer as an identifier.')),
+    metadata: Type.Optional(Metadata),
+    created_at: Timestamp('Creation time.'),
+    updated_at: Timestamp('Last update time.'),
+  },
+  { $id: 'Transfer' },
+)
+export type Transfer = Static<typeof Transfer>
+
+/** A row of `transfers`: the record, with nulls for absent fields, and the columns that the API does not show. */
+export type TransferRow = { [K in keyof Transfer]: Transfer[K] | null } & Pick<Transfer, 'id'> & {
+    beneficiary?: Record<string, unknown> | null
+  }
+
+/** The record as the contract writes it: absent fields are omitted. */
+export function transferToWire({ beneficiary: _, ...row }: TransferRow): Transfer {
+  return presentOf(row) as Transfer
+}
+
+/** The columns of a transfer, for `select`. */
+export const TRANSFER_COLUMNS = [...Object.keys(Transfer.properties)].map((name) => `t.${name}`).join(', ')
+
+/** Reads a transfer of the customer. Throws not-found. */
+export async function readTransfer(db: Queryable, customerId: string, id: string): Promise<Transfer> {
+  const { rows } = await db.query<TransferRow>({
+    name: 'get transfer',
+    text: `select ${TRANSFER_COLUMNS} from transfers t where t.customer_id = $1 and t.id = $2`,
+    values: [customerId, id],
+  })
+  if (rows[0] === undefined) throw problem.notFound('transfer', id)
+  return transferToWire(rows[0])
+}
+
+/** Reads the customer's transfers with these ref_ids, by ref_id. */
+export async function selectTransfersByRefId(
+  db: Queryable,
+  customerId: string,
+  refIds: string[],
+): Promise<Map<string, Transfer>> {
+  if (refIds.length === 0) return new Map()
+  const { rows } = await db.query<TransferRow>(
+    `
+    select ${TRANSFER_COLUMNS}
+    from transfers t
+    where t.customer_id = $1 and t.ref_id = any ($2::text[])`,
+    [customerId, refIds],
+  )
+  return new Map(rows.map((row) => [row.ref_id!, transferToWire(row)]))
+}
+
+/** A new transfer, with the columns that are stored but not shown. */
+export interface NewTransfer {
+  transfer: Transfer
+  /** As the client sent it; not part of the record on the wire. */
+  beneficiary?: Record<string, unknown> | undefined
+  /** For a withdrawal: the MAC over its payment details. A withdrawal without a MAC is never signed. */
+  mac?: string | undefined
+}
+
+type NewColumn = Exclude<keyof Transfer, 'customer_id' | 'created_at' | 'updated_at'> | 'beneficiary' | 'mac'
+
+const COLUMN_TYPES: [type: string, names: NewColumn[]][] = [
+  ['uuid', ['id', 'profile_id', 'identity_id', 'account_id', 'group_id', 'fiat_account_id']],
+  ['text', ['type', 'direction', 'status', 'asset', 'balance_asset', 'ref_id', 'memo', 'mac']],
+  ['text', ['destination_address', 'crypto_network', 'crypto_tx_hash', 'crypto_tx_index']],
+  ['numeric', ['amount', 'fee', 'total', 'notional_value']],
+  ['jsonb', ['secondary_status', 'status_details', 'metadata', 'auto_conversion', 'beneficiary']],
+]
+
+/** The columns of new transfers, in the order of `transferColumns`. The ledger transaction adds the other columns. */
+export const NEW_TRANSFER_COLUMNS = COLUMN_TYPES.flatMap(([type, names]) =>
+  names.map((name) => ({ name, type })),
+)
+
+/**
+ * Formats new transfers column by column: half the database's time of a JSON parameter (4.7 us a row, not 9.4). A
+ * column that is absent from all of them is an empty array, which `unnest` fills with nulls. The rows are in the
+ * order of the unique key: two processes that insert the same ref_ids then wait for each other without a deadlock.
+ */
+export function transferColumns(transfers: NewTransfer[]): string[] {
+  const refIdOf = ({ transfer }: NewTransfer) => transfer.ref_id ?? ''
+  const sorted = [...transfers].sort((a, b) => (refIdOf(a) < refIdOf(b) ? -1 : 1))
+  return NEW_TRANSFER_COLUMNS.map(({ name, type }) => {
+    const values = sorted.map((made) =>
+      name === 'beneficiary' || name === 'mac' ? made[name] : made.transfer[name],
+    )
+    if (values.every((value) => value === undefined)) return '{}'
+    if (type !== 'jsonb') return arrayLiteral(values as (string | undefined)[])
+    return arrayLiteral(values.map((value) => value && JSON.stringify(value)))
+  })
+}

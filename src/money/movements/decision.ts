@@ -1,0 +1,125 @@
+import type { Actor, Origin } from '../../contract/actor.ts'
+import type { BalanceKey } from '../ledger/balances.ts'
+import type { Entry } from '../ledger/entries.ts'
+import type { NewTransfer, Transfer } from '../ledger/transfer.ts'
+import type { Moment } from '../../db/ids.ts'
+import type { Holder } from '../records/holders.ts'
+import type { Change, Kind, Need } from '../records/need.ts'
+import type { CryptoNetwork } from '../../contract/assets/catalogue.ts'
+import type { FiatAccount } from '../records/fiat-account.ts'
+
+/** The values that a movement's decision may use, all read beforehand. */
+export interface View {
+  now: Moment
+  newId: () => string
+  /** Throws not-found for a missing profile, disabled for a deactivated one. */
+  requireOpen: (profileId: string) => void
+  /** A record that the movement needs; undefined where it does not exist. */
+  get: <Key, Value, C>(kind: Kind<Key, Value, C>, key: Key) => Value | undefined
+}
+
+/** The requirement of a withdrawal, which its MAC covers. */
+export interface TransferApproval {
+  id: string
+  required: number
+  role: string
+  rule_id: string | null
+  policy_version: number
+  initiator: Actor
+  deadline: string
+}
+
+/** The bank account of a wire, as its MAC covers it. */
+export type Payee = Pick<FiatAccount, 'id' | 'fiat_account_owner' | 'fiat_network_instructions'>
+
+/** A transfer to record and the entries to post. */
+export interface Leg extends NewTransfer {
+  entries: Entry[]
+  /** The bank account that a wire pays; its MAC covers it. */
+  payee?: Payee | undefined
+  /** The approvers that a withdrawal needs; its MAC covers it. */
+  approval?: TransferApproval | undefined
+}
+
+/** The result of a movement: its transfer and entries, and further changes. */
+export interface Decision extends Leg {
+  /** For an internal transfer: the leg that credits the other profile. */
+  otherLeg?: Leg | undefined
+  changes?: readonly Change[] | undefined
+  /** The transfer is recorded already, and one of the changes completes it. */
+  isOnRecord?: true | undefined
+}
+
+/** Returns the legs of a decision: one, or the two of an internal transfer. */
+export const legsOf = (decision: Decision): Leg[] =>
+  decision.otherLeg === undefined ? [decision] : [decision, decision.otherLeg]
+
+/** Returns the first record of a kind that a decision adds. */
+export function changeOf<Key, Value, C>(decision: Decision, kind: Kind<Key, Value, C>): C | undefined {
+  const found = decision.changes?.find((one) => one.kind === kind)
+  return found?.value as C | undefined
+}
+
+/** The transfers that a policy governs. */
+export const GOVERNED_TYPES = [
+  'CRYPTO_WITHDRAWAL',
+  'WIRE_WITHDRAWAL',
+  'INTERNAL_TRANSFER_DEBIT',
+  'PAXOS_TRANSFER_DEBIT',
+] as const
+type GovernedType = (typeof GOVERNED_TYPES)[number]
+
+/** The facts of a payment by which a policy judges it, as far as they are known before it is decided. */
+export interface Payment {
+  type: GovernedType
+  profile_id: string
+  asset: string
+  /** Of a crypto withdrawal. */
+  crypto_network?: CryptoNetwork
+  /** The address, the id of the fiat account, or the profile that is credited. */
+  destination: string
+}
+
+/** One request to move money. */
+export interface Movement {
+  /** Who moves the money, and through which request. */
+  origin: Origin
+  /** Unique among the customer's transfers: a repeat is answered with the first transfer (already-exists). */
+  ref_id?: string | undefined
+  /** Another record that is returned instead if it exists, because the movement was made before (already-exists). */
+  existing?: Need | undefined
+  /** The profile balances that its entries may touch. */
+  balances: BalanceKey[]
+  /**
+   * The profile, account and identity whose money the movement takes, if any. They must exist and may not be barred
+   * from withdrawing.
+   */
+  holder?: Holder
+  /** The account and identity that an internal transfer names for its receiver. They must exist and belong together. */
+  receiver?: Pick<Holder, 'account_id' | 'identity_id'> | undefined
+  /** What it pays, where a policy governs it. */
+  payment?: Payment | undefined
+  /** Decides everything and posts nothing. */
+  dryRun?: boolean | undefined
+  /** The records that the decision needs. */
+  needs?: readonly Need[]
+  /**
+   * Throws the refusal of a caller that may no longer move money: it may have been disabled while the movement
+   * waited.
+   */
+  requireCaller?: () => void
+  /** Pure: returns the decision, or throws the `Problem` that refuses it. The pipeline checks holder and funds. */
+  decide: (view: View) => Decision
+}
+
+const GOVERNED = new Set<string>(GOVERNED_TYPES)
+
+/**
+ * Whether a policy governs the transfer. The platform takes a reward back by a PAXOS_TRANSFER_DEBIT, too, which is no payment of
+ * the customer and declares none.
+ */
+export const isGoverned = ({ type }: Transfer, { payment }: Movement): boolean =>
+  GOVERNED.has(type) && (type !== 'PAXOS_TRANSFER_DEBIT' || payment !== undefined)
+
+/** The outcome of a movement. */
+export type Outcome = { decision: Decision } | { refusal: unknown }

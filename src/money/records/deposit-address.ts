@@ -1,0 +1,245 @@
+import { Type, type Static } from 'typebox'
+import { CRYPTO_NETWORKS, NETWORKS, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
+import { inTransaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
+import { presentOf } from '../../db/rows.ts'
+import { insertOnce } from './insert-once.ts'
+import { newId, readClock } from '../../db/ids.ts'
+import { Metadata, Network, NIL_UUID, RefId, Timestamp, Uuid } from '../../contract/fields.ts'
+import { problem } from '../../contract/problems.ts'
+import { canonicalAddress } from '../../chains/addresses.ts'
+import { placeKey, type AreGiven, type Networks } from '../../chains/network.ts'
+import { requireMayDeposit } from './holders.ts'
+import { sealOf, type RowMacs, type Seal } from './row-macs.ts'
+import { requireOpenProfile } from './profile.ts'
+import { audited } from './audited.ts'
+import type { CustomerLimits } from './customer-limits.ts'
+import { recordChanges } from '../ledger/audit.ts'
+import type { Origin } from '../../contract/actor.ts'
+
+export const ConversionTarget = Type.Enum(['NO_CONVERSION', 'USD'], {
+  type: 'string',
+  default: 'NO_CONVERSION',
+  description: 'What a deposit of a platform-issued stablecoin is credited as.',
+})
+
+/** An address for deposits to a profile (API behaviour, Deposit addresses). */
+export const DepositAddress = Type.Object(
+  {
+    id: Uuid('Id of the address.'),
+    customer_id: Uuid('Customer.'),
+    profile_id: Uuid('Profile that is credited.'),
+    crypto_network: Network,
+    address: Type.String({ description: 'The address.' }),
+    compatible_crypto_networks: Type.Array(Network, {
+      description: 'Networks on which a deposit to this address is credited.',
+    }),
+    conversion_target_asset: ConversionTarget,
+    ref_id: Type.Optional(RefId),
+    identity_id: Uuid('Identity that deposits; the nil UUID where the record names none.'),
+    account_id: Type.Optional(Uuid('Account that deposits.')),
+    metadata: Type.Optional(Metadata),
+    created_at: Timestamp('Creation time.'),
+  },
+  { $id: 'DepositAddress' },
+)
+export type DepositAddress = Static<typeof DepositAddress>
+
+type Absent = 'ref_id' | 'identity_id' | 'account_id' | 'metadata'
+export type DepositAddressRow = Omit<DepositAddress, Absent | 'compatible_crypto_networks'> & {
+  [K in Absent]: DepositAddress[K] | null
+}
+
+export const DEPOSIT_ADDRESS_COLUMNS = `id, customer_id, profile_id, crypto_network, address, conversion_target_asset,
+  ref_id, identity_id, account_id, metadata, created_at`
+
+export const depositAddressToWire = (networks: Networks, row: DepositAddressRow): DepositAddress => ({
+  ...presentOf(row),
+  identity_id: row.identity_id ?? NIL_UUID,
+  compatible_crypto_networks: readNetworks(networks, row.crypto_network),
+})
+
+/**
+ * Returns the networks on which an address can be paid and that this deployment reads. A simulated address has no
+ * private key. So it is never listed for a real network, and a real address never for a simulated network.
+ */
+function readNetworks(networks: Networks, network: CryptoNetwork): CryptoNetwork[] {
+  const own = networks.get(network)
+  return compatibleNetworks(network).filter((other) => {
+    const adapter = networks.get(other)
+    return adapter?.scanDeposits !== undefined && adapter.asksNode === own?.asksNode
+  })
+}
+
+/** Returns the networks on which an address of this network can be paid: EVM networks share their addresses. */
+export const compatibleNetworks = (network: CryptoNetwork): CryptoNetwork[] =>
+  NETWORKS[network].family === 'evm'
+    ? CRYPTO_NETWORKS.filter((other) => NETWORKS[other].family === 'evm')
+    : [network]
+
+export interface NewDepositAddress {
+  profile_id: string
+  crypto_network: CryptoNetwork
+  conversion_target_asset?: DepositAddress['conversion_target_asset']
+  ref_id?: string
+  identity_id?: string
+  account_id?: string
+  metadata?: Record<string, string>
+}
+
+/**
+ * Creates an address for a profile. Throws unavailable where the network is not connected, already-exists for the
+ * ref_id, not-found for the records it names, and the refusals of a withdrawal for a profile or identity that may not
+ * withdraw. Without `origin`, the caller records the change; without `limits`, it has required room for another address. `cursors`
+ * has the networks' cursors, where that is another database.
+ */
+export async function insertDepositAddress(
+  db: Database | Transaction,
+  { networks, rowMacs }: { networks: Networks; rowMacs: RowMacs },
+  customerId: string,
+  body: NewDepositAddress,
+  { origin, cursors = db, limits }: { origin?: Origin; cursors?: Queryable; limits?: CustomerLimits } = {},
+): Promise<DepositAddress> {
+  const adapter = networks.get(body.crypto_network)
+  if (adapter?.newDepositAddress === undefined) {
+    throw problem.unavailable(
+      `crypto_network ${body.crypto_network} is not connected: it provides no addresses`,
+    )
+  }
+  return insertOnce({
+    constraint: 'deposit_addresses_ref_id',
+    async find() {
+      const known = await selectByRefId(db, customerId, body.ref_id)
+      return known && depositAddressToWire(networks, known)
+    },
+    async insert() {
+      await requireMayDeposit(db, customerId, body)
+      await requireOpenProfile(db, customerId, body.profile_id)
+      await requireRoom(db, customerId, body.profile_id)
+      for (const network of readNetworks(networks, body.crypto_network))
+        await beginReading(cursors, networks, network)
+      // A node that gives addresses may be slow, so it is asked before the transaction begins.
+      const addressFor = await adapter.newDepositAddress!(body.crypto_network)
+      return inTransaction(db, async (tx) => {
+        await limits?.requireRoom(tx, customerId, 'deposit_addresses')
+        const now = await readClock(tx)
+        const id = newId(now)
+        const { address, derivation } = addressFor(id)
+        const { rows } = await tx.query<DepositAddressRow>(
+          `
+      insert into deposit_addresses (customer_id, id, created_at, profile_id, crypto_network, address,
+                                     conversion_target_asset, ref_id, identity_id, account_id, metadata, derivation)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+      returning ${DEPOSIT_ADDRESS_COLUMNS}`,
+          [
+            customerId,
+            id,
+            now.text,
+            body.profile_id,
+            body.crypto_network,
+            address,
+            body.conversion_target_asset ?? 'NO_CONVERSION',
+            body.ref_id,
+            body.identity_id,
+            body.account_id,
+            body.metadata,
+            derivation,
+          ],
+        )
+        await rowMacs.seal(tx, 'deposit_addresses', customerId, id)
+        if (origin !== undefined)
+          recordChanges(tx, customerId, now, [audited(origin, 'deposit_address.create', id)])
+        return depositAddressToWire(networks, rows[0]!)
+      })
+    },
+  })
+}
+
+/**
+ * Most deposit addresses of a profile: each address costs a sweep of its own. Concurrent requests may exceed the
+ * limit slightly.
+ */
+export const ADDRESSES_PER_PROFILE_MAX = 10_000
+
+async function requireRoom(db: Queryable, customerId: string, profileId: string): Promise<void> {
+  const { rowCount } = await db.query(
+    'select 1 from deposit_addresses where customer_id = $1 and profile_id = $2 offset $3 limit 1',
+    [customerId, profileId, ADDRESSES_PER_PROFILE_MAX - 1],
+  )
+  if (rowCount! > 0)
+    throw problem.badRequest(
+      `profile_id ${profileId} has ${ADDRESSES_PER_PROFILE_MAX} deposit addresses, the most allowed`,
+      'profile_id',
+    )
+}
+
+/**
+ * Stores the first scan cursor before the address is returned. Otherwise a worker that runs for the first time later
+ * would miss deposits.
+ */
+async function beginReading(db: Queryable, networks: Networks, network: CryptoNetwork): Promise<void> {
+  const adapter = networks.get(network)
+  if (adapter?.initialCursor === undefined) return
+  const { rows } = await db.query<{ cursor: string }>(
+    'select cursor from network_cursors where network = $1',
+    [network],
+  )
+  const known = rows[0]?.cursor ?? null
+  const cursor = await adapter.initialCursor(known).catch((error: unknown) => {
+    throw problem.unavailable(`the node of ${network} does not answer; no address was created`, error)
+  })
+  if (cursor === undefined) return
+  await db.query(
+    `
+    insert into network_cursors (network, cursor, updated_at) values ($1, $2, clock_timestamp())
+    on conflict (network) do update set cursor = excluded.cursor, updated_at = excluded.updated_at
+    where network_cursors.cursor = $3`,
+    [network, cursor, known],
+  )
+}
+
+async function selectByRefId(db: Queryable, customerId: string, refId: string | undefined) {
+  if (refId === undefined) return undefined
+  const { rows } = await db.query<DepositAddressRow>(
+    `select ${DEPOSIT_ADDRESS_COLUMNS} from deposit_addresses where customer_id = $1 and ref_id = $2`,
+    [customerId, refId],
+  )
+  return rows[0]
+}
+
+/** Finds the customer's deposit address with this spelling, on a network that shares the address. */
+export async function selectDepositAddress(
+  db: Queryable,
+  customerId: string,
+  network: CryptoNetwork,
+  address: string,
+): Promise<DepositAddressRow | undefined> {
+  const { rows } = await db.query<DepositAddressRow>(
+    `
+    select ${DEPOSIT_ADDRESS_COLUMNS}
+    from deposit_addresses
+    where customer_id = $1 and address = $2 and crypto_network = any ($3::text[])`,
+    [customerId, canonicalAddress(network, address, { testNetworks: true }), compatibleNetworks(network)],
+  )
+  return rows[0]
+}
+
+/** Tells which of these addresses are deposit addresses that Bursar gave out, as `<customer> <address>`: their MACs are right. */
+export const givenBy =
+  (macs: RowMacs): AreGiven =>
+  async (db, places) => {
+    const given = new Set<string>()
+    if (places.length === 0) return given
+    const { rows } = await db.query<Seal & { customer_id: string; address: string }>(
+      `
+      select r.customer_id, r.address, ${sealOf('deposit_addresses')}
+      from deposit_addresses r
+      where r.customer_id = any ($1::uuid[]) and r.address = any ($2::text[])`,
+      [
+        [...new Set(places.map(({ customer_id }) => customer_id))],
+        [...new Set(places.map(({ address }) => address))],
+      ],
+    )
+    for (const row of rows)
+      if (macs.objectionTo('deposit_addresses', row) === undefined) given.add(placeKey(row))
+    return given
+  }

@@ -1,0 +1,396 @@
+import type { Origin } from '../../contract/actor.ts'
+import {
+  connectionLost,
+  inOrder,
+  inTransaction,
+  transaction,
+  type Database,
+  type Queryable,
+  type Transaction,
+} from '../../db/database.ts'
+import { PLATFORM_ID } from '../../db/ids.ts'
+import type { NetworkAdapter } from '../../chains/network.ts'
+import { audited, recordNow } from './audited.ts'
+import { sealOf, type RowMacs, type Seal } from './row-macs.ts'
+
+/** A target that can be frozen: no new payment of it is signed. */
+export type FreezeTarget =
+  | { kind: 'ALL' }
+  | { kind: 'NETWORK'; network: string }
+  | { kind: 'CUSTOMER'; customer_id: string }
+  | { kind: 'PROFILE'; customer_id: string; profile_id: string }
+
+/**
+ * The reason of a freeze. OPERATOR: a person froze it. DISABLED: the customer is disabled, and gets no access tokens
+ * either. The worker sets the other reasons, and an operator lifts them once the cause is known. REORGANISATION: a
+ * chain removed blocks deeper than the required confirmations. CUSTODY_SHORT: more is credited than is in custody.
+ * NETWORK_FEES: a day's network fees are out of proportion to the fees taken. NODES_DISAGREE: two nodes report
+ * different data. WITHDRAWALS_FAIL: signed transactions have failed that no recipient can have made fail.
+ */
+export const FREEZE_REASONS = [
+  'OPERATOR',
+  'DISABLED',
+  'REORGANISATION',
+  'CUSTODY_SHORT',
+  'NETWORK_FEES',
+  'NODES_DISAGREE',
+  'WITHDRAWALS_FAIL',
+] as const
+export type FreezeReason = (typeof FREEZE_REASONS)[number]
+
+export interface Freeze {
+  kind: FreezeTarget['kind']
+  /** Empty for ALL; the network's name, the customer's id, or `<customer id>/<profile id>`. */
+  subject: string
+  reason: FreezeReason
+  detail: string
+  created_at: string
+}
+
+/**
+ * Freezes a target for a reason. Freezing it again for the same reason keeps the first detail and changes nothing. On a
+ * cluster, the freeze of a customer or profile needs the customer's node. A freeze of a network or of everything needs the
+ * coordinator only: where the node of the platform's audit log is gone, `recordWaitingFreezes` records it later.
+ */
+export async function freeze(
+  db: Database | Transaction,
+  origin: Origin,
+  target: FreezeTarget,
+  reason: FreezeReason,
+  detail: string,
+): Promise<void> {
+  try {
+    await inTransaction(db, async (tx) => {
+      const rowCount = isOfCustomer(target)
+        ? await insertOfCustomer(tx, target, reason, detail)
+        : await insert(tx, target, reason, detail)
+      if (rowCount > 0) await recordFreeze(tx, origin, target, reason, 'after')
+    })
+  } catch (error) {
+    if ('release' in db || isOfCustomer(target) || !connectionLost(error)) throw error
+    // The brake goes first. On a plain database this fails, too: it is the same server.
+    await insert(db, target, reason, detail, origin)
+  }
+}
+
+type OfCustomer = Extract<FreezeTarget, { customer_id: string }>
+type OfPlatform = Exclude<FreezeTarget, OfCustomer>
+
+const isOfCustomer = (target: FreezeTarget): target is OfCustomer => 'customer_id' in target
+
+const idOf = (target: OfCustomer) => (target.kind === 'PROFILE' ? target.profile_id : target.customer_id)
+
+async function insertOfCustomer(
+  tx: Transaction,
+  target: OfCustomer,
+  reason: FreezeReason,
+  detail: string,
+): Promise<number> {
+  const { rowCount } = await tx.query(
+    `
+    insert into customer_freezes (customer_id, subject, reason, detail, created_at)
+    values ($1, $2, $3, $4, clock_timestamp())
+    on conflict (customer_id, subject, reason) where lifted_at is null do nothing`,
+    [target.customer_id, idOf(target), reason, detail],
+  )
+  return rowCount!
+}
+
+async function insert(
+  db: Queryable,
+  target: OfPlatform,
+  reason: FreezeReason,
+  detail: string,
+  unrecorded?: Origin,
+): Promise<number> {
+  const { rowCount } = await db.query(
+    `
+    insert into freezes (kind, subject, reason, detail, created_at, unrecorded)
+    values ($1, $2, $3, $4, clock_timestamp(), $5)
+    on conflict (kind, subject, reason) where lifted_at is null do nothing`,
+    [
+      target.kind,
+      subjectOf(target),
+      reason,
+      detail,
+      unrecorded === undefined ? null : JSON.stringify(unrecorded),
+    ],
+  )
+  return rowCount!
+}
+
+/**
+ * Lifts one reason of a target's freezes, or all of them, and gives each end its MAC. An end that was written without the master key
+ * was none, and becomes one. Returns the number of lifted freezes.
+ */
+export async function unfreeze(
+  db: Database | Transaction,
+  macs: RowMacs,
+  origin: Origin,
+  target: FreezeTarget,
+  reason: FreezeReason | null = null,
+): Promise<number> {
+  return inTransaction(db, async (tx) => {
+    const kept = isOfCustomer(target) ? await lockOfCustomer(tx, target) : await lockOfPlatform(tx, target)
+    const held = kept.filter((one) => (reason === null || one.reason === reason) && holds(one, endsBy(macs)))
+    for (const one of held) {
+      if (isOfCustomer(target)) await liftOfCustomer(tx, macs, target, one)
+      else await liftOfPlatform(tx, macs, target, one)
+      if (one.unrecorded) await recordFreeze(tx, one.unrecorded, target, one.reason, 'after')
+      await recordFreeze(tx, origin, target, one.reason, 'before')
+    }
+    return held.length
+  })
+}
+
+/** A freeze, with its end where it has one. */
+interface Kept extends Freeze, Seal {
+  lifted_at: string | null
+}
+type Locked = Pick<Kept, 'kind' | 'reason' | 'created_at' | 'lifted_at' | 'sealed' | 'mac'> & {
+  unrecorded?: Origin | null
+}
+
+type IsEnd = NetworkAdapter['isEndOfFreeze']
+const endsBy =
+  (macs: RowMacs): IsEnd =>
+  (table, end) =>
+    macs.objectionTo(table, end) === undefined
+
+/** Whether a freeze holds: it has no end, or one that was written without the master key. */
+const holds = ({ kind, lifted_at, ...end }: Pick<Kept, 'kind' | 'lifted_at' | keyof Seal>, isEnd: IsEnd) =>
+  lifted_at === null ||
+  isEnd?.(kind === 'ALL' || kind === 'NETWORK' ? 'freezes' : 'customer_freezes', end) === false
+
+async function lockOfCustomer(tx: Transaction, target: OfCustomer): Promise<Locked[]> {
+  const { rows } = await tx.query<Omit<Locked, 'kind'>>(
+    `select reason, created_at, lifted_at, ${sealOf('customer_freezes')} from customer_freezes r
+     where customer_id = $1 and subject = $2
+     for update`,
+    [target.customer_id, idOf(target)],
+  )
+  return rows.map((row) => ({ ...row, kind: target.kind }))
+}
+
+async function liftOfCustomer(
+  tx: Transaction,
+  macs: RowMacs,
+  target: OfCustomer,
+  { reason, created_at }: Locked,
+): Promise<void> {
+  await tx.query(
+    `update customer_freezes set lifted_at = (select clock_timestamp())
+     where customer_id = $1 and subject = $2 and reason = $3 and created_at = $4`,
+    [target.customer_id, idOf(target), reason, created_at],
+  )
+  await macs.seal(tx, 'customer_freezes', target.customer_id, reason, created_at, idOf(target))
+}
+
+async function lockOfPlatform(tx: Transaction, target: OfPlatform): Promise<Locked[]> {
+  const { rows } = await tx.query<Omit<Locked, 'kind'>>(
+    `select reason, created_at, unrecorded, lifted_at, ${sealOf('freezes')} from freezes r
+     where kind = $1 and subject = $2
+     for update`,
+    [target.kind, subjectOf(target)],
+  )
+  return rows.map((row) => ({ ...row, kind: target.kind }))
+}
+
+async function liftOfPlatform(
+  tx: Transaction,
+  macs: RowMacs,
+  target: OfPlatform,
+  { reason, created_at }: Locked,
+): Promise<void> {
+  await tx.query(
+    `update freezes set lifted_at = (select clock_timestamp()), unrecorded = null
+     where kind = $1 and subject = $2 and reason = $3 and created_at = $4`,
+    [target.kind, subjectOf(target), reason, created_at],
+  )
+  await macs.seal(tx, 'freezes', reason, created_at, target.kind, subjectOf(target))
+}
+
+/**
+ * Records in the audit log the freezes that were placed while the node of the platform's audit log was gone. Returns their
+ * number.
+ */
+export async function recordWaitingFreezes(db: Database): Promise<number> {
+  return transaction(db, async (tx) => {
+    const { rows } = await tx.query<{
+      kind: OfPlatform['kind']
+      network: string
+      reason: FreezeReason
+      origin: Origin
+    }>(
+      `select kind, subject as network, reason, unrecorded as origin from freezes
+       where unrecorded is not null and lifted_at is null
+       for update`,
+    )
+    for (const { kind, network, reason, origin } of rows) {
+      const target: OfPlatform = kind === 'ALL' ? { kind } : { kind, network }
+      await tx.query(
+        'update freezes set unrecorded = null where kind = $1 and subject = $2 and reason = $3 and lifted_at is null',
+        [kind, network, reason],
+      )
+      await recordFreeze(tx, origin, target, reason, 'after')
+    }
+    return rows.length
+  })
+}
+
+/** Records a freeze, or its end where the reason held `before`. The operator's own words are not in the audit log. */
+async function recordFreeze(
+  tx: Transaction,
+  origin: Origin,
+  target: FreezeTarget,
+  reason: FreezeReason,
+  held: 'before' | 'after',
+): Promise<void> {
+  const verb = held === 'after' ? 'freeze' : 'unfreeze'
+  const changes = { [held]: { reason } }
+  if (target.kind === 'CUSTOMER' && reason === 'DISABLED') {
+    const action = held === 'after' ? 'customer.disable' : 'customer.enable'
+    return recordNow(tx, target.customer_id, audited(origin, action, target.customer_id))
+  }
+  if (target.kind === 'CUSTOMER')
+    return recordNow(tx, target.customer_id, audited(origin, `customer.${verb}`, target.customer_id, changes))
+  if (target.kind === 'PROFILE')
+    return recordNow(tx, target.customer_id, audited(origin, `profile.${verb}`, target.profile_id, changes))
+  if (target.kind === 'NETWORK')
+    return recordNow(tx, PLATFORM_ID, audited(origin, `network.${verb}`, target.network, changes))
+  return recordNow(tx, PLATFORM_ID, audited(origin, `platform.${verb}`, PLATFORM_ID, changes))
+}
+
+const COLUMNS_OF_CUSTOMER = `
+  case when subject = customer_id then 'CUSTOMER' else 'PROFILE' end as kind,
+  customer_id || case when subject = customer_id then '' else '/' || subject end as subject,
+  reason, detail, created_at`
+
+/** Reads all freezes that have no end, oldest first. */
+export async function selectFreezes(db: Queryable): Promise<Freeze[]> {
+  const [{ rows }, { rows: ofCustomers }] = await inOrder([
+    db.query<Freeze>('select kind, subject, reason, detail, created_at from freezes where lifted_at is null'),
+    db.query<Freeze>(`select ${COLUMNS_OF_CUSTOMER} from customer_freezes where lifted_at is null`),
+  ])
+  const orderOf = ({ created_at, kind, subject }: Freeze) => `${created_at} ${kind} ${subject}`
+  return [...rows, ...ofCustomers].sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))
+}
+
+/** Reads the freezes of a customer and of its profiles, oldest first. The subject is the customer's id or a profile's. */
+export async function selectFreezesOfCustomer(
+  db: Queryable,
+  customerId: string,
+): Promise<Omit<Freeze, 'kind'>[]> {
+  const { rows } = await db.query<Omit<Freeze, 'kind'>>(
+    `select subject::text as subject, reason, detail, created_at from customer_freezes
+     where customer_id = $1 and lifted_at is null
+     order by created_at, subject, reason`,
+    [customerId],
+  )
+  return rows
+}
+
+/** Reads the freezes of one target that hold, oldest first. On a cluster it asks the target's node alone. */
+export async function selectFreezesOf(db: Queryable, macs: RowMacs, target: FreezeTarget): Promise<Freeze[]> {
+  const { rows } = isOfCustomer(target)
+    ? await db.query<Kept>(
+        `select ${COLUMNS_OF_CUSTOMER}, lifted_at, ${sealOf('customer_freezes')} from customer_freezes r
+         where r.customer_id = $1 and r.subject = $2
+         order by created_at`,
+        [target.customer_id, idOf(target)],
+      )
+    : await db.query<Kept>(
+        `select kind, subject, reason, detail, created_at, lifted_at, ${sealOf('freezes')} from freezes r
+         where kind = $1 and subject = $2
+         order by created_at`,
+        [target.kind, subjectOf(target)],
+      )
+  return held(rows, endsBy(macs))
+}
+
+/** Those that hold. One whose end is forged says so. */
+const held = (rows: readonly Kept[], isEnd: IsEnd): Freeze[] =>
+  rows.flatMap((row) => {
+    if (!holds(row, isEnd)) return []
+    const { kind, subject, reason, detail, created_at, lifted_at } = row
+    const forged = lifted_at === null ? '' : `; it was ended at ${lifted_at} without the master key`
+    return { kind, subject, reason, detail: detail + forged, created_at }
+  })
+
+/**
+ * Held shared by each signing transaction until it ends. So a freeze can wait for transactions that read the freezes
+ * before it was added.
+ */
+const SIGNING_UNDER_FREEZES_LOCK = 7_311_016
+
+/** The scope of a transaction's signing: a network, a customer and profiles. Treasury transfers name no customer. */
+export interface Signs {
+  network: string
+  customer_id?: string
+  profile_ids?: string[]
+}
+
+/**
+ * Reads the freezes that block signing on a network, for a customer, for profiles; ALL comes first, each kind oldest first. One whose
+ * end is forged blocks, too. A freeze that is added later waits for this transaction (`waitForSigning`). So nothing is signed once
+ * the freeze command has returned.
+ */
+export async function freezesOfSigning(
+  tx: Transaction,
+  { isEndOfFreeze }: Pick<NetworkAdapter, 'isEndOfFreeze'>,
+  { network, customer_id, profile_ids = [] }: Signs,
+): Promise<Freeze[]> {
+  // The statements after this one see everything that was committed while it waited.
+  const lock = tx.query('select pg_advisory_xact_lock_shared($1)', [SIGNING_UNDER_FREEZES_LOCK])
+  const ofNetwork = tx.query<Kept>(
+    `
+    select kind, subject, reason, detail, created_at, lifted_at, ${sealOf('freezes')}
+    from freezes r
+    where (kind, subject) in (('ALL', ''), ('NETWORK', $1))
+    order by kind, created_at`,
+    [network],
+  )
+  if (customer_id === undefined) return held((await inOrder([lock, ofNetwork]))[1].rows, isEndOfFreeze)
+  const ofCustomer = tx.query<Kept>(
+    `
+    select ${COLUMNS_OF_CUSTOMER}, lifted_at, ${sealOf('customer_freezes')}
+    from customer_freezes r
+    where r.customer_id = $1 and r.subject = any ($2::uuid[])
+    order by kind, created_at`,
+    [customer_id, [customer_id, ...profile_ids]],
+  )
+  const [, { rows: widest }, { rows }] = await inOrder([lock, ofNetwork, ofCustomer])
+  return held([...widest, ...rows], isEndOfFreeze).sort((a, b) => a.kind.localeCompare(b.kind))
+}
+
+/**
+ * Waits until every transaction that may have missed a freeze has ended: then its signatures are stored, and nothing
+ * more is signed. Throws when that takes longer than `timeoutMs` (`tookTooLong`).
+ */
+export async function waitForSigning(tx: Transaction, timeoutMs: number): Promise<void> {
+  await tx.query("select set_config('lock_timeout', $1, true)", [String(timeoutMs)])
+  await tx.query('select pg_advisory_xact_lock($1)', [SIGNING_UNDER_FREEZES_LOCK])
+}
+
+/** Describes a freeze for operators: its target and its reason. */
+export function describeFreeze({ kind, subject, reason, detail }: Omit<Freeze, 'created_at'>): string {
+  const what = { ALL: 'everything', NETWORK: 'network', CUSTOMER: 'customer', PROFILE: 'profile' }[kind]
+  const id = kind === 'PROFILE' ? subject.slice(subject.indexOf('/') + 1) : subject
+  const subjectText = id === '' ? what : `${what} ${id}`
+  if (reason === 'DISABLED') return `${subjectText} is disabled: ${detail}`
+  return `${subjectText} is frozen (${reason}): ${detail}`
+}
+
+/** Returns a target's subject as the row stores it (`Freeze.subject`). */
+export function subjectOf(target: FreezeTarget): string {
+  switch (target.kind) {
+    case 'ALL':
+      return ''
+    case 'NETWORK':
+      return target.network
+    case 'CUSTOMER':
+      return target.customer_id
+    case 'PROFILE':
+      return `${target.customer_id}/${target.profile_id}`
+  }
+}

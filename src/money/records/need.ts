@@ -1,0 +1,48 @@
+import type { Transaction } from '../../db/database.ts'
+import type { RowMacs } from './row-macs.ts'
+
+/** The records of one kind that a batch of movements has read, with the changes of the movements decided so far. */
+export interface Known<Key, Value, Change> {
+  get(key: Key): Value | undefined
+  /** Records the change of an accepted movement, so that the following movements see it. */
+  note?(change: Change): void
+}
+
+/**
+ * A kind of record that decisions read or change. Each batch reads it in one statement and writes it in one. A kind
+ * that locks its records does so in key order, after the balances are locked.
+ */
+export interface Kind<Key, Value, Change = never> {
+  /** Called with at least one key. */
+  read(tx: Transaction, customerId: string, keys: readonly Key[]): Promise<Known<Key, Value, Change>>
+  /** Writes the changes of the accepted movements, in the transaction that posts them. */
+  write?(
+    tx: Transaction,
+    customerId: string,
+    changes: readonly Change[],
+    macs: RowMacs | undefined,
+  ): Promise<void>
+}
+
+/** A kind with its key type erased. Only the code that declared the kind knows it. */
+export type AnyKind = Kind<unknown, unknown, unknown>
+
+/** A record that a movement needs for its decision. The record may be missing. */
+export interface Need {
+  kind: AnyKind
+  key: unknown
+}
+export const need = <Key, Value, Change>(kind: Kind<Key, Value, Change>, key: Key): Need => ({
+  kind,
+  key,
+})
+
+/** A record that a decision adds or changes, besides the ledger's own records. */
+export interface Change {
+  kind: AnyKind
+  value: unknown
+}
+export const change = <Key, Value, C>(kind: Kind<Key, Value, C>, value: C): Change => ({
+  kind,
+  value,
+})

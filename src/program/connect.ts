@@ -1,0 +1,92 @@
+import { mkdir } from 'node:fs/promises'
+import type { Logger } from 'pino'
+import { openDatabase, type Database, type Limits } from '../db/database.ts'
+import { ServerCheck } from '../db/server-check.ts'
+import { EmbeddedPostgres } from '../db/embedded/server.ts'
+import { blame, type Settings } from '../settings.ts'
+
+export interface Connected {
+  db: Database
+  /** URL of the same database for the role that owns the schema, if known. For migrations only. */
+  ownerUrl: () => Promise<string | undefined>
+  /** Another pool on the same database, or on another node of its cluster (`<host>:<port>`). */
+  open: (max: number, limits?: Limits, node?: string) => Database
+  /** Ends all pools, and stops the embedded server if this process started it. */
+  close: () => Promise<void>
+}
+
+/**
+ * Connects to DATABASE_URL, or starts the embedded server. `db` has at most `max` connections. With `checked`, connections to a
+ * server that does not answer are ended (`ServerCheck`): for a process that goes on without them.
+ */
+export async function connect(
+  settings: Settings,
+  log: Logger,
+  { max, limits, checked = false }: { max: number; limits?: Limits; checked?: boolean } = {
+    max: settings.databaseConnections,
+  },
+): Promise<Connected> {
+  let embedded: EmbeddedPostgres | undefined
+  if (settings.databaseUrl === undefined) {
+    // Under root, the embedded server runs as another user, which must be able to enter the folder.
+    const mode = process.getuid?.() === 0 ? 0o711 : 0o700
+    await mkdir(settings.dataDir, { recursive: true, mode }).catch(blame('BURSAR_DATA_DIR'))
+    embedded = await EmbeddedPostgres.start({
+      dataDir: settings.dataDir,
+      log: (message) => log.info(message),
+      // The service cannot work without its database, so it exits and its supervisor notices.
+      onLost: (error) => {
+        log.fatal({ err: error }, 'the embedded PostgreSQL is gone')
+        process.exit(1)
+      },
+    })
+  }
+  const pools: Database[] = []
+  const checks = new Map<string, ServerCheck>()
+  const checkOf = (url: string) => {
+    const known = checks.get(url)
+    if (known !== undefined) return known
+    const { host, searchParams } = new URL(url)
+    const server = searchParams.get('host') ?? host
+    const onChange = (isSilent: boolean) =>
+      isSilent
+        ? log.error({ server }, 'the database server does not answer; its connections are ended')
+        : log.info({ server }, 'the database server answers again')
+    const made = new ServerCheck(url, { onChange })
+    checks.set(url, made)
+    return made
+  }
+  const open = (max: number, limits?: Limits, node?: string) => {
+    const url = addressOn(settings.databaseUrl ?? embedded!.url, node)
+    const pool = openDatabase(url, {
+      max,
+      socket: checked ? checkOf(url).socket : undefined,
+      onError: (error) => log.warn({ err: error }, 'an idle database connection was lost'),
+      ...(limits && { limits }),
+    })
+    pools.push(pool)
+    return pool
+  }
+  const db = open(max, limits)
+  const ownerUrl = async () => (embedded === undefined ? settings.migrationsDatabaseUrl : embedded.ownerUrl())
+  const close = async () => {
+    await Promise.all(pools.map((pool) => pool.end()))
+    await Promise.all([...checks.values()].map((check) => check.stop()))
+    await embedded?.stop()
+  }
+  try {
+    await db.query('select').catch(blame('DATABASE_URL'))
+    return { db, open, ownerUrl, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** The address of the same database on another node of its cluster. */
+export function addressOn(databaseUrl: string, node: string | undefined): string {
+  if (node === undefined) return databaseUrl
+  const url = new URL(databaseUrl)
+  url.host = node
+  return url.href
+}

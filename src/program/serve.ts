@@ -1,0 +1,510 @@
+import type { Server as HttpServer } from 'node:http'
+import { isIP, Server, type AddressInfo } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import { buildApp, tellForged } from './app.ts'
+import { connect } from './connect.ts'
+import type { Database, Limits } from '../db/database.ts'
+import { bringUpToDate } from '../db/migrate.ts'
+import { Cluster, type Node, type Nodes } from '../db/nodes.ts'
+import { Deliverer } from '../deliveries/deliver.ts'
+import { faultsOfRole } from '../db/privileges.ts'
+import type { SandboxCredentials } from './demo/credentials.ts'
+import { demoRecords } from './demo/demo-records.ts'
+import { makeDemo } from './demo/make-demo.ts'
+import { requireMode, stampDatabase } from './deployment.ts'
+import type { Requests } from '../http/requests.ts'
+import { openMasterKeys, type MasterKeys } from '../keys/master-keys.ts'
+import { sealBalances, sealBalancesWith } from '../money/ledger/balance-macs.ts'
+import { Ledger } from '../money/movements/queue.ts'
+import {
+  NOT_ACCEPTED,
+  signOnlyAccepted,
+  WithdrawalMacs,
+  type OnObjection,
+} from '../money/movements/withdrawal-macs.ts'
+import type { Log } from '../log.ts'
+import { startSimulation } from '../resources/markets/simulate-prices.ts'
+import { Metrics } from '../upkeep/metrics/metrics.ts'
+import { serveMetrics, type MetricsServer } from '../upkeep/metrics/metrics-server.ts'
+import type { NetworkAdapter, Networks } from '../chains/network.ts'
+import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
+import { WrongChain } from '../chains/chain-of-mode.ts'
+import { readBankAccount } from '../chains/bank/bank-account.ts'
+import { configuredNetworks, type ConfiguredNetwork } from '../chains/open-networks.ts'
+import { manualWires } from '../chains/bank/manual-wires.ts'
+import { simulatedNetworks } from '../chains/simulated/adapter.ts'
+import { routeBySigner } from '../chains/simulated/route-by-signer.ts'
+import { reencryptSigningKeys } from '../access/tokens/signing-keys.ts'
+import { givenBy } from '../money/records/deposit-address.ts'
+import { Policies } from '../governance/policy/policy.ts'
+import { sealOrders } from '../money/records/orchestration.ts'
+import { RowMacs } from '../money/records/row-macs.ts'
+import { reencryptWebhookSecrets, WebhookSecrets } from '../money/records/webhook-secrets.ts'
+import { keepPartitions } from '../upkeep/retention/keep-partitions.ts'
+import { OwnMachine } from '../http/own-machine.ts'
+import { openScreening } from '../rails/screening/open-screening.ts'
+import { lacksSettings, requireScreening, screenedSince } from '../rails/screening/requirement.ts'
+import type { Screening } from '../rails/screening/screening.ts'
+import { blame, SettingsError, type Settings } from '../settings.ts'
+import { signingOnlyScreened } from '../rails/screening/sign-only-screened.ts'
+import { plainTransports } from '../http/transport-security.ts'
+import { startWorker } from './worker.ts'
+import { recordMigrations } from '../money/records/audited.ts'
+import { originOfLoop } from '../contract/actor.ts'
+import { governBy } from '../governance/policy/judge-payments.ts'
+
+export interface Service {
+  /** The address that the API listens on. */
+  address: string
+  /** The address of a page with what proves that the browser is at this machine, where that is needed. */
+  addressOf: (page: string) => string
+  /** Credentials of the demo customer, if this start created it. */
+  demo: SandboxCredentials | undefined
+  /**
+   * Finishes accepted work and stops, in order: API, worker, ledger, database. Throws when that exceeds
+   * BURSAR_SHUTDOWN_TIMEOUT_MS.
+   */
+  close(): Promise<void>
+}
+
+/** Connections for the worker and other background work, so that requests and background work do not block each other. */
+const backgroundShare = (connections: number) => Math.max(2, Math.min(6, Math.floor(connections / 3)))
+/** Connections for deliveries alone, so that they and settlement do not wait for each other. Few connections are shared. */
+const DELIVERIES_SHARE = 3
+const SHARED_BELOW = 12
+const DELIVERIES_LIMITS: Limits = { statementMs: 10_000, idleInTransactionMs: 10_000 }
+/** A request's transaction waits only for the database; a worker's transaction may also wait for nodes. */
+const REQUEST_IDLE_MS_MAX = 30_000
+const BACKGROUND_LIMITS: Limits = { idleInTransactionMs: 15 * 60_000 }
+
+const PORT_ERRORS = new Set<string | undefined>(['EADDRINUSE', 'EACCES'])
+
+/**
+ * Starts the whole service: database, migrations, API, demo data, worker. Throws `SettingsError` for refused settings.
+ * A failed start leaves no connection and no metrics server open. `beginAnew` is called when the console's button asks for an
+ * empty sandbox: it closes the service, empties the database and starts it again.
+ */
+export async function serve(
+  settings: Settings,
+  { log, dropped }: Log,
+  { beginAnew }: { beginAnew?: () => void } = {},
+): Promise<Service> {
+  const share = backgroundShare(settings.databaseConnections)
+  const {
+    db: background,
+    open,
+    ownerUrl,
+    close: disconnect,
+  } = await connect(settings, log, { max: share, limits: BACKGROUND_LIMITS, checked: true })
+  let metricsServer: MetricsServer | undefined
+  let cluster: Cluster | undefined
+  try {
+    const masterKeys = await openMasterKeys(settings)
+    const metrics = new Metrics()
+    sealBalancesWith(
+      () => Promise.resolve(masterKeys),
+      (profileId, objection) => tellForged(log, metrics.forged)('balances', profileId, objection),
+    )
+    await prepareDatabase(background, { settings, masterKeys, ownerUrl: await ownerUrl(), log })
+    warnOfSettings(settings, log)
+    const forDeliveries =
+      settings.worker && settings.databaseConnections >= SHARED_BELOW ? DELIVERIES_SHARE : 0
+    cluster = await Cluster.open(background, (err) =>
+      log.warn({ err }, 'the places of the customers cannot be read; those read before stay in use'),
+    )
+    const onNodes = (shared: Database, max: number, limits: Limits) =>
+      cluster!.nodes(shared, (node) => open(max, limits, node))
+    const backgroundNodes = onNodes(background, share, BACKGROUND_LIMITS)
+    const deliveries =
+      forDeliveries === 0
+        ? backgroundNodes
+        : onNodes(open(forDeliveries, DELIVERIES_LIMITS), forDeliveries, DELIVERIES_LIMITS)
+    const forRequests = settings.databaseConnections - share - forDeliveries
+    const limits = { statementMs: settings.statementTimeoutMs, idleInTransactionMs: REQUEST_IDLE_MS_MAX }
+    const nodes = onNodes(open(forRequests, limits), forRequests, limits)
+    metricsServer = await openMetrics(metrics, settings, log)
+    const { address, demo, stop } = await startService({
+      settings,
+      log,
+      dropped,
+      nodes,
+      backgroundNodes,
+      deliveries,
+      // Beside the configured number, as the check of the server: health waits for no request.
+      health: open(1, limits),
+      masterKeys,
+      metrics,
+      // Wallets of a test network hold coins that the new records would not know.
+      beginAnew: settings.mode === 'sandbox' && settings.networksFile === undefined ? beginAnew : undefined,
+    })
+    const ownMachine = new OwnMachine(settings, masterKeys.current.derive('ownMachine'))
+    return {
+      address,
+      addressOf: (page) => ownMachine.addressOf(`${address}${page}`),
+      demo,
+      close: () =>
+        within(settings.shutdownTimeoutMs, async () => {
+          await stop()
+          await metricsServer?.close()
+          await cluster?.close()
+          await disconnect()
+        }),
+    }
+  } catch (error) {
+    await metricsServer?.close()
+    await cluster?.close()
+    await disconnect()
+    throw error
+  }
+}
+
+/**
+ * Migrates the database, checks that its mode is the configured one, and encrypts the signing keys and the secrets of webhooks
+ * with the current master key. Warns of rights that the service's role should not have.
+ */
+async function prepareDatabase(
+  db: Database,
+  {
+    settings,
+    masterKeys,
+    ownerUrl,
+    log,
+  }: { settings: Settings; masterKeys: MasterKeys; ownerUrl: string | undefined; log: Logger },
+): Promise<void> {
+  const applied = await bringUpToDate(db, ownerUrl)
+  if (applied.length > 0) log.info({ applied }, 'migrated')
+  await recordMigrations(db, originOfLoop('serve'), applied)
+  await requireMode(db, settings.mode)
+  // A missing partition stops nothing, because the default partition takes its rows. The worker tries again.
+  const { done, postponed } = await keepPartitions(db, settings)
+  if (done.length + postponed.length > 0) log.info({ done, postponed }, 'weekly partitions')
+  const reencrypted = await reencryptSigningKeys(db, masterKeys)
+  if (reencrypted > 0)
+    log.info({ keys: reencrypted }, 'signing keys are encrypted with the current master key')
+  const webhooks = await reencryptWebhookSecrets(db, masterKeys, (err) =>
+    log.error({ err }, 'the secrets of a webhook cannot be read: nothing is delivered to it'),
+  )
+  if (webhooks > 0) log.info({ webhooks }, 'secrets of webhooks are encrypted with the current master key')
+  const macs = new RowMacs(masterKeys)
+  const renewed =
+    (await macs.renew(db)) +
+    (await sealOrders(db, 'OF_OLDER_KEYS', macs)) +
+    (await sealBalances(db, 'OF_OLDER_KEYS', masterKeys))
+  if (renewed > 0) log.info({ rows: renewed }, 'MACs of rows are made with the current master key')
+  // A process without a worker neither signs nor credits.
+  const since = settings.worker && settings.screeningUrl === undefined ? await screenedSince(db) : undefined
+  if (since !== undefined) throw new SettingsError(lacksSettings(since))
+  for (const { says, advice } of await faultsOfRole(db)) log.warn(`${says}; ${advice}`)
+}
+
+/** Warns of unsafe settings: live mode as root, and unencrypted transports. */
+function warnOfSettings(settings: Settings, log: Logger): void {
+  if (settings.mode === 'live' && process.getuid?.() === 0)
+    log.warn('this process runs as root: run it as an ordinary user')
+  for (const { says, advice } of plainTransports(settings)) log.warn(`${says}; ${advice}`)
+}
+
+interface Parts {
+  settings: Settings
+  log: Logger
+  dropped: () => number
+  /** Connections for requests. */
+  nodes: Nodes
+  /** Connections for background work. */
+  backgroundNodes: Nodes
+  /** Connections for deliveries. */
+  deliveries: Nodes
+  /** The connection for health checks. */
+  health: Database
+  masterKeys: MasterKeys
+  metrics: Metrics
+  beginAnew?: (() => void) | undefined
+}
+
+const secretsOf = (masterKeys: MasterKeys) => ({
+  rowMacs: new RowMacs(masterKeys),
+  webhookSecrets: new WebhookSecrets(masterKeys),
+})
+
+/** Starts the API, the demo and the worker. `stop` ends them: API first, then worker, then ledger. */
+async function startService({
+  settings,
+  log,
+  dropped,
+  nodes,
+  backgroundNodes,
+  deliveries,
+  health,
+  masterKeys,
+  metrics,
+  beginAnew,
+}: Parts): Promise<{ address: string; demo: SandboxCredentials | undefined; stop: () => Promise<void> }> {
+  const { shared: db } = nodes
+  const isSandbox = settings.mode === 'sandbox'
+  const { shared: background } = backgroundNodes
+  const macs = new WithdrawalMacs(masterKeys, tellForged(log, metrics.forged))
+  const policies = new Policies(masterKeys, { sandbox: isSandbox })
+  const timing = { meter: metrics.ledger, waitMsMax: settings.requestTimeoutMs }
+  const ledger = new Ledger(nodes, { ...timing, macs, govern: governBy(policies) })
+  // Check the settings before stamping the database: refused settings must leave no stamp.
+  const { networks, screening } = await openPayouts({ settings, db, masterKeys, macs, log, metrics })
+  await stampDatabase(background, settings)
+  if (screening !== undefined) await requireScreening(background, originOfLoop('serve'))
+  const { port, baseUrl } = await addressOf(settings)
+  const app = await buildApp({
+    db,
+    nodes,
+    ledger,
+    networks,
+    settings,
+    masterKeys,
+    baseUrl,
+    log,
+    ...{ meter: metrics.request, onLimit: metrics.limit, onForged: metrics.forged },
+    exampleRecords: async () => (isSandbox ? demoRecords(db) : undefined),
+    background,
+    backgroundNodes,
+    health,
+    beginAnew,
+  })
+  metrics.measure({
+    pools: {
+      requests: db,
+      background,
+      ...(deliveries !== backgroundNodes && { deliveries: deliveries.shared }),
+    },
+    db: background,
+    ledger,
+    requests: app.requests,
+    logLinesDropped: dropped,
+  })
+  const address = await app
+    .listen({ host: settings.host, port })
+    .catch((error: NodeJS.ErrnoException) => blame(PORT_ERRORS.has(error.code) ? 'PORT' : 'HOST')(error))
+  const demoParts = { db: background, ledger, networks, ...secretsOf(masterKeys) }
+  const demo = isSandbox ? await makeDemo(demoParts, { dataDir: settings.dataDir, baseUrl }) : undefined
+  const worker = settings.worker
+    ? startWorker({
+        db: backgroundNodes,
+        ledger,
+        networks,
+        settings,
+        log,
+        meter: metrics.worker,
+        screening,
+        delivererOf: delivererOn({ deliveries, masterKeys, settings, log, metrics }),
+      })
+    : undefined
+  const simulation = simulatePrices(background, settings, log)
+  return {
+    address,
+    demo,
+    async stop() {
+      await stopListening(app.server, app.requests, settings.drainDelayMs)
+      await app.close()
+      await Promise.all([worker?.stop(), simulation?.stop()])
+      await ledger.drain()
+    },
+  }
+}
+
+/** The port to listen on, and the public URL. */
+async function addressOf(settings: Settings): Promise<{ port: number; baseUrl: string }> {
+  const port = settings.port === 0 ? await freePort(settings.host).catch(blame('HOST')) : settings.port
+  const host = isIP(settings.host) === 6 ? `[${settings.host}]` : settings.host
+  return { port, baseUrl: settings.baseUrl ?? `http://${host}:${port}` }
+}
+
+/** Starts the simulation of prices where this process has one: a sandbox with a worker. */
+function simulatePrices(db: Database, settings: Settings, log: Logger) {
+  const { mode, worker, simulatedPriceDays: days } = settings
+  return mode === 'sandbox' && worker && days > 0 ? startSimulation({ db, days, log }) : undefined
+}
+
+/** Returns the function that makes the deliverer of a node, which uses the connections for deliveries. */
+const delivererOn =
+  ({
+    deliveries,
+    masterKeys,
+    settings,
+    log,
+    metrics,
+  }: Pick<Parts, 'deliveries' | 'masterKeys' | 'settings' | 'log' | 'metrics'>) =>
+  (node: Node): Deliverer => {
+    const { db, hints } = deliveries.list().find(({ name }) => name === node.name) ?? node
+    const secrets = new WebhookSecrets(masterKeys)
+    return new Deliverer({ db, hints, secrets, settings, log, meter: metrics.deliveries })
+  }
+
+/**
+ * Opens the networks, which sign only what was accepted and, where there is a screening endpoint, only what it allowed. Throws
+ * `SettingsError` for refused settings.
+ */
+async function openPayouts({
+  settings,
+  db,
+  masterKeys,
+  macs,
+  log,
+  metrics,
+}: Pick<Parts, 'settings' | 'masterKeys' | 'log' | 'metrics'> & {
+  db: Database
+  macs: WithdrawalMacs
+}): Promise<{
+  networks: Networks
+  screening: Screening | undefined
+}> {
+  const screening = await openScreening(settings, () => Promise.resolve(masterKeys))
+  if (screening !== undefined) {
+    screening.endpoint.meter = metrics.screening
+    screening.onForged = ({ customer_id, kind, subject }, objection) =>
+      log.error({ customer_id, kind, subject }, `the screening of a payment was changed: ${objection}`)
+  }
+  // Accepted is checked first: what is screened is what was accepted.
+  const screened = signingOnlyScreened(await networksOf(settings, db, log), screening)
+  return { networks: signingOnlyAccepted(screened, macs, log), screening }
+}
+
+/** Waits for the work. Throws when it takes longer than `ms`. */
+async function within(ms: number, work: () => Promise<void>): Promise<void> {
+  const tooLong = new AbortController()
+  const limit = pause(ms, undefined, { signal: tooLong.signal }).then(() => {
+    throw new Error(`stopped with work under way, which did not end within ${ms} ms`)
+  })
+  await Promise.race([work().finally(() => tooLong.abort()), limit.catch(ignoreAbort)])
+}
+
+function ignoreAbort(error: Error): void {
+  if (error.name !== 'AbortError') throw error
+}
+
+/** How long an idle connection stays open after the listener closed, because a request may be on its way. */
+const LINGER_MS = 500
+/** How long to wait for a request that has not arrived in full. */
+const ARRIVAL_MS_MAX = 3_000
+const RECHECK_MS = 20
+
+/**
+ * Drains the API: readiness fails for `drainMs`, the listener closes, and requests under way are answered with
+ * `Connection: close`.
+ */
+async function stopListening(server: HttpServer, requests: Requests, drainMs: number): Promise<void> {
+  requests.drain()
+  await pause(drainMs)
+  // Not the HTTP server's own close(): it closes idle connections at once, although a request may be on its way.
+  const closed = new Promise((resolve) => Server.prototype.close.call(server, resolve))
+  const isClosed = closed.then(() => true)
+  const start = performance.now()
+  const elapsed = () => performance.now() - start
+  while (!(await Promise.race([isClosed, pause(RECHECK_MS, false)]))) {
+    if (elapsed() >= LINGER_MS) server.closeIdleConnections()
+    if (elapsed() >= ARRIVAL_MS_MAX && requests.accepted === 0) server.closeAllConnections()
+  }
+}
+
+const METRICS_PORT = 9464
+
+/** Serves the metrics. If the default port is in use, the service starts without metrics and logs a warning. */
+async function openMetrics(
+  { registry }: Metrics,
+  { metricsHost: host, metricsPort }: Settings,
+  log: Logger,
+): Promise<MetricsServer | undefined> {
+  try {
+    const server = await serveMetrics(registry, { host, port: metricsPort ?? METRICS_PORT })
+    log.info(`metrics at ${server.address}/metrics`)
+    return server
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (!PORT_ERRORS.has(code)) return blame('BURSAR_METRICS_HOST')(error as Error)
+    if (metricsPort !== undefined) return blame('BURSAR_METRICS_PORT')(error as Error)
+    log.warn(
+      `port ${METRICS_PORT} is in use: metrics are not served; set BURSAR_METRICS_PORT to another port`,
+    )
+    return undefined
+  }
+}
+
+/** The configured real networks and bank. A sandbox simulates all other networks and the bank. */
+async function networksOf(settings: Settings, db: Database, log: Logger): Promise<Networks> {
+  const real = await openNetworks(settings, db)
+  await requireChains(real, log)
+  const bank = await openBank(settings)
+  const simulated: Networks =
+    settings.mode === 'sandbox'
+      ? simulatedNetworks(db, {
+          confirmationMs: settings.simulatedConfirmationMs,
+          holdMs: settings.simulatedHoldMs,
+        })
+      : new Map()
+  const ofReal = [...real].map(([network, { adapter }]) => {
+    return [network, routeBySigner(adapter, simulated.get(network))] as const
+  })
+  return new Map([...simulated, ...ofReal, ...(bank === undefined ? [] : [['WIRE', bank] as const])])
+}
+
+/**
+ * The bank of live mode, whose wires an operator sends by hand; undefined without BURSAR_BANK_FILE. Throws `SettingsError`
+ * for an invalid file.
+ */
+export async function openBank({ mode, bankFile }: Settings): Promise<NetworkAdapter | undefined> {
+  if (bankFile === undefined) return undefined
+  const refuse = blame('BURSAR_BANK_FILE')
+  if (mode === 'sandbox') refuse(new Error("a bank account is for live mode: a sandbox's bank is simulated"))
+  return manualWires(await readBankAccount(bankFile).catch(refuse))
+}
+
+/** Most withdrawals for which the log reports that they were not accepted, each once. */
+const OBJECTIONS_LOGGED_MAX = 10_000
+
+/** Wraps the networks so that they sign only accepted withdrawals. Each refused withdrawal is logged once, as an error. */
+function signingOnlyAccepted(networks: Networks, macs: WithdrawalMacs, log: Logger): Networks {
+  const logged = new Set<string>()
+  const logOnce: OnObjection = ({ customer_id, transfer_id, network }, objection) => {
+    if (logged.has(transfer_id) || logged.size >= OBJECTIONS_LOGGED_MAX) return
+    logged.add(transfer_id)
+    log.error({ customer_id, transfer_id, network }, `a withdrawal is ${NOT_ACCEPTED}: ${objection}`)
+  }
+  return new Map(
+    [...networks].map(([network, adapter]) => [network, signOnlyAccepted(adapter, macs, logOnce)] as const),
+  )
+}
+
+/** Opens the networks of BURSAR_NETWORKS_FILE. Throws `SettingsError` for an invalid file. */
+export const openNetworks = async (
+  settings: Settings,
+  db: Database,
+): Promise<ReadonlyMap<CryptoNetwork, ConfiguredNetwork>> =>
+  settings.networksFile === undefined
+    ? new Map()
+    : configuredNetworks(settings.networksFile, process.env, db, settings.mode, {
+        signs: settings.worker,
+        // The master key is read when it is needed: what only asks a node needs none.
+        areGiven: async (some, places) => givenBy(new RowMacs(await openMasterKeys(settings)))(some, places),
+      }).catch(blame('BURSAR_NETWORKS_FILE'))
+
+/** Throws `SettingsError` for a node on a chain of the other mode. An unreachable node is checked again before its first use. */
+async function requireChains(
+  networks: ReadonlyMap<CryptoNetwork, ConfiguredNetwork>,
+  log: Logger,
+): Promise<void> {
+  for (const [network, { requireChain }] of networks) {
+    try {
+      await requireChain?.()
+    } catch (error) {
+      if (error instanceof WrongChain) blame('BURSAR_NETWORKS_FILE')(error)
+      log.warn({ err: error }, `cannot check which chain the node of ${network} is on: it did not answer`)
+    }
+  }
+}
+
+/** Finds a free port. The base URL is the token issuer, so the port must be known before the API listens. */
+async function freePort(host: string): Promise<number> {
+  const { createServer } = await import('node:net')
+  const server = createServer()
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(0, host, resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}

@@ -1,0 +1,451 @@
+import { setMaxListeners } from 'node:events'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
+import type { Database } from '../db/database.ts'
+import { failuresIn, ReportedFailures } from '../db/each-alone.ts'
+import { nodesOf, type Node, type Nodes } from '../db/nodes.ts'
+import { approveCooledAddresses } from '../resources/destination-addresses/approve-cooled-addresses.ts'
+import type { Deliverer } from '../deliveries/deliver.ts'
+import type { Ledger } from '../money/movements/queue.ts'
+import type { Loop, WorkerMeter } from '../upkeep/metrics/metrics.ts'
+import type { Network, NetworkAdapter, Networks } from '../chains/network.ts'
+import { runOrchestrations } from '../resources/orchestrations/run-orchestrations.ts'
+import { expireApprovals } from '../governance/approvals/approved-change.ts'
+import { deleteOldRows, deleteOldSimulation } from '../upkeep/retention/delete-old-rows.ts'
+import { keepPartitions } from '../upkeep/retention/keep-partitions.ts'
+import { MovedHeads } from './audit-heads.ts'
+import { recordWaitingFreezes } from '../money/records/freezes.ts'
+import type { Settings } from '../settings.ts'
+import { generateLastStatements } from '../resources/statements/generate-statements.ts'
+import { auditSweeps, type Unattributed } from '../rails/treasury/audit-sweeps.ts'
+import { creditDepositsOn, readable } from '../rails/deposits/credit-deposits.ts'
+import type { Screening } from '../rails/screening/screening.ts'
+import { Screener } from '../rails/screening/screen-payments.ts'
+import { endSimulatedWires } from '../rails/wires/pending-wires.ts'
+import { seeDepositsOn } from '../rails/deposits/see-deposits.ts'
+import { settleWithdrawals, type EndedWithdrawal } from '../rails/payouts/settle-withdrawals.ts'
+import { sweepDepositAddresses } from '../rails/treasury/sweep-deposit-addresses.ts'
+import { watchNetworkFees } from '../rails/treasury/watch-network-fees.ts'
+import { watchCustody, type Suspicions } from '../rails/treasury/watch-custody.ts'
+
+/** Rest after a round of payouts that failed. */
+const FAILURE_PAUSE_MS = 1_000
+/** Rest between two reads of a network for deposits. */
+const DEPOSITS_EVERY_MS = 1_000
+/** Rest between two rounds of sweeps. A step waits for blocks, and each look costs the node some requests. */
+const SWEEPS_EVERY_MS = 10_000
+/** Rest between two looks for transactions that a chain has taken back. */
+const REBROADCASTS_EVERY_MS = 10_000
+/** Rest between two comparisons of what real networks hold with what the ledgers have in custody there. */
+const CUSTODY_EVERY_MS = 60_000
+/** Least time between two comparisons of a real network's costs with the fees taken. */
+const NETWORK_FEES_EVERY_MS = 60_000
+/** Rest between two looks whether a month has ended. */
+const STATEMENTS_EVERY_MS = 60_000
+/** Rest between two looks for addresses whose cooling time is over. */
+const ADDRESS_BOOK_EVERY_MS = 2_000
+/** How long an approval of a change may outlive its deadline in lists. It cannot be used after its deadline. */
+const APPROVALS_EVERY_MS = 60_000
+/** Rest between two deletions of old rows, and while there are more. */
+const OLD_ROWS_EVERY_MS = 60_000
+const MORE_OLD_ROWS_MS = 1_000
+/** Rest between two looks at the weekly partitions, which are made four weeks ahead. */
+const PARTITIONS_EVERY_MS = 3_600_000
+/** Rest after tables were in use, or the round failed. */
+const PARTITIONS_RETRY_MS = 60_000
+
+/** Rest between two logs of the audit log's heads, and most heads of one line. */
+const AUDIT_HEADS_EVERY_MS = 60_000
+const HEADS_OF_LINE = 100
+
+/** How long deliveries under way may take to end at the stop, and a quarter of its time at most. Later they are repeated. */
+const DELIVERIES_GRACE_MS = 5_000
+
+/** Rest between two looks whether a node has joined the cluster. */
+const NODES_EVERY_MS = 1_000
+
+export interface Worker {
+  /** Finishes the rounds that are under way, and stops. */
+  stop(): Promise<void>
+}
+
+/** What the loops share. */
+interface Shared {
+  /** The coordinator: signing, deposits, and what is nobody's. */
+  db: Database
+  ledger: Ledger
+  networks: Networks
+  settings: Settings
+  log: Logger
+  meter: WorkerMeter | undefined
+  screening?: Screening | undefined
+  custodyEveryMs: number
+  /** Measures some work of a loop. Gives its result, or undefined where it failed: that is logged, and tried again. */
+  attempt: <T>(loop: Loop, work: Promise<T>) => Promise<T | undefined>
+}
+
+/** What the loops of one node's customers share. */
+interface OfNode extends Shared {
+  node: Node
+}
+
+/** One round of a loop. Gives how long the loop rests then, in milliseconds. */
+type Round = () => Promise<number>
+
+/**
+ * Starts the worker: loops for orchestrations and settlement, which go on without a rest while there is work, and loops for
+ * deposits, sweeps, and at the start of each month the statements of the last one. Each real network has its own loops for
+ * settlement, deposits and sweeps, so that a node that hangs, or a long queue, delays no other network. Measured with one
+ * loop and a node that hangs: a deposit on another network took 16 s instead of 0.6. For the same reason each node of a cluster
+ * has its own loops for the work of its customers: one that is gone stops no others. Nodes that join get theirs within seconds.
+ */
+export function startWorker(options: {
+  db: Database | Nodes
+  ledger: Ledger
+  networks: Networks
+  settings: Settings
+  log: Logger
+  meter?: WorkerMeter
+  /** Makes what delivers the events of a node's customers; it has its own connections. */
+  delivererOf?: (node: Node) => Deliverer
+  /** Screens payments. `networks` must sign only screened ones then (`signingOnlyScreened`). */
+  screening?: Screening | undefined
+  /** Rest between two looks at the custody of real networks. */
+  custodyEveryMs?: number
+}): Worker {
+  const { meter, log, custodyEveryMs = CUSTODY_EVERY_MS } = options
+  const stopping = new AbortController()
+  // Every loop listens while it rests, and there is no limit to the number of real networks.
+  setMaxListeners(0, stopping.signal)
+  const isStopping = () => stopping.signal.aborted
+  const attempts = (node: string) => {
+    const where = node === '' ? {} : { node }
+    const reported = new ReportedFailures()
+    return async function attempt<T>(loop: Loop, work: Promise<T>): Promise<T | undefined> {
+      try {
+        const result = await work
+        meter?.round(loop, true)
+        return result
+      } catch (error) {
+        meter?.round(loop, false)
+        const { ofRecords, rest } = failuresIn(error)
+        meter?.recordsFailed(loop, ofRecords.length)
+        for (const { record, cause } of reported.add(ofRecords))
+          log.error({ err: cause, loop, record, ...where }, 'a record cannot be worked on; the others go on')
+        if (rest !== undefined)
+          log.error({ err: rest, loop, ...where }, 'a round of the worker failed; trying again')
+        return undefined
+      }
+    }
+  }
+  async function repeat(round: Round, isNeeded: () => boolean = () => true): Promise<void> {
+    while (!isStopping() && isNeeded()) {
+      const restMs = await round()
+      await pause(restMs, undefined, { signal: stopping.signal }).catch(() => undefined)
+    }
+  }
+  const nodes = nodesOf(options.db)
+  const shared = { ...options, db: nodes.shared, meter, custodyEveryMs, attempt: attempts('') }
+  const running = new Map<string, RunningNode>()
+  const startNode = (node: Node) => {
+    const { screening, delivererOf } = options
+    const screener = screening && new Screener({ db: node.db, hints: node.hints, screening, log })
+    const deliverer = delivererOf?.(node)
+    const ofNode = { ...shared, attempt: attempts(node.name), node }
+    const isListed = () => nodes.list().some(({ name }) => name === node.name)
+    const rounds = [
+      ...roundsOfNode(ofNode),
+      ...(screener === undefined ? [] : [screenings(ofNode, screener)]),
+      ...(deliverer === undefined ? [] : [deliveries(ofNode, deliverer)]),
+    ]
+    const ended = Promise.all(rounds.map((round) => repeat(round, isListed))).then(async () => {
+      const graceMs = Math.min(DELIVERIES_GRACE_MS, options.settings.shutdownTimeoutMs / 4)
+      await Promise.all([screener?.stop(), deliverer?.stop(graceMs)])
+      running.delete(node.name)
+    })
+    running.set(node.name, { ended })
+  }
+  const startNodes: Round = async () => {
+    for (const node of nodes.list()) if (!running.has(node.name)) startNode(node)
+    return NODES_EVERY_MS
+  }
+  const others = Promise.all([...roundsOf(shared), startNodes].map((round) => repeat(round)))
+  return {
+    async stop() {
+      stopping.abort()
+      await others
+      await Promise.all([...running.values()].map(({ ended }) => ended))
+      await options.screening?.endpoint.close()
+    },
+  }
+}
+
+/** The loops of a node. */
+interface RunningNode {
+  ended: Promise<void>
+}
+
+/** The rounds for what is nobody's, and for work that spans customers. */
+function roundsOf(shared: Shared): Round[] {
+  const { networks, settings } = shared
+  const all: [Network, NetworkAdapter][] = [...networks]
+  const [inDatabase, ...real] = bySpeed(networks)
+  const canSweep = (some: Networks) => [...some.values()].some((adapter) => adapter.sweep !== undefined)
+  return [
+    ...all
+      .filter(([, adapter]) => adapter.rebroadcastTakenBack !== undefined)
+      .map(([network, adapter]) => rebroadcasts(shared, network, adapter)),
+    ...readable(networks).map(([network, adapter]) => deposits(shared, network, adapter)),
+    ...all
+      .filter(([, adapter]) => adapter.simulatedWireMs !== undefined)
+      .map(([, adapter]) => simulatedWires(shared, adapter)),
+    ...[inDatabase, ...real].filter(canSweep).map((some) => sweeps(shared, some)),
+    oldRows(shared),
+    partitions(shared),
+    waitingFreezes(shared),
+    // A sandbox credits deposits that never came over a chain: its custody says nothing.
+    ...(settings.mode === 'live' ? [custody(shared)] : []),
+  ]
+}
+
+/** The rounds for the customers of one node. */
+function roundsOfNode(shared: OfNode): Round[] {
+  const [inDatabase, ...real] = bySpeed(shared.networks)
+  return [
+    payouts(shared, inDatabase, { startsOrchestrations: true }),
+    ...real.map((some) => payouts(shared, some, { startsOrchestrations: false })),
+    statements(shared),
+    addressBook(shared),
+    approvals(shared),
+    auditHeads(shared),
+  ]
+}
+
+/** The networks that need no node, together, and each real network by itself: it may be slow. */
+function bySpeed(networks: Networks): [Networks, ...Networks[]] {
+  const all: [Network, NetworkAdapter][] = [...networks]
+  return [
+    new Map(all.filter(([, adapter]) => !adapter.asksNode)),
+    ...all
+      .filter(([, adapter]) => adapter.asksNode)
+      .map(([network, adapter]): Networks => new Map([[network, adapter]])),
+  ]
+}
+
+/** Orchestrations and settlement. The cost of a network's transactions is checked before anything is signed. */
+function payouts(
+  shared: OfNode,
+  networks: Networks,
+  { startsOrchestrations }: { startsOrchestrations: boolean },
+): Round {
+  const { db, ledger, settings, log, meter, attempt, node } = shared
+  function ended({ network, status, ...ids }: EndedWithdrawal): void {
+    meter?.withdrawalEnded(network, status)
+    log.info({ ...ids, network, status }, 'withdrawal ended')
+  }
+  let feesDueAt = 0
+  return async () => {
+    if (performance.now() >= feesDueAt) {
+      for (const [network, adapter] of networks)
+        if (network !== 'WIRE') await checkNetworkFees(shared, network, adapter)
+      feesDueAt = performance.now() + NETWORK_FEES_EVERY_MS
+    }
+    const started = startsOrchestrations
+      ? await attempt(
+          'orchestrations',
+          runOrchestrations(
+            node.db,
+            { networks: shared.networks, settings, macs: ledger.macs, govern: ledger.govern },
+            { hints: node.hints, shared: db },
+          ),
+        )
+      : 0
+    const settled = await attempt('settlement', settleWithdrawals(db, networks, ended, node.hints))
+    if (started === undefined || settled === undefined) return FAILURE_PAUSE_MS
+    return started + settled > 0 ? 0 : settings.workerIntervalMs
+  }
+}
+
+async function checkNetworkFees(
+  { db, settings, log, attempt }: Shared,
+  network: CryptoNetwork,
+  adapter: NetworkAdapter,
+): Promise<void> {
+  const simulatedPrices = settings.mode === 'sandbox'
+  const found = await attempt('network_fees', watchNetworkFees(db, network, adapter, { simulatedPrices }))
+  if (found === undefined) return
+  const { frozen, unpriced } = found
+  if (unpriced.length > 0)
+    log.warn({ network, assets: unpriced }, 'network fees: fees without a price count for nothing')
+  for (const { target, detail } of frozen)
+    if (target.kind === 'CUSTOMER')
+      log.error(
+        { network, customer_id: target.customer_id, detail },
+        'network fees: the customer is frozen, whose withdrawals the network reverted',
+      )
+    else log.error({ network, detail }, 'network fees: payouts over the network are frozen')
+}
+
+/** Scans a network for deposits, without a pause while there is more to read, and then reads its newest blocks. */
+function deposits(
+  { db, ledger, settings, screening, log, attempt }: Shared,
+  network: CryptoNetwork,
+  adapter: NetworkAdapter,
+): Round {
+  return async () => {
+    const result = await attempt(
+      'deposits',
+      creditDepositsOn({ db, ledger, settings, screening }, network, adapter),
+    )
+    for (const [reason, count] of result?.waiting ?? [])
+      log.warn({ network, reason, count }, 'deposits wait: bursar deposits list')
+    for (const profile_id of result?.deactivated ?? [])
+      log.warn({ network, profile_id }, 'a deposit was credited to a deactivated profile: tell its customer')
+    if (result?.isBehind === true) return 0
+    await attempt('sightings', seeDepositsOn({ db, settings }, network, adapter))
+    return DEPOSITS_EVERY_MS
+  }
+}
+
+/** Ends the wires that the simulated bank of a sandbox has announced. */
+function simulatedWires({ db, ledger, attempt }: Shared, bank: NetworkAdapter): Round {
+  return async () => {
+    await attempt('deposits', endSimulatedWires({ db, ledger }, bank))
+    return DEPOSITS_EVERY_MS
+  }
+}
+
+/** Sweeps deposit addresses, and audits the swept amounts. */
+function sweeps({ db, settings, log, attempt }: Shared, networks: Networks): Round {
+  return async () => {
+    await attempt('sweeps', sweepDepositAddresses({ db, networks, settings }))
+    for (const [network, adapter] of networks) {
+      if (network === 'WIRE' || adapter.sweep === undefined) continue
+      const report = ({ customer_id, asset, crypto_tx_hash }: Unattributed) =>
+        log.error(
+          { customer_id, network, asset, crypto_tx_hash },
+          'what was swept is in no deposit: bursar deposits list --unattributed',
+        )
+      await attempt('sweeps', auditSweeps(db, network, report))
+    }
+    return SWEEPS_EVERY_MS
+  }
+}
+
+/**
+ * Broadcasts transactions again that a reorganisation removed, also on a frozen network, because this signs nothing. A
+ * transaction is reported when two checks in a row miss it: a backend that lags does not have newer transactions yet.
+ */
+function rebroadcasts({ log, meter, attempt }: Shared, network: Network, adapter: NetworkAdapter): Round {
+  let before = new Set<number>()
+  let reported = ''
+  return async () => {
+    const lost = await attempt('rebroadcasts', adapter.rebroadcastTakenBack!())
+    if (lost !== undefined) {
+      const still = lost.filter(({ nonce }) => before.has(nonce))
+      before = new Set(lost.map(({ nonce }) => nonce))
+      meter?.takenBack(network, still.length)
+      const nonces = still.map(({ nonce }) => nonce).join()
+      if (still.length > 0 && nonces !== reported)
+        log.error({ network, transactions: still }, 'the chain has taken back transactions that had ended')
+      reported = nonces
+    }
+    return REBROADCASTS_EVERY_MS
+  }
+}
+
+/** Generates the statements of the last month, once. */
+function statements({ node, log, attempt }: OfNode): Round {
+  let done: string | undefined
+  return async () => {
+    const made = await attempt('statements', generateLastStatements(node, done))
+    done = made?.period ?? done
+    if (made !== undefined && made.generated.length > 0)
+      log.info({ period: made.period, statements: made.generated.length }, 'generated statements')
+    return STATEMENTS_EVERY_MS
+  }
+}
+
+/** Approves addresses of the address book whose cooling time is over. */
+function addressBook({ node, attempt }: OfNode): Round {
+  return async () => {
+    await attempt('address_book', approveCooledAddresses(node.db, node.hints))
+    return ADDRESS_BOOK_EVERY_MS
+  }
+}
+
+/** Deletes rows that are too old (docs/guides/retention.md). */
+function oldRows({ db, settings, attempt }: Shared): Round {
+  let simulationDueAt = 0
+  return async () => {
+    const result = await attempt('old_rows', deleteOldRows(db))
+    if (settings.mode === 'sandbox' && performance.now() >= simulationDueAt) {
+      await attempt('old_rows', deleteOldSimulation(db))
+      simulationDueAt = performance.now() + PARTITIONS_EVERY_MS
+    }
+    return result?.more === true ? MORE_OLD_ROWS_MS : OLD_ROWS_EVERY_MS
+  }
+}
+
+/** Ends approvals of changes at their deadlines. Those of withdrawals end in settlement. */
+function approvals({ node, attempt }: OfNode): Round {
+  return async () => {
+    await attempt('approvals', expireApprovals(node.db, node.hints))
+    return APPROVALS_EVERY_MS
+  }
+}
+
+/** Makes the partitions of the weeks to come, and drops those of old weeks. */
+function partitions({ db, settings, log, attempt }: Shared): Round {
+  return async () => {
+    const kept = await attempt('partitions', keepPartitions(db, settings))
+    if (kept === undefined) return PARTITIONS_RETRY_MS
+    if (kept.done.length > 0) log.info({ done: kept.done }, 'weekly partitions')
+    if (kept.postponed.length === 0) return PARTITIONS_EVERY_MS
+    log.info(
+      { tables: kept.postponed },
+      'weekly partitions: the tables were in use, trying again in a minute',
+    )
+    return PARTITIONS_RETRY_MS
+  }
+}
+
+/** Logs the heads of the audit log's chains that moved, so that a log kept elsewhere anchors them. */
+function auditHeads({ node, log, attempt }: OfNode): Round {
+  const heads = new MovedHeads()
+  return async () => {
+    const moved = (await attempt('audit_heads', heads.read(node.hints))) ?? []
+    for (let from = 0; from < moved.length; from += HEADS_OF_LINE)
+      log.info({ heads: moved.slice(from, from + HEADS_OF_LINE) }, 'audit heads')
+    return AUDIT_HEADS_EVERY_MS
+  }
+}
+
+/** Records the freezes that were placed while the node of the platform's audit log was gone. */
+function waitingFreezes({ db, attempt }: Shared): Round {
+  return async () => {
+    await attempt('audit_heads', recordWaitingFreezes(db))
+    return AUDIT_HEADS_EVERY_MS
+  }
+}
+
+/** Delivers events to the endpoints of customers. The requests go on between the rounds. */
+function deliveries({ attempt }: Shared, deliverer: Deliverer): Round {
+  return async () => (await attempt('deliveries', deliverer.round())) ?? FAILURE_PAUSE_MS
+}
+
+/** Asks the screening endpoint about payments. The requests go on between the rounds. */
+function screenings({ attempt }: Shared, screener: Screener): Round {
+  return async () => (await attempt('screenings', screener.round())) ?? FAILURE_PAUSE_MS
+}
+
+/** Compares what real networks hold with what the ledgers have in custody there. */
+function custody({ db, networks, custodyEveryMs, meter, attempt }: Shared): Round {
+  const suspicions: Suspicions = new Map()
+  return async () => {
+    const round = watchCustody(db, networks, suspicions, (...held) => meter?.formerWalletsHold(...held))
+    await attempt('custody', round)
+    return custodyEveryMs
+  }
+}

@@ -1,0 +1,464 @@
+import { originOfLoop } from '../../contract/actor.ts'
+import { parseStoredAmount } from '../../contract/assets/amount.ts'
+import { findAsset, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
+import { transaction, violatedConstraint, type Database } from '../../db/database.ts'
+import { inParts } from '../../db/each-alone.ts'
+import type { RailsContext } from '../context.ts'
+import { creditedAs, CREDITED_ONCE } from '../../money/movements/credited-deposits.ts'
+import { deposit } from '../../money/movements/deposit.ts'
+import { SeenOtherwise } from '../../money/movements/seen-deposits.ts'
+import { freeze } from '../../money/records/freezes.ts'
+import { selectOrchestratedPayments } from '../../money/records/orchestration.ts'
+import { notionalUsd, type UsdPrices } from '../../contract/assets/usd-value.ts'
+import { usdPrices } from '../../money/records/usd-prices.ts'
+import { canonicalAddress } from '../../chains/addresses.ts'
+import { ChainReorganised, type NetworkAdapter } from '../../chains/network.ts'
+import { NodeFailure } from '../../chains/node-failure.ts'
+import { lacksSettings, screenedSince } from '../screening/requirement.ts'
+import type { Screening } from '../screening/screening.ts'
+import { byCustomer } from '../lease.ts'
+import { paymentOfDeposit } from '../screening/screened-payments.ts'
+import { failSeen } from './see-deposits.ts'
+import { isReorganised, stopForReorganisation, takeBack } from './deposit-reorganisations.ts'
+import {
+  FORGED_ADDRESS,
+  FORGED_DEPOSIT,
+  foundDepositOf,
+  genuineAmong,
+  isRecorded,
+  keepWaiting,
+  markCredited,
+  recordIncoming,
+  selectDue,
+  selectOwners,
+  type IncomingTransfer,
+  type Owner,
+  type WaitingReason,
+} from './incoming-transfers.ts'
+import { clearMinimum, wakeSmallDeposits } from './small-deposits.ts'
+
+const LOOP = originOfLoop('deposits')
+
+/** With `screening`, only deposits are credited that it allows. */
+export type Crediting = Pick<RailsContext, 'db' | 'ledger' | 'settings'> & {
+  screening?: Screening | undefined
+}
+
+/** The result of a round on one network. */
+export interface DepositRound {
+  credited: number
+  /** There is more to read at once. */
+  isBehind: boolean
+  /** How many deposits began to wait in this round, by reason. Small deposits are not counted. */
+  waiting: ReadonlyMap<WaitingReason, number>
+  /** The deactivated profiles that it credited: their owners may not look at them any more. */
+  deactivated: ReadonlySet<string>
+}
+
+/** What a round gathers. */
+interface Gathered {
+  waiting: Map<WaitingReason, number>
+  deactivated: Set<string>
+}
+
+/**
+ * Credits payments to deposit addresses on the networks that can be read (API behaviour, Deposit addresses), each network
+ * by itself, so that a node that hangs delays no other network. Gives how many deposits it credited. Throws the failures
+ * after all networks have ended.
+ */
+export async function creditDeposits(context: Crediting & Pick<RailsContext, 'networks'>): Promise<number> {
+  const rounds = await Promise.allSettled(
+    readable(context.networks).map(([network, adapter]) => creditDepositsOn(context, network, adapter)),
+  )
+  const failures = rounds.flatMap((round) => (round.status === 'rejected' ? [round.reason as unknown] : []))
+  if (failures.length > 0)
+    throw new AggregateError(failures, `deposits on ${failures.length} networks were not read`)
+  return rounds.reduce((sum, round) => sum + (round.status === 'fulfilled' ? round.value.credited : 0), 0)
+}
+
+/** The networks that can be read for deposits. */
+export const readable = (networks: RailsContext['networks']): [CryptoNetwork, NetworkAdapter][] =>
+  [...networks].flatMap(([network, adapter]): [CryptoNetwork, NetworkAdapter][] =>
+    network === 'WIRE' || adapter.scanDeposits === undefined ? [] : [[network, adapter]],
+  )
+
+/**
+ * Scans one network from its cursor, and credits the deposits that it found and those that waited. New deposits are
+ * recorded in the transaction that moves the cursor. A deposit that cannot be credited waits, and delays neither the others
+ * nor the cursor. The database guarantees that an output or log is credited once. Throws when the node does not answer.
+ */
+export async function creditDepositsOn(
+  context: Crediting,
+  network: CryptoNetwork,
+  adapter: NetworkAdapter,
+): Promise<DepositRound> {
+  const gathered: Gathered = { waiting: new Map(), deactivated: new Set() }
+  if (await isReorganised(context.db, network)) return { credited: 0, isBehind: false, ...gathered }
+  const failures: unknown[] = []
+  const failed = (error: unknown) => void failures.push(error)
+  const isBehind = await readOn(context, network, adapter).catch(failed)
+  const credited = await creditWaiting(context, network, adapter, gathered).catch(failed)
+  if (failures.length > 0) throw failures[0]
+  return { credited: credited ?? 0, isBehind: isBehind ?? false, ...gathered }
+}
+
+// ---------------------------------------------------------------------------------------------- reading
+
+/** For how long a worker leases a network that it reads. */
+const LEASE_SECONDS = 30
+
+/** Scans a network from its cursor, unless another worker does. Gives whether there is more to read at once. */
+async function readOn(
+  { db, ledger }: Crediting,
+  network: CryptoNetwork,
+  adapter: NetworkAdapter,
+): Promise<boolean> {
+  if (adapter.scanDeposits === undefined) return false
+  const lease = await takeLease(db, network)
+  if (lease === undefined) return false
+  try {
+    // With no transaction open, because nodes may take long and connections are few.
+    const scan = await adapter.scanDeposits(lease.cursor)
+    // Before the cursor moves, because the network reports a removed deposit once.
+    if (scan.removed !== undefined) await takeBack(db, network, scan.removed)
+    await transaction(db, async (tx) => {
+      const { rowCount } = await tx.query(
+        `
+        insert into network_cursors as c (network, cursor, updated_at) values ($1, $2, clock_timestamp())
+        on conflict (network) do update
+          set cursor = excluded.cursor, updated_at = excluded.updated_at, leased_until = null,
+              earlier = case when c.cursor = excluded.cursor then c.earlier
+                             else (array_prepend(c.cursor, c.earlier))[1:${EARLIER_MAX}] end
+          where c.cursor = $3`,
+        [network, scan.cursor, lease.cursor],
+      )
+      // Another worker was faster, and has recorded these deposits.
+      if (rowCount === 0) return
+      await recordIncoming(tx, ledger, network, scan.found)
+      await scan.keep?.(tx)
+    })
+    return scan.isBehind ?? false
+  } catch (error) {
+    await db.query('update network_cursors set leased_until = null where network = $1', [network])
+    if (error instanceof ChainReorganised) await stopForReorganisation(db, network, adapter, error.message)
+    throw error
+  }
+}
+
+/** How many earlier cursors are kept. */
+const EARLIER_MAX = 64
+
+/**
+ * Leases a network for reading; undefined while another worker has the lease. A lease that ends later than a new one would
+ * shows that the clock was set back, and is ignored.
+ */
+async function takeLease(
+  db: Database,
+  network: CryptoNetwork,
+): Promise<{ cursor: string | null } | undefined> {
+  const { rows } = await db.query<{ cursor: string }>(
+    `
+    update network_cursors set leased_until = clock_timestamp() + make_interval(secs => $2)
+    where network = $1 and (leased_until is null or leased_until <= clock_timestamp()
+                            or leased_until > clock_timestamp() + make_interval(secs => $2))
+    returning cursor`,
+    [network, LEASE_SECONDS],
+  )
+  if (rows[0] !== undefined) return rows[0]
+  const { rowCount } = await db.query('select 1 from network_cursors where network = $1', [network])
+  return rowCount === 0 ? { cursor: null } : undefined
+}
+
+// ---------------------------------------------------------------------------------------------- crediting
+
+/** Most deposits that are checked together: a transaction that pays many is asked for once. */
+const PAGE = 1_000
+/** Most such pages in one round. */
+const PAGES_MAX = 10
+/** Most deposits that are credited together. */
+const CREDITED_TOGETHER = 200
+
+/** The networks whose small deposits were compared with the minimum since this process began. */
+const compared = new WeakSet<NetworkAdapter>()
+
+/** Credits the waiting deposits that are due. Gives how many it credited. */
+async function creditWaiting(
+  context: Crediting,
+  network: CryptoNetwork,
+  adapter: NetworkAdapter,
+  gathered: Gathered,
+): Promise<number> {
+  const minimumOf = adapter.minimumDeposit?.bind(adapter)
+  if (minimumOf !== undefined && !compared.has(adapter)) {
+    await wakeSmallDeposits(context.db, network, minimumOf)
+    compared.add(adapter)
+  }
+  let credited = 0
+  for (let page = 1; page <= PAGES_MAX; page++) {
+    const due = await selectDue(context.db, network, PAGE)
+    if (due.length === 0) break
+    const failed: Waiting[] = []
+    await inParts(
+      due,
+      async (some) => {
+        credited += await creditDue(context, network, adapter, some, gathered)
+        return []
+      },
+      (incoming, error): undefined =>
+        void failed.push({ incoming, reason: 'FAILED', detail: (error as Error).message }),
+      (error) => error instanceof NodeFailure,
+    )
+    await wait(context.db, failed, gathered)
+  }
+  return credited
+}
+
+/** Credits deposits that are due. */
+async function creditDue(
+  context: Crediting,
+  network: CryptoNetwork,
+  adapter: NetworkAdapter,
+  due: IncomingTransfer[],
+  gathered: Gathered,
+): Promise<number> {
+  const minimumOf = adapter.minimumDeposit?.bind(adapter)
+  // First of all, because it asks no node: anybody can send as much dust as he likes.
+  const cleared = minimumOf === undefined ? due : await clearMinimum(context.db, network, due, minimumOf)
+  const { agreed, doubted } = await verified(context.db, network, adapter, cleared)
+  await wait(context.db, doubted, gathered)
+  let credited = 0
+  for (let start = 0; start < agreed.length; start += CREDITED_TOGETHER) {
+    const some = agreed.slice(start, start + CREDITED_TOGETHER)
+    credited += await creditSome(context, network, adapter, some, gathered)
+  }
+  return credited
+}
+
+async function creditSome(
+  context: Crediting,
+  network: CryptoNetwork,
+  adapter: NetworkAdapter,
+  agreed: IncomingTransfer[],
+  gathered: Gathered,
+): Promise<number> {
+  const { db, ledger, settings, screening } = context
+  const { owners, owned, forged } = await genuineOwners(context, network, agreed)
+  const { allowed, held } = await screened(db, screening, owned, owners)
+  const prices = await usdPrices(db, settings.mode === 'sandbox')
+  const hops = await hopsOf(db, network, allowed)
+  const done: { incoming: IncomingTransfer; transfer_id: string; isNew: boolean }[] = []
+  const waiting = [...forged, ...held]
+  // At once, so that the ledger posts the deposits of a customer in one transaction.
+  await Promise.all(
+    allowed.map(async (incoming) => {
+      try {
+        const owner = theOwner(owners.get(incoming.address))
+        const terms = { owner, prices, hops: hops.get(incoming) ?? 0 }
+        done.push({ incoming, ...(await credit({ db, ledger }, adapter, incoming, terms)) })
+      } catch (error) {
+        waiting.push({ incoming, reason: 'FAILED', detail: (error as Error).message })
+      }
+    }),
+  )
+  await markCredited(db, done)
+  for (const profile of await deactivatedAmong(
+    db,
+    done.flatMap(({ incoming, isNew }) => (isNew ? (owners.get(incoming.address) ?? []) : [])),
+  ))
+    gathered.deactivated.add(profile)
+  await wait(db, waiting, gathered)
+  return done.filter(({ isNew }) => isNew).length
+}
+
+/** The deposits with their owners, and those that Bursar did not record, or whose address it did not give out. */
+async function genuineOwners(
+  { db, ledger }: Crediting,
+  network: CryptoNetwork,
+  deposits: IncomingTransfer[],
+): Promise<{ owners: Map<string, Owner[]>; owned: IncomingTransfer[]; forged: Waiting[] }> {
+  const all = await selectOwners(db, network, deposits)
+  const owners = new Map([...all].map(([address, rows]) => [address, genuineAmong(ledger, rows)]))
+  const owned: IncomingTransfer[] = []
+  const forged: Waiting[] = []
+  for (const incoming of deposits) {
+    const genuine = owners.get(incoming.address)
+    const detail =
+      genuine?.length === 0
+        ? FORGED_ADDRESS
+        : genuine && !isRecorded(ledger, incoming)
+          ? FORGED_DEPOSIT
+          : undefined
+    if (detail === undefined) owned.push(incoming)
+    else forged.push({ incoming, reason: 'FORGED', detail })
+  }
+  return { owners, owned, forged }
+}
+
+/** The deactivated profiles among the owners of credited deposits. */
+async function deactivatedAmong(db: Database, owners: readonly Owner[]): Promise<string[]> {
+  if (owners.length === 0) return []
+  const { rows } = await db.query<{ id: string }>(
+    'select id from profiles where customer_id = any ($1) and id = any ($2) and deactivated_at is not null',
+    [[...new Set(owners.map(({ customer_id }) => customer_id))], owners.map(({ profile_id }) => profile_id)],
+  )
+  return rows.map(({ id }) => id)
+}
+
+/** Records why deposits wait, and counts those that begin to. */
+async function wait(db: Database, waiting: Waiting[], gathered: Gathered): Promise<void> {
+  await keepWaiting(db, waiting)
+  for (const { incoming, reason } of waiting) {
+    // Each deposit waits for its screening first.
+    if (reason !== 'SCREENING' && incoming.attempts === 0)
+      gathered.waiting.set(reason, (gathered.waiting.get(reason) ?? 0) + 1)
+  }
+}
+
+interface Waiting {
+  incoming: IncomingTransfer
+  reason: WaitingReason
+  detail: string
+}
+
+/** Divides deposits by their screening. Without screening, all of them are allowed while none must be screened. */
+async function screened(
+  db: Database,
+  screening: Screening | undefined,
+  deposits: IncomingTransfer[],
+  owners: ReadonlyMap<string, Owner[]>,
+): Promise<{ allowed: IncomingTransfer[]; held: Waiting[] }> {
+  if (screening === undefined) {
+    const since = deposits.length === 0 ? undefined : await screenedSince(db)
+    if (since === undefined) return { allowed: deposits, held: [] }
+    const detail = lacksSettings(since)
+    return { allowed: [], held: deposits.map((incoming) => ({ incoming, reason: 'SCREENING', detail })) }
+  }
+  const allowed: IncomingTransfer[] = []
+  const held: Waiting[] = []
+  for (const own of byCustomer(deposits).values()) {
+    const payments = new Map(
+      own.flatMap((incoming) => {
+        const owner = owners.get(incoming.address)?.[0]
+        return owner === undefined ? [] : [[incoming, paymentOfDeposit(incoming, owner)] as const]
+      }),
+    )
+    const standings = await screening.standingsOf(db, [...payments.values()])
+    for (const incoming of own) {
+      const payment = payments.get(incoming)
+      const standing = payment && standings.get(payment.subject)!
+      // A deposit whose address nobody owns is not credited either, for that reason.
+      if (standing === undefined || standing.allowed) allowed.push(incoming)
+      else held.push({ incoming, reason: 'SCREENING', detail: standing.detail })
+    }
+  }
+  return { allowed, held }
+}
+
+/** Verifies found deposits against their receipts and a second node. Where two nodes disagree, payouts over the network stop. */
+async function verified(
+  db: Database,
+  network: CryptoNetwork,
+  adapter: NetworkAdapter,
+  due: IncomingTransfer[],
+): Promise<{ agreed: IncomingTransfer[]; doubted: Waiting[] }> {
+  if (adapter.verifyDeposits === undefined) return { agreed: due, doubted: [] }
+  // A deposit from a time when the network was simulated has no block, and no node knows it.
+  const onChain = due.filter(({ block_number }) => block_number !== null)
+  const verdicts = await adapter.verifyDeposits(onChain.map(foundDepositOf))
+  const agreed = due.filter(({ block_number }) => block_number === null)
+  const doubted: Waiting[] = []
+  for (const [index, incoming] of onChain.entries()) {
+    const verdict = verdicts[index]!
+    if (verdict.verdict === 'AGREES') {
+      agreed.push(incoming)
+      continue
+    }
+    const { detail } = verdict
+    const isDisagreement = verdict.verdict === 'DISAGREES'
+    if (isDisagreement) await freeze(db, LOOP, { kind: 'NETWORK', network }, 'NODES_DISAGREE', detail)
+    const reason = isDisagreement ? 'NODES_DISAGREE' : verdict.secondNode === true ? 'SECOND_NODE' : 'FAILED'
+    doubted.push({ incoming, reason, detail })
+  }
+  return { agreed, doubted }
+}
+
+/** The owner of an address. Throws an Error where two records name different profiles. */
+function theOwner(owners: Owner[] | undefined): Owner {
+  const [owner, ...others] = owners ?? []
+  if (owner === undefined) throw new Error('its deposit address is not there any more')
+  if (others.some(({ profile_id }) => profile_id !== owner.profile_id))
+    throw new Error('its deposit address belongs to more than one profile')
+  return owner
+}
+
+/** How many orchestrations of this platform deposits have come through, for those that one of them has paid. */
+async function hopsOf(
+  db: Database,
+  network: CryptoNetwork,
+  deposits: IncomingTransfer[],
+): Promise<ReadonlyMap<IncomingTransfer, number>> {
+  const hashes = deposits.map(({ crypto_tx_hash }) => crypto_tx_hash)
+  const payments = hashes.length === 0 ? [] : await selectOrchestratedPayments(db, network, hashes)
+  const canonical = (address: string) => canonicalAddress(network, address, { testNetworks: true })
+  const hops = new Map<IncomingTransfer, number>()
+  for (const incoming of deposits) {
+    const own = payments.filter(
+      ({ crypto_tx_hash, crypto_tx_index, destination_address }) =>
+        crypto_tx_hash === incoming.crypto_tx_hash &&
+        (crypto_tx_index === null || crypto_tx_index === incoming.crypto_tx_index) &&
+        canonical(destination_address) === canonical(incoming.address),
+    )
+    if (own.length > 0) hops.set(incoming, Math.max(...own.map((payment) => payment.hops)))
+  }
+  return hops
+}
+
+/** Credits a deposit; gives its transfer, also when it was credited before. */
+async function credit(
+  { db, ledger }: Pick<RailsContext, 'db' | 'ledger'>,
+  { isSimulated }: Pick<NetworkAdapter, 'isSimulated'>,
+  { network, asset, amount, address, crypto_tx_hash, crypto_tx_index }: IncomingTransfer,
+  { owner, prices, hops }: { owner: Owner; prices: UsdPrices; hops: number },
+): Promise<{ transfer_id: string; isNew: boolean }> {
+  const known = findAsset(asset)
+  if (known === undefined) throw new Error(`${asset} is not in the catalogue any more`)
+  const minor = parseStoredAmount(amount, known.decimals)
+  const arrived = deposit(
+    owner.customer_id,
+    {
+      profile_id: owner.profile_id,
+      type: 'CRYPTO_DEPOSIT',
+      asset,
+      minor,
+      arrivedAt: isSimulated ? `simulated:${network}` : `custody:${network}`,
+      place: owner,
+      hops,
+      seenAs: { network, crypto_tx_hash, crypto_tx_index },
+      convertToUsd: owner.conversion_target_asset === 'USD',
+      record: {
+        crypto_network: network,
+        crypto_tx_hash,
+        crypto_tx_index,
+        destination_address: address,
+        notional_value: notionalUsd(minor, known, prices),
+      },
+    },
+    originOfLoop('deposits'),
+  )
+  for (let attempt = 1; attempt <= CREDIT_ATTEMPTS_MAX; attempt++) {
+    try {
+      const { transfer } = await ledger.submit(owner.customer_id, arrived)
+      return { transfer_id: transfer.id, isNew: true }
+    } catch (error) {
+      if (error instanceof SeenOtherwise) await failSeen(db, owner.customer_id, error.transfer_id)
+      else if (![CREDITED_ONCE, 'transfers_arrival'].includes(violatedConstraint(error) ?? '')) throw error
+    }
+    const transfer_id = await creditedAs(db, owner.customer_id, { network, crypto_tx_hash, crypto_tx_index })
+    if (transfer_id !== undefined) return { transfer_id, isNew: false }
+    // Its PENDING transfer was created meanwhile, or has failed now.
+  }
+  throw new Error('its pending transfer changes too often')
+}
+
+/** How often a credit is decided again because the PENDING transfer of its deposit has changed. */
+const CREDIT_ATTEMPTS_MAX = 3

@@ -1,0 +1,577 @@
+import { formatAmount, parseAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
+import { decimalsOf, findAsset, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
+import type { Queryable, Transaction } from '../../db/database.ts'
+import { readClock } from '../../db/ids.ts'
+import { lockRows } from '../../db/lock-rows.ts'
+import { RECHECK_MS } from '../screening/screening.ts'
+import { creditedAs, insertCredited } from '../../money/movements/credited-deposits.ts'
+import { compatibleNetworks } from '../../money/records/deposit-address.ts'
+import { sealOf, type RowMacs, type Seal } from '../../money/records/row-macs.ts'
+import type { RailsContext } from '../context.ts'
+import type { FoundDeposit } from '../../chains/network.ts'
+
+/**
+ * Every statement on `incoming_transfers`, the payments to deposit addresses. A row is inserted in the transaction that moves the
+ * cursor past it, and credited afterwards; until then it waits, with the reason if there is one.
+ */
+
+/** Why a deposit is not credited. FAILED: crediting it failed, for the cause that `detail` names. */
+export type WaitingReason =
+  | 'FAILED'
+  | 'BELOW_MINIMUM'
+  | 'SECOND_NODE'
+  | 'NODES_DISAGREE'
+  | 'SCREENING'
+  | 'FORGED'
+
+/** A recorded deposit, with its MAC. */
+export interface IncomingTransfer extends Seal {
+  customer_id: string
+  network: CryptoNetwork
+  crypto_tx_hash: string
+  crypto_tx_index: string
+  address: string
+  asset: string
+  /** A decimal string of the asset, as PostgreSQL writes numbers. */
+  amount: string
+  block_number: string | null
+  block_hash: string | null
+  cleared: boolean
+  attempts: number
+}
+
+/** The deposit address, with the profile that is credited and its MAC. */
+export interface Owner extends Seal {
+  id: string
+  customer_id: string
+  profile_id: string
+  identity_id: string | null
+  account_id: string | null
+  metadata: Record<string, string> | null
+  conversion_target_asset: 'NO_CONVERSION' | 'USD'
+}
+
+/** How many deposits are new, and how many that were gone are in the chain again. */
+export interface Recorded {
+  found: number
+  returned: number
+}
+
+/**
+ * Records payments to addresses that were given out, and skips all others, because anybody may send anything anywhere. A
+ * payment that was recorded before stays as it is, unless the chain had taken it back: then it is CREDITED again, under
+ * its old index or a new one. A log's index counts through its block, and differs when the transaction moves to another block.
+ */
+export async function recordIncoming(
+  tx: Transaction,
+  { macs }: Pick<RailsContext['ledger'], 'macs'>,
+  network: CryptoNetwork,
+  deposits: readonly FoundDeposit[],
+): Promise<Recorded> {
+  const known = deposits.filter(({ asset, amount }) => {
+    const decimals = findAsset(asset)?.decimals
+    return decimals !== undefined && (parseAmount(amount, decimals) ?? 0n) > 0n
+  })
+  const owners = await selectOwners(tx, network, known)
+  const ours = known.filter(({ address }) => owners.has(address))
+  if (ours.length === 0) return { found: 0, returned: 0 }
+  let returned = 0
+  const fresh: FoundDeposit[] = []
+  const gone = await selectReorganised(tx, network, ours)
+  for (const arrival of ours) {
+    const same = gone.find((one) => isSameTransfer(one, arrival))
+    if (same === undefined) fresh.push(arrival)
+    else {
+      gone.splice(gone.indexOf(same), 1)
+      await restore(tx, same, arrival)
+      returned += 1
+    }
+  }
+  if (fresh.length === 0) return { found: 0, returned }
+  const now = await readClock(tx)
+  // Citus counts the rows that are there already, too, unless the statement returns what it inserted.
+  const { rows: made } = await tx.query<
+    Pick<IncomingTransfer, 'customer_id' | 'crypto_tx_hash' | 'crypto_tx_index'>
+  >(
+    `
+    insert into incoming_transfers
+      (customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount,
+       block_number, block_hash, state, cleared, attempts, found_at, due_at, sealed_at)
+    select customer_id, $1, hash, index, address, asset, amount, block_number, block_hash, 'WAITING', false, 0, $2, $2, $2
+    from unnest($3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::numeric[], $9::bigint[], $10::text[])
+      as found (customer_id, hash, index, address, asset, amount, block_number, block_hash)
+    on conflict (customer_id, network, crypto_tx_hash, crypto_tx_index) do nothing
+    returning customer_id, crypto_tx_hash, crypto_tx_index`,
+    [
+      network,
+      now.text,
+      fresh.map(({ address }) => owners.get(address)![0]!.customer_id),
+      fresh.map(({ crypto_tx_hash }) => crypto_tx_hash),
+      fresh.map(({ crypto_tx_index }) => crypto_tx_index),
+      fresh.map(({ address }) => address),
+      fresh.map(({ asset }) => asset),
+      fresh.map(({ amount }) => amount),
+      fresh.map(({ block }) => block?.number.toString() ?? null),
+      fresh.map(({ block }) => block?.hash ?? null),
+    ],
+  )
+  if (macs !== undefined && made.length > 0) await sealIncoming(tx, macs.rows, network, made)
+  return { found: made.length, returned }
+}
+
+/** Gives new deposits their MACs. */
+async function sealIncoming(
+  tx: Transaction,
+  macs: RowMacs,
+  network: CryptoNetwork,
+  made: readonly Pick<IncomingTransfer, 'customer_id' | 'crypto_tx_hash' | 'crypto_tx_index'>[],
+): Promise<void> {
+  const { rows } = await tx.query<(typeof made)[number] & Seal>(
+    `
+    select customer_id, crypto_tx_hash, crypto_tx_index, ${sealOf('incoming_transfers')}
+    from incoming_transfers r
+    where r.customer_id = any ($2::uuid[]) and r.network = $1
+      and (r.customer_id, r.crypto_tx_hash, r.crypto_tx_index) in (select * from unnest($2::uuid[], $3::text[], $4::text[]))`,
+    [
+      network,
+      made.map(({ customer_id }) => customer_id),
+      made.map(({ crypto_tx_hash }) => crypto_tx_hash),
+      made.map(({ crypto_tx_index }) => crypto_tx_index),
+    ],
+  )
+  await tx.query(
+    `
+    update incoming_transfers i set mac = m.mac
+    from unnest($2::uuid[], $3::text[], $4::text[], $5::text[]) as m (customer_id, hash, index, mac)
+    where i.customer_id = any ($2::uuid[]) and i.customer_id = m.customer_id and i.network = $1
+      and i.crypto_tx_hash = m.hash and i.crypto_tx_index = m.index`,
+    [
+      network,
+      rows.map(({ customer_id }) => customer_id),
+      rows.map(({ crypto_tx_hash }) => crypto_tx_hash),
+      rows.map(({ crypto_tx_index }) => crypto_tx_index),
+      rows.map(({ sealed }) => macs.macOf('incoming_transfers', sealed)),
+    ],
+  )
+}
+
+interface Reorganised extends Pick<
+  IncomingTransfer,
+  'customer_id' | 'network' | 'crypto_tx_hash' | 'crypto_tx_index' | 'address' | 'asset' | 'amount'
+> {
+  transfer_id: string
+}
+
+const isSameTransfer = (one: Reorganised, arrival: FoundDeposit) =>
+  one.crypto_tx_hash === arrival.crypto_tx_hash &&
+  one.address === arrival.address &&
+  one.asset === arrival.asset &&
+  minorOf(one) === minorOf(arrival)
+
+const minorOf = ({ asset, amount }: Pick<FoundDeposit, 'asset' | 'amount'>) =>
+  parseStoredAmount(amount, decimalsOf(asset))
+
+async function selectReorganised(
+  tx: Transaction,
+  network: CryptoNetwork,
+  deposits: FoundDeposit[],
+): Promise<Reorganised[]> {
+  return lockRows<Reorganised>(
+    tx,
+    {
+      columns: 'customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount, transfer_id',
+      from: `incoming_transfers where network = $1 and state = 'REORGANISED' and crypto_tx_hash = any ($2)`,
+      order: 'crypto_tx_hash, crypto_tx_index',
+    },
+    [network, deposits.map(({ crypto_tx_hash }) => crypto_tx_hash)],
+  )
+}
+
+/** Marks a deposit whose transaction is in the chain again. Under a new index, a second row prevents a second credit. */
+async function restore(tx: Transaction, gone: Reorganised, arrival: FoundDeposit): Promise<void> {
+  const { customer_id, network, crypto_tx_hash, crypto_tx_index, transfer_id } = gone
+  const block = [arrival.block?.number.toString() ?? null, arrival.block?.hash ?? null]
+  await tx.query(
+    `
+    update incoming_transfers set state = 'CREDITED', detail = null, block_number = $5, block_hash = $6
+    where customer_id = $1 and network = $2 and crypto_tx_hash = $3 and crypto_tx_index = $4`,
+    [customer_id, network, crypto_tx_hash, crypto_tx_index, ...block],
+  )
+  if (arrival.crypto_tx_index === crypto_tx_index) return
+  const again = { network, crypto_tx_hash, crypto_tx_index: arrival.crypto_tx_index }
+  if ((await creditedAs(tx, customer_id, again)) === undefined)
+    await insertCredited(tx, customer_id, [{ ...again, transfer_id }])
+  const now = await readClock(tx)
+  await tx.query(
+    `
+    insert into incoming_transfers (customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount,
+                                    block_number, block_hash, state, cleared, transfer_id, attempts, found_at, due_at)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'CREDITED', true, $10, 0, $11, $11)
+    on conflict (customer_id, network, crypto_tx_hash, crypto_tx_index) do nothing`,
+    [
+      ...[customer_id, network, crypto_tx_hash, arrival.crypto_tx_index, arrival.address, arrival.asset],
+      ...[arrival.amount, ...block, transfer_id, now.text],
+    ],
+  )
+}
+
+/** The owners of these addresses on a network, oldest first; an address has several only where a record was tampered with. */
+export async function selectOwners(
+  db: Queryable,
+  network: CryptoNetwork,
+  places: readonly { address: string }[],
+): Promise<Map<string, Owner[]>> {
+  const owners = new Map<string, Owner[]>()
+  if (places.length === 0) return owners
+  const { rows } = await db.query<Owner & { address: string }>(
+    `
+    select r.address, r.id, r.customer_id, r.profile_id, r.identity_id, r.account_id, r.metadata,
+           r.conversion_target_asset, ${sealOf('deposit_addresses')}
+    from deposit_addresses r
+    where r.address = any ($1::text[]) and r.crypto_network = any ($2::text[])
+    order by r.created_at, r.id`,
+    [[...new Set(places.map(({ address }) => address))], compatibleNetworks(network)],
+  )
+  for (const { address, ...owner } of rows) owners.set(address, [...(owners.get(address) ?? []), owner])
+  return owners
+}
+
+/** Those of an address's records that Bursar made, by their MACs. A ledger without master keys knows none. */
+export const genuineAmong = (
+  { macs }: Pick<RailsContext['ledger'], 'macs'>,
+  owners: readonly Owner[] = [],
+): Owner[] => owners.filter((owner) => macs?.rows.isGenuine('deposit_addresses', owner.id, owner) === true)
+
+export const FORGED_ADDRESS = 'its deposit address was invented or changed in the database (bursar verify)'
+
+/** Whether Bursar recorded a deposit as it is. */
+export const isRecorded = (
+  { macs }: Pick<RailsContext['ledger'], 'macs'>,
+  incoming: IncomingTransfer,
+): boolean => macs?.rows.isGenuine('incoming_transfers', incoming.crypto_tx_hash, incoming) === true
+
+export const FORGED_DEPOSIT = 'it was invented or changed in the database (bursar verify)'
+
+/** Of a row `r`. */
+const COLUMNS = `r.customer_id, r.network, r.crypto_tx_hash, r.crypto_tx_index, r.address, r.asset, r.amount, r.block_number,
+  r.block_hash, r.cleared, r.attempts, ${sealOf('incoming_transfers')}`
+
+/** The waiting deposits of a network that are due, or whose due time is so far off that the clock must have been set back. */
+export async function selectDue(
+  db: Queryable,
+  network: CryptoNetwork,
+  limit: number,
+): Promise<IncomingTransfer[]> {
+  const { rows } = await db.query<IncomingTransfer>(
+    `
+    select ${COLUMNS}
+    from incoming_transfers r
+    where network = $1 and state = 'WAITING' and reason is distinct from 'BELOW_MINIMUM'
+      and (due_at <= clock_timestamp() or due_at > clock_timestamp() + make_interval(secs => $3))
+    order by due_at, crypto_tx_hash, crypto_tx_index
+    limit $2`,
+    [network, limit, RETRY_SECONDS_MAX + 60],
+  )
+  return rows
+}
+
+/** The longest pause before a deposit is tried again: pauses double, beginning with a second. */
+const RETRY_SECONDS_MAX = 3_600
+
+/** Records why deposits are not credited, and when the worker tries again. */
+export async function keepWaiting(
+  db: Queryable,
+  waiting: readonly { incoming: IncomingTransfer; reason: WaitingReason; detail: string }[],
+): Promise<void> {
+  if (waiting.length === 0) return
+  // An ALLOW makes a deposit due that waits for its screening.
+  const seconds = waiting.map(({ incoming, reason }) =>
+    reason === 'SCREENING' ? RECHECK_MS / 1000 : 2 ** Math.min(incoming.attempts, 12),
+  )
+  await db.query(
+    `
+    update incoming_transfers i
+    set reason = w.reason, detail = w.detail, attempts = i.attempts + 1, due_at = w.now + make_interval(secs => w.seconds)
+    from (
+      select *, statement_timestamp() as now
+      from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::int[])
+        as u (customer_id, network, hash, index, reason, detail, seconds)
+    ) w
+    where i.customer_id = any ($1::uuid[]) and i.customer_id = w.customer_id and i.network = w.network
+      and i.crypto_tx_hash = w.hash and i.crypto_tx_index = w.index and i.state = 'WAITING'`,
+    [
+      waiting.map(({ incoming }) => incoming.customer_id),
+      waiting.map(({ incoming }) => incoming.network),
+      waiting.map(({ incoming }) => incoming.crypto_tx_hash),
+      waiting.map(({ incoming }) => incoming.crypto_tx_index),
+      waiting.map(({ reason }) => reason),
+      waiting.map(({ detail }) => detail),
+      seconds.map((some) => Math.min(some, RETRY_SECONDS_MAX)),
+    ],
+  )
+}
+
+const keyOf = ({ customer_id, network, crypto_tx_hash, crypto_tx_index }: IncomingTransfer) => [
+  ...[customer_id, network, crypto_tx_hash, crypto_tx_index],
+]
+
+/** Makes a deposit due that waits for its screening. */
+export async function wakeDeposit(db: Queryable, incoming: IncomingTransfer): Promise<void> {
+  await db.query(
+    `
+    update incoming_transfers set due_at = (select clock_timestamp())
+    where customer_id = $1 and network = $2 and crypto_tx_hash = $3 and crypto_tx_index = $4
+      and state = 'WAITING' and reason = 'SCREENING'`,
+    keyOf(incoming),
+  )
+}
+
+/** The waiting deposit of a customer with this key; undefined where it does not wait any more. */
+export async function selectWaitingDeposit(
+  db: Queryable,
+  key: readonly [customerId: string, network: string, hash: string, index: string],
+): Promise<IncomingTransfer | undefined> {
+  const { rows } = await db.query<IncomingTransfer>(
+    `
+    select ${COLUMNS}
+    from incoming_transfers r
+    where customer_id = $1 and network = $2 and crypto_tx_hash = $3 and crypto_tx_index = $4 and state = 'WAITING'`,
+    [...key],
+  )
+  return rows[0]
+}
+
+/** Records the CRYPTO_DEPOSIT that credits each deposit. */
+export async function markCredited(
+  db: Queryable,
+  credited: readonly { incoming: IncomingTransfer; transfer_id: string }[],
+): Promise<void> {
+  if (credited.length === 0) return
+  await db.query(
+    `
+    update incoming_transfers i
+    set state = 'CREDITED', transfer_id = done.transfer_id, reason = null, detail = null
+    from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::uuid[])
+      as done (customer_id, network, hash, index, transfer_id)
+    where i.customer_id = any ($1::uuid[]) and i.customer_id = done.customer_id and i.network = done.network
+      and i.crypto_tx_hash = done.hash and i.crypto_tx_index = done.index and i.state = 'WAITING'`,
+    [
+      credited.map(({ incoming }) => incoming.customer_id),
+      credited.map(({ incoming }) => incoming.network),
+      credited.map(({ incoming }) => incoming.crypto_tx_hash),
+      credited.map(({ incoming }) => incoming.crypto_tx_index),
+      credited.map(({ transfer_id }) => transfer_id),
+    ],
+  )
+}
+
+// ---------------------------------------------------------------------------------------------- reorganisations
+
+/** A recorded deposit that a reorganisation may concern. */
+export type InBlock = IncomingTransfer & { state: 'WAITING' | 'CREDITED'; transfer_id: string | null }
+
+/** The deposits after one of them, or the first ones: those in the newest block come first. */
+export async function selectNewest(
+  db: Queryable,
+  network: CryptoNetwork,
+  after: InBlock | undefined,
+  limit: number,
+): Promise<InBlock[]> {
+  const { rows } = await db.query<InBlock>(
+    `
+    select ${COLUMNS}, state, transfer_id
+    from incoming_transfers r
+    where network = $1 and state in ('WAITING', 'CREDITED') and block_number is not null
+      and ($2::bigint is null or (block_number, crypto_tx_hash, crypto_tx_index) < ($2::bigint, $3, $4))
+    order by block_number desc, crypto_tx_hash desc, crypto_tx_index desc
+    limit $5`,
+    [network, after?.block_number, after?.crypto_tx_hash, after?.crypto_tx_index, limit],
+  )
+  return rows
+}
+
+/** Credited deposits of these transactions. */
+export async function selectCredited(
+  db: Queryable,
+  network: CryptoNetwork,
+  hashes: readonly string[],
+): Promise<InBlock[]> {
+  if (hashes.length === 0) return []
+  const { rows } = await db.query<InBlock>(
+    `
+    select ${COLUMNS}, state, transfer_id
+    from incoming_transfers r
+    where network = $1 and state = 'CREDITED' and crypto_tx_hash = any ($2)`,
+    [network, hashes],
+  )
+  return rows
+}
+
+/** Marks a credited deposit whose block the chain took back. */
+export async function markReorganised(
+  db: Queryable,
+  incoming: IncomingTransfer,
+  detail: string,
+): Promise<void> {
+  await db.query(
+    `
+    update incoming_transfers set state = 'REORGANISED', detail = $5
+    where customer_id = $1 and network = $2 and crypto_tx_hash = $3 and crypto_tx_index = $4 and state = 'CREDITED'`,
+    [...keyOf(incoming), detail],
+  )
+}
+
+/** Deletes an uncredited deposit whose block is gone: the next scan finds it in its new block. */
+export async function forget(db: Queryable, incoming: IncomingTransfer): Promise<void> {
+  await db.query(
+    `
+    delete from incoming_transfers
+    where customer_id = $1 and network = $2 and crypto_tx_hash = $3 and crypto_tx_index = $4 and state = 'WAITING'`,
+    keyOf(incoming),
+  )
+}
+
+/** A recorded deposit as adapters take it. */
+export const foundDepositOf = (incoming: IncomingTransfer): FoundDeposit => ({
+  address: incoming.address,
+  asset: incoming.asset,
+  amount: formatAmount(minorOf(incoming), decimalsOf(incoming.asset)),
+  crypto_tx_hash: incoming.crypto_tx_hash,
+  crypto_tx_index: incoming.crypto_tx_index,
+  ...(incoming.block_number !== null && {
+    block: { number: BigInt(incoming.block_number), hash: incoming.block_hash! },
+  }),
+})
+
+// ---------------------------------------------------------------------------------------------- unattributed sweeps
+
+/** An asset at a deposit address. */
+export interface AtAddress {
+  customer_id: string
+  network: CryptoNetwork
+  address: string
+  asset: string
+}
+
+/**
+ * The sum of recorded deposits there, in minor units: credited or waiting, up to a block if one is given. A deposit
+ * whose index a reorganisation changed has two rows, and counts once.
+ */
+export async function sumAtAddress(db: Queryable, place: AtAddress, block: string | null): Promise<bigint> {
+  const { rows } = await db.query<{ sum: string }>(
+    `
+    select coalesce(sum(amount), 0) as sum
+    from (
+      select distinct on (coalesce(transfer_id::text, crypto_tx_hash || ' ' || crypto_tx_index)) amount
+      from incoming_transfers
+      where customer_id = $1 and network = $2 and address = $3 and asset = $4 and state in ('WAITING', 'CREDITED')
+        and ($5::bigint is null or block_number is null or block_number <= $5)
+    ) deposits`,
+    [place.customer_id, place.network, place.address, place.asset, block],
+  )
+  return parseStoredAmount(rows[0]!.sum, decimalsOf(place.asset))
+}
+
+/** The addresses and assets on a network with a swept amount that no deposit was found for. */
+export async function selectUnattributed(
+  db: Queryable,
+  network: CryptoNetwork,
+): Promise<(AtAddress & { amount: string; crypto_tx_hash: string })[]> {
+  const { rows } = await db.query<AtAddress & { amount: string; crypto_tx_hash: string }>(
+    `
+    select customer_id, network, address, asset, amount, crypto_tx_hash
+    from incoming_transfers
+    where network = $1 and state = 'UNATTRIBUTED'`,
+    [network],
+  )
+  return rows
+}
+
+/**
+ * Records the amount that was swept from an address without a deposit, with the transaction that swept last. It overwrites
+ * the amount of before; 0 deletes it.
+ */
+export async function recordUnattributed(
+  tx: Transaction,
+  { customer_id, network, address, asset }: AtAddress,
+  { amount, crypto_tx_hash }: { amount: bigint; crypto_tx_hash: string },
+): Promise<void> {
+  const place = [customer_id, network, address, asset]
+  await tx.query(
+    `delete from incoming_transfers
+     where customer_id = $1 and network = $2 and address = $3 and asset = $4 and state = 'UNATTRIBUTED'`,
+    place,
+  )
+  if (amount <= 0n) return
+  const now = await readClock(tx)
+  await tx.query(
+    `
+    insert into incoming_transfers (customer_id, network, address, asset, crypto_tx_hash, crypto_tx_index, amount,
+                                    state, detail, cleared, attempts, found_at, due_at)
+    values ($1, $2, $3, $4, $5, $6, $7, 'UNATTRIBUTED', $8, false, 0, $9, $9)`,
+    [
+      ...place,
+      ...[crypto_tx_hash, `swept-${asset}`, formatAmount(amount, decimalsOf(asset)), UNATTRIBUTED, now.text],
+    ],
+  )
+}
+
+const UNATTRIBUTED =
+  "no deposit was found for it: look for a contract's payment to the address, and credit it with bursar deposits credit"
+
+/** Records a deposit that an operator has credited. */
+export async function recordSaid(
+  db: Queryable,
+  { customer_id, network, address, asset }: AtAddress,
+  {
+    amount,
+    crypto_tx_hash,
+    crypto_tx_index,
+  }: Pick<FoundDeposit, 'amount' | 'crypto_tx_hash' | 'crypto_tx_index'>,
+  transferId: string,
+): Promise<void> {
+  await db.query(
+    `
+    insert into incoming_transfers (customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount,
+                                    state, cleared, transfer_id, attempts, found_at, due_at)
+    values ($1, $2, $3, $4, $5, $6, $7, 'CREDITED', true, $8, 0, clock_timestamp(), clock_timestamp())
+    on conflict (customer_id, network, crypto_tx_hash, crypto_tx_index) do nothing`,
+    [...[customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount], transferId],
+  )
+}
+
+// ---------------------------------------------------------------------------------------------- for operators
+
+/** A deposit that is not credited, or was credited and is gone; or a swept amount without a deposit. */
+export interface ListedDeposit extends Pick<
+  IncomingTransfer,
+  'customer_id' | 'network' | 'crypto_tx_hash' | 'crypto_tx_index' | 'address' | 'asset' | 'amount'
+> {
+  state: 'WAITING' | 'REORGANISED' | 'UNATTRIBUTED'
+  /** Null when it is about to be credited. */
+  reason: WaitingReason | null
+  detail: string | null
+  transfer_id: string | null
+  found_at: string
+}
+
+/** Deposits that are not credited, or are gone, oldest first; of one network if it is given. */
+export async function selectUncredited(
+  db: Queryable,
+  network: CryptoNetwork | null,
+  state: ListedDeposit['state'] | null,
+  limit: number,
+): Promise<ListedDeposit[]> {
+  const { rows } = await db.query<ListedDeposit>(
+    `
+    select customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount, state, reason, detail,
+           transfer_id, found_at
+    from incoming_transfers
+    where state in ('WAITING', 'REORGANISED', 'UNATTRIBUTED') and ($1::text is null or network = $1)
+      and ($2::text is null or state = $2)
+    order by found_at, crypto_tx_hash, crypto_tx_index
+    limit $3`,
+    [network, state, limit],
+  )
+  return rows
+}

@@ -1,0 +1,183 @@
+import type { Origin } from '../../contract/actor.ts'
+import { parseAmount } from '../../contract/assets/amount.ts'
+import { findAsset, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
+import { transaction, violatedConstraint, type Queryable } from '../../db/database.ts'
+import { creditedAs, CREDITED_ONCE } from '../../money/movements/credited-deposits.ts'
+import { deposit } from '../../money/movements/deposit.ts'
+import type { Transfer } from '../../money/ledger/transfer.ts'
+import { notionalUsd } from '../../contract/assets/usd-value.ts'
+import { usdPrices } from '../../money/records/usd-prices.ts'
+import { canonicalAddress } from '../../chains/addresses.ts'
+import type { NetworkAdapter } from '../../chains/network.ts'
+import { takingFromUnattributed } from '../treasury/audit-sweeps.ts'
+import { creditDepositsOn, type Crediting } from './credit-deposits.ts'
+import { paymentOfDeposit } from '../screening/screened-payments.ts'
+import {
+  FORGED_ADDRESS,
+  genuineAmong,
+  recordIncoming,
+  recordSaid,
+  selectOwners,
+} from './incoming-transfers.ts'
+import { audited, recordNow } from '../../money/records/audited.ts'
+import { PLATFORM_ID } from '../../db/ids.ts'
+
+/** Commands for deposits that were missed. */
+
+/** Blocks that are read and recorded together. */
+const BLOCKS = 100n
+
+/** How many deposits a rescan found that were not recorded before, and how many were credited then. */
+export interface Rescan {
+  network: CryptoNetwork
+  found: number
+  credited: number
+}
+
+/**
+ * Reads blocks again, and credits the deposits that were missed in them. A recorded deposit is not credited again. Throws an
+ * Error when the network cannot be read, or the last of the blocks is not confirmed.
+ */
+export async function rescanDeposits(
+  context: Crediting,
+  network: CryptoNetwork,
+  adapter: NetworkAdapter,
+  { from, to }: { from: bigint; to: bigint },
+  origin: Origin,
+): Promise<Rescan> {
+  if (adapter.scanBlocks === undefined) throw new Error(`${network} is no real network that can be read here`)
+  const scanBlocks = adapter.scanBlocks.bind(adapter)
+  if (from > to) throw new Error('--from must not be after --to')
+  return takingFromUnattributed(context.db, network, async () => {
+    let found = 0
+    for (let first = from; first <= to; first += BLOCKS) {
+      const last = first + BLOCKS - 1n < to ? first + BLOCKS - 1n : to
+      const deposits = await scanBlocks(first, last)
+      found += (await transaction(context.db, (tx) => recordIncoming(tx, context.ledger, network, deposits)))
+        .found
+    }
+    await transaction(context.db, (tx) =>
+      recordNow(
+        tx,
+        PLATFORM_ID,
+        audited(origin, 'network.rescan', network, { after: { from: String(from), to: String(to), found } }),
+      ),
+    )
+    const { credited } = await creditDepositsOn(context, network, { ...adapter, scanDeposits: undefined })
+    return { network, found, credited }
+  })
+}
+
+/** A deposit that an operator has looked up, because no scan can find it. */
+export interface SaidDeposit {
+  crypto_tx_hash: string
+  address: string
+  asset: string
+  /** A decimal string of the asset. */
+  amount: string
+}
+
+/**
+ * Credits a deposit that a contract made while it ran, as many smart wallets and exchanges pay: it is the value of no
+ * transaction and in no log. The node must confirm that the address holds that much more since the block. It is recorded as
+ * CRYPTO_DEPOSIT under an index of its own, so that repeating it credits it once. Throws an Error with the reason otherwise.
+ */
+export async function creditSaidDeposit(
+  { db, ledger, settings, screening }: Crediting,
+  network: CryptoNetwork,
+  adapter: NetworkAdapter,
+  said: SaidDeposit,
+  origin: Origin,
+): Promise<Transfer> {
+  if (adapter.requireReceived === undefined)
+    throw new Error(`${network} has no deposits that a scan cannot find: use bursar deposits rescan`)
+  const { asset, amount, crypto_tx_hash } = said
+  const known = findAsset(asset)
+  const minor = known && parseAmount(amount, known.decimals)
+  if (known === undefined) throw new Error(`${asset} is no asset of the catalogue`)
+  if (minor === undefined || minor === 0n)
+    throw new Error(`--amount must be above 0, with at most ${known.decimals} decimals`)
+  const address = canonicalAddress(network, said.address, { testNetworks: true })
+  if (address === undefined) throw new Error(`${said.address} is no address of ${network}`)
+  const found = (await selectOwners(db, network, [{ address }])).get(address)
+  if (found === undefined) throw new Error(`${address} is no deposit address that was given out`)
+  const owners = genuineAmong(ledger, found)
+  const [owner] = owners
+  if (owner === undefined) throw new Error(`${address}: ${FORGED_ADDRESS}`)
+  if (owners.length > 1) throw new Error(`${address} is the deposit address of more than one record`)
+  const crypto_tx_index = `internal-${asset}-${address}`
+  await requireNotFound(db, [owner.customer_id, network, crypto_tx_hash, address, asset, crypto_tx_index])
+  await adapter.requireReceived(owner.customer_id, {
+    address,
+    asset,
+    amount,
+    crypto_tx_hash,
+    crypto_tx_index,
+  })
+  const { customer_id } = owner
+  await screening?.requireAllowed(
+    paymentOfDeposit(
+      { customer_id, network, crypto_tx_hash, crypto_tx_index, asset, amount, address },
+      owner,
+    ),
+  )
+  const movement = deposit(
+    owner.customer_id,
+    {
+      profile_id: owner.profile_id,
+      type: 'CRYPTO_DEPOSIT',
+      asset,
+      minor,
+      arrivedAt: `custody:${network}`,
+      place: owner,
+      convertToUsd: owner.conversion_target_asset === 'USD',
+      record: {
+        crypto_network: network,
+        crypto_tx_hash,
+        crypto_tx_index,
+        destination_address: address,
+        notional_value: notionalUsd(minor, known, await usdPrices(db, settings.mode === 'sandbox')),
+      },
+    },
+    origin,
+  )
+  const record = (transferId: string) =>
+    takingFromUnattributed(db, network, () =>
+      recordSaid(
+        db,
+        { customer_id, network, address, asset },
+        { amount, crypto_tx_hash, crypto_tx_index },
+        transferId,
+      ),
+    )
+  try {
+    const { transfer } = await ledger.submit(customer_id, movement)
+    await record(transfer.id)
+    return transfer
+  } catch (error) {
+    if (![CREDITED_ONCE, 'transfers_arrival'].includes(violatedConstraint(error) ?? '')) throw error
+  }
+  // An earlier call may have died between the credit and its record.
+  await record((await creditedAs(db, customer_id, { network, crypto_tx_hash, crypto_tx_index }))!)
+  throw new Error(`${crypto_tx_hash} was credited to ${address} in ${asset} before`)
+}
+
+type SaidKey = [
+  customerId: string,
+  network: string,
+  hash: string,
+  address: string,
+  asset: string,
+  index: string,
+]
+
+/** Throws an Error for a deposit that a scan of blocks has found. */
+async function requireNotFound(db: Queryable, key: SaidKey): Promise<void> {
+  const { rowCount } = await db.query(
+    `select 1 from incoming_transfers
+     where customer_id = $1 and network = $2 and crypto_tx_hash = $3 and address = $4 and asset = $5
+       and crypto_tx_index <> $6 and state <> 'UNATTRIBUTED'`,
+    key,
+  )
+  if (rowCount! > 0) throw new Error(`${key[2]} was found by a scan: it is credited by itself`)
+}

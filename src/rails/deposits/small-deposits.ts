@@ -1,0 +1,167 @@
+import { parseAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
+import { decimalsOf, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
+import { transaction, type Database, type Transaction } from '../../db/database.ts'
+import { readClock } from '../../db/ids.ts'
+import type { IncomingTransfer } from './incoming-transfers.ts'
+
+/**
+ * Deposits below the minimum of their network (API behaviour, Deposit addresses). They wait without being due, whatever their
+ * number: the next deposit at their place makes them due, or another minimum. Their sum decides before anything else is asked
+ * about them. Each keeps its row, because only the row of an output or log prevents a second credit.
+ */
+
+/** The smallest amount of an asset that is credited, a decimal string. */
+type MinimumOf = (asset: string) => string
+
+/** The class of the advisory lock under which the sums of a network are compared with the minimum. */
+const MINIMUM_LOCK = 7_311_009
+
+/** How many deposits of a place become due each second, so that thousands of them delay no other deposit. */
+const WOKEN_PER_SECOND = 50
+/** Within this time all of them are due. */
+const WAKING_SECONDS_MAX = 3_000
+
+/** An asset at an address. */
+type Place = Pick<IncomingTransfer, 'customer_id' | 'address' | 'asset'>
+
+const nameOf = ({ customer_id, address, asset }: Place) => `${customer_id} ${address} ${asset}`
+
+/**
+ * Gives those of the due deposits that may be credited; the others begin to wait. Where the deposits of a place reach the
+ * minimum together, all of them are cleared, for good.
+ */
+export async function clearMinimum(
+  db: Database,
+  network: CryptoNetwork,
+  due: readonly IncomingTransfer[],
+  minimumOf: MinimumOf,
+): Promise<IncomingTransfer[]> {
+  const undecided = due.filter(({ cleared }) => !cleared)
+  if (undecided.length === 0) return [...due]
+  const small = undecided.filter(({ asset, amount }) => isBelow(minimumOf, asset, amount))
+  const reached = await transaction(db, async (tx) => {
+    await lockMinimum(tx, network)
+    await keepSmall(tx, network, small, minimumOf)
+    const sums = await selectSums(tx, network, undecided)
+    const places = new Set(undecided.filter((one) => !small.includes(one)).map(nameOf))
+    for (const { sum, ...place } of sums) if (!isBelow(minimumOf, place.asset, sum)) places.add(nameOf(place))
+    await clear(
+      tx,
+      network,
+      undecided.filter((one) => places.has(nameOf(one))),
+    )
+    for (const place of sums) if (places.has(nameOf(place))) await wake(tx, network, place)
+    return places
+  })
+  return due.filter((one) => one.cleared || reached.has(nameOf(one)))
+}
+
+/** Makes the small deposits due that reach the minimum as it is now: it may have been another before. */
+export async function wakeSmallDeposits(
+  db: Database,
+  network: CryptoNetwork,
+  minimumOf: MinimumOf,
+): Promise<void> {
+  await transaction(db, async (tx) => {
+    await lockMinimum(tx, network)
+    for (const { sum, ...place } of await selectSums(tx, network))
+      if (!isBelow(minimumOf, place.asset, sum)) await wake(tx, network, place)
+  })
+}
+
+/** One worker after the other: two that add a deposit each would both miss the sum. */
+const lockMinimum = (tx: Transaction, network: CryptoNetwork) =>
+  tx.query('select pg_advisory_xact_lock($1, hashtext($2))', [MINIMUM_LOCK, network])
+
+const isBelow = (minimumOf: MinimumOf, asset: string, amount: string) =>
+  parseStoredAmount(amount, decimalsOf(asset)) < parseAmount(minimumOf(asset), decimalsOf(asset))!
+
+/** Lets deposits wait with the others of their places. */
+async function keepSmall(
+  tx: Transaction,
+  network: CryptoNetwork,
+  small: readonly IncomingTransfer[],
+  minimumOf: MinimumOf,
+): Promise<void> {
+  if (small.length === 0) return
+  const details = small.map(({ asset }) => `below the minimum deposit of ${minimumOf(asset)} ${asset}`)
+  await tx.query(
+    `
+    update incoming_transfers i
+    set reason = 'BELOW_MINIMUM', detail = s.detail, attempts = i.attempts + 1
+    from unnest($2::uuid[], $3::text[], $4::text[], $5::text[]) as s (customer_id, hash, index, detail)
+    where i.customer_id = any ($2::uuid[]) and i.customer_id = s.customer_id and i.network = $1
+      and i.crypto_tx_hash = s.hash and i.crypto_tx_index = s.index and i.state = 'WAITING' and not i.cleared`,
+    [network, ...keysOf(small), details],
+  )
+}
+
+const keysOf = (some: readonly IncomingTransfer[]) => [
+  some.map(({ customer_id }) => customer_id),
+  some.map(({ crypto_tx_hash }) => crypto_tx_hash),
+  some.map(({ crypto_tx_index }) => crypto_tx_index),
+]
+
+/** The places of these deposits, or all of the network, where small deposits wait, with their sum. */
+async function selectSums(
+  tx: Transaction,
+  network: CryptoNetwork,
+  among?: readonly Place[],
+): Promise<(Place & { sum: string })[]> {
+  const { rows } = await tx.query<Place & { sum: string }>(
+    `
+    select customer_id, address, asset, sum(amount) as sum
+    from incoming_transfers
+    where network = $1 and state = 'WAITING' and reason = 'BELOW_MINIMUM'
+      and ($2::uuid[] is null or (customer_id = any ($2::uuid[]) and address = any ($3::text[])))
+    group by customer_id, address, asset`,
+    [
+      network,
+      among?.map(({ customer_id }) => customer_id) ?? null,
+      among?.map(({ address }) => address) ?? null,
+    ],
+  )
+  return rows
+}
+
+/** Clears deposits that are due. */
+async function clear(
+  tx: Transaction,
+  network: CryptoNetwork,
+  some: readonly IncomingTransfer[],
+): Promise<void> {
+  if (some.length === 0) return
+  await tx.query(
+    `
+    update incoming_transfers i set cleared = true, reason = null, detail = null
+    from unnest($2::uuid[], $3::text[], $4::text[]) as s (customer_id, hash, index)
+    where i.customer_id = any ($2::uuid[]) and i.customer_id = s.customer_id and i.network = $1
+      and i.crypto_tx_hash = s.hash and i.crypto_tx_index = s.index and i.state = 'WAITING' and not i.cleared`,
+    [network, ...keysOf(some)],
+  )
+}
+
+/** Clears the deposits that wait at a place. They become due one after the other. */
+async function wake(
+  tx: Transaction,
+  network: CryptoNetwork,
+  { customer_id, address, asset }: Place,
+): Promise<void> {
+  const now = await readClock(tx)
+  await tx.query(
+    `
+    update incoming_transfers i
+    set cleared = true, reason = null, detail = null,
+        due_at = $5::timestamptz + make_interval(secs => least($6::int, w.before / $7::int))
+    from (
+      select crypto_tx_hash, crypto_tx_index,
+             row_number() over (order by crypto_tx_hash, crypto_tx_index) - 1 as before
+      from incoming_transfers
+      where customer_id = $1 and network = $2 and address = $3 and asset = $4 and state = 'WAITING'
+        and reason = 'BELOW_MINIMUM'
+    ) w
+    where i.customer_id = $1 and i.network = $2 and i.crypto_tx_hash = w.crypto_tx_hash
+      and i.crypto_tx_index = w.crypto_tx_index`,
+    [customer_id, network, address, asset, now.text, WAKING_SECONDS_MAX, WOKEN_PER_SECOND],
+  )
+}

@@ -1,0 +1,213 @@
+import { type Database, type Queryable, type Transaction } from '../db/database.ts'
+import { PAYOUT_TYPES } from '../money/records/treasury.ts'
+import type { Network } from '../chains/network.ts'
+import { DELAYS_ALL_ASSETS, DELAYS_NOBODY } from '../chains/waiting.ts'
+import type { State } from './payouts/next-step.ts'
+import {
+  ageOf,
+  JOIN_TRANSFER,
+  keepNames,
+  NETWORK,
+  SELECT_WITHDRAWAL,
+  withCanonicalAddress,
+  withReplaced,
+  type Claimed,
+  type ClaimedRow,
+  type Kept,
+} from './payouts/outgoing-transfers.ts'
+
+/** Which withdrawals are due, and who takes them: claims in a transaction, leases without one. */
+
+/** The class of the advisory lock that is held while a network's transactions are signed. */
+const SIGNING_LOCK = 7_311_006
+
+/** Most withdrawals that one claim takes on. */
+const CLAIM_MAX = 500
+
+/**
+ * How long a worker has to ask a node about the withdrawals that it leased. A worker that takes longer loses nothing:
+ * what it records must find each withdrawal as it was leased.
+ */
+const LEASE_MS = 60_000
+
+/** A customer's withdrawals over one network that are in a state and due. */
+export interface Work {
+  customer_id: string
+  network: Network
+  state: State
+}
+
+const IS_NEW = `
+  t.status = 'PENDING' and t.type in ${PAYOUT_TYPES}
+    and not exists (select 1 from outgoing_transfers b where b.customer_id = t.customer_id and b.transfer_id = t.id)`
+const IS_FREE = '(leased_until is null or leased_until <= clock_timestamp())'
+
+/** The work that is due on these networks, in random order, so that a flaky node does not always delay the same customers. */
+export async function workToDo(
+  hints: Queryable,
+  networks: readonly Network[],
+): Promise<{ work: Work[]; at: string }> {
+  const { rows } = await hints.query<Work & { at: string }>(
+    `
+    select customer_id, network, state, clock_timestamp() as at
+    from (
+      select customer_id, network, state from outgoing_transfers
+      where due_at <= clock_timestamp() and ${IS_FREE} and network = any ($1)
+      union
+      select t.customer_id, ${NETWORK}, 'NEW' from transfers t where ${NETWORK} = any ($1) and ${IS_NEW}
+    ) work
+    order by random()`,
+    [networks],
+  )
+  return { work: rows, at: rows[0]?.at ?? '' }
+}
+
+/** Begins withdrawals that no worker has begun. The primary key of outgoing_transfers decides between two workers that try. */
+export async function claimNew(
+  tx: Transaction,
+  { customer_id, network }: Omit<Work, 'state'>,
+  limit = CLAIM_MAX,
+): Promise<Claimed[]> {
+  const { rows: begun } = await tx.query<{ transfer_id: string }>({
+    // With the time of the statement it goes straight to a shard, with `clock_timestamp()` through the cluster's coordinator.
+    text: `
+      insert into outgoing_transfers (customer_id, transfer_id, network, state, created_at)
+      select t.customer_id, t.id, $2, 'HELD', statement_timestamp()
+      from transfers t
+      where t.customer_id = $1 and ${NETWORK} = $2 and ${IS_NEW}
+      order by t.id
+      limit $3
+      for update of t skip locked
+      on conflict (customer_id, transfer_id) do nothing
+      returning transfer_id`,
+    values: [customer_id, network, limit],
+  })
+  if (begun.length === 0) return []
+  const { rows } = await tx.query<Claimed>({
+    text: `
+      ${SELECT_WITHDRAWAL}, 'NEW' as state, null::bytea as raw_transaction, null as crypto_tx_hash,
+             '{}'::text[] as replaced, 0 as age_ms
+      from unnest($2::uuid[]) as b (transfer_id) ${JOIN_TRANSFER}
+      order by t.id`,
+    values: [customer_id, begun.map(({ transfer_id }) => transfer_id)],
+  })
+  const claimed = rows.map(withCanonicalAddress)
+  await keepNames(tx, claimed)
+  return claimed
+}
+
+/** Claims withdrawals that are due; with `heldAt`, only those that wait to be signed and were due by that time. */
+export async function claimDue(
+  tx: Transaction,
+  { customer_id, network }: Omit<Work, 'state'>,
+  { limit = CLAIM_MAX, heldAt }: { limit?: number; heldAt?: string } = {},
+): Promise<Claimed[]> {
+  const { rows } = await tx.query<ClaimedRow>({
+    text: `
+      ${SELECT_WITHDRAWAL}, b.state, b.raw_transaction, b.crypto_tx_hash, b.crypto_tx_index, ${ageOf('b.created_at')}
+      from (
+        select *
+        from outgoing_transfers
+        where customer_id = $1 and network = $2 and due_at <= coalesce($4, clock_timestamp())
+          and ($4::timestamptz is null or state = 'HELD')
+        order by due_at, transfer_id
+        limit $3
+        for update skip locked
+      ) b ${JOIN_TRANSFER}
+      order by b.due_at, b.transfer_id`,
+    values: [customer_id, network, limit, heldAt ?? null],
+  })
+  return heldAt === undefined
+    ? withReplaced(tx, customer_id, rows)
+    : rows.map(({ crypto_tx_index: _, ...row }) => withCanonicalAddress({ ...row, replaced: [] }))
+}
+
+/** Leases signed withdrawals that are due, so that no other worker asks about them. `release` ends the lease early. */
+export async function leaseKept(
+  db: Database,
+  { customer_id, network }: Omit<Work, 'state'>,
+  limit: number,
+): Promise<Kept[]> {
+  const { rows } = await db.query<ClaimedRow>({
+    text: `
+      with leased as (
+        update outgoing_transfers
+        set leased_until = (select clock_timestamp()) + make_interval(secs => $4::float8 / 1000)
+        where customer_id = $1 and transfer_id in (
+          select transfer_id
+          from outgoing_transfers
+          where customer_id = $1 and network = $2 and due_at <= (select clock_timestamp()) and ${IS_FREE}
+            and state in ('SIGNED', 'BROADCAST')
+          order by due_at, transfer_id
+          limit $3
+          for update skip locked
+        )
+        returning *
+      )
+      ${SELECT_WITHDRAWAL}, b.state, b.raw_transaction, b.crypto_tx_hash, b.crypto_tx_index, ${ageOf('b.created_at')}
+      from leased b ${JOIN_TRANSFER}
+      order by b.due_at, b.transfer_id`,
+    values: [customer_id, network, limit, LEASE_MS],
+  })
+  return (await withReplaced(db, customer_id, rows)) as Kept[]
+}
+
+/** Ends leases of withdrawals that were not recorded: they are still due. */
+export async function release(db: Database, customerId: string, transferIds: string[]): Promise<void> {
+  await db.query(
+    'update outgoing_transfers set leased_until = null where customer_id = $1 and transfer_id = any ($2::uuid[])',
+    [customerId, transferIds],
+  )
+}
+
+/** Waits until nobody else signs on the network, and lets nobody sign before the transaction ends. */
+export const signAlone = (tx: Transaction, network: Network) =>
+  tx.query('select pg_advisory_xact_lock($1, hashtext($2))', [SIGNING_LOCK, network])
+
+/**
+ * Gives the ids of those that must wait because an earlier withdrawal of their profile and asset, not among them, waits to be
+ * signed; in any asset where that one waits for its network fee. What is signed delays no later one, nor does what waits for a
+ * cause of its own (`DELAYS_NOBODY`).
+ */
+export async function behindOthers(
+  tx: Transaction,
+  { customer_id, network }: Omit<Work, 'state'>,
+  withdrawals: Claimed[],
+): Promise<Set<string>> {
+  const { rows } = await tx.query<{ transfer_id: string }>(
+    `
+    select mine.transfer_id
+    from unnest($3::uuid[], $4::uuid[], $5::text[]) as mine (transfer_id, profile_id, asset)
+    where exists (
+      select
+      from transfers t
+      left join outgoing_transfers b on b.customer_id = $1 and b.transfer_id = t.id
+      where t.customer_id = $1 and t.profile_id = mine.profile_id and t.status = 'PENDING'
+        and t.type in ${PAYOUT_TYPES} and ${NETWORK} = $2
+        and t.id < mine.transfer_id and t.id <> all ($3)
+        and (t.asset = mine.asset and (b.transfer_id is null or b.state = 'HELD' and b.waiting_code <> all ($6))
+             or b.state = 'HELD' and b.waiting_code = $7)
+    )`,
+    [
+      customer_id,
+      network,
+      withdrawals.map(({ transfer_id }) => transfer_id),
+      withdrawals.map(({ profile_id }) => profile_id),
+      withdrawals.map(({ asset }) => asset),
+      DELAYS_NOBODY,
+      DELAYS_ALL_ASSETS,
+    ],
+  )
+  return new Set(rows.map(({ transfer_id }) => transfer_id))
+}
+
+/** Rows by their customer. */
+export function byCustomer<T extends { customer_id: string }>(rows: readonly T[]): Map<string, T[]> {
+  const groups = new Map<string, T[]>()
+  for (const row of rows) {
+    const group = groups.get(row.customer_id)
+    if (group === undefined) groups.set(row.customer_id, [row])
+    else group.push(row)
+  }
+  return groups
+}

@@ -1,0 +1,341 @@
+import { ifAllAnswer, type Queryable, type Transaction } from '../../db/database.ts'
+import { inParts, RecordFailure } from '../../db/each-alone.ts'
+import { freezesOfSigning } from '../../money/records/freezes.ts'
+import { unjudged } from '../../chains/judge-alone.ts'
+import { NodeFailure, NodeRefusal } from '../../chains/node-failure.ts'
+import type {
+  BroadcastAnswer,
+  BroadcastWithdrawal,
+  Network,
+  NetworkAdapter,
+  PaymentStatus,
+  Signing,
+} from '../../chains/network.ts'
+import { signedBefore, type SignedBefore } from '../../chains/network-transactions.ts'
+import { BEHIND_ANOTHER, reasonOfFailure, type WaitingReason } from '../../chains/waiting.ts'
+import { checkBeforeSigning, type SigningDecision } from './check-before-signing.ts'
+import { behindOthers, byCustomer, signAlone } from '../lease.ts'
+import { payingTogether, type Claimed, type Kept } from './outgoing-transfers.ts'
+import {
+  deferredStep,
+  mayBeReplaced,
+  overriddenBy,
+  replacedStep,
+  stepAfterBroadcast,
+  stepAfterCheck,
+  stepAfterReview,
+  stepAfterSigning,
+  stepAfterStatus,
+  type Step,
+} from './next-step.ts'
+
+/** Asks a network's adapter about claimed withdrawals, and turns its answers into steps. Records nothing. */
+
+/**
+ * Reviews new withdrawals, and signs them and those that waited. The transaction that is given must keep the signed bytes:
+ * nonces and coins that signing uses are kept or lost with it. Each withdrawal is checked again first (`checkBeforeSigning`).
+ */
+export async function reviewAndSign(
+  tx: Transaction,
+  network: Network,
+  claimed: Claimed[],
+  adapter: NetworkAdapter,
+): Promise<Step[]> {
+  const steps: Step[] = []
+  const toSign: Claimed[] = []
+  for (const withdrawal of claimed.filter(({ state }) => state === 'NEW')) {
+    const step = stepAfterReview(withdrawal, adapter.review(withdrawal))
+    if (step === undefined) toSign.push(withdrawal)
+    else steps.push(step)
+  }
+  toSign.push(...claimed.filter(({ state }) => state === 'HELD'))
+  if (toSign.length > 0) steps.push(...(await sign(tx, network, toSign, adapter)))
+  return steps
+}
+
+async function sign(
+  tx: Transaction,
+  network: Network,
+  withdrawals: Claimed[],
+  adapter: NetworkAdapter,
+): Promise<Step[]> {
+  const inOrder = [...withdrawals].sort((a, b) => (a.transfer_id < b.transfer_id ? -1 : 1))
+  const behind = adapter.signsAlone ? await selectBehind(tx, network, inOrder) : new Set<string>()
+  const ahead = inOrder.filter(({ transfer_id }) => !behind.has(transfer_id))
+  const decisions = await checkEach(tx, network, ahead, adapter)
+  const steps: Step[] = inOrder
+    .filter(({ transfer_id }) => behind.has(transfer_id))
+    .map((withdrawal) => deferredStep(withdrawal, BEHIND_ANOTHER, adapter))
+  const before = adapter.asksNode
+    ? await signedBefore(
+        tx,
+        network,
+        ahead.map(({ transfer_id }) => transfer_id),
+      )
+    : new Map<string, SignedBefore[]>()
+  const checked: Claimed[] = []
+  const forgotten: BroadcastWithdrawal[] = []
+  for (const withdrawal of ahead) {
+    const signed = before.get(withdrawal.transfer_id) ?? []
+    const open = signed.findLast(({ used_by }) => used_by === null)
+    if (open !== undefined) forgotten.push({ ...withdrawal, ...open, replaced: [] })
+    const reason = open ? signedAs(open.crypto_tx_hash) : await whyNotVoid(withdrawal, signed, adapter)
+    const step =
+      reason === undefined
+        ? stepAfterCheck(withdrawal, decisions.get(withdrawal.transfer_id)!, adapter)
+        : deferredStep(withdrawal, reason, adapter)
+    if (step === undefined) checked.push(withdrawal)
+    else steps.push(step)
+  }
+  await broadcastForgotten(forgotten, adapter)
+  if (checked.length === 0) return steps
+  const signings = await adapter.sign(tx, checked).catch((error: unknown): Signing[] => {
+    if (!(error instanceof NodeFailure)) throw error
+    // What the adapter signed before the failure is not kept, and so is never broadcast.
+    const reason = reasonOfFailure(error)
+    return checked.map(() => ({ outcome: 'DEFERRED', reason }))
+  })
+  steps.push(...checked.map((withdrawal, index) => stepAfterSigning(withdrawal, signings[index]!, adapter)))
+  return steps
+}
+
+/**
+ * A withdrawal that no record of its customer says was signed, and that the shared wallet has a transaction for: its node
+ * has lost what it had committed, as a standby may have. It is neither signed again nor refunded.
+ */
+const signedAs = (hash: string): WaitingReason => ({
+  code: 'UNKNOWN_SPENDS',
+  detail:
+    `${hash} was signed for it, and its own record lacks that: the node of its customer was restored from an older state; ` +
+    `'bursar withdrawal mark-paid' gives it that transaction`,
+})
+
+/**
+ * Why not all that was signed for a withdrawal before can be called impossible. The chain is asked once more: the rows of the
+ * database may be forged, and a deep reorganisation may have taken the other transaction back.
+ */
+async function whyNotVoid(
+  withdrawal: Claimed,
+  signed: readonly SignedBefore[],
+  adapter: NetworkAdapter,
+): Promise<WaitingReason | undefined> {
+  const replaced = signed.map(({ crypto_tx_hash }) => crypto_tx_hash)
+  for (const { used_by, ...one } of signed) {
+    const end = await adapter
+      .usedBy?.({ ...withdrawal, ...one, replaced }, used_by!)
+      .catch((error: unknown) => {
+        if (!(error instanceof NodeFailure)) throw error
+        return { state: 'UNRESOLVED', reason: reasonOfFailure(error) } as const
+      })
+    if (end?.state !== 'VOID') return end?.reason ?? signedAs(one.crypto_tx_hash)
+  }
+  return undefined
+}
+
+/**
+ * Broadcasts what was signed for such withdrawals: perhaps nobody has yet. Only then can `mark-paid` find it, and only then are
+ * later nonces of its wallet mined.
+ */
+async function broadcastForgotten(
+  withdrawals: BroadcastWithdrawal[],
+  adapter: NetworkAdapter,
+): Promise<void> {
+  if (withdrawals.length === 0) return
+  await adapter.broadcast(withdrawals).catch((error: unknown) => {
+    // It is tried again with the next try to sign.
+    if (!(error instanceof NodeFailure)) throw error
+  })
+}
+
+/** Whether each may be signed, as its customer stands now. */
+async function checkEach(
+  tx: Transaction,
+  network: Network,
+  withdrawals: Claimed[],
+  adapter: NetworkAdapter,
+): Promise<Map<string, SigningDecision>> {
+  const decisions = new Map<string, SigningDecision>()
+  for (const [customer_id, own] of byCustomer(withdrawals))
+    for (const [id, decision] of await checkBeforeSigning(tx, { customer_id, network }, own, adapter))
+      decisions.set(id, decision)
+  return decisions
+}
+
+/** The withdrawals that must wait behind others of their profiles. Nobody else signs from here to the commit. */
+async function selectBehind(tx: Transaction, network: Network, withdrawals: Claimed[]): Promise<Set<string>> {
+  await signAlone(tx, network)
+  const behind = new Set<string>()
+  for (const [customer_id, own] of byCustomer(withdrawals))
+    for (const transferId of await behindOthers(tx, { customer_id, network }, own)) behind.add(transferId)
+  return behind
+}
+
+/** What became of kept transactions; `stuck`, the withdrawals whose transactions may be replaced. */
+interface Followed {
+  steps: Step[]
+  stuck: Kept[]
+}
+
+/**
+ * Broadcasts signed transactions, and asks how far the others are. A transaction that was not taken is asked about, too: it
+ * may be mined already, may never be, or may need a replacement. What fails goes to `failures`: what was broadcast is a step
+ * all the same, and what could not be asked about is asked about again.
+ */
+export async function follow(
+  db: Queryable,
+  kept: Kept[],
+  adapter: NetworkAdapter,
+  failures: unknown[],
+): Promise<Followed> {
+  const sent = await broadcast(
+    kept.filter(({ state }) => state === 'SIGNED'),
+    adapter,
+    failures,
+  )
+  const notTaken = sent.filter(({ state }) => state === 'SIGNED')
+  const asked = [
+    ...kept.filter(({ state }) => state === 'BROADCAST'),
+    ...notTaken.map(({ withdrawal }) => withdrawal),
+  ]
+  const { steps, stuck } = await checkStatus(db, asked, adapter, failures).catch(
+    (error: unknown): Followed => {
+      failures.push(error)
+      return { steps: [], stuck: [] }
+    },
+  )
+  return { steps: overriddenBy<Step['withdrawal']>(sent, steps), stuck }
+}
+
+async function broadcast(
+  withdrawals: Kept[],
+  adapter: NetworkAdapter,
+  failures: unknown[],
+): Promise<Step<Kept>[]> {
+  const answers = await inParts<Kept, BroadcastAnswer | undefined>(
+    withdrawals,
+    (some) =>
+      adapter.broadcast(some).catch((error: unknown): BroadcastAnswer[] => {
+        if (!(error instanceof NodeFailure)) throw error
+        const reason = reasonOfFailure(error)
+        return some.map(() => ({ accepted: false, reason }))
+      }),
+    (withdrawal, error): undefined => void failures.push(failureOf(withdrawal, error)),
+  )
+  return withdrawals.map((withdrawal, index) => stepAfterBroadcast(withdrawal, answers[index], adapter))
+}
+
+const failureOf = ({ transfer_id }: { transfer_id: string }, error: unknown) =>
+  new RecordFailure(`withdrawal ${transfer_id}`, error)
+
+async function checkStatus(
+  db: Queryable,
+  asked: Kept[],
+  adapter: NetworkAdapter,
+  failures: unknown[],
+): Promise<Followed> {
+  const statuses = await statusOfEach(db, asked, adapter)
+  const errors = statuses.flatMap((status) => (status?.state === 'UNRESOLVED' ? (status.error ?? []) : []))
+  // The node refuses every question: that says nothing of one withdrawal.
+  if (errors.length === asked.length && errors.length > 1 && errors.every(isRefusal)) {
+    failures.push(errors[0])
+    return { steps: [], stuck: [] }
+  }
+  const answered = asked.flatMap((withdrawal, index) => {
+    const status = statuses[index]
+    return status === undefined ? [] : { withdrawal, status }
+  })
+  for (const { withdrawal, status } of answered)
+    if (status.state === 'UNRESOLVED' && status.error !== undefined)
+      failures.push(failureOf(withdrawal, status.error))
+  return {
+    steps: answered.flatMap(({ withdrawal, status }) => stepAfterStatus(withdrawal, status, adapter) ?? []),
+    stuck: answered.flatMap(({ withdrawal, status }) =>
+      mayBeReplaced(withdrawal, status, adapter) ? withdrawal : [],
+    ),
+  }
+}
+
+const isRefusal = (error: unknown) => error instanceof NodeRefusal
+
+/**
+ * How far each withdrawal is. One whose transaction failed has failed only if nothing else that was signed for it may pay it: which
+ * transaction is a withdrawal's own is said by rows that the service's role can change, what was signed by rows that it cannot.
+ */
+export async function statusOfEach<Asked extends BroadcastWithdrawal>(
+  db: Queryable,
+  asked: readonly Asked[],
+  adapter: Pick<NetworkAdapter, 'checkStatus' | 'asksNode'>,
+): Promise<(PaymentStatus | undefined)[]> {
+  const statuses = await transactionStatuses(asked, adapter)
+  const failed = asked.filter((_, index) => endsUnpaid(statuses[index]))
+  if (failed.length === 0 || adapter.asksNode !== true) return statuses
+  const ids = failed.map(({ transfer_id }) => transfer_id)
+  const signed = await signedBefore(db, failed[0]!.network, ids)
+  const all = failed.flatMap(({ crypto_tx_index: _, ...withdrawal }) =>
+    (signed.get(withdrawal.transfer_id) ?? []).map(({ used_by: __, ...one }) => {
+      return { ...withdrawal, ...one, replaced: [] }
+    }),
+  )
+  if (all.length === 0) return statuses
+  const doubts = new Map<string, PaymentStatus>()
+  for (const [index, status] of (await transactionStatuses(all, adapter)).entries()) {
+    const { transfer_id, crypto_tx_hash } = all[index]!
+    if (!endsUnpaid(status) && status?.state !== 'VOID')
+      doubts.set(transfer_id, mayPayYet(crypto_tx_hash, status))
+  }
+  return asked.map(({ transfer_id }, index) => doubts.get(transfer_id) ?? statuses[index])
+}
+
+/** Whether an end gives the money back, by itself or by an operator's word. */
+const endsUnpaid = (status: PaymentStatus | undefined): boolean =>
+  status?.state === 'FAILED' || (status?.state === 'UNRESOLVED' && status.mayBeMined !== true)
+
+const mayPayYet = (hash: string, status: PaymentStatus | undefined): PaymentStatus =>
+  status?.state === 'UNRESOLVED'
+    ? { ...status, mayBeMined: true }
+    : {
+        state: 'UNRESOLVED',
+        reason: {
+          code: 'UNRESOLVED',
+          detail: `${hash}, which was signed for it as well, is ${status?.state ?? 'not asked about'}`,
+        },
+        mayBeMined: true,
+      }
+
+/** How far each transaction is. One that the adapter fails over is unresolved alone. Undefined for what was not asked about. */
+const transactionStatuses = <Asked extends BroadcastWithdrawal>(
+  asked: readonly Asked[],
+  adapter: Pick<NetworkAdapter, 'checkStatus'>,
+): Promise<(PaymentStatus | undefined)[]> =>
+  inParts(
+    asked,
+    (some) => adapter.checkStatus(some),
+    (_, error): PaymentStatus => ({ ...unjudged(error), mayBeMined: true }),
+    (error) => error instanceof NodeFailure && !isRefusal(error),
+  )
+
+/**
+ * Replaces stuck transactions for higher fees. This is signing: the node is asked while the signing lock is held, because the
+ * nonce or the inputs must be kept or lost with the new bytes. A frozen customer's transaction is replaced all the same: it
+ * may be paid already, and others may wait behind its nonce.
+ */
+export async function replaceStuck(
+  tx: Transaction,
+  network: Network,
+  stuck: Kept[],
+  adapter: NetworkAdapter,
+): Promise<Step[]> {
+  if (stuck.length === 0 || adapter.replace === undefined) return []
+  await signAlone(tx, network)
+  if ((await freezesOfSigning(tx, adapter, { network })).length > 0) return []
+  // A transaction whose other payments' records cannot be read is replaced later.
+  const all =
+    adapter.paysMany === undefined
+      ? stuck
+      : ((await ifAllAnswer(tx, () => payingTogether(tx, network, stuck))) ?? [])
+  const replacements = all.length === 0 ? [] : await adapter.replace(tx, all)
+  return all.flatMap((withdrawal, index): Step | [] => {
+    const signed = replacements[index]
+    return signed === undefined ? [] : replacedStep(withdrawal, signed)
+  })
+}

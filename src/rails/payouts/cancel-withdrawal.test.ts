@@ -1,0 +1,421 @@
+/* A withdrawal is signed or refunded, never both, whichever of worker and canceller comes first. */
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import {
+  atEnd,
+  credit,
+  newCustomer,
+  startTestService,
+  ROW_MACS,
+  TEST_ORIGIN,
+  type TestCustomer,
+  type TestService,
+  withdrawalOf,
+} from '../../../test/support.ts'
+import { untilOneWaits } from '../../../test/cluster.ts'
+import { hurryUnlocked } from '../../../test/work-off.ts'
+import { openDatabase, transaction } from '../../db/database.ts'
+import { freeze, unfreeze } from '../../money/records/freezes.ts'
+import type { Transfer } from '../../money/ledger/transfer.ts'
+import { verify } from '../../money/verify/verify.ts'
+import { keepTransactions } from '../../chains/network-transactions.ts'
+import type { NetworkAdapter, Networks } from '../../chains/network.ts'
+import { NodeRefusal } from '../../chains/node-failure.ts'
+import { CANCELLED_BY, cancelForOperator, NotCancellable } from './cancel-withdrawal.ts'
+import { settleWithdrawals } from './settle-withdrawals.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startTestService()
+})
+afterAll(() => service.close())
+
+async function withdraw(customer: TestCustomer): Promise<Transfer> {
+  const { status, body } = await customer.call<Transfer>(
+    'POST',
+    '/v2/transfer/crypto-withdrawals',
+    withdrawalOf(customer),
+  )
+  expect({ status, body }).toMatchObject({ status: 200, body: { status: 'PENDING' } })
+  return body
+}
+const read = async (customer: TestCustomer, id: string) =>
+  (await customer.call<Transfer>('GET', `/v2/transfer/transfers/${id}`)).body
+const available = async (customer: TestCustomer) =>
+  (await customer.call(`GET`, `/v2/profiles/${customer.profile_id}/balances/USD`)).body.available
+
+async function settle(rounds = 5): Promise<void> {
+  for (let round = 1; round <= rounds; round++) {
+    await service.db.query(
+      'update outgoing_transfers set due_at = (select clock_timestamp()) where due_at is not null',
+    )
+    await settleWithdrawals(service.db, service.networks)
+  }
+}
+
+/** Returns the number of the withdrawal's transactions on its network. */
+async function onChain(id: string): Promise<number> {
+  const { rowCount } = await service.db.query(
+    `select from simulated_chain where position(convert_to($1, 'UTF8') in raw_transaction) > 0`,
+    [id],
+  )
+  return rowCount!
+}
+const requireClean = async () => expect((await verify(service.db)).disagreements).toEqual([])
+
+test.each(['not begun', 'waiting for a freeze'])(
+  'a withdrawal that is %s is refunded once when cancelled, and never paid',
+  async (how) => {
+    const customer = await newCustomer(service)
+    await credit(service.ledger, customer, 'USD', '100')
+    const created = await withdraw(customer)
+    const target = { kind: 'CUSTOMER', customer_id: customer.customer_id } as const
+    if (how !== 'not begun') {
+      await freeze(service.db, TEST_ORIGIN, target, 'OPERATOR', 'a leak')
+      await settle(2)
+    }
+    expect(await cancelForOperator(service.db, created.id, TEST_ORIGIN)).toMatchObject({ changed: true })
+    const ended = await read(customer, created.id)
+    expect(ended).toEqual({
+      ...created,
+      status: 'FAILED',
+      secondary_status: CANCELLED_BY.operator,
+      updated_at: expect.any(String) as string,
+    })
+    expect(await available(customer)).toBe('100')
+    expect(await cancelForOperator(service.db, created.id, TEST_ORIGIN)).toMatchObject({ changed: false })
+    await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, target)
+    await settle()
+    expect(await read(customer, created.id)).toEqual(ended)
+    expect([await available(customer), await onChain(created.id)]).toEqual(['100', 0])
+    await requireClean()
+  },
+)
+
+test('signed, completed and failed withdrawals are not cancelled, nor are other transfers', async () => {
+  const customer = await newCustomer(service)
+  const deposit = await credit(service.ledger, customer, 'USD', '100')
+  const signed = await withdraw(customer)
+  const broadcast = () => Promise.reject(new NodeRefusal('no'))
+  const deaf = [...service.networks].map(
+    ([network, adapter]) => [network, { ...adapter, broadcast }] as const,
+  )
+  await settleWithdrawals(service.db, new Map(deaf))
+  await expect(cancelForOperator(service.db, signed.id, TEST_ORIGIN)).rejects.toThrow(
+    'is signed: it may be paid already',
+  )
+  await settle()
+  expect(await read(customer, signed.id)).toMatchObject({ status: 'COMPLETED' })
+  await expect(cancelForOperator(service.db, signed.id, TEST_ORIGIN)).rejects.toThrow(
+    `${signed.id} is COMPLETED`,
+  )
+  await service.db.query(`update transfers set status = 'FAILED' where id = $1`, [signed.id])
+  await expect(cancelForOperator(service.db, signed.id, TEST_ORIGIN)).rejects.toThrow(
+    `${signed.id} is FAILED`,
+  )
+  await service.db.query(`update transfers set status = 'COMPLETED' where id = $1`, [signed.id])
+  await expect(cancelForOperator(service.db, deposit.id, TEST_ORIGIN)).rejects.toThrow(
+    'there is no withdrawal',
+  )
+  await expect(cancelForOperator(service.db, crypto.randomUUID(), TEST_ORIGIN)).rejects.toThrow(
+    'there is no withdrawal',
+  )
+  expect(await onChain(signed.id)).toBe(1)
+  await requireClean()
+})
+
+test('a withdrawal whose own record lost its transaction is not cancelled', async () => {
+  const customer = await newCustomer(service)
+  await credit(service.ledger, customer, 'USD', '100')
+  const { id } = await withdraw(customer)
+  await transaction(service.db, (tx) =>
+    keepTransactions(tx, 'ETHEREUM', [
+      {
+        customer_id: customer.customer_id,
+        transfer_id: id,
+        crypto_tx_hash: '0xkept',
+        raw_transaction: Buffer.from('kept'),
+      },
+    ]),
+  )
+  await expect(cancelForOperator(service.db, id, TEST_ORIGIN)).rejects.toThrow(
+    `withdrawal ${id} is signed: it may be paid already`,
+  )
+  expect(await available(customer)).not.toBe('100')
+  await service.owner.query('delete from network_transactions')
+  await cancelForOperator(service.db, id, TEST_ORIGIN)
+  expect(await available(customer)).toBe('100')
+})
+
+test('the orchestration of a cancelled withdrawal ends FAILED, with the money back', async () => {
+  const customer = await newCustomer(service)
+  await credit(service.ledger, customer, 'USD', '100')
+  const order = await customer.call<{ id: string; destination_transfer: { transfer_id: string } }>(
+    'POST',
+    '/v2/orchestration/orchestrations',
+    {
+      ref_id: 'order',
+      source_asset: 'USD',
+      destination_asset: 'USDP',
+      source_amount: '20',
+      source: { profile: { profile_id: customer.profile_id } },
+      destination: { crypto: { network: 'ETHEREUM', address: withdrawalOf(customer).destination_address } },
+    },
+  )
+  expect(order).toMatchObject({ status: 200, body: { status: 'PROCESSING' } })
+  await cancelForOperator(service.db, order.body.destination_transfer.transfer_id, TEST_ORIGIN)
+  const { body } = await customer.call('GET', `/v2/orchestration/orchestrations/${order.body.id}`)
+  expect(body).toMatchObject({
+    status: 'FAILED',
+    fail_reason: { detail: `the destination transfer failed: ${CANCELLED_BY.operator.detail}` },
+  })
+  expect(await available(customer)).toBe('100')
+  await requireClean()
+})
+
+describe('at the moment of signing', () => {
+  const adapter = () => service.networks.get('ETHEREUM')!
+  const withEthereum = (calls: Partial<NetworkAdapter>): Networks =>
+    new Map([...service.networks, ['ETHEREUM', { ...adapter(), ...calls }] as const])
+  /** The test runs for a real network, and for a network that is simulated in the database. */
+  const KINDS: [string, Partial<NetworkAdapter>][] = [
+    ['in the database', {}],
+    ['over a node', { asksNode: true, signsAlone: true }],
+  ]
+  const told = (cancelling: Promise<unknown>) =>
+    cancelling.then(
+      () => 'cancelled',
+      (error: unknown) => (error instanceof NotCancellable ? error.message : error),
+    )
+
+  test.each(
+    KINDS.flatMap(([how, kind]) =>
+      (['new', 'held'] as const).flatMap((state) =>
+        [false, true].map((dies) => ({ how, kind, state, dies })),
+      ),
+    ),
+  )('$how, one that is $state waits for the worker; which dies: $dies', async ({ kind, state, dies }) => {
+    const customer = await newCustomer(service)
+    await credit(service.ledger, customer, 'USD', '100')
+    const { id } = await withdraw(customer)
+    const target = { kind: 'CUSTOMER', customer_id: customer.customer_id } as const
+    if (state === 'held') {
+      await freeze(service.db, TEST_ORIGIN, target, 'OPERATOR', 'a leak')
+      await settle(1)
+      await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, target)
+      await service.db.query(
+        'update outgoing_transfers set due_at = (select clock_timestamp()) where transfer_id = $1',
+        [id],
+      )
+    }
+    let cancelling: Promise<unknown> | undefined
+    const sign: NetworkAdapter['sign'] = async (tx, withdrawals) => {
+      const signed = await adapter().sign(tx, withdrawals)
+      await untilOneWaits(service.url, () => {
+        cancelling ??= told(cancelForOperator(service.db, id, TEST_ORIGIN))
+      })
+      if (dies) throw new Error('the worker died here')
+      return signed
+    }
+    const round = settleWithdrawals(service.db, withEthereum({ ...kind, sign }))
+    await (dies ? expect(round).rejects.toThrow('steps of settlement failed') : round)
+    expect(await cancelling).toBe(dies ? 'cancelled' : `withdrawal ${id} is signed: it may be paid already`)
+    await settle()
+    expect(await read(customer, id)).toMatchObject({ status: dies ? 'FAILED' : 'COMPLETED' })
+    expect(await onChain(id)).toBe(dies ? 0 : 1)
+    expect((await available(customer)) === '100').toBe(dies)
+    await requireClean()
+  })
+
+  test.each(KINDS)('%s, a worker skips a withdrawal that is being cancelled', async (_, kind) => {
+    const customer = await newCustomer(service)
+    await credit(service.ledger, customer, 'USD', '100')
+    const { id } = await withdraw(customer)
+    let cancelling: Promise<unknown> | undefined
+    await transaction(service.db, async (tx) => {
+      await tx.query('select from balances where customer_id = $1 for update', [customer.customer_id])
+      await untilOneWaits(service.url, () => {
+        cancelling = told(cancelForOperator(service.db, id, TEST_ORIGIN))
+      })
+      // The cancellation holds the withdrawal, and waits for the balance.
+      expect(await settleWithdrawals(service.db, withEthereum(kind))).toBe(0)
+    })
+    expect(await cancelling).toBe('cancelled')
+    await settle()
+    expect([await available(customer), await onChain(id)]).toEqual(['100', 0])
+    await requireClean()
+  })
+
+  test('no withdrawal can be cancelled after the bytes of its shared transaction are recorded', async () => {
+    const customer = await newCustomer(service)
+    await credit(service.ledger, customer, 'USD', '100')
+    const ids: string[] = []
+    for (let made = 0; made < 3; made++) ids.push((await withdraw(customer)).id)
+    await cancelForOperator(service.db, ids[0]!, TEST_ORIGIN)
+    let cancelling: Promise<unknown> | undefined
+    const batches: string[][] = []
+    const networks = withEthereum({
+      asksNode: true,
+      signsAlone: true,
+      paysMany: 10,
+      async sign(tx, withdrawals) {
+        batches.push(withdrawals.map(({ transfer_id }) => transfer_id))
+        await untilOneWaits(service.url, () => {
+          cancelling = told(cancelForOperator(service.db, ids[1]!, TEST_ORIGIN))
+        })
+        const [signed] = await adapter().sign(tx, withdrawals)
+        return withdrawals.map((_, index) => ({
+          ...(signed as Extract<typeof signed, { outcome: 'SIGNED' }>),
+          payments: withdrawals.length,
+          crypto_tx_index: String(index),
+        }))
+      },
+      broadcast: () => Promise.reject(new NodeRefusal('no')),
+      checkStatus: async (withdrawals) => withdrawals.map(() => ({ state: 'UNKNOWN' })),
+    })
+    await settleWithdrawals(service.db, networks)
+    const signed = (id: string) => `withdrawal ${id} is signed: it may be paid already`
+    expect(batches).toEqual([ids.slice(1)])
+    expect(await cancelling).toBe(signed(ids[1]!))
+    expect(await told(cancelForOperator(service.db, ids[2]!, TEST_ORIGIN))).toBe(signed(ids[2]!))
+    const { rows } = await service.db.query(
+      `select state, raw_transaction, crypto_tx_hash is not null as kept from outgoing_transfers
+       where transfer_id = any ($1)`,
+      [ids.slice(1)],
+    )
+    const kept = { state: 'SIGNED', raw_transaction: null, kept: true }
+    expect(rows).toEqual([kept, kept])
+    // Ends the test: the simulated chain does not know the transaction, so no worker could settle these withdrawals.
+    await service.owner.query('delete from network_transactions')
+    await service.db.query('update outgoing_transfers set due_at = null where transfer_id = any ($1)', [ids])
+  })
+})
+
+test('simultaneous cancelling and settling have one outcome for each withdrawal', async () => {
+  const customer = await newCustomer(service)
+  await credit(service.ledger, customer, 'USD', '10000')
+  const ids: string[] = []
+  for (let made = 0; made < 60; made++) ids.push((await withdraw(customer)).id)
+  const before = Number(await available(customer))
+  const pools = [1, 2].map(() => openDatabase(service.url, { max: 8, onError: () => undefined }))
+  for (const pool of pools) atEnd(() => pool.end())
+  const overNode: Networks = new Map(
+    [...service.networks].map(([network, adapter]) => [
+      network,
+      { ...adapter, asksNode: true, signsAlone: true },
+    ]),
+  )
+
+  let isOver = false
+  const workers = pools.map(async (pool, index) => {
+    while (!isOver) {
+      await hurryUnlocked(pool)
+      await settleWithdrawals(pool, index === 0 ? service.networks : overNode)
+    }
+  })
+  // Two reasons not to sign, so that some are cancelled while they are HELD.
+  const target = { kind: 'CUSTOMER', customer_id: customer.customer_id } as const
+  await freeze(service.db, TEST_ORIGIN, target, 'OPERATOR', 'a leak')
+  // The first third meets the freeze, and the last third comes after a withdrawal was signed. Both outcomes thus
+  // occur, however busy the machine.
+  const [thawsAt, waitsFrom] = [ids.length / 3, (2 * ids.length) / 3]
+  const signed = async () =>
+    (
+      await service.db.query(
+        `select from outgoing_transfers where transfer_id = any ($1) and state in ('SIGNED', 'BROADCAST', 'DONE')
+           and crypto_tx_hash is not null`,
+        [ids],
+      )
+    ).rowCount
+  const outcomes = await Promise.all(
+    ids.map(async (id, index) => {
+      await new Promise((resolve) => setTimeout(resolve, index * 5))
+      if (index === thawsAt) await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, target)
+      if (index >= waitsFrom) await expect.poll(signed, { timeout: 30_000 }).toBeGreaterThan(0)
+      // The client and the operator cancel simultaneously.
+      const path = `/v2/transfer/transfers/${id}/cancel`
+      const [byOperator, byClient] = await Promise.all([
+        cancelForOperator(pools[index % 2]!, id, TEST_ORIGIN).then(
+          ({ changed }) => changed,
+          (error: unknown) => error,
+        ),
+        customer.call<Transfer>('POST', path),
+      ])
+      return { byOperator, byClient }
+    }),
+  )
+  isOver = true
+  await Promise.all(workers)
+  await settle(10)
+
+  let refunded = 0
+  for (const [index, id] of ids.entries()) {
+    const { status, secondary_status } = await read(customer, id)
+    const { byOperator, byClient } = outcomes[index]!
+    const paid = await onChain(id)
+    if (byClient.status === 200) {
+      refunded += 1
+      expect({ status, paid }).toEqual({ status: 'FAILED', paid: 0 })
+      expect(secondary_status).toEqual(CANCELLED_BY[byOperator === true ? 'operator' : 'client'])
+      expect(byClient.body.secondary_status).toEqual(secondary_status)
+      expect(typeof byOperator).toBe('boolean')
+    } else {
+      expect({ status, paid, answered: byClient.status }).toEqual({
+        status: 'COMPLETED',
+        paid: 1,
+        answered: 409,
+      })
+      expect(byOperator).toBeInstanceOf(NotCancellable)
+    }
+  }
+  expect(refunded).toBeGreaterThan(0)
+  expect(refunded).toBeLessThan(ids.length)
+  const { total } = await read(customer, ids[0]!)
+  expect(Number(await available(customer))).toBeCloseTo(before + refunded * Number(total), 6)
+  const { rows } = await service.db.query<{ most: number }>(
+    `select max(count)::int as most from (
+       select count(distinct event) from entries
+       where customer_id = $1 and transfer_id = any ($2) and event in ('SETTLED', 'REFUNDED') group by transfer_id
+     ) ends`,
+    [customer.customer_id, ids],
+  )
+  expect(rows).toEqual([{ most: 1 }])
+  await requireClean()
+})
+
+test('nothing is given back for a withdrawal that was inserted, nor more than was taken', async () => {
+  const customer = await newCustomer(service)
+  await credit(service.ledger, customer, 'USD', '100')
+  const created = await withdraw(customer)
+  const cancel = (id: string) => customer.call('POST', `/v2/transfer/transfers/${id}/cancel`)
+  const invented = randomUUID()
+  const columns = (
+    await service.owner.query<{ names: string }>(
+      `select string_agg(attname, ', ') as names from pg_attribute
+       where attrelid = 'transfers'::regclass and attnum > 0 and not attisdropped and attname not in ('id', 'ref_id')`,
+    )
+  ).rows[0]!.names
+  await service.db.query(
+    `insert into transfers (id, ${columns}) select $2, ${columns} from transfers where id = $1`,
+    [created.id, invented],
+  )
+  const post = (id: string, position: number) =>
+    service.db.query(
+      `insert into entries (customer_id, transfer_id, event, position, account, profile_id, asset, amount, balance_after, version, created_at)
+       select customer_id, $2, event, $3 + position, account, profile_id, asset, amount, balance_after, version + 1000, created_at
+       from entries where transfer_id = $1 and event = 'CREATED'`,
+      [created.id, id, position],
+    )
+  await post(invented, 0)
+  const before = await available(customer)
+  expect(await cancel(invented)).toMatchObject({
+    status: 503,
+    body: { detail: expect.stringContaining('is not what was accepted') as string },
+  })
+  await post(created.id, 10)
+  expect(await cancel(created.id)).toMatchObject({
+    status: 503,
+    body: { detail: expect.stringContaining('entries that its creation did not post') as string },
+  })
+  expect(await available(customer)).toBe(before)
+})

@@ -1,0 +1,181 @@
+import type { Transaction } from '../../db/database.ts'
+import { momentAt, readClock } from '../../db/ids.ts'
+import { parseAmount } from '../../contract/assets/amount.ts'
+import { decimalsOf, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
+import { Problem } from '../../contract/problems.ts'
+import { Balances } from '../../money/ledger/balances.ts'
+import { judgeWithdrawals } from '../../governance/approvals/approved-withdrawal.ts'
+import { OwnCustody, requirePaidIn } from '../../money/movements/own-custody.ts'
+import type { Judgement } from '../../governance/approvals/approval.ts'
+import { describeFreeze, freezesOfSigning, type Freeze } from '../../money/records/freezes.ts'
+import { PLATFORM_ID } from '../../money/records/treasury.ts'
+import { Holders, type Holder } from '../../money/records/holders.ts'
+import type { Network, NetworkAdapter, Refusal, Withdrawal } from '../../chains/network.ts'
+import type { WaitingCode, WaitingReason } from '../../chains/waiting.ts'
+
+/** Whether a withdrawal may be signed now. DEFERRED: it waits. REFUSED: it fails and is refunded. */
+export type SigningDecision =
+  | { outcome: 'SIGN' }
+  | { outcome: 'DEFERRED'; reason: WaitingReason; dueInMs?: number }
+  | { outcome: 'REFUSED'; refusal: Refusal }
+
+type Claimed = Pick<Withdrawal, 'transfer_id' | 'asset' | 'amount'>
+
+/** A withdrawal with the profile, account and identity whose money it takes. */
+interface Held extends Holder {
+  transfer_id: string
+  needs_approval: boolean
+}
+
+/**
+ * Decides for each withdrawal whether it may be signed, in the transaction that keeps the signed bytes. It reads again
+ * conditions that were true when the withdrawal was accepted: freezes, the standing of its account, its profile's account
+ * and its identity, and in a sandbox the customer's deposits over a real network. None of these refuses a withdrawal for
+ * good, because each can be reversed: the withdrawal waits, and can be cancelled. It verifies the approvers' signatures
+ * again (`judgeWithdrawals`); a rejection, or the deadline, refuses the withdrawal. Gives the decisions by transfer_id.
+ */
+export async function checkBeforeSigning(
+  tx: Transaction,
+  { customer_id, network }: { customer_id: string; network: Network },
+  claimed: readonly Claimed[],
+  adapter: Pick<NetworkAdapter, 'paysDepositsOnly' | 'isEndOfFreeze'>,
+): Promise<Map<string, SigningDecision>> {
+  if (customer_id === PLATFORM_ID) return checkTreasury(tx, network, claimed, adapter)
+  const transferIds = claimed.map(({ transfer_id }) => transfer_id)
+  const withdrawals = await selectHeld(tx, customer_id, transferIds)
+  const profileIds = [...new Set(withdrawals.map(({ profile_id }) => profile_id))]
+  const freezes = await freezesOfSigning(tx, adapter, { network, customer_id, profile_ids: profileIds })
+  const holders = await Holders.read(tx, customer_id, new Balances([]), profileIds, withdrawals)
+  const isLimited = adapter.paysDepositsOnly === true && network !== 'WIRE'
+  const assets = claimed.map(({ asset }) => asset)
+  const routes = assets.map((asset) => ({ crypto_network: network as CryptoNetwork, asset }))
+  const ownCustody = await OwnCustody.read(tx, customer_id, isLimited ? routes : [], 'SIGNED')
+  const amounts = new Map(claimed.map((one) => [one.transfer_id, one]))
+  const notPaidIn = ({ transfer_id, profile_id }: Held) => {
+    const { asset, amount } = amounts.get(transfer_id)!
+    const route = { crypto_network: network as CryptoNetwork, asset }
+    const minor = parseAmount(amount, decimalsOf(asset))!
+    const refusal = refusalOf('NOT_PAID_IN', () =>
+      requirePaidIn(profile_id, route, ownCustody.get(route)!, minor),
+    )
+    if (refusal === undefined) ownCustody.note({ ...route, minor })
+    return refusal
+  }
+  const waiting = await checkApprovals(tx, customer_id, withdrawals)
+  return new Map(
+    withdrawals.map((withdrawal) => {
+      const unapproved = waiting.get(withdrawal.transfer_id)
+      if (unapproved !== undefined) return [withdrawal.transfer_id, unapproved]
+      const reason =
+        frozen(freezes, withdrawal) ??
+        barred(holders, withdrawal) ??
+        (isLimited ? notPaidIn(withdrawal) : undefined)
+      return [
+        withdrawal.transfer_id,
+        reason === undefined ? { outcome: 'SIGN' } : { outcome: 'DEFERRED', reason },
+      ]
+    }),
+  )
+}
+
+/**
+ * Decides about the platform's own transfers: nothing is signed on a frozen network. The adapter knows the hot wallet's balance, and
+ * so makes a send to cold storage leave enough for customers' withdrawals (`unsignedWithdrawals`).
+ */
+async function checkTreasury(
+  tx: Transaction,
+  network: Network,
+  claimed: readonly Claimed[],
+  adapter: Pick<NetworkAdapter, 'isEndOfFreeze'>,
+): Promise<Map<string, SigningDecision>> {
+  const [freeze] = await freezesOfSigning(tx, adapter, { network })
+  const decision: SigningDecision =
+    freeze === undefined ? { outcome: 'SIGN' } : { outcome: 'DEFERRED', reason: reasonOfFreeze(freeze) }
+  return new Map(claimed.map(({ transfer_id }) => [transfer_id, decision]))
+}
+
+/** A withdrawal is looked at again when its approvers have decided, at its deadline, and once a day. */
+const APPROVAL_LOOK_MS_MAX = 24 * 60 * 60 * 1000
+
+/** The decisions about those withdrawals whose approvers have not approved, or have rejected them. */
+async function checkApprovals(
+  tx: Transaction,
+  customerId: string,
+  withdrawals: readonly Held[],
+): Promise<Map<string, SigningDecision>> {
+  const decisions = new Map<string, SigningDecision>()
+  const ids = withdrawals.flatMap((one) => (one.needs_approval ? one.transfer_id : []))
+  if (ids.length === 0) return decisions
+  const judged = await judgeWithdrawals(tx, customerId, ids)
+  const now = await readClock(tx)
+  for (const [id, { of, judgement }] of judged) {
+    const leftMs = (momentAt(of.deadline).micros - now.micros) / 1000
+    if (judgement.outcome === 'REJECTED') decisions.set(id, refused('an approver rejected it'))
+    else if (judgement.outcome === 'PENDING' && leftMs <= 0)
+      decisions.set(id, refused(`it was not approved by ${of.deadline}`))
+    else if (judgement.outcome === 'PENDING') {
+      const detail = `${judgement.approvals} of ${of.required} approvers have approved it${refusedSignatures(judgement)}`
+      const dueInMs = Math.min(Math.ceil(leftMs), APPROVAL_LOOK_MS_MAX)
+      decisions.set(id, { outcome: 'DEFERRED', reason: { code: 'AWAITING_APPROVAL', detail }, dueInMs })
+    }
+  }
+  return decisions
+}
+
+const refused = (detail: string): SigningDecision => ({
+  outcome: 'REFUSED',
+  refusal: { secondary_status: { name: 'CUSTOMER_REJECTED', detail } },
+})
+
+/** Names the decisions that do not count: an operator has to find out who wrote them. */
+function refusedSignatures({ objections }: Judgement): string {
+  const named = objections.slice(0, OBJECTIONS_NAMED_MAX)
+  return named.map(({ approver_id, objection }) => `; not that of ${approver_id}: ${objection}`).join('')
+}
+
+const OBJECTIONS_NAMED_MAX = 3
+
+async function selectHeld(tx: Transaction, customerId: string, transferIds: string[]): Promise<Held[]> {
+  const { rows } = await tx.query<{
+    transfer_id: string
+    profile_id: string
+    account_id: string | null
+    identity_id: string | null
+    needs_approval: boolean
+  }>(
+    `
+    select id as transfer_id, profile_id, account_id, identity_id, exists (
+             select 1 from approvals a where a.customer_id = $1 and a.transfer_id = t.id
+           ) as needs_approval
+    from transfers t
+    where customer_id = $1 and id = any ($2::uuid[])
+    order by id`,
+    [customerId, transferIds],
+  )
+  return rows.map(({ account_id, identity_id, ...row }) => ({
+    ...row,
+    account_id: account_id ?? undefined,
+    identity_id: identity_id ?? undefined,
+  }))
+}
+
+function frozen(freezes: Freeze[], { profile_id }: Held): WaitingReason | undefined {
+  const freeze = freezes.find(({ kind, subject }) => kind !== 'PROFILE' || subject.endsWith(`/${profile_id}`))
+  return freeze && reasonOfFreeze(freeze)
+}
+
+const reasonOfFreeze = (freeze: Freeze): WaitingReason => ({ code: 'FROZEN', detail: describeFreeze(freeze) })
+
+const barred = (holders: Holders, withdrawal: Held) =>
+  refusalOf('NOT_APPROVED', () => holders.requireMayWithdraw(withdrawal))
+
+/** The reason from a check that would refuse a new withdrawal; its detail is the refusal's. */
+function refusalOf(code: WaitingCode, check: () => void): WaitingReason | undefined {
+  try {
+    check()
+    return undefined
+  } catch (error) {
+    if (error instanceof Problem) return { code, detail: error.detail }
+    throw error
+  }
+}

@@ -1,0 +1,71 @@
+import { transaction, type Database, type Transaction } from '../../db/database.ts'
+import type { Network, Networks } from '../../chains/network.ts'
+import { keepTransactions } from '../../chains/network-transactions.ts'
+import { signAlone } from '../lease.ts'
+import { findOutgoing, findPayee, setTransaction } from './outgoing-transfers.ts'
+import { audited, recordNow } from '../../money/records/audited.ts'
+import type { Origin } from '../../contract/actor.ts'
+
+/** A withdrawal, and the transaction that has paid it. */
+export interface MarkedWithdrawal {
+  customer_id: string
+  transfer_id: string
+  crypto_network: Network
+  crypto_tx_hash: string
+}
+
+/**
+ * Gives a withdrawal a transaction of the hot wallet that paid it and that this database has no record of, because a backup
+ * was restored. The worker follows it as if it had been signed here, and signs no other. A transaction that was signed
+ * here counts as replaced by it. Repeating the command changes nothing.
+ *
+ * The node is asked with no transaction open. What it said is recorded if the withdrawal is still as it was found.
+ *
+ * Throws an Error when there is no such withdrawal, when the transaction that was signed here may still be mined as well,
+ * and when the network has no transaction with the hash that pays it; TakenMeanwhile when a worker took it further.
+ */
+export async function markWithdrawalPaid(
+  db: Database,
+  networks: Networks,
+  transferId: string,
+  hash: string,
+  origin: Origin,
+): Promise<MarkedWithdrawal> {
+  const withdrawal = await findOutgoing(db, transferId)
+  if (withdrawal === undefined) throw new Error(`there is no withdrawal ${transferId}`)
+  const { customer_id, transfer_id, network, status } = withdrawal
+  const marked = { customer_id, transfer_id, crypto_network: network }
+  if (withdrawal.crypto_tx_hash === hash) return { ...marked, crypto_tx_hash: hash }
+  if (status !== 'PENDING') throw new Error(`withdrawal ${transfer_id} is ${status}`)
+  const adapter = networks.get(network)
+  if (adapter?.claimTransaction === undefined) throw new Error(`${network} is no real network here`)
+  await requireNotAcknowledged(db, network, hash)
+  const { keep, ...paid } = await adapter.claimTransaction(db, withdrawal, hash)
+  await transaction(db, async (tx) => {
+    // Without the lock, the worker could sign another transaction between the checks below and the commit, and another
+    // operator could give the same payment to another withdrawal. No node is asked while it is held.
+    await signAlone(tx, network)
+    await requireNotAcknowledged(tx, network, hash)
+    const payee = await findPayee(tx, withdrawal, paid)
+    if (payee !== undefined)
+      throw new Error(`${paid.crypto_tx_hash} is the transaction of withdrawal ${payee}`)
+    await keepTransactions(tx, network, [{ ...paid, customer_id, transfer_id }], 'MARKED')
+    await setTransaction(tx, withdrawal, paid)
+    await keep?.(tx)
+    await recordNow(tx, customer_id, audited(origin, 'transfer.mark_paid', transfer_id))
+  })
+  return { ...marked, crypto_tx_hash: paid.crypto_tx_hash }
+}
+
+/** Throws an Error for a transaction that the ledger has as the platform's own: it has paid no withdrawal. */
+async function requireNotAcknowledged(
+  db: Database | Transaction,
+  network: Network,
+  hash: string,
+): Promise<void> {
+  const { rowCount } = await db.query(
+    'select 1 from acknowledged_transactions where network = $1 and crypto_tx_hash = $2',
+    [network, hash],
+  )
+  if (rowCount !== 0) throw new Error(`${hash} was acknowledged as the platform's own`)
+}

@@ -1,0 +1,115 @@
+import { transaction, type Database } from '../../db/database.ts'
+import type { BroadcastWithdrawal, Network, Networks, PaymentStatus } from '../../chains/network.ts'
+import { statusOfEach } from './ask-network.ts'
+import { stepAfterStatus, type State, type Step } from './next-step.ts'
+import { findOutgoing, selectReplaced } from './outgoing-transfers.ts'
+import { record } from './record-steps.ts'
+import type { Origin } from '../../contract/actor.ts'
+
+/**
+ * What an operator says of a withdrawal whose end its network cannot tell. `usedBy`: the transaction that has used its nonce,
+ * so that it is signed anew.
+ */
+export type Resolution = 'PAID' | 'NOT_PAID' | { usedBy: string }
+
+/** A withdrawal that an operator has ended. */
+export interface ResolvedWithdrawal {
+  customer_id: string
+  transfer_id: string
+  crypto_network: Network
+  outcome: 'PAID' | 'NOT_PAID' | 'SIGN_ANEW'
+  /** PENDING where it is signed anew. */
+  status: 'COMPLETED' | 'FAILED' | 'PENDING'
+}
+
+type Stated = BroadcastWithdrawal & { state: State }
+type Unresolved = Extract<PaymentStatus, { state: 'UNRESOLVED' }>
+
+/**
+ * Ends a withdrawal by an operator's word: PAID completes it, NOT_PAID fails and refunds it. The network's status now
+ * decides whether that word is asked for: the transaction must be confirmed, so that it can pay no second time, and its
+ * effect unclear. Where its status cannot be judged at all, only PAID is taken. The evidence (what the operator looked at, and where) is kept with it.
+ * Where the operator names the transaction that has used its nonce, the network is asked for that, as the worker does that finds it by
+ * itself; no word is taken for it.
+ *
+ * The node is asked with no transaction open. Its answer is recorded if the withdrawal still has the state and the
+ * transaction that it was asked about.
+ *
+ * Throws an Error when there is no such withdrawal, or when the network tells its end or that it is under way; TakenMeanwhile
+ * when a worker took it further.
+ */
+export async function resolveWithdrawal(
+  db: Database,
+  networks: Networks,
+  transferId: string,
+  outcome: Resolution,
+  evidence: string,
+  origin: Origin,
+): Promise<ResolvedWithdrawal> {
+  const { status, ...withdrawal } = await findSigned(db, transferId)
+  const { customer_id, transfer_id, network } = withdrawal
+  if (status !== 'PENDING') throw new Error(`withdrawal ${transfer_id} is ${status} already`)
+  const adapter = networks.get(network)
+  if (adapter === undefined) throw new Error(`${network} is not configured here`)
+  const about = { customer_id, transfer_id, crypto_network: network }
+  if (typeof outcome === 'object') {
+    if (adapter.usedBy === undefined) throw new Error(`transactions of ${network} have no nonce`)
+    const end = await adapter.usedBy(withdrawal, outcome.usedBy)
+    if (end.state !== 'VOID')
+      throw new Error(`withdrawal ${transfer_id} is not signed anew: ${end.reason.detail}`)
+    const step = stepAfterStatus(withdrawal, end, adapter)!
+    await transaction(db, (tx) => record(tx, customer_id, [step], { origin, action: 'transfer.resolve' }))
+    return { ...about, outcome: 'SIGN_ANEW', status: 'PENDING' }
+  }
+  const [answer] = await statusOfEach(db, [withdrawal], adapter)
+  if (answer!.state !== 'UNRESOLVED')
+    throw new Error(
+      `withdrawal ${transfer_id} needs no decision: ${network} says ${answer!.state}, and the worker follows it`,
+    )
+  if (outcome === 'NOT_PAID' && answer!.mayBeMined)
+    throw new Error(
+      `withdrawal ${transfer_id} may be paid yet: ${answer!.reason.detail}; a refund needs a confirmed transaction`,
+    )
+  const step = outcome === 'PAID' ? paid(withdrawal, answer!) : notPaid(withdrawal, answer!)
+  await transaction(db, async (tx) => {
+    await record(tx, customer_id, [step], { origin, action: 'transfer.resolve' })
+    await tx.query(
+      `
+      insert into resolved_withdrawals (customer_id, transfer_id, outcome, evidence, reason, resolved_at)
+      values ($1, $2, $3, $4, $5, clock_timestamp())`,
+      [customer_id, transfer_id, outcome, evidence, answer!.reason.detail],
+    )
+  })
+  const ended = step.transfer!.status as 'COMPLETED' | 'FAILED'
+  return { ...about, outcome, status: ended }
+}
+
+function paid(withdrawal: Stated, { networkFee, ...seen }: Unresolved): Step {
+  const { crypto_tx_hash = withdrawal.crypto_tx_hash } = seen
+  const crypto_tx_index = seen.crypto_tx_index ?? withdrawal.crypto_tx_index ?? '0'
+  return {
+    withdrawal,
+    state: 'DONE',
+    networkFee,
+    transfer: { status: 'COMPLETED', crypto_tx_hash, crypto_tx_index },
+  }
+}
+
+function notPaid(withdrawal: Stated, { networkFee }: Unresolved): Step {
+  const { destination_address } = withdrawal
+  const message = 'an operator found that nothing had arrived at the destination address'
+  const status_details = { invalid_destination_address: { message, destination_address } }
+  return { withdrawal, state: 'DONE', networkFee, transfer: { status: 'FAILED', status_details } }
+}
+
+/** The withdrawal with the transaction that was signed for it. Throws an Error where none was. */
+async function findSigned(db: Database, transferId: string): Promise<Stated & { status: string }> {
+  const found = await findOutgoing(db, transferId)
+  if (found === undefined || found.raw_transaction === null || found.crypto_tx_hash === null)
+    throw new Error(`there is no withdrawal ${transferId} that was signed`)
+  const { crypto_tx_hash, raw_transaction } = found
+  const replaced = await selectReplaced(db, [found.customer_id, transferId])
+  const { crypto_tx_index, ...rest } = found
+  const index = crypto_tx_index !== null && { crypto_tx_index }
+  return { ...rest, crypto_tx_hash, raw_transaction, ...index, replaced }
+}

@@ -1,0 +1,354 @@
+import {
+  connectionLost,
+  transaction,
+  type Database,
+  type Queryable,
+  type Transaction,
+} from '../../db/database.ts'
+import { PLATFORM_ID } from '../../money/records/treasury.ts'
+import { NodeFailure } from '../../chains/node-failure.ts'
+import type { Network, NetworkAdapter, Networks } from '../../chains/network.ts'
+import {
+  freeWhatHasEnded,
+  keepTransactions,
+  selectOpenTransactions,
+} from '../../chains/network-transactions.ts'
+import { follow, replaceStuck, reviewAndSign } from './ask-network.ts'
+import { withCircuitBreaker } from './circuit-breaker.ts'
+import { brakeAfterFailures, keepFailed } from './failed-transactions.ts'
+import {
+  byCustomer,
+  claimDue,
+  claimNew,
+  leaseKept,
+  release,
+  signAlone,
+  workToDo,
+  type Work,
+} from '../lease.ts'
+import { overriddenBy, type Step } from './next-step.ts'
+import { TakenMeanwhile, type Claimed, type Kept } from './outgoing-transfers.ts'
+import { record } from './record-steps.ts'
+import { freeze } from '../../money/records/freezes.ts'
+import { originOfLoop } from '../../contract/actor.ts'
+
+const LOOP = originOfLoop('settlement')
+
+/** Most withdrawals over a real network that one database transaction signs: the most that a kill -9 loses. */
+const SIGN_MAX = 100
+/** Most withdrawals that a node is asked about at once. */
+const FOLLOW_MAX = 500
+/** For how long a round goes on signing over a real network, before it follows what is signed. */
+const SIGN_MS_MAX = 20_000
+
+/** A withdrawal that has ended. */
+export interface EndedWithdrawal {
+  customer_id: string
+  transfer_id: string
+  network: Network
+  status: 'COMPLETED' | 'FAILED'
+}
+
+/** What a round gathers. */
+interface Round {
+  db: Database
+  ended: (withdrawal: EndedWithdrawal) => void
+  failures: unknown[]
+  moved: number
+}
+
+/**
+ * One round of settlement: takes every withdrawal that is due, crypto or wire, one step on. It is reviewed, signed and kept,
+ * broadcast, confirmed or refused. Any number of workers share the work. What a crash undoes is repeated with the same
+ * signed bytes. Withdrawals of a network that `networks` lacks wait.
+ *
+ * A real network's node may take its time, so no transaction is open while it is asked: withdrawals are leased, and a step
+ * is recorded if its withdrawal is still as it was leased. Only signing holds its withdrawals in a transaction, because the
+ * nonce or coins must be kept or lost with the signed bytes. Over networks that are simulated in the database, each step is
+ * one transaction that holds its withdrawals.
+ *
+ * `hints` says which customers have work (`Node.hints`). Gives how many withdrawals moved, and calls `ended` for each that ended. Throws what failed, after all else was tried.
+ */
+export async function settleWithdrawals(
+  db: Database,
+  networks: Networks,
+  ended: (withdrawal: EndedWithdrawal) => void = () => undefined,
+  hints: Queryable = db,
+): Promise<number> {
+  if (networks.size === 0) return 0
+  const { work, at } = await workToDo(hints, [...networks.keys()])
+  const round: Round = { db, ended, failures: [], moved: 0 }
+  for (const network of new Set(work.map((one) => one.network))) {
+    const adapter = withCircuitBreaker(networks.get(network)!)
+    const due = work.filter((one) => one.network === network)
+    if (adapter.asksNode) await attempt(round, () => settleOverNode(round, network, due, at, adapter))
+    else await settleInDatabase(round, network, due, adapter)
+  }
+  const { failures, moved } = round
+  if (failures.length > 0) throw new AggregateError(failures, `${failures.length} steps of settlement failed`)
+  return moved
+}
+
+/**
+ * Gives the result of some work of the round, or undefined where it failed: the failure is thrown at the end of the
+ * round, so that it delays nobody else. Throws when the connection to the database is lost.
+ */
+async function attempt<T>(round: Round, work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work()
+  } catch (error) {
+    addFailure(round, error)
+    return undefined
+  }
+}
+
+function addFailure({ failures }: Round, error: unknown): void {
+  if (connectionLost(error)) throw error
+  // The worker or operator who was faster has done the work.
+  if (!(error instanceof TakenMeanwhile)) failures.push(error)
+}
+
+/** Counts committed steps, and reports the withdrawals that ended. */
+function report(round: Round, steps: readonly Step[]): void {
+  round.moved += steps.length
+  for (const { withdrawal, transfer } of steps) {
+    if (transfer === undefined || transfer.status === 'PENDING') continue
+    const { customer_id, transfer_id, network } = withdrawal
+    round.ended({ customer_id, transfer_id, network, status: transfer.status })
+  }
+}
+
+/** Records the steps of several customers in one transaction, in the order in which balances are locked. */
+async function recordAll(tx: Transaction, network: Network, steps: readonly Step[]): Promise<void> {
+  await keepTransactions(
+    tx,
+    network,
+    steps.flatMap(({ withdrawal: { customer_id, transfer_id }, signed }) =>
+      signed === undefined ? [] : { ...signed, customer_id, transfer_id },
+    ),
+  )
+  const customerIds = customersOf(steps.map(({ withdrawal }) => withdrawal))
+  for (const customerId of customerIds.sort()) {
+    const own = steps.filter(({ withdrawal }) => withdrawal.customer_id === customerId)
+    await record(tx, customerId, own)
+  }
+}
+
+const customersOf = (rows: readonly { customer_id: string }[]): string[] => [...byCustomer(rows).keys()]
+
+const isKept = (withdrawal: Claimed): withdrawal is Kept =>
+  withdrawal.state === 'SIGNED' || withdrawal.state === 'BROADCAST'
+
+// ---------------------------------------------------------------------------------------------- in the database
+
+/** Takes each customer's withdrawals one step on, claim and steps in one transaction. */
+async function settleInDatabase(
+  round: Round,
+  network: Network,
+  work: Work[],
+  adapter: NetworkAdapter,
+): Promise<void> {
+  for (const customer_id of customersOf(work)) {
+    for (const claim of [claimNew, claimDue]) {
+      const steps = await attempt(round, () =>
+        transaction(round.db, async (tx) => {
+          const claimed = await claim(tx, { customer_id, network })
+          if (claimed.length === 0) return []
+          const steps = await takeSteps(tx, network, claimed, adapter, round.failures)
+          if (steps.length > 0) await record(tx, customer_id, steps)
+          return steps
+        }),
+      )
+      if (steps !== undefined) report(round, steps)
+    }
+  }
+}
+
+async function takeSteps(
+  tx: Transaction,
+  network: Network,
+  claimed: Claimed[],
+  adapter: NetworkAdapter,
+  failures: unknown[],
+): Promise<Step[]> {
+  const notSigned = claimed.filter((one) => !isKept(one))
+  const steps = await reviewAndSign(tx, network, notSigned, adapter)
+  const { steps: followed, stuck } = await follow(tx, claimed.filter(isKept), adapter, failures)
+  const replaced = await replaceStuck(tx, network, stuck, adapter)
+  return [...steps, ...overriddenBy(followed, replaced)]
+}
+
+// ---------------------------------------------------------------------------------------------- over a node
+
+/** Signs batch after batch and broadcasts each before the next one, then follows the transactions that are under way. */
+async function settleOverNode(
+  round: Round,
+  network: Network,
+  work: Work[],
+  at: string,
+  adapter: NetworkAdapter,
+): Promise<void> {
+  // Before a transaction is opened, so that a node that hangs takes no connection to the database with it.
+  await adapter.ready?.().catch((error: unknown) => {
+    if (!(error instanceof NodeFailure)) throw error
+  })
+  const toSign = customersOf(work.filter(({ state }) => state === 'NEW' || state === 'HELD'))
+  if (toSign.length > 0) await prepareToSign(round.db, network, adapter)
+  const until = performance.now() + SIGN_MS_MAX
+  const isPlatform = (customerId: string) => customerId === PLATFORM_ID
+  // Customers come first, and the platform's own transfers share no transaction with theirs.
+  for (let customers of [toSign.filter((one) => !isPlatform(one)), toSign.filter(isPlatform)]) {
+    // The platform gets one batch also where the customers' have taken all the time.
+    for (let batches = 0; customers.length > 0 && (batches === 0 || performance.now() < until); batches++) {
+      const { remaining, signedFor } = await signBatch(round, network, customers, at, adapter)
+      customers = remaining
+      await followAll(round, network, signedFor, adapter)
+    }
+  }
+  const underWay = customersOf(work.filter(({ state }) => state === 'SIGNED' || state === 'BROADCAST'))
+  await followAll(round, network, underWay, adapter)
+}
+
+/**
+ * Before something is signed: frees what ended transactions have used. Where a node of a cluster is gone, nobody broadcasts what
+ * was signed for its customers, and a wallet's later nonces would wait for that. So it is done here.
+ */
+async function prepareToSign(db: Database, network: Network, adapter: NetworkAdapter): Promise<void> {
+  if ((await freeWhatHasEnded(db, network)) || adapter.rebroadcast === undefined) return
+  await adapter.rebroadcast(await selectOpenTransactions(db, network)).catch((error: unknown) => {
+    if (!(error instanceof NodeFailure)) throw error
+  })
+}
+
+/** What signing a batch came to. */
+interface SignedBatch {
+  /** The customers that may have more to sign. */
+  remaining: string[]
+  /** The customers for whom something was signed. */
+  signedFor: string[]
+}
+
+/** Signs one batch, of as many customers as it takes. Where that fails, each customer is tried alone. */
+async function signBatch(
+  round: Round,
+  network: Network,
+  customers: string[],
+  at: string,
+  adapter: NetworkAdapter,
+): Promise<SignedBatch> {
+  const sign = (some: string[]): Promise<SignedBatch> =>
+    transaction(round.db, async (tx) => {
+      const { claimed, remaining } = await claimToSign(tx, network, some, at, adapter.paysMany ?? SIGN_MAX)
+      const steps = await reviewAndSign(tx, network, claimed, adapter)
+      await recordAll(tx, network, steps)
+      return { steps, remaining }
+    }).then(({ steps, remaining }) => {
+      report(round, steps)
+      const signed = steps.filter(({ state }) => state === 'SIGNED')
+      return { remaining, signedFor: customersOf(signed.map(({ withdrawal }) => withdrawal)) }
+    })
+  try {
+    return await sign(customers)
+  } catch (error) {
+    if (customers.length === 1) addFailure(round, error)
+    else if (connectionLost(error)) throw error
+  }
+  const signedFor: string[] = []
+  if (customers.length > 1)
+    for (const customer of customers)
+      signedFor.push(...((await attempt(round, () => sign([customer])))?.signedFor ?? []))
+  return { remaining: [], signedFor }
+}
+
+/** Claims a batch to sign; `remaining`, the customers that may have more. Nobody else signs until the commit. */
+async function claimToSign(
+  tx: Transaction,
+  network: Network,
+  customers: string[],
+  at: string,
+  most: number,
+): Promise<{ claimed: Claimed[]; remaining: string[] }> {
+  await signAlone(tx, network)
+  const claimed: Claimed[] = []
+  for (const [index, customer_id] of customers.entries()) {
+    const work = { customer_id, network }
+    claimed.push(...(await claimDue(tx, work, { limit: most - claimed.length, heldAt: at })))
+    if (claimed.length < most) claimed.push(...(await claimNew(tx, work, most - claimed.length)))
+    if (claimed.length >= most) return { claimed, remaining: customers.slice(index) }
+  }
+  return { claimed, remaining: [] }
+}
+
+/** Leases and follows all transactions of these customers that are due. */
+async function followAll(
+  round: Round,
+  network: Network,
+  customers: string[],
+  adapter: NetworkAdapter,
+): Promise<void> {
+  let leased: Kept[] = []
+  for (const [index, customer_id] of customers.entries()) {
+    const work = { customer_id, network }
+    leased.push(...(await leaseKept(round.db, work, FOLLOW_MAX - leased.length)))
+    if (leased.length < FOLLOW_MAX && index < customers.length - 1) continue
+    await followLeased(round, network, leased, adapter)
+    leased = []
+  }
+}
+
+/** Asks the node about leased withdrawals with no transaction open, records what it said, and releases the others. */
+async function followLeased(
+  round: Round,
+  network: Network,
+  leased: Kept[],
+  adapter: NetworkAdapter,
+): Promise<void> {
+  if (leased.length === 0) return
+  const recorded = new Set<string>()
+  const commit = async (makeSteps: (tx: Transaction) => Promise<Step[]>) => {
+    const steps = await attempt(round, () => transaction(round.db, makeSteps))
+    if (steps === undefined) return
+    report(round, steps)
+    for (const { withdrawal } of steps) recorded.add(withdrawal.transfer_id)
+  }
+  try {
+    const followed = await attempt(round, () => follow(round.db, leased, adapter, round.failures))
+    if (followed === undefined) return
+    const { steps, stuck } = followed
+    if (stuck.length > 0)
+      await commit(async (tx) => {
+        const replaced = await replaceStuck(tx, network, stuck, adapter)
+        await recordAll(tx, network, replaced)
+        return replaced
+      })
+    const others = steps.filter(({ withdrawal }) => !recorded.has(withdrawal.transfer_id))
+    const disputed = others.find(({ waitingReason }) => waitingReason?.code === 'NODES_DISAGREE')
+    if (disputed !== undefined)
+      await attempt(round, () =>
+        freeze(
+          round.db,
+          LOOP,
+          { kind: 'NETWORK', network },
+          'NODES_DISAGREE',
+          disputed.waitingReason!.detail,
+        ),
+      )
+    for (const customerId of customersOf(others.map(({ withdrawal }) => withdrawal))) {
+      const own = others.filter(({ withdrawal }) => withdrawal.customer_id === customerId)
+      await commit(async (tx) => {
+        await record(tx, customerId, own)
+        await keepFailed(tx, own)
+        return own
+      })
+    }
+    if (others.some(({ failure }) => failure === 'UNEXPLAINED'))
+      await attempt(round, () => brakeAfterFailures(round.db, network))
+  } finally {
+    const left = leased.filter(({ transfer_id }) => !recorded.has(transfer_id))
+    for (const [customerId, own] of byCustomer(left)) {
+      const ids = own.map(({ transfer_id }) => transfer_id)
+      // The lease ends by itself where it cannot be ended here.
+      await attempt(round, () => release(round.db, customerId, ids))
+    }
+  }
+}

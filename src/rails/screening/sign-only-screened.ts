@@ -1,0 +1,80 @@
+import type { Transaction } from '../../db/database.ts'
+import type { NetworkAdapter, Networks, Signing, Withdrawal } from '../../chains/network.ts'
+import { deferred } from '../../chains/waiting.ts'
+import { PLATFORM_ID } from '../../money/records/treasury.ts'
+import { lacksSettings, screenedSince } from './requirement.ts'
+import { RECHECK_MS, SCREENING, type Screening, type Standing } from './screening.ts'
+import { byCustomer } from '../lease.ts'
+import { isAsInRow, selectScreenedWithdrawals } from './screened-payments.ts'
+
+/**
+ * Wraps an adapter so that it signs only withdrawals that the screening endpoint has allowed. The others wait: their
+ * questions are made here, and the worker asks them with no transaction open (`Screener`). The platform's own transfers
+ * are between its own wallets, and are not screened. Without `screening`, it signs as long as none must be screened: that
+ * may change while this process runs.
+ */
+export function signOnlyScreened(adapter: NetworkAdapter, screening: Screening | undefined): NetworkAdapter {
+  return {
+    ...adapter,
+    async sign(tx, withdrawals) {
+      const held =
+        screening === undefined
+          ? await heldUnasked(tx, withdrawals)
+          : await heldOf(tx, screening, withdrawals)
+      const allowed = withdrawals.filter(({ transfer_id }) => !held.has(transfer_id))
+      const signings = allowed.length === 0 ? [] : await adapter.sign(tx, allowed)
+      let next = 0
+      return withdrawals.map(({ transfer_id }): Signing => {
+        const detail = held.get(transfer_id)
+        return detail === undefined
+          ? signings[next++]!
+          : deferred({ code: SCREENING, detail, recheckMs: RECHECK_MS })
+      })
+    },
+  }
+}
+
+/** Wraps all networks. */
+export const signingOnlyScreened = (networks: Networks, screening: Screening | undefined): Networks =>
+  new Map([...networks].map(([network, adapter]) => [network, signOnlyScreened(adapter, screening)]))
+
+/** Why withdrawals wait in a process without the settings of screening: all of them, once they must be screened. */
+async function heldUnasked(
+  tx: Transaction,
+  withdrawals: readonly Withdrawal[],
+): Promise<Map<string, string>> {
+  const since = await screenedSince(tx)
+  if (since === undefined) return new Map()
+  const screened = withdrawals.filter(({ customer_id }) => customer_id !== PLATFORM_ID)
+  return new Map(screened.map(({ transfer_id }) => [transfer_id, lacksSettings(since)]))
+}
+
+/** Why withdrawals wait for their screening, by transfer id. */
+async function heldOf(
+  tx: Transaction,
+  screening: Screening,
+  withdrawals: readonly Withdrawal[],
+): Promise<Map<string, string>> {
+  const held = new Map<string, string>()
+  for (const [customerId, own] of byCustomer(withdrawals)) {
+    if (customerId === PLATFORM_ID) continue
+    const found = await selectScreenedWithdrawals(
+      tx,
+      customerId,
+      own.map(({ transfer_id }) => transfer_id),
+    )
+    const standings = await screening.standingsOf(
+      tx,
+      [...found.values()].map(({ payment }) => payment),
+    )
+    for (const withdrawal of own) {
+      const row = found.get(withdrawal.transfer_id)?.row
+      const isSame = row !== undefined && isAsInRow(withdrawal, row)
+      const standing: Standing = isSame
+        ? standings.get(withdrawal.transfer_id)!
+        : { allowed: false, detail: 'it was changed while it was being signed' }
+      if (!standing.allowed) held.set(withdrawal.transfer_id, standing.detail)
+    }
+  }
+  return held
+}

@@ -1,0 +1,206 @@
+import { formatAmount, parseAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
+import { decimalsOf, NETWORKS, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
+import { transaction, type Database, type Transaction } from '../../db/database.ts'
+import { PLATFORM_ID } from '../../db/ids.ts'
+import { freeze, type FreezeTarget } from '../../money/records/freezes.ts'
+import type { UsdPrices } from '../../contract/assets/usd-value.ts'
+import { usdPrices } from '../../money/records/usd-prices.ts'
+import { FEES_FACTOR_DECIMALS, type NetworkAdapter } from '../../chains/network.ts'
+import { originOfLoop } from '../../contract/actor.ts'
+
+const LOOP = originOfLoop('network_fees')
+
+/** The period that is compared. */
+const WINDOW_HOURS = 24
+
+/** The cost of a network's transactions, and the fees that the withdrawals among them paid, in minor units. */
+interface FeesOfDay {
+  /** In the network's own asset; without the cost of failed withdrawals. */
+  spent: bigint
+  /** The cost of each customer's failed withdrawals, in the network's own asset. They were refunded with their fees. */
+  failed: ReadonlyMap<string, bigint>
+  /** By asset. */
+  taken: ReadonlyMap<string, bigint>
+}
+
+/** The result of `watchNetworkFees`. */
+export interface NetworkFeesFound {
+  /** Frozen just now: the network at most once, and any number of customers. */
+  frozen: { target: FreezeTarget; detail: string }[]
+  /** Assets of fees that count for nothing, because market history has no price of them. */
+  unpriced: string[]
+}
+
+/**
+ * Stops payouts over a network (freeze NETWORK_FEES) when its transactions of the last 24 hours have cost more than the fees
+ * that the withdrawals among them paid, by the factor and by the minimum that its section names. Where the failed withdrawals
+ * of one customer have cost the minimum, that customer is frozen instead, and these costs do not count for the network: one
+ * customer can make withdrawals fail on purpose, and shall not stop everybody's. What the platform moves for itself does not
+ * count. What was spent before the last such freeze counts no more, so that lifting it does not freeze again for the same money.
+ */
+export async function watchNetworkFees(
+  db: Database,
+  network: CryptoNetwork,
+  { feesLoss }: Pick<NetworkAdapter, 'feesLoss'>,
+  { simulatedPrices }: { simulatedPrices: boolean },
+): Promise<NetworkFeesFound> {
+  const found: NetworkFeesFound = { frozen: [], unpriced: [] }
+  if (feesLoss === undefined) return found
+  const target: FreezeTarget = { kind: 'NETWORK', network }
+  const { gasAsset } = NETWORKS[network]
+  const prices = await usdPrices(db, simulatedPrices)
+  return transaction(db, async (tx) => {
+    if (await isStopped(tx, network)) {
+      await countFromNow(tx, network)
+      return found
+    }
+    const { spent: others, failed, taken } = await feesOfDay(tx, network)
+    const least = parseAmount(feesLoss.minimum, decimalsOf(gasAsset))!
+    const text = (minor: bigint, asset: string) => `${formatAmount(minor, decimalsOf(asset))} ${asset}`
+    const frozenBefore = await frozenOf(tx, [...failed.keys()])
+    let spent = others
+    for (const [customer_id, cost] of failed) {
+      const isFrozen = frozenBefore.has(customer_id)
+      if (!isFrozen && cost < least) {
+        spent += cost
+        continue
+      }
+      await countCustomerFromNow(tx, customer_id, network)
+      if (isFrozen) continue
+      const detail =
+        `withdrawals over ${network} that the network reverted have cost ${text(cost, gasAsset)} within ${WINDOW_HOURS} hours: ` +
+        `at least ${text(least, gasAsset)} (fees_loss_minimum)`
+      const customer: FreezeTarget = { kind: 'CUSTOMER', customer_id }
+      await freeze(tx, LOOP, customer, 'NETWORK_FEES', detail)
+      found.frozen.push({ target: customer, detail })
+    }
+    if (spent < least) return found
+    const { paid, unpriced } = inGasAsset(gasAsset, taken, prices)
+    found.unpriced.push(...unpriced)
+    if (!isLoss(spent, paid, least, feesLoss.factor)) return found
+    const takenTexts = [...taken].map(([asset, minor]) => text(minor, asset))
+    const detail =
+      `transactions have cost ${text(spent, gasAsset)} within ${WINDOW_HOURS} hours, and the withdrawals among them paid ` +
+      `${takenTexts.length === 0 ? 'nothing' : takenTexts.join(' and ')} in fees: more than ${feesLoss.factor} times as much ` +
+      `(fees_loss_factor)${unpriced.length === 0 ? '' : `; ${unpriced.join(' and ')} counted for nothing, without a price`}`
+    await freeze(tx, LOOP, target, 'NETWORK_FEES', detail)
+    await countFromNow(tx, network)
+    found.frozen.push({ target, detail })
+    return found
+  })
+}
+
+/** Those of these customers that are frozen for their failed withdrawals already. */
+async function frozenOf(tx: Transaction, customerIds: readonly string[]): Promise<Set<string>> {
+  if (customerIds.length === 0) return new Set()
+  const { rows } = await tx.query<{ subject: string }>(
+    `select subject::text from customer_freezes where customer_id = any ($1) and subject = customer_id and reason = 'NETWORK_FEES'
+       and lifted_at is null`,
+    [customerIds],
+  )
+  return new Set(rows.map(({ subject }) => subject))
+}
+
+async function countCustomerFromNow(tx: Transaction, customerId: string, network: string): Promise<void> {
+  await tx.query(
+    `
+    insert into customer_fee_checks (customer_id, network, counted_from) values ($1, $2, clock_timestamp())
+    on conflict (customer_id, network) do update set counted_from = excluded.counted_from`,
+    [customerId, network],
+  )
+}
+
+async function isStopped(tx: Transaction, network: CryptoNetwork): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `select 1 from freezes where kind = 'NETWORK' and subject = $1 and reason = 'NETWORK_FEES' and lifted_at is null`,
+    [network],
+  )
+  return rowCount! > 0
+}
+
+async function countFromNow(tx: Transaction, network: CryptoNetwork): Promise<void> {
+  await tx.query(
+    `
+    insert into network_fee_checks (network, counted_from) values ($1, clock_timestamp())
+    on conflict (network) do update set counted_from = excluded.counted_from`,
+    [network],
+  )
+}
+
+/** A withdrawal's fee counts with what its transaction has cost: in the event that ended it. */
+async function feesOfDay(tx: Transaction, network: CryptoNetwork): Promise<FeesOfDay> {
+  // Otherwise the planner may read all transfers. Citus refuses a lateral subquery, and a materialized one.
+  await tx.query('set local enable_hashjoin = off; set local enable_mergejoin = off')
+  // The condition of the index, in its words, so that the planner knows that it may be used.
+  const { rows } = await tx.query<{
+    kind: 'SPENT' | 'FAILED' | 'TAKEN'
+    customer_id: string | null
+    asset: string
+    amount: string
+  }>(
+    `
+    with posted as not materialized (
+      select customer_id, transfer_id, event, asset, amount, created_at
+      from entries
+      where account = $1 and account like 'network_fees:%' and customer_id <> '${PLATFORM_ID}'
+        and created_at > greatest(clock_timestamp() - make_interval(hours => $2),
+                                  (select counted_from from network_fee_checks where network = $3))
+    )
+    select 'SPENT' as kind, null as customer_id, asset, -sum(amount) as amount
+    from posted
+    where event <> 'REFUNDED'
+    group by asset
+    union all
+    select 'FAILED', p.customer_id, p.asset, -sum(p.amount)
+    from posted p
+    left join customer_fee_checks c on c.customer_id = p.customer_id and c.network = $3
+    where p.event = 'REFUNDED' and p.created_at > coalesce(c.counted_from, '-infinity')
+    group by p.customer_id, p.asset
+    union all
+    select 'TAKEN', null, t.asset, sum(t.fee)
+    from posted p
+    join transfers t on t.customer_id = p.customer_id and t.id = p.transfer_id
+    where p.event = 'SETTLED'
+    group by t.asset`,
+    [`network_fees:${network}`, WINDOW_HOURS, network],
+  )
+  const minorOf = ({ asset, amount }: { asset: string; amount: string }) =>
+    parseStoredAmount(amount, decimalsOf(asset))
+  const spent = rows.filter(({ kind }) => kind === 'SPENT').reduce((sum, row) => sum + minorOf(row), 0n)
+  const failed = rows.flatMap((row) =>
+    row.kind === 'FAILED' ? [[row.customer_id!, minorOf(row)] as const] : [],
+  )
+  const taken = rows.flatMap((row) =>
+    row.kind === 'TAKEN' && minorOf(row) > 0n ? [[row.asset, minorOf(row)] as const] : [],
+  )
+  return { spent, failed: new Map(failed), taken: new Map(taken) }
+}
+
+/**
+ * Fees in the network's own asset, by the newest prices. A fee that has no price counts for nothing and is told: the stop
+ * shall not be off because a price is missing.
+ */
+function inGasAsset(
+  gasAsset: string,
+  taken: FeesOfDay['taken'],
+  prices: UsdPrices,
+): { paid: bigint; unpriced: string[] } {
+  const unpriced: string[] = []
+  let paid = taken.get(gasAsset) ?? 0n
+  const gasPrice = prices.get(gasAsset)
+  for (const [asset, minor] of taken) {
+    if (asset === gasAsset) continue
+    const price = prices.get(asset)
+    if (price === undefined || gasPrice === undefined || gasPrice === 0n) unpriced.push(asset)
+    else
+      paid +=
+        (minor * price * 10n ** BigInt(decimalsOf(gasAsset))) / (gasPrice * 10n ** BigInt(decimalsOf(asset)))
+  }
+  return { paid, unpriced }
+}
+
+/** Whether the costs are above the fees by the factor, and by at least `least`: all in the network's own asset. */
+function isLoss(spent: bigint, paid: bigint, least: bigint, factor: string): boolean {
+  const one = 10n ** BigInt(FEES_FACTOR_DECIMALS)
+  return spent - paid >= least && spent * one > paid * parseAmount(factor, FEES_FACTOR_DECIMALS)!
+}

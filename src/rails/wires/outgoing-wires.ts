@@ -1,0 +1,286 @@
+import { strict as assert } from 'node:assert'
+import { violatedConstraint, type Database, type Queryable, type Transaction } from '../../db/database.ts'
+import { findBankWire, findBankWireOf, insertBankWires } from '../../money/records/bank-wires.ts'
+import type { FiatAccount } from '../../money/records/fiat-account.ts'
+import { signOnlyAccepted, type WithdrawalMacs } from '../../money/movements/withdrawal-macs.ts'
+import { readOrder, wiresTakenBy, type WireOrder } from '../../chains/bank/manual-wires.ts'
+import type { WaitingCode } from '../../chains/waiting.ts'
+import type { Screening } from '../screening/screening.ts'
+import { reviewAndSign } from '../payouts/ask-network.ts'
+import { findWithdrawal, holdWithdrawal } from '../payouts/hold-withdrawal.ts'
+import { selectKept, type HeldWithdrawal } from '../payouts/outgoing-transfers.ts'
+import { record } from '../payouts/record-steps.ts'
+import { signOnlyScreened } from '../screening/sign-only-screened.ts'
+import { audited, recordNow } from '../../money/records/audited.ts'
+import { originOfUser } from '../../contract/actor.ts'
+
+/** Wires that operators send by hand: list, take, mark as sent or failed (docs/guides/live-without-a-bank-interface.md). */
+
+/** Most wires that are listed. */
+export const WIRES_MAX = 1_000
+
+/** A wire that has not ended. */
+export interface OpenWire {
+  transfer_id: string
+  customer_id: string
+  profile_id: string
+  amount: string
+  asset: string
+  /** READY: an operator may take it. WAITING: it may not be sent now, or the worker has not checked it yet. */
+  state: 'READY' | 'WAITING' | 'TAKEN'
+  /** Why it waits, or who has taken it. */
+  detail: string | null
+  payee: string
+  /** The last four characters; the operator who takes the wire sees the whole number. */
+  account_number: string
+  created_at: string
+}
+
+type OpenRow = Omit<OpenWire, 'state' | 'detail' | 'payee' | 'account_number'> &
+  Pick<FiatAccount, 'fiat_account_owner' | 'fiat_network_instructions'> & {
+    raw_transaction: Buffer | null
+    waiting_code: WaitingCode | null
+    waiting_detail: string | null
+  }
+
+/** The wires that have not ended, oldest first, of all customers. */
+export async function listOpenWires(db: Queryable): Promise<OpenWire[]> {
+  const { rows } = await db.query<OpenRow>(`
+    select t.id as transfer_id, t.customer_id, t.profile_id, t.amount, t.asset, t.created_at, b.raw_transaction,
+           b.waiting_code, b.waiting_detail, f.fiat_account_owner, f.fiat_network_instructions
+    from transfers t
+    join fiat_accounts f on f.customer_id = t.customer_id and f.id = t.fiat_account_id
+    left join outgoing_transfers b on b.customer_id = t.customer_id and b.transfer_id = t.id
+    where t.status = 'PENDING' and t.type = 'WIRE_WITHDRAWAL'
+    order by t.id
+    limit ${WIRES_MAX}`)
+  return rows.map((row) => {
+    const {
+      raw_transaction,
+      waiting_code,
+      waiting_detail,
+      fiat_account_owner,
+      fiat_network_instructions,
+      ...wire
+    } = row
+    const order = readOrder(raw_transaction)
+    const { account_number = '' } = fiat_network_instructions.wire
+    return {
+      ...wire,
+      ...(order !== undefined
+        ? { state: 'TAKEN' as const, detail: `by ${order.taken_by} at ${order.taken_at}` }
+        : waiting_code === 'WIRE_TO_TAKE'
+          ? { state: 'READY' as const, detail: null }
+          : { state: 'WAITING' as const, detail: waiting_detail }),
+      payee: ownerName(fiat_account_owner),
+      account_number: `...${account_number.slice(-4)}`,
+    }
+  })
+}
+
+/** The name of the bank account's owner. */
+export function ownerName(owner: Record<string, unknown>): string {
+  const { person_details, institution_details } = owner as FiatAccount['fiat_account_owner']
+  return (
+    institution_details?.name ??
+    [person_details?.first_name, person_details?.last_name].filter((name) => name !== undefined).join(' ')
+  )
+}
+
+/**
+ * Takes a wire, so that one operator sends it. Gives the order that the operator types into the bank. From then on the wire
+ * cannot be cancelled. The checks before signing apply: freezes, the standing of the customer, the MAC, the screening. Throws an Error
+ * when an operator has taken the wire already, when it has ended, and with the reason where it may not be sent now.
+ */
+export async function takeWire(
+  db: Database,
+  macs: WithdrawalMacs,
+  transferId: string,
+  operator: string,
+  screening?: Screening,
+): Promise<WireOrder> {
+  return holdWire(db, transferId, async (tx, held) => {
+    const { status, secondary_status: _, ...wire } = held
+    requireOpen(held)
+    const order = readOrder(held.raw_transaction)
+    if (order !== undefined)
+      throw new Error(
+        `wire ${transferId} was taken by ${order.taken_by} at ${order.taken_at}, who may have sent it: bursar wire show`,
+      )
+    assert(status === 'PENDING', 'an open wire is pending')
+    if (wire.state !== 'HELD')
+      throw new Error(
+        `wire ${transferId} was taken before, says the audit log, and its order is gone: bursar verify`,
+      )
+    const bank = wiresTakenBy(operator)
+    const adapter = signOnlyAccepted(signOnlyScreened(bank, screening), macs)
+    const claimed = { ...wire, state: 'HELD' as const, replaced: [], age_ms: 0 }
+    const [step] = await reviewAndSign(tx, 'WIRE', [claimed], adapter)
+    const taken = readOrder(step!.signed?.raw_transaction ?? null)
+    if (taken === undefined) {
+      const why = step!.waitingReason?.detail ?? step!.transfer?.secondary_status?.detail
+      throw new Error(`wire ${transferId} may not be sent: ${why}`)
+    }
+    await record(tx, wire.customer_id, [step!])
+    await recordNow(tx, wire.customer_id, audited(originOfUser(operator), 'transfer.take', transferId))
+    return taken
+  })
+}
+
+/** The order of a wire that an operator has taken. Throws an Error where none has. */
+export async function readTakenWire(db: Database, transferId: string): Promise<WireOrder> {
+  const { customer_id, transfer_id } = await findWithdrawal(db, transferId)
+  const [kept] = await selectKept(db, [customer_id, transfer_id], 'WIRE')
+  const order = readOrder(kept?.raw_transaction ?? null)
+  if (order === undefined) throw new Error(`nobody has taken wire ${transferId}: bursar wire take`)
+  return order
+}
+
+/** How a wire has ended. */
+export interface EndedWire {
+  customer_id: string
+  transfer_id: string
+  status: 'COMPLETED' | 'FAILED'
+  /** Of a wire that was sent: the bank's reference. */
+  bank_reference?: string
+  /** Of a wire that failed: the operator's reason. */
+  reason?: string
+  /** False when the same was recorded before: then nothing changed. */
+  changed: boolean
+}
+
+/**
+ * Completes a wire that an operator has taken and sent. Repeating it with the same reference changes nothing. Throws an
+ * Error when nobody has taken the wire, when it ended in another way, and for the reference of another wire.
+ */
+export async function markWireSent(
+  db: Database,
+  transferId: string,
+  bank_reference: string,
+  operator: string,
+): Promise<EndedWire> {
+  return holdWire(db, transferId, async (tx, held): Promise<EndedWire> => {
+    const { status, secondary_status: _, ...wire } = held
+    const { customer_id, transfer_id, asset, amount } = wire
+    const ended = { customer_id, transfer_id, status: 'COMPLETED', bank_reference } as const
+    const known = await findBankWireOf(tx, transfer_id)
+    if (known !== undefined) {
+      if (known.bank_reference === bank_reference) return { ...ended, changed: false }
+      throw new Error(`wire ${transfer_id} was sent with the bank reference ${known.bank_reference}`)
+    }
+    requireOpen(held)
+    requireTaken(held)
+    assert(status === 'PENDING')
+    const other = await findBankWire(tx, { asset, kind: 'SENT', bank_reference })
+    if (other !== undefined) throw referenceTaken(bank_reference, other.transfer_id)
+    await insertBankWires(tx, [
+      { asset, kind: 'SENT', bank_reference, amount, transfer_id, recorded_by: operator },
+    ])
+    await record(tx, customer_id, [{ withdrawal: wire, state: 'DONE', transfer: { status: 'COMPLETED' } }], {
+      origin: originOfUser(operator),
+      action: 'transfer.mark_sent',
+    })
+    return { ...ended, changed: true }
+  }).catch((error: unknown) => {
+    // Another operator has just recorded the reference for another wire.
+    if (violatedConstraint(error) === 'bank_wires_pkey') throw referenceTaken(bank_reference)
+    throw error
+  })
+}
+
+const referenceTaken = (reference: string, transferId?: string) =>
+  new Error(
+    `the bank reference ${reference} is that of ${transferId === undefined ? 'another wire' : `wire ${transferId}`}`,
+  )
+
+/**
+ * Fails a wire that an operator has taken and that the bank did not pay, and refunds it in full. The client reads the
+ * reason. Repeating it changes nothing. Throws an Error when nobody has taken the wire, and when it was sent.
+ */
+export async function markWireFailed(
+  db: Database,
+  transferId: string,
+  reason: string,
+  operator: string,
+): Promise<EndedWire> {
+  return holdWire(db, transferId, async (tx, held): Promise<EndedWire> => {
+    const { status, secondary_status: _, ...wire } = held
+    const { customer_id, transfer_id, destination_address } = wire
+    const ended = { customer_id, transfer_id, status: 'FAILED' } as const
+    const known = await failureOf(tx, held)
+    if (known !== undefined) return { ...ended, reason: known, changed: false }
+    requireOpen(held)
+    const { taken_by, taken_at } = requireTaken(held)
+    assert(status === 'PENDING')
+    const details = { message: `the wire was not paid: ${reason}`, destination_address }
+    const transfer = {
+      status: 'FAILED',
+      status_details: { invalid_destination_address: details },
+    } as const
+    await record(tx, customer_id, [{ withdrawal: wire, state: 'DONE', transfer }], {
+      origin: originOfUser(operator),
+      action: 'transfer.mark_failed',
+    })
+    await tx.query(
+      `
+      insert into resolved_withdrawals (customer_id, transfer_id, outcome, evidence, reason, resolved_at)
+      values ($1, $2, 'NOT_PAID', $3, $4, clock_timestamp())`,
+      [customer_id, transfer_id, reason, `taken by ${taken_by} at ${taken_at}, marked failed by ${operator}`],
+    )
+    return { ...ended, reason, changed: true }
+  })
+}
+
+/** The reason of the operator who failed the wire; undefined where none did. */
+async function failureOf(
+  tx: Transaction,
+  { customer_id, transfer_id, status }: HeldWithdrawal,
+): Promise<string | undefined> {
+  if (status !== 'FAILED') return undefined
+  const { rows } = await tx.query<{ evidence: string }>(
+    'select evidence from resolved_withdrawals where customer_id = $1 and transfer_id = $2',
+    [customer_id, transfer_id],
+  )
+  return rows[0]?.evidence
+}
+
+async function holdWire<T>(
+  db: Database,
+  transferId: string,
+  work: (tx: Transaction, held: HeldWithdrawal) => Promise<T>,
+): Promise<T> {
+  return holdWithdrawal(db, await findWithdrawal(db, transferId), (tx, held) => {
+    if (held.network !== 'WIRE')
+      throw new Error(`withdrawal ${transferId} is no wire: it goes over ${held.network}`)
+    return work(tx, held)
+  })
+}
+
+function requireOpen({ transfer_id, status, secondary_status }: HeldWithdrawal): void {
+  if (status === 'PENDING') return
+  const why = secondary_status === null ? '' : `: ${secondary_status.detail}`
+  throw new Error(`wire ${transfer_id} is ${status} already${why}`)
+}
+
+function requireTaken({ transfer_id, raw_transaction }: HeldWithdrawal): WireOrder {
+  const order = readOrder(raw_transaction)
+  if (order !== undefined) return order
+  throw new Error(
+    raw_transaction === null
+      ? `nobody has taken wire ${transfer_id}: bursar wire take, or bursar withdrawal cancel`
+      : `wire ${transfer_id} was signed for another bank`,
+  )
+}
+
+/** Counts of the wires that have not ended, for `bursar doctor`. */
+export async function summariseOpenWires(
+  db: Queryable,
+): Promise<{ ready: number; taken: number; oldest_seconds: number }> {
+  const { rows } = await db.query<{ ready: number; taken: number; oldest_seconds: number }>(`
+    select count(*) filter (where waiting_code = 'WIRE_TO_TAKE')::integer as ready,
+           count(*) filter (where waiting_code = 'WIRE_TAKEN')::integer as taken,
+           coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0)::integer as oldest_seconds
+    from outgoing_transfers
+    where due_at is not null and network = 'WIRE' and waiting_code in ('WIRE_TO_TAKE', 'WIRE_TAKEN')`)
+  return rows[0]!
+}

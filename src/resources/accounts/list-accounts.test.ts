@@ -1,0 +1,240 @@
+/*
+ * Invariant of the list, for all filters, orders and page sizes: the pages contain exactly the matching records, in
+ * order, each once, with its members and its profile.
+ */
+import { randomUUID } from 'node:crypto'
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { runs } from '../../../test/seed.ts'
+import { newCustomer, startTestService, type TestCustomer, type TestService } from '../../../test/support.ts'
+import { momentAt, newId } from '../../db/ids.ts'
+import type { Account } from './account.ts'
+
+const COUNT = 120
+const ACCOUNTS = '/v2/identity/accounts'
+const UPDATED = ['2026-03-02T00:00:00.000001Z', '2026-03-02T00:00:00.000002Z'] as const
+const ROLES = ['BENEFICIAL_OWNER', 'AUTHORIZED_USER', 'FINANCIAL_ADVISOR'] as const
+
+let service: TestService
+let customer: TestCustomer
+/** All accounts, oldest first. */
+let all: Account[]
+
+/** Few moments for many records, so that equal timestamps are common. */
+const momentOf = (n: number) => `2026-03-01T12:00:0${n % 3}.00000${n % 7}Z`
+
+/**
+ * The first identity has not changed since its creation; the second was approved after half of the accounts had
+ * changed.
+ */
+const identities = [
+  { id: randomUUID(), status: 'PENDING', updated_at: '2026-02-01T00:00:00.000000Z' },
+  { id: randomUUID(), status: 'APPROVED', updated_at: UPDATED[0] },
+] as const
+
+function recordOf(n: number): Account {
+  const created_at = momentOf(n)
+  const identity = identities[n & 1]!
+  const own = [created_at, UPDATED[1]][(n >> 1) & 1]!
+  const [user_disabled, admin_disabled] = [n % 5 === 0, n % 7 === 0]
+  return {
+    id: newId(momentAt(created_at), n),
+    identity_id: identity.id,
+    ...(n % 3 === 0 && { description: `Account ${n}` }),
+    admin_disabled,
+    user_disabled,
+    ...(n % 4 === 0 && { metadata: { n: `${n}` } }),
+    // Two API clients, with the same ref_ids.
+    ...(n % 6 !== 0 && { ref_id: `ref,${n >> 1}` }),
+    members: identities.slice(0, n % 3).map(({ id }, index) => {
+      const roles = ROLES.slice(0, (n + index) % 4)
+      return {
+        id: newId(momentAt(created_at), n + index),
+        identity_id: id,
+        ...(roles[0] !== undefined && { type: roles[0] }),
+        roles,
+      }
+    }),
+    created_at,
+    updated_at: own > identity.updated_at ? own : identity.updated_at,
+    summary_status: user_disabled || admin_disabled ? 'DISABLED' : identity.status,
+    ...(n % 4 === 1 && { profile_id: randomUUID() }),
+    type: n % 2 === 0 ? 'BROKERAGE' : 'SEP_IRA',
+  }
+}
+
+const insert = (table: string, rows: object[]) =>
+  service.db.query(`insert into ${table} select * from json_populate_recordset(null::${table}, $1)`, [
+    JSON.stringify(rows),
+  ])
+
+beforeAll(async () => {
+  service = await startTestService()
+  customer = await newCustomer(service)
+  const { customer_id } = customer
+  const details = { first_name: 'Ada', last_name: 'Lovelace' }
+  const flags = { user_disabled: false, admin_disabled: false }
+  await insert(
+    'identities',
+    identities.map((identity, n) => ({
+      customer_id,
+      ref_id: `${n}`,
+      type: 'PERSON',
+      details,
+      created_at: '2026-02-01T00:00:00Z',
+      ...flags,
+      ...identity,
+    })),
+  )
+  const made = Array.from({ length: COUNT }, (_, n) => recordOf(n))
+  await insert(
+    'accounts',
+    made.map((account, n) => ({
+      ...account,
+      customer_id,
+      client_id: `client ${n & 1}`,
+      updated_at: [account.created_at, UPDATED[1]][(n >> 1) & 1],
+    })),
+  )
+  await insert(
+    'account_members',
+    // Inserted out of order.
+    made
+      .flatMap(({ id, members }) => members.map((member) => ({ ...member, customer_id, account_id: id })))
+      .reverse(),
+  )
+  await insert(
+    'profiles',
+    made.flatMap(({ id: account_id, profile_id, created_at }) =>
+      profile_id === undefined
+        ? []
+        : [{ id: profile_id, customer_id, account_id, nickname: profile_id, type: 'NORMAL', created_at }],
+    ),
+  )
+  all = made.sort((a, b) => (a.id < b.id ? -1 : 1))
+  const other = await newCustomer(service)
+  const { body } = await other.call('POST', '/v2/identity/identities', {
+    ref_id: '1',
+    person_details: details,
+  })
+  const account = { identity_id: body.id, ref_id: 'ref,3' }
+  expect((await other.call('POST', ACCOUNTS, { account })).status).toBe(200)
+})
+afterAll(() => service.close())
+
+/** Reads a list to its end. */
+async function walk(query: [string, string][]): Promise<Account[]> {
+  const seen: Account[] = []
+  let cursor: string | undefined
+  for (let page = 0; page <= COUNT; page++) {
+    const parameters = new URLSearchParams(cursor === undefined ? query : [...query, ['page_cursor', cursor]])
+    const { status, body } = await customer.call<{ items: Account[]; next_page_cursor?: string }>(
+      'GET',
+      `${ACCOUNTS}?${parameters.toString()}`,
+    )
+    expect(status).toBe(200)
+    seen.push(...body.items)
+    cursor = body.next_page_cursor
+    if (cursor === undefined) return seen
+  }
+  throw new Error('the list has no end')
+}
+
+const COMPARE: Record<string, (a: string, b: string) => boolean> = {
+  lt: (a, b) => a < b,
+  lte: (a, b) => a <= b,
+  eq: (a, b) => a === b,
+  gte: (a, b) => a >= b,
+  gt: (a, b) => a > b,
+}
+const numbers = fc.array(fc.nat(COUNT + 5), { minLength: 1, maxLength: 40 })
+const filters = fc.record(
+  {
+    ids: numbers.map((ns) => ns.map((n) => all[n]?.id ?? `nobody ${n}`)),
+    ref_ids: numbers.map((ns) => ns.map((n) => `ref,${n}`)),
+    identity_ids: fc.subarray([...identities.map(({ id }) => id), randomUUID()], { minLength: 1 }),
+    identity_id: fc.subarray([...identities.map(({ id }) => id), 'nobody'], { minLength: 1 }),
+  },
+  { requiredKeys: [] },
+)
+const FIELD_OF: Record<string, keyof Account> = {
+  ids: 'id',
+  ref_ids: 'ref_id',
+  identity_ids: 'identity_id',
+  identity_id: 'identity_id',
+}
+const bounds = fc.uniqueArray(
+  fc.record({
+    field: fc.constantFrom('created_at', 'updated_at'),
+    comparison: fc.constantFrom(...Object.keys(COMPARE)),
+    value: fc.oneof(fc.nat(20).map(momentOf), fc.constantFrom(...UPDATED)),
+  }),
+  { selector: ({ field, comparison }) => `${field}.${comparison}`, maxLength: 2 },
+)
+
+test('any combination of filters, order and page size equals a filter in memory', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      filters,
+      bounds,
+      fc.constantFrom('ASC', 'DESC', undefined),
+      fc.constantFrom(7, 30, 1000),
+      async (chosen, bounds, order, limit) => {
+        const query: [string, string][] = [
+          ...Object.entries(chosen).flatMap(([name, values]) =>
+            values.map((value): [string, string] => [name, value]),
+          ),
+          ...bounds.map(({ field, comparison, value }): [string, string] => [
+            `${field}.${comparison}`,
+            value,
+          ]),
+          ...(order === undefined ? [] : [['order', order] satisfies [string, string]]),
+          ...(limit === 7 ? [['order_by', 'CREATED_AT'] satisfies [string, string]] : []),
+          ['limit', String(limit)],
+        ]
+        const expected = all
+          .filter((account) =>
+            Object.entries(chosen).every(([name, values]) =>
+              (values as string[]).includes(account[FIELD_OF[name]!] as string),
+            ),
+          )
+          .filter((account) =>
+            bounds.every(({ field, comparison, value }) =>
+              COMPARE[comparison]!(account[field as 'created_at'], value),
+            ),
+          )
+        expect(await walk(query)).toEqual(order === 'ASC' ? expected : expected.reverse())
+      },
+    ),
+    runs(100),
+  )
+})
+
+test('each account equals the read by its id', async () => {
+  for (const account of all.slice(0, 20)) {
+    expect((await customer.call('GET', `${ACCOUNTS}/${account.id}`)).body).toEqual(account)
+  }
+})
+
+test('a page of 100 accounts takes as many queries as a page of one', async () => {
+  const query = vi.spyOn(service.nodes.of(customer.customer_id), 'query')
+  const queries = async (limit: number) => {
+    query.mockClear()
+    expect(await customer.call('GET', `${ACCOUNTS}?limit=${limit}`)).toMatchObject({ status: 200 })
+    return query.mock.calls.length
+  }
+  expect([await queries(1), await queries(100)]).toEqual([1, 1])
+  query.mockRestore()
+})
+
+test.each([
+  'summary_statuses=DENIED',
+  'limit=0',
+  'page_cursor=x',
+  'created_at.lt=soon',
+  'updated_at.gt=soon',
+  'order=UP',
+  'order_by=UPDATED_AT',
+])('refused: %s', async (query) => {
+  expect((await customer.call('GET', `${ACCOUNTS}?${query}`)).status).toBe(400)
+})

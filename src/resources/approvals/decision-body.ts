@@ -1,0 +1,65 @@
+import { Type, type Static } from 'typebox'
+import { Uuid } from '../../contract/fields.ts'
+import { problem } from '../../contract/problems.ts'
+import type { SignedStatement } from '../../governance/approvals/approval-statement.ts'
+
+/** A bank account in a statement has its owner and instructions: 8 KiB at most, in base64url and once more in the JWS. */
+const JWS_LENGTH_MAX = 24_576
+const PART_LENGTH_MAX = 8_192
+
+const Base64url = (description: string) =>
+  Type.String({
+    minLength: 1,
+    maxLength: PART_LENGTH_MAX,
+    pattern: '^[A-Za-z0-9_-]+$',
+    inWords: 'must be base64url without padding',
+    description,
+  })
+
+/** The signed statement of an approver: with a key file, or with a passkey. */
+export const DecisionBody = Type.Object(
+  {
+    approver_id: Uuid('The approver who signed.'),
+    jws: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: JWS_LENGTH_MAX,
+        pattern: '^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$',
+        inWords: 'must be a compact JWS: three parts in base64url, separated by dots',
+        description: "A compact JWS of the text, by the approver's key. Its typ is bursar-approval+jws.",
+      }),
+    ),
+    passkey: Type.Optional(
+      Type.Object(
+        {
+          authenticator_data: Base64url('authenticatorData of the assertion.'),
+          client_data_json: Base64url('clientDataJSON of the assertion.'),
+          signature: Base64url('signature of the assertion.'),
+        },
+        {
+          additionalProperties: false,
+          description: "An assertion of the approver's passkey, whose challenge is the SHA-256 of the text.",
+        },
+      ),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+/** Returns the signed statement. Throws bad-request unless there is exactly one. */
+export function signedStatementOf({ jws, passkey }: Static<typeof DecisionBody>): SignedStatement {
+  if (jws !== undefined && passkey !== undefined)
+    throw problem.badRequest('exactly one of jws and passkey must be given, not both', 'jws', 'passkey')
+  if (jws !== undefined) return { jws }
+  if (passkey !== undefined) return { passkey }
+  throw problem.badRequest('exactly one of jws and passkey must be given', 'jws', 'passkey')
+}
+
+/** The id of an approval, for examples: nothing of the demo needs approval. */
+export const EXAMPLE_APPROVAL = '0192f3a4-0000-7000-8000-0000000000a1'
+
+/** A statement that nobody has signed, for examples. */
+export const EXAMPLE_DECISION = {
+  approver_id: '0192f3a4-0000-7000-8000-0000000000a2',
+  jws: 'eyJhbGciOiJFZERTQSIsInR5cCI6ImJ1cnNhci1hcHByb3ZhbCtqd3MifQ.e30.c2lnbmF0dXJl',
+}

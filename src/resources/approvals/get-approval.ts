@@ -1,0 +1,34 @@
+import { Type } from 'typebox'
+import { Uuid } from '../../contract/fields.ts'
+import { operation } from '../operation.ts'
+import { readApproval } from '../../rails/payouts/decide-approval.ts'
+import { EXAMPLE_APPROVAL } from './decision-body.ts'
+import { Approval } from '../../contract/approval.ts'
+
+/** Reads an approval, with the texts that approvers sign (API behaviour, Approvals). */
+export const getApproval = operation({
+  method: 'GET',
+  url: '/v2/approvals/:id',
+  scope: 'approvals:read_approval',
+  tag: 'Approvals',
+  summary: 'Get Approval',
+  description:
+    'Answers the approval with the two texts of which an approver signs one. A text is made from the withdrawal as it would be paid. Read the text before you sign it.',
+  params: Type.Object({ id: Uuid('Id of the approval.') }),
+  example: { params: { id: EXAMPLE_APPROVAL } },
+  reply: Type.Object({
+    approval: Approval,
+    to_sign: Type.Object(
+      {
+        APPROVE: Type.String({ description: 'The text that an approver signs to approve.' }),
+        REJECT: Type.String({ description: 'The text that an approver signs to reject.' }),
+      },
+      { description: 'The texts to sign, byte for byte.' },
+    ),
+  }),
+  problems: ['not-found'],
+  async run({ params, customerId, db }) {
+    const { approval, statements } = await readApproval(db, customerId, params.id)
+    return { approval, to_sign: statements }
+  },
+})

@@ -1,0 +1,54 @@
+import { Type } from 'typebox'
+import { Filter, FilterValue } from '../../contract/fields.ts'
+import {
+  listByCreation,
+  listReply,
+  orderByCreation,
+  pageParameters,
+  timeBounds,
+  uuidsOf,
+} from '../../http/lists.ts'
+import { operation } from '../operation.ts'
+import {
+  APPROVAL_COLUMNS,
+  approvalToWire,
+  selectDecisions,
+  type ApprovalRow,
+} from '../../governance/approvals/approval.ts'
+import { Approval } from '../../contract/approval.ts'
+
+/** Lists the customer's approvals, by creation time (API behaviour, Approvals). */
+export const listApprovals = operation({
+  method: 'GET',
+  url: '/v2/approvals',
+  scope: 'approvals:read_approval',
+  tag: 'Approvals',
+  summary: 'List Approvals',
+  description: 'Lists the withdrawals and changes that wait for approvers, or have waited, newest first.',
+  example: { query: { statuses: ['PENDING'], limit: 10 } },
+  query: Type.Object(
+    {
+      statuses: Filter(Approval.properties.status, 'Filter by statuses.'),
+      transfer_ids: Filter(FilterValue, 'Filter by the withdrawals that they are of.'),
+      ...timeBounds('created_at'),
+      ...orderByCreation,
+      ...pageParameters,
+    },
+    { additionalProperties: false },
+  ),
+  reply: listReply(Approval),
+  async run({ query, customerId, db }) {
+    const { items, ...page } = await listByCreation(db, customerId, query, {
+      list: 'approvals',
+      select: `select ${APPROVAL_COLUMNS} from approvals a`,
+      where: [
+        ['status = any (?)', query.statuses],
+        ['transfer_id = any (?::uuid[])', uuidsOf(query.transfer_ids)],
+      ],
+      toWire: (row: ApprovalRow) => row,
+    })
+    const ids = items.map(({ id }) => id)
+    const decisions = await selectDecisions(db, customerId, ids)
+    return { items: items.map((row) => approvalToWire(row, decisions)), ...page }
+  },
+})

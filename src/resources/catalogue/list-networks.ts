@@ -1,0 +1,163 @@
+import { Type, type Static } from 'typebox'
+import { ASSETS, CRYPTO_NETWORKS, NETWORKS, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
+import { Amount, AssetSymbol, Network, Timestamp } from '../../contract/fields.ts'
+import type { NetworkAdapter } from '../../chains/network.ts'
+import { operatorFigures } from '../../chains/operator-figures.ts'
+import { networkHealth, type NetworkHealth } from '../../chains/network-health.ts'
+import { operation } from '../operation.ts'
+import { listingFields, listingOf } from './listing.ts'
+
+const Count = (description: string) => Type.Integer({ description })
+
+/** What operators see of a network. */
+const ForOperators = Type.Object(
+  {
+    reachable: Type.Optional(
+      Type.Boolean({ description: 'Whether its node answers; absent where it is simulated.' }),
+    ),
+    error: Type.Optional(Type.String({ description: 'Why it does not.' })),
+    height: Type.Optional(Type.Integer({ description: 'The newest block of the node.' })),
+    hot_wallet: Type.Optional(
+      Type.Object(
+        {
+          asset: AssetSymbol,
+          amount: Amount('What the hot wallet holds.'),
+          low_mark: Type.Optional(Amount('What it should hold at least.')),
+          below_low_mark: Type.Boolean({ description: 'Whether it holds less.' }),
+        },
+        { description: "The hot wallet's amount of the network's own asset, which pays the fees." },
+      ),
+    ),
+    custody: Type.Array(
+      Type.Object({
+        asset: AssetSymbol,
+        in_custody: Amount('What the ledgers of all customers have there.'),
+        held: Type.Optional(Amount('What the wallet holds; absent while its node does not answer.')),
+        difference: Type.Optional(
+          Type.String({ description: 'Held beyond custody. Payments under way explain a small difference.' }),
+        ),
+      }),
+      { description: 'Empty where the network is simulated: nothing is on a chain.' },
+    ),
+    in_flight: Count('Withdrawals that have not ended.'),
+    waiting: Type.Array(
+      Type.Object({
+        code: Type.String({ description: 'Why they wait.' }),
+        detail: Type.String({ description: 'The same for people.' }),
+        count: Count('How many wait.'),
+        since: Timestamp('Since when the first waits.'),
+      }),
+    ),
+    frozen: Type.Array(
+      Type.Object({
+        reason: Type.String({ description: 'Reason of the freeze.' }),
+        detail: Type.String({ description: 'Why it was placed.' }),
+        since: Timestamp('When it was placed.'),
+      }),
+      { description: 'The freezes of the network, and of everything.' },
+    ),
+    uncredited: Type.Array(
+      Type.Object({
+        reason: Type.String({ description: 'Why deposits are not credited.' }),
+        count: Count('How many are not.'),
+        since: Timestamp('When the first was found.'),
+      }),
+    ),
+  },
+  {
+    description:
+      'Figures of the whole deployment, for operators with the scope `operators:read_network` alone.',
+  },
+)
+
+const NetworkRecord = Type.Object(
+  {
+    crypto_network: Network,
+    native_asset: Type.String({ description: 'The asset in which the network takes its fees.' }),
+    chain: Type.Optional(
+      Type.Enum(['MAIN', 'TEST', 'SIMULATED'], {
+        type: 'string',
+        description: 'The connected chain; absent where none is.',
+      }),
+    ),
+    status: Type.Enum(['AVAILABLE', 'DELAYED', 'STOPPED', 'UNAVAILABLE'], {
+      type: 'string',
+      description:
+        'DELAYED: withdrawals wait for the network. STOPPED: the platform pays nothing there for now, and withdrawals wait. UNAVAILABLE: not connected, and withdrawals are refused.',
+    }),
+    confirmations: Type.Optional(
+      Type.Integer({ description: 'Confirmations that a deposit or withdrawal needs, on a real chain.' }),
+    ),
+    finality: Type.Optional(
+      Type.Enum(['SAFE', 'FINALIZED'], {
+        type: 'string',
+        description: "The chain's own finality, where it takes the place of `confirmations`.",
+      }),
+    ),
+    fees: Type.Enum(['SCHEDULED', 'ESTIMATED'], {
+      type: 'string',
+      description: 'ESTIMATED: a quote follows the cost of the chain, and the schedule may not cover it.',
+    }),
+    memo: Type.Boolean({ description: 'Whether a withdrawal can carry a memo.' }),
+    assets: Type.Array(Type.Object({ asset: AssetSymbol, ...listingFields })),
+    for_operators: Type.Optional(ForOperators),
+  },
+  { $id: 'NetworkRecord' },
+)
+
+/** Lists the networks of the API, with their state for clients (API behaviour, Assets and networks). */
+export const listNetworks = operation({
+  method: 'GET',
+  url: '/v2/networks',
+  scope: 'funding:read_profile',
+  tag: 'Assets and Networks',
+  summary: 'List Networks',
+  description: 'Lists the networks, with their status, confirmations, and the fees and limits of each asset.',
+  reply: Type.Object({ items: Type.Array(NetworkRecord) }),
+  async run({ shared, networks, settings, scopes }) {
+    const seesAll = scopes.includes('operators:read_network')
+    const [health, figures] = await Promise.all([
+      networkHealth(shared),
+      seesAll ? operatorFigures(shared, networks) : undefined,
+    ])
+    return {
+      items: CRYPTO_NETWORKS.map((network) => {
+        const adapter = networks.get(network)
+        return {
+          crypto_network: network,
+          native_asset: NETWORKS[network].gasAsset,
+          ...(adapter && { chain: chainOf(adapter, settings.mode) }),
+          status: adapter === undefined ? ('UNAVAILABLE' as const) : statusOf(network, health),
+          ...depthOf(adapter),
+          fees: adapter?.estimateFee === undefined ? ('SCHEDULED' as const) : ('ESTIMATED' as const),
+          memo: adapter !== undefined && !adapter.carriesNoMemo,
+          ...(figures?.has(network) && { for_operators: figures.get(network)! }),
+          assets: ASSETS.filter((asset) => asset.networks[network] !== undefined).map(({ symbol }) => ({
+            asset: symbol,
+            ...listingOf(symbol, network, networks),
+          })),
+        }
+      }),
+    }
+  },
+})
+
+type NetworkRecord = Static<typeof NetworkRecord>
+
+function chainOf(adapter: NetworkAdapter, mode: 'sandbox' | 'live'): 'MAIN' | 'TEST' | 'SIMULATED' {
+  if (adapter.isSimulated) return 'SIMULATED'
+  return mode === 'live' ? 'MAIN' : 'TEST'
+}
+
+function statusOf(network: CryptoNetwork, health: NetworkHealth): 'AVAILABLE' | 'DELAYED' | 'STOPPED' {
+  if (health.allStopped || health.stopped.has(network)) return 'STOPPED'
+  return health.delayed.has(network) ? 'DELAYED' : 'AVAILABLE'
+}
+
+/** The requirement for a transaction to count as final. */
+function depthOf(adapter: NetworkAdapter | undefined): Pick<NetworkRecord, 'confirmations' | 'finality'> {
+  const depth = adapter?.confirmations
+  if (depth === undefined) return {}
+  if (typeof depth === 'number') return { confirmations: depth }
+  return { finality: depth === 'safe' ? 'SAFE' : 'FINALIZED' }
+}

@@ -1,0 +1,20 @@
+import type { Database } from '../db/database.ts'
+import type { CustomerLimits } from '../money/records/customer-limits.ts'
+import type { Policies } from '../governance/policy/policy.ts'
+import type { RowMacs } from '../money/records/row-macs.ts'
+import type { RailsContext } from '../rails/context.ts'
+import type { WebhookSecrets } from '../money/records/webhook-secrets.ts'
+
+/** The context of every operation and of the worker. */
+export interface Context extends RailsContext {
+  /** The records of nobody, such as prices and networks. On a plain database the same pool. */
+  shared: Database
+  /** Asks nodes of networks in the customer's share of questions to them. Throws unavailable once the client has left. */
+  askNodes: <T>(ask: () => Promise<T>) => Promise<T>
+  webhookSecrets: WebhookSecrets
+  policies: Policies
+  rowMacs: RowMacs
+  limits: CustomerLimits
+  /** The public URL of this service, and its token issuer. No slash at the end. */
+  baseUrl: string
+}

@@ -1,0 +1,36 @@
+import { Type } from 'typebox'
+import { EXAMPLE } from '../../contract/example-records.ts'
+import { Uuid } from '../../contract/fields.ts'
+import { problem } from '../../contract/problems.ts'
+import { operation } from '../operation.ts'
+import { Event, readEvents } from '../../money/records/event.ts'
+
+/** Reads one event by id (API behaviour, Events). */
+export const getEvent = operation({
+  method: 'GET',
+  url: '/v2/events/:id',
+  scope: 'events:read_event',
+  tag: 'Events and Webhooks',
+  summary: 'Get Event',
+  description: 'Reads one event, with its object.',
+  params: Type.Object({ id: Uuid('Event id.') }),
+  example: { params: { id: EXAMPLE.event_id } },
+  query: Type.Object(
+    {
+      is_test: Type.Optional(
+        Type.Boolean({
+          description: 'True: only an event of the test of a webhook is found; false: only another one.',
+        }),
+      ),
+    },
+    { additionalProperties: false },
+  ),
+  reply: Event,
+  problems: ['not-found'],
+  async run({ params, query, customerId, db }) {
+    const [found] = await readEvents(db, customerId, [params.id])
+    if (found === undefined || found.is_test !== (query.is_test ?? found.is_test))
+      throw problem.notFound('event', params.id)
+    return found.event
+  },
+})

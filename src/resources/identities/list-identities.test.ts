@@ -1,0 +1,183 @@
+/*
+ * Invariant of the list, for all filters, orders and page sizes: the pages contain exactly the matching records, in
+ * order, each once, with its current content.
+ */
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { runs } from '../../../test/seed.ts'
+import { newCustomer, startTestService, type TestCustomer, type TestService } from '../../../test/support.ts'
+import { momentAt, newId } from '../../db/ids.ts'
+import type { Identity } from './identity.ts'
+
+const COUNT = 120
+const UPDATED = ['2026-03-02T00:00:00.000001Z', '2026-03-02T00:00:00.000002Z'] as const
+const STATUSES = ['PENDING', 'ERROR', 'APPROVED', 'DENIED', 'DISABLED'] as const
+
+let service: TestService
+let customer: TestCustomer
+/** All identities, oldest first. */
+let all: Identity[]
+
+/** Few moments for many records, so that equal timestamps are common. */
+const momentOf = (n: number) => `2026-03-01T12:00:0${n % 3}.00000${n % 7}Z`
+
+function recordOf(n: number): Identity {
+  const created_at = momentOf(n)
+  const person = n % 2 === 0
+  const details = person ? { first_name: `${n}`, last_name: 'Person' } : { name: `${n}` }
+  const [user_disabled, admin_disabled] = [n % 6 === 0, n % 11 === 0]
+  const status = STATUSES[n % 5]!
+  return {
+    id: newId(momentAt(created_at), n),
+    customer_id: customer.customer_id,
+    ref_id: `ref,${n}`,
+    type: person ? 'PERSON' : 'INSTITUTION',
+    status,
+    summary_status: user_disabled || admin_disabled ? 'DISABLED' : status,
+    user_disabled,
+    admin_disabled,
+    details,
+    ...(person ? { person_details: details as never } : { institution_details: details as never }),
+    ...(n % 3 === 0 && { metadata: { n: `${n}` } }),
+    created_at,
+    updated_at: n % 4 === 0 ? created_at : UPDATED[n % 2]!,
+  }
+}
+
+beforeAll(async () => {
+  service = await startTestService()
+  customer = await newCustomer(service)
+  all = Array.from({ length: COUNT }, (_, n) => recordOf(n)).sort((a, b) => (a.id < b.id ? -1 : 1))
+  await service.db.query(
+    'insert into identities select * from json_populate_recordset(null::identities, $1)',
+    [JSON.stringify(all)],
+  )
+  // Another customer's records with the same ref_ids must be in no list.
+  const other = await newCustomer(service)
+  await service.db.query(
+    `
+    insert into identities
+    select $2, gen_random_uuid(), ref_id, type, status, user_disabled, admin_disabled, details, metadata, created_at,
+           updated_at
+    from identities
+    where customer_id = $1`,
+    [customer.customer_id, other.customer_id],
+  )
+})
+afterAll(() => service.close())
+
+/** Reads a list to its end. */
+async function walk(query: [string, string][]): Promise<Identity[]> {
+  const seen: Identity[] = []
+  let cursor: string | undefined
+  for (let page = 0; page <= COUNT; page++) {
+    const parameters = new URLSearchParams(cursor === undefined ? query : [...query, ['page_cursor', cursor]])
+    const { status, body } = await customer.call<{ items: Identity[]; next_page_cursor?: string }>(
+      'GET',
+      `/v2/identity/identities?${parameters.toString()}`,
+    )
+    expect(status).toBe(200)
+    seen.push(...body.items)
+    cursor = body.next_page_cursor
+    if (cursor === undefined) return seen
+  }
+  throw new Error('the list has no end')
+}
+
+const COMPARE: Record<string, (a: string, b: string) => boolean> = {
+  lt: (a, b) => a < b,
+  lte: (a, b) => a <= b,
+  eq: (a, b) => a === b,
+  gte: (a, b) => a >= b,
+  gt: (a, b) => a > b,
+}
+const numbers = fc.array(fc.nat(COUNT + 5), { minLength: 1, maxLength: 40 })
+const filters = fc.record(
+  {
+    ids: numbers.map((ns) => ns.map((n) => all[n]?.id ?? `nobody ${n}`)),
+    ref_ids: numbers.map((ns) => ns.map((n) => `ref,${n}`)),
+    summary_statuses: fc.subarray([...STATUSES], { minLength: 1 }),
+    summary_status: fc.subarray([...STATUSES], { minLength: 1 }),
+    identity_type: fc.subarray(['PERSON', 'INSTITUTION'], { minLength: 1 }),
+  },
+  { requiredKeys: [] },
+)
+const FIELD_OF: Record<string, keyof Identity> = {
+  ids: 'id',
+  ref_ids: 'ref_id',
+  summary_statuses: 'summary_status',
+  summary_status: 'summary_status',
+  identity_type: 'type',
+}
+const bounds = fc.uniqueArray(
+  fc.record({
+    field: fc.constantFrom('created_at', 'updated_at'),
+    comparison: fc.constantFrom(...Object.keys(COMPARE)),
+    value: fc.oneof(fc.nat(20).map(momentOf), fc.constantFrom(...UPDATED)),
+  }),
+  { selector: ({ field, comparison }) => `${field}.${comparison}`, maxLength: 2 },
+)
+
+test('any combination of filters, order and page size equals a filter in memory', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      filters,
+      bounds,
+      fc.constantFrom('ASC', 'DESC', undefined),
+      fc.constantFrom(7, 30, 1000),
+      async (chosen, bounds, order, limit) => {
+        const query: [string, string][] = [
+          ...Object.entries(chosen).flatMap(([name, values]) =>
+            values.map((value): [string, string] => [name, value]),
+          ),
+          ...bounds.map(({ field, comparison, value }): [string, string] => [
+            `${field}.${comparison}`,
+            value,
+          ]),
+          ...(order === undefined ? [] : [['order', order] satisfies [string, string]]),
+          ...(limit === 7 ? [['order_by', 'CREATED_AT'] satisfies [string, string]] : []),
+          ['limit', String(limit)],
+        ]
+        const expected = all
+          .filter((identity) =>
+            Object.entries(chosen).every(([name, values]) =>
+              (values as string[]).includes(identity[FIELD_OF[name]!] as string),
+            ),
+          )
+          .filter((identity) =>
+            bounds.every(({ field, comparison, value }) =>
+              COMPARE[comparison]!(identity[field as 'created_at'], value),
+            ),
+          )
+        expect(await walk(query)).toEqual(order === 'ASC' ? expected : expected.reverse())
+      },
+    ),
+    runs(100),
+  )
+})
+
+test('commas may separate values that cannot contain a comma', async () => {
+  const [one, two] = [all[3]!, all[5]!]
+  expect(await walk([['ids', `${one.id},${two.id.toUpperCase()}`]])).toEqual([two, one])
+  const denied = await walk([['summary_statuses', 'DENIED,ERROR']])
+  expect(denied).toEqual(
+    all.filter(({ summary_status }) => ['DENIED', 'ERROR'].includes(summary_status)).reverse(),
+  )
+  expect(await walk([['ref_ids', 'ref,3']])).toHaveLength(1)
+})
+
+test.each([
+  'summary_statuses=FROZEN',
+  'summary_status=FROZEN',
+  'identity_type=ROBOT',
+  'statuses=DENIED',
+  'limit=0',
+  'page_cursor=x',
+  'created_at.lt=soon',
+  'updated_at.gt=soon',
+  'include_details=yes',
+  'include_institution_members=1',
+  'order_by=UPDATED_AT',
+])('refused: %s', async (query) => {
+  expect((await customer.call('GET', `/v2/identity/identities?${query}`)).status).toBe(400)
+})

@@ -1,0 +1,34 @@
+import { timeBounds, timeConditions } from '../../http/lists.ts'
+import { filterBy, listOperation } from '../operation.ts'
+import {
+  Identity,
+  IDENTITY_SUMMARY,
+  identityColumns,
+  identityToWire,
+  includeParameters,
+  SummaryStatus,
+  type IdentityRow,
+} from './identity.ts'
+
+/** Lists the customer's identities, by creation time (API behaviour, Identities). */
+export const listIdentities = listOperation({
+  url: '/v2/identity/identities',
+  scope: 'identity:read_identity',
+  tag: 'Identities',
+  summary: 'List Identities',
+  description: "Lists the customer's identities, newest first.",
+  example: { summary_statuses: ['APPROVED'], limit: 10 },
+  list: 'identities',
+  item: Identity,
+  select: (query) => `select ${identityColumns(query)} from identities`,
+  filters: {
+    ids: filterBy.ids('id', 'Filter by identity ids.'),
+    ref_ids: filterBy.texts('ref_id', 'Filter by ref_ids.'),
+    summary_statuses: filterBy.values(IDENTITY_SUMMARY, 'Filter by summary statuses.', SummaryStatus),
+    summary_status: filterBy.values(IDENTITY_SUMMARY, 'Another name for summary_statuses.', SummaryStatus),
+    identity_type: filterBy.values('type', 'Filter by types.', Identity.properties.type),
+  },
+  parameters: { ...timeBounds('updated_at'), ...includeParameters },
+  where: (query) => timeConditions(query, 'updated_at'),
+  toWire: (row: IdentityRow, { query }) => identityToWire(row, query),
+})

@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { startTestService, type TestService } from '../../../test/support.ts'
+import { transaction } from '../../db/database.ts'
+import { microsToTimestamp } from '../../http/lists.ts'
+import { DAY } from './increments.ts'
+import type { Market } from './markets.ts'
+import { lockMarket, writePrices } from './write-prices.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startTestService()
+})
+afterAll(() => service.close())
+beforeEach(() => service.owner.query('truncate price_minutes, price_points'))
+
+const START = 29_459_520
+const at = (minute: number) => microsToTimestamp(minute * 60_000_000).replace('Z', '.000000Z')
+
+async function write(market: Market, minutes: Record<number, [string, string?, string?, string?]>) {
+  await transaction(service.db, async (tx) => {
+    const id = await lockMarket(tx, market, 'REAL')
+    for (const [minute, prices] of Object.entries(minutes))
+      await writePrices(tx, id!, {
+        coversMinutes: 1,
+        minute: [Number(minute)],
+        second: [0],
+        prices: prices.map((price) => [price!]) as [string[]],
+      })
+  })
+}
+
+async function prices(query = '') {
+  const reply = await service.app.inject(`/v2/all-markets/prices${query}`)
+  expect(reply.statusCode).toBe(200)
+  const { prices: found, items } = reply.json<{ prices: object[]; items: object[] }>()
+  expect(items).toEqual(found)
+  return found
+}
+
+test('the newest price is the close of its minute; the one before is a day to two days older', async () => {
+  await write('BTCUSD', {
+    [START]: ['10', '20', '5', '15.50'],
+    [START - DAY]: ['9'],
+    [START - DAY + 1]: ['8'],
+    [START - 2 * DAY + 1]: ['7'],
+  })
+  await write('ETHUSD', { [START]: ['3'], [START - 2 * DAY + 1]: ['2.5', '2.5', '2', '2.25'] })
+  await write('LTCUSD', { [START]: ['1'], [START - 2 * DAY]: ['4'] })
+  expect(await prices()).toEqual([
+    { market: 'ETHUSD', current_price: '3', yesterday_price: '2.25', snapshot_at: at(START) },
+    { market: 'BTCUSD', current_price: '15.5', yesterday_price: '9', snapshot_at: at(START) },
+    { market: 'LTCUSD', current_price: '1', snapshot_at: at(START) },
+  ])
+})
+
+test('the named markets, once each and in the order of the API; without prices they are left out', async () => {
+  await write('BTCUSD', { [START]: ['1'] })
+  await write('ETHUSD', { [START]: ['2'] })
+  expect(await prices('?markets=BTCUSD,LTCUSD&markets=BTCUSD')).toMatchObject([{ market: 'BTCUSD' }])
+  expect(await prices('?markets=LTCUSD')).toEqual([])
+  expect(await prices()).toHaveLength(2)
+})
+
+test('an address above the rate limit gets the time to ask again', async () => {
+  const limited = await startTestService({
+    BURSAR_RATE_LIMIT_PER_SECOND: '1',
+    BURSAR_RATE_LIMIT_BURST: '2',
+  })
+  try {
+    const from = (remoteAddress: string) =>
+      limited.app.inject({ url: '/v2/all-markets/prices', remoteAddress })
+    expect((await from('192.0.2.1')).statusCode).toBe(200)
+    expect((await from('192.0.2.1')).statusCode).toBe(200)
+    const refused = await from('192.0.2.1')
+    expect(refused.statusCode).toBe(429)
+    expect(refused.headers['retry-after']).toBe('1')
+    expect(refused.json()).toMatchObject({ detail: expect.stringContaining('address') as unknown })
+    expect((await from('192.0.2.2')).statusCode).toBe(200)
+  } finally {
+    await limited.close()
+  }
+})

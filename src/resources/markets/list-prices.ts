@@ -1,0 +1,81 @@
+import { Type, type Static } from 'typebox'
+import { Filter, Timestamp } from '../../contract/fields.ts'
+import { operation } from '../operation.ts'
+import { DAY } from './increments.ts'
+import { idOf, MARKETS, type Market } from './markets.ts'
+
+const MarketPrice = Type.Object(
+  {
+    market: Type.Enum([...MARKETS], { type: 'string' }),
+    current_price: Type.String({ description: 'The newest price.', examples: ['63450.12'] }),
+    yesterday_price: Type.Optional(
+      Type.String({
+        description: 'The newest price of 24 to 48 hours before; absent where there is none.',
+        examples: ['62980.5'],
+      }),
+    ),
+    snapshot_at: Timestamp('Start of the minute of the newest price.'),
+  },
+  { $id: 'MarketPrice' },
+)
+
+/**
+ * Lists the newest price of each market that has prices, and the price of a day before (API behaviour, Market
+ * history).
+ */
+export const listPrices = operation({
+  method: 'GET',
+  url: '/v2/all-markets/prices',
+  scope: null,
+  tag: 'Market Data',
+  summary: 'List Prices',
+  description:
+    'The newest price of each market, and the price of 24 hours before. Markets without prices are left out. Needs no access token.',
+  example: { query: { markets: ['BTCUSD', 'ETHUSD'] } },
+  query: Type.Object(
+    {
+      markets: Filter(Type.Enum([...MARKETS], { type: 'string' }), 'Only these markets; all by default.'),
+    },
+    { additionalProperties: false },
+  ),
+  reply: Type.Object({
+    prices: Type.Array(MarketPrice),
+    items: Type.Array(MarketPrice, { description: 'The same prices as `prices`.' }),
+  }),
+  async run({ query: { markets = MARKETS }, shared: db }) {
+    const { rows } = await db.query<PriceRow>({
+      name: 'list-prices',
+      text: SELECT,
+      values: [markets.map(idOf), DAY],
+    })
+    const prices = rows.map(({ yesterday_price, ...row }) => ({
+      ...row,
+      ...(yesterday_price !== null && { yesterday_price }),
+    }))
+    return { prices, items: prices }
+  },
+})
+
+type PriceRow = Omit<Static<typeof MarketPrice>, 'market' | 'yesterday_price'> & {
+  market: Market
+  yesterday_price: string | null
+}
+
+/** Two look-ups in the primary key for each market. */
+const SELECT = `
+  select market, trim_scale(coalesce(newest.close, newest.price)) as current_price,
+         trim_scale(coalesce(before.close, before.price)) as yesterday_price,
+         timestamptz 'epoch' + newest.minute * interval '1 minute' as snapshot_at
+  from markets
+  cross join lateral (
+    select minute, price, close from price_minutes where market_id = markets.id order by minute desc limit 1
+  ) newest
+  left join lateral (
+    select price, close
+    from price_minutes
+    where market_id = markets.id and minute <= newest.minute - $2::integer and minute > newest.minute - 2 * $2::integer
+    order by minute desc
+    limit 1
+  ) before on true
+  where id = any ($1)
+  order by id`

@@ -1,0 +1,122 @@
+import { Type, type TObject, type TSchema } from 'typebox'
+import type { Context } from './context.ts'
+import { Filter, FilterValue, FilterWithoutCommas } from '../contract/fields.ts'
+import {
+  listByCreation,
+  listReply,
+  orderByCreation,
+  pageParameters,
+  timeBounds,
+  uuidsOf,
+  type Condition,
+} from '../http/lists.ts'
+import type { Definition, Operation } from '../http/operation.ts'
+
+/**
+ * Declares one operation: its route, scope, schemas and handler. The schemas validate requests, serialise replies and
+ * make the API document.
+ */
+export function operation<
+  P extends TObject | undefined = undefined,
+  Q extends TObject | undefined = undefined,
+  B extends TObject | undefined = undefined,
+  R extends TSchema = TSchema,
+>(definition: Definition<Context, P, Q, B, R>): Operation {
+  return definition
+}
+
+/** The query of a list, as its schema has validated it. */
+type Query = Record<string, unknown>
+
+/** A filter of a list: its parameter, and the SQL condition with one `?` that a given value sets. */
+interface ListFilter {
+  parameter: TSchema
+  where: string
+  /** What the condition compares with; the given value by default. Undefined: there is no condition. */
+  compareWith?: (given: unknown) => unknown
+}
+
+/** Filters by the values of a column. */
+export const filterBy = {
+  ids: (column: string, description: string): ListFilter => ({
+    parameter: Filter(FilterValue, description),
+    where: `${column} = any (?::uuid[])`,
+    compareWith: (given) => uuidsOf(given as string[] | undefined),
+  }),
+  values: (column: string, description: string, item: TSchema = FilterValue): ListFilter => ({
+    parameter: Filter(item, description),
+    where: `${column} = any (?::text[])`,
+  }),
+  /** Values that may have commas. */
+  texts: (column: string, description: string): ListFilter => ({
+    parameter: FilterWithoutCommas(FilterValue, description),
+    where: `${column} = any (?::text[])`,
+  }),
+}
+
+interface ListDefinition<Row> extends Pick<
+  Definition<Context, undefined, undefined, undefined, TSchema>,
+  'url' | 'scope' | 'tag' | 'summary' | 'description' | 'problems'
+> {
+  example: Record<string, unknown>
+  /** The list's name, for its cursors. */
+  list: string
+  item: TSchema
+  /** The statement without its `where`. The customer's id is `$1`. */
+  select: string | ((query: Query) => string)
+  /** The alias of the listed table in `select`, when it joins others. */
+  alias?: string
+  filters: Record<string, ListFilter>
+  /** Parameters between the filters and those of every list. */
+  parameters?: Record<string, TSchema>
+  /** Conditions that are not of one filter. */
+  where?: (query: Query) => Condition[]
+  toWire: (row: Row, context: Pick<Context, 'networks'> & { query: Query }) => unknown
+}
+
+/** Declares the list of a customer's records by creation time, newest first (API behaviour, Lists). */
+export function listOperation<Row extends { id: string }>({
+  list,
+  item,
+  select,
+  alias,
+  filters,
+  parameters,
+  where = () => [],
+  toWire,
+  example,
+  ...definition
+}: ListDefinition<Row>): Operation {
+  const given = Object.entries(filters)
+  const query = Type.Object(
+    {
+      ...Object.fromEntries(given.map(([name, { parameter }]) => [name, parameter])),
+      ...timeBounds('created_at'),
+      ...parameters,
+      ...orderByCreation,
+      ...pageParameters,
+    },
+    { additionalProperties: false },
+  )
+  return operation({
+    ...definition,
+    method: 'GET',
+    query,
+    example: { query: example },
+    reply: listReply(item),
+    run: ({ query, customerId, db, networks }) =>
+      listByCreation(db, customerId, query, {
+        list,
+        select: typeof select === 'string' ? select : select(query),
+        ...(alias !== undefined && { alias }),
+        where: [
+          ...given.map(([name, { where, compareWith = (value: unknown) => value }]): Condition => {
+            const { [name]: value } = query as Query
+            return [where, compareWith(value)]
+          }),
+          ...where(query),
+        ],
+        toWire: (row: Row) => toWire(row, { networks, query }),
+      }),
+  })
+}

@@ -1,0 +1,321 @@
+import { originOfLoop, type Actor } from '../../contract/actor.ts'
+import { strict as assert } from 'node:assert'
+import {
+  connectionLost,
+  transaction,
+  type Database,
+  type Queryable,
+  type Transaction,
+} from '../../db/database.ts'
+import { customerName, eachAlone, inParts, RecordFailure } from '../../db/each-alone.ts'
+import type { Moment } from '../../db/ids.ts'
+import type { Context } from '../context.ts'
+import { insertEvents } from '../../money/ledger/events.ts'
+import { problem, Problem } from '../../contract/problems.ts'
+import { payoutCost } from '../../money/movements/estimated-fee.ts'
+import type { Movement, Outcome } from '../../money/movements/decision.ts'
+import { payoutOf } from '../../money/movements/payout.ts'
+import { post, type PostOptions } from '../../money/movements/post.ts'
+import { isRetryable } from '../../money/movements/queue.ts'
+import type { UsdPrices } from '../../contract/assets/usd-value.ts'
+import { isPayable } from '../../money/records/destination-address.ts'
+import { usdPrices } from '../../money/records/usd-prices.ts'
+import {
+  objectionToOrder,
+  type Orchestration,
+  ORCHESTRATION_COLUMNS,
+  orchestrationEvent,
+  type OrchestrationRow,
+  orchestrationToWire,
+  recordEnds,
+} from '../../money/records/orchestration.ts'
+
+/** Who makes the transfers of orchestrations that deposits started. */
+const LOOP = originOfLoop('orchestrations')
+
+/** Most orchestrations that one database transaction processes. */
+export const CLAIM_MAX = 500
+
+/** An orchestration that this transaction has locked. */
+interface Claimed {
+  orchestration: Orchestration
+  /** Who made its rule; null for rules of older versions. */
+  initiator: Actor | null
+  /** It was paid or refused before: somebody has set it back in the database. */
+  was_decided: boolean
+  /** Why it is not paid: it pays an entry of the address book that was rejected meanwhile, was paid before, or is forged. */
+  objection: string | undefined
+}
+
+/** The context of payouts. Without `macs`, their withdrawals are never signed. */
+type PayoutContext = Pick<Context, 'networks' | 'settings'> & Pick<PostOptions, 'macs' | 'govern'>
+
+/** Other pools than the customers' own, on a cluster. */
+interface Elsewhere {
+  /** Says which customers have work (`Node.hints`). */
+  hints: Queryable
+  /** Has the prices. */
+  shared: Database
+}
+
+/**
+ * Advances every orchestration that a deposit started: posts its destination transfer with its conversion (API
+ * behaviour, Orchestrations), or marks it FAILED and leaves the money on the profile. One transaction locks the
+ * orchestrations, posts and records the results. So any number of workers can share the work, and a crash leaves all
+ * of it or nothing. The transaction that ends a destination transfer also ends its orchestration
+ * (settle-withdrawals.ts). Returns the number of advanced orchestrations. Throws failures after all other work is
+ * done.
+ */
+export async function runOrchestrations(
+  db: Database,
+  context: PayoutContext,
+  { hints, shared }: Elsewhere = { hints: db, shared: db },
+): Promise<number> {
+  const { rows } = await hints.query<{ customer_id: string }>(TO_DO)
+  let moved = 0
+  const payCustomer = async ({ customer_id }: { customer_id: string }) => {
+    const prices = await usdPrices(shared, context.settings.mode === 'sandbox')
+    const costs = await costsOf({ db, shared }, customer_id, context)
+    const failures: RecordFailure[] = []
+    let claimed: string[] = []
+    const pay = async (only: string[] | null) => {
+      const of = { customerId: customer_id, only, claimed: (ids: string[]) => void (claimed = ids) }
+      moved += await transaction(db, (tx) => payOut(tx, of, context, prices, costs))
+      return []
+    }
+    try {
+      await pay(null)
+    } catch (error) {
+      if (connectionLost(error)) throw error
+      // Another transaction created the same balance first; the next round finds it.
+      if (isRetryable(error)) return
+      await inParts(claimed, pay, (id, failure): undefined => {
+        if (!isRetryable(failure)) failures.push(new RecordFailure(`orchestration ${id}`, failure))
+      })
+    }
+    if (failures.length > 0) throw new AggregateError(failures, `${failures.length} payouts failed`)
+  }
+  await eachAlone(rows, customerName, payCustomer, 'payouts failed')
+  return moved
+}
+
+/** The orchestrations of a customer that are paid together. */
+interface Payouts {
+  customerId: string
+  /** Those with these ids; null: all that are due. */
+  only: string[] | null
+  /** Called with the ids that were claimed. */
+  claimed: (ids: string[]) => void
+}
+
+/** By ctid: the network's current cost of the payout, or the problem of a refused destination. */
+type Costs = ReadonlyMap<string, bigint | Problem>
+
+const placeOf = ({
+  destination_asset,
+  destination,
+}: Pick<Orchestration, 'destination_asset' | 'destination'>) =>
+  `${destination_asset} ${destination.crypto?.network} ${destination.crypto?.address}`
+
+/**
+ * Estimates fees on real networks before the paying transaction, which must not wait for a node. Simulated networks
+ * have no cost.
+ */
+async function costsOf(
+  { db, shared }: Pick<Context, 'db' | 'shared'>,
+  customerId: string,
+  context: Pick<Context, 'networks' | 'settings'>,
+): Promise<Costs> {
+  const asked = [...context.networks].flatMap(([network, adapter]) =>
+    adapter.estimateFee === undefined ? [] : [network],
+  )
+  if (asked.length === 0) return new Map()
+  const { rows } = await db.query<Pick<Orchestration, 'destination_asset' | 'destination'>>(
+    `
+    select distinct destination_asset, destination
+    from orchestrations
+    where customer_id = $1 and status = 'PROCESSING' and destination_transfer_id is null
+      and destination -> 'crypto' ->> 'network' = any ($2::text[])
+    limit $3`,
+    [customerId, asked, CLAIM_MAX],
+  )
+  const costs = await Promise.all(
+    rows.map(async (row) => [placeOf(row), await payoutCost(shared, row, context)] as const),
+  )
+  return new Map(costs)
+}
+
+const TO_DO = `
+  select distinct customer_id
+  from orchestrations
+  where status = 'PROCESSING' and destination_transfer_id is null and orchestration_rule_id is not null`
+
+type ClaimedRow = OrchestrationRow &
+  Omit<Claimed, 'orchestration' | 'objection'> & {
+    is_rejected: boolean
+    mac: string | null
+  }
+
+const DETAILS = `
+             (select r.created_by from orchestration_rules r
+              where r.customer_id = $1 and r.id = o.orchestration_rule_id) as initiator,
+             coalesce((select not ${isPayable('a')} from crypto_destination_addresses a
+                       where a.customer_id = $1
+                         and a.id = (o.destination -> 'crypto' ->> 'address_id')::uuid), false) as is_rejected,
+             exists (select 1 from decided_orchestrations d
+                     where d.customer_id = $1 and d.orchestration_id = o.id) as was_decided, o.mac`
+// One without a rule is paid with its order.
+const CAN_PROCEED = `o.customer_id = $1 and o.status = 'PROCESSING' and o.destination_transfer_id is null
+        and o.orchestration_rule_id is not null
+        and (o.destination ? 'profile'
+             or coalesce(o.destination -> 'crypto' ->> 'network', 'WIRE') = any ($2::text[]))`
+
+/**
+ * Locks the orchestrations that can proceed. Destinations over a network that is not connected here wait: another
+ * worker may be connected, or this one later. Orchestrations of a frozen profile or customer also wait: the freeze
+ * may be lifted, and FAILED is final. A freeze that comes between the statements is found by the posting.
+ */
+async function claim(
+  tx: Transaction,
+  customerId: string,
+  { networks, macs }: Pick<PayoutContext, 'networks' | 'macs'>,
+  only: string[] | null,
+): Promise<Claimed[]> {
+  const { rows: frozen } = await tx.query<{ subject: string }>(
+    'select distinct subject from customer_freezes where customer_id = $1 and lifted_at is null',
+    [customerId],
+  )
+  const { rows: locked } = await tx.query<{ id: string }>(
+    `
+    select o.id
+    from orchestrations o
+    where ${CAN_PROCEED} and o.customer_id <> all ($4::uuid[]) and o.profile_id <> all ($4::uuid[])
+      and ($5::uuid[] is null or o.id = any ($5))
+    order by o.id
+    limit $3
+    for update skip locked`,
+    [customerId, [...networks.keys()], CLAIM_MAX, frozen.map(({ subject }) => subject), only],
+  )
+  const { rows } = await tx.query<ClaimedRow>(
+    `
+    select ${ORCHESTRATION_COLUMNS}, ${DETAILS}
+    from orchestrations o
+    where o.customer_id = $1 and o.id = any ($2::uuid[])
+    order by o.id`,
+    [customerId, locked.map(({ id }) => id)],
+  )
+  return rows.map(({ initiator, is_rejected, was_decided, mac, ...row }) => {
+    const orchestration = orchestrationToWire(row)
+    const objection = is_rejected
+      ? 'the address of the address book that the rule pays is REJECTED'
+      : was_decided
+        ? 'it was paid or refused before'
+        : macs && objectionToOrder(macs.rows, orchestration, mac)
+    return { initiator, was_decided, objection, orchestration }
+  })
+}
+
+async function payOut(
+  tx: Transaction,
+  { customerId, only, claimed: onClaim }: Payouts,
+  context: PayoutContext,
+  prices: UsdPrices,
+  costs: Costs,
+): Promise<number> {
+  const claimed = await claim(tx, customerId, context, only)
+  onClaim(claimed.map(({ orchestration }) => orchestration.id))
+  if (claimed.length === 0) return 0
+  const movements = claimed.map((one) => movementOf(one, context, prices, costs))
+  const { outcomes, now } = await post(tx, customerId, movements, {
+    macs: context.macs,
+    govern: context.govern,
+  })
+  const ends = claimed.flatMap(({ was_decided, orchestration: { id } }, index) => {
+    const outcome = outcomes[index]!
+    if ('refusal' in outcome && !(outcome.refusal instanceof Problem)) throw outcome.refusal
+    // Frozen since the claim: the orchestration waits, because FAILED is final.
+    return isFrozen(outcome) ? [] : [{ id, was_decided, ...endOf(outcome) }]
+  })
+  await record(tx, customerId, now, ends)
+  return ends.length
+}
+
+/** Builds the destination transfer of an orchestration, or returns the refusal that needs no record. */
+function movementOf(
+  { orchestration, initiator, objection }: Claimed,
+  context: PayoutContext,
+  prices: UsdPrices,
+  costs: Costs,
+): Movement {
+  const origin = { ...LOOP, ...(initiator !== null && { initiator }) }
+  try {
+    if (objection !== undefined) throw problem.badRequest(objection)
+    const payout = payoutOf(orchestration, context, 'KEEP', prices, costs.get(placeOf(orchestration)))
+    return { ...payout, origin, decide: (view) => payout.decide(view, orchestration.id) }
+  } catch (refusal) {
+    if (!(refusal instanceof Problem)) throw refusal
+    return {
+      origin,
+      balances: [],
+      decide: () => {
+        throw refusal
+      },
+    }
+  }
+}
+
+const isFrozen = (outcome: Outcome): boolean =>
+  'refusal' in outcome &&
+  outcome.refusal instanceof Problem &&
+  outcome.refusal.slug === 'disabled' &&
+  outcome.refusal.meta?.status === 'FROZEN'
+
+interface End {
+  status: Orchestration['status']
+  destination_transfer_id?: string
+  fail_reason?: string | undefined
+}
+
+/** Returns the end of an orchestration: it follows its destination transfer, or fails with the refusal. */
+function endOf(outcome: Outcome): End {
+  if ('refusal' in outcome) return { status: 'FAILED', fail_reason: (outcome.refusal as Problem).detail }
+  const { transfer, otherLeg } = outcome.decision
+  return otherLeg === undefined
+    ? { status: 'PROCESSING', destination_transfer_id: transfer.id }
+    : { status: 'COMPLETED', destination_transfer_id: otherLeg.transfer.id }
+}
+
+const RECORD = {
+  name: 'record payouts',
+  text: `
+      update orchestrations o
+      set status = c.status, destination_transfer_id = c.destination_transfer_id, fail_reason = c.fail_reason,
+          updated_at = $2
+      from json_to_recordset($3) as c (id uuid, status text, destination_transfer_id uuid, fail_reason text)
+      where o.customer_id = $1 and o.id = any ($4::uuid[]) and o.id = c.id`,
+}
+
+async function record(
+  tx: Transaction,
+  customerId: string,
+  now: Moment,
+  ends: (End & Pick<Claimed, 'was_decided'> & { id: string })[],
+): Promise<void> {
+  if (ends.length === 0) return
+  const decided = ends.filter(({ was_decided }) => !was_decided)
+  // Breaks the primary key where one was paid meanwhile.
+  await tx.query(
+    `
+    insert into decided_orchestrations (customer_id, orchestration_id, transfer_id)
+    select $1, id, transfer_id from unnest($2::uuid[], $3::uuid[]) as d (id, transfer_id)`,
+    [customerId, decided.map(({ id }) => id), decided.map((end) => end.destination_transfer_id ?? null)],
+  )
+  const { rowCount } = await tx.query({
+    ...RECORD,
+    values: [customerId, now.text, JSON.stringify(ends), ends.map(({ id }) => id)],
+  })
+  assert(rowCount === ends.length, 'every payout must be recorded, or it would be paid again')
+  const ended = ends.filter(({ status }) => status !== 'PROCESSING')
+  recordEnds(tx, customerId, now, LOOP, ended)
+  await insertEvents(tx, customerId, now, ended.map(orchestrationEvent))
+}

@@ -1,0 +1,141 @@
+import { Type, type Static } from 'typebox'
+import type { Origin } from '../../contract/actor.ts'
+import { problem } from '../../contract/problems.ts'
+import { violatedConstraint, type Database, type Queryable, type Transaction } from '../../db/database.ts'
+import { readClock } from '../../db/ids.ts'
+import { recordChanges } from '../../money/ledger/audit.ts'
+import { operation } from '../operation.ts'
+import { ApprovalQuery, withApprovedChange } from '../../governance/approvals/approved-change.ts'
+import { audited } from '../../money/records/audited.ts'
+import type { CustomerLimits } from '../../money/records/customer-limits.ts'
+import {
+  completeDocument,
+  NewPolicyDocument,
+  NO_POLICY,
+  Policy,
+  policyToWire,
+  type Policies,
+  type PolicyDocument,
+  type PolicyVersion,
+} from '../../governance/policy/policy.ts'
+
+const PutPolicyBody = Type.Object(
+  {
+    ...NewPolicyDocument.properties,
+    replaces: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 2_147_483_647,
+        description: 'The version that was read: 409 if it is not the newest any more. 0: there is none.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+type Body = Static<typeof PutPolicyBody>
+
+/** Replaces the customer's policy by a new version (API behaviour, Policy). */
+export const putPolicy = operation({
+  method: 'PUT',
+  url: '/v2/policy',
+  scope: 'policy:write_policy',
+  tag: 'Governance',
+  summary: 'Put Policy',
+  description: 'Makes a new version of the policy, which counts for every payment from then on.',
+  query: ApprovalQuery,
+  body: PutPolicyBody,
+  example: {
+    bodies: {
+      'At most 250000 USD a day': {
+        rules: [
+          {
+            id: 'day-limit',
+            limit: { amount: '250000', asset: 'USD', period_seconds: 86_400, per: 'CUSTOMER' },
+            action: 'BLOCK',
+          },
+        ],
+      },
+    },
+  },
+  reply: Policy,
+  problems: ['already-exists', 'not-found', 'unavailable', 'approval-required', 'approval-ended'],
+  async run({ query: { approval_id }, body, customerId, origin, db, policies, limits }) {
+    const { replaces, ...document } = body satisfies Body
+    const change = { customer_id: customerId, origin, approval_id, replaces, limits }
+    return policyToWire(await replacePolicy(db, policies, completeDocument(document), change))
+  },
+})
+
+interface Change {
+  customer_id: string
+  origin: Origin
+  approval_id?: string | undefined
+  replaces?: number | undefined
+  /** The limit of versions; operators have none. */
+  limits?: CustomerLimits | undefined
+  /** Replaces a newest version that cannot be trusted, too: for the operator who has looked at it. */
+  replace_untrusted?: boolean | undefined
+}
+
+interface Untrusted {
+  version: number
+  objection: string
+}
+
+/** A version that was added. */
+interface Replaced extends PolicyVersion {
+  /** The version before it, where that could not be trusted. */
+  untrusted: Untrusted | undefined
+}
+
+/**
+ * Adds a version of a customer's policy, in a transaction of its own. Throws already-exists when another version was added
+ * since `replaces`, approval-required where the policy demands approval of changes, and unavailable where the newest version
+ * cannot be trusted. With `replace_untrusted`, the newest version that can be trusted says whether approval is needed: nobody
+ * gets around the approvers by damaging a version.
+ */
+export async function replacePolicy(
+  db: Database,
+  policies: Policies,
+  document: PolicyDocument,
+  { replaces, limits, replace_untrusted = false, ...change }: Change,
+): Promise<Replaced> {
+  const { customer_id, origin } = change
+  const asked = {
+    ...change,
+    subject: 'POLICY',
+    operation: replace_untrusted ? 'bursar policy set --replace-untrusted' : 'policy.set',
+    target: { type: 'policy', id: customer_id },
+    values: document,
+  } as const
+  const inForce = replace_untrusted
+    ? { newest: (tx: Queryable, id: string) => policies.newestTrusted(tx, id) }
+    : policies
+  try {
+    return await withApprovedChange(db, inForce, asked, async (tx) => {
+      await limits?.requireRoom(tx, customer_id, 'policy_versions')
+      const before = await inForce.newest(tx, customer_id)
+      const untrusted = replace_untrusted ? await untrustedNewest(tx, policies, customer_id) : undefined
+      const now = await readClock(tx)
+      const made = await policies.add(tx, customer_id, document, now, replaces)
+      const changes = {
+        before: { ...(before?.document ?? NO_POLICY.document), ...(untrusted && { untrusted }) },
+        after: document,
+      }
+      recordChanges(tx, customer_id, now, [audited(origin, 'policy.set', customer_id, changes)])
+      return { ...made, untrusted }
+    })
+  } catch (error) {
+    if (violatedConstraint(error) !== 'policies_pkey') throw error
+    throw problem.alreadyExists('version', policyToWire((await policies.newest(db, customer_id))!))
+  }
+}
+
+async function untrustedNewest(
+  tx: Transaction,
+  policies: Policies,
+  customerId: string,
+): Promise<Untrusted | undefined> {
+  const { version, objection } = (await policies.examine(tx, customerId)) ?? {}
+  return version === undefined || objection === undefined ? undefined : { version, objection }
+}

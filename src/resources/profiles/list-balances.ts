@@ -1,0 +1,138 @@
+import { Type, type Static } from 'typebox'
+import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
+import { decimalsOf } from '../../contract/assets/catalogue.ts'
+import type { Database } from '../../db/database.ts'
+import { EXAMPLE } from '../../contract/example-records.ts'
+import { Amount, AssetSymbol, Filter, Timestamp, Uuid } from '../../contract/fields.ts'
+import { requireKnownAssets } from '../../contract/known-assets.ts'
+import { microsOf, microsToTimestamp } from '../../http/lists.ts'
+import { operation } from '../operation.ts'
+import { requireProfile } from '../../money/records/profile.ts'
+
+/** A balance of a profile. */
+export const Balance = Type.Object(
+  {
+    asset: AssetSymbol,
+    available: Amount('Spendable amount.'),
+    trading: Amount('Amount held by open orders. Always 0, because there are no orders.'),
+  },
+  { $id: 'Balance' },
+)
+
+/**
+ * Lists a profile's balances (API behaviour, Profiles): every asset it has ever held, by symbol; as they are, or as they
+ * were at a moment.
+ */
+export const listBalances = operation({
+  method: 'GET',
+  url: '/v2/profiles/:id/balances',
+  scope: 'funding:read_profile',
+  tag: 'Profiles',
+  summary: 'List Profile Balances',
+  description:
+    'Lists the balances of every asset that the profile has ever held. With `at`, as they were at that moment, from the entries of the ledger.',
+  example: { params: { id: EXAMPLE.profile_id } },
+  params: Type.Object({ id: Uuid('Profile id.') }),
+  query: Type.Object(
+    {
+      assets: Filter(AssetSymbol, 'Filter by assets.'),
+      at: Type.Optional(
+        Timestamp('Moment of the balances. It counts the entries up to it, its own microsecond included.'),
+      ),
+    },
+    { additionalProperties: false },
+  ),
+  reply: Type.Object({ items: Type.Array(Balance) }),
+  problems: ['not-found'],
+  async run({ params, query, customerId, db }) {
+    const { assets, at } = query
+    requireKnownAssets('assets', assets)
+    await requireProfile(db, customerId, params.id)
+    return {
+      items:
+        at === undefined
+          ? await selectBalances(db, customerId, params.id, assets)
+          : await selectBalancesAt(db, customerId, params.id, assets, at),
+    }
+  },
+})
+
+/** Reads the stored balances of a profile, by symbol. */
+export async function selectBalances(db: Database, customerId: string, profileId: string, assets?: string[]) {
+  const { rows } = await db.query<{ asset: string; available: string }>(
+    `
+    select asset, available
+    from balances
+    where customer_id = $1 and profile_id = $2 and ($3::text[] is null or asset = any ($3))
+    order by asset collate "C"`,
+    [customerId, profileId, assets],
+  )
+  return rows.map(balanceToWire)
+}
+
+/** Reads the stored balances of all profiles of a customer, or of one, by profile and symbol, with the nicknames. */
+export async function listCustomerBalances(
+  db: Database,
+  customerId: string,
+  profileId: string | undefined,
+  limit: number,
+) {
+  const { rows } = await db.query<{
+    profile_id: string
+    nickname: string | null
+    asset: string
+    available: string
+  }>(
+    `
+    select b.profile_id, p.nickname, b.asset, b.available
+    from balances b
+    join profiles p on p.customer_id = b.customer_id and p.id = b.profile_id
+    where b.customer_id = $1 and ($2::uuid is null or b.profile_id = $2)
+    order by b.profile_id, b.asset collate "C"
+    limit $3`,
+    [customerId, profileId, limit],
+  )
+  return rows.map(({ profile_id, nickname, ...row }) => ({ profile_id, nickname, ...balanceToWire(row) }))
+}
+
+const balanceToWire = ({
+  asset,
+  available,
+}: {
+  asset: string
+  available: string
+}): Static<typeof Balance> => ({
+  asset,
+  available: formatAmount(parseStoredAmount(available, decimalsOf(asset)), decimalsOf(asset)),
+  trading: '0',
+})
+
+/**
+ * The balances after the last entry up to a moment, by ticker: the assets that the profile had held by then. One look-up in
+ * the index of each balance's history.
+ */
+async function selectBalancesAt(
+  db: Database,
+  customerId: string,
+  profileId: string,
+  assets: string[] | undefined,
+  at: string,
+) {
+  const { floor } = microsOf(at, 'at')
+  const { rows } = await db.query<{ asset: string; available: string }>(
+    `
+    select b.asset, e.balance_after as available
+    from balances b
+    cross join lateral (
+      select balance_after
+      from entries
+      where customer_id = $1 and profile_id = $2 and asset = b.asset and created_at <= $4
+      order by created_at desc, version desc
+      limit 1
+    ) e
+    where b.customer_id = $1 and b.profile_id = $2 and ($3::text[] is null or b.asset = any ($3))
+    order by b.asset collate "C"`,
+    [customerId, profileId, assets, microsToTimestamp(floor)],
+  )
+  return rows.map(balanceToWire)
+}

@@ -1,0 +1,51 @@
+import { Type } from 'typebox'
+import { EXAMPLE } from '../../contract/example-records.ts'
+import { Timestamp, Uuid } from '../../contract/fields.ts'
+import { operation } from '../operation.ts'
+import { findRecords, FOUND_BY, FOUND_MAX, FOUND_TYPES } from './find-records.ts'
+
+/** The longest name of a record: a `ref_id` of 256 characters. */
+const TEXT_LENGTH_MAX = 256
+
+const Found = Type.Object(
+  {
+    type: Type.Enum(Object.keys(FOUND_TYPES), { type: 'string', description: 'Type of the record.' }),
+    id: Uuid('Id of the record.'),
+    found_by: Type.Enum([...FOUND_BY], {
+      type: 'string',
+      description: 'Which of its names was searched for.',
+    }),
+    status: Type.Optional(Type.String({ description: 'Status of the record, where it has one.' })),
+    created_at: Timestamp('When the record was created.'),
+  },
+  { $id: 'FoundRecord' },
+)
+
+/** Finds records by any of their names (API behaviour, Search). */
+export const searchRecords = operation({
+  method: 'GET',
+  url: '/v2/search',
+  scope: 'transfer:read_transfer',
+  tag: 'Transfers',
+  summary: 'Search Records',
+  description: `Finds records by their exact id, \`ref_id\`, transaction hash, address or memo, newest first and at most ${FOUND_MAX}. Records of types that the token may not read are left out.`,
+  query: Type.Object(
+    {
+      q: Type.String({
+        minLength: 1,
+        maxLength: TEXT_LENGTH_MAX,
+        description: 'An id, `ref_id`, transaction hash, address or memo.',
+      }),
+    },
+    { additionalProperties: false },
+  ),
+  example: { query: { q: EXAMPLE.transfer_id } },
+  reply: Type.Object({ items: Type.Array(Found) }),
+  async run({ query, customerId, scopes, settings, db }) {
+    const items = await findRecords(db, customerId, query.q.trim(), {
+      scopes,
+      sandbox: settings.mode === 'sandbox',
+    })
+    return { items }
+  },
+})

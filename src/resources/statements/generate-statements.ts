@@ -1,0 +1,318 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
+import { eachAlone } from '../../db/each-alone.ts'
+import { newId, readClock } from '../../db/ids.ts'
+import { nodesOf, type Node, type Nodes } from '../../db/nodes.ts'
+import { lastPeriod, type Period } from './period.ts'
+import { holdRewardRates } from './reward-rates.ts'
+import { rewardOf, SECONDS_OF_A_DAY, type Day } from './reward.ts'
+import {
+  CHANGED_STATEMENT_COLUMNS,
+  insertStatementEvent,
+  PRODUCT,
+  REWARD_ASSET,
+  STATEMENT_TYPE,
+  type ChangedStatement,
+} from './statement.ts'
+import { audited } from '../../money/records/audited.ts'
+import { recordChanges } from '../../money/ledger/audit.ts'
+import { originOfLoop, type Origin } from '../../contract/actor.ts'
+
+export interface Generated {
+  customer_id: string
+  ref_id: string
+  total_amount: string
+}
+
+/** Progress: receives the total and returns a function that is called after each finished statement. */
+export type OnStart = (count: number) => (() => void) | undefined
+
+/**
+ * Generates the statements of a period (API behaviour, Statements), for all customers that held the reward asset by
+ * its end, or for one customer. A statement is INITIATED, then GENERATED, each in its own transaction. So the next
+ * run finishes a statement after a crash. On a cluster it goes by nodes: the clock and the locks of the customers' movements
+ * are those of their node. A GENERATED statement never changes. Returns the generated statements.
+ * Throws when the period has not ended or no rate was in force in it; throws other failures after all other work is
+ * done.
+ */
+export async function generateStatements(
+  of: Database | Nodes,
+  period: Period,
+  customerId?: string,
+  onStart: OnStart = () => undefined,
+  origin: Origin = originOfLoop('statements'),
+): Promise<Generated[]> {
+  const nodes = nodesOf(of)
+  const asked = nodes
+    .list()
+    .filter(({ name }) => customerId === undefined || name === nodes.nameOf(customerId))
+  const generated: Generated[] = []
+  const failures: unknown[] = []
+  for (const node of asked) {
+    try {
+      generated.push(...(await generateOnNode(node, period, customerId, onStart, origin)))
+    } catch (error) {
+      if (asked.length === 1) throw error
+      failures.push(error)
+    }
+  }
+  const [first] = failures
+  if (first instanceof TooEarly && failures.every((one) => one instanceof TooEarly)) throw first
+  if (failures.length > 0)
+    throw new AggregateError(failures, `statements of ${failures.length} nodes were not generated`)
+  return generated
+}
+
+/** The period has not ended or has no rate: the nodes say the same, unless their clocks differ. */
+class TooEarly extends Error {}
+
+async function generateOnNode(
+  node: Node,
+  period: Period,
+  customerId: string | undefined,
+  onStart: OnStart,
+  origin: Origin,
+): Promise<Generated[]> {
+  const { db, hints } = node
+  if ((await completeUntil(node)) < period.next) throw new TooEarly(`the period ${period.name} has not ended`)
+  if (!(await hasRate(db, period)))
+    throw new TooEarly(`no reward rate is in force in ${period.name}: bursar rewards rate set`)
+  await waitForOpenPostings(db)
+  const generated: Generated[] = []
+  const customers = await customersWithout(hints, period, customerId)
+  const onDone = onStart(customers.length)
+  await eachAlone(
+    customers,
+    (id) => `statement of customer ${id}`,
+    async (id) => {
+      try {
+        await initiate(db, id, period)
+        const made = await transaction(db, (tx) => generate(tx, id, period, origin))
+        if (made !== undefined) generated.push(made)
+      } finally {
+        onDone?.()
+      }
+    },
+    'statements were not generated',
+  )
+  return generated
+}
+
+/**
+ * Generates the statements of the last ended month for the customers of a node, once there is a rate for it, unless that
+ * month equals `done`. Returns the month's name and its statements.
+ */
+export async function generateLastStatements(
+  node: Node,
+  done?: string,
+): Promise<{ period: string; generated: Generated[] } | undefined> {
+  const period = lastPeriod(await completeUntil(node))
+  if (period.name === done || !(await hasRate(node.db, period))) return undefined
+  return {
+    period: period.name,
+    generated: await generateOnNode(node, period, undefined, () => undefined, originOfLoop('statements')),
+  }
+}
+
+/** How far apart the clocks of a cluster's nodes may be. `bursar doctor` warns long before. */
+const SKEW_MAX = '1 minute'
+
+/**
+ * The moment before which all movements are dated that have ended or are under way. It is now; on a cluster a minute ago,
+ * because a movement may come through another node and take the time of its clock.
+ */
+async function completeUntil({ name, db }: Node): Promise<string> {
+  const { rows } = await db.query<{ until: string }>('select clock_timestamp() - $1::interval as until', [
+    name === '' ? '0' : SKEW_MAX,
+  ])
+  return rows[0]!.until
+}
+
+async function hasRate(db: Database, { next }: Period): Promise<boolean> {
+  const { rowCount } = await db.query('select 1 from reward_rates where effective_from < $1::date limit 1', [
+    next.slice(0, 10),
+  ])
+  return rowCount === 1
+}
+
+const POLL_MS = 20
+const POLLS_MAX = 1_500
+
+/**
+ * Waits until open movements have ended. A movement reads the clock after locking balances, and holds the lock until
+ * it commits. Once the current lock holders are gone, every entry with an earlier time is visible. This wait blocks
+ * no movement. Throws when a movement takes too long.
+ */
+async function waitForOpenPostings(db: Database): Promise<void> {
+  const underWay = async (among: string[] | null) => {
+    const { rows } = await db.query<{ transaction: string }>(
+      `
+      select distinct virtualtransaction as transaction
+      from pg_locks
+      -- On a node of a cluster, movements that came through another node lock only the table's shards.
+      where locktype = 'relation' and relation::regclass::text ~ '^(public\\.)?balances(_[0-9]+)?$' and granted
+        and database = (select oid from pg_database where datname = current_database())
+        and mode in ('RowShareLock', 'RowExclusiveLock')
+        and ($1::text[] is null or virtualtransaction = any ($1))`,
+      [among],
+    )
+    return rows.map((row) => row.transaction)
+  }
+  let left = await underWay(null)
+  for (let poll = 0; left.length > 0; poll++) {
+    if (poll === POLLS_MAX) throw new Error('a movement has been under way for too long; try again')
+    await pause(POLL_MS)
+    left = await underWay(left)
+  }
+}
+
+/** Finds the customers that held the asset by the period's end and have no generated statement for it yet. */
+async function customersWithout(
+  hints: Queryable,
+  { name, next }: Period,
+  customerId: string | undefined,
+): Promise<string[]> {
+  const { rows } = await hints.query<{ customer_id: string }>(
+    `
+    select distinct b.customer_id
+    from balances b
+    where b.asset = $1
+      and ($2::uuid is null or b.customer_id = $2)
+      and not exists (
+        select 1 from statements s
+        where s.customer_id = b.customer_id and s.ref_id = concat_ws('-', $3::text, b.customer_id::text, $4::text)
+          and s.status <> 'STATEMENT_STATUS_INITIATED'
+      )
+      and exists (
+        select 1 from entries e
+        where e.customer_id = b.customer_id and e.profile_id = b.profile_id and e.asset = $1
+          and e.profile_id is not null and e.created_at < $5
+      )
+    order by b.customer_id`,
+    [REWARD_ASSET, customerId, PRODUCT, name, next],
+  )
+  return rows.map((row) => row.customer_id)
+}
+
+export const refIdOf = (customerId: string, { name }: Period) => `${PRODUCT}-${customerId}-${name}`
+
+/** Records that a statement is INITIATED, unless it exists. */
+async function initiate(db: Database, customerId: string, period: Period): Promise<void> {
+  await transaction(db, async (tx) => {
+    const now = await readClock(tx)
+    await tx.query(
+      `
+      insert into statements (customer_id, id, created_at, ref_id, type, product, status, asset, period_start, period_end)
+      values ($1, $2, $3, $4, $5, $6, 'STATEMENT_STATUS_INITIATED', $7, $8, $9)
+      on conflict on constraint statements_ref_id do nothing`,
+      [
+        customerId,
+        newId(now),
+        now.text,
+        refIdOf(customerId, period),
+        STATEMENT_TYPE,
+        PRODUCT,
+        REWARD_ASSET,
+        period.start,
+        period.end,
+      ],
+    )
+  })
+}
+
+/** Computes an initiated statement; undefined when another worker has generated it. */
+async function generate(
+  tx: Transaction,
+  customerId: string,
+  period: Period,
+  origin: Origin,
+): Promise<Generated | undefined> {
+  const ref_id = refIdOf(customerId, period)
+  const { rowCount } = await tx.query(
+    `
+    select 1 from statements
+    where customer_id = $1 and ref_id = $2 and status = 'STATEMENT_STATUS_INITIATED'
+    for update`,
+    [customerId, ref_id],
+  )
+  if (rowCount === 0) return undefined
+  await holdRewardRates(tx)
+  const now = await readClock(tx)
+  const { total } = rewardOf(await selectDays(tx, customerId, period, now.text))
+  const { rows } = await tx.query<ChangedStatement>(
+    `
+    update statements
+    set status = 'STATEMENT_STATUS_GENERATED', generated_at = $3, total_amount_owed = $4, amount_paid = 0,
+        reward_method = 'TIME_WEIGHTED'
+    where customer_id = $1 and ref_id = $2
+    returning ${CHANGED_STATEMENT_COLUMNS}`,
+    [customerId, ref_id, now.text, total],
+  )
+  await insertStatementEvent(tx, now, 'statement.generated', rows[0]!)
+  recordChanges(tx, customerId, now, [audited(origin, 'statement.generate', rows[0]!.id)])
+  return { customer_id: customerId, ref_id, total_amount: total }
+}
+
+/**
+ * Reads each day of a period: the balance of all profiles over the day, from the ledger's entries, and the rate in
+ * force, as set by `asOf`. One look-up finds a profile's balance before the period. Each change in the period is then
+ * weighted by the seconds of its day that it lasted. So the cost grows with the changes in the period, not with the
+ * history before it.
+ */
+export async function selectDays(
+  tx: Transaction,
+  customerId: string,
+  period: Pick<Period, 'start' | 'next'>,
+  asOf: string,
+): Promise<Day[]> {
+  const { rows } = await tx.query<Day>(
+    `
+    with held as (
+      select profile_id from balances where customer_id = $1 and asset = $2
+    ), opening as (
+      select coalesce(sum(last.balance_after), 0) as balance
+      from held
+      cross join lateral (
+        select balance_after
+        from entries
+        where customer_id = $1 and profile_id = held.profile_id and asset = $2 and profile_id is not null
+          and created_at < $3
+        order by created_at desc, version desc
+        limit 1
+      ) last
+    ), changes as (
+      -- A PostgreSQL interval has microseconds, so the seconds of its day that a change counts for are exact.
+      select at::date as day, sum(amount) as amount, sum(amount * extract(epoch from at::date + 1 - at)) as weighted
+      from held
+      cross join lateral (
+        select created_at at time zone 'UTC' as at, amount
+        from entries
+        where customer_id = $1 and profile_id = held.profile_id and asset = $2 and profile_id is not null
+          and created_at >= $3 and created_at < $4
+        offset 0
+      ) e
+      group by 1
+    ), days as (
+      select generate_series($3::timestamptz at time zone 'UTC', ($4::timestamptz at time zone 'UTC') - interval '1 day',
+                             '1 day')::date as day
+    )
+    select d.day::text,
+           trim_scale(
+             (opening.balance + coalesce(sum(c.amount) over (order by d.day) - coalesce(c.amount, 0), 0)) * ${SECONDS_OF_A_DAY}
+             + coalesce(c.weighted, 0)
+           )::text as balance_seconds,
+           coalesce((
+             select trim_scale(r.rate)::text
+             from reward_rates r
+             where r.effective_from <= d.day and r.set_at <= $5
+             order by r.effective_from desc, r.set_at desc
+             limit 1
+           ), '0') as rate
+    from days d
+    cross join opening
+    left join changes c on c.day = d.day
+    order by d.day`,
+    [customerId, REWARD_ASSET, period.start, period.next, asOf],
+  )
+  return rows
+}

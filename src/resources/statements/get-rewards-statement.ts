@@ -1,0 +1,32 @@
+import { Type } from 'typebox'
+import { EXAMPLE } from '../../contract/example-records.ts'
+import { Uuid } from '../../contract/fields.ts'
+import { problem } from '../../contract/problems.ts'
+import { operation } from '../operation.ts'
+import { RewardsStatement, rewardsStatementToWire, type RewardsStatementRow } from './rewards-statement.ts'
+
+/** Returns one statement as a rewards statement (API behaviour, Statements). */
+export const getRewardsStatement = operation({
+  method: 'GET',
+  url: '/v2/rewards/statements/:id',
+  scope: 'rewards:read_statements',
+  alternativeScope: 'statements:read_statement',
+  tag: 'Statements',
+  summary: 'Get Rewards Statement',
+  description: 'Returns the rewards of one month.',
+  example: { params: { id: EXAMPLE.statement_id } },
+  params: Type.Object({ id: Uuid('Statement id.') }),
+  reply: Type.Object({ statement: RewardsStatement }),
+  problems: ['not-found'],
+  async run({ params, customerId, db }) {
+    const { rows } = await db.query<RewardsStatementRow>(
+      `
+      select id, ref_id, asset, total_amount_owed, amount_paid, period_start, period_end, created_at
+      from statements
+      where customer_id = $1 and id = $2`,
+      [customerId, params.id],
+    )
+    if (rows[0] === undefined) throw problem.notFound('statement', params.id)
+    return { statement: rewardsStatementToWire(rows[0]) }
+  },
+})

@@ -1,0 +1,182 @@
+import { Type, type Static } from 'typebox'
+import { parseStoredAmount, formatAmount } from '../../contract/assets/amount.ts'
+import { decimalsOf } from '../../contract/assets/catalogue.ts'
+import {
+  Amount,
+  AssetSymbol,
+  Filter,
+  FilterValue,
+  FilterWithoutCommas,
+  LENGTH_MAX,
+  Timestamp,
+  Uuid,
+} from '../../contract/fields.ts'
+import { problem } from '../../contract/problems.ts'
+import { firstIdAt, momentAt, UUID } from '../../db/ids.ts'
+import {
+  EVER,
+  MICROS,
+  microsToTimestamp,
+  pageOf,
+  pageParameters,
+  pageReply,
+  readPage,
+  uuidsOf,
+} from '../../http/lists.ts'
+import { operation } from '../operation.ts'
+import { paymentRefIdOf, PRODUCT } from './statement.ts'
+
+const PaymentStatus = Type.Enum(
+  ['PAYMENT_STATUS_PENDING', 'PAYMENT_STATUS_COMPLETED', 'PAYMENT_STATUS_FAILED'],
+  {
+    type: 'string',
+    description: 'Status: PENDING until the statement is paid, then COMPLETED; never FAILED.',
+  },
+)
+
+const Payment = Type.Object(
+  {
+    id: Uuid("Payment id: the statement's id, because a statement is paid once."),
+    customer_id: Uuid('Customer.'),
+    profile_id: Uuid('Profile that is credited.'),
+    ref_id: Type.String({
+      description: 'The `next_payment_ref_id` that the statement had before it was paid.',
+    }),
+    product: Type.Enum([PRODUCT], { type: 'string', description: 'Product.' }),
+    payment_destination: Uuid('Profile that is credited.'),
+    payment_asset: AssetSymbol,
+    payment_amount: Amount('Amount.'),
+    payment_status: PaymentStatus,
+    payment_tx_id: Type.Optional(Uuid('Id of the transfer that paid it.')),
+    created_at: Timestamp('Creation time of the statement.'),
+    processed_at: Type.Optional(Timestamp('When it was paid.')),
+  },
+  { $id: 'StatementPayment' },
+)
+type Payment = Static<typeof Payment>
+
+/** Lists the payments of the customer's generated statements that owe an amount (API behaviour, Statements). */
+export const listPayments = operation({
+  method: 'GET',
+  url: '/v2/statements/payments',
+  scope: 'statements:read_payment',
+  alternativeScope: 'statements:read_statement',
+  tag: 'Statements',
+  summary: 'List Payments',
+  description: 'Lists the payments of statements, newest first. A generated statement has a pending payment.',
+  example: { query: { limit: 12 } },
+  query: Type.Object(
+    {
+      ref_ids: FilterWithoutCommas(FilterValue, 'Filter by payment ref_ids.'),
+      payment_ids: Filter(FilterValue, 'Filter by payment ids.'),
+      customer_id: Type.Optional(
+        Type.String({
+          maxLength: LENGTH_MAX,
+          transform: ['toLowerCase'],
+          description: "Customer id; must be the token's customer.",
+        }),
+      ),
+      product: Type.Optional(Type.Enum([PRODUCT], { type: 'string', description: 'Filter by product.' })),
+      payment_status: Type.Optional(
+        Type.Enum([...PaymentStatus.enum], { type: 'string', description: 'Filter by status.' }),
+      ),
+      ...pageParameters,
+    },
+    { additionalProperties: false },
+  ),
+  reply: Type.Object({
+    payments: Type.Array(Payment),
+    items: Type.Array(Payment, { description: 'The same payments as `payments`.' }),
+    next_page_cursor: Type.Optional(Type.String({ description: 'Absent on the last page.' })),
+  }),
+  async run({ query, customerId, db }) {
+    if (query.customer_id !== undefined && query.customer_id !== customerId)
+      throw problem.forbidden("customer_id must be the token's customer")
+    const page = pageOf('payments', query, [MICROS, UUID])
+    const direction = page.descending ? 'desc' : 'asc'
+    const statusOfStatement = query.payment_status && STATEMENT_STATUS[query.payment_status]
+    const rows = await readPage(db, page, EVER, async ({ to }) => {
+      const { rows } = await db.query<PaymentRow>(
+        `
+        select s.id, s.customer_id, s.ref_id as statement_ref_id, p.id as profile_id, s.asset, s.total_amount_owed,
+               s.transfer_id, s.created_at, s.paid_at
+        from statements s
+        join profiles p on p.customer_id = s.customer_id and p.type = 'DEFAULT'
+        where s.customer_id = $1
+          and s.total_amount_owed > 0
+          and s.id < $9
+          -- A statement gets its payment when it is generated. Ascending, no payment comes before one that is still to come.
+          and ($8::boolean or not exists (
+            select 1 from statements earlier
+            where earlier.customer_id = $1 and earlier.status = 'STATEMENT_STATUS_INITIATED'
+              and (earlier.created_at, earlier.id) < (s.created_at, s.id)
+          ))
+          and ($2::text[] is null
+               or concat(s.customer_id, '-', s.ref_id, '-', s.asset, '-', trim_scale(s.total_amount_owed), '-seq#1') = any ($2))
+          and ($3::uuid[] is null or s.id = any ($3))
+          and ($4::text is null or s.status = $4)
+          and ($5::timestamptz is null or (s.created_at, s.id) ${page.descending ? '<' : '>'} ($5, $6::uuid))
+        order by s.created_at ${direction}, s.id ${direction}
+        limit $7`,
+        [
+          customerId,
+          query.ref_ids,
+          uuidsOf(query.payment_ids),
+          statusOfStatement,
+          page.after && microsToTimestamp(Number(page.after[0])),
+          page.after?.[1],
+          page.limit + 1,
+          page.descending,
+          firstIdAt(to),
+        ],
+      )
+      return rows
+    })
+    const keyOf = (row: PaymentRow) => [String(momentAt(row.created_at).micros), row.id]
+    const { items, ...rest } = pageReply(rows, page, keyOf, paymentToWire, { copies: 2 })
+    return { payments: items, items, ...rest }
+  },
+})
+
+/** The statement's status for each status of a payment. No statement has the last one. */
+const STATEMENT_STATUS: Record<Payment['payment_status'], string> = {
+  PAYMENT_STATUS_PENDING: 'STATEMENT_STATUS_GENERATED',
+  PAYMENT_STATUS_COMPLETED: 'STATEMENT_STATUS_PAID',
+  PAYMENT_STATUS_FAILED: 'FAILED',
+}
+
+interface PaymentRow {
+  id: string
+  customer_id: string
+  statement_ref_id: string
+  profile_id: string
+  asset: string
+  total_amount_owed: string
+  transfer_id: string | null
+  created_at: string
+  paid_at: string | null
+}
+
+function paymentToWire({
+  statement_ref_id,
+  asset,
+  total_amount_owed,
+  transfer_id,
+  created_at,
+  paid_at,
+  ...row
+}: PaymentRow): Payment {
+  const decimals = decimalsOf(asset)
+  return {
+    ...row,
+    ref_id: paymentRefIdOf({ ...row, ref_id: statement_ref_id, asset, total_amount_owed }),
+    product: PRODUCT,
+    payment_destination: row.profile_id,
+    payment_asset: asset,
+    payment_amount: formatAmount(parseStoredAmount(total_amount_owed, decimals), decimals),
+    payment_status: paid_at === null ? 'PAYMENT_STATUS_PENDING' : 'PAYMENT_STATUS_COMPLETED',
+    ...(transfer_id !== null && { payment_tx_id: transfer_id }),
+    created_at,
+    ...(paid_at !== null && { processed_at: paid_at }),
+  }
+}

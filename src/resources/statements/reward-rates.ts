@@ -1,0 +1,65 @@
+import type { Origin } from '../../contract/actor.ts'
+import { inTransaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
+import { PLATFORM_ID } from '../../db/ids.ts'
+import { audited, recordNow } from '../../money/records/audited.ts'
+import { ownRowMacs, sealOf, type Seal } from '../../money/records/row-macs.ts'
+
+export interface RewardRate {
+  /** YYYY-MM-DD, UTC: the first day on which it applies. */
+  effective_from: string
+  /** Annual, as a decimal string: 0.0376 is 3.76 %. */
+  rate: string
+  set_at: string
+}
+
+const ADVISORY_LOCK = 7_311_004
+
+/**
+ * Waits for open transactions that set rates, and blocks new ones until this transaction ends. So all rates set
+ * before now are visible, both now and when a statement is explained. An advisory lock, because a lock on the table
+ * needs the right to update it. Throws an Error when one of them was not set with the master key.
+ */
+export async function holdRewardRates(tx: Transaction): Promise<void> {
+  await tx.query('select pg_advisory_xact_lock_shared($1)', [ADVISORY_LOCK])
+  const { rows } = await tx.query<Seal & { id: string }>(
+    `select r.effective_from::text as id, ${sealOf('reward_rates')} from reward_rates r`,
+  )
+  const macs = await ownRowMacs()
+  for (const { id, ...seal } of rows) macs.requireGenuine('reward_rates', id, seal)
+}
+
+/** Sets the annual reward rate from a day on, until the day of the next setting. Earlier settings stay on record. */
+export const setRewardRate = (
+  db: Database | Transaction,
+  effectiveFrom: string,
+  rate: string,
+  origin: Origin,
+): Promise<RewardRate> =>
+  inTransaction(db, async (tx) => {
+    // One statement, which reads the clock after taking the lock: statement generation waits for that lock.
+    const { rows } = await tx.query<RewardRate>(
+      `
+    with locked as materialized (select pg_advisory_xact_lock($3))
+    insert into reward_rates (effective_from, set_at, rate)
+    select $1::date, clock_timestamp(), $2::numeric from locked
+    returning effective_from::text, set_at, trim_scale(rate)::text as rate`,
+      [effectiveFrom, rate, ADVISORY_LOCK],
+    )
+    const set = rows[0]!
+    await (await ownRowMacs()).seal(tx, 'reward_rates', set.effective_from, set.set_at)
+    const after = { effective_from: set.effective_from, rate: set.rate }
+    await recordNow(tx, PLATFORM_ID, audited(origin, 'reward_rate.set', set.effective_from, { after }))
+    return set
+  })
+
+/**
+ * Reads all settings, ordered by their first day and then by the time they were set. For one day the last setting
+ * counts.
+ */
+export async function listRewardRates(db: Queryable): Promise<RewardRate[]> {
+  const { rows } = await db.query<RewardRate>(`
+    select effective_from::text, set_at, trim_scale(rate)::text as rate
+    from reward_rates
+    order by effective_from, set_at`)
+  return rows
+}

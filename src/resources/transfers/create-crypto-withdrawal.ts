@@ -1,0 +1,383 @@
+import { LRUCache } from 'lru-cache'
+import { Type, type Static } from 'typebox'
+import { parseAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
+import { decimalsOf, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
+import type { Origin } from '../../contract/actor.ts'
+import { EXAMPLE } from '../../contract/example-records.ts'
+import {
+  Amount,
+  AssetSymbol,
+  DryRunQuery,
+  Free,
+  Metadata,
+  Network,
+  RefId,
+  Text,
+  Uuid,
+} from '../../contract/fields.ts'
+import { operation } from '../operation.ts'
+import { Problem, problem } from '../../contract/problems.ts'
+import { networkCost, requireFeeCovers } from '../../money/movements/estimated-fee.ts'
+import { inUnitsOf } from '../../money/ledger/conversion.ts'
+import { FEE_QUOTES, type FeeQuote } from '../../money/records/fee-quotes.ts'
+import { change, need } from '../../money/records/need.ts'
+import type { Movement, View } from '../../money/movements/decision.ts'
+import type { Ledger } from '../../money/movements/queue.ts'
+import { needsOf, takeOwnCustody } from '../../money/movements/own-custody.ts'
+import {
+  amountsAt,
+  cryptoWithdrawal,
+  scheduledFee,
+  termsOf,
+  type Amounts,
+  type Destinations,
+  type WithdrawalTerms,
+} from '../../money/movements/crypto-withdrawal.ts'
+import { Transfer } from '../../money/ledger/transfer.ts'
+import type { UsdPrices } from '../../contract/assets/usd-value.ts'
+import type { Queryable } from '../../db/database.ts'
+import { usdPrices } from '../../money/records/usd-prices.ts'
+import { canonicalAddress } from '../../chains/addresses.ts'
+import { memoRefusal } from '../../chains/destination-rules.ts'
+import type { Networks } from '../../chains/network.ts'
+
+const Name = Text(200, 'Name.', 1)
+
+/** The body of a withdrawal. Create Crypto Withdrawals takes many of them. */
+export const CreateCryptoWithdrawalBody = Type.Object(
+  {
+    profile_id: Uuid('Profile to withdraw from.'),
+    destination_address: Type.String({
+      minLength: 1,
+      maxLength: 128,
+      description: 'Destination address.',
+      examples: ['0x52908400098527886E0F7030069857D2E4169EE7'],
+    }),
+    asset: AssetSymbol,
+    crypto_network: Network,
+    ref_id: Type.Optional(RefId),
+    identity_id: Type.Optional(Uuid('Identity of the user making the withdrawal.')),
+    account_id: Type.Optional(Uuid('Account of the identity making the withdrawal.')),
+    balance_asset: Type.Optional(
+      Type.String({
+        maxLength: 16,
+        description:
+          'Balance to debit: USD (one to one) for a platform-issued stablecoin; otherwise the asset itself.',
+        examples: ['USD'],
+      }),
+    ),
+    metadata: Type.Optional(Metadata),
+    fee_id: Type.Optional(Uuid('Id of a guaranteed fee, from POST /v2/transfer/fees/crypto-withdrawal.')),
+    amount: Type.Optional(Amount('Amount to withdraw. Exactly one of amount and total.')),
+    total: Type.Optional(Amount('Total to withdraw, fee included. Exactly one of amount and total.')),
+    beneficiary: Type.Optional(
+      Type.Object(
+        {
+          person_details: Type.Optional(Type.Object({ first_name: Name, last_name: Name })),
+          institution_details: Type.Optional(Type.Object({ name: Name })),
+        },
+        {
+          ...Free,
+          description: 'Beneficiary information. Other members are kept as they are, 8 KiB at most in all.',
+        },
+      ),
+    ),
+    memo: Type.Optional(Text(256, 'Memo sent with the withdrawal.')),
+  },
+  { additionalProperties: false },
+)
+type Body = Static<typeof CreateCryptoWithdrawalBody>
+
+/**
+ * Create Crypto Withdrawal (API behaviour, Crypto withdrawals): debits the profile by amount plus fee; the worker
+ * pays it.
+ */
+export const createCryptoWithdrawal = operation({
+  method: 'POST',
+  url: '/v2/transfer/crypto-withdrawals',
+  scope: 'transfer:write_crypto_withdrawal',
+  tag: 'Transfers',
+  takesMoney: true,
+  summary: 'Create Crypto Withdrawal',
+  description:
+    'Moves crypto from a profile balance to an external address. The transfer is PENDING; its total is debited immediately.',
+  query: DryRunQuery,
+  body: CreateCryptoWithdrawalBody,
+  example: {
+    bodies: {
+      'USDP on Ethereum, paid from USD': {
+        profile_id: EXAMPLE.profile_id,
+        asset: 'USDP',
+        balance_asset: 'USD',
+        crypto_network: 'ETHEREUM',
+        amount: '25',
+        destination_address: '0x52908400098527886E0F7030069857D2E4169EE7',
+        ref_id: 'payout-2026-0001',
+        metadata: { order: '1041' },
+      },
+      'USDG on Solana, the fee included': {
+        profile_id: EXAMPLE.profile_id,
+        asset: 'USDG',
+        crypto_network: 'SOLANA',
+        total: '12.5',
+        destination_address: '4fYNw3dojWmQ4dXtSGE9epjRGy9pFSx62YypT7avPYvA',
+        ref_id: 'payout-2026-0002',
+        beneficiary: { person_details: { first_name: 'Ada', last_name: 'Example' } },
+      },
+      'A magic destination of the sandbox: the withdrawal fails and the money returns': {
+        profile_id: EXAMPLE.profile_id,
+        asset: 'USDG',
+        crypto_network: 'ETHEREUM',
+        amount: '10',
+        destination_address: '0x6275727361722073616E64626F78203031000000',
+        ref_id: 'payout-2026-0003',
+      },
+    },
+  },
+  reply: Transfer,
+  problems: [
+    'exceed-precision',
+    'below-min-withdraw-limit',
+    'exceed-max-withdraw-limit',
+    'unsupported-address',
+    'unsupported-network',
+    'not-found',
+    'policy-refused',
+    'insufficient-funds',
+    'expired',
+    'identity-verification-required',
+    'disabled',
+    'already-exists',
+    'unavailable',
+  ],
+  async run({
+    query: { dry_run },
+    body,
+    customerId,
+    origin,
+    requireCaller,
+    db,
+    shared,
+    ledger,
+    networks,
+    askNodes,
+    settings,
+  }) {
+    const checked = checkWithdrawal(body, { networks, settings })
+    const prices = await usdPrices(shared, settings.mode === 'sandbox')
+    const context = { networks, prices, origin, requireCaller }
+    if (checked.needsEstimate) {
+      // Only after a refusal for funds: a look at the balance would delay every withdrawal.
+      const wasShort = shortLately.has(balanceOf(checked))
+      const short = wasShort ? await surelyShort(db, customerId, [checked]) : NOTHING_SHORT
+      if (short.has(checked)) return refuseShort(ledger, customerId, checked, context)
+      await askNodes(() => requireEstimatedFee(shared, checked, { networks, settings }))
+    }
+    const movement = movementOf(customerId, checked, { ...context, dryRun: dry_run })
+    const submitted = ledger.submit(customerId, movement)
+    if (checked.needsEstimate)
+      submitted.catch((error: unknown) => {
+        if (error instanceof Problem && error.slug === 'insufficient-funds')
+          shortLately.set(balanceOf(checked), true)
+      })
+    return (await submitted).transfer
+  },
+})
+
+/** A request that passed every check which needs no records. */
+export interface CheckedWithdrawal {
+  body: Body
+  terms: WithdrawalTerms
+  /** The balance to debit. */
+  balanceAsset: string
+  /** The amounts at the scheduled fee. Undefined for a `total` with a fee quote, because the quote decides the fee. */
+  scheduled: Amounts | undefined
+  /** Whether `requireEstimatedFee` must be called: the network is real and there is no quote. */
+  needsEstimate: boolean
+}
+
+/**
+ * Checks everything that needs no records (API behaviour, Order of checks). Throws bad-request, unsupported-network,
+ * unsupported-address, exceed-precision, below-min-withdraw-limit, exceed-max-withdraw-limit or unavailable.
+ */
+export function checkWithdrawal(body: Body, { networks, settings }: Destinations): CheckedWithdrawal {
+  const terms = termsOf(body, { networks, settings })
+  requireMemo(body, networks)
+  const balanceAsset = balanceAssetOf(body, terms)
+  requireBalancePrecision(terms, balanceAsset)
+  // The guaranteed fee is known once the quote is read. Until then only an `amount` can be checked against the
+  // limits.
+  const quoted = body.fee_id !== undefined
+  const scheduled =
+    quoted && terms.asked.field === 'total' ? undefined : amountsAt(scheduledFee(terms), terms)
+  // A quote was already estimated for this destination.
+  const needsEstimate = !quoted && networks.get(body.crypto_network)!.estimateFee !== undefined
+  return { body, terms, balanceAsset, scheduled, needsEstimate }
+}
+
+/**
+ * Throws bad-request when the scheduled fee does not cover the network's own cost. It runs before the ledger's
+ * transaction, which must not wait for a node.
+ */
+export async function requireEstimatedFee(
+  db: Queryable,
+  { body, terms }: CheckedWithdrawal,
+  { networks, settings }: Destinations,
+): Promise<void> {
+  const cost = await networkCost(db, terms, networks, body, settings.mode === 'sandbox')
+  requireFeeCovers(cost, terms, body)
+}
+
+/** How long a balance that could not pay is looked at before a node is asked for it. */
+const SHORT_MS = 60_000
+/** Most such balances that are remembered. */
+const SHORT_MAX = 10_000
+const shortLately = new LRUCache<string, true>({ max: SHORT_MAX, ttl: SHORT_MS })
+const NOTHING_SHORT: ReadonlySet<CheckedWithdrawal> = new Set()
+
+const balanceOf = ({ body, balanceAsset }: CheckedWithdrawal) => `${body.profile_id} ${balanceAsset}`
+
+/** Returns the withdrawals that cost a question to a node, and that their balance cannot pay now even alone. */
+export async function surelyShort(
+  db: Queryable,
+  customerId: string,
+  checked: readonly CheckedWithdrawal[],
+): Promise<ReadonlySet<CheckedWithdrawal>> {
+  const asked = checked.filter(({ needsEstimate, scheduled }) => needsEstimate && scheduled !== undefined)
+  if (asked.length === 0) return NOTHING_SHORT
+  const { rows } = await db.query<{ profile_id: string; asset: string; available: string }>(
+    'select profile_id, asset, available from balances where customer_id = $1 and profile_id = any ($2::uuid[])',
+    [customerId, [...new Set(asked.map(({ body }) => body.profile_id))]],
+  )
+  const available = new Map(
+    rows.map((row) => [
+      `${row.profile_id} ${row.asset}`,
+      parseStoredAmount(row.available, decimalsOf(row.asset)),
+    ]),
+  )
+  return new Set(
+    asked.filter((one) => {
+      const needed = inUnitsOf(one.balanceAsset, one.scheduled!.total, one.terms.asset.symbol)
+      return needed !== undefined && (available.get(balanceOf(one)) ?? 0n) < needed
+    }),
+  )
+}
+
+/**
+ * Refuses a withdrawal that its balance cannot pay, with the problem of the first check that fails: it is decided as a dry run,
+ * and no node is asked for its fee.
+ */
+export async function refuseShort(
+  ledger: Ledger,
+  customerId: string,
+  checked: CheckedWithdrawal,
+  context: MovementContext,
+): Promise<never> {
+  await ledger.submit(customerId, movementOf(customerId, checked, { ...context, dryRun: true }))
+  throw problem.unavailable('the balance changed in between; nothing was moved; try again')
+}
+
+interface MovementContext {
+  networks: Networks
+  prices: UsdPrices
+  origin: Origin
+  requireCaller: () => void
+  dryRun?: boolean | undefined
+}
+
+/** Returns the movement that debits the profile of a checked withdrawal. */
+export function movementOf(
+  customerId: string,
+  { body, terms, balanceAsset, scheduled }: CheckedWithdrawal,
+  { networks, prices, origin, requireCaller, dryRun }: MovementContext,
+): Movement {
+  const quoted = body.fee_id !== undefined
+  return {
+    ref_id: body.ref_id,
+    holder: body,
+    payment: {
+      type: 'CRYPTO_WITHDRAWAL',
+      profile_id: body.profile_id,
+      asset: terms.asset.symbol,
+      crypto_network: body.crypto_network,
+      destination: body.destination_address,
+    },
+    origin,
+    requireCaller,
+    dryRun,
+    balances: [{ profile_id: body.profile_id, asset: balanceAsset }],
+    needs: [...(quoted ? [need(FEE_QUOTES, body.fee_id!)] : []), ...needsOf(networks, body)],
+    decide(view) {
+      const amounts = quoted ? amountsAt(quotedFee(body, terms, view), terms) : scheduled!
+      const taken = takeOwnCustody(view, networks, body, amounts.amount)
+      const decision = cryptoWithdrawal(customerId, body, { terms, amounts, balanceAsset, view, prices })
+      const used = quoted ? [change(FEE_QUOTES, { id: body.fee_id!, transfer_id: decision.transfer.id })] : []
+      return { ...decision, changes: [...used, ...taken] }
+    },
+  }
+}
+
+/** Throws bad-request for a memo that would not arrive or name nobody: the receiver may need it to credit the payment. */
+function requireMemo({ memo, crypto_network, destination_address }: Body, networks: Networks): void {
+  if (memo === undefined) return
+  if (networks.get(crypto_network)?.carriesNoMemo)
+    throw problem.badRequest(`memo cannot be sent over ${crypto_network}: its transfers have no memo`, 'memo')
+  const refusal = memoRefusal(crypto_network, { address: destination_address, memo })
+  if (refusal !== undefined) throw problem.badRequest(`memo ${refusal}`, 'memo')
+}
+
+/** Returns the balance to debit. Only a platform stablecoin may be paid from another balance, and only from USD. */
+function balanceAssetOf(body: Body, { asset }: WithdrawalTerms): string {
+  const balanceAsset = body.balance_asset ?? asset.symbol
+  if (balanceAsset !== asset.symbol && !(balanceAsset === 'USD' && asset.platformStablecoin)) {
+    const allowed = asset.platformStablecoin ? `${asset.symbol} or USD` : asset.symbol
+    throw problem.badRequest(
+      `balance_asset must be ${allowed} for a withdrawal of ${asset.symbol}`,
+      'balance_asset',
+    )
+  }
+  return balanceAsset
+}
+
+/** The debited amount must be representable in the balance's asset: USD has cents. Fees are whole cents. */
+function requireBalancePrecision({ asset, asked }: WithdrawalTerms, balanceAsset: string): void {
+  if (inUnitsOf(balanceAsset, asked.minor, asset.symbol) !== undefined) return
+  throw problem.exceedPrecision(asked.field, { asset: balanceAsset, decimals: decimalsOf(balanceAsset) })
+}
+
+/** Returns the guaranteed fee if the quote is valid for this withdrawal; throws otherwise. */
+function quotedFee(body: Body, terms: WithdrawalTerms, view: View): bigint {
+  const fee_id = body.fee_id!
+  const quote = view.get(FEE_QUOTES, fee_id)
+  if (quote === undefined) throw problem.notFound('fee quote', fee_id)
+  if (quote.transfer_id !== null)
+    throw problem.expired('the fee quote was used by another withdrawal', { fee_id })
+  if (quote.expires_at <= view.now.text)
+    throw problem.expired(`the fee quote expired at ${quote.expires_at}`, {
+      fee_id,
+      expired_at: quote.expires_at,
+    })
+  const wrong = (field: string) => problem.badRequest(`fee_id is a quote for another ${field}`, 'fee_id')
+  if (quote.asset !== body.asset) throw wrong('asset')
+  if (quote.crypto_network !== body.crypto_network) throw wrong('crypto_network')
+  if (addressKey(quote) !== addressKey(body)) throw wrong('destination_address')
+
+  const fee = parseAmount(quote.fee, terms.asset.decimals)!
+  const asked = terms.asked.field === 'amount' ? terms.asked.minor : terms.asked.minor - fee
+  if (asked > quotedAmount(quote, fee, terms)) throw wrong('amount: this withdrawal is larger')
+  return fee
+}
+
+const quotedAmount = (quote: FeeQuote, fee: bigint, { asset }: WithdrawalTerms): bigint =>
+  quote.amount === null
+    ? parseAmount(quote.total!, asset.decimals)! - fee
+    : parseAmount(quote.amount, asset.decimals)!
+
+/** Returns the canonical spelling of the destination, because a destination has several. */
+const addressKey = ({
+  crypto_network,
+  destination_address,
+}: {
+  crypto_network: string
+  destination_address: string
+}) => canonicalAddress(crypto_network as CryptoNetwork, destination_address, { testNetworks: true })

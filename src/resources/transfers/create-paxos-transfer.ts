@@ -1,0 +1,72 @@
+import { Type } from 'typebox'
+import { parseAmount } from '../../contract/assets/amount.ts'
+import { findAsset } from '../../contract/assets/catalogue.ts'
+import { EXAMPLE } from '../../contract/example-records.ts'
+import { Amount, AssetSymbol, DryRunQuery, Metadata, RefId, Uuid } from '../../contract/fields.ts'
+import { problem } from '../../contract/problems.ts'
+import { Transfer } from '../../money/ledger/transfer.ts'
+import { transferToCustomer } from '../../money/movements/platform-transfer.ts'
+import { operation } from '../operation.ts'
+
+/**
+ * Moves money to a profile of another customer of the platform (API behaviour, Paxos transfers). Returns the debit; the
+ * receiver's credit has the same group_id.
+ */
+export const createPaxosTransfer = operation({
+  method: 'POST',
+  url: '/v2/transfer/paxos',
+  scope: 'transfer:write_paxos_transfer',
+  tag: 'Transfers',
+  takesMoney: true,
+  summary: 'Create Paxos Transfer',
+  description:
+    'Moves money to a profile of another customer immediately. Returns the debit; the credit of the receiver has the same group_id.',
+  query: DryRunQuery,
+  body: Type.Object(
+    {
+      ref_id: Type.Optional(RefId),
+      asset: AssetSymbol,
+      amount: Amount('Amount to move.'),
+      from_profile_id: Uuid('Profile to debit.'),
+      to_profile_id: Uuid('Profile of another customer to credit.'),
+      identity_id: Type.Optional(Uuid('Identity of the sender, recorded with the debit.')),
+      account_id: Type.Optional(Uuid('Account of the sender, recorded with the debit.')),
+      metadata: Type.Optional(Metadata),
+      recipient_metadata: Type.Optional(Metadata),
+    },
+    { additionalProperties: false },
+  ),
+  example: {
+    bodies: {
+      'To a profile that another customer has named': {
+        ref_id: 'paxos-2026-0001',
+        asset: 'USD',
+        amount: '10.50',
+        from_profile_id: EXAMPLE.profile_id,
+        to_profile_id: '0192f3a4-7b1c-7d3e-8f00-0000000000aa',
+      },
+    },
+  },
+  reply: Transfer,
+  problems: [
+    'exceed-precision',
+    'not-found',
+    'identity-verification-required',
+    'disabled',
+    'policy-refused',
+    'insufficient-funds',
+    'already-exists',
+    'unavailable',
+  ],
+  run({ query: { dry_run }, body, customerId: customer_id, origin, requireCaller, shared, ledger }) {
+    const { amount, asset: symbol, ...named } = body
+    const asset = findAsset(symbol)
+    if (asset === undefined) throw problem.badRequest(`asset ${symbol} is unknown`, 'asset')
+    const minor = parseAmount(amount, asset.decimals)
+    if (minor === undefined)
+      throw problem.exceedPrecision('amount', { asset: symbol, decimals: asset.decimals })
+    if (minor === 0n) throw problem.badRequest('amount must be greater than zero', 'amount')
+    const who = { customer_id, origin, requireCaller, dryRun: dry_run }
+    return transferToCustomer(shared, ledger, { ...named, ...who, asset: symbol, minor })
+  },
+})

@@ -1,0 +1,202 @@
+/*
+ * Invariants of the list, for all filters, orders and page sizes:
+ * 1. the pages contain exactly the matching records, in order, each once;
+ * 2. records that are added or updated while the list is read do not disturb the earlier records;
+ * 3. bounds on time are exact to the microsecond.
+ */
+import { randomUUID } from 'node:crypto'
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { runs } from '../../../test/seed.ts'
+import { newCustomer, startTestService, type TestCustomer, type TestService } from '../../../test/support.ts'
+import { momentAt, newId } from '../../db/ids.ts'
+import type { Transfer } from '../../money/ledger/transfer.ts'
+
+let service: TestService
+let customer: TestCustomer
+/** All transfers, oldest first. */
+let all: Transfer[]
+
+const PROFILES = [randomUUID(), randomUUID()]
+const TYPES = ['CRYPTO_WITHDRAWAL', 'WIRE_DEPOSIT', 'INTERNAL_TRANSFER_DEBIT'] as const
+const STATUSES = ['PENDING', 'COMPLETED', 'FAILED'] as const
+const SECONDARY = ['TRAVEL_RULE_REJECTED', 'CUSTOMER_REJECTED'] as const
+const GROUPS = [randomUUID(), randomUUID()]
+const HASHES = ['0xaa', '0xbb']
+const COUNT = 240
+
+/** Few moments for many records, so that equal timestamps are common. */
+const momentOf = (n: number) => `2026-03-01T12:00:0${n % 3}.00000${n % 7}Z`
+const pick = <T>(values: readonly T[], n: number): T | undefined => values[n % (values.length + 1)]
+
+beforeAll(async () => {
+  service = await startTestService()
+  customer = await newCustomer(service)
+  all = Array.from({ length: COUNT }, (_, n) => recordOf(n)).sort((a, b) => (a.id < b.id ? -1 : 1))
+  await insert(all)
+})
+afterAll(() => service.close())
+
+function recordOf(n: number): Transfer {
+  const created_at = momentOf(n)
+  const secondary = pick(SECONDARY, n)
+  return {
+    id: newId(momentAt(created_at), n),
+    customer_id: customer.customer_id,
+    profile_id: PROFILES[n % 2]!,
+    type: TYPES[n % 3]!,
+    direction: 'DEBIT',
+    status: STATUSES[(n >> 1) % 3]!,
+    asset: 'USD',
+    amount: '1',
+    fee: '0',
+    total: '1',
+    created_at,
+    updated_at: n % 4 === 0 ? created_at : `2026-03-02T00:00:00.00000${n % 5}Z`,
+    ref_id: n % 5 === 0 ? undefined : `ref,${n}`,
+    identity_id: pick(PROFILES, n),
+    account_id: pick(GROUPS, n >> 1),
+    group_id: pick(GROUPS, n),
+    crypto_tx_hash: pick(HASHES, n),
+    secondary_status: secondary && { name: secondary, detail: 'test' },
+  }
+}
+
+const insert = (records: Transfer[]) =>
+  service.db.query('insert into transfers select * from json_populate_recordset(null::transfers, $1)', [
+    JSON.stringify(records),
+  ])
+
+/** Reads the list to its end, and calls `between` before each further page. */
+async function walk(query: [string, string][], between?: () => Promise<unknown>): Promise<Transfer[]> {
+  const seen: Transfer[] = []
+  let cursor: string | undefined
+  for (let page = 0; page <= COUNT * 2; page++) {
+    const parameters = new URLSearchParams(cursor === undefined ? query : [...query, ['page_cursor', cursor]])
+    const { status, body } = await customer.call<{ items: Transfer[]; next_page_cursor?: string }>(
+      'GET',
+      `/v2/transfer/transfers?${parameters.toString()}`,
+    )
+    expect(status).toBe(200)
+    seen.push(...body.items)
+    cursor = body.next_page_cursor
+    if (cursor === undefined) return seen
+    await between?.()
+  }
+  throw new Error('the list has no end')
+}
+
+const anyOf = <T>(values: readonly T[]) =>
+  fc.option(fc.subarray([...values], { minLength: 1 }), { nil: undefined })
+const anyBound = fc.record({
+  field: fc.constantFrom('created_at' as const, 'updated_at' as const),
+  comparison: fc.constantFrom('lt', 'lte', 'eq', 'gte', 'gt'),
+  value: fc.oneof(
+    fc.nat(60).map(momentOf),
+    fc.nat(4).map((n) => `2026-03-02T00:00:00.00000${n}Z`),
+  ),
+})
+
+/** The filters, both as query parameters and as a predicate. */
+const filters = fc.record({
+  profile_ids: anyOf(PROFILES),
+  identity_ids: anyOf(PROFILES),
+  account_ids: anyOf(GROUPS),
+  group_ids: anyOf(GROUPS),
+  crypto_tx_hashes: anyOf(HASHES),
+  type: anyOf(TYPES),
+  statuses: anyOf(STATUSES),
+  secondary_statuses: anyOf(SECONDARY),
+  ref_ids: anyOf(['ref,1', 'ref,2', 'ref,3', 'nobody']),
+})
+const FIELD_OF: Record<string, (transfer: Transfer) => string | undefined> = {
+  profile_ids: (transfer) => transfer.profile_id,
+  identity_ids: (transfer) => transfer.identity_id,
+  account_ids: (transfer) => transfer.account_id,
+  group_ids: (transfer) => transfer.group_id,
+  crypto_tx_hashes: (transfer) => transfer.crypto_tx_hash,
+  type: (transfer) => transfer.type,
+  statuses: (transfer) => transfer.status,
+  secondary_statuses: (transfer) => transfer.secondary_status?.name,
+  ref_ids: (transfer) => transfer.ref_id,
+}
+const COMPARE: Record<string, (a: string, b: string) => boolean> = {
+  lt: (a, b) => a < b,
+  lte: (a, b) => a <= b,
+  eq: (a, b) => a === b,
+  gte: (a, b) => a >= b,
+  gt: (a, b) => a > b,
+}
+
+test('any combination of filters, order and page size equals a filter in memory', async () => {
+  // One or two filters at a time, so that some records match.
+  const someFilters = fc.tuple(filters, fc.subarray(Object.keys(FIELD_OF), { maxLength: 2 }))
+  await fc.assert(
+    fc.asyncProperty(
+      someFilters,
+      fc.array(anyBound, { maxLength: 2 }),
+      fc.constantFrom('ASC', 'DESC'),
+      fc.constantFrom('CREATED_AT', 'UPDATED_AT'),
+      fc.constantFrom(7, 50, 1000),
+      async ([values, names], bounds, order, orderBy, limit) => {
+        const chosen = Object.entries(values).filter(
+          ([name, value]) => names.includes(name) && value !== undefined,
+        )
+        // Each bound may appear only once, because the service refuses a repeated parameter.
+        const distinct = [...new Map(bounds.map((bound) => [`${bound.field}.${bound.comparison}`, bound]))]
+        const query: [string, string][] = [
+          ...chosen.flatMap(([name, value]) => value!.map((one): [string, string] => [name, one])),
+          ...distinct.map(([name, { value }]): [string, string] => [name, value]),
+          ['order', order],
+          ['order_by', orderBy],
+          ['limit', String(limit)],
+        ]
+        const expected = all
+          .filter((transfer) =>
+            chosen.every(([name, value]) => (value as string[]).includes(FIELD_OF[name]!(transfer) ?? '')),
+          )
+          .filter((transfer) =>
+            distinct.every(([, { field, comparison, value }]) =>
+              COMPARE[comparison]!(transfer[field], value),
+            ),
+          )
+        const key = ({ id, updated_at }: Transfer) => (orderBy === 'UPDATED_AT' ? updated_at + id : id)
+        expected.sort((a, b) => (key(a) < key(b) === (order === 'ASC') ? -1 : 1))
+        const seen = await walk(query)
+        expect(seen.map(({ id }) => id)).toEqual(expected.map(({ id }) => id))
+      },
+    ),
+    runs(120),
+  )
+})
+
+test('the order of ids is the order of creation', () => {
+  const byTime = [...all].sort((a, b) => (a.created_at + a.id < b.created_at + b.id ? -1 : 1))
+  expect(all).toEqual(byTime)
+})
+
+test.each(['ASC', 'DESC'])(
+  'records that are added while the list is read disturb no page (%s)',
+  async (order) => {
+    let added = 0
+    const seen = await walk(
+      [
+        ['order', order],
+        ['limit', '13'],
+      ],
+      async () => {
+        // These records are created before, within and after the part that has been read.
+        const records = [1, COUNT / 2, COUNT * 3].map((n) => ({ ...recordOf(n), ref_id: undefined, id: '' }))
+        await insert(
+          records.map((record) => ({ ...record, id: newId(momentAt(record.created_at), 5000 + added++) })),
+        )
+      },
+    )
+    const ids = seen.map(({ id }) => id)
+    expect(new Set(ids).size).toBe(ids.length)
+    const known = new Set(all.map(({ id }) => id))
+    const before = ids.filter((id) => known.has(id))
+    const expected = all.map(({ id }) => id)
+    expect(before).toEqual(order === 'ASC' ? expected : expected.reverse())
+  },
+)

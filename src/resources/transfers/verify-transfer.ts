@@ -1,0 +1,46 @@
+import { Type, type Static } from 'typebox'
+import { EXAMPLE } from '../../contract/example-records.ts'
+import { Uuid } from '../../contract/fields.ts'
+import { transaction } from '../../db/database.ts'
+import { readTransfer } from '../../money/ledger/transfer.ts'
+import { operation } from '../operation.ts'
+import { checkTransfer } from '../../money/verify/check-transfer.ts'
+
+const TransferVerification = Type.Object({
+  holds: Type.Boolean({ description: 'Whether every check holds.' }),
+  checks: Type.Array(
+    Type.Object({
+      check: Type.Enum(['SUMS_TO_ZERO', 'BALANCES_FOLLOW', 'POSTINGS_OF_STATUS', 'AUDIT_CHAIN'], {
+        type: 'string',
+        description: 'The check.',
+      }),
+      holds: Type.Boolean({ description: 'Whether it holds.' }),
+      detail: Type.String({ description: 'What was compared, or what differs.' }),
+    }),
+  ),
+})
+
+/** Derives the entries of one transfer again (API behaviour, Transfer history). */
+export const verifyTransfer = operation({
+  method: 'GET',
+  url: '/v2/transfer/transfers/:id/verification',
+  scope: 'transfer:read_transfer',
+  tag: 'Transfers',
+  summary: 'Verify Transfer',
+  description:
+    'Derives the entries of one transfer again: they sum to zero, each balance follows from the one before it, they are those of its status, and the audit log has them as they were written.',
+  params: Type.Object({ id: Uuid('Transfer id.') }),
+  example: { params: { id: EXAMPLE.transfer_id } },
+  reply: TransferVerification,
+  problems: ['not-found'],
+  async run({ params, customerId, db }): Promise<Static<typeof TransferVerification>> {
+    const { id } = await readTransfer(db, customerId, params.id)
+    // One snapshot: the transfer may change its status between two statements.
+    const checks = await transaction(
+      db,
+      (tx) => checkTransfer(tx, customerId, id),
+      'isolation level repeatable read read only',
+    )
+    return { holds: checks.every(({ holds }) => holds), checks }
+  },
+})

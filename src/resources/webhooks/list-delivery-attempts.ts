@@ -1,0 +1,48 @@
+import { Type } from 'typebox'
+import { EXAMPLE } from '../../contract/example-records.ts'
+import { Uuid } from '../../contract/fields.ts'
+import { problem } from '../../contract/problems.ts'
+import { listByCreation, listReply, newestFirst } from '../../http/lists.ts'
+import { operation } from '../operation.ts'
+import { requireWebhook } from '../../money/records/webhook.ts'
+import { ATTEMPT_COLUMNS, attemptToWire, WebhookAttempt } from '../../money/records/webhook-delivery.ts'
+
+/** Lists the attempts of a delivery, newest first (API behaviour, Webhooks). */
+export const listDeliveryAttempts = operation({
+  method: 'GET',
+  url: '/v2/webhooks/:id/deliveries/:delivery_id/attempts',
+  scope: 'webhooks:read_webhook',
+  tag: 'Events and Webhooks',
+  summary: 'List Delivery Attempts',
+  description:
+    'Lists the attempts to deliver an event to a webhook, newest first: none while the event waits for its first attempt.',
+  params: Type.Object({
+    id: Uuid('Id of the webhook.'),
+    delivery_id: Uuid('Id of the delivery: that of its event.'),
+  }),
+  query: Type.Object(newestFirst, { additionalProperties: false }),
+  example: { params: { id: EXAMPLE.webhook_id, delivery_id: EXAMPLE.event_id }, query: { limit: 10 } },
+  reply: listReply(WebhookAttempt),
+  problems: ['not-found'],
+  async run({ params: { id, delivery_id }, query, customerId, db }) {
+    await requireWebhook(db, customerId, id)
+    const { rowCount } = await db.query(
+      `
+      select 1 from events where customer_id = $1 and id = $3
+      union all
+      select 1 from webhook_deliveries where customer_id = $1 and webhook_id = $2 and event_id = $3
+      limit 1`,
+      [customerId, id, delivery_id],
+    )
+    if (rowCount === 0) throw problem.notFound('delivery', delivery_id)
+    return listByCreation(db, customerId, query, {
+      list: `webhook-attempts ${id} ${delivery_id}`,
+      select: `select ${ATTEMPT_COLUMNS} from webhook_attempts`,
+      where: [
+        ['webhook_id = ?', id],
+        ['event_id = ?', delivery_id],
+      ],
+      toWire: attemptToWire,
+    })
+  },
+})

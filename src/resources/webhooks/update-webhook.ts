@@ -1,0 +1,172 @@
+import { isDeepStrictEqual } from 'node:util'
+import { Type, type Static } from 'typebox'
+import { EXAMPLE } from '../../contract/example-records.ts'
+import { Uuid } from '../../contract/fields.ts'
+import { problem } from '../../contract/problems.ts'
+import { transaction, violatedConstraint, type Transaction } from '../../db/database.ts'
+import { operation } from '../operation.ts'
+import { ApprovalQuery, withApprovedChange } from '../../governance/approvals/approved-change.ts'
+import {
+  configurationOf,
+  Webhook,
+  WEBHOOK_COLUMNS,
+  WebhookAuthBody,
+  WebhookFields,
+  type WebhookRow,
+  webhookToWire,
+} from '../../money/records/webhook.ts'
+import type { WebhookSecrets } from '../../money/records/webhook-secrets.ts'
+import {
+  cursorFromNow,
+  lockActive,
+  requireProfiles,
+  requireRoom,
+  requireValid,
+  withoutSecret,
+  parsedUrl,
+} from './check-webhook.ts'
+import { findByName, withSecretDigest } from './create-webhook.ts'
+import { audited, differences, recordNow } from '../../money/records/audited.ts'
+import type { Origin } from '../../contract/actor.ts'
+
+const UpdateWebhookBody = Type.Object(
+  {
+    name: Type.Optional(WebhookFields.name),
+    url: Type.Optional(WebhookFields.url),
+    event_types: Type.Optional(WebhookFields.event_types),
+    payload: Type.Optional(WebhookFields.payload),
+    auth: Type.Optional(WebhookAuthBody),
+    profile_ids: Type.Optional(WebhookFields.profile_ids),
+    rate_limit: Type.Optional(WebhookFields.rate_limit),
+    status: Type.Optional(WebhookFields.status),
+  },
+  { additionalProperties: false, minProperties: 1 },
+)
+type Body = Static<typeof UpdateWebhookBody>
+
+/**
+ * Replaces the given members of an endpoint (API behaviour, Webhooks). One that becomes ACTIVE again is told of events
+ * from now on; `recover` sends those of the time between.
+ */
+export const updateWebhook = operation({
+  method: 'PUT',
+  url: '/v2/webhooks/:id',
+  scope: 'webhooks:write_webhook',
+  tag: 'Events and Webhooks',
+  summary: 'Update Webhook',
+  description:
+    'Replaces the given members; `auth` as a whole, with its secret. A webhook that becomes ACTIVE again gets events from now on and those whose delivery was under way; Recover Webhook sends the others.',
+  params: Type.Object({ id: Uuid('Id of the webhook.') }),
+  query: ApprovalQuery,
+  body: UpdateWebhookBody,
+  example: {
+    params: { id: EXAMPLE.webhook_id },
+    bodies: { 'Half as fast': { rate_limit: 5 }, 'Fewer events': { event_types: ['webhook.disabled'] } },
+  },
+  reply: Webhook,
+  problems: ['not-found', 'already-exists', 'approval-required', 'approval-ended'],
+  async run({
+    params: { id },
+    query: { approval_id },
+    body,
+    customerId,
+    origin,
+    db,
+    settings,
+    webhookSecrets,
+    policies,
+  }) {
+    requireValid(body, settings)
+    const work = (tx: Transaction) => update(tx, webhookSecrets, { customerId, id, origin }, body)
+    // Only a change of where events go, or of the secret that they go with, can need approvers.
+    const isRetargeted = (body.url ?? body.auth) !== undefined
+    const change = {
+      subject: 'WEBHOOKS',
+      operation: 'PUT /v2/webhooks/{id}',
+      target: { type: 'webhook', id },
+      values: withSecretDigest(body),
+    } as const
+    const asked = { ...change, customer_id: customerId, origin, approval_id }
+    try {
+      return isRetargeted || approval_id !== undefined
+        ? await withApprovedChange(db, policies, asked, work)
+        : await transaction(db, work)
+    } catch (error) {
+      if (violatedConstraint(error) !== 'webhooks_name') throw error
+      throw problem.alreadyExists('name', await findByName(db, customerId, body.name!))
+    }
+  },
+})
+
+async function update(
+  tx: Transaction,
+  secrets: WebhookSecrets,
+  { customerId, id, origin }: { customerId: string; id: string; origin: Origin },
+  { auth, ...changes }: Body,
+): Promise<Webhook> {
+  // Before the endpoint's row: requests that wait here must not keep the deliverer from it.
+  await lockActive(tx, customerId)
+  const { rows } = await tx.query<WebhookRow & { encrypted_secrets: string }>(
+    `select ${WEBHOOK_COLUMNS}, encrypted_secrets from webhooks where customer_id = $1 and id = $2 for update`,
+    [customerId, id],
+  )
+  if (rows[0] === undefined) throw problem.notFound('webhook', id)
+  const { encrypted_secrets, ...before } = rows[0]
+  await requireProfiles(tx, customerId, changes.profile_ids)
+  const after = {
+    ...before,
+    ...changes,
+    ...(changes.url !== undefined && { url: parsedUrl(changes.url) }),
+  }
+  if (changes.profile_ids?.length === 0) after.profile_ids = null
+  if (auth === undefined && isDeepStrictEqual(after, before)) return webhookToWire(before)
+
+  const wakes = before.status === 'DISABLED' && after.status === 'ACTIVE'
+  if (wakes) await requireRoom(tx, customerId)
+  let sealed = encrypted_secrets
+  if (auth !== undefined) {
+    const owner = { customer_id: customerId, id }
+    const { auth: _replaced, ...signing } = await secrets.open(owner, encrypted_secrets)
+    const { auth: shown, secret } = withoutSecret(auth)
+    sealed = await secrets.seal(owner, { ...signing, ...(secret !== undefined && { auth: secret }) })
+    after.auth = shown
+  }
+  // A new URL is another endpoint: the failures of the old one say nothing of it.
+  const starts = wakes || after.url !== before.url
+  const { rows: updated } = await tx.query<WebhookRow>(
+    `
+    with changed as (
+    update webhooks
+    set updated_at = (select clock_timestamp()), name = $3, url = $4, event_types = $5, payload = $6, auth = $7,
+        profile_ids = $8, rate_limit = $9, status = $10, encrypted_secrets = $11,
+        cursor_id = coalesce($12, cursor_id),
+        failing_since = case when $13 then null else failing_since end,
+        slow_until = case when $13 then null else slow_until end,
+        -- The old URL's Retry-After ends. A second keeps every rate limit.
+        next_at = case when $13 then least(next_at, (select clock_timestamp() + interval '1 second')) else next_at end,
+        disabled_reason = case when $10 = 'ACTIVE' then null else disabled_reason end
+    where customer_id = $1 and id = $2
+    returning *
+    )
+    select ${WEBHOOK_COLUMNS} from changed`,
+    [
+      customerId,
+      id,
+      after.name,
+      after.url,
+      after.event_types,
+      after.payload,
+      after.auth,
+      after.profile_ids,
+      after.rate_limit,
+      after.status,
+      sealed,
+      wakes ? await cursorFromNow(tx) : null,
+      starts,
+    ],
+  )
+  const webhook = webhookToWire(updated[0]!)
+  const changed = differences(configurationOf(webhookToWire(before)), configurationOf(webhook))
+  await recordNow(tx, customerId, audited(origin, 'webhook.update', id, changed))
+  return webhook
+}

@@ -1,0 +1,56 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { FastifyInstance } from 'fastify'
+import type { Database } from '../../db/database.ts'
+import { Problem, problem } from '../../contract/problems.ts'
+import type { Requests } from '../../http/requests.ts'
+
+/** Time limit of the database for /health/ready. Load balancers wait for 3 s. */
+const READY_MS_MAX = 2_000
+/** How long the last answer of the database still counts when it exceeds that limit. */
+const READY_BEFORE_MS_MAX = 10_000
+
+/**
+ * GET /health/live: the process answers. GET /health/ready: its database answers too, and it is not stopping. Both ignore
+ * the limit of requests: otherwise a load balancer would remove a busy process, overload the others and remove them too.
+ * So only one query is sent at a time, and a query that waits for a connection does not fail the check at once. The query
+ * names no table: on a cluster a node that is gone must not take the processes out that serve the customers of the others.
+ * `serve` has checked schema and mode at its start.
+ */
+export async function healthRoutes(
+  app: FastifyInstance,
+  { db, requests }: { db: Database; requests: Requests },
+): Promise<void> {
+  const config = { counts: 'always answered' } as const
+  app.get('/health/live', { config, schema: { hide: true } }, async () => ({ status: 'live' }))
+
+  let asking: Promise<void> | undefined
+  let answeredAt = -Infinity
+  const ask = () =>
+    (asking ??= db
+      .query('select 1')
+      .then(() => void (answeredAt = performance.now()))
+      .finally(() => (asking = undefined)))
+
+  app.get('/health/ready', { config, schema: { hide: true } }, async () => {
+    if (requests.draining) throw problem.unavailable('this process is about to stop')
+    try {
+      const answered = await withinMs(ask(), READY_MS_MAX)
+      if (!answered && performance.now() - answeredAt > READY_BEFORE_MS_MAX)
+        throw problem.unavailable('the database does not answer')
+    } catch (error) {
+      throw error instanceof Problem ? error : problem.unavailable('the database does not answer', error)
+    }
+    return { status: 'ready' }
+  })
+}
+
+/** Whether the work ended in time. Throws its error if it fails in time. */
+async function withinMs(work: Promise<void>, ms: number): Promise<boolean> {
+  const tooLong = new AbortController()
+  const late = pause(ms, false, { signal: tooLong.signal }).catch(() => false)
+  try {
+    return await Promise.race([work.then(() => true), late])
+  } finally {
+    tooLong.abort()
+  }
+}

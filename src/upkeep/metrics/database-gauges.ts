@@ -1,0 +1,441 @@
+import { Gauge, type Registry } from 'prom-client'
+import { transaction, type Database, type Transaction } from '../../db/database.ts'
+import { HorizonUnknown, readHorizon } from '../../db/horizon.ts'
+import type { WaitingCode } from '../../chains/waiting.ts'
+import { PLATFORM_ID } from '../../db/ids.ts'
+import { PAYOUT_TYPES } from '../../money/records/treasury.ts'
+
+/** Least interval between reads of the records, which also take at most a tenth of the time. */
+const FRESH_MS = 5_000
+const SHARE = 10
+/** Time limit of each statement. A scrape then reports the last figures. */
+const STATEMENT_MS_MAX = 3_000
+
+type Sample = { labels: Record<string, string>; value: number }
+
+/** A gauge read from the records. Each row is a sample: `value` is its value, the other columns are its labels. */
+interface Definition {
+  name: string
+  help: string
+  labelNames: string[]
+}
+
+const DEFINITIONS = {
+  inFlight: {
+    name: 'bursar_withdrawals_in_flight',
+    help: 'Withdrawals that have not ended, by network and state.',
+    labelNames: ['network', 'state'],
+  },
+  oldest: {
+    name: 'bursar_withdrawals_in_flight_oldest_seconds',
+    help: 'Age of the oldest withdrawal in flight.',
+    labelNames: ['network', 'state'],
+  },
+  waiting: {
+    name: 'bursar_withdrawals_waiting',
+    help: 'Withdrawals in flight that are blocked, by network and reason.',
+    labelNames: ['network', 'reason'],
+  },
+  waitingOldest: {
+    name: 'bursar_withdrawals_waiting_oldest_seconds',
+    help: 'How long the oldest blocked withdrawal has waited.',
+    labelNames: ['network', 'reason'],
+  },
+  overdue: {
+    name: 'bursar_worker_overdue_seconds',
+    help: 'How long the oldest due step of a withdrawal, or the oldest new withdrawal, has been overdue.',
+    labelNames: ['network'],
+  },
+  orchestrations: {
+    name: 'bursar_orchestrations_processing',
+    help: 'PROCESSING orchestrations by step; to_pay: without a destination transfer yet; frozen: a freeze blocks it; paying: with a destination transfer.',
+    labelNames: ['step'],
+  },
+  orchestrationsOldest: {
+    name: 'bursar_orchestrations_processing_oldest_seconds',
+    help: 'Age of the oldest PROCESSING orchestration, by step.',
+    labelNames: ['step'],
+  },
+  frozen: {
+    name: 'bursar_frozen',
+    help: 'Freezes, which stop payments that are not signed yet, by kind and reason.',
+    labelNames: ['kind', 'reason'],
+  },
+  horizon: {
+    name: 'bursar_horizon_age_seconds',
+    help: 'Time since the oldest transaction under way began, where ascending lists and lists of events end; -1: it cannot be read.',
+    labelNames: [],
+  },
+  deposits: {
+    name: 'bursar_deposits_read_age_seconds',
+    help: 'Time since a network was last scanned for deposits.',
+    labelNames: ['network'],
+  },
+  uncredited: {
+    name: 'bursar_deposits_uncredited',
+    help: 'Uncredited deposits by reason; REORGANISED: credited deposits that a reorganisation removed; UNATTRIBUTED: sweeps without a known deposit.',
+    labelNames: ['network', 'reason'],
+  },
+  uncreditedOldest: {
+    name: 'bursar_deposits_uncredited_oldest_seconds',
+    help: 'Age of the oldest uncredited deposit, by reason.',
+    labelNames: ['network', 'reason'],
+  },
+  open: {
+    name: 'bursar_open_oldest_seconds',
+    help: 'Age of the oldest record of a kind that has not ended; 0 where there is none.',
+    labelNames: ['kind'],
+  },
+  webhooks: {
+    name: 'bursar_webhooks',
+    help: 'Webhooks of all customers, by standing: healthy, failing, disabled, disabled_by_failures.',
+    labelNames: ['standing'],
+  },
+  undelivered: {
+    name: 'bursar_webhook_deliveries_pending',
+    help: 'Deliveries of events that have not succeeded and will be attempted again.',
+    labelNames: [],
+  },
+  undeliveredOldest: {
+    name: 'bursar_webhook_deliveries_pending_oldest_seconds',
+    help: 'Age of the oldest of these deliveries.',
+    labelNames: [],
+  },
+  behind: {
+    name: 'bursar_webhook_events_behind_seconds',
+    help: 'Age of the first event after the cursor of a healthy webhook.',
+    labelNames: [],
+  },
+  auditLinks: {
+    name: 'bursar_audit_links',
+    help: 'Links of the chains of the audit log: of the platform, and of all customers together. They never fall.',
+    labelNames: ['owner'],
+  },
+  balances: {
+    name: 'bursar_ledger_profiles_total',
+    help: 'Sum of the available balances of all profiles, in units of the asset.',
+    labelNames: ['asset'],
+  },
+} satisfies Record<string, Definition>
+type Name = keyof typeof DEFINITIONS
+type Samples = Partial<Record<Name, Sample[]>>
+
+/** Adds the gauges that are read from the records. */
+export function databaseGauges(registry: Registry, db: Database): void {
+  const read = cached(db)
+  for (const [name, definition] of Object.entries(DEFINITIONS)) {
+    new Gauge({
+      ...definition,
+      registers: [registry],
+      async collect() {
+        const { samples } = await read()
+        this.reset()
+        for (const { labels, value } of samples[name as Name] ?? []) this.set(labels, value)
+      },
+    })
+  }
+  new Gauge({
+    name: 'bursar_records_age_seconds',
+    help: 'Age of the figures that are read from the records; -1 until the first read succeeds.',
+    registers: [registry],
+    async collect() {
+      const { at } = await read()
+      this.set(at === undefined ? -1 : (performance.now() - at) / 1000)
+    },
+  })
+}
+
+/** Caches the last figures. If they cannot be read, the last ones stay and their age grows. */
+function cached(db: Database): () => Promise<{ samples: Samples; at: number | undefined }> {
+  const last: { samples: Samples; at: number | undefined } = { samples: {}, at: undefined }
+  let nextAt = 0
+  let reading: Promise<void> | undefined
+  return async () => {
+    if (reading === undefined && performance.now() >= nextAt) {
+      const start = performance.now()
+      reading = readSamples(db)
+        .then(
+          (samples) => void Object.assign(last, { samples, at: performance.now() }),
+          // The database does not answer in time: bursar_records_age_seconds grows, and there is an alert for it.
+          () => undefined,
+        )
+        .finally(() => {
+          nextAt = performance.now() + Math.max(FRESH_MS, SHARE * (performance.now() - start))
+          reading = undefined
+        })
+    }
+    await reading
+    return last
+  }
+}
+
+/** How far ascending lists are behind the present. */
+async function horizonAge(db: Database): Promise<number> {
+  try {
+    const { micros, readAt } = await readHorizon(db)
+    return (readAt.micros - micros) / 1e6
+  } catch (error) {
+    if (error instanceof HorizonUnknown) return -1
+    throw error
+  }
+}
+
+const readSamples = async (db: Database): Promise<Samples> => ({
+  // Before the transaction below, which would be one under way.
+  horizon: [{ labels: {}, value: await horizonAge(db) }],
+  ...(await readRecords(db)),
+})
+
+const readRecords = (db: Database): Promise<Samples> =>
+  transaction(
+    db,
+    async (tx) => {
+      await tx.query(`set local statement_timeout = ${STATEMENT_MS_MAX}`)
+      return {
+        ...(await withdrawals(tx)),
+        ...(await orchestrations(tx)),
+        ...(await uncredited(tx)),
+        ...(await undelivered(tx)),
+        open: await rowsOf(tx, OPEN),
+        webhooks: await rowsOf(tx, WEBHOOKS),
+        deposits: await rowsOf(
+          tx,
+          `select network, extract(epoch from clock_timestamp() - updated_at) as value from network_cursors`,
+        ),
+        frozen: await frozen(tx),
+        auditLinks: await rowsOf(tx, AUDIT_LINKS),
+        balances: await rowsOf(tx, `select asset, sum(available) as value from balances group by asset`),
+      }
+    },
+    'isolation level repeatable read read only',
+  )
+
+/**
+ * The label `reason` of each code. Dashboards and alerts know these values, so that several codes may share one: an
+ * operator does the same about all of them.
+ */
+export const REASON_LABELS: Record<WaitingCode, string> = {
+  HOT_WALLET_SHORT: 'hot_wallet',
+  KEPT_FOR_OLDER: 'hot_wallet',
+  FEE_NOT_COVERED: 'hot_wallet',
+  KEPT_FOR_CUSTOMERS: 'kept_for_customers',
+  FEE_ABOVE_CEILING: 'fee',
+  UNKNOWN_SPENDS: 'unknown_transactions',
+  TAKEN_BACK: 'taken_back',
+  NODE_DOWN: 'node',
+  NODE_BEHIND: 'node',
+  NODE_REFUSED: 'node',
+  WALLET_LOCKED: 'wallet_locked',
+  NO_SIGNING_KEY: 'no_signing_key',
+  BEHIND_ANOTHER: 'behind',
+  IN_FLIGHT_LIMIT: 'in_flight_limit',
+  NEXT_TRANSACTION: 'next_transaction',
+  COINS_SPENT: 'coins_spent',
+  FROZEN: 'frozen',
+  NOT_APPROVED: 'standing',
+  NOT_PAID_IN: 'not_paid_in',
+  AWAITING_APPROVAL: 'approval',
+  NOT_ACCEPTED: 'not_accepted',
+  SCREENING: 'screening',
+  TOKEN_REFUSES: 'token',
+  TOKEN_DELIVERS_LESS: 'token',
+  SECOND_NODE: 'node',
+  NODES_DISAGREE: 'nodes_disagree',
+  NONCE_USED: 'nonce_used',
+  UNRESOLVED: 'unresolved',
+  SIGNED_ELSEWHERE: 'signed_elsewhere',
+  WIRE_TO_TAKE: 'wire_to_take',
+  WIRE_TAKEN: 'wire_taken',
+}
+
+// The partial index on due_at holds those that have not ended, and only those.
+const IN_FLIGHT = `
+  select network, state, count(*) as count,
+         -- Nothing is SIGNED for long unless its network does not take it.
+         extract(epoch from clock_timestamp() - min(case state when 'SIGNED' then coalesce(signed_at, created_at) else created_at end)) as age,
+         extract(epoch from clock_timestamp() - min(due_at)) as overdue
+  from outgoing_transfers
+  where due_at is not null
+  group by network, state`
+
+const NOT_BEGUN = `
+  select coalesce(t.crypto_network, 'WIRE') as network, 'NEW' as state, count(*) as count,
+         extract(epoch from clock_timestamp() - min(t.created_at)) as age,
+         extract(epoch from clock_timestamp() - min(t.created_at)) as overdue
+  from transfers t
+  where t.status = 'PENDING' and t.type in ${PAYOUT_TYPES}
+    and not exists (select 1 from outgoing_transfers b where b.customer_id = t.customer_id and b.transfer_id = t.id)
+  group by 1`
+
+const WAITING = `
+  select network, coalesce(label, 'other') as reason, count(*) as count,
+         extract(epoch from clock_timestamp() - min(waiting_since)) as age
+  from outgoing_transfers
+  left join unnest($1::text[], $2::text[]) as labels (code, label) on code = waiting_code
+  where due_at is not null and waiting_code is not null
+  group by 1, 2`
+
+async function withdrawals(tx: Transaction): Promise<Samples> {
+  const { rows } = await tx.query<{
+    network: string
+    state: string
+    count: string
+    age: string
+    overdue: string
+  }>(`${IN_FLIGHT} union all ${NOT_BEGUN}`)
+  const waiting = await tx.query<{ network: string; reason: string; count: string; age: string }>(WAITING, [
+    Object.keys(REASON_LABELS),
+    Object.values(REASON_LABELS),
+  ])
+  const overdue = new Map<string, number>()
+  for (const { network, overdue: seconds } of rows)
+    overdue.set(network, Math.max(overdue.get(network) ?? 0, Number(seconds)))
+  const of = <R extends { count: string; age: string }>(
+    from: R[],
+    value: 'count' | 'age',
+    labels: (row: R) => Record<string, string>,
+  ): Sample[] => from.map((row) => ({ labels: labels(row), value: Number(row[value]) }))
+  return {
+    inFlight: of(rows, 'count', ({ network, state }) => ({ network, state })),
+    oldest: of(rows, 'age', ({ network, state }) => ({ network, state })),
+    waiting: of(waiting.rows, 'count', ({ network, reason }) => ({ network, reason })),
+    waitingOldest: of(waiting.rows, 'age', ({ network, reason }) => ({ network, reason })),
+    overdue: [...overdue].map(([network, value]) => ({ labels: { network }, value })),
+  }
+}
+
+const frozen = async (tx: Transaction): Promise<Sample[]> => [
+  ...(await rowsOf(
+    tx,
+    `select kind, reason, count(*) as value from freezes where lifted_at is null group by kind, reason`,
+  )),
+  ...(await rowsOf(
+    tx,
+    `
+    select case when subject = customer_id then 'CUSTOMER' else 'PROFILE' end as kind, reason, count(*) as value
+    from customer_freezes
+    where lifted_at is null
+    group by 1, reason`,
+  )),
+]
+
+// Each part has a partial index of its own.
+async function orchestrations(tx: Transaction): Promise<Samples> {
+  const { rows } = await tx.query<{ step: string; count: string; age: string }>(`
+    select step, count(o) as count, coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0) as age
+    from (values ('to_pay', false), ('frozen', true)) steps (step, frozen)
+    left join (
+      select o.created_at, exists (
+        select 1 from customer_freezes f
+        where f.customer_id = o.customer_id and f.subject in (o.customer_id, o.profile_id) and f.lifted_at is null) as frozen
+      from orchestrations o
+      where status = 'PROCESSING' and destination_transfer_id is null
+    ) o using (frozen)
+    group by step
+    union all
+    select 'paying', count(*), coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0)
+    from orchestrations
+    where status = 'PROCESSING' and destination_transfer_id is not null`)
+  return {
+    orchestrations: rows.map(({ step, count }) => ({ labels: { step }, value: Number(count) })),
+    orchestrationsOldest: rows.map(({ step, age }) => ({ labels: { step }, value: Number(age) })),
+  }
+}
+
+// Each part has a partial index of its own.
+async function uncredited(tx: Transaction): Promise<Samples> {
+  const { rows } = await tx.query<{ network: string; reason: string; count: string; age: string }>(`
+    select network, coalesce(reason, 'NEW') as reason, count(*) as count,
+           extract(epoch from clock_timestamp() - min(found_at)) as age
+    from incoming_transfers
+    where state = 'WAITING'
+    group by 1, 2
+    union all
+    select network, 'REORGANISED', count(*), extract(epoch from clock_timestamp() - min(found_at))
+    from incoming_transfers
+    where state = 'REORGANISED'
+    group by 1
+    union all
+    select network, 'UNATTRIBUTED', count(*), extract(epoch from clock_timestamp() - min(found_at))
+    from incoming_transfers
+    where state = 'UNATTRIBUTED'
+    group by 1`)
+  const of = (value: 'count' | 'age') =>
+    rows.map((row) => ({ labels: { network: row.network, reason: row.reason }, value: Number(row[value]) }))
+  return { uncredited: of('count'), uncreditedOldest: of('age') }
+}
+
+// Each part has a partial index, or few rows.
+const OPEN = `
+  select kind, coalesce(extract(epoch from clock_timestamp() - since), 0) as value
+  from (
+    select case network when 'WIRE' then 'pending_wire' else 'pending_deposit' end as kind, min(seen_at) as since
+    from seen_deposits where state = 'PENDING' group by 1
+    union all
+    select lower(kind), min(created_at) from evm_sweeps where state in ('SIGNED', 'BROADCAST') group by 1
+    union all
+    select 'sweep_audit', min(ended_at) from evm_sweeps where audit_block is not null
+    union all
+    select 'statement_initiated', min(created_at) from statements where status = 'STATEMENT_STATUS_INITIATED'
+    union all
+    select 'statement_generated', min(generated_at) from statements where status = 'STATEMENT_STATUS_GENERATED'
+    union all
+    select 'change', min(created_at) from approvals where change is not null and status in ('PENDING', 'APPROVED')
+    union all
+    select 'freeze', min(created_at)
+    from (
+      select created_at, reason, lifted_at from freezes
+      union all
+      select created_at, reason, lifted_at from customer_freezes
+    ) f
+    where reason <> 'DISABLED' and lifted_at is null
+  ) open`
+
+const AUDIT_LINKS = `
+  select case customer_id when '${PLATFORM_ID}' then 'platform' else 'customers' end as owner, sum(position) as value
+  from audit_heads
+  group by 1`
+
+const WEBHOOKS = `
+  select standing, count(w) as value
+  from unnest('{healthy,failing,disabled,disabled_by_failures}'::text[]) standing
+  left join webhooks w
+    on standing = case when w.status = 'ACTIVE' then case when w.failing_since is null then 'healthy' else 'failing' end
+                       when w.disabled_reason is null then 'disabled' else 'disabled_by_failures' end
+  group by 1`
+
+// The partial indexes on due deliveries and ACTIVE endpoints hold those that count, and only those.
+async function undelivered(tx: Transaction): Promise<Samples> {
+  const { rows } = await tx.query<{ count: string; age: string; behind: string }>(`
+    select count, age, coalesce(behind, 0) as behind
+    from (
+      select count(*) as count, coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0) as age
+      from webhook_deliveries d
+      where status = 'PENDING'
+        -- Nothing more is sent to a webhook that is DISABLED or deleted.
+        and exists (select 1 from webhooks w
+                    where w.customer_id = d.customer_id and w.id = d.webhook_id and w.status = 'ACTIVE')
+    ) due
+    cross join (
+      select extract(epoch from clock_timestamp() - min(next.created_at)) as behind
+      from webhooks w
+      cross join lateral (
+        select created_at from events e
+        where e.customer_id = w.customer_id and e.id > w.cursor_id
+        order by e.id
+        limit 1) as next
+      where w.status = 'ACTIVE' and w.failing_since is null
+    ) cursors`)
+  const of = (value: string) => [{ labels: {}, value: Number(value) }]
+  const { count, age, behind } = rows[0]!
+  return { undelivered: of(count), undeliveredOldest: of(age), behind: of(behind) }
+}
+
+/** Reads rows as samples. Gauges are floating-point numbers: approximate amounts, for display only. */
+async function rowsOf(tx: Transaction, text: string): Promise<Sample[]> {
+  const { rows } = await tx.query<Record<string, string>>(text)
+  return rows.map(({ value, ...labels }) => ({
+    labels: labels,
+    value: Number(value),
+  }))
+}

@@ -1,0 +1,72 @@
+import type { Queryable } from '../../db/database.ts'
+import { firstIdAt } from '../../db/ids.ts'
+
+const WEEK_MS = 7 * 86_400_000
+/** Monday, 5 January 1970: weeks begin on Mondays, at midnight UTC. */
+const FIRST_MONDAY_MS = 4 * 86_400_000
+
+/** The weekly partitions of a table. */
+export interface PartitionStatus {
+  table: string
+  /** Whether there is no partition for this week or the next. */
+  isBehind: boolean
+  /** Rows in the default partition, whose week has no partition of its own; at most `STRAY_COUNTED_MAX`. */
+  stray: number
+}
+
+/** Most rows of the default partition that are counted in each gap between partitions. */
+export const STRAY_COUNTED_MAX = 1_000
+
+/** The column that partitions a table is its first id of the row's time. */
+const COUNTS: Readonly<Record<string, string>> = {
+  events: `select count(*)::integer as count from (select 1 from events where id >= $1 and id < $2 limit $3) r`,
+  webhook_attempts: `select count(*)::integer as count from (select 1 from webhook_attempts where id >= $1 and id < $2 limit $3) r`,
+  webhook_deliveries: `select count(*)::integer as count from (select 1 from webhook_deliveries where event_id >= $1 and event_id < $2 limit $3) r`,
+}
+
+/**
+ * Reads which weeks have partitions, and counts the rows of all other times: only the default partition can have those, so
+ * PostgreSQL reads no other.
+ */
+export async function partitionStatus(db: Queryable): Promise<PartitionStatus[]> {
+  const { rows } = await db.query<{ parent: string; week: string; now_ms: string }>(`
+    select p.relname as parent, to_char(to_date(right(c.relname, 8), 'YYYYMMDD'), 'YYYY-MM-DD') as week,
+           floor(extract(epoch from clock_timestamp()) * 1000)::bigint as now_ms
+    from pg_class p
+    join pg_inherits i on i.inhparent = p.oid
+    join pg_class c on c.oid = i.inhrelid
+    where p.relnamespace = 'public'::regnamespace and p.relkind = 'p' and c.relname ~ '_[0-9]{8}$'
+    order by 1, 2`)
+  const found: PartitionStatus[] = []
+  for (const [table, count] of Object.entries(COUNTS)) {
+    const weeks = rows.filter(({ parent }) => parent === table).map(({ week }) => Date.parse(week))
+    const nowMs = rows.length === 0 ? Date.now() : Number(rows[0]!.now_ms)
+    const thisWeek = nowMs - ((nowMs - FIRST_MONDAY_MS) % WEEK_MS)
+    let stray = 0
+    for (const [from, to] of gapsBetween(weeks)) {
+      const { rows: counted } = await db.query<{ count: number }>(count, [
+        from,
+        to,
+        STRAY_COUNTED_MAX - stray,
+      ])
+      stray += counted[0]!.count
+    }
+    const isBehind = [thisWeek, thisWeek + WEEK_MS].some((week) => !weeks.includes(week))
+    found.push({ table, isBehind, stray })
+  }
+  return found
+}
+
+const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+
+/** Returns the ranges of ids, from the first to the last possible one, that no weekly partition has. */
+function gapsBetween(weeks: readonly number[]): [from: string, to: string][] {
+  const idAt = (ms: number) => firstIdAt(ms * 1000)
+  const gaps: [string, string][] = []
+  let from = idAt(0)
+  for (const week of weeks) {
+    if (idAt(week) !== from) gaps.push([from, idAt(week)])
+    from = idAt(week + WEEK_MS)
+  }
+  return [...gaps, [from, LAST_ID]]
+}
