@@ -13,7 +13,7 @@ import { readApproval } from '../src/rails/payouts/decide-approval.ts'
 import { addTestApprover, withdrawWithApproval } from './approvers.ts'
 import { writtenOut } from './written-out.ts'
 import { setAccountDisabled } from '../src/resources/accounts/set-account-disabled.ts'
-import { BODY_LIMIT, OPERATIONS } from '../src/program/app.ts'
+import { OPERATIONS } from '../src/program/app.ts'
 import { keyHooks } from '../src/http/idempotency-key.ts'
 import { PARTS } from '../src/http/lists.ts'
 import { ONE_BY_ONE_BODY_LIMIT } from '../src/http/one-by-one.ts'
@@ -43,6 +43,7 @@ import {
   withdrawalOf,
 } from './support.ts'
 import type { ApprovalDecision } from '../src/contract/approval.ts'
+import { BODY_LIMIT } from '../src/http/server.ts'
 
 const WITHDRAWALS = '/v2/transfer/crypto-withdrawals'
 const BULK = '/v2/transfer/crypto-withdrawals/bulk'

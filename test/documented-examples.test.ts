@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { BODY_LIMIT, OPERATIONS } from '../src/program/app.ts'
+import { OPERATIONS } from '../src/program/app.ts'
 import { approve } from '../src/resources/approvals/approve.ts'
 import { getApproval } from '../src/resources/approvals/get-approval.ts'
 import { listApprovals } from '../src/resources/approvals/list-approvals.ts'
@@ -41,6 +41,7 @@ import { getStablecoinConversion } from '../src/resources/conversions/get-stable
 import { formatted } from './formatted.ts'
 import { writtenOut } from './written-out.ts'
 import { cloneDatabase, spawnBursar, type BursarProcess, type TestDatabase } from './support.ts'
+import { BODY_LIMIT } from '../src/http/server.ts'
 
 interface Media {
   schema: object

@@ -7,7 +7,6 @@
  */
 import pino from 'pino'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { buildApp } from '../src/program/app.ts'
 import { openDatabase, type Database } from '../src/db/database.ts'
 import { Cluster, type Nodes } from '../src/db/nodes.ts'
 import type { Transfer } from '../src/money/ledger/transfer.ts'
@@ -42,6 +41,7 @@ import {
   type TestCustomer,
 } from './support.ts'
 import { mine } from './work-off.ts'
+import { buildApp } from '../src/program/build-app.ts'
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 })
 

@@ -5,7 +5,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import pino from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { buildApp } from '../src/program/app.ts'
 import { notSerializable, openDatabase, transaction, type Database } from '../src/db/database.ts'
 import { momentAt, PLATFORM_ID, readClock } from '../src/db/ids.ts'
 import { Cluster, type Nodes } from '../src/db/nodes.ts'
@@ -44,6 +43,7 @@ import {
   type TestService,
 } from './support.ts'
 import { governBy } from '../src/governance/policy/judge-payments.ts'
+import { buildApp } from '../src/program/build-app.ts'
 
 const onCluster = test.skipIf(CLUSTER.length === 0)
 

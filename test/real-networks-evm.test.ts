@@ -7,7 +7,6 @@
  */
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { buildApp } from '../src/program/app.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
 import { readAccepted, signOnlyAccepted, WithdrawalMacs } from '../src/money/movements/withdrawal-macs.ts'
 import { newPrivateKey, signStatement } from '../src/governance/approvals/approval-statement.ts'
@@ -27,6 +26,7 @@ import {
 import { atEnd, BASE_URL, caller, MASTER_KEYS } from './support.ts'
 import { hurry, mine } from './work-off.ts'
 import { governBy } from '../src/governance/policy/judge-payments.ts'
+import { buildApp } from '../src/program/build-app.ts'
 
 vi.setConfig({ testTimeout: 600_000 })
 

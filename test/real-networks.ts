@@ -16,7 +16,6 @@ import { getAbiItem, type Hex } from 'viem'
 import { english, generateMnemonic, generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { expect, vi } from 'vitest'
 import { originOfLoop } from '../src/contract/actor.ts'
-import { buildApp } from '../src/program/app.ts'
 import { formatAmount, parseAmount, parseStoredAmount } from '../src/contract/assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../src/contract/assets/catalogue.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
@@ -40,6 +39,7 @@ import {
   type TestCustomer,
 } from './support.ts'
 import { hurry, mine, workOff, type Mining } from './work-off.ts'
+import { buildApp } from '../src/program/build-app.ts'
 
 /** A separate real chain, with the operations of a party outside of Bursar. */
 export interface World {

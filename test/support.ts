@@ -11,7 +11,6 @@ import type { FastifyInstance, InjectOptions } from 'fastify'
 import pg from 'pg'
 import { pino, type Logger } from 'pino'
 import { inject, onTestFinished } from 'vitest'
-import { buildApp } from '../src/program/app.ts'
 import { parseAmount } from '../src/contract/assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../src/contract/assets/catalogue.ts'
 import { createCustomer } from '../src/access/customers/create-customer.ts'
@@ -47,6 +46,7 @@ import {
   optionsOf,
 } from './cluster.ts'
 import { governBy } from '../src/governance/policy/judge-payments.ts'
+import { buildApp } from '../src/program/build-app.ts'
 
 /** A database of its own: a clone of the migrated template. */
 export interface TestDatabase {

@@ -23,6 +23,226 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/v2/transfer/transfers/{id}': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Get Transfer
+     * @description Reads one transfer, with its current status and further details of the status where there are any.
+     */
+    get: operations['getTransfer']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/transfer/transfers/{id}/history': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Get Transfer History
+     * @description Answers what happened to one transfer: who asked for it, the entries of the ledger with the balances before and after, its approval, its transactions on the network, its quoted and its real fee, its events with each delivery, and its orchestration. A part that needs a scope which the token lacks is absent.
+     */
+    get: operations['getTransferHistory']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/transfer/transfers/{id}/verification': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Verify Transfer
+     * @description Derives the entries of one transfer again: they sum to zero, each balance follows from the one before it, they are those of its status, and the audit log has them as they were written.
+     */
+    get: operations['verifyTransfer']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/transfer/volumes': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Transfer Volumes
+     * @description The number and sum of the customer's transfers that were created in the last 24 hours, by type, asset and status. Some seconds old at most; older where the sums take long.
+     */
+    get: operations['listTransferVolumes']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/transfer/transfers': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Transfers
+     * @description Lists transfers of every type, newest first. Filters combine: a record must pass each of them.
+     */
+    get: operations['listTransfers']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/transfer/transfers/{id}/cancel': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Cancel Transfer
+     * @description Cancels a PENDING withdrawal that is not signed yet: it becomes FAILED with the secondary status CUSTOMER_REJECTED, and its total returns to the profile. A signed withdrawal may be paid already and cannot be cancelled. Crypto withdrawals need the scope `transfer:write_crypto_withdrawal`, wires `transfer:write_fiat_withdrawal`. A repeated cancel returns the same record.
+     */
+    post: operations['cancelTransfer']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/transfer/internal': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Create Internal Transfer
+     * @description Moves money between profiles immediately. Returns the debit; the credit has the same group_id.
+     */
+    post: operations['createInternalTransfer']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/transfer/paxos': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Create Paxos Transfer
+     * @description Moves money to a profile of another customer immediately. Returns the debit; the credit of the receiver has the same group_id.
+     */
+    post: operations['createPaxosTransfer']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/transfer/fiat-withdrawals': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Create Fiat Withdrawal
+     * @description Sends USD to a bank account by wire. The transfer is PENDING; its total is debited immediately.
+     */
+    post: operations['createFiatWithdrawal']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/transfer/fees/crypto-withdrawal': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Create Crypto Withdrawal Fee
+     * @description Guarantees a fee for one withdrawal of at most this amount to this destination, until the quote expires.
+     */
+    post: operations['createCryptoWithdrawalFee']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/transfer/crypto-withdrawals/bulk': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Create Crypto Withdrawals
+     * @description Makes 1 to 1,000 withdrawals, one after the other, and answers each with its transfer or its problem. Repeating the whole request is safe.
+     */
+    post: operations['createCryptoWithdrawals']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   '/v2/orchestration/orchestrations': {
     parameters: {
       query?: never
@@ -47,6 +267,70 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/v2/orchestration/rules': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Orchestration Rules
+     * @description Lists rules, including deleted rules, newest first.
+     */
+    get: operations['listOrchestrationRules']
+    put?: never
+    /**
+     * Create Orchestration Rule
+     * @description A fiat or crypto source gets its own deposit instructions or deposit address. USD and platform-issued stablecoins are converted one to one.
+     */
+    post: operations['createOrchestrationRule']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/orchestration/rules/{id}': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    post?: never
+    /**
+     * Delete Orchestration Rule
+     * @description Later deposits stay on the profile; orchestrations under way continue. The record stays, with the status DELETED. A repeat changes nothing.
+     */
+    delete: operations['deleteOrchestrationRule']
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/orchestration/orchestrations/{id}': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Get Orchestration
+     * @description Reads one orchestration, with its source and destination transfers.
+     */
+    get: operations['getOrchestration']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   '/v2/statements': {
     parameters: {
       query?: never
@@ -59,6 +343,106 @@ export interface paths {
      * @description Lists the statements of the token's customer, latest period first. Another customer_id is refused with 403.
      */
     get: operations['listStatements']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/statements/payments': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Payments
+     * @description Lists the payments of statements, newest first. A generated statement has a pending payment.
+     */
+    get: operations['listPayments']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/rewards/statements': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Rewards Statements
+     * @description Lists the monthly rewards of the token's customer, latest period first.
+     */
+    get: operations['listRewardsStatements']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/rewards/statements/{id}': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Get Rewards Statement
+     * @description Returns the rewards of one month.
+     */
+    get: operations['getRewardsStatement']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/statements/{id}/explanation': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Explain Statement
+     * @description Computes a generated statement again from the ledger's entries, day by day, and compares the result with the statement. 404 until it is generated.
+     */
+    get: operations['explainStatement']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/rewards/rates': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Rewards Rates
+     * @description Lists the annual rates of rewards, newest first.
+     */
+    get: operations['listRewardsRates']
     put?: never
     post?: never
     delete?: never
@@ -87,6 +471,26 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/v2/sandbox/profiles/{id}/deposit': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Deposit To Sandbox Profile
+     * @description Simulates a deposit, for testing: of fiat by wire, of any other asset over crypto_network (default: the first simulated network that supports it). The balance is credited before the answer, except for magic amounts. The scope `funding:read_profile` is sufficient too. Exists in sandbox mode only.
+     */
+    post: operations['depositToSandboxProfile']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   '/v2/identity/accounts/{id}': {
     parameters: {
       query?: never
@@ -107,6 +511,74 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/v2/identity/accounts': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Accounts
+     * @description Lists the customer's accounts, newest first.
+     */
+    get: operations['listAccounts']
+    /**
+     * Update Account
+     * @description Changes the given fields of the account. metadata is replaced as a whole. Other members of the account may be repeated but not changed.
+     */
+    put: operations['updateAccount']
+    /**
+     * Create Account
+     * @description Creates an account of an identity, with its members and, on request, its profile. Its ref_id is unique among the accounts of the same API client.
+     */
+    post: operations['createAccount']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/identity/account-members': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Add Account Members
+     * @description Adds all of the members or none, and answers those that were added.
+     */
+    post: operations['addAccountMembers']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/identity/account-members/{id}': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    post?: never
+    /**
+     * Remove Account Member
+     * @description Removes a member, by its own id. The identity stays. A repeat changes nothing.
+     */
+    delete: operations['removeAccountMember']
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   '/v2/markets/{market}/historical-prices': {
     parameters: {
       query?: never
@@ -119,6 +591,66 @@ export interface paths {
      * @description Average prices of a market over ended increments, oldest first. The increment is given, or selected by max_data_points.
      */
     get: operations['listHistoricalPrices']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/markets': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Markets
+     * @description Lists the markets, with the time span and the source of their prices. Needs no access token.
+     */
+    get: operations['listMarkets']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/all-markets/prices': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Prices
+     * @description The newest price of each market, and the price of 24 hours before. Markets without prices are left out. Needs no access token.
+     */
+    get: operations['listPrices']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/markets/{market}/historical-candles': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Historical Candles
+     * @description Open, high, low and close of a market over ended increments, newest first. The increment is given, or selected by max_data_points.
+     */
+    get: operations['listHistoricalCandles']
     put?: never
     post?: never
     delete?: never
@@ -275,26 +807,6 @@ export interface paths {
     patch?: never
     trace?: never
   }
-  '/v2/sandbox/profiles/{id}/deposit': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    get?: never
-    put?: never
-    /**
-     * Deposit To Sandbox Profile
-     * @description Simulates a deposit, for testing: of fiat by wire, of any other asset over crypto_network (default: the first simulated network that supports it). The balance is credited before the answer, except for magic amounts. The scope `funding:read_profile` is sufficient too. Exists in sandbox mode only.
-     */
-    post: operations['depositToSandboxProfile']
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
   '/v2/identity/identities': {
     parameters: {
       query?: never
@@ -403,254 +915,6 @@ export interface paths {
     patch?: never
     trace?: never
   }
-  '/v2/identity/accounts': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    /**
-     * List Accounts
-     * @description Lists the customer's accounts, newest first.
-     */
-    get: operations['listAccounts']
-    /**
-     * Update Account
-     * @description Changes the given fields of the account. metadata is replaced as a whole. Other members of the account may be repeated but not changed.
-     */
-    put: operations['updateAccount']
-    /**
-     * Create Account
-     * @description Creates an account of an identity, with its members and, on request, its profile. Its ref_id is unique among the accounts of the same API client.
-     */
-    post: operations['createAccount']
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/v2/identity/account-members': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    get?: never
-    put?: never
-    /**
-     * Add Account Members
-     * @description Adds all of the members or none, and answers those that were added.
-     */
-    post: operations['addAccountMembers']
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/v2/identity/account-members/{id}': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    get?: never
-    put?: never
-    post?: never
-    /**
-     * Remove Account Member
-     * @description Removes a member, by its own id. The identity stays. A repeat changes nothing.
-     */
-    delete: operations['removeAccountMember']
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/v2/transfer/transfers/{id}': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    /**
-     * Get Transfer
-     * @description Reads one transfer, with its current status and further details of the status where there are any.
-     */
-    get: operations['getTransfer']
-    put?: never
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/v2/transfer/transfers/{id}/history': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    /**
-     * Get Transfer History
-     * @description Answers what happened to one transfer: who asked for it, the entries of the ledger with the balances before and after, its approval, its transactions on the network, its quoted and its real fee, its events with each delivery, and its orchestration. A part that needs a scope which the token lacks is absent.
-     */
-    get: operations['getTransferHistory']
-    put?: never
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/v2/transfer/transfers/{id}/verification': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    /**
-     * Verify Transfer
-     * @description Derives the entries of one transfer again: they sum to zero, each balance follows from the one before it, they are those of its status, and the audit log has them as they were written.
-     */
-    get: operations['verifyTransfer']
-    put?: never
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/v2/transfer/volumes': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    /**
-     * List Transfer Volumes
-     * @description The number and sum of the customer's transfers that were created in the last 24 hours, by type, asset and status. Some seconds old at most; older where the sums take long.
-     */
-    get: operations['listTransferVolumes']
-    put?: never
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/v2/search': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    /**
-     * Search Records
-     * @description Finds records by their exact id, `ref_id`, transaction hash, address or memo, newest first and at most 50. Records of types that the token may not read are left out.
-     */
-    get: operations['searchRecords']
-    put?: never
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/v2/transfer/transfers': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    /**
-     * List Transfers
-     * @description Lists transfers of every type, newest first. Filters combine: a record must pass each of them.
-     */
-    get: operations['listTransfers']
-    put?: never
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/v2/transfer/transfers/{id}/cancel': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    get?: never
-    put?: never
-    /**
-     * Cancel Transfer
-     * @description Cancels a PENDING withdrawal that is not signed yet: it becomes FAILED with the secondary status CUSTOMER_REJECTED, and its total returns to the profile. A signed withdrawal may be paid already and cannot be cancelled. Crypto withdrawals need the scope `transfer:write_crypto_withdrawal`, wires `transfer:write_fiat_withdrawal`. A repeated cancel returns the same record.
-     */
-    post: operations['cancelTransfer']
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/v2/transfer/internal': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    get?: never
-    put?: never
-    /**
-     * Create Internal Transfer
-     * @description Moves money between profiles immediately. Returns the debit; the credit has the same group_id.
-     */
-    post: operations['createInternalTransfer']
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/v2/transfer/paxos': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    get?: never
-    put?: never
-    /**
-     * Create Paxos Transfer
-     * @description Moves money to a profile of another customer immediately. Returns the debit; the credit of the receiver has the same group_id.
-     */
-    post: operations['createPaxosTransfer']
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
   '/v2/conversion/stablecoins': {
     parameters: {
       query?: never
@@ -719,31 +983,27 @@ export interface paths {
     patch?: never
     trace?: never
   }
-  '/v2/transfer/fiat-deposit-instructions': {
+  '/v2/transfer/crypto-destination-address': {
     parameters: {
       query?: never
       header?: never
       path?: never
       cookie?: never
     }
+    get?: never
     /**
-     * List Fiat Deposit Instructions
-     * @description Lists the customer's deposit instructions, newest first.
+     * Put Crypto Destination Address
+     * @description Creates an address of the address book, or updates the given fields of one. An address is found by its id, or by crypto_network, address and identity_id. A new address is PENDING for the cooling time of the policy, if it has one, and APPROVED then.
      */
-    get: operations['listFiatDepositInstructions']
-    put?: never
-    /**
-     * Create Fiat Deposit Instructions
-     * @description Creates instructions for wires: the bank account, and the memo_id that a wire needs for the profile to be credited.
-     */
-    post: operations['createFiatDepositInstructions']
+    put: operations['putCryptoDestinationAddress']
+    post?: never
     delete?: never
     options?: never
     head?: never
     patch?: never
     trace?: never
   }
-  '/v2/transfer/fiat-deposit-instructions/{id}': {
+  '/v2/transfer/crypto-destination-addresses': {
     parameters: {
       query?: never
       header?: never
@@ -751,10 +1011,10 @@ export interface paths {
       cookie?: never
     }
     /**
-     * Get Fiat Deposit Instructions
-     * @description Reads deposit instructions, with the bank account that wires go to now.
+     * List Crypto Destination Addresses
+     * @description Lists the customer's address book, newest first.
      */
-    get: operations['getFiatDepositInstructions']
+    get: operations['listCryptoDestinationAddresses']
     put?: never
     post?: never
     delete?: never
@@ -815,47 +1075,31 @@ export interface paths {
     patch?: never
     trace?: never
   }
-  '/v2/transfer/fiat-withdrawals': {
+  '/v2/transfer/fiat-deposit-instructions': {
     parameters: {
       query?: never
       header?: never
       path?: never
       cookie?: never
     }
-    get?: never
+    /**
+     * List Fiat Deposit Instructions
+     * @description Lists the customer's deposit instructions, newest first.
+     */
+    get: operations['listFiatDepositInstructions']
     put?: never
     /**
-     * Create Fiat Withdrawal
-     * @description Sends USD to a bank account by wire. The transfer is PENDING; its total is debited immediately.
+     * Create Fiat Deposit Instructions
+     * @description Creates instructions for wires: the bank account, and the memo_id that a wire needs for the profile to be credited.
      */
-    post: operations['createFiatWithdrawal']
+    post: operations['createFiatDepositInstructions']
     delete?: never
     options?: never
     head?: never
     patch?: never
     trace?: never
   }
-  '/v2/transfer/fees/crypto-withdrawal': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    get?: never
-    put?: never
-    /**
-     * Create Crypto Withdrawal Fee
-     * @description Guarantees a fee for one withdrawal of at most this amount to this destination, until the quote expires.
-     */
-    post: operations['createCryptoWithdrawalFee']
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/v2/orchestration/rules': {
+  '/v2/transfer/fiat-deposit-instructions/{id}': {
     parameters: {
       query?: never
       header?: never
@@ -863,114 +1107,10 @@ export interface paths {
       cookie?: never
     }
     /**
-     * List Orchestration Rules
-     * @description Lists rules, including deleted rules, newest first.
+     * Get Fiat Deposit Instructions
+     * @description Reads deposit instructions, with the bank account that wires go to now.
      */
-    get: operations['listOrchestrationRules']
-    put?: never
-    /**
-     * Create Orchestration Rule
-     * @description A fiat or crypto source gets its own deposit instructions or deposit address. USD and platform-issued stablecoins are converted one to one.
-     */
-    post: operations['createOrchestrationRule']
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/v2/orchestration/rules/{id}': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    get?: never
-    put?: never
-    post?: never
-    /**
-     * Delete Orchestration Rule
-     * @description Later deposits stay on the profile; orchestrations under way continue. The record stays, with the status DELETED. A repeat changes nothing.
-     */
-    delete: operations['deleteOrchestrationRule']
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/v2/orchestration/orchestrations/{id}': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    /**
-     * Get Orchestration
-     * @description Reads one orchestration, with its source and destination transfers.
-     */
-    get: operations['getOrchestration']
-    put?: never
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/v2/markets': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    /**
-     * List Markets
-     * @description Lists the markets, with the time span and the source of their prices. Needs no access token.
-     */
-    get: operations['listMarkets']
-    put?: never
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/v2/all-markets/prices': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    /**
-     * List Prices
-     * @description The newest price of each market, and the price of 24 hours before. Markets without prices are left out. Needs no access token.
-     */
-    get: operations['listPrices']
-    put?: never
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/v2/markets/{market}/historical-candles': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    /**
-     * List Historical Candles
-     * @description Open, high, low and close of a market over ended increments, newest first. The increment is given, or selected by max_data_points.
-     */
-    get: operations['listHistoricalCandles']
+    get: operations['getFiatDepositInstructions']
     put?: never
     post?: never
     delete?: never
@@ -1019,7 +1159,7 @@ export interface paths {
     patch?: never
     trace?: never
   }
-  '/v2/statements/payments': {
+  '/v2/search': {
     parameters: {
       query?: never
       header?: never
@@ -1027,210 +1167,10 @@ export interface paths {
       cookie?: never
     }
     /**
-     * List Payments
-     * @description Lists the payments of statements, newest first. A generated statement has a pending payment.
+     * Search Records
+     * @description Finds records by their exact id, `ref_id`, transaction hash, address or memo, newest first and at most 50. Records of types that the token may not read are left out.
      */
-    get: operations['listPayments']
-    put?: never
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/v2/rewards/statements': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    /**
-     * List Rewards Statements
-     * @description Lists the monthly rewards of the token's customer, latest period first.
-     */
-    get: operations['listRewardsStatements']
-    put?: never
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/v2/rewards/statements/{id}': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    /**
-     * Get Rewards Statement
-     * @description Returns the rewards of one month.
-     */
-    get: operations['getRewardsStatement']
-    put?: never
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/v2/statements/{id}/explanation': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    /**
-     * Explain Statement
-     * @description Computes a generated statement again from the ledger's entries, day by day, and compares the result with the statement. 404 until it is generated.
-     */
-    get: operations['explainStatement']
-    put?: never
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/v2/rewards/rates': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    /**
-     * List Rewards Rates
-     * @description Lists the annual rates of rewards, newest first.
-     */
-    get: operations['listRewardsRates']
-    put?: never
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/v2/transfer/crypto-withdrawals/bulk': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    get?: never
-    put?: never
-    /**
-     * Create Crypto Withdrawals
-     * @description Makes 1 to 1,000 withdrawals, one after the other, and answers each with its transfer or its problem. Repeating the whole request is safe.
-     */
-    post: operations['createCryptoWithdrawals']
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/v2/api-creds/credentials': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    /**
-     * List API Credentials
-     * @description Lists the customer's API clients, newest first. Secrets are never shown.
-     */
-    get: operations['listApiCredentials']
-    put?: never
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/v2/api-creds/credentials/{client_id}/rotate': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    get?: never
-    put?: never
-    /**
-     * Rotate API Credentials
-     * @description Answers a new secret, which is shown only once. The previous secret is accepted until `grace_seconds` have passed; a secret from before that one no longer. Access tokens stay valid until they expire. The token of this request must have every scope of the client.
-     */
-    post: operations['rotateApiCredentials']
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/v2/api-creds/credentials/{client_id}': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    get?: never
-    put?: never
-    post?: never
-    /**
-     * Delete API Credentials
-     * @description The secret and all access tokens of the API client are refused within a second. The record stays, with the status DELETED. A repeat changes nothing. Only an operator can undo it, or create another client.
-     */
-    delete: operations['deleteApiCredentials']
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/v2/transfer/crypto-destination-address': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    get?: never
-    /**
-     * Put Crypto Destination Address
-     * @description Creates an address of the address book, or updates the given fields of one. An address is found by its id, or by crypto_network, address and identity_id. A new address is PENDING for the cooling time of the policy, if it has one, and APPROVED then.
-     */
-    put: operations['putCryptoDestinationAddress']
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/v2/transfer/crypto-destination-addresses': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    /**
-     * List Crypto Destination Addresses
-     * @description Lists the customer's address book, newest first.
-     */
-    get: operations['listCryptoDestinationAddresses']
+    get: operations['searchRecords']
     put?: never
     post?: never
     delete?: never
@@ -1259,46 +1199,6 @@ export interface paths {
     patch?: never
     trace?: never
   }
-  '/v2/audit-log': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    /**
-     * List Audit Log
-     * @description Lists who changed what, and the changes that were refused, newest first. Nothing is ever removed. Filters combine: a record must pass each of them.
-     */
-    get: operations['listAuditLog']
-    put?: never
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/v2/audit-log/verification': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    /**
-     * Verify Audit Log
-     * @description Computes links of the audit log's chain again, from their records and the ledger entries that these cover. A request computes some hundred links: while `is_complete` is false, repeat it after `checked`. It may also begin after a head that was kept elsewhere, which the chain must then contain.
-     */
-    get: operations['verifyAuditLog']
-    put?: never
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
   '/v2/events/{id}': {
     parameters: {
       query?: never
@@ -1313,6 +1213,26 @@ export interface paths {
     get: operations['getEvent']
     put?: never
     post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/events/{id}/resend': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Resend Event
+     * @description Delivers the event again, also where it was delivered: to the given webhook, whatever its event_types, or to every ACTIVE one that gets it or that got it before. An attempt under way counts as the first of the new round.
+     */
+    post: operations['resendEvent']
     delete?: never
     options?: never
     head?: never
@@ -1425,26 +1345,6 @@ export interface paths {
      * @description Starts a delivery of each event of this time that the webhook gets and that was not delivered to it. Deliveries that wait for a later attempt are made due now. A request looks at up to 5,000 events: while the answer has a next_page_cursor, repeat the request with it.
      */
     post: operations['recoverWebhook']
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/v2/events/{id}/resend': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    get?: never
-    put?: never
-    /**
-     * Resend Event
-     * @description Delivers the event again, also where it was delivered: to the given webhook, whatever its event_types, or to every ACTIVE one that gets it or that got it before. An attempt under way counts as the first of the new round.
-     */
-    post: operations['resendEvent']
     delete?: never
     options?: never
     head?: never
@@ -1630,6 +1530,106 @@ export interface paths {
      */
     post: operations['rejectApproval']
     delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/audit-log': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Audit Log
+     * @description Lists who changed what, and the changes that were refused, newest first. Nothing is ever removed. Filters combine: a record must pass each of them.
+     */
+    get: operations['listAuditLog']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/audit-log/verification': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Verify Audit Log
+     * @description Computes links of the audit log's chain again, from their records and the ledger entries that these cover. A request computes some hundred links: while `is_complete` is false, repeat it after `checked`. It may also begin after a head that was kept elsewhere, which the chain must then contain.
+     */
+    get: operations['verifyAuditLog']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/api-creds/credentials': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List API Credentials
+     * @description Lists the customer's API clients, newest first. Secrets are never shown.
+     */
+    get: operations['listApiCredentials']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/api-creds/credentials/{client_id}/rotate': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Rotate API Credentials
+     * @description Answers a new secret, which is shown only once. The previous secret is accepted until `grace_seconds` have passed; a secret from before that one no longer. Access tokens stay valid until they expire. The token of this request must have every scope of the client.
+     */
+    post: operations['rotateApiCredentials']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/api-creds/credentials/{client_id}': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    post?: never
+    /**
+     * Delete API Credentials
+     * @description The secret and all access tokens of the API client are refused within a second. The record stays, with the status DELETED. A repeat changes nothing. Only an operator can undo it, or create another client.
+     */
+    delete: operations['deleteApiCredentials']
     options?: never
     head?: never
     patch?: never
@@ -2555,739 +2555,6 @@ export interface components {
       fiat_account_id?: string
       /** @description Memo included with the transfer as an identifier. */
       memo?: string
-      /**
-       * @description Up to 6 pairs of strings; each key and value at most 100 characters.
-       * @example {
-       *       "order": "1041"
-       *     }
-       */
-      metadata?: {
-        [key: string]: string
-      }
-      /**
-       * Format: date-time
-       * @description Creation time.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      created_at: string
-      /**
-       * Format: date-time
-       * @description Last update time.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      updated_at: string
-    }
-    Orchestration: {
-      /**
-       * Format: uuid
-       * @description Orchestration id.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      id: string
-      /**
-       * Format: uuid
-       * @description Target profile: whose balance the money is taken from.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      profile_id: string
-      /**
-       * Format: uuid
-       * @description Identity.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      identity_id?: string
-      /**
-       * Format: uuid
-       * @description Account.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      account_id?: string
-      /**
-       * Format: uuid
-       * @description Customer.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      customer_id: string
-      /**
-       * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
-       * @example payout-2026-0001
-       */
-      ref_id?: string
-      /**
-       * @description Status.
-       * @enum {string}
-       */
-      status: 'PROCESSING' | 'COMPLETED' | 'FAILED'
-      /**
-       * @description Asset, by its ticker.
-       * @example USDP
-       */
-      source_asset: string
-      /**
-       * @description Asset, by its ticker.
-       * @example USDP
-       */
-      destination_asset: string
-      /**
-       * @description Amount of the source asset.
-       * @example 25.5
-       */
-      source_amount: string
-      /** @description The deposit that started it, or the transfer that debits its source profile. */
-      source_transfer?: {
-        /**
-         * Format: uuid
-         * @description Transfer id.
-         * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-         */
-        transfer_id: string
-        /**
-         * @description Status.
-         * @enum {string}
-         */
-        status?: 'PENDING' | 'COMPLETED' | 'FAILED'
-      }
-      /** @description The transfer to the destination, once it is made. */
-      destination_transfer?: {
-        /**
-         * Format: uuid
-         * @description Transfer id.
-         * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-         */
-        transfer_id: string
-        /**
-         * @description Status.
-         * @enum {string}
-         */
-        status?: 'PENDING' | 'COMPLETED' | 'FAILED'
-      }
-      /** @description Why the orchestration failed. */
-      fail_reason?: {
-        detail: string
-      }
-      /** @description Where the money comes from. */
-      source: {
-        crypto?: {
-          /**
-           * Format: uuid
-           * @description Id of the customer's own deposit address, or of the address book.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          address_id?: string
-          /**
-           * Format: uuid
-           * @description The same as address_id.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          crypto_address_id?: string
-          /** @description Crypto address. */
-          address: string
-          /**
-           * @description Blockchain network.
-           * @example ETHEREUM
-           * @enum {string}
-           */
-          network:
-            | 'BITCOIN'
-            | 'ETHEREUM'
-            | 'BITCOIN_CASH'
-            | 'LITECOIN'
-            | 'SOLANA'
-            | 'POLYGON_POS'
-            | 'BASE'
-            | 'ARBITRUM_ONE'
-            | 'STELLAR'
-            | 'INK'
-            | 'XLAYER'
-        }
-        fiat?: {
-          /**
-           * Format: uuid
-           * @description Deposit instructions.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          deposit_instructions_id: string
-          /** @description The memo_id of the deposit instructions. */
-          memo: string
-        }
-        profile?: {
-          /**
-           * Format: uuid
-           * @description Profile.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          profile_id: string
-        }
-      }
-      /** @description Where the money goes. */
-      destination: {
-        crypto?: {
-          /**
-           * Format: uuid
-           * @description Id of the customer's own deposit address, or of the address book.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          address_id?: string
-          /**
-           * Format: uuid
-           * @description The same as address_id.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          crypto_address_id?: string
-          /** @description Crypto address. */
-          address: string
-          /**
-           * @description Blockchain network.
-           * @example ETHEREUM
-           * @enum {string}
-           */
-          network:
-            | 'BITCOIN'
-            | 'ETHEREUM'
-            | 'BITCOIN_CASH'
-            | 'LITECOIN'
-            | 'SOLANA'
-            | 'POLYGON_POS'
-            | 'BASE'
-            | 'ARBITRUM_ONE'
-            | 'STELLAR'
-            | 'INK'
-            | 'XLAYER'
-        }
-        fiat?: {
-          /**
-           * Format: uuid
-           * @description Fiat account that is paid.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          bank_account_id: string
-          /** @description Memo that goes with the money. */
-          memo?: string
-        }
-        profile?: {
-          /**
-           * Format: uuid
-           * @description Profile.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          profile_id: string
-        }
-      }
-      /**
-       * Format: uuid
-       * @description Rule that initiated it.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      orchestration_rule_id?: string
-      /**
-       * @description Up to 6 pairs of strings; each key and value at most 100 characters.
-       * @example {
-       *       "order": "1041"
-       *     }
-       */
-      metadata?: {
-        [key: string]: string
-      }
-      /**
-       * Format: date-time
-       * @description Creation time.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      created_at: string
-      /**
-       * Format: date-time
-       * @description Last update time.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      updated_at: string
-    }
-    Statement: {
-      /**
-       * Format: uuid
-       * @description Statement id.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      id: string
-      /** @description Client-visible reference. */
-      ref_id: string
-      /**
-       * Format: uuid
-       * @description Customer.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      customer_id: string
-      /**
-       * @description Statement type.
-       * @enum {string}
-       */
-      type: 'STATEMENT_TYPE_USDG_REWARD'
-      /**
-       * @description Product.
-       * @enum {string}
-       */
-      product: 'USDG_REWARDS'
-      /**
-       * @description Status.
-       * @enum {string}
-       */
-      status:
-        | 'STATEMENT_STATUS_UNSPECIFIED'
-        | 'STATEMENT_STATUS_INITIATED'
-        | 'STATEMENT_STATUS_GENERATED'
-        | 'STATEMENT_STATUS_PAID'
-      /** @description Absent until the statement is generated. */
-      metadata?: {
-        /**
-         * @description Reward of the period.
-         * @example 25.5
-         */
-        total_amount: string
-      }
-      /** @description Balance per asset. Absent until the statement is generated. */
-      statement_balances?: {
-        /**
-         * @description Asset, by its ticker.
-         * @example USDP
-         */
-        asset: string
-        /**
-         * @description Amount paid so far.
-         * @example 25.5
-         */
-        amount_paid: string
-        /**
-         * @description Reward of the period.
-         * @example 25.5
-         */
-        total_amount_owed: string
-        /** @description The `ref_id` of its payment. Absent when nothing is left to pay. */
-        next_payment_ref_id?: string
-      }[]
-      /**
-       * Format: date-time
-       * @description Start of the period covered.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      period_start: string
-      /**
-       * Format: date-time
-       * @description End of the period covered: its last microsecond.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      period_end: string
-      /**
-       * Format: date-time
-       * @description When the statement was generated.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      generated_at?: string
-      /**
-       * Format: date-time
-       * @description When the statement was paid.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      paid_at?: string
-      /**
-       * Format: date-time
-       * @description Creation time.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      created_at: string
-      /**
-       * Format: uuid
-       * @description Groups the versions of a statement. There is one version, so it equals `id`.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      statement_group_id: string
-      /** @description Version: 1, because a generated statement never changes. */
-      version: number
-      /** @description Files of the statement: none, because its amounts are all in the record. */
-      files: {
-        /** @description Format of the file. */
-        format: string
-        /** @description Where to download it. */
-        url: string
-        /**
-         * Format: date-time
-         * @description When the file was generated.
-         * @example 2026-01-31T09:30:00.123456Z
-         */
-        generated_at: string
-      }[]
-    }
-    Account: {
-      /**
-       * Format: uuid
-       * @description Account id used in all other interactions.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      id: string
-      /**
-       * Format: uuid
-       * @description Primary identity of the account.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      identity_id: string
-      /** @description Free-text description. */
-      description?: string
-      /** @description True if disabled by a platform administrator. */
-      admin_disabled: boolean
-      /** @description True if disabled by the API user. */
-      user_disabled: boolean
-      /**
-       * @description Up to 6 pairs of strings; each key and value at most 100 characters.
-       * @example {
-       *       "order": "1041"
-       *     }
-       */
-      metadata?: {
-        [key: string]: string
-      }
-      /**
-       * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
-       * @example payout-2026-0001
-       */
-      ref_id?: string
-      /** @description Additional identities with access to the account. */
-      members: {
-        /**
-         * Format: uuid
-         * @description Member id.
-         * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-         */
-        id: string
-        /**
-         * Format: uuid
-         * @description Identity that has access to the account.
-         * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-         */
-        identity_id: string
-        /**
-         * @description The first of the roles. Absent without roles.
-         * @enum {string}
-         */
-        type?: 'BENEFICIAL_OWNER' | 'AUTHORIZED_USER' | 'FINANCIAL_ADVISOR'
-        /**
-         * @description Role of the identity in the account.
-         * @default []
-         */
-        roles: ('BENEFICIAL_OWNER' | 'AUTHORIZED_USER' | 'FINANCIAL_ADVISOR')[]
-      }[]
-      /**
-       * Format: date-time
-       * @description Creation time.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      created_at: string
-      /**
-       * Format: date-time
-       * @description Last update time, of the account or of its primary identity.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      updated_at: string
-      /**
-       * @description DISABLED by either flag, else the summary_status of the primary identity.
-       * @enum {string}
-       */
-      summary_status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
-      /**
-       * Format: uuid
-       * @description Profile created with the account. Absent if none was requested.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      profile_id?: string
-      /**
-       * @description Account type.
-       * @default BROKERAGE
-       * @enum {string}
-       */
-      type: 'BROKERAGE' | 'TRADITIONAL_IRA' | 'ROTH_IRA' | 'SEP_IRA' | 'FINANCIAL_ADVISOR'
-    }
-    HistoricalPrice: {
-      /**
-       * @description Time-weighted average over the increment that begins at `timestamp`, over its minutes that have a price. At most 8 decimals.
-       * @example 63450.125
-       */
-      average_price: string
-      /**
-       * Format: date-time
-       * @description Start of the increment.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      timestamp: string
-    }
-    Profile: {
-      /**
-       * Format: uuid
-       * @description Profile id.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      id: string
-      /** @description Unique name of the profile. */
-      nickname: string
-      /**
-       * @description DEFAULT is the profile created with the customer; all others are NORMAL.
-       * @enum {string}
-       */
-      type: 'NORMAL' | 'DEFAULT'
-      /** @description Free-text description. */
-      description?: string
-      /**
-       * Format: uuid
-       * @description Account that the profile belongs to.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      account_id?: string
-      /**
-       * Format: date-time
-       * @description When it was deactivated.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      deactivated_at?: string
-    }
-    BalanceHistory: {
-      /**
-       * @description Asset, by its ticker.
-       * @example USDP
-       */
-      asset: string
-      /** @description The oldest first. The last is now. */
-      points: {
-        /**
-         * Format: date-time
-         * @description Moment of the sum.
-         * @example 2026-01-31T09:30:00.123456Z
-         */
-        at: string
-        /**
-         * @description Sum of the balances.
-         * @example 25.5
-         */
-        available: string
-      }[]
-    }
-    Balance: {
-      /**
-       * @description Asset, by its ticker.
-       * @example USDP
-       */
-      asset: string
-      /**
-       * @description Spendable amount.
-       * @example 25.5
-       */
-      available: string
-      /**
-       * @description Amount held by open orders. Always 0, because there are no orders.
-       * @example 25.5
-       */
-      trading: string
-    }
-    BalanceEntry: {
-      /**
-       * Format: uuid
-       * @description Transfer that changed the balance.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      transfer_id: string
-      /**
-       * @description CREATED: the transfer was made. REFUNDED: it failed, and the money came back.
-       * @enum {string}
-       */
-      event: 'CREATED' | 'SETTLED' | 'REFUNDED'
-      /**
-       * @description Asset, by its ticker.
-       * @example USDP
-       */
-      asset: string
-      /**
-       * @description Change of the balance: negative for a debit.
-       * @example -25.5
-       */
-      amount: string
-      /**
-       * @description Available balance after the change.
-       * @example 25.5
-       */
-      balance_after: string
-      /** @description Place among the changes of this balance, from 1 on. There is no gap, so a client can tell that it has all. */
-      sequence: number
-      /**
-       * Format: date-time
-       * @description Time of the change.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      created_at: string
-    }
-    Identity: {
-      /**
-       * Format: uuid
-       * @description Identity id.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      id: string
-      /**
-       * Format: uuid
-       * @description Customer id.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      customer_id: string
-      /**
-       * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
-       * @example payout-2026-0001
-       */
-      ref_id: string
-      /**
-       * @description Kind of identity, and of its details.
-       * @enum {string}
-       */
-      type: 'PERSON' | 'INSTITUTION'
-      /**
-       * @description Status of the verification.
-       * @enum {string}
-       */
-      status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
-      /**
-       * @description DISABLED by either flag, else the status.
-       * @enum {string}
-       */
-      summary_status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
-      /** @description True if disabled by the API user. */
-      user_disabled: boolean
-      /** @description True if disabled by a platform administrator. */
-      admin_disabled: boolean
-      /** @description The same as person_details or institution_details. Absent only with `include_details=false`. */
-      details?: {
-        [key: string]: unknown
-      }
-      /** @description A person. Other members are kept, 8 KiB at most in all. */
-      person_details?: {
-        /** @description First name. */
-        first_name: string
-        /** @description Last name. */
-        last_name: string
-        /**
-         * Format: date
-         * @description Date of birth.
-         */
-        date_of_birth?: string
-        address?: {
-          /** @description Text. */
-          country?: string
-          /** @description Text. */
-          address1?: string
-          /** @description Text. */
-          address2?: string
-          /** @description Text. */
-          city?: string
-          /** @description Text. */
-          province?: string
-          /** @description Text. */
-          zip_code?: string
-        } & {
-          [key: string]: unknown
-        }
-        /** @description E-mail address. */
-        email?: string
-        /** @description Phone number. */
-        phone_number?: string
-        /** @description Nationality. */
-        nationality?: string
-      } & {
-        [key: string]: unknown
-      }
-      /** @description An institution. Other members are kept, 8 KiB at most in all. */
-      institution_details?: {
-        /** @description Name. */
-        name: string
-        business_address?: {
-          /** @description Text. */
-          country?: string
-          /** @description Text. */
-          address1?: string
-          /** @description Text. */
-          address2?: string
-          /** @description Text. */
-          city?: string
-          /** @description Text. */
-          province?: string
-          /** @description Text. */
-          zip_code?: string
-        } & {
-          [key: string]: unknown
-        }
-        /** @description Kind of institution. */
-        institution_type?: string
-        /** @description E-mail address. */
-        email?: string
-      } & {
-        [key: string]: unknown
-      }
-      /** @description Tax ids. Answered to the requests that write them, and with `include_details=true`. */
-      tax_details?: ({
-        /** @description Tax id. */
-        tax_payer_id?: string
-        /** @description Country that issued the tax id. */
-        tax_payer_country?: string
-      } & {
-        [key: string]: unknown
-      })[]
-      /** @description True if the law requires no tax details. */
-      tax_details_not_required?: boolean
-      /** @description Due diligence. Other members are kept, 8 KiB at most in all. Answered to the requests that write it, and with `include_details=true`. */
-      customer_due_diligence?: {
-        /** @description Estimated yearly income. */
-        estimated_yearly_income?: string
-        /** @description Expected value of transfers. */
-        expected_transfer_value?: string
-        /** @description Source of wealth. */
-        source_of_wealth?: string
-        /** @description Employment status. */
-        employment_status?: string
-        /** @description Sector of employment. */
-        employment_industry_sector?: string
-      } & {
-        [key: string]: unknown
-      }
-      /** @description Identities that stand behind an institution. Answered to the requests that write them, and with `include_institution_members=true`. */
-      institution_members?: {
-        /**
-         * Format: uuid
-         * @description Member id.
-         * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-         */
-        id: string
-        /**
-         * Format: uuid
-         * @description Identity that stands behind the institution.
-         * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-         */
-        identity_id: string
-        /** @description Roles of the identity in the institution. */
-        roles: (
-          | 'BENEFICIAL_OWNER'
-          | 'ACCOUNT_OPENER'
-          | 'AUTHORIZED_USER'
-          | 'MANAGEMENT_CONTROL_PERSON'
-          | 'TRUSTEE'
-          | 'GRANTOR'
-          | 'BENEFICIARY'
-        )[]
-        /** @description Share of the institution that it owns. */
-        ownership?: string
-        /** @description Position in the institution. */
-        position?: string
-        /** @description Name. */
-        name?: string
-      }[]
-      /** @description True if the identity is a merchant. */
-      is_merchant?: boolean
-      /**
-       * Format: date-time
-       * @description Time of the last periodic verification.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      last_kyc_refresh_date?: string
       /**
        * @description Up to 6 pairs of strings; each key and value at most 100 characters.
        * @example {
@@ -4249,64 +3516,47 @@ export interface components {
        */
       amount: string
     }
-    FoundRecord: {
-      /**
-       * @description Type of the record.
-       * @enum {string}
-       */
-      type:
-        | 'transfer'
-        | 'orchestration'
-        | 'orchestration_rule'
-        | 'profile'
-        | 'account'
-        | 'identity'
-        | 'statement'
-        | 'deposit_address'
-        | 'destination_address'
-        | 'fiat_account'
-        | 'fiat_deposit_instructions'
-        | 'approval'
-        | 'event'
-        | 'webhook'
+    Orchestration: {
       /**
        * Format: uuid
-       * @description Id of the record.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      id: string
-      /**
-       * @description Which of its names was searched for.
-       * @enum {string}
-       */
-      found_by: 'ID' | 'REF_ID' | 'GROUP_ID' | 'HASH' | 'ADDRESS' | 'MEMO'
-      /** @description Status of the record, where it has one. */
-      status?: string
-      /**
-       * Format: date-time
-       * @description When the record was created.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      created_at: string
-    }
-    StablecoinConversion: {
-      /**
-       * Format: uuid
-       * @description Id of the conversion, and of the transfer that debits it.
+       * @description Orchestration id.
        * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
        */
       id: string
       /**
        * Format: uuid
-       * @description Profile whose balances change.
+       * @description Target profile: whose balance the money is taken from.
        * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
        */
       profile_id: string
       /**
-       * @description Amount of both assets.
-       * @example 25.5
+       * Format: uuid
+       * @description Identity.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
        */
-      amount: string
+      identity_id?: string
+      /**
+       * Format: uuid
+       * @description Account.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      account_id?: string
+      /**
+       * Format: uuid
+       * @description Customer.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      customer_id: string
+      /**
+       * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+       * @example payout-2026-0001
+       */
+      ref_id?: string
+      /**
+       * @description Status.
+       * @enum {string}
+       */
+      status: 'PROCESSING' | 'COMPLETED' | 'FAILED'
       /**
        * @description Asset, by its ticker.
        * @example USDP
@@ -4316,29 +3566,158 @@ export interface components {
        * @description Asset, by its ticker.
        * @example USDP
        */
-      target_asset: string
+      destination_asset: string
       /**
-       * @description Conversions settle at once.
-       * @enum {string}
+       * @description Amount of the source asset.
+       * @example 25.5
        */
-      status: 'SETTLED'
-      /**
-       * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
-       * @example payout-2026-0001
-       */
-      ref_id?: string
+      source_amount: string
+      /** @description The deposit that started it, or the transfer that debits its source profile. */
+      source_transfer?: {
+        /**
+         * Format: uuid
+         * @description Transfer id.
+         * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+         */
+        transfer_id: string
+        /**
+         * @description Status.
+         * @enum {string}
+         */
+        status?: 'PENDING' | 'COMPLETED' | 'FAILED'
+      }
+      /** @description The transfer to the destination, once it is made. */
+      destination_transfer?: {
+        /**
+         * Format: uuid
+         * @description Transfer id.
+         * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+         */
+        transfer_id: string
+        /**
+         * @description Status.
+         * @enum {string}
+         */
+        status?: 'PENDING' | 'COMPLETED' | 'FAILED'
+      }
+      /** @description Why the orchestration failed. */
+      fail_reason?: {
+        detail: string
+      }
+      /** @description Where the money comes from. */
+      source: {
+        crypto?: {
+          /**
+           * Format: uuid
+           * @description Id of the customer's own deposit address, or of the address book.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          address_id?: string
+          /**
+           * Format: uuid
+           * @description The same as address_id.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          crypto_address_id?: string
+          /** @description Crypto address. */
+          address: string
+          /**
+           * @description Blockchain network.
+           * @example ETHEREUM
+           * @enum {string}
+           */
+          network:
+            | 'BITCOIN'
+            | 'ETHEREUM'
+            | 'BITCOIN_CASH'
+            | 'LITECOIN'
+            | 'SOLANA'
+            | 'POLYGON_POS'
+            | 'BASE'
+            | 'ARBITRUM_ONE'
+            | 'STELLAR'
+            | 'INK'
+            | 'XLAYER'
+        }
+        fiat?: {
+          /**
+           * Format: uuid
+           * @description Deposit instructions.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          deposit_instructions_id: string
+          /** @description The memo_id of the deposit instructions. */
+          memo: string
+        }
+        profile?: {
+          /**
+           * Format: uuid
+           * @description Profile.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          profile_id: string
+        }
+      }
+      /** @description Where the money goes. */
+      destination: {
+        crypto?: {
+          /**
+           * Format: uuid
+           * @description Id of the customer's own deposit address, or of the address book.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          address_id?: string
+          /**
+           * Format: uuid
+           * @description The same as address_id.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          crypto_address_id?: string
+          /** @description Crypto address. */
+          address: string
+          /**
+           * @description Blockchain network.
+           * @example ETHEREUM
+           * @enum {string}
+           */
+          network:
+            | 'BITCOIN'
+            | 'ETHEREUM'
+            | 'BITCOIN_CASH'
+            | 'LITECOIN'
+            | 'SOLANA'
+            | 'POLYGON_POS'
+            | 'BASE'
+            | 'ARBITRUM_ONE'
+            | 'STELLAR'
+            | 'INK'
+            | 'XLAYER'
+        }
+        fiat?: {
+          /**
+           * Format: uuid
+           * @description Fiat account that is paid.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          bank_account_id: string
+          /** @description Memo that goes with the money. */
+          memo?: string
+        }
+        profile?: {
+          /**
+           * Format: uuid
+           * @description Profile.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          profile_id: string
+        }
+      }
       /**
        * Format: uuid
-       * @description Identity that asked for it.
+       * @description Rule that initiated it.
        * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
        */
-      identity_id?: string
-      /**
-       * Format: uuid
-       * @description Account that asked for it.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      account_id?: string
+      orchestration_rule_id?: string
       /**
        * @description Up to 6 pairs of strings; each key and value at most 100 characters.
        * @example {
@@ -4360,371 +3739,6 @@ export interface components {
        * @example 2026-01-31T09:30:00.123456Z
        */
       updated_at: string
-      /**
-       * Format: date-time
-       * @description When the balances changed.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      settled_at: string
-    }
-    DepositAddress: {
-      /**
-       * Format: uuid
-       * @description Id of the address.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      id: string
-      /**
-       * Format: uuid
-       * @description Customer.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      customer_id: string
-      /**
-       * Format: uuid
-       * @description Profile that is credited.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      profile_id: string
-      /**
-       * @description Blockchain network.
-       * @example ETHEREUM
-       * @enum {string}
-       */
-      crypto_network:
-        | 'BITCOIN'
-        | 'ETHEREUM'
-        | 'BITCOIN_CASH'
-        | 'LITECOIN'
-        | 'SOLANA'
-        | 'POLYGON_POS'
-        | 'BASE'
-        | 'ARBITRUM_ONE'
-        | 'STELLAR'
-        | 'INK'
-        | 'XLAYER'
-      /** @description The address. */
-      address: string
-      /** @description Networks on which a deposit to this address is credited. */
-      compatible_crypto_networks: (
-        | 'BITCOIN'
-        | 'ETHEREUM'
-        | 'BITCOIN_CASH'
-        | 'LITECOIN'
-        | 'SOLANA'
-        | 'POLYGON_POS'
-        | 'BASE'
-        | 'ARBITRUM_ONE'
-        | 'STELLAR'
-        | 'INK'
-        | 'XLAYER'
-      )[]
-      /**
-       * @description What a deposit of a platform-issued stablecoin is credited as.
-       * @default NO_CONVERSION
-       * @enum {string}
-       */
-      conversion_target_asset: 'NO_CONVERSION' | 'USD'
-      /**
-       * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
-       * @example payout-2026-0001
-       */
-      ref_id?: string
-      /**
-       * Format: uuid
-       * @description Identity that deposits; the nil UUID where the record names none.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      identity_id: string
-      /**
-       * Format: uuid
-       * @description Account that deposits.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      account_id?: string
-      /**
-       * @description Up to 6 pairs of strings; each key and value at most 100 characters.
-       * @example {
-       *       "order": "1041"
-       *     }
-       */
-      metadata?: {
-        [key: string]: string
-      }
-      /**
-       * Format: date-time
-       * @description Creation time.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      created_at: string
-    }
-    FiatDepositInstructions: {
-      /**
-       * Format: uuid
-       * @description Id of the instructions.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      id: string
-      /**
-       * Format: uuid
-       * @description Customer id.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      customer_id: string
-      /**
-       * Format: uuid
-       * @description Profile that is credited.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      profile_id: string
-      /** @description Memo that the deposit must carry. */
-      memo_id: string
-      /**
-       * @description Status.
-       * @enum {string}
-       */
-      status: 'VALID' | 'DEPRECATED'
-      /**
-       * @description Fiat network.
-       * @enum {string}
-       */
-      fiat_network: 'WIRE'
-      fiat_network_instructions: {
-        wire: {
-          /** @description Text. */
-          account_number?: string
-          /**
-           * @description Kind of bank account.
-           * @enum {string}
-           */
-          account_type?: 'CHECKING' | 'SAVINGS'
-          fiat_account_owner_address?: {
-            /** @description Text. */
-            country?: string
-            /** @description Text. */
-            address1?: string
-            /** @description Text. */
-            address2?: string
-            /** @description Text. */
-            city?: string
-            /** @description Text. */
-            province?: string
-            /** @description Text. */
-            zip_code?: string
-          } & {
-            [key: string]: unknown
-          }
-          routing_details?: {
-            /**
-             * @description Kind of routing number.
-             * @enum {string}
-             */
-            routing_number_type?: 'ABA' | 'SWIFT'
-            /** @description Text. */
-            routing_number?: string
-            /** @description Text. */
-            bank_name?: string
-            bank_address?: {
-              /** @description Text. */
-              country?: string
-              /** @description Text. */
-              address1?: string
-              /** @description Text. */
-              address2?: string
-              /** @description Text. */
-              city?: string
-              /** @description Text. */
-              province?: string
-              /** @description Text. */
-              zip_code?: string
-            } & {
-              [key: string]: unknown
-            }
-          } & {
-            [key: string]: unknown
-          }
-        } & {
-          [key: string]: unknown
-        }
-      }
-      fiat_account_owner: {
-        institution_details: {
-          name: string
-        }
-      }
-      /**
-       * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
-       * @example payout-2026-0001
-       */
-      ref_id?: string
-      /**
-       * Format: uuid
-       * @description Identity that deposits; the nil UUID where the record names none.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      identity_id: string
-      /**
-       * Format: uuid
-       * @description Account that deposits.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      account_id?: string
-      /**
-       * @description Up to 6 pairs of strings; each key and value at most 100 characters.
-       * @example {
-       *       "order": "1041"
-       *     }
-       */
-      metadata?: {
-        [key: string]: string
-      }
-      /**
-       * Format: date-time
-       * @description Creation time.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      created_at: string
-    }
-    FiatAccount: {
-      /**
-       * Format: uuid
-       * @description Id of the fiat account.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      id: string
-      /**
-       * Format: uuid
-       * @description Customer.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      customer_id: string
-      /**
-       * @description Status.
-       * @enum {string}
-       */
-      status: 'PENDING' | 'APPROVED' | 'REJECTED'
-      /** @description Whose bank account it is: person_details or institution_details. Other members are kept, 8 KiB at most in all. */
-      fiat_account_owner: {
-        person_details?: {
-          /** @description Name. */
-          first_name: string
-          /** @description Name. */
-          last_name: string
-        } & {
-          [key: string]: unknown
-        }
-        institution_details?: {
-          /** @description Name. */
-          name: string
-        } & {
-          [key: string]: unknown
-        }
-      } & {
-        [key: string]: unknown
-      }
-      /** @description How the bank account is reached. */
-      fiat_network_instructions: {
-        wire: {
-          /** @description Text. */
-          account_number?: string
-          /**
-           * @description Kind of bank account.
-           * @enum {string}
-           */
-          account_type?: 'CHECKING' | 'SAVINGS'
-          fiat_account_owner_address?: {
-            /** @description Text. */
-            country?: string
-            /** @description Text. */
-            address1?: string
-            /** @description Text. */
-            address2?: string
-            /** @description Text. */
-            city?: string
-            /** @description Text. */
-            province?: string
-            /** @description Text. */
-            zip_code?: string
-          } & {
-            [key: string]: unknown
-          }
-          routing_details?: {
-            /**
-             * @description Kind of routing number.
-             * @enum {string}
-             */
-            routing_number_type?: 'ABA' | 'SWIFT'
-            /** @description Text. */
-            routing_number?: string
-            /** @description Text. */
-            bank_name?: string
-            bank_address?: {
-              /** @description Text. */
-              country?: string
-              /** @description Text. */
-              address1?: string
-              /** @description Text. */
-              address2?: string
-              /** @description Text. */
-              city?: string
-              /** @description Text. */
-              province?: string
-              /** @description Text. */
-              zip_code?: string
-            } & {
-              [key: string]: unknown
-            }
-          } & {
-            [key: string]: unknown
-          }
-        } & {
-          [key: string]: unknown
-        }
-      }
-      /**
-       * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
-       * @example payout-2026-0001
-       */
-      ref_id?: string
-      /**
-       * Format: uuid
-       * @description Identity of the owner.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      identity_id?: string
-      /**
-       * Format: uuid
-       * @description Account of the owner.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      account_id?: string
-      /**
-       * @description Up to 6 pairs of strings; each key and value at most 100 characters.
-       * @example {
-       *       "order": "1041"
-       *     }
-       */
-      metadata?: {
-        [key: string]: string
-      }
-      /**
-       * Format: date-time
-       * @description Creation time.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      created_at: string
-      /**
-       * Format: date-time
-       * @description Last update time.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      updated_at: string
-      /**
-       * Format: date-time
-       * @description When it was deleted: nothing new is paid to it.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      deleted_at?: string
     }
     OrchestrationRule: {
       /**
@@ -4906,6 +3920,396 @@ export interface components {
        */
       updated_at: string
     }
+    Statement: {
+      /**
+       * Format: uuid
+       * @description Statement id.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /** @description Client-visible reference. */
+      ref_id: string
+      /**
+       * Format: uuid
+       * @description Customer.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      customer_id: string
+      /**
+       * @description Statement type.
+       * @enum {string}
+       */
+      type: 'STATEMENT_TYPE_USDG_REWARD'
+      /**
+       * @description Product.
+       * @enum {string}
+       */
+      product: 'USDG_REWARDS'
+      /**
+       * @description Status.
+       * @enum {string}
+       */
+      status:
+        | 'STATEMENT_STATUS_UNSPECIFIED'
+        | 'STATEMENT_STATUS_INITIATED'
+        | 'STATEMENT_STATUS_GENERATED'
+        | 'STATEMENT_STATUS_PAID'
+      /** @description Absent until the statement is generated. */
+      metadata?: {
+        /**
+         * @description Reward of the period.
+         * @example 25.5
+         */
+        total_amount: string
+      }
+      /** @description Balance per asset. Absent until the statement is generated. */
+      statement_balances?: {
+        /**
+         * @description Asset, by its ticker.
+         * @example USDP
+         */
+        asset: string
+        /**
+         * @description Amount paid so far.
+         * @example 25.5
+         */
+        amount_paid: string
+        /**
+         * @description Reward of the period.
+         * @example 25.5
+         */
+        total_amount_owed: string
+        /** @description The `ref_id` of its payment. Absent when nothing is left to pay. */
+        next_payment_ref_id?: string
+      }[]
+      /**
+       * Format: date-time
+       * @description Start of the period covered.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      period_start: string
+      /**
+       * Format: date-time
+       * @description End of the period covered: its last microsecond.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      period_end: string
+      /**
+       * Format: date-time
+       * @description When the statement was generated.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      generated_at?: string
+      /**
+       * Format: date-time
+       * @description When the statement was paid.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      paid_at?: string
+      /**
+       * Format: date-time
+       * @description Creation time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+      /**
+       * Format: uuid
+       * @description Groups the versions of a statement. There is one version, so it equals `id`.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      statement_group_id: string
+      /** @description Version: 1, because a generated statement never changes. */
+      version: number
+      /** @description Files of the statement: none, because its amounts are all in the record. */
+      files: {
+        /** @description Format of the file. */
+        format: string
+        /** @description Where to download it. */
+        url: string
+        /**
+         * Format: date-time
+         * @description When the file was generated.
+         * @example 2026-01-31T09:30:00.123456Z
+         */
+        generated_at: string
+      }[]
+    }
+    StatementPayment: {
+      /**
+       * Format: uuid
+       * @description Payment id: the statement's id, because a statement is paid once.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * Format: uuid
+       * @description Customer.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      customer_id: string
+      /**
+       * Format: uuid
+       * @description Profile that is credited.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      profile_id: string
+      /** @description The `next_payment_ref_id` that the statement had before it was paid. */
+      ref_id: string
+      /**
+       * @description Product.
+       * @enum {string}
+       */
+      product: 'USDG_REWARDS'
+      /**
+       * Format: uuid
+       * @description Profile that is credited.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      payment_destination: string
+      /**
+       * @description Asset, by its ticker.
+       * @example USDP
+       */
+      payment_asset: string
+      /**
+       * @description Amount.
+       * @example 25.5
+       */
+      payment_amount: string
+      /**
+       * @description Status: PENDING until the statement is paid, then COMPLETED; never FAILED.
+       * @enum {string}
+       */
+      payment_status: 'PAYMENT_STATUS_PENDING' | 'PAYMENT_STATUS_COMPLETED' | 'PAYMENT_STATUS_FAILED'
+      /**
+       * Format: uuid
+       * @description Id of the transfer that paid it.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      payment_tx_id?: string
+      /**
+       * Format: date-time
+       * @description Creation time of the statement.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+      /**
+       * Format: date-time
+       * @description When it was paid.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      processed_at?: string
+    }
+    RewardsStatement: {
+      /**
+       * Format: uuid
+       * @description Statement id: the same as in List Statements.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /** @description Client-visible reference. */
+      ref_id: string
+      /**
+       * @description Asset, by its ticker.
+       * @example USDP
+       */
+      asset_type: string
+      /**
+       * Format: date-time
+       * @description Start of the period covered.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      period_start: string
+      /**
+       * Format: date-time
+       * @description End of the period covered: its last microsecond.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      period_end: string
+      /**
+       * @description GENERATING until the amounts are computed, then COMPLETED.
+       * @enum {string}
+       */
+      status: 'STATEMENT_STATUS_GENERATING' | 'STATEMENT_STATUS_COMPLETED'
+      /**
+       * @description Statement type.
+       * @enum {string}
+       */
+      type: 'STATEMENT_TYPE_MONTHLY_REWARDS'
+      /**
+       * @description Reward of the period. Absent until it is COMPLETED.
+       * @example 25.5
+       */
+      total_accrued?: string
+      /**
+       * @description Amount paid so far. Absent until it is COMPLETED.
+       * @example 25.5
+       */
+      amount_paid?: string
+      /** @description Files of the statement: none, because its amounts are all in the record. */
+      files: {
+        /** @description Format of the file. */
+        format: string
+        /** @description Where to download it. */
+        url: string
+        /**
+         * Format: date-time
+         * @description When the file was generated.
+         * @example 2026-01-31T09:30:00.123456Z
+         */
+        generated_at: string
+      }[]
+      /**
+       * Format: date-time
+       * @description Creation time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+    }
+    RewardRate: {
+      /**
+       * @description Rate id.
+       * @example USDG-2026-01-01
+       */
+      id: string
+      /**
+       * @description Asset, by its ticker.
+       * @example USDP
+       */
+      asset_type: string
+      /**
+       * @description Annual rate: 0.0376 is 3.76 %.
+       * @example 0.0376
+       */
+      rate: string
+      /** @description Networks of the asset; the rate is the same on all. */
+      networks: (
+        | 'BITCOIN'
+        | 'ETHEREUM'
+        | 'BITCOIN_CASH'
+        | 'LITECOIN'
+        | 'SOLANA'
+        | 'POLYGON_POS'
+        | 'BASE'
+        | 'ARBITRUM_ONE'
+        | 'STELLAR'
+        | 'INK'
+        | 'XLAYER'
+      )[]
+      /**
+       * Format: date-time
+       * @description From when on the rate is in force, until that of the next rate.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      effective_at: string
+      /**
+       * Format: date-time
+       * @description When the rate was set.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+    }
+    Account: {
+      /**
+       * Format: uuid
+       * @description Account id used in all other interactions.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * Format: uuid
+       * @description Primary identity of the account.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      identity_id: string
+      /** @description Free-text description. */
+      description?: string
+      /** @description True if disabled by a platform administrator. */
+      admin_disabled: boolean
+      /** @description True if disabled by the API user. */
+      user_disabled: boolean
+      /**
+       * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+       * @example {
+       *       "order": "1041"
+       *     }
+       */
+      metadata?: {
+        [key: string]: string
+      }
+      /**
+       * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+       * @example payout-2026-0001
+       */
+      ref_id?: string
+      /** @description Additional identities with access to the account. */
+      members: {
+        /**
+         * Format: uuid
+         * @description Member id.
+         * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+         */
+        id: string
+        /**
+         * Format: uuid
+         * @description Identity that has access to the account.
+         * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+         */
+        identity_id: string
+        /**
+         * @description The first of the roles. Absent without roles.
+         * @enum {string}
+         */
+        type?: 'BENEFICIAL_OWNER' | 'AUTHORIZED_USER' | 'FINANCIAL_ADVISOR'
+        /**
+         * @description Role of the identity in the account.
+         * @default []
+         */
+        roles: ('BENEFICIAL_OWNER' | 'AUTHORIZED_USER' | 'FINANCIAL_ADVISOR')[]
+      }[]
+      /**
+       * Format: date-time
+       * @description Creation time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+      /**
+       * Format: date-time
+       * @description Last update time, of the account or of its primary identity.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      updated_at: string
+      /**
+       * @description DISABLED by either flag, else the summary_status of the primary identity.
+       * @enum {string}
+       */
+      summary_status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
+      /**
+       * Format: uuid
+       * @description Profile created with the account. Absent if none was requested.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      profile_id?: string
+      /**
+       * @description Account type.
+       * @default BROKERAGE
+       * @enum {string}
+       */
+      type: 'BROKERAGE' | 'TRADITIONAL_IRA' | 'ROTH_IRA' | 'SEP_IRA' | 'FINANCIAL_ADVISOR'
+    }
+    HistoricalPrice: {
+      /**
+       * @description Time-weighted average over the increment that begins at `timestamp`, over its minutes that have a price. At most 8 decimals.
+       * @example 63450.125
+       */
+      average_price: string
+      /**
+       * Format: date-time
+       * @description Start of the increment.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      timestamp: string
+    }
     Market: {
       /** @enum {string} */
       market:
@@ -5058,6 +4462,807 @@ export interface components {
       close: string
       /** @description False where only an average, or a candle that exceeds this increment, is known of some minute; that minute counts with the average, or with that candle. */
       exact: boolean
+    }
+    Profile: {
+      /**
+       * Format: uuid
+       * @description Profile id.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /** @description Unique name of the profile. */
+      nickname: string
+      /**
+       * @description DEFAULT is the profile created with the customer; all others are NORMAL.
+       * @enum {string}
+       */
+      type: 'NORMAL' | 'DEFAULT'
+      /** @description Free-text description. */
+      description?: string
+      /**
+       * Format: uuid
+       * @description Account that the profile belongs to.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      account_id?: string
+      /**
+       * Format: date-time
+       * @description When it was deactivated.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      deactivated_at?: string
+    }
+    BalanceHistory: {
+      /**
+       * @description Asset, by its ticker.
+       * @example USDP
+       */
+      asset: string
+      /** @description The oldest first. The last is now. */
+      points: {
+        /**
+         * Format: date-time
+         * @description Moment of the sum.
+         * @example 2026-01-31T09:30:00.123456Z
+         */
+        at: string
+        /**
+         * @description Sum of the balances.
+         * @example 25.5
+         */
+        available: string
+      }[]
+    }
+    Balance: {
+      /**
+       * @description Asset, by its ticker.
+       * @example USDP
+       */
+      asset: string
+      /**
+       * @description Spendable amount.
+       * @example 25.5
+       */
+      available: string
+      /**
+       * @description Amount held by open orders. Always 0, because there are no orders.
+       * @example 25.5
+       */
+      trading: string
+    }
+    BalanceEntry: {
+      /**
+       * Format: uuid
+       * @description Transfer that changed the balance.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      transfer_id: string
+      /**
+       * @description CREATED: the transfer was made. REFUNDED: it failed, and the money came back.
+       * @enum {string}
+       */
+      event: 'CREATED' | 'SETTLED' | 'REFUNDED'
+      /**
+       * @description Asset, by its ticker.
+       * @example USDP
+       */
+      asset: string
+      /**
+       * @description Change of the balance: negative for a debit.
+       * @example -25.5
+       */
+      amount: string
+      /**
+       * @description Available balance after the change.
+       * @example 25.5
+       */
+      balance_after: string
+      /** @description Place among the changes of this balance, from 1 on. There is no gap, so a client can tell that it has all. */
+      sequence: number
+      /**
+       * Format: date-time
+       * @description Time of the change.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+    }
+    Identity: {
+      /**
+       * Format: uuid
+       * @description Identity id.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * Format: uuid
+       * @description Customer id.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      customer_id: string
+      /**
+       * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+       * @example payout-2026-0001
+       */
+      ref_id: string
+      /**
+       * @description Kind of identity, and of its details.
+       * @enum {string}
+       */
+      type: 'PERSON' | 'INSTITUTION'
+      /**
+       * @description Status of the verification.
+       * @enum {string}
+       */
+      status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
+      /**
+       * @description DISABLED by either flag, else the status.
+       * @enum {string}
+       */
+      summary_status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
+      /** @description True if disabled by the API user. */
+      user_disabled: boolean
+      /** @description True if disabled by a platform administrator. */
+      admin_disabled: boolean
+      /** @description The same as person_details or institution_details. Absent only with `include_details=false`. */
+      details?: {
+        [key: string]: unknown
+      }
+      /** @description A person. Other members are kept, 8 KiB at most in all. */
+      person_details?: {
+        /** @description First name. */
+        first_name: string
+        /** @description Last name. */
+        last_name: string
+        /**
+         * Format: date
+         * @description Date of birth.
+         */
+        date_of_birth?: string
+        address?: {
+          /** @description Text. */
+          country?: string
+          /** @description Text. */
+          address1?: string
+          /** @description Text. */
+          address2?: string
+          /** @description Text. */
+          city?: string
+          /** @description Text. */
+          province?: string
+          /** @description Text. */
+          zip_code?: string
+        } & {
+          [key: string]: unknown
+        }
+        /** @description E-mail address. */
+        email?: string
+        /** @description Phone number. */
+        phone_number?: string
+        /** @description Nationality. */
+        nationality?: string
+      } & {
+        [key: string]: unknown
+      }
+      /** @description An institution. Other members are kept, 8 KiB at most in all. */
+      institution_details?: {
+        /** @description Name. */
+        name: string
+        business_address?: {
+          /** @description Text. */
+          country?: string
+          /** @description Text. */
+          address1?: string
+          /** @description Text. */
+          address2?: string
+          /** @description Text. */
+          city?: string
+          /** @description Text. */
+          province?: string
+          /** @description Text. */
+          zip_code?: string
+        } & {
+          [key: string]: unknown
+        }
+        /** @description Kind of institution. */
+        institution_type?: string
+        /** @description E-mail address. */
+        email?: string
+      } & {
+        [key: string]: unknown
+      }
+      /** @description Tax ids. Answered to the requests that write them, and with `include_details=true`. */
+      tax_details?: ({
+        /** @description Tax id. */
+        tax_payer_id?: string
+        /** @description Country that issued the tax id. */
+        tax_payer_country?: string
+      } & {
+        [key: string]: unknown
+      })[]
+      /** @description True if the law requires no tax details. */
+      tax_details_not_required?: boolean
+      /** @description Due diligence. Other members are kept, 8 KiB at most in all. Answered to the requests that write it, and with `include_details=true`. */
+      customer_due_diligence?: {
+        /** @description Estimated yearly income. */
+        estimated_yearly_income?: string
+        /** @description Expected value of transfers. */
+        expected_transfer_value?: string
+        /** @description Source of wealth. */
+        source_of_wealth?: string
+        /** @description Employment status. */
+        employment_status?: string
+        /** @description Sector of employment. */
+        employment_industry_sector?: string
+      } & {
+        [key: string]: unknown
+      }
+      /** @description Identities that stand behind an institution. Answered to the requests that write them, and with `include_institution_members=true`. */
+      institution_members?: {
+        /**
+         * Format: uuid
+         * @description Member id.
+         * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+         */
+        id: string
+        /**
+         * Format: uuid
+         * @description Identity that stands behind the institution.
+         * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+         */
+        identity_id: string
+        /** @description Roles of the identity in the institution. */
+        roles: (
+          | 'BENEFICIAL_OWNER'
+          | 'ACCOUNT_OPENER'
+          | 'AUTHORIZED_USER'
+          | 'MANAGEMENT_CONTROL_PERSON'
+          | 'TRUSTEE'
+          | 'GRANTOR'
+          | 'BENEFICIARY'
+        )[]
+        /** @description Share of the institution that it owns. */
+        ownership?: string
+        /** @description Position in the institution. */
+        position?: string
+        /** @description Name. */
+        name?: string
+      }[]
+      /** @description True if the identity is a merchant. */
+      is_merchant?: boolean
+      /**
+       * Format: date-time
+       * @description Time of the last periodic verification.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      last_kyc_refresh_date?: string
+      /**
+       * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+       * @example {
+       *       "order": "1041"
+       *     }
+       */
+      metadata?: {
+        [key: string]: string
+      }
+      /**
+       * Format: date-time
+       * @description Creation time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+      /**
+       * Format: date-time
+       * @description Last update time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      updated_at: string
+    }
+    StablecoinConversion: {
+      /**
+       * Format: uuid
+       * @description Id of the conversion, and of the transfer that debits it.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * Format: uuid
+       * @description Profile whose balances change.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      profile_id: string
+      /**
+       * @description Amount of both assets.
+       * @example 25.5
+       */
+      amount: string
+      /**
+       * @description Asset, by its ticker.
+       * @example USDP
+       */
+      source_asset: string
+      /**
+       * @description Asset, by its ticker.
+       * @example USDP
+       */
+      target_asset: string
+      /**
+       * @description Conversions settle at once.
+       * @enum {string}
+       */
+      status: 'SETTLED'
+      /**
+       * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+       * @example payout-2026-0001
+       */
+      ref_id?: string
+      /**
+       * Format: uuid
+       * @description Identity that asked for it.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      identity_id?: string
+      /**
+       * Format: uuid
+       * @description Account that asked for it.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      account_id?: string
+      /**
+       * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+       * @example {
+       *       "order": "1041"
+       *     }
+       */
+      metadata?: {
+        [key: string]: string
+      }
+      /**
+       * Format: date-time
+       * @description Creation time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+      /**
+       * Format: date-time
+       * @description Last update time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      updated_at: string
+      /**
+       * Format: date-time
+       * @description When the balances changed.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      settled_at: string
+    }
+    DepositAddress: {
+      /**
+       * Format: uuid
+       * @description Id of the address.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * Format: uuid
+       * @description Customer.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      customer_id: string
+      /**
+       * Format: uuid
+       * @description Profile that is credited.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      profile_id: string
+      /**
+       * @description Blockchain network.
+       * @example ETHEREUM
+       * @enum {string}
+       */
+      crypto_network:
+        | 'BITCOIN'
+        | 'ETHEREUM'
+        | 'BITCOIN_CASH'
+        | 'LITECOIN'
+        | 'SOLANA'
+        | 'POLYGON_POS'
+        | 'BASE'
+        | 'ARBITRUM_ONE'
+        | 'STELLAR'
+        | 'INK'
+        | 'XLAYER'
+      /** @description The address. */
+      address: string
+      /** @description Networks on which a deposit to this address is credited. */
+      compatible_crypto_networks: (
+        | 'BITCOIN'
+        | 'ETHEREUM'
+        | 'BITCOIN_CASH'
+        | 'LITECOIN'
+        | 'SOLANA'
+        | 'POLYGON_POS'
+        | 'BASE'
+        | 'ARBITRUM_ONE'
+        | 'STELLAR'
+        | 'INK'
+        | 'XLAYER'
+      )[]
+      /**
+       * @description What a deposit of a platform-issued stablecoin is credited as.
+       * @default NO_CONVERSION
+       * @enum {string}
+       */
+      conversion_target_asset: 'NO_CONVERSION' | 'USD'
+      /**
+       * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+       * @example payout-2026-0001
+       */
+      ref_id?: string
+      /**
+       * Format: uuid
+       * @description Identity that deposits; the nil UUID where the record names none.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      identity_id: string
+      /**
+       * Format: uuid
+       * @description Account that deposits.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      account_id?: string
+      /**
+       * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+       * @example {
+       *       "order": "1041"
+       *     }
+       */
+      metadata?: {
+        [key: string]: string
+      }
+      /**
+       * Format: date-time
+       * @description Creation time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+    }
+    CryptoDestinationAddress: {
+      /**
+       * Format: uuid
+       * @description Id of the address.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * Format: uuid
+       * @description Customer.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      customer_id: string
+      /**
+       * @description Blockchain network.
+       * @example ETHEREUM
+       * @enum {string}
+       */
+      crypto_network:
+        | 'BITCOIN'
+        | 'ETHEREUM'
+        | 'BITCOIN_CASH'
+        | 'LITECOIN'
+        | 'SOLANA'
+        | 'POLYGON_POS'
+        | 'BASE'
+        | 'ARBITRUM_ONE'
+        | 'STELLAR'
+        | 'INK'
+        | 'XLAYER'
+      /** @description The address, as it was sent. */
+      address: string
+      /** @description Display name. */
+      nickname: string
+      /** @description Whether the customer has marked it. */
+      bookmarked: boolean
+      /**
+       * @description Only an APPROVED address can be paid by its id.
+       * @enum {string}
+       */
+      status: 'PENDING' | 'APPROVED' | 'REJECTED'
+      /**
+       * Format: date-time
+       * @description Of a PENDING address: when it is APPROVED, unless it is rejected before.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      cooling_until?: string
+      /**
+       * Format: uuid
+       * @description Identity that owns the address.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      identity_id?: string
+      /** @description Facts for the travel rule. */
+      travelrule_metadata?: {
+        [key: string]: unknown
+      }
+      /**
+       * Format: date-time
+       * @description Creation time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+      /**
+       * Format: date-time
+       * @description Last update time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      updated_at: string
+    }
+    FiatAccount: {
+      /**
+       * Format: uuid
+       * @description Id of the fiat account.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * Format: uuid
+       * @description Customer.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      customer_id: string
+      /**
+       * @description Status.
+       * @enum {string}
+       */
+      status: 'PENDING' | 'APPROVED' | 'REJECTED'
+      /** @description Whose bank account it is: person_details or institution_details. Other members are kept, 8 KiB at most in all. */
+      fiat_account_owner: {
+        person_details?: {
+          /** @description Name. */
+          first_name: string
+          /** @description Name. */
+          last_name: string
+        } & {
+          [key: string]: unknown
+        }
+        institution_details?: {
+          /** @description Name. */
+          name: string
+        } & {
+          [key: string]: unknown
+        }
+      } & {
+        [key: string]: unknown
+      }
+      /** @description How the bank account is reached. */
+      fiat_network_instructions: {
+        wire: {
+          /** @description Text. */
+          account_number?: string
+          /**
+           * @description Kind of bank account.
+           * @enum {string}
+           */
+          account_type?: 'CHECKING' | 'SAVINGS'
+          fiat_account_owner_address?: {
+            /** @description Text. */
+            country?: string
+            /** @description Text. */
+            address1?: string
+            /** @description Text. */
+            address2?: string
+            /** @description Text. */
+            city?: string
+            /** @description Text. */
+            province?: string
+            /** @description Text. */
+            zip_code?: string
+          } & {
+            [key: string]: unknown
+          }
+          routing_details?: {
+            /**
+             * @description Kind of routing number.
+             * @enum {string}
+             */
+            routing_number_type?: 'ABA' | 'SWIFT'
+            /** @description Text. */
+            routing_number?: string
+            /** @description Text. */
+            bank_name?: string
+            bank_address?: {
+              /** @description Text. */
+              country?: string
+              /** @description Text. */
+              address1?: string
+              /** @description Text. */
+              address2?: string
+              /** @description Text. */
+              city?: string
+              /** @description Text. */
+              province?: string
+              /** @description Text. */
+              zip_code?: string
+            } & {
+              [key: string]: unknown
+            }
+          } & {
+            [key: string]: unknown
+          }
+        } & {
+          [key: string]: unknown
+        }
+      }
+      /**
+       * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+       * @example payout-2026-0001
+       */
+      ref_id?: string
+      /**
+       * Format: uuid
+       * @description Identity of the owner.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      identity_id?: string
+      /**
+       * Format: uuid
+       * @description Account of the owner.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      account_id?: string
+      /**
+       * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+       * @example {
+       *       "order": "1041"
+       *     }
+       */
+      metadata?: {
+        [key: string]: string
+      }
+      /**
+       * Format: date-time
+       * @description Creation time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+      /**
+       * Format: date-time
+       * @description Last update time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      updated_at: string
+      /**
+       * Format: date-time
+       * @description When it was deleted: nothing new is paid to it.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      deleted_at?: string
+    }
+    FiatDepositInstructions: {
+      /**
+       * Format: uuid
+       * @description Id of the instructions.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * Format: uuid
+       * @description Customer id.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      customer_id: string
+      /**
+       * Format: uuid
+       * @description Profile that is credited.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      profile_id: string
+      /** @description Memo that the deposit must carry. */
+      memo_id: string
+      /**
+       * @description Status.
+       * @enum {string}
+       */
+      status: 'VALID' | 'DEPRECATED'
+      /**
+       * @description Fiat network.
+       * @enum {string}
+       */
+      fiat_network: 'WIRE'
+      fiat_network_instructions: {
+        wire: {
+          /** @description Text. */
+          account_number?: string
+          /**
+           * @description Kind of bank account.
+           * @enum {string}
+           */
+          account_type?: 'CHECKING' | 'SAVINGS'
+          fiat_account_owner_address?: {
+            /** @description Text. */
+            country?: string
+            /** @description Text. */
+            address1?: string
+            /** @description Text. */
+            address2?: string
+            /** @description Text. */
+            city?: string
+            /** @description Text. */
+            province?: string
+            /** @description Text. */
+            zip_code?: string
+          } & {
+            [key: string]: unknown
+          }
+          routing_details?: {
+            /**
+             * @description Kind of routing number.
+             * @enum {string}
+             */
+            routing_number_type?: 'ABA' | 'SWIFT'
+            /** @description Text. */
+            routing_number?: string
+            /** @description Text. */
+            bank_name?: string
+            bank_address?: {
+              /** @description Text. */
+              country?: string
+              /** @description Text. */
+              address1?: string
+              /** @description Text. */
+              address2?: string
+              /** @description Text. */
+              city?: string
+              /** @description Text. */
+              province?: string
+              /** @description Text. */
+              zip_code?: string
+            } & {
+              [key: string]: unknown
+            }
+          } & {
+            [key: string]: unknown
+          }
+        } & {
+          [key: string]: unknown
+        }
+      }
+      fiat_account_owner: {
+        institution_details: {
+          name: string
+        }
+      }
+      /**
+       * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+       * @example payout-2026-0001
+       */
+      ref_id?: string
+      /**
+       * Format: uuid
+       * @description Identity that deposits; the nil UUID where the record names none.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      identity_id: string
+      /**
+       * Format: uuid
+       * @description Account that deposits.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      account_id?: string
+      /**
+       * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+       * @example {
+       *       "order": "1041"
+       *     }
+       */
+      metadata?: {
+        [key: string]: string
+      }
+      /**
+       * Format: date-time
+       * @description Creation time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
     }
     Asset: {
       /**
@@ -5283,297 +5488,45 @@ export interface components {
         }[]
       }
     }
-    StatementPayment: {
+    FoundRecord: {
+      /**
+       * @description Type of the record.
+       * @enum {string}
+       */
+      type:
+        | 'transfer'
+        | 'orchestration'
+        | 'orchestration_rule'
+        | 'profile'
+        | 'account'
+        | 'identity'
+        | 'statement'
+        | 'deposit_address'
+        | 'destination_address'
+        | 'fiat_account'
+        | 'fiat_deposit_instructions'
+        | 'approval'
+        | 'event'
+        | 'webhook'
       /**
        * Format: uuid
-       * @description Payment id: the statement's id, because a statement is paid once.
+       * @description Id of the record.
        * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
        */
       id: string
       /**
-       * Format: uuid
-       * @description Customer.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      customer_id: string
-      /**
-       * Format: uuid
-       * @description Profile that is credited.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      profile_id: string
-      /** @description The `next_payment_ref_id` that the statement had before it was paid. */
-      ref_id: string
-      /**
-       * @description Product.
+       * @description Which of its names was searched for.
        * @enum {string}
        */
-      product: 'USDG_REWARDS'
-      /**
-       * Format: uuid
-       * @description Profile that is credited.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      payment_destination: string
-      /**
-       * @description Asset, by its ticker.
-       * @example USDP
-       */
-      payment_asset: string
-      /**
-       * @description Amount.
-       * @example 25.5
-       */
-      payment_amount: string
-      /**
-       * @description Status: PENDING until the statement is paid, then COMPLETED; never FAILED.
-       * @enum {string}
-       */
-      payment_status: 'PAYMENT_STATUS_PENDING' | 'PAYMENT_STATUS_COMPLETED' | 'PAYMENT_STATUS_FAILED'
-      /**
-       * Format: uuid
-       * @description Id of the transfer that paid it.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      payment_tx_id?: string
+      found_by: 'ID' | 'REF_ID' | 'GROUP_ID' | 'HASH' | 'ADDRESS' | 'MEMO'
+      /** @description Status of the record, where it has one. */
+      status?: string
       /**
        * Format: date-time
-       * @description Creation time of the statement.
+       * @description When the record was created.
        * @example 2026-01-31T09:30:00.123456Z
        */
       created_at: string
-      /**
-       * Format: date-time
-       * @description When it was paid.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      processed_at?: string
-    }
-    RewardsStatement: {
-      /**
-       * Format: uuid
-       * @description Statement id: the same as in List Statements.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      id: string
-      /** @description Client-visible reference. */
-      ref_id: string
-      /**
-       * @description Asset, by its ticker.
-       * @example USDP
-       */
-      asset_type: string
-      /**
-       * Format: date-time
-       * @description Start of the period covered.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      period_start: string
-      /**
-       * Format: date-time
-       * @description End of the period covered: its last microsecond.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      period_end: string
-      /**
-       * @description GENERATING until the amounts are computed, then COMPLETED.
-       * @enum {string}
-       */
-      status: 'STATEMENT_STATUS_GENERATING' | 'STATEMENT_STATUS_COMPLETED'
-      /**
-       * @description Statement type.
-       * @enum {string}
-       */
-      type: 'STATEMENT_TYPE_MONTHLY_REWARDS'
-      /**
-       * @description Reward of the period. Absent until it is COMPLETED.
-       * @example 25.5
-       */
-      total_accrued?: string
-      /**
-       * @description Amount paid so far. Absent until it is COMPLETED.
-       * @example 25.5
-       */
-      amount_paid?: string
-      /** @description Files of the statement: none, because its amounts are all in the record. */
-      files: {
-        /** @description Format of the file. */
-        format: string
-        /** @description Where to download it. */
-        url: string
-        /**
-         * Format: date-time
-         * @description When the file was generated.
-         * @example 2026-01-31T09:30:00.123456Z
-         */
-        generated_at: string
-      }[]
-      /**
-       * Format: date-time
-       * @description Creation time.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      created_at: string
-    }
-    RewardRate: {
-      /**
-       * @description Rate id.
-       * @example USDG-2026-01-01
-       */
-      id: string
-      /**
-       * @description Asset, by its ticker.
-       * @example USDP
-       */
-      asset_type: string
-      /**
-       * @description Annual rate: 0.0376 is 3.76 %.
-       * @example 0.0376
-       */
-      rate: string
-      /** @description Networks of the asset; the rate is the same on all. */
-      networks: (
-        | 'BITCOIN'
-        | 'ETHEREUM'
-        | 'BITCOIN_CASH'
-        | 'LITECOIN'
-        | 'SOLANA'
-        | 'POLYGON_POS'
-        | 'BASE'
-        | 'ARBITRUM_ONE'
-        | 'STELLAR'
-        | 'INK'
-        | 'XLAYER'
-      )[]
-      /**
-       * Format: date-time
-       * @description From when on the rate is in force, until that of the next rate.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      effective_at: string
-      /**
-       * Format: date-time
-       * @description When the rate was set.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      created_at: string
-    }
-    ApiCredentials: {
-      /**
-       * Format: uuid
-       * @description The same as client_id.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      id: string
-      /**
-       * Format: uuid
-       * @description The id of the API client.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      client_id: string
-      /**
-       * Format: uuid
-       * @description Customer id.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      customer_id: string
-      /** @description The scopes that its tokens may have. */
-      client_scopes: string[]
-      /** @description The same as client_scopes. */
-      client_scope_strings: string[]
-      /**
-       * @description DELETED: its tokens are refused.
-       * @enum {string}
-       */
-      status: 'APPROVED' | 'DELETED'
-      /**
-       * Format: date-time
-       * @description Creation time.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      created_at: string
-      /**
-       * Format: date-time
-       * @description Last update time.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      updated_at: string
-      /**
-       * Format: date-time
-       * @description After a rotation: until when the previous secret is accepted.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      previous_secret_expires_at?: string
-    }
-    CryptoDestinationAddress: {
-      /**
-       * Format: uuid
-       * @description Id of the address.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      id: string
-      /**
-       * Format: uuid
-       * @description Customer.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      customer_id: string
-      /**
-       * @description Blockchain network.
-       * @example ETHEREUM
-       * @enum {string}
-       */
-      crypto_network:
-        | 'BITCOIN'
-        | 'ETHEREUM'
-        | 'BITCOIN_CASH'
-        | 'LITECOIN'
-        | 'SOLANA'
-        | 'POLYGON_POS'
-        | 'BASE'
-        | 'ARBITRUM_ONE'
-        | 'STELLAR'
-        | 'INK'
-        | 'XLAYER'
-      /** @description The address, as it was sent. */
-      address: string
-      /** @description Display name. */
-      nickname: string
-      /** @description Whether the customer has marked it. */
-      bookmarked: boolean
-      /**
-       * @description Only an APPROVED address can be paid by its id.
-       * @enum {string}
-       */
-      status: 'PENDING' | 'APPROVED' | 'REJECTED'
-      /**
-       * Format: date-time
-       * @description Of a PENDING address: when it is APPROVED, unless it is rejected before.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      cooling_until?: string
-      /**
-       * Format: uuid
-       * @description Identity that owns the address.
-       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-       */
-      identity_id?: string
-      /** @description Facts for the travel rule. */
-      travelrule_metadata?: {
-        [key: string]: unknown
-      }
-      /**
-       * Format: date-time
-       * @description Creation time.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      created_at: string
-      /**
-       * Format: date-time
-       * @description Last update time.
-       * @example 2026-01-31T09:30:00.123456Z
-       */
-      updated_at: string
     }
     Webhook: {
       /**
@@ -5760,6 +5713,53 @@ export interface components {
        */
       created_at?: string
     }
+    ApiCredentials: {
+      /**
+       * Format: uuid
+       * @description The same as client_id.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * Format: uuid
+       * @description The id of the API client.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      client_id: string
+      /**
+       * Format: uuid
+       * @description Customer id.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      customer_id: string
+      /** @description The scopes that its tokens may have. */
+      client_scopes: string[]
+      /** @description The same as client_scopes. */
+      client_scope_strings: string[]
+      /**
+       * @description DELETED: its tokens are refused.
+       * @enum {string}
+       */
+      status: 'APPROVED' | 'DELETED'
+      /**
+       * Format: date-time
+       * @description Creation time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+      /**
+       * Format: date-time
+       * @description Last update time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      updated_at: string
+      /**
+       * Format: date-time
+       * @description After a rotation: until when the previous secret is accepted.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      previous_secret_expires_at?: string
+    }
     ThinEvent: {
       /**
        * Format: uuid
@@ -5916,6 +5916,816 @@ export interface operations {
         }
         content: {
           'application/json': components['schemas']['Transfer']
+        }
+      }
+    }
+  }
+  getTransfer: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Transfer id.
+         * @example 0192f3a4-0000-7000-8000-000000000009
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Transfer']
+        }
+      }
+    }
+  }
+  getTransferHistory: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Transfer id.
+         * @example 0192f3a4-0000-7000-8000-000000000009
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            transfer: components['schemas']['Transfer']
+            /** @description The entries of the ledger, in their order. */
+            entries: components['schemas']['LedgerEntry'][]
+            /** @description The transactions that were signed for a crypto withdrawal, oldest first. */
+            transactions: components['schemas']['NetworkTransaction'][]
+            fees?: components['schemas']['TransferFees']
+            /** @description Why the payment waits now. Only operators see it. */
+            waiting?: {
+              /** @description Why the payment waits. */
+              code: string
+              /** @description The same for people. */
+              detail: string
+              /**
+               * Format: date-time
+               * @description Since when.
+               * @example 2026-01-31T09:30:00.123456Z
+               */
+              since?: string
+            }
+            /** @description Its records of the audit log. With `audit:read_audit_log`. */
+            changes?: components['schemas']['AuditLogRecord'][]
+            approval?: components['schemas']['Approval']
+            /** @description With `orchestration:read_orchestration`. */
+            orchestrations?: components['schemas']['OrchestrationOfTransfer'][]
+            /** @description With `events:read_event`. */
+            events?: components['schemas']['Event'][]
+            /** @description The deliveries of `events`. With `webhooks:read_webhook`, too. */
+            deliveries?: components['schemas']['DeliveryWithAttempts'][]
+          }
+        }
+      }
+    }
+  }
+  verifyTransfer: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Transfer id.
+         * @example 0192f3a4-0000-7000-8000-000000000009
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            /** @description Whether every check holds. */
+            holds: boolean
+            checks: {
+              /**
+               * @description The check.
+               * @enum {string}
+               */
+              check: 'SUMS_TO_ZERO' | 'BALANCES_FOLLOW' | 'POSTINGS_OF_STATUS' | 'AUDIT_CHAIN'
+              /** @description Whether it holds. */
+              holds: boolean
+              /** @description What was compared, or what differs. */
+              detail: string
+            }[]
+          }
+        }
+      }
+    }
+  }
+  listTransferVolumes: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            /**
+             * Format: date-time
+             * @description The beginning of the 24 hours.
+             * @example 2026-01-31T09:30:00.123456Z
+             */
+            since: string
+            items: components['schemas']['TransferVolume'][]
+          }
+        }
+      }
+    }
+  }
+  listTransfers: {
+    parameters: {
+      query?: {
+        /** @description Filter by transfer ids. At most 100 values; repeat the parameter or separate with commas. */
+        ids?: string[]
+        /**
+         * @description Filter by profiles. At most 100 values; repeat the parameter or separate with commas.
+         * @example [
+         *       "0192f3a4-0000-7000-8000-000000000002"
+         *     ]
+         */
+        profile_ids?: string[]
+        /** @description Filter by identities. At most 100 values; repeat the parameter or separate with commas. */
+        identity_ids?: string[]
+        /** @description Filter by accounts. At most 100 values; repeat the parameter or separate with commas. */
+        account_ids?: string[]
+        /** @description Filter by ref_ids. At most 100 values; repeat the parameter. */
+        ref_ids?: string[]
+        /** @description Filter by groups. At most 100 values; repeat the parameter or separate with commas. */
+        group_ids?: string[]
+        /** @description Filter by on-chain transaction hashes. At most 100 values; repeat the parameter or separate with commas. */
+        crypto_tx_hashes?: string[]
+        /** @description Filter by types. At most 100 values; repeat the parameter or separate with commas. */
+        type?: (
+          | 'INTERNAL_TRANSFER_DEBIT'
+          | 'INTERNAL_TRANSFER_CREDIT'
+          | 'CRYPTO_DEPOSIT'
+          | 'CRYPTO_WITHDRAWAL'
+          | 'WIRE_DEPOSIT'
+          | 'WIRE_WITHDRAWAL'
+          | 'SEN_DEPOSIT'
+          | 'SEN_WITHDRAWAL'
+          | 'BANK_DEPOSIT'
+          | 'BANK_WITHDRAWAL'
+          | 'PAXOS_TRANSFER_DEBIT'
+          | 'PAXOS_TRANSFER_CREDIT'
+          | 'SIGNET_DEPOSIT'
+          | 'SIGNET_WITHDRAWAL'
+          | 'CBIT_WITHDRAWAL'
+          | 'CBIT_DEPOSIT'
+          | 'CUBIX_DEPOSIT'
+          | 'CUBIX_WITHDRAWAL'
+          | 'RTP_DEPOSIT'
+        )[]
+        /**
+         * @description Filter by statuses. At most 100 values; repeat the parameter or separate with commas.
+         * @example [
+         *       "COMPLETED"
+         *     ]
+         */
+        statuses?: ('PENDING' | 'COMPLETED' | 'FAILED')[]
+        /** @description Filter by secondary statuses. At most 100 values; repeat the parameter or separate with commas. */
+        secondary_statuses?: (
+          | 'TRAVEL_RULE_INFO_REQUESTED'
+          | 'TRAVEL_RULE_REJECTED'
+          | 'CUSTOMER_REJECTED'
+          | 'PENDING_CUSTOMER_APPROVAL'
+        )[]
+        /** @description created_at strictly before. */
+        'created_at.lt'?: string
+        /** @description created_at before or equal. */
+        'created_at.lte'?: string
+        /** @description created_at exactly equal. */
+        'created_at.eq'?: string
+        /** @description created_at after or equal. */
+        'created_at.gte'?: string
+        /** @description created_at strictly after. */
+        'created_at.gt'?: string
+        /** @description updated_at strictly before. */
+        'updated_at.lt'?: string
+        /** @description updated_at before or equal. */
+        'updated_at.lte'?: string
+        /** @description updated_at exactly equal. */
+        'updated_at.eq'?: string
+        /** @description updated_at after or equal. */
+        'updated_at.gte'?: string
+        /** @description updated_at strictly after. */
+        'updated_at.gt'?: string
+        /** @description Sort key. */
+        order_by?: 'CREATED_AT' | 'UPDATED_AT'
+        /**
+         * @description Page size.
+         * @example 10
+         */
+        limit?: number
+        /** @description Sort order. */
+        order?: 'DESC' | 'ASC'
+        /** @description `next_page_cursor` of the previous page. */
+        page_cursor?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            items: components['schemas']['Transfer'][]
+            /** @description Absent on the last page. */
+            next_page_cursor?: string
+          }
+        }
+      }
+    }
+  }
+  cancelTransfer: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Id of a withdrawal.
+         * @example 0192f3a4-0000-7000-8000-000000000009
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Transfer']
+        }
+      }
+    }
+  }
+  createInternalTransfer: {
+    parameters: {
+      query?: {
+        /** @description True: answers what the same request would be answered now, and changes nothing. The id belongs to no record. */
+        dry_run?: boolean
+      }
+      header?: {
+        /** @description The `ref_id`, where the body has none. A repeat is a 409 with the existing record. */
+        'Idempotency-Key'?: string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+           * @example payout-2026-0001
+           */
+          ref_id?: string
+          /**
+           * @description Asset, by its ticker.
+           * @example USDP
+           */
+          asset: string
+          /**
+           * @description Amount to move.
+           * @example 25.5
+           */
+          amount: string
+          /**
+           * Format: uuid
+           * @description Profile to debit.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          from_profile_id: string
+          /**
+           * Format: uuid
+           * @description Profile to credit.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          to_profile_id: string
+          /**
+           * Format: uuid
+           * @description Identity of the sender, recorded with the debit.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          from_identity_id?: string
+          /**
+           * Format: uuid
+           * @description Account of the sender, recorded with the debit.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          from_account_id?: string
+          /**
+           * Format: uuid
+           * @description Identity of the receiver, recorded with the credit.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          to_identity_id?: string
+          /**
+           * Format: uuid
+           * @description Account of the receiver, recorded with the credit.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          to_account_id?: string
+          /**
+           * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+           * @example {
+           *       "order": "1041"
+           *     }
+           */
+          metadata?: {
+            [key: string]: string
+          }
+          /**
+           * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+           * @example {
+           *       "order": "1041"
+           *     }
+           */
+          recipient_metadata?: {
+            [key: string]: string
+          }
+          /** @description Memo recorded with both legs. */
+          memo?: string
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Transfer']
+        }
+      }
+    }
+  }
+  createPaxosTransfer: {
+    parameters: {
+      query?: {
+        /** @description True: answers what the same request would be answered now, and changes nothing. The id belongs to no record. */
+        dry_run?: boolean
+      }
+      header?: {
+        /** @description The `ref_id`, where the body has none. A repeat is a 409 with the existing record. */
+        'Idempotency-Key'?: string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+           * @example payout-2026-0001
+           */
+          ref_id?: string
+          /**
+           * @description Asset, by its ticker.
+           * @example USDP
+           */
+          asset: string
+          /**
+           * @description Amount to move.
+           * @example 25.5
+           */
+          amount: string
+          /**
+           * Format: uuid
+           * @description Profile to debit.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          from_profile_id: string
+          /**
+           * Format: uuid
+           * @description Profile of another customer to credit.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          to_profile_id: string
+          /**
+           * Format: uuid
+           * @description Identity of the sender, recorded with the debit.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          identity_id?: string
+          /**
+           * Format: uuid
+           * @description Account of the sender, recorded with the debit.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          account_id?: string
+          /**
+           * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+           * @example {
+           *       "order": "1041"
+           *     }
+           */
+          metadata?: {
+            [key: string]: string
+          }
+          /**
+           * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+           * @example {
+           *       "order": "1041"
+           *     }
+           */
+          recipient_metadata?: {
+            [key: string]: string
+          }
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Transfer']
+        }
+      }
+    }
+  }
+  createFiatWithdrawal: {
+    parameters: {
+      query?: {
+        /** @description True: answers what the same request would be answered now, and changes nothing. The id belongs to no record. */
+        dry_run?: boolean
+      }
+      header?: {
+        /** @description The `ref_id`, where the body has none. A repeat is a 409 with the existing record. */
+        'Idempotency-Key'?: string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * Format: uuid
+           * @description Profile to withdraw from.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          profile_id: string
+          /**
+           * @description Asset, by its ticker.
+           * @example USDP
+           */
+          asset: string
+          /**
+           * Format: uuid
+           * @description Fiat account to pay, from POST /v2/transfer/fiat-accounts.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          fiat_account_id: string
+          /**
+           * @description Amount to withdraw. Exactly one of amount and total.
+           * @example 25.5
+           */
+          amount?: string
+          /**
+           * @description Total to withdraw, fee included. Exactly one of amount and total.
+           * @example 25.5
+           */
+          total?: string
+          /**
+           * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+           * @example payout-2026-0001
+           */
+          ref_id?: string
+          /**
+           * Format: uuid
+           * @description Identity of the user making the withdrawal.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          identity_id?: string
+          /**
+           * Format: uuid
+           * @description Account of the identity making the withdrawal.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          account_id?: string
+          /** @description Memo sent with the wire. */
+          memo?: string
+          /**
+           * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+           * @example {
+           *       "order": "1041"
+           *     }
+           */
+          metadata?: {
+            [key: string]: string
+          }
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Transfer']
+        }
+      }
+    }
+  }
+  createCryptoWithdrawalFee: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * @description Asset, by its ticker.
+           * @example USDP
+           */
+          asset: string
+          /**
+           * @description Blockchain network.
+           * @example ETHEREUM
+           * @enum {string}
+           */
+          crypto_network:
+            | 'BITCOIN'
+            | 'ETHEREUM'
+            | 'BITCOIN_CASH'
+            | 'LITECOIN'
+            | 'SOLANA'
+            | 'POLYGON_POS'
+            | 'BASE'
+            | 'ARBITRUM_ONE'
+            | 'STELLAR'
+            | 'INK'
+            | 'XLAYER'
+          /**
+           * @description Destination address.
+           * @example 0x52908400098527886E0F7030069857D2E4169EE7
+           */
+          destination_address: string
+          /**
+           * @description Largest amount the quote is for. Exactly one of amount and total.
+           * @example 25.5
+           */
+          amount?: string
+          /**
+           * @description Largest total the quote is for, fee included. Exactly one of amount and total.
+           * @example 25.5
+           */
+          total?: string
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            /**
+             * Format: uuid
+             * @description The fee_id for the withdrawal.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            id: string
+            /**
+             * @description The guaranteed fee.
+             * @example 25.5
+             */
+            fee: string
+            /**
+             * Format: date-time
+             * @description End of the guarantee.
+             * @example 2026-01-31T09:30:00.123456Z
+             */
+            expires_at: string
+            /**
+             * @description Asset, by its ticker.
+             * @example USDP
+             */
+            asset: string
+            /**
+             * @description Blockchain network.
+             * @example ETHEREUM
+             * @enum {string}
+             */
+            crypto_network:
+              | 'BITCOIN'
+              | 'ETHEREUM'
+              | 'BITCOIN_CASH'
+              | 'LITECOIN'
+              | 'SOLANA'
+              | 'POLYGON_POS'
+              | 'BASE'
+              | 'ARBITRUM_ONE'
+              | 'STELLAR'
+              | 'INK'
+              | 'XLAYER'
+            /**
+             * @description Destination address.
+             * @example 0x52908400098527886E0F7030069857D2E4169EE7
+             */
+            destination_address: string
+            /**
+             * @description Largest amount the quote is for. Exactly one of amount and total.
+             * @example 25.5
+             */
+            amount?: string
+            /**
+             * @description Largest total the quote is for, fee included. Exactly one of amount and total.
+             * @example 25.5
+             */
+            total?: string
+          }
+        }
+      }
+    }
+  }
+  createCryptoWithdrawals: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /** @description The withdrawals, each as Create Crypto Withdrawal takes it, with a ref_id of its own. */
+          withdrawals: {
+            /**
+             * Format: uuid
+             * @description Profile to withdraw from.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            profile_id: string
+            /**
+             * @description Destination address.
+             * @example 0x52908400098527886E0F7030069857D2E4169EE7
+             */
+            destination_address: string
+            /**
+             * @description Asset, by its ticker.
+             * @example USDP
+             */
+            asset: string
+            /**
+             * @description Blockchain network.
+             * @example ETHEREUM
+             * @enum {string}
+             */
+            crypto_network:
+              | 'BITCOIN'
+              | 'ETHEREUM'
+              | 'BITCOIN_CASH'
+              | 'LITECOIN'
+              | 'SOLANA'
+              | 'POLYGON_POS'
+              | 'BASE'
+              | 'ARBITRUM_ONE'
+              | 'STELLAR'
+              | 'INK'
+              | 'XLAYER'
+            /**
+             * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+             * @example payout-2026-0001
+             */
+            ref_id: string
+            /**
+             * Format: uuid
+             * @description Identity of the user making the withdrawal.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            identity_id?: string
+            /**
+             * Format: uuid
+             * @description Account of the identity making the withdrawal.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            account_id?: string
+            /**
+             * @description Balance to debit: USD (one to one) for a platform-issued stablecoin; otherwise the asset itself.
+             * @example USD
+             */
+            balance_asset?: string
+            /**
+             * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+             * @example {
+             *       "order": "1041"
+             *     }
+             */
+            metadata?: {
+              [key: string]: string
+            }
+            /**
+             * Format: uuid
+             * @description Id of a guaranteed fee, from POST /v2/transfer/fees/crypto-withdrawal.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            fee_id?: string
+            /**
+             * @description Amount to withdraw. Exactly one of amount and total.
+             * @example 25.5
+             */
+            amount?: string
+            /**
+             * @description Total to withdraw, fee included. Exactly one of amount and total.
+             * @example 25.5
+             */
+            total?: string
+            /** @description Beneficiary information. Other members are kept as they are, 8 KiB at most in all. */
+            beneficiary?: {
+              person_details?: {
+                /** @description Name. */
+                first_name: string
+                /** @description Name. */
+                last_name: string
+              }
+              institution_details?: {
+                /** @description Name. */
+                name: string
+              }
+            } & {
+              [key: string]: unknown
+            }
+            /** @description Memo sent with the withdrawal. */
+            memo?: string
+          }[]
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            /** @description The answers, in the order of the withdrawals: the transfer, or the problem that a request of this withdrawal alone would get. Exactly one of the two. */
+            items: {
+              transfer?: components['schemas']['Transfer']
+              problem?: components['schemas']['Problem']
+            }[]
+          }
         }
       }
     }
@@ -6143,6 +6953,304 @@ export interface operations {
       }
     }
   }
+  listOrchestrationRules: {
+    parameters: {
+      query?: {
+        /** @description Filter by rule ids. At most 100 values; repeat the parameter or separate with commas. */
+        ids?: string[]
+        /** @description Filter by ref_ids. At most 100 values; repeat the parameter. */
+        ref_ids?: string[]
+        /** @description Filter by profiles. At most 100 values; repeat the parameter or separate with commas. */
+        profile_ids?: string[]
+        /**
+         * @description Filter by statuses. At most 100 values; repeat the parameter or separate with commas.
+         * @example [
+         *       "ACTIVE"
+         *     ]
+         */
+        statuses?: ('ACTIVE' | 'DELETED' | 'PENDING' | 'REJECTED')[]
+        /** @description Filter by profiles, as profile_ids does. At most 100 values; repeat the parameter or separate with commas. */
+        profile_id?: string[]
+        /** @description Filter by statuses, as statuses does. At most 100 values; repeat the parameter or separate with commas. */
+        status?: ('ACTIVE' | 'DELETED' | 'PENDING' | 'REJECTED')[]
+        /** @description Filter by source assets. At most 100 values; repeat the parameter or separate with commas. */
+        source_asset?: string[]
+        /** @description Filter by destination assets. At most 100 values; repeat the parameter or separate with commas. */
+        destination_asset?: string[]
+        /** @description created_at strictly before. */
+        'created_at.lt'?: string
+        /** @description created_at before or equal. */
+        'created_at.lte'?: string
+        /** @description created_at exactly equal. */
+        'created_at.eq'?: string
+        /** @description created_at after or equal. */
+        'created_at.gte'?: string
+        /** @description created_at strictly after. */
+        'created_at.gt'?: string
+        /**
+         * @description Page size.
+         * @example 10
+         */
+        limit?: number
+        /** @description Sort order. */
+        order?: 'DESC' | 'ASC'
+        /** @description `next_page_cursor` of the previous page. */
+        page_cursor?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            items: components['schemas']['OrchestrationRule'][]
+            /**
+             * @deprecated
+             * @description Deprecated: the same records as `items`, which replaces it.
+             */
+            rules: components['schemas']['OrchestrationRule'][]
+            /** @description Absent on the last page. */
+            next_page_cursor?: string
+          }
+        }
+      }
+    }
+  }
+  createOrchestrationRule: {
+    parameters: {
+      query?: never
+      header?: {
+        /** @description The `ref_id`, where the body has none. A repeat is a 409 with the existing record. */
+        'Idempotency-Key'?: string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+           * @example payout-2026-0001
+           */
+          ref_id: string
+          /**
+           * Format: uuid
+           * @description Profile that the deposits are credited to.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          profile_id: string
+          /**
+           * @description Asset, by its ticker.
+           * @example USDP
+           */
+          source_asset: string
+          /**
+           * @description Asset, by its ticker.
+           * @example USDP
+           */
+          destination_asset: string
+          /** @description What triggers the rule: a deposit to the rule's own address (crypto) or with its own memo (fiat), or any deposit to the profile. */
+          source: {
+            crypto?: {
+              /**
+               * @description Blockchain network.
+               * @example ETHEREUM
+               * @enum {string}
+               */
+              network:
+                | 'BITCOIN'
+                | 'ETHEREUM'
+                | 'BITCOIN_CASH'
+                | 'LITECOIN'
+                | 'SOLANA'
+                | 'POLYGON_POS'
+                | 'BASE'
+                | 'ARBITRUM_ONE'
+                | 'STELLAR'
+                | 'INK'
+                | 'XLAYER'
+            }
+            fiat?: {
+              /**
+               * @description Fiat network.
+               * @enum {string}
+               */
+              network?: 'WIRE'
+              /**
+               * @description Kind of bank account.
+               * @enum {string}
+               */
+              account_type?: 'CHECKING' | 'SAVINGS'
+            }
+            /** @description A balance of a profile. */
+            profile?: {
+              /**
+               * Format: uuid
+               * @description Profile.
+               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+               */
+              profile_id: string
+            }
+          }
+          /** @description Where the money goes: crypto, fiat or profile. Without it, it stays on the profile, converted. */
+          destination?: {
+            /** @description A crypto address: address and network, or address_id. */
+            crypto?: {
+              /**
+               * @description Destination address.
+               * @example 0x52908400098527886E0F7030069857D2E4169EE7
+               */
+              address?: string
+              /**
+               * @description Blockchain network.
+               * @example ETHEREUM
+               * @enum {string}
+               */
+              network?:
+                | 'BITCOIN'
+                | 'ETHEREUM'
+                | 'BITCOIN_CASH'
+                | 'LITECOIN'
+                | 'SOLANA'
+                | 'POLYGON_POS'
+                | 'BASE'
+                | 'ARBITRUM_ONE'
+                | 'STELLAR'
+                | 'INK'
+                | 'XLAYER'
+              /**
+               * Format: uuid
+               * @description The id of an address of the address book, instead of address and network.
+               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+               */
+              address_id?: string
+              /**
+               * Format: uuid
+               * @description Another name of address_id.
+               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+               */
+              crypto_address_id?: string
+            }
+            /** @description A bank account. Needs fiat_account_id. */
+            fiat?: {
+              /**
+               * Format: uuid
+               * @description Fiat account to pay.
+               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+               */
+              fiat_account_id?: string
+              /**
+               * Format: uuid
+               * @description Another name of fiat_account_id.
+               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+               */
+              bank_account_id?: string
+              /** @description Memo that goes with the money. */
+              memo?: string
+            }
+            /** @description A balance of a profile. */
+            profile?: {
+              /**
+               * Format: uuid
+               * @description Profile.
+               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+               */
+              profile_id: string
+            }
+          }
+          /** @description Display name. */
+          nickname?: string
+          /**
+           * Format: uuid
+           * @description Identity of its orchestrations and their transfers.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          identity_id?: string
+          /**
+           * Format: uuid
+           * @description Account of its orchestrations and their transfers.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          account_id?: string
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            rule: components['schemas']['OrchestrationRule']
+          }
+        }
+      }
+    }
+  }
+  deleteOrchestrationRule: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Rule id.
+         * @example 0192f3a4-0000-7000-8000-000000000007
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            rule: components['schemas']['OrchestrationRule']
+          }
+        }
+      }
+    }
+  }
+  getOrchestration: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Orchestration id.
+         * @example 0192f3a4-0000-7000-8000-000000000008
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Orchestration']
+        }
+      }
+    }
+  }
   listStatements: {
     parameters: {
       query: {
@@ -6188,6 +7296,233 @@ export interface operations {
             statements: components['schemas']['Statement'][]
             /** @description Absent on the last page. */
             next_page_cursor?: string
+          }
+        }
+      }
+    }
+  }
+  listPayments: {
+    parameters: {
+      query?: {
+        /** @description Filter by payment ref_ids. At most 100 values; repeat the parameter. */
+        ref_ids?: string[]
+        /** @description Filter by payment ids. At most 100 values; repeat the parameter or separate with commas. */
+        payment_ids?: string[]
+        /** @description Customer id; must be the token's customer. */
+        customer_id?: string
+        /** @description Filter by product. */
+        product?: 'USDG_REWARDS'
+        /** @description Filter by status. */
+        payment_status?: 'PAYMENT_STATUS_PENDING' | 'PAYMENT_STATUS_COMPLETED' | 'PAYMENT_STATUS_FAILED'
+        /**
+         * @description Page size.
+         * @example 12
+         */
+        limit?: number
+        /** @description Sort order. */
+        order?: 'DESC' | 'ASC'
+        /** @description `next_page_cursor` of the previous page. */
+        page_cursor?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            payments: components['schemas']['StatementPayment'][]
+            /** @description The same payments as `payments`. */
+            items: components['schemas']['StatementPayment'][]
+            /** @description Absent on the last page. */
+            next_page_cursor?: string
+          }
+        }
+      }
+    }
+  }
+  listRewardsStatements: {
+    parameters: {
+      query?: {
+        /**
+         * @description Filter by the rewarded asset.
+         * @example USDG
+         */
+        asset_type?: string
+        /** @description Filter by statement type. */
+        type?: 'STATEMENT_TYPE_MONTHLY_REWARDS'
+        /**
+         * @description Page size.
+         * @example 12
+         */
+        limit?: number
+        /** @description Sort order. */
+        order?: 'DESC' | 'ASC'
+        /** @description `next_page_cursor` of the previous page. */
+        page_cursor?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            items: components['schemas']['RewardsStatement'][]
+            /** @description Absent on the last page. */
+            next_page_cursor?: string
+          }
+        }
+      }
+    }
+  }
+  getRewardsStatement: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Statement id.
+         * @example 0192f3a4-0000-7000-8000-00000000000c
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            statement: components['schemas']['RewardsStatement']
+          }
+        }
+      }
+    }
+  }
+  explainStatement: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Statement id.
+         * @example 0192f3a4-0000-7000-8000-00000000000c
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            /**
+             * Format: uuid
+             * @description Statement.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            statement_id: string
+            /** @description Whether the result equals the amount of the statement. */
+            holds: boolean
+            /**
+             * @description Asset, by its ticker.
+             * @example USDP
+             */
+            asset: string
+            /**
+             * @description The amount of the statement.
+             * @example 25.5
+             */
+            stated: string
+            /**
+             * @description The amount computed again: the sum of the products by 86,400 and 365, rounded down.
+             * @example 25.5
+             */
+            computed: string
+            /**
+             * @description Which balance of a day earns: its average.
+             * @enum {string}
+             */
+            method: 'TIME_WEIGHTED'
+            /**
+             * @description The sum of balance x seconds x rate over all days, exactly.
+             * @example 12.345678901234
+             */
+            products: string
+            days: {
+              /**
+               * @description Day, UTC.
+               * @example 2026-01-31
+               */
+              day: string
+              /**
+               * @description The balance that earns, cut after 12 decimals.
+               * @example 12.345678901234
+               */
+              balance: string
+              /**
+               * @description The annual rate of the day.
+               * @example 0.0376
+               */
+              rate: string
+              /**
+               * @description The balance times the rate by 365, cut after 12 decimals.
+               * @example 12.345678901234
+               */
+              reward: string
+            }[]
+          }
+        }
+      }
+    }
+  }
+  listRewardsRates: {
+    parameters: {
+      query?: {
+        /**
+         * @description Filter by the rewarded asset.
+         * @example USDG
+         */
+        asset_type?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            rates: components['schemas']['RewardRate'][]
+            /** @description The same rates as `rates`. */
+            items: components['schemas']['RewardRate'][]
           }
         }
       }
@@ -6302,6 +7637,81 @@ export interface operations {
       }
     }
   }
+  depositToSandboxProfile: {
+    parameters: {
+      query?: never
+      header?: {
+        /** @description The `ref_id`, where the body has none. A repeat is a 409 with the existing record. */
+        'Idempotency-Key'?: string
+      }
+      path: {
+        /**
+         * @description Profile to credit.
+         * @example 0192f3a4-0000-7000-8000-000000000002
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * @description Asset, by its ticker.
+           * @example USDP
+           */
+          asset: string
+          /**
+           * @description Amount to deposit.
+           * @example 25.5
+           */
+          amount: string
+          /**
+           * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+           * @example payout-2026-0001
+           */
+          ref_id?: string
+          /**
+           * @description Blockchain network.
+           * @example ETHEREUM
+           * @enum {string}
+           */
+          crypto_network?:
+            | 'BITCOIN'
+            | 'ETHEREUM'
+            | 'BITCOIN_CASH'
+            | 'LITECOIN'
+            | 'SOLANA'
+            | 'POLYGON_POS'
+            | 'BASE'
+            | 'ARBITRUM_ONE'
+            | 'STELLAR'
+            | 'INK'
+            | 'XLAYER'
+          /** @description The deposit address of the profile that receives the deposit. Needs crypto_network. */
+          crypto_address?: string
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            /**
+             * Format: uuid
+             * @description Id of the transfer.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            activity_id: string
+          }
+        }
+      }
+    }
+  }
   getAccount: {
     parameters: {
       query?: never
@@ -6324,6 +7734,382 @@ export interface operations {
         }
         content: {
           'application/json': components['schemas']['Account']
+        }
+      }
+    }
+  }
+  listAccounts: {
+    parameters: {
+      query?: {
+        /** @description Filter by account ids. At most 100 values; repeat the parameter or separate with commas. */
+        ids?: string[]
+        /** @description Filter by ref_ids, of every API client. At most 100 values; repeat the parameter. */
+        ref_ids?: string[]
+        /**
+         * @description Filter by primary identities. At most 100 values; repeat the parameter or separate with commas.
+         * @example [
+         *       "0192f3a4-0000-7000-8000-000000000003"
+         *     ]
+         */
+        identity_ids?: string[]
+        /** @description Another name for identity_ids. At most 100 values; repeat the parameter or separate with commas. */
+        identity_id?: string[]
+        /** @description created_at strictly before. */
+        'created_at.lt'?: string
+        /** @description created_at before or equal. */
+        'created_at.lte'?: string
+        /** @description created_at exactly equal. */
+        'created_at.eq'?: string
+        /** @description created_at after or equal. */
+        'created_at.gte'?: string
+        /** @description created_at strictly after. */
+        'created_at.gt'?: string
+        /** @description updated_at strictly before. */
+        'updated_at.lt'?: string
+        /** @description updated_at before or equal. */
+        'updated_at.lte'?: string
+        /** @description updated_at exactly equal. */
+        'updated_at.eq'?: string
+        /** @description updated_at after or equal. */
+        'updated_at.gte'?: string
+        /** @description updated_at strictly after. */
+        'updated_at.gt'?: string
+        /** @description Sort key. */
+        order_by?: 'CREATED_AT'
+        /**
+         * @description Page size.
+         * @example 10
+         */
+        limit?: number
+        /** @description Sort order. */
+        order?: 'DESC' | 'ASC'
+        /** @description `next_page_cursor` of the previous page. */
+        page_cursor?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            items: components['schemas']['Account'][]
+            /** @description Absent on the last page. */
+            next_page_cursor?: string
+          }
+        }
+      }
+    }
+  }
+  updateAccount: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /** @description The account. */
+          account: {
+            /**
+             * Format: uuid
+             * @description Account id used in all other interactions.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            id: string
+            /** @description Free-text description. */
+            description?: string
+            /**
+             * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+             * @example {
+             *       "order": "1041"
+             *     }
+             */
+            metadata?: {
+              [key: string]: string
+            }
+            /**
+             * Format: uuid
+             * @description Primary identity of the account.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            identity_id?: string
+            /** @description True if disabled by a platform administrator. */
+            admin_disabled?: boolean
+            /** @description True if disabled by the API user. */
+            user_disabled?: boolean
+            /**
+             * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+             * @example payout-2026-0001
+             */
+            ref_id?: string
+            /**
+             * Format: date-time
+             * @description Creation time.
+             * @example 2026-01-31T09:30:00.123456Z
+             */
+            created_at?: string
+            /**
+             * Format: date-time
+             * @description Last update time, of the account or of its primary identity.
+             * @example 2026-01-31T09:30:00.123456Z
+             */
+            updated_at?: string
+            /**
+             * @description DISABLED by either flag, else the summary_status of the primary identity.
+             * @enum {string}
+             */
+            summary_status?: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
+            /**
+             * Format: uuid
+             * @description Profile created with the account. Absent if none was requested.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            profile_id?: string
+            /**
+             * @description Account type.
+             * @default BROKERAGE
+             * @enum {string}
+             */
+            type?: 'BROKERAGE' | 'TRADITIONAL_IRA' | 'ROTH_IRA' | 'SEP_IRA' | 'FINANCIAL_ADVISOR'
+            /** @description As they are stored. */
+            members?: {
+              /**
+               * Format: uuid
+               * @description Member id.
+               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+               */
+              id?: string
+              /**
+               * Format: uuid
+               * @description Identity that has access to the account.
+               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+               */
+              identity_id?: string
+              /**
+               * @description The first of the roles. Absent without roles.
+               * @enum {string}
+               */
+              type?: 'BENEFICIAL_OWNER' | 'AUTHORIZED_USER' | 'FINANCIAL_ADVISOR'
+              /**
+               * @description Role of the identity in the account.
+               * @default []
+               */
+              roles?: ('BENEFICIAL_OWNER' | 'AUTHORIZED_USER' | 'FINANCIAL_ADVISOR')[]
+            }[]
+          }
+          /** @description Sets user_disabled. */
+          set_user_disabled?: boolean
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Account']
+        }
+      }
+    }
+  }
+  createAccount: {
+    parameters: {
+      query?: never
+      header?: {
+        /** @description The `ref_id`, where the body has none. A repeat is a 409 with the existing record. */
+        'Idempotency-Key'?: string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /** @description The account. */
+          account: {
+            /**
+             * Format: uuid
+             * @description Primary identity of the account.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            identity_id: string
+            /**
+             * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+             * @example payout-2026-0001
+             */
+            ref_id?: string
+            /**
+             * @description Account type.
+             * @default BROKERAGE
+             * @enum {string}
+             */
+            type?: 'BROKERAGE' | 'TRADITIONAL_IRA' | 'ROTH_IRA' | 'SEP_IRA' | 'FINANCIAL_ADVISOR'
+            /** @description Free-text description. */
+            description?: string
+            /**
+             * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+             * @example {
+             *       "order": "1041"
+             *     }
+             */
+            metadata?: {
+              [key: string]: string
+            }
+            /** @description Additional identities with access to the account. */
+            members?: {
+              /**
+               * Format: uuid
+               * @description Identity that has access to the account.
+               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+               */
+              identity_id: string
+              /**
+               * @description The first of the roles; without roles, the only one.
+               * @enum {string}
+               */
+              type?: 'BENEFICIAL_OWNER' | 'AUTHORIZED_USER' | 'FINANCIAL_ADVISOR'
+              /**
+               * @description Role of the identity in the account.
+               * @default []
+               */
+              roles?: ('BENEFICIAL_OWNER' | 'AUTHORIZED_USER' | 'FINANCIAL_ADVISOR')[]
+            }[]
+          }
+          /**
+           * @description Also create a NORMAL profile for the account.
+           * @default false
+           */
+          create_profile?: boolean
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Account']
+        }
+      }
+    }
+  }
+  addAccountMembers: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * Format: uuid
+           * @description Account.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          account_id: string
+          /** @description Additional identities with access to the account. */
+          members: {
+            /**
+             * Format: uuid
+             * @description Identity that has access to the account.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            identity_id: string
+            /**
+             * @description The first of the roles; without roles, the only one.
+             * @enum {string}
+             */
+            type?: 'BENEFICIAL_OWNER' | 'AUTHORIZED_USER' | 'FINANCIAL_ADVISOR'
+            /**
+             * @description Role of the identity in the account.
+             * @default []
+             */
+            roles?: ('BENEFICIAL_OWNER' | 'AUTHORIZED_USER' | 'FINANCIAL_ADVISOR')[]
+          }[]
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            /**
+             * Format: uuid
+             * @description Account.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            account_id: string
+            /** @description The members that were added. */
+            members: {
+              /**
+               * Format: uuid
+               * @description Member id.
+               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+               */
+              id: string
+              /**
+               * Format: uuid
+               * @description Identity that has access to the account.
+               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+               */
+              identity_id: string
+              /**
+               * @description The first of the roles. Absent without roles.
+               * @enum {string}
+               */
+              type?: 'BENEFICIAL_OWNER' | 'AUTHORIZED_USER' | 'FINANCIAL_ADVISOR'
+              /**
+               * @description Role of the identity in the account.
+               * @default []
+               */
+              roles: ('BENEFICIAL_OWNER' | 'AUTHORIZED_USER' | 'FINANCIAL_ADVISOR')[]
+            }[]
+          }
+        }
+      }
+    }
+  }
+  removeAccountMember: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Member id.
+         * @example 0192f3a4-0000-7000-8000-0000000000d3
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': Record<string, never>
         }
       }
     }
@@ -6422,6 +8208,219 @@ export interface operations {
             items: components['schemas']['HistoricalPrice'][]
             /** @description Number of points in the range, on all pages. */
             total_count: number
+          }
+        }
+      }
+    }
+  }
+  listMarkets: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            markets: components['schemas']['Market'][]
+          }
+        }
+      }
+    }
+  }
+  listPrices: {
+    parameters: {
+      query?: {
+        /**
+         * @description Only these markets; all by default. At most 100 values; repeat the parameter or separate with commas.
+         * @example [
+         *       "BTCUSD",
+         *       "ETHUSD"
+         *     ]
+         */
+        markets?: (
+          | 'ETHEUR'
+          | 'ETHUSD'
+          | 'BTCEUR'
+          | 'BTCUSD'
+          | 'PAXGUSD'
+          | 'BCHUSD'
+          | 'LTCUSD'
+          | 'ETHGBP'
+          | 'BTCGBP'
+          | 'LTCGBP'
+          | 'BCHGBP'
+          | 'USDPUSD'
+          | 'ETHBRL'
+          | 'BTCBRL'
+          | 'LTCBRL'
+          | 'BCHBRL'
+          | 'USDPGBP'
+          | 'USDPBRL'
+          | 'LINKUSD'
+          | 'MATICUSD'
+          | 'AAVEUSD'
+          | 'UNIUSD'
+          | 'AAVEMXN'
+          | 'BCHMXN'
+          | 'BTCMXN'
+          | 'ETHMXN'
+          | 'LTCMXN'
+          | 'USDPMXN'
+          | 'AAVEEUR'
+          | 'BCHEUR'
+          | 'LTCEUR'
+          | 'LINKEUR'
+          | 'MATICEUR'
+          | 'PAXGEUR'
+          | 'SOLEUR'
+          | 'USDPEUR'
+          | 'UNIEUR'
+          | 'PYUSDEUR'
+          | 'PYUSDGBP'
+        )[]
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            prices: components['schemas']['MarketPrice'][]
+            /** @description The same prices as `prices`. */
+            items: components['schemas']['MarketPrice'][]
+          }
+        }
+      }
+    }
+  }
+  listHistoricalCandles: {
+    parameters: {
+      query?: {
+        /** @description Upper bound on the number of points (int64, 1 or more): selects the finest increment with at most this many points in the range. Not together with `increment`. */
+        max_data_points?: string | number
+        /** @description Only candles that begin then or later. */
+        'range.begin'?: string
+        /** @description Only candles that begin then or earlier. */
+        'range.end'?: string
+        /**
+         * @description Length of a candle. Not together with `max_data_points`.
+         * @example ONE_HOUR
+         */
+        increment?:
+          | 'ONE_MINUTE'
+          | 'FIVE_MINUTES'
+          | 'FIFTEEN_MINUTES'
+          | 'THIRTY_MINUTES'
+          | 'ONE_HOUR'
+          | 'TWO_HOURS'
+          | 'TWELVE_HOURS'
+          | 'ONE_DAY'
+          | 'ONE_WEEK'
+          | 'TWO_WEEKS'
+          | 'FOUR_WEEKS'
+        /**
+         * @description Page size.
+         * @example 24
+         */
+        limit?: number
+        /** @description Sort order. */
+        order?: 'DESC' | 'ASC'
+        /** @description `next_page_cursor` of the previous page. */
+        page_cursor?: string
+      }
+      header?: never
+      path: {
+        /**
+         * @description Market, by its code.
+         * @example BTCUSD
+         */
+        market:
+          | 'ETHEUR'
+          | 'ETHUSD'
+          | 'BTCEUR'
+          | 'BTCUSD'
+          | 'PAXGUSD'
+          | 'BCHUSD'
+          | 'LTCUSD'
+          | 'ETHGBP'
+          | 'BTCGBP'
+          | 'LTCGBP'
+          | 'BCHGBP'
+          | 'USDPUSD'
+          | 'ETHBRL'
+          | 'BTCBRL'
+          | 'LTCBRL'
+          | 'BCHBRL'
+          | 'USDPGBP'
+          | 'USDPBRL'
+          | 'LINKUSD'
+          | 'MATICUSD'
+          | 'AAVEUSD'
+          | 'UNIUSD'
+          | 'AAVEMXN'
+          | 'BCHMXN'
+          | 'BTCMXN'
+          | 'ETHMXN'
+          | 'LTCMXN'
+          | 'USDPMXN'
+          | 'AAVEEUR'
+          | 'BCHEUR'
+          | 'LTCEUR'
+          | 'LINKEUR'
+          | 'MATICEUR'
+          | 'PAXGEUR'
+          | 'SOLEUR'
+          | 'USDPEUR'
+          | 'UNIEUR'
+          | 'PYUSDEUR'
+          | 'PYUSDGBP'
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            market: string
+            /**
+             * @description Length of the candles.
+             * @enum {string}
+             */
+            increment:
+              | 'ONE_MINUTE'
+              | 'FIVE_MINUTES'
+              | 'FIFTEEN_MINUTES'
+              | 'THIRTY_MINUTES'
+              | 'ONE_HOUR'
+              | 'TWO_HOURS'
+              | 'TWELVE_HOURS'
+              | 'ONE_DAY'
+              | 'ONE_WEEK'
+              | 'TWO_WEEKS'
+              | 'FOUR_WEEKS'
+            items: components['schemas']['HistoricalCandle'][]
+            /** @description Absent on the last page. */
+            next_page_cursor?: string
           }
         }
       }
@@ -6740,81 +8739,6 @@ export interface operations {
             items: components['schemas']['BalanceEntry'][]
             /** @description Absent on the last page. */
             next_page_cursor?: string
-          }
-        }
-      }
-    }
-  }
-  depositToSandboxProfile: {
-    parameters: {
-      query?: never
-      header?: {
-        /** @description The `ref_id`, where the body has none. A repeat is a 409 with the existing record. */
-        'Idempotency-Key'?: string
-      }
-      path: {
-        /**
-         * @description Profile to credit.
-         * @example 0192f3a4-0000-7000-8000-000000000002
-         */
-        id: string
-      }
-      cookie?: never
-    }
-    requestBody: {
-      content: {
-        'application/json': {
-          /**
-           * @description Asset, by its ticker.
-           * @example USDP
-           */
-          asset: string
-          /**
-           * @description Amount to deposit.
-           * @example 25.5
-           */
-          amount: string
-          /**
-           * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
-           * @example payout-2026-0001
-           */
-          ref_id?: string
-          /**
-           * @description Blockchain network.
-           * @example ETHEREUM
-           * @enum {string}
-           */
-          crypto_network?:
-            | 'BITCOIN'
-            | 'ETHEREUM'
-            | 'BITCOIN_CASH'
-            | 'LITECOIN'
-            | 'SOLANA'
-            | 'POLYGON_POS'
-            | 'BASE'
-            | 'ARBITRUM_ONE'
-            | 'STELLAR'
-            | 'INK'
-            | 'XLAYER'
-          /** @description The deposit address of the profile that receives the deposit. Needs crypto_network. */
-          crypto_address?: string
-        }
-      }
-    }
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': {
-            /**
-             * Format: uuid
-             * @description Id of the transfer.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            activity_id: string
           }
         }
       }
@@ -7611,886 +9535,6 @@ export interface operations {
       }
     }
   }
-  listAccounts: {
-    parameters: {
-      query?: {
-        /** @description Filter by account ids. At most 100 values; repeat the parameter or separate with commas. */
-        ids?: string[]
-        /** @description Filter by ref_ids, of every API client. At most 100 values; repeat the parameter. */
-        ref_ids?: string[]
-        /**
-         * @description Filter by primary identities. At most 100 values; repeat the parameter or separate with commas.
-         * @example [
-         *       "0192f3a4-0000-7000-8000-000000000003"
-         *     ]
-         */
-        identity_ids?: string[]
-        /** @description Another name for identity_ids. At most 100 values; repeat the parameter or separate with commas. */
-        identity_id?: string[]
-        /** @description created_at strictly before. */
-        'created_at.lt'?: string
-        /** @description created_at before or equal. */
-        'created_at.lte'?: string
-        /** @description created_at exactly equal. */
-        'created_at.eq'?: string
-        /** @description created_at after or equal. */
-        'created_at.gte'?: string
-        /** @description created_at strictly after. */
-        'created_at.gt'?: string
-        /** @description updated_at strictly before. */
-        'updated_at.lt'?: string
-        /** @description updated_at before or equal. */
-        'updated_at.lte'?: string
-        /** @description updated_at exactly equal. */
-        'updated_at.eq'?: string
-        /** @description updated_at after or equal. */
-        'updated_at.gte'?: string
-        /** @description updated_at strictly after. */
-        'updated_at.gt'?: string
-        /** @description Sort key. */
-        order_by?: 'CREATED_AT'
-        /**
-         * @description Page size.
-         * @example 10
-         */
-        limit?: number
-        /** @description Sort order. */
-        order?: 'DESC' | 'ASC'
-        /** @description `next_page_cursor` of the previous page. */
-        page_cursor?: string
-      }
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    requestBody?: never
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': {
-            items: components['schemas']['Account'][]
-            /** @description Absent on the last page. */
-            next_page_cursor?: string
-          }
-        }
-      }
-    }
-  }
-  updateAccount: {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    requestBody: {
-      content: {
-        'application/json': {
-          /** @description The account. */
-          account: {
-            /**
-             * Format: uuid
-             * @description Account id used in all other interactions.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            id: string
-            /** @description Free-text description. */
-            description?: string
-            /**
-             * @description Up to 6 pairs of strings; each key and value at most 100 characters.
-             * @example {
-             *       "order": "1041"
-             *     }
-             */
-            metadata?: {
-              [key: string]: string
-            }
-            /**
-             * Format: uuid
-             * @description Primary identity of the account.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            identity_id?: string
-            /** @description True if disabled by a platform administrator. */
-            admin_disabled?: boolean
-            /** @description True if disabled by the API user. */
-            user_disabled?: boolean
-            /**
-             * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
-             * @example payout-2026-0001
-             */
-            ref_id?: string
-            /**
-             * Format: date-time
-             * @description Creation time.
-             * @example 2026-01-31T09:30:00.123456Z
-             */
-            created_at?: string
-            /**
-             * Format: date-time
-             * @description Last update time, of the account or of its primary identity.
-             * @example 2026-01-31T09:30:00.123456Z
-             */
-            updated_at?: string
-            /**
-             * @description DISABLED by either flag, else the summary_status of the primary identity.
-             * @enum {string}
-             */
-            summary_status?: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
-            /**
-             * Format: uuid
-             * @description Profile created with the account. Absent if none was requested.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            profile_id?: string
-            /**
-             * @description Account type.
-             * @default BROKERAGE
-             * @enum {string}
-             */
-            type?: 'BROKERAGE' | 'TRADITIONAL_IRA' | 'ROTH_IRA' | 'SEP_IRA' | 'FINANCIAL_ADVISOR'
-            /** @description As they are stored. */
-            members?: {
-              /**
-               * Format: uuid
-               * @description Member id.
-               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-               */
-              id?: string
-              /**
-               * Format: uuid
-               * @description Identity that has access to the account.
-               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-               */
-              identity_id?: string
-              /**
-               * @description The first of the roles. Absent without roles.
-               * @enum {string}
-               */
-              type?: 'BENEFICIAL_OWNER' | 'AUTHORIZED_USER' | 'FINANCIAL_ADVISOR'
-              /**
-               * @description Role of the identity in the account.
-               * @default []
-               */
-              roles?: ('BENEFICIAL_OWNER' | 'AUTHORIZED_USER' | 'FINANCIAL_ADVISOR')[]
-            }[]
-          }
-          /** @description Sets user_disabled. */
-          set_user_disabled?: boolean
-        }
-      }
-    }
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Account']
-        }
-      }
-    }
-  }
-  createAccount: {
-    parameters: {
-      query?: never
-      header?: {
-        /** @description The `ref_id`, where the body has none. A repeat is a 409 with the existing record. */
-        'Idempotency-Key'?: string
-      }
-      path?: never
-      cookie?: never
-    }
-    requestBody: {
-      content: {
-        'application/json': {
-          /** @description The account. */
-          account: {
-            /**
-             * Format: uuid
-             * @description Primary identity of the account.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            identity_id: string
-            /**
-             * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
-             * @example payout-2026-0001
-             */
-            ref_id?: string
-            /**
-             * @description Account type.
-             * @default BROKERAGE
-             * @enum {string}
-             */
-            type?: 'BROKERAGE' | 'TRADITIONAL_IRA' | 'ROTH_IRA' | 'SEP_IRA' | 'FINANCIAL_ADVISOR'
-            /** @description Free-text description. */
-            description?: string
-            /**
-             * @description Up to 6 pairs of strings; each key and value at most 100 characters.
-             * @example {
-             *       "order": "1041"
-             *     }
-             */
-            metadata?: {
-              [key: string]: string
-            }
-            /** @description Additional identities with access to the account. */
-            members?: {
-              /**
-               * Format: uuid
-               * @description Identity that has access to the account.
-               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-               */
-              identity_id: string
-              /**
-               * @description The first of the roles; without roles, the only one.
-               * @enum {string}
-               */
-              type?: 'BENEFICIAL_OWNER' | 'AUTHORIZED_USER' | 'FINANCIAL_ADVISOR'
-              /**
-               * @description Role of the identity in the account.
-               * @default []
-               */
-              roles?: ('BENEFICIAL_OWNER' | 'AUTHORIZED_USER' | 'FINANCIAL_ADVISOR')[]
-            }[]
-          }
-          /**
-           * @description Also create a NORMAL profile for the account.
-           * @default false
-           */
-          create_profile?: boolean
-        }
-      }
-    }
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Account']
-        }
-      }
-    }
-  }
-  addAccountMembers: {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    requestBody: {
-      content: {
-        'application/json': {
-          /**
-           * Format: uuid
-           * @description Account.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          account_id: string
-          /** @description Additional identities with access to the account. */
-          members: {
-            /**
-             * Format: uuid
-             * @description Identity that has access to the account.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            identity_id: string
-            /**
-             * @description The first of the roles; without roles, the only one.
-             * @enum {string}
-             */
-            type?: 'BENEFICIAL_OWNER' | 'AUTHORIZED_USER' | 'FINANCIAL_ADVISOR'
-            /**
-             * @description Role of the identity in the account.
-             * @default []
-             */
-            roles?: ('BENEFICIAL_OWNER' | 'AUTHORIZED_USER' | 'FINANCIAL_ADVISOR')[]
-          }[]
-        }
-      }
-    }
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': {
-            /**
-             * Format: uuid
-             * @description Account.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            account_id: string
-            /** @description The members that were added. */
-            members: {
-              /**
-               * Format: uuid
-               * @description Member id.
-               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-               */
-              id: string
-              /**
-               * Format: uuid
-               * @description Identity that has access to the account.
-               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-               */
-              identity_id: string
-              /**
-               * @description The first of the roles. Absent without roles.
-               * @enum {string}
-               */
-              type?: 'BENEFICIAL_OWNER' | 'AUTHORIZED_USER' | 'FINANCIAL_ADVISOR'
-              /**
-               * @description Role of the identity in the account.
-               * @default []
-               */
-              roles: ('BENEFICIAL_OWNER' | 'AUTHORIZED_USER' | 'FINANCIAL_ADVISOR')[]
-            }[]
-          }
-        }
-      }
-    }
-  }
-  removeAccountMember: {
-    parameters: {
-      query?: never
-      header?: never
-      path: {
-        /**
-         * @description Member id.
-         * @example 0192f3a4-0000-7000-8000-0000000000d3
-         */
-        id: string
-      }
-      cookie?: never
-    }
-    requestBody?: never
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': Record<string, never>
-        }
-      }
-    }
-  }
-  getTransfer: {
-    parameters: {
-      query?: never
-      header?: never
-      path: {
-        /**
-         * @description Transfer id.
-         * @example 0192f3a4-0000-7000-8000-000000000009
-         */
-        id: string
-      }
-      cookie?: never
-    }
-    requestBody?: never
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Transfer']
-        }
-      }
-    }
-  }
-  getTransferHistory: {
-    parameters: {
-      query?: never
-      header?: never
-      path: {
-        /**
-         * @description Transfer id.
-         * @example 0192f3a4-0000-7000-8000-000000000009
-         */
-        id: string
-      }
-      cookie?: never
-    }
-    requestBody?: never
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': {
-            transfer: components['schemas']['Transfer']
-            /** @description The entries of the ledger, in their order. */
-            entries: components['schemas']['LedgerEntry'][]
-            /** @description The transactions that were signed for a crypto withdrawal, oldest first. */
-            transactions: components['schemas']['NetworkTransaction'][]
-            fees?: components['schemas']['TransferFees']
-            /** @description Why the payment waits now. Only operators see it. */
-            waiting?: {
-              /** @description Why the payment waits. */
-              code: string
-              /** @description The same for people. */
-              detail: string
-              /**
-               * Format: date-time
-               * @description Since when.
-               * @example 2026-01-31T09:30:00.123456Z
-               */
-              since?: string
-            }
-            /** @description Its records of the audit log. With `audit:read_audit_log`. */
-            changes?: components['schemas']['AuditLogRecord'][]
-            approval?: components['schemas']['Approval']
-            /** @description With `orchestration:read_orchestration`. */
-            orchestrations?: components['schemas']['OrchestrationOfTransfer'][]
-            /** @description With `events:read_event`. */
-            events?: components['schemas']['Event'][]
-            /** @description The deliveries of `events`. With `webhooks:read_webhook`, too. */
-            deliveries?: components['schemas']['DeliveryWithAttempts'][]
-          }
-        }
-      }
-    }
-  }
-  verifyTransfer: {
-    parameters: {
-      query?: never
-      header?: never
-      path: {
-        /**
-         * @description Transfer id.
-         * @example 0192f3a4-0000-7000-8000-000000000009
-         */
-        id: string
-      }
-      cookie?: never
-    }
-    requestBody?: never
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': {
-            /** @description Whether every check holds. */
-            holds: boolean
-            checks: {
-              /**
-               * @description The check.
-               * @enum {string}
-               */
-              check: 'SUMS_TO_ZERO' | 'BALANCES_FOLLOW' | 'POSTINGS_OF_STATUS' | 'AUDIT_CHAIN'
-              /** @description Whether it holds. */
-              holds: boolean
-              /** @description What was compared, or what differs. */
-              detail: string
-            }[]
-          }
-        }
-      }
-    }
-  }
-  listTransferVolumes: {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    requestBody?: never
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': {
-            /**
-             * Format: date-time
-             * @description The beginning of the 24 hours.
-             * @example 2026-01-31T09:30:00.123456Z
-             */
-            since: string
-            items: components['schemas']['TransferVolume'][]
-          }
-        }
-      }
-    }
-  }
-  searchRecords: {
-    parameters: {
-      query: {
-        /**
-         * @description An id, `ref_id`, transaction hash, address or memo.
-         * @example 0192f3a4-0000-7000-8000-000000000009
-         */
-        q: string
-      }
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    requestBody?: never
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': {
-            items: components['schemas']['FoundRecord'][]
-          }
-        }
-      }
-    }
-  }
-  listTransfers: {
-    parameters: {
-      query?: {
-        /** @description Filter by transfer ids. At most 100 values; repeat the parameter or separate with commas. */
-        ids?: string[]
-        /**
-         * @description Filter by profiles. At most 100 values; repeat the parameter or separate with commas.
-         * @example [
-         *       "0192f3a4-0000-7000-8000-000000000002"
-         *     ]
-         */
-        profile_ids?: string[]
-        /** @description Filter by identities. At most 100 values; repeat the parameter or separate with commas. */
-        identity_ids?: string[]
-        /** @description Filter by accounts. At most 100 values; repeat the parameter or separate with commas. */
-        account_ids?: string[]
-        /** @description Filter by ref_ids. At most 100 values; repeat the parameter. */
-        ref_ids?: string[]
-        /** @description Filter by groups. At most 100 values; repeat the parameter or separate with commas. */
-        group_ids?: string[]
-        /** @description Filter by on-chain transaction hashes. At most 100 values; repeat the parameter or separate with commas. */
-        crypto_tx_hashes?: string[]
-        /** @description Filter by types. At most 100 values; repeat the parameter or separate with commas. */
-        type?: (
-          | 'INTERNAL_TRANSFER_DEBIT'
-          | 'INTERNAL_TRANSFER_CREDIT'
-          | 'CRYPTO_DEPOSIT'
-          | 'CRYPTO_WITHDRAWAL'
-          | 'WIRE_DEPOSIT'
-          | 'WIRE_WITHDRAWAL'
-          | 'SEN_DEPOSIT'
-          | 'SEN_WITHDRAWAL'
-          | 'BANK_DEPOSIT'
-          | 'BANK_WITHDRAWAL'
-          | 'PAXOS_TRANSFER_DEBIT'
-          | 'PAXOS_TRANSFER_CREDIT'
-          | 'SIGNET_DEPOSIT'
-          | 'SIGNET_WITHDRAWAL'
-          | 'CBIT_WITHDRAWAL'
-          | 'CBIT_DEPOSIT'
-          | 'CUBIX_DEPOSIT'
-          | 'CUBIX_WITHDRAWAL'
-          | 'RTP_DEPOSIT'
-        )[]
-        /**
-         * @description Filter by statuses. At most 100 values; repeat the parameter or separate with commas.
-         * @example [
-         *       "COMPLETED"
-         *     ]
-         */
-        statuses?: ('PENDING' | 'COMPLETED' | 'FAILED')[]
-        /** @description Filter by secondary statuses. At most 100 values; repeat the parameter or separate with commas. */
-        secondary_statuses?: (
-          | 'TRAVEL_RULE_INFO_REQUESTED'
-          | 'TRAVEL_RULE_REJECTED'
-          | 'CUSTOMER_REJECTED'
-          | 'PENDING_CUSTOMER_APPROVAL'
-        )[]
-        /** @description created_at strictly before. */
-        'created_at.lt'?: string
-        /** @description created_at before or equal. */
-        'created_at.lte'?: string
-        /** @description created_at exactly equal. */
-        'created_at.eq'?: string
-        /** @description created_at after or equal. */
-        'created_at.gte'?: string
-        /** @description created_at strictly after. */
-        'created_at.gt'?: string
-        /** @description updated_at strictly before. */
-        'updated_at.lt'?: string
-        /** @description updated_at before or equal. */
-        'updated_at.lte'?: string
-        /** @description updated_at exactly equal. */
-        'updated_at.eq'?: string
-        /** @description updated_at after or equal. */
-        'updated_at.gte'?: string
-        /** @description updated_at strictly after. */
-        'updated_at.gt'?: string
-        /** @description Sort key. */
-        order_by?: 'CREATED_AT' | 'UPDATED_AT'
-        /**
-         * @description Page size.
-         * @example 10
-         */
-        limit?: number
-        /** @description Sort order. */
-        order?: 'DESC' | 'ASC'
-        /** @description `next_page_cursor` of the previous page. */
-        page_cursor?: string
-      }
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    requestBody?: never
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': {
-            items: components['schemas']['Transfer'][]
-            /** @description Absent on the last page. */
-            next_page_cursor?: string
-          }
-        }
-      }
-    }
-  }
-  cancelTransfer: {
-    parameters: {
-      query?: never
-      header?: never
-      path: {
-        /**
-         * @description Id of a withdrawal.
-         * @example 0192f3a4-0000-7000-8000-000000000009
-         */
-        id: string
-      }
-      cookie?: never
-    }
-    requestBody?: never
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Transfer']
-        }
-      }
-    }
-  }
-  createInternalTransfer: {
-    parameters: {
-      query?: {
-        /** @description True: answers what the same request would be answered now, and changes nothing. The id belongs to no record. */
-        dry_run?: boolean
-      }
-      header?: {
-        /** @description The `ref_id`, where the body has none. A repeat is a 409 with the existing record. */
-        'Idempotency-Key'?: string
-      }
-      path?: never
-      cookie?: never
-    }
-    requestBody: {
-      content: {
-        'application/json': {
-          /**
-           * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
-           * @example payout-2026-0001
-           */
-          ref_id?: string
-          /**
-           * @description Asset, by its ticker.
-           * @example USDP
-           */
-          asset: string
-          /**
-           * @description Amount to move.
-           * @example 25.5
-           */
-          amount: string
-          /**
-           * Format: uuid
-           * @description Profile to debit.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          from_profile_id: string
-          /**
-           * Format: uuid
-           * @description Profile to credit.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          to_profile_id: string
-          /**
-           * Format: uuid
-           * @description Identity of the sender, recorded with the debit.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          from_identity_id?: string
-          /**
-           * Format: uuid
-           * @description Account of the sender, recorded with the debit.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          from_account_id?: string
-          /**
-           * Format: uuid
-           * @description Identity of the receiver, recorded with the credit.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          to_identity_id?: string
-          /**
-           * Format: uuid
-           * @description Account of the receiver, recorded with the credit.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          to_account_id?: string
-          /**
-           * @description Up to 6 pairs of strings; each key and value at most 100 characters.
-           * @example {
-           *       "order": "1041"
-           *     }
-           */
-          metadata?: {
-            [key: string]: string
-          }
-          /**
-           * @description Up to 6 pairs of strings; each key and value at most 100 characters.
-           * @example {
-           *       "order": "1041"
-           *     }
-           */
-          recipient_metadata?: {
-            [key: string]: string
-          }
-          /** @description Memo recorded with both legs. */
-          memo?: string
-        }
-      }
-    }
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Transfer']
-        }
-      }
-    }
-  }
-  createPaxosTransfer: {
-    parameters: {
-      query?: {
-        /** @description True: answers what the same request would be answered now, and changes nothing. The id belongs to no record. */
-        dry_run?: boolean
-      }
-      header?: {
-        /** @description The `ref_id`, where the body has none. A repeat is a 409 with the existing record. */
-        'Idempotency-Key'?: string
-      }
-      path?: never
-      cookie?: never
-    }
-    requestBody: {
-      content: {
-        'application/json': {
-          /**
-           * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
-           * @example payout-2026-0001
-           */
-          ref_id?: string
-          /**
-           * @description Asset, by its ticker.
-           * @example USDP
-           */
-          asset: string
-          /**
-           * @description Amount to move.
-           * @example 25.5
-           */
-          amount: string
-          /**
-           * Format: uuid
-           * @description Profile to debit.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          from_profile_id: string
-          /**
-           * Format: uuid
-           * @description Profile of another customer to credit.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          to_profile_id: string
-          /**
-           * Format: uuid
-           * @description Identity of the sender, recorded with the debit.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          identity_id?: string
-          /**
-           * Format: uuid
-           * @description Account of the sender, recorded with the debit.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          account_id?: string
-          /**
-           * @description Up to 6 pairs of strings; each key and value at most 100 characters.
-           * @example {
-           *       "order": "1041"
-           *     }
-           */
-          metadata?: {
-            [key: string]: string
-          }
-          /**
-           * @description Up to 6 pairs of strings; each key and value at most 100 characters.
-           * @example {
-           *       "order": "1041"
-           *     }
-           */
-          recipient_metadata?: {
-            [key: string]: string
-          }
-        }
-      }
-    }
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Transfer']
-        }
-      }
-    }
-  }
   listStablecoinConversions: {
     parameters: {
       query?: {
@@ -8821,26 +9865,119 @@ export interface operations {
       }
     }
   }
-  listFiatDepositInstructions: {
+  putCryptoDestinationAddress: {
+    parameters: {
+      query?: {
+        /** @description The approval of this change, from the 403 `approval-required` of the same request before. */
+        approval_id?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * Format: uuid
+           * @description The address to update. Instead of crypto_network, address and identity_id.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          id?: string
+          /**
+           * @description Blockchain network.
+           * @example ETHEREUM
+           * @enum {string}
+           */
+          crypto_network?:
+            | 'BITCOIN'
+            | 'ETHEREUM'
+            | 'BITCOIN_CASH'
+            | 'LITECOIN'
+            | 'SOLANA'
+            | 'POLYGON_POS'
+            | 'BASE'
+            | 'ARBITRUM_ONE'
+            | 'STELLAR'
+            | 'INK'
+            | 'XLAYER'
+          /**
+           * @description The address to create or update.
+           * @example 0x52908400098527886E0F7030069857D2E4169EE7
+           */
+          address?: string
+          /**
+           * Format: uuid
+           * @description Identity that owns the address.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          identity_id?: string
+          /** @description Display name. A new address without one is named after itself. */
+          nickname?: string
+          /** @description Marks the address; false by default. */
+          bookmarked_status?: boolean
+          /** @description Facts for the travel rule. */
+          travelrule_metadata?: {
+            [key: string]: unknown
+          }
+          /**
+           * @description Rejects the address for good: it can never be paid by its id again.
+           * @enum {string}
+           */
+          status?: 'REJECTED'
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            address: components['schemas']['CryptoDestinationAddress']
+          }
+        }
+      }
+    }
+  }
+  listCryptoDestinationAddresses: {
     parameters: {
       query?: {
         /** @description Filter by ids. At most 100 values; repeat the parameter or separate with commas. */
         ids?: string[]
         /**
-         * @description Filter by profiles. At most 100 values; repeat the parameter or separate with commas.
+         * @description Filter by networks. At most 100 values; repeat the parameter or separate with commas.
          * @example [
-         *       "0192f3a4-0000-7000-8000-000000000002"
+         *       "ETHEREUM"
          *     ]
          */
-        profile_ids?: string[]
-        /** @description Filter by ref_ids. At most 100 values; repeat the parameter. */
-        ref_ids?: string[]
-        /** @description Filter by fiat networks. At most 100 values; repeat the parameter or separate with commas. */
-        networks?: 'WIRE'[]
+        crypto_networks?: (
+          | 'BITCOIN'
+          | 'ETHEREUM'
+          | 'BITCOIN_CASH'
+          | 'LITECOIN'
+          | 'SOLANA'
+          | 'POLYGON_POS'
+          | 'BASE'
+          | 'ARBITRUM_ONE'
+          | 'STELLAR'
+          | 'INK'
+          | 'XLAYER'
+        )[]
+        /** @description Filter by addresses, as they were sent. At most 100 values; repeat the parameter or separate with commas. */
+        addresses?: string[]
+        /** @description Filter by statuses. At most 100 values; repeat the parameter or separate with commas. */
+        statuses?: ('PENDING' | 'APPROVED' | 'REJECTED')[]
         /** @description Filter by identities. At most 100 values; repeat the parameter or separate with commas. */
         identity_ids?: string[]
-        /** @description Filter by accounts. At most 100 values; repeat the parameter or separate with commas. */
-        account_ids?: string[]
+        /** @description Filter by nicknames. At most 100 values; repeat the parameter. */
+        nicknames?: string[]
+        /** @description Filter by the mark, as bookmarked does. */
+        bookmarked_status?: boolean
+        /** @description Filter by the mark. */
+        bookmarked?: boolean
         /** @description created_at strictly before. */
         'created_at.lt'?: string
         /** @description created_at before or equal. */
@@ -8876,106 +10013,10 @@ export interface operations {
         }
         content: {
           'application/json': {
-            items: components['schemas']['FiatDepositInstructions'][]
+            items: components['schemas']['CryptoDestinationAddress'][]
             /** @description Absent on the last page. */
             next_page_cursor?: string
           }
-        }
-      }
-    }
-  }
-  createFiatDepositInstructions: {
-    parameters: {
-      query?: never
-      header?: {
-        /** @description The `ref_id`, where the body has none. A repeat is a 409 with the existing record. */
-        'Idempotency-Key'?: string
-      }
-      path?: never
-      cookie?: never
-    }
-    requestBody: {
-      content: {
-        'application/json': {
-          /**
-           * Format: uuid
-           * @description Profile to credit.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          profile_id: string
-          /**
-           * @description Fiat network.
-           * @enum {string}
-           */
-          fiat_network: 'WIRE'
-          /**
-           * @description Kind of routing number.
-           * @enum {string}
-           */
-          routing_number_type?: 'ABA' | 'SWIFT'
-          /**
-           * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
-           * @example payout-2026-0001
-           */
-          ref_id?: string
-          /**
-           * Format: uuid
-           * @description Identity that deposits.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          identity_id?: string
-          /**
-           * Format: uuid
-           * @description Account that deposits.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          account_id?: string
-          /**
-           * @description Up to 6 pairs of strings; each key and value at most 100 characters.
-           * @example {
-           *       "order": "1041"
-           *     }
-           */
-          metadata?: {
-            [key: string]: string
-          }
-        }
-      }
-    }
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['FiatDepositInstructions']
-        }
-      }
-    }
-  }
-  getFiatDepositInstructions: {
-    parameters: {
-      query?: never
-      header?: never
-      path: {
-        /**
-         * @description Id of the instructions.
-         * @example 0192f3a4-0000-7000-8000-00000000000a
-         */
-        id: string
-      }
-      cookie?: never
-    }
-    requestBody?: never
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['FiatDepositInstructions']
         }
       }
     }
@@ -9394,233 +10435,26 @@ export interface operations {
       }
     }
   }
-  createFiatWithdrawal: {
+  listFiatDepositInstructions: {
     parameters: {
       query?: {
-        /** @description True: answers what the same request would be answered now, and changes nothing. The id belongs to no record. */
-        dry_run?: boolean
-      }
-      header?: {
-        /** @description The `ref_id`, where the body has none. A repeat is a 409 with the existing record. */
-        'Idempotency-Key'?: string
-      }
-      path?: never
-      cookie?: never
-    }
-    requestBody: {
-      content: {
-        'application/json': {
-          /**
-           * Format: uuid
-           * @description Profile to withdraw from.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          profile_id: string
-          /**
-           * @description Asset, by its ticker.
-           * @example USDP
-           */
-          asset: string
-          /**
-           * Format: uuid
-           * @description Fiat account to pay, from POST /v2/transfer/fiat-accounts.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          fiat_account_id: string
-          /**
-           * @description Amount to withdraw. Exactly one of amount and total.
-           * @example 25.5
-           */
-          amount?: string
-          /**
-           * @description Total to withdraw, fee included. Exactly one of amount and total.
-           * @example 25.5
-           */
-          total?: string
-          /**
-           * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
-           * @example payout-2026-0001
-           */
-          ref_id?: string
-          /**
-           * Format: uuid
-           * @description Identity of the user making the withdrawal.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          identity_id?: string
-          /**
-           * Format: uuid
-           * @description Account of the identity making the withdrawal.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          account_id?: string
-          /** @description Memo sent with the wire. */
-          memo?: string
-          /**
-           * @description Up to 6 pairs of strings; each key and value at most 100 characters.
-           * @example {
-           *       "order": "1041"
-           *     }
-           */
-          metadata?: {
-            [key: string]: string
-          }
-        }
-      }
-    }
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Transfer']
-        }
-      }
-    }
-  }
-  createCryptoWithdrawalFee: {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    requestBody: {
-      content: {
-        'application/json': {
-          /**
-           * @description Asset, by its ticker.
-           * @example USDP
-           */
-          asset: string
-          /**
-           * @description Blockchain network.
-           * @example ETHEREUM
-           * @enum {string}
-           */
-          crypto_network:
-            | 'BITCOIN'
-            | 'ETHEREUM'
-            | 'BITCOIN_CASH'
-            | 'LITECOIN'
-            | 'SOLANA'
-            | 'POLYGON_POS'
-            | 'BASE'
-            | 'ARBITRUM_ONE'
-            | 'STELLAR'
-            | 'INK'
-            | 'XLAYER'
-          /**
-           * @description Destination address.
-           * @example 0x52908400098527886E0F7030069857D2E4169EE7
-           */
-          destination_address: string
-          /**
-           * @description Largest amount the quote is for. Exactly one of amount and total.
-           * @example 25.5
-           */
-          amount?: string
-          /**
-           * @description Largest total the quote is for, fee included. Exactly one of amount and total.
-           * @example 25.5
-           */
-          total?: string
-        }
-      }
-    }
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': {
-            /**
-             * Format: uuid
-             * @description The fee_id for the withdrawal.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            id: string
-            /**
-             * @description The guaranteed fee.
-             * @example 25.5
-             */
-            fee: string
-            /**
-             * Format: date-time
-             * @description End of the guarantee.
-             * @example 2026-01-31T09:30:00.123456Z
-             */
-            expires_at: string
-            /**
-             * @description Asset, by its ticker.
-             * @example USDP
-             */
-            asset: string
-            /**
-             * @description Blockchain network.
-             * @example ETHEREUM
-             * @enum {string}
-             */
-            crypto_network:
-              | 'BITCOIN'
-              | 'ETHEREUM'
-              | 'BITCOIN_CASH'
-              | 'LITECOIN'
-              | 'SOLANA'
-              | 'POLYGON_POS'
-              | 'BASE'
-              | 'ARBITRUM_ONE'
-              | 'STELLAR'
-              | 'INK'
-              | 'XLAYER'
-            /**
-             * @description Destination address.
-             * @example 0x52908400098527886E0F7030069857D2E4169EE7
-             */
-            destination_address: string
-            /**
-             * @description Largest amount the quote is for. Exactly one of amount and total.
-             * @example 25.5
-             */
-            amount?: string
-            /**
-             * @description Largest total the quote is for, fee included. Exactly one of amount and total.
-             * @example 25.5
-             */
-            total?: string
-          }
-        }
-      }
-    }
-  }
-  listOrchestrationRules: {
-    parameters: {
-      query?: {
-        /** @description Filter by rule ids. At most 100 values; repeat the parameter or separate with commas. */
+        /** @description Filter by ids. At most 100 values; repeat the parameter or separate with commas. */
         ids?: string[]
-        /** @description Filter by ref_ids. At most 100 values; repeat the parameter. */
-        ref_ids?: string[]
-        /** @description Filter by profiles. At most 100 values; repeat the parameter or separate with commas. */
-        profile_ids?: string[]
         /**
-         * @description Filter by statuses. At most 100 values; repeat the parameter or separate with commas.
+         * @description Filter by profiles. At most 100 values; repeat the parameter or separate with commas.
          * @example [
-         *       "ACTIVE"
+         *       "0192f3a4-0000-7000-8000-000000000002"
          *     ]
          */
-        statuses?: ('ACTIVE' | 'DELETED' | 'PENDING' | 'REJECTED')[]
-        /** @description Filter by profiles, as profile_ids does. At most 100 values; repeat the parameter or separate with commas. */
-        profile_id?: string[]
-        /** @description Filter by statuses, as statuses does. At most 100 values; repeat the parameter or separate with commas. */
-        status?: ('ACTIVE' | 'DELETED' | 'PENDING' | 'REJECTED')[]
-        /** @description Filter by source assets. At most 100 values; repeat the parameter or separate with commas. */
-        source_asset?: string[]
-        /** @description Filter by destination assets. At most 100 values; repeat the parameter or separate with commas. */
-        destination_asset?: string[]
+        profile_ids?: string[]
+        /** @description Filter by ref_ids. At most 100 values; repeat the parameter. */
+        ref_ids?: string[]
+        /** @description Filter by fiat networks. At most 100 values; repeat the parameter or separate with commas. */
+        networks?: 'WIRE'[]
+        /** @description Filter by identities. At most 100 values; repeat the parameter or separate with commas. */
+        identity_ids?: string[]
+        /** @description Filter by accounts. At most 100 values; repeat the parameter or separate with commas. */
+        account_ids?: string[]
         /** @description created_at strictly before. */
         'created_at.lt'?: string
         /** @description created_at before or equal. */
@@ -9631,6 +10465,8 @@ export interface operations {
         'created_at.gte'?: string
         /** @description created_at strictly after. */
         'created_at.gt'?: string
+        /** @description Sort key. */
+        order_by?: 'CREATED_AT'
         /**
          * @description Page size.
          * @example 10
@@ -9654,12 +10490,7 @@ export interface operations {
         }
         content: {
           'application/json': {
-            items: components['schemas']['OrchestrationRule'][]
-            /**
-             * @deprecated
-             * @description Deprecated: the same records as `items`, which replaces it.
-             */
-            rules: components['schemas']['OrchestrationRule'][]
+            items: components['schemas']['FiatDepositInstructions'][]
             /** @description Absent on the last page. */
             next_page_cursor?: string
           }
@@ -9667,7 +10498,7 @@ export interface operations {
       }
     }
   }
-  createOrchestrationRule: {
+  createFiatDepositInstructions: {
     parameters: {
       query?: never
       header?: {
@@ -9681,149 +10512,47 @@ export interface operations {
       content: {
         'application/json': {
           /**
-           * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
-           * @example payout-2026-0001
-           */
-          ref_id: string
-          /**
            * Format: uuid
-           * @description Profile that the deposits are credited to.
+           * @description Profile to credit.
            * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
            */
           profile_id: string
           /**
-           * @description Asset, by its ticker.
-           * @example USDP
+           * @description Fiat network.
+           * @enum {string}
            */
-          source_asset: string
+          fiat_network: 'WIRE'
           /**
-           * @description Asset, by its ticker.
-           * @example USDP
+           * @description Kind of routing number.
+           * @enum {string}
            */
-          destination_asset: string
-          /** @description What triggers the rule: a deposit to the rule's own address (crypto) or with its own memo (fiat), or any deposit to the profile. */
-          source: {
-            crypto?: {
-              /**
-               * @description Blockchain network.
-               * @example ETHEREUM
-               * @enum {string}
-               */
-              network:
-                | 'BITCOIN'
-                | 'ETHEREUM'
-                | 'BITCOIN_CASH'
-                | 'LITECOIN'
-                | 'SOLANA'
-                | 'POLYGON_POS'
-                | 'BASE'
-                | 'ARBITRUM_ONE'
-                | 'STELLAR'
-                | 'INK'
-                | 'XLAYER'
-            }
-            fiat?: {
-              /**
-               * @description Fiat network.
-               * @enum {string}
-               */
-              network?: 'WIRE'
-              /**
-               * @description Kind of bank account.
-               * @enum {string}
-               */
-              account_type?: 'CHECKING' | 'SAVINGS'
-            }
-            /** @description A balance of a profile. */
-            profile?: {
-              /**
-               * Format: uuid
-               * @description Profile.
-               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-               */
-              profile_id: string
-            }
-          }
-          /** @description Where the money goes: crypto, fiat or profile. Without it, it stays on the profile, converted. */
-          destination?: {
-            /** @description A crypto address: address and network, or address_id. */
-            crypto?: {
-              /**
-               * @description Destination address.
-               * @example 0x52908400098527886E0F7030069857D2E4169EE7
-               */
-              address?: string
-              /**
-               * @description Blockchain network.
-               * @example ETHEREUM
-               * @enum {string}
-               */
-              network?:
-                | 'BITCOIN'
-                | 'ETHEREUM'
-                | 'BITCOIN_CASH'
-                | 'LITECOIN'
-                | 'SOLANA'
-                | 'POLYGON_POS'
-                | 'BASE'
-                | 'ARBITRUM_ONE'
-                | 'STELLAR'
-                | 'INK'
-                | 'XLAYER'
-              /**
-               * Format: uuid
-               * @description The id of an address of the address book, instead of address and network.
-               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-               */
-              address_id?: string
-              /**
-               * Format: uuid
-               * @description Another name of address_id.
-               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-               */
-              crypto_address_id?: string
-            }
-            /** @description A bank account. Needs fiat_account_id. */
-            fiat?: {
-              /**
-               * Format: uuid
-               * @description Fiat account to pay.
-               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-               */
-              fiat_account_id?: string
-              /**
-               * Format: uuid
-               * @description Another name of fiat_account_id.
-               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-               */
-              bank_account_id?: string
-              /** @description Memo that goes with the money. */
-              memo?: string
-            }
-            /** @description A balance of a profile. */
-            profile?: {
-              /**
-               * Format: uuid
-               * @description Profile.
-               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-               */
-              profile_id: string
-            }
-          }
-          /** @description Display name. */
-          nickname?: string
+          routing_number_type?: 'ABA' | 'SWIFT'
+          /**
+           * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+           * @example payout-2026-0001
+           */
+          ref_id?: string
           /**
            * Format: uuid
-           * @description Identity of its orchestrations and their transfers.
+           * @description Identity that deposits.
            * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
            */
           identity_id?: string
           /**
            * Format: uuid
-           * @description Account of its orchestrations and their transfers.
+           * @description Account that deposits.
            * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
            */
           account_id?: string
+          /**
+           * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+           * @example {
+           *       "order": "1041"
+           *     }
+           */
+          metadata?: {
+            [key: string]: string
+          }
         }
       }
     }
@@ -9834,21 +10563,19 @@ export interface operations {
           [name: string]: unknown
         }
         content: {
-          'application/json': {
-            rule: components['schemas']['OrchestrationRule']
-          }
+          'application/json': components['schemas']['FiatDepositInstructions']
         }
       }
     }
   }
-  deleteOrchestrationRule: {
+  getFiatDepositInstructions: {
     parameters: {
       query?: never
       header?: never
       path: {
         /**
-         * @description Rule id.
-         * @example 0192f3a4-0000-7000-8000-000000000007
+         * @description Id of the instructions.
+         * @example 0192f3a4-0000-7000-8000-00000000000a
          */
         id: string
       }
@@ -9862,248 +10589,7 @@ export interface operations {
           [name: string]: unknown
         }
         content: {
-          'application/json': {
-            rule: components['schemas']['OrchestrationRule']
-          }
-        }
-      }
-    }
-  }
-  getOrchestration: {
-    parameters: {
-      query?: never
-      header?: never
-      path: {
-        /**
-         * @description Orchestration id.
-         * @example 0192f3a4-0000-7000-8000-000000000008
-         */
-        id: string
-      }
-      cookie?: never
-    }
-    requestBody?: never
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Orchestration']
-        }
-      }
-    }
-  }
-  listMarkets: {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    requestBody?: never
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': {
-            markets: components['schemas']['Market'][]
-          }
-        }
-      }
-    }
-  }
-  listPrices: {
-    parameters: {
-      query?: {
-        /**
-         * @description Only these markets; all by default. At most 100 values; repeat the parameter or separate with commas.
-         * @example [
-         *       "BTCUSD",
-         *       "ETHUSD"
-         *     ]
-         */
-        markets?: (
-          | 'ETHEUR'
-          | 'ETHUSD'
-          | 'BTCEUR'
-          | 'BTCUSD'
-          | 'PAXGUSD'
-          | 'BCHUSD'
-          | 'LTCUSD'
-          | 'ETHGBP'
-          | 'BTCGBP'
-          | 'LTCGBP'
-          | 'BCHGBP'
-          | 'USDPUSD'
-          | 'ETHBRL'
-          | 'BTCBRL'
-          | 'LTCBRL'
-          | 'BCHBRL'
-          | 'USDPGBP'
-          | 'USDPBRL'
-          | 'LINKUSD'
-          | 'MATICUSD'
-          | 'AAVEUSD'
-          | 'UNIUSD'
-          | 'AAVEMXN'
-          | 'BCHMXN'
-          | 'BTCMXN'
-          | 'ETHMXN'
-          | 'LTCMXN'
-          | 'USDPMXN'
-          | 'AAVEEUR'
-          | 'BCHEUR'
-          | 'LTCEUR'
-          | 'LINKEUR'
-          | 'MATICEUR'
-          | 'PAXGEUR'
-          | 'SOLEUR'
-          | 'USDPEUR'
-          | 'UNIEUR'
-          | 'PYUSDEUR'
-          | 'PYUSDGBP'
-        )[]
-      }
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    requestBody?: never
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': {
-            prices: components['schemas']['MarketPrice'][]
-            /** @description The same prices as `prices`. */
-            items: components['schemas']['MarketPrice'][]
-          }
-        }
-      }
-    }
-  }
-  listHistoricalCandles: {
-    parameters: {
-      query?: {
-        /** @description Upper bound on the number of points (int64, 1 or more): selects the finest increment with at most this many points in the range. Not together with `increment`. */
-        max_data_points?: string | number
-        /** @description Only candles that begin then or later. */
-        'range.begin'?: string
-        /** @description Only candles that begin then or earlier. */
-        'range.end'?: string
-        /**
-         * @description Length of a candle. Not together with `max_data_points`.
-         * @example ONE_HOUR
-         */
-        increment?:
-          | 'ONE_MINUTE'
-          | 'FIVE_MINUTES'
-          | 'FIFTEEN_MINUTES'
-          | 'THIRTY_MINUTES'
-          | 'ONE_HOUR'
-          | 'TWO_HOURS'
-          | 'TWELVE_HOURS'
-          | 'ONE_DAY'
-          | 'ONE_WEEK'
-          | 'TWO_WEEKS'
-          | 'FOUR_WEEKS'
-        /**
-         * @description Page size.
-         * @example 24
-         */
-        limit?: number
-        /** @description Sort order. */
-        order?: 'DESC' | 'ASC'
-        /** @description `next_page_cursor` of the previous page. */
-        page_cursor?: string
-      }
-      header?: never
-      path: {
-        /**
-         * @description Market, by its code.
-         * @example BTCUSD
-         */
-        market:
-          | 'ETHEUR'
-          | 'ETHUSD'
-          | 'BTCEUR'
-          | 'BTCUSD'
-          | 'PAXGUSD'
-          | 'BCHUSD'
-          | 'LTCUSD'
-          | 'ETHGBP'
-          | 'BTCGBP'
-          | 'LTCGBP'
-          | 'BCHGBP'
-          | 'USDPUSD'
-          | 'ETHBRL'
-          | 'BTCBRL'
-          | 'LTCBRL'
-          | 'BCHBRL'
-          | 'USDPGBP'
-          | 'USDPBRL'
-          | 'LINKUSD'
-          | 'MATICUSD'
-          | 'AAVEUSD'
-          | 'UNIUSD'
-          | 'AAVEMXN'
-          | 'BCHMXN'
-          | 'BTCMXN'
-          | 'ETHMXN'
-          | 'LTCMXN'
-          | 'USDPMXN'
-          | 'AAVEEUR'
-          | 'BCHEUR'
-          | 'LTCEUR'
-          | 'LINKEUR'
-          | 'MATICEUR'
-          | 'PAXGEUR'
-          | 'SOLEUR'
-          | 'USDPEUR'
-          | 'UNIEUR'
-          | 'PYUSDEUR'
-          | 'PYUSDGBP'
-      }
-      cookie?: never
-    }
-    requestBody?: never
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': {
-            market: string
-            /**
-             * @description Length of the candles.
-             * @enum {string}
-             */
-            increment:
-              | 'ONE_MINUTE'
-              | 'FIVE_MINUTES'
-              | 'FIFTEEN_MINUTES'
-              | 'THIRTY_MINUTES'
-              | 'ONE_HOUR'
-              | 'TWO_HOURS'
-              | 'TWELVE_HOURS'
-              | 'ONE_DAY'
-              | 'ONE_WEEK'
-              | 'TWO_WEEKS'
-              | 'FOUR_WEEKS'
-            items: components['schemas']['HistoricalCandle'][]
-            /** @description Absent on the last page. */
-            next_page_cursor?: string
-          }
+          'application/json': components['schemas']['FiatDepositInstructions']
         }
       }
     }
@@ -10152,28 +10638,14 @@ export interface operations {
       }
     }
   }
-  listPayments: {
+  searchRecords: {
     parameters: {
-      query?: {
-        /** @description Filter by payment ref_ids. At most 100 values; repeat the parameter. */
-        ref_ids?: string[]
-        /** @description Filter by payment ids. At most 100 values; repeat the parameter or separate with commas. */
-        payment_ids?: string[]
-        /** @description Customer id; must be the token's customer. */
-        customer_id?: string
-        /** @description Filter by product. */
-        product?: 'USDG_REWARDS'
-        /** @description Filter by status. */
-        payment_status?: 'PAYMENT_STATUS_PENDING' | 'PAYMENT_STATUS_COMPLETED' | 'PAYMENT_STATUS_FAILED'
+      query: {
         /**
-         * @description Page size.
-         * @example 12
+         * @description An id, `ref_id`, transaction hash, address or memo.
+         * @example 0192f3a4-0000-7000-8000-000000000009
          */
-        limit?: number
-        /** @description Sort order. */
-        order?: 'DESC' | 'ASC'
-        /** @description `next_page_cursor` of the previous page. */
-        page_cursor?: string
+        q: string
       }
       header?: never
       path?: never
@@ -10188,611 +10660,7 @@ export interface operations {
         }
         content: {
           'application/json': {
-            payments: components['schemas']['StatementPayment'][]
-            /** @description The same payments as `payments`. */
-            items: components['schemas']['StatementPayment'][]
-            /** @description Absent on the last page. */
-            next_page_cursor?: string
-          }
-        }
-      }
-    }
-  }
-  listRewardsStatements: {
-    parameters: {
-      query?: {
-        /**
-         * @description Filter by the rewarded asset.
-         * @example USDG
-         */
-        asset_type?: string
-        /** @description Filter by statement type. */
-        type?: 'STATEMENT_TYPE_MONTHLY_REWARDS'
-        /**
-         * @description Page size.
-         * @example 12
-         */
-        limit?: number
-        /** @description Sort order. */
-        order?: 'DESC' | 'ASC'
-        /** @description `next_page_cursor` of the previous page. */
-        page_cursor?: string
-      }
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    requestBody?: never
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': {
-            items: components['schemas']['RewardsStatement'][]
-            /** @description Absent on the last page. */
-            next_page_cursor?: string
-          }
-        }
-      }
-    }
-  }
-  getRewardsStatement: {
-    parameters: {
-      query?: never
-      header?: never
-      path: {
-        /**
-         * @description Statement id.
-         * @example 0192f3a4-0000-7000-8000-00000000000c
-         */
-        id: string
-      }
-      cookie?: never
-    }
-    requestBody?: never
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': {
-            statement: components['schemas']['RewardsStatement']
-          }
-        }
-      }
-    }
-  }
-  explainStatement: {
-    parameters: {
-      query?: never
-      header?: never
-      path: {
-        /**
-         * @description Statement id.
-         * @example 0192f3a4-0000-7000-8000-00000000000c
-         */
-        id: string
-      }
-      cookie?: never
-    }
-    requestBody?: never
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': {
-            /**
-             * Format: uuid
-             * @description Statement.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            statement_id: string
-            /** @description Whether the result equals the amount of the statement. */
-            holds: boolean
-            /**
-             * @description Asset, by its ticker.
-             * @example USDP
-             */
-            asset: string
-            /**
-             * @description The amount of the statement.
-             * @example 25.5
-             */
-            stated: string
-            /**
-             * @description The amount computed again: the sum of the products by 86,400 and 365, rounded down.
-             * @example 25.5
-             */
-            computed: string
-            /**
-             * @description Which balance of a day earns: its average.
-             * @enum {string}
-             */
-            method: 'TIME_WEIGHTED'
-            /**
-             * @description The sum of balance x seconds x rate over all days, exactly.
-             * @example 12.345678901234
-             */
-            products: string
-            days: {
-              /**
-               * @description Day, UTC.
-               * @example 2026-01-31
-               */
-              day: string
-              /**
-               * @description The balance that earns, cut after 12 decimals.
-               * @example 12.345678901234
-               */
-              balance: string
-              /**
-               * @description The annual rate of the day.
-               * @example 0.0376
-               */
-              rate: string
-              /**
-               * @description The balance times the rate by 365, cut after 12 decimals.
-               * @example 12.345678901234
-               */
-              reward: string
-            }[]
-          }
-        }
-      }
-    }
-  }
-  listRewardsRates: {
-    parameters: {
-      query?: {
-        /**
-         * @description Filter by the rewarded asset.
-         * @example USDG
-         */
-        asset_type?: string
-      }
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    requestBody?: never
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': {
-            rates: components['schemas']['RewardRate'][]
-            /** @description The same rates as `rates`. */
-            items: components['schemas']['RewardRate'][]
-          }
-        }
-      }
-    }
-  }
-  createCryptoWithdrawals: {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    requestBody: {
-      content: {
-        'application/json': {
-          /** @description The withdrawals, each as Create Crypto Withdrawal takes it, with a ref_id of its own. */
-          withdrawals: {
-            /**
-             * Format: uuid
-             * @description Profile to withdraw from.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            profile_id: string
-            /**
-             * @description Destination address.
-             * @example 0x52908400098527886E0F7030069857D2E4169EE7
-             */
-            destination_address: string
-            /**
-             * @description Asset, by its ticker.
-             * @example USDP
-             */
-            asset: string
-            /**
-             * @description Blockchain network.
-             * @example ETHEREUM
-             * @enum {string}
-             */
-            crypto_network:
-              | 'BITCOIN'
-              | 'ETHEREUM'
-              | 'BITCOIN_CASH'
-              | 'LITECOIN'
-              | 'SOLANA'
-              | 'POLYGON_POS'
-              | 'BASE'
-              | 'ARBITRUM_ONE'
-              | 'STELLAR'
-              | 'INK'
-              | 'XLAYER'
-            /**
-             * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
-             * @example payout-2026-0001
-             */
-            ref_id: string
-            /**
-             * Format: uuid
-             * @description Identity of the user making the withdrawal.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            identity_id?: string
-            /**
-             * Format: uuid
-             * @description Account of the identity making the withdrawal.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            account_id?: string
-            /**
-             * @description Balance to debit: USD (one to one) for a platform-issued stablecoin; otherwise the asset itself.
-             * @example USD
-             */
-            balance_asset?: string
-            /**
-             * @description Up to 6 pairs of strings; each key and value at most 100 characters.
-             * @example {
-             *       "order": "1041"
-             *     }
-             */
-            metadata?: {
-              [key: string]: string
-            }
-            /**
-             * Format: uuid
-             * @description Id of a guaranteed fee, from POST /v2/transfer/fees/crypto-withdrawal.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            fee_id?: string
-            /**
-             * @description Amount to withdraw. Exactly one of amount and total.
-             * @example 25.5
-             */
-            amount?: string
-            /**
-             * @description Total to withdraw, fee included. Exactly one of amount and total.
-             * @example 25.5
-             */
-            total?: string
-            /** @description Beneficiary information. Other members are kept as they are, 8 KiB at most in all. */
-            beneficiary?: {
-              person_details?: {
-                /** @description Name. */
-                first_name: string
-                /** @description Name. */
-                last_name: string
-              }
-              institution_details?: {
-                /** @description Name. */
-                name: string
-              }
-            } & {
-              [key: string]: unknown
-            }
-            /** @description Memo sent with the withdrawal. */
-            memo?: string
-          }[]
-        }
-      }
-    }
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': {
-            /** @description The answers, in the order of the withdrawals: the transfer, or the problem that a request of this withdrawal alone would get. Exactly one of the two. */
-            items: {
-              transfer?: components['schemas']['Transfer']
-              problem?: components['schemas']['Problem']
-            }[]
-          }
-        }
-      }
-    }
-  }
-  listApiCredentials: {
-    parameters: {
-      query?: {
-        /** @description Filter by ids. At most 100 values; repeat the parameter or separate with commas. */
-        ids?: string[]
-        /** @description Filter by client ids, as ids does. At most 100 values; repeat the parameter or separate with commas. */
-        client_ids?: string[]
-        /** @description Filter by status; APPROVED by default. At most 100 values; repeat the parameter or separate with commas. */
-        statuses?: ('APPROVED' | 'DELETED')[]
-        /** @description created_at strictly before. */
-        'created_at.lt'?: string
-        /** @description created_at before or equal. */
-        'created_at.lte'?: string
-        /** @description created_at exactly equal. */
-        'created_at.eq'?: string
-        /** @description created_at after or equal. */
-        'created_at.gte'?: string
-        /** @description created_at strictly after. */
-        'created_at.gt'?: string
-        /** @description Sort key. */
-        order_by?: 'CREATED_AT'
-        /**
-         * @description Page size.
-         * @example 10
-         */
-        limit?: number
-        /** @description Sort order. */
-        order?: 'DESC' | 'ASC'
-        /** @description `next_page_cursor` of the previous page. */
-        page_cursor?: string
-      }
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    requestBody?: never
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': {
-            items: components['schemas']['ApiCredentials'][]
-            /** @description Absent on the last page. */
-            next_page_cursor?: string
-          }
-        }
-      }
-    }
-  }
-  rotateApiCredentials: {
-    parameters: {
-      query?: {
-        /** @description The approval of this change, from the 403 `approval-required` of the same request before. */
-        approval_id?: string
-      }
-      header?: never
-      path: {
-        /**
-         * @description The API client.
-         * @example 0192f3a4-0000-7000-8000-00000000000b
-         */
-        client_id: string
-      }
-      cookie?: never
-    }
-    requestBody: {
-      content: {
-        'application/json': {
-          /**
-           * @description How long the previous secret is accepted. 0: no longer.
-           * @default 86400
-           */
-          grace_seconds?: number
-        }
-      }
-    }
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': {
-            /**
-             * Format: uuid
-             * @description The API client.
-             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-             */
-            client_id: string
-            /** @description The new secret. It is not stored and not shown again. */
-            client_secret: string
-            credentials: components['schemas']['ApiCredentials']
-          }
-        }
-      }
-    }
-  }
-  deleteApiCredentials: {
-    parameters: {
-      query?: {
-        /** @description The approval of this change, from the 403 `approval-required` of the same request before. */
-        approval_id?: string
-      }
-      header?: never
-      path: {
-        /**
-         * @description The API client.
-         * @example 0192f3a4-0000-7000-8000-00000000000b
-         */
-        client_id: string
-      }
-      cookie?: never
-    }
-    requestBody?: never
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': {
-            credentials: components['schemas']['ApiCredentials']
-          }
-        }
-      }
-    }
-  }
-  putCryptoDestinationAddress: {
-    parameters: {
-      query?: {
-        /** @description The approval of this change, from the 403 `approval-required` of the same request before. */
-        approval_id?: string
-      }
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    requestBody: {
-      content: {
-        'application/json': {
-          /**
-           * Format: uuid
-           * @description The address to update. Instead of crypto_network, address and identity_id.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          id?: string
-          /**
-           * @description Blockchain network.
-           * @example ETHEREUM
-           * @enum {string}
-           */
-          crypto_network?:
-            | 'BITCOIN'
-            | 'ETHEREUM'
-            | 'BITCOIN_CASH'
-            | 'LITECOIN'
-            | 'SOLANA'
-            | 'POLYGON_POS'
-            | 'BASE'
-            | 'ARBITRUM_ONE'
-            | 'STELLAR'
-            | 'INK'
-            | 'XLAYER'
-          /**
-           * @description The address to create or update.
-           * @example 0x52908400098527886E0F7030069857D2E4169EE7
-           */
-          address?: string
-          /**
-           * Format: uuid
-           * @description Identity that owns the address.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          identity_id?: string
-          /** @description Display name. A new address without one is named after itself. */
-          nickname?: string
-          /** @description Marks the address; false by default. */
-          bookmarked_status?: boolean
-          /** @description Facts for the travel rule. */
-          travelrule_metadata?: {
-            [key: string]: unknown
-          }
-          /**
-           * @description Rejects the address for good: it can never be paid by its id again.
-           * @enum {string}
-           */
-          status?: 'REJECTED'
-        }
-      }
-    }
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': {
-            address: components['schemas']['CryptoDestinationAddress']
-          }
-        }
-      }
-    }
-  }
-  listCryptoDestinationAddresses: {
-    parameters: {
-      query?: {
-        /** @description Filter by ids. At most 100 values; repeat the parameter or separate with commas. */
-        ids?: string[]
-        /**
-         * @description Filter by networks. At most 100 values; repeat the parameter or separate with commas.
-         * @example [
-         *       "ETHEREUM"
-         *     ]
-         */
-        crypto_networks?: (
-          | 'BITCOIN'
-          | 'ETHEREUM'
-          | 'BITCOIN_CASH'
-          | 'LITECOIN'
-          | 'SOLANA'
-          | 'POLYGON_POS'
-          | 'BASE'
-          | 'ARBITRUM_ONE'
-          | 'STELLAR'
-          | 'INK'
-          | 'XLAYER'
-        )[]
-        /** @description Filter by addresses, as they were sent. At most 100 values; repeat the parameter or separate with commas. */
-        addresses?: string[]
-        /** @description Filter by statuses. At most 100 values; repeat the parameter or separate with commas. */
-        statuses?: ('PENDING' | 'APPROVED' | 'REJECTED')[]
-        /** @description Filter by identities. At most 100 values; repeat the parameter or separate with commas. */
-        identity_ids?: string[]
-        /** @description Filter by nicknames. At most 100 values; repeat the parameter. */
-        nicknames?: string[]
-        /** @description Filter by the mark, as bookmarked does. */
-        bookmarked_status?: boolean
-        /** @description Filter by the mark. */
-        bookmarked?: boolean
-        /** @description created_at strictly before. */
-        'created_at.lt'?: string
-        /** @description created_at before or equal. */
-        'created_at.lte'?: string
-        /** @description created_at exactly equal. */
-        'created_at.eq'?: string
-        /** @description created_at after or equal. */
-        'created_at.gte'?: string
-        /** @description created_at strictly after. */
-        'created_at.gt'?: string
-        /** @description Sort key. */
-        order_by?: 'CREATED_AT'
-        /**
-         * @description Page size.
-         * @example 10
-         */
-        limit?: number
-        /** @description Sort order. */
-        order?: 'DESC' | 'ASC'
-        /** @description `next_page_cursor` of the previous page. */
-        page_cursor?: string
-      }
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    requestBody?: never
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': {
-            items: components['schemas']['CryptoDestinationAddress'][]
-            /** @description Absent on the last page. */
-            next_page_cursor?: string
+            items: components['schemas']['FoundRecord'][]
           }
         }
       }
@@ -10858,138 +10726,6 @@ export interface operations {
       }
     }
   }
-  listAuditLog: {
-    parameters: {
-      query?: {
-        /** @description API_CLIENT: a program of the customer. OPERATOR: a person who signed in. WORKER: a loop of Bursar. COMMAND_LINE: a user of the operating system. */
-        actor_type?: 'API_CLIENT' | 'OPERATOR' | 'WORKER' | 'COMMAND_LINE'
-        /** @description Filter by who made the change. At most 100 values; repeat the parameter or separate with commas. */
-        actor_ids?: string[]
-        /** @description Filter by the type of the record that was changed. */
-        subject_type?: string
-        /** @description Filter by the record that was changed. At most 100 values; repeat the parameter or separate with commas. */
-        subject_ids?: string[]
-        /**
-         * @description Filter by what was done, such as `transfer.create`. At most 100 values; repeat the parameter or separate with commas.
-         * @example [
-         *       "transfer.create"
-         *     ]
-         */
-        actions?: string[]
-        /** @description Filter by outcome. At most 100 values; repeat the parameter or separate with commas. */
-        outcomes?: ('DONE' | 'REFUSED')[]
-        /** @description created_at strictly before. */
-        'created_at.lt'?: string
-        /** @description created_at before or equal. */
-        'created_at.lte'?: string
-        /** @description created_at exactly equal. */
-        'created_at.eq'?: string
-        /** @description created_at after or equal. */
-        'created_at.gte'?: string
-        /** @description created_at strictly after. */
-        'created_at.gt'?: string
-        /**
-         * @description Page size.
-         * @example 10
-         */
-        limit?: number
-        /** @description Sort order. */
-        order?: 'DESC' | 'ASC'
-        /** @description `next_page_cursor` of the previous page. */
-        page_cursor?: string
-      }
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    requestBody?: never
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': {
-            items: components['schemas']['AuditLogRecord'][]
-            /** @description Absent on the last page. */
-            next_page_cursor?: string
-          }
-        }
-      }
-    }
-  }
-  verifyAuditLog: {
-    parameters: {
-      query?: {
-        /** @description Begin after this link (default: with the first). */
-        after_position?: number
-        /** @description The hash of that link, as it was known before. */
-        after_hash?: string
-      }
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    requestBody?: never
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': {
-            /** @description Links that this request computed again. */
-            links: number
-            /** @description Their rows of the audit log; payments of a batch share one. */
-            records: number
-            /** @description The last link that is as it was written. Send it as `after_position` and `after_hash` to continue. */
-            checked: {
-              /** @description Its position. */
-              position: number
-              /** @description Its hash. */
-              hash: string
-            }
-            /** @description Whether it is the last link of the chain. */
-            is_complete: boolean
-            /** @description The end of the chain. Kept elsewhere, it contradicts whoever rewrites the chain later. */
-            head?: {
-              /**
-               * Format: uuid
-               * @description Customer.
-               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-               */
-              customer_id: string
-              /** @description The position of the last link. */
-              position: number
-              /** @description Its hash. */
-              hash: string
-            }
-            /** @description The first place that is not as it was written. Absent: there is none up to `checked`. */
-            fault?: {
-              /** @description What is not as it was written. */
-              fault: string
-              /** @description The link. */
-              position?: number
-              /** @description The record of the audit log. */
-              record_id?: string
-              /** @description Its action. */
-              action?: string
-              /** @description The records that were changed, or whose entries were. */
-              subject_ids?: string[]
-              /**
-               * Format: date-time
-               * @description When it was written.
-               * @example 2026-01-31T09:30:00.123456Z
-               */
-              created_at?: string
-            }
-          }
-        }
-      }
-    }
-  }
   getEvent: {
     parameters: {
       query?: {
@@ -11015,6 +10751,45 @@ export interface operations {
         }
         content: {
           'application/json': components['schemas']['Event']
+        }
+      }
+    }
+  }
+  resendEvent: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Id of the event.
+         * @example 0192f3a4-0000-7000-8000-0000000000e3
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * Format: uuid
+           * @description The only webhook that gets it.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          webhook_id?: string
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            deliveries: components['schemas']['WebhookDelivery'][]
+          }
         }
       }
     }
@@ -11428,45 +11203,6 @@ export interface operations {
             recovered: number
             /** @description Send it as page_cursor to continue. Absent: all events were looked at. */
             next_page_cursor?: string
-          }
-        }
-      }
-    }
-  }
-  resendEvent: {
-    parameters: {
-      query?: never
-      header?: never
-      path: {
-        /**
-         * @description Id of the event.
-         * @example 0192f3a4-0000-7000-8000-0000000000e3
-         */
-        id: string
-      }
-      cookie?: never
-    }
-    requestBody: {
-      content: {
-        'application/json': {
-          /**
-           * Format: uuid
-           * @description The only webhook that gets it.
-           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
-           */
-          webhook_id?: string
-        }
-      }
-    }
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': {
-            deliveries: components['schemas']['WebhookDelivery'][]
           }
         }
       }
@@ -11988,6 +11724,270 @@ export interface operations {
         }
         content: {
           'application/json': components['schemas']['Approval']
+        }
+      }
+    }
+  }
+  listAuditLog: {
+    parameters: {
+      query?: {
+        /** @description API_CLIENT: a program of the customer. OPERATOR: a person who signed in. WORKER: a loop of Bursar. COMMAND_LINE: a user of the operating system. */
+        actor_type?: 'API_CLIENT' | 'OPERATOR' | 'WORKER' | 'COMMAND_LINE'
+        /** @description Filter by who made the change. At most 100 values; repeat the parameter or separate with commas. */
+        actor_ids?: string[]
+        /** @description Filter by the type of the record that was changed. */
+        subject_type?: string
+        /** @description Filter by the record that was changed. At most 100 values; repeat the parameter or separate with commas. */
+        subject_ids?: string[]
+        /**
+         * @description Filter by what was done, such as `transfer.create`. At most 100 values; repeat the parameter or separate with commas.
+         * @example [
+         *       "transfer.create"
+         *     ]
+         */
+        actions?: string[]
+        /** @description Filter by outcome. At most 100 values; repeat the parameter or separate with commas. */
+        outcomes?: ('DONE' | 'REFUSED')[]
+        /** @description created_at strictly before. */
+        'created_at.lt'?: string
+        /** @description created_at before or equal. */
+        'created_at.lte'?: string
+        /** @description created_at exactly equal. */
+        'created_at.eq'?: string
+        /** @description created_at after or equal. */
+        'created_at.gte'?: string
+        /** @description created_at strictly after. */
+        'created_at.gt'?: string
+        /**
+         * @description Page size.
+         * @example 10
+         */
+        limit?: number
+        /** @description Sort order. */
+        order?: 'DESC' | 'ASC'
+        /** @description `next_page_cursor` of the previous page. */
+        page_cursor?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            items: components['schemas']['AuditLogRecord'][]
+            /** @description Absent on the last page. */
+            next_page_cursor?: string
+          }
+        }
+      }
+    }
+  }
+  verifyAuditLog: {
+    parameters: {
+      query?: {
+        /** @description Begin after this link (default: with the first). */
+        after_position?: number
+        /** @description The hash of that link, as it was known before. */
+        after_hash?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            /** @description Links that this request computed again. */
+            links: number
+            /** @description Their rows of the audit log; payments of a batch share one. */
+            records: number
+            /** @description The last link that is as it was written. Send it as `after_position` and `after_hash` to continue. */
+            checked: {
+              /** @description Its position. */
+              position: number
+              /** @description Its hash. */
+              hash: string
+            }
+            /** @description Whether it is the last link of the chain. */
+            is_complete: boolean
+            /** @description The end of the chain. Kept elsewhere, it contradicts whoever rewrites the chain later. */
+            head?: {
+              /**
+               * Format: uuid
+               * @description Customer.
+               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+               */
+              customer_id: string
+              /** @description The position of the last link. */
+              position: number
+              /** @description Its hash. */
+              hash: string
+            }
+            /** @description The first place that is not as it was written. Absent: there is none up to `checked`. */
+            fault?: {
+              /** @description What is not as it was written. */
+              fault: string
+              /** @description The link. */
+              position?: number
+              /** @description The record of the audit log. */
+              record_id?: string
+              /** @description Its action. */
+              action?: string
+              /** @description The records that were changed, or whose entries were. */
+              subject_ids?: string[]
+              /**
+               * Format: date-time
+               * @description When it was written.
+               * @example 2026-01-31T09:30:00.123456Z
+               */
+              created_at?: string
+            }
+          }
+        }
+      }
+    }
+  }
+  listApiCredentials: {
+    parameters: {
+      query?: {
+        /** @description Filter by ids. At most 100 values; repeat the parameter or separate with commas. */
+        ids?: string[]
+        /** @description Filter by client ids, as ids does. At most 100 values; repeat the parameter or separate with commas. */
+        client_ids?: string[]
+        /** @description Filter by status; APPROVED by default. At most 100 values; repeat the parameter or separate with commas. */
+        statuses?: ('APPROVED' | 'DELETED')[]
+        /** @description created_at strictly before. */
+        'created_at.lt'?: string
+        /** @description created_at before or equal. */
+        'created_at.lte'?: string
+        /** @description created_at exactly equal. */
+        'created_at.eq'?: string
+        /** @description created_at after or equal. */
+        'created_at.gte'?: string
+        /** @description created_at strictly after. */
+        'created_at.gt'?: string
+        /** @description Sort key. */
+        order_by?: 'CREATED_AT'
+        /**
+         * @description Page size.
+         * @example 10
+         */
+        limit?: number
+        /** @description Sort order. */
+        order?: 'DESC' | 'ASC'
+        /** @description `next_page_cursor` of the previous page. */
+        page_cursor?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            items: components['schemas']['ApiCredentials'][]
+            /** @description Absent on the last page. */
+            next_page_cursor?: string
+          }
+        }
+      }
+    }
+  }
+  rotateApiCredentials: {
+    parameters: {
+      query?: {
+        /** @description The approval of this change, from the 403 `approval-required` of the same request before. */
+        approval_id?: string
+      }
+      header?: never
+      path: {
+        /**
+         * @description The API client.
+         * @example 0192f3a4-0000-7000-8000-00000000000b
+         */
+        client_id: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * @description How long the previous secret is accepted. 0: no longer.
+           * @default 86400
+           */
+          grace_seconds?: number
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            /**
+             * Format: uuid
+             * @description The API client.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            client_id: string
+            /** @description The new secret. It is not stored and not shown again. */
+            client_secret: string
+            credentials: components['schemas']['ApiCredentials']
+          }
+        }
+      }
+    }
+  }
+  deleteApiCredentials: {
+    parameters: {
+      query?: {
+        /** @description The approval of this change, from the 403 `approval-required` of the same request before. */
+        approval_id?: string
+      }
+      header?: never
+      path: {
+        /**
+         * @description The API client.
+         * @example 0192f3a4-0000-7000-8000-00000000000b
+         */
+        client_id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            credentials: components['schemas']['ApiCredentials']
+          }
         }
       }
     }

@@ -1,3 +1,6 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Problem } from '../contract/problems.ts'
+import type { AppOptions } from './app-options.ts'
 import type { Actor, Origin } from '../contract/actor.ts'
 import type { AuditAction } from '../contract/audit-actions.ts'
 import { transaction, type Database } from '../db/database.ts'
@@ -106,6 +109,28 @@ export class Refusals {
       // What cannot be written is reported and dropped: a database that is down must not fill the memory.
       await transaction(this.#db, (tx) => recordNow(tx, customerId, ...some)).catch(this.#onFailure)
   }
+}
+
+/** Records refused requests in the audit log until the app closes. */
+export function recordRefusals(
+  app: FastifyInstance,
+  { db, background = db, log, refusalsEveryMs }: AppOptions,
+): void {
+  const onFailure = (err: unknown) => log.error({ err }, 'refused requests could not be recorded')
+  const refusals = new Refusals(background, onFailure, refusalsEveryMs)
+  app.addHook('onClose', () => refusals.close())
+  app.decorate('noteRefusal', (request: FastifyRequest, { meta }: Problem) => {
+    const { caller, id, ip, routeOptions } = request
+    const { operationId = '' } = (routeOptions.schema ?? {}) as { operationId?: string }
+    const ruleId = meta?.rule_id
+    refusals.note({
+      customerId: caller.customerId,
+      origin: { actor: caller.actor, request_id: id, ip },
+      ...(typeof ruleId === 'string'
+        ? { action: 'policy_rule.refuse', subjectId: ruleId }
+        : { action: 'request.refuse', subjectId: operationId }),
+    })
+  })
 }
 
 /** The record of refusals that have no record of their own. */

@@ -2,7 +2,6 @@ import type { Server as HttpServer } from 'node:http'
 import { isIP, Server, type AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { buildApp, tellForged } from './app.ts'
 import { connect } from './connect.ts'
 import type { Database, Limits } from '../db/database.ts'
 import { bringUpToDate } from '../db/migrate.ts'
@@ -53,6 +52,7 @@ import { startWorker } from './worker.ts'
 import { recordMigrations } from '../money/records/audited.ts'
 import { originOfLoop } from '../contract/actor.ts'
 import { governBy } from '../governance/policy/judge-payments.ts'
+import { buildApp, tellForged } from './build-app.ts'
 
 export interface Service {
   /** The address that the API listens on. */

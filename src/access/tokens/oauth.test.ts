@@ -27,10 +27,10 @@ import {
   TEST_ORIGIN,
 } from '../../../test/support.ts'
 import type { TestService } from '../../../test/support.ts'
-import { buildApp } from '../../program/app.ts'
 import { createCustomer } from '../customers/create-customer.ts'
 import { SCOPES, type ClientScope } from '../../contract/scopes.ts'
 import { createApiClient, disableApiClient } from './api-clients.ts'
+import { buildApp } from '../../program/build-app.ts'
 
 // OAuth over real HTTP, with two independent client libraries and with hostile requests.
 

@@ -31,7 +31,6 @@ import {
 } from '../../../test/support.ts'
 import type { Answer, TestCustomer, TestService } from '../../../test/support.ts'
 import { hurryUnlocked } from '../../../test/work-off.ts'
-import { buildApp } from '../../program/app.ts'
 import { formatAmount, parseAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import {
   CRYPTO_NETWORKS,
@@ -58,6 +57,7 @@ import type { Networks } from '../../chains/network.ts'
 import { creditDeposits } from '../../rails/deposits/credit-deposits.ts'
 import { settleWithdrawals } from '../../rails/payouts/settle-withdrawals.ts'
 import { CLAIM_MAX, runOrchestrations } from './run-orchestrations.ts'
+import { buildApp } from '../../program/build-app.ts'
 
 let service: TestService
 beforeAll(async () => {

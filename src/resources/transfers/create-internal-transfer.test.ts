@@ -23,13 +23,13 @@ import {
   type TestCustomer,
   type TestService,
 } from '../../../test/support.ts'
-import { buildApp } from '../../program/app.ts'
 import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { openDatabase } from '../../db/database.ts'
 import { Ledger } from '../../money/movements/queue.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 import { verify } from '../../money/verify/verify.ts'
+import { buildApp } from '../../program/build-app.ts'
 
 const INTERNAL = '/v2/transfer/internal'
 const NOBODY = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'

@@ -1,0 +1,41 @@
+import type { Logger } from 'pino'
+import type { Networks } from '../chains/network.ts'
+import type { ExampleRecords } from '../contract/example-records.ts'
+import type { Database } from '../db/database.ts'
+import type { Nodes } from '../db/nodes.ts'
+import type { RequestMeter } from '../http/requests.ts'
+import type { MasterKeys } from '../keys/master-keys.ts'
+import type { Ledger } from '../money/movements/queue.ts'
+import type { CustomerLimit } from '../money/records/customer-limits.ts'
+import type { Settings } from '../settings.ts'
+
+/** What the HTTP service is built from. */
+export interface AppOptions {
+  db: Database
+  /** Connections to the nodes that have the customers (default: `db` alone). */
+  nodes?: Nodes
+  ledger: Ledger
+  networks: Networks
+  settings: Settings
+  masterKeys: MasterKeys
+  baseUrl: string
+  log: Logger
+  /** Called for each request. */
+  meter?: RequestMeter | undefined
+  /** Called for each row of a table that is refused, since its MAC is missing or wrong. */
+  onForged?: (table: string) => void
+  /** Called for each request that a limit of its customer refuses. */
+  onLimit?: (limit: CustomerLimit) => void
+  /** Reads the demo's records for the examples of the API reference; undefined while there are none. */
+  exampleRecords?: () => Promise<ExampleRecords | undefined>
+  /** Connections for background work, which requests do not occupy (default: `db`). */
+  background?: Database
+  /** The same to the nodes that have the customers. */
+  backgroundNodes?: Nodes
+  /** A connection for health checks, which no request occupies (default: `db`). */
+  health?: Database
+  /** How often refused requests are written to the audit log (default: each second). */
+  refusalsEveryMs?: number
+  /** Stops the service, empties its sandbox and starts it again; undefined where the console has no button for that. */
+  beginAnew?: (() => void) | undefined
+}

@@ -1,0 +1,60 @@
+import { asDatabase, CustomerPool } from '../db/customer-pool.ts'
+import type { Database } from '../db/database.ts'
+import { onlyNode } from '../db/nodes.ts'
+import type { Policies } from '../governance/policy/policy.ts'
+import type { Perform } from '../http/mount.ts'
+import type { Request } from '../http/operation.ts'
+import { Shares } from '../http/shares.ts'
+import type { CustomerLimits } from '../money/records/customer-limits.ts'
+import type { RowMacs } from '../money/records/row-macs.ts'
+import { WebhookSecrets } from '../money/records/webhook-secrets.ts'
+import type { Context } from '../resources/context.ts'
+import type { AppOptions } from './app-options.ts'
+
+/** Most questions to nodes that a customer's requests have under way: estimates of fees. */
+const QUESTIONS_MAX = 8
+/** The part of the connections for requests that the statements of one customer may take. */
+const CONNECTIONS_SHARE = 1 / 4
+
+/** Returns the function that runs an operation for a request. */
+export function performWith(
+  { db, nodes = onlyNode(db), ledger, networks, settings, masterKeys, baseUrl }: AppOptions,
+  limits: CustomerLimits,
+  policies: Policies,
+  rowMacs: RowMacs,
+): Perform {
+  const webhookSecrets = new WebhookSecrets(masterKeys)
+  const connections = new Shares(Math.max(1, Math.floor((db.options.max ?? 1) * CONNECTIONS_SHARE)))
+  const questions = new Shares(QUESTIONS_MAX)
+  const partOf = (pool: Database, { customerId, asker }: Request) =>
+    asDatabase(new CustomerPool(pool, connections, customerId, asker))
+  // Written out: spreading the context and the request took 2 % of a request.
+  return (operation, request) => {
+    // A public operation has no customer. All of them have one share.
+    const pool = request.customerId === '' ? db : nodes.of(request.customerId)
+    const part = partOf(pool, request)
+    return operation.run({
+      params: request.params,
+      query: request.query,
+      body: request.body,
+      customerId: request.customerId,
+      clientId: request.clientId,
+      scopes: request.scopes,
+      origin: request.origin,
+      requireCaller: request.requireCaller,
+      problemOf: request.problemOf,
+      asker: request.asker,
+      db: part,
+      shared: pool === db ? part : partOf(db, request),
+      ledger,
+      networks,
+      askNodes: (ask) => questions.run(request.customerId, request.asker, ask),
+      settings,
+      webhookSecrets,
+      policies,
+      rowMacs,
+      limits,
+      baseUrl,
+    } satisfies Request & Context as never)
+  }
+}

@@ -1,0 +1,7 @@
+import type { Operation } from '../../http/operation.ts'
+import { approve } from './approve.ts'
+import { getApproval } from './get-approval.ts'
+import { listApprovals } from './list-approvals.ts'
+import { reject } from './reject.ts'
+
+export const APPROVALS: readonly Operation[] = [listApprovals, getApproval, approve, reject]

@@ -1,0 +1,5 @@
+import type { Operation } from '../../http/operation.ts'
+import { listAssets } from './list-assets.ts'
+import { listNetworks } from './list-networks.ts'
+
+export const CATALOGUE: readonly Operation[] = [listAssets, listNetworks]

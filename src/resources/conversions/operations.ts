@@ -1,0 +1,10 @@
+import type { Operation } from '../../http/operation.ts'
+import { createStablecoinConversion } from './create-stablecoin-conversion.ts'
+import { getStablecoinConversion } from './get-stablecoin-conversion.ts'
+import { listStablecoinConversions } from './list-stablecoin-conversions.ts'
+
+export const CONVERSIONS: readonly Operation[] = [
+  createStablecoinConversion,
+  listStablecoinConversions,
+  getStablecoinConversion,
+]

@@ -1,0 +1,6 @@
+import type { Operation } from '../../http/operation.ts'
+import { getEvent } from './get-event.ts'
+import { listEvents } from './list-events.ts'
+import { resendEvent } from './resend-event.ts'
+
+export const EVENTS: readonly Operation[] = [listEvents, getEvent, resendEvent]

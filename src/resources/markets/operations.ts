@@ -1,0 +1,12 @@
+import type { Operation } from '../../http/operation.ts'
+import { listHistoricalCandles } from './list-historical-candles.ts'
+import { listHistoricalPrices } from './list-historical-prices.ts'
+import { listMarkets } from './list-markets.ts'
+import { listPrices } from './list-prices.ts'
+
+export const MARKETS: readonly Operation[] = [
+  listHistoricalPrices,
+  listMarkets,
+  listPrices,
+  listHistoricalCandles,
+]

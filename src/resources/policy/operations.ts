@@ -1,0 +1,7 @@
+import type { Operation } from '../../http/operation.ts'
+import { getPolicy } from './get-policy.ts'
+import { listLimitUtilizations } from './list-limit-utilizations.ts'
+import { listPolicyVersions } from './list-policy-versions.ts'
+import { putPolicy } from './put-policy.ts'
+
+export const POLICY: readonly Operation[] = [getPolicy, putPolicy, listPolicyVersions, listLimitUtilizations]
