@@ -61,7 +61,7 @@ export const createWebhook = operation({
   example: {
     bodies: {
       'Every transfer': {
-        name: 'Transfers',
+        name: 'Payment updates',
         url: 'https://hooks.example.com/bursar',
         event_types: ['transfer.*'],
       },
