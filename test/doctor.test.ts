@@ -6,8 +6,10 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { judgeBackups, judgeHorizon, judgeNetwork, remedyForReaders } from '../src/cli/doctor/checks.ts'
-import { examineConsole } from '../src/cli/doctor/console.ts'
+import { checkConsole } from '../src/access/console/files.ts'
+import { judgeBackups, judgeHorizon } from '../src/db/check-database.ts'
+import { remedyForReaders } from '../src/keys/secret-file.ts'
+import { judgeNetwork } from '../src/rails/configured-networks.ts'
 import { createCustomer } from '../src/access/customers/create-customer.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { momentAt } from '../src/db/ids.ts'
@@ -316,7 +318,7 @@ test('a console without links that others can open, and one that is not built', 
     'WARN console: its links name this machine, and its cookies may travel without TLS: BURSAR_BASE_URL is not set',
   ])
   expect(await consoleLines({ BURSAR_CONSOLE: 'false' })).toEqual(['OK console: switched off'])
-  expect(examineConsole(testSettings(), false)).toMatchObject([
+  expect(checkConsole(testSettings(), false)).toMatchObject([
     { result: 'WARN', says: 'it is not built, so /console answers 404' },
   ])
 })
@@ -744,7 +746,7 @@ test('an empty database of a superuser', async () => {
   expectFound(found, [
     /^WARN database role: the database role \S+ is a superuser: ledger entries are not protected from it$/,
     /^WARN schema: there is no schema yet$/,
-    /^OK worker: there is no work$/,
+    /^OK worker: not checked until the schema is up to date$/,
     /^WARN networks: no network is configured: crypto withdrawals are refused$/,
   ])
 })

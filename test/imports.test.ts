@@ -28,6 +28,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'keys',
     'log',
     'settings',
+    'finding',
   ],
   /** The service and its worker, put together. */
   program: [
@@ -45,6 +46,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'keys',
     'log',
     'settings',
+    'finding',
   ],
   /** The operations of the API. */
   resources: [
@@ -60,26 +62,39 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'settings',
   ],
   /** Metrics, health and deletion by age. */
-  upkeep: ['rails', 'governance', 'deliveries', 'money', 'chains', 'http', 'contract', 'db', 'settings'],
+  upkeep: [
+    'rails',
+    'governance',
+    'deliveries',
+    'money',
+    'chains',
+    'http',
+    'contract',
+    'db',
+    'settings',
+    'finding',
+  ],
   /** Who may call: API clients, operators and the console in which they sign in. */
-  access: ['governance', 'money', 'http', 'contract', 'db', 'keys', 'settings'],
+  access: ['governance', 'money', 'http', 'contract', 'db', 'keys', 'settings', 'finding'],
   /** Payments and deposits on networks: the worker's effects outside the database. */
-  rails: ['governance', 'money', 'chains', 'http', 'contract', 'db', 'keys', 'settings'],
+  rails: ['governance', 'money', 'chains', 'http', 'contract', 'db', 'keys', 'settings', 'finding'],
   /** What customers have decided about their own payments: policies and approvals. */
-  governance: ['money', 'chains', 'contract', 'db', 'keys'],
+  governance: ['money', 'chains', 'contract', 'db', 'keys', 'finding'],
   /** Events to the endpoints of customers. */
-  deliveries: ['money', 'http', 'contract', 'db', 'settings'],
-  money: ['chains', 'contract', 'db', 'keys'],
+  deliveries: ['money', 'http', 'contract', 'db', 'settings', 'finding'],
+  money: ['chains', 'contract', 'db', 'keys', 'finding'],
   chains: ['contract', 'db'],
   /** Requests and answers. This floor knows no asset, bank or orchestration. */
-  http: ['contract', 'db', 'settings'],
+  http: ['contract', 'db', 'settings', 'finding'],
   /** The API's vocabulary: fields, problems, scopes, assets. */
   contract: [],
-  db: [],
+  db: ['finding'],
   /** The master keys: their configuration and the keys derived from them. */
-  keys: ['settings'],
+  keys: ['settings', 'finding'],
   log: ['settings'],
   settings: [],
+  /** What checks find: `bursar doctor` prints it. */
+  finding: [],
 }
 
 /** The rooms of the floor of money, in the order in which they may import each other: the ledger knows no other room. */

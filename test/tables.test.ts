@@ -16,8 +16,7 @@ const ALLOWED: Record<string, string> = {
   account_members: 'resources/accounts | money/records, program/demo',
   accounts: 'resources/accounts | money/records, money/verify, program/demo, resources/search',
   acknowledged_transactions: 'rails/treasury | chains/bitcoin, chains/evm, money/verify, rails/payouts',
-  api_clients:
-    'access/tokens, resources/api-credentials | access/customers, cli, cli/doctor, money/verify, program/demo',
+  api_clients: 'access/tokens, resources/api-credentials | access/customers, cli, money/verify, program/demo',
   approval_decisions: 'rails/payouts | governance/approvals',
   approvals:
     'governance/approvals | money/movements, money/verify, rails/payouts, resources/approvals, resources/search, resources/transfers, upkeep/metrics',
@@ -34,7 +33,7 @@ const ALLOWED: Record<string, string> = {
     'resources/destination-addresses | money/records, money/verify, resources/orchestrations, resources/search',
   customer_fee_checks: 'rails/treasury',
   customer_freezes:
-    'money/records | access/customers, access/operators, access/tokens, cli/doctor, money/ledger, rails/treasury, resources/orchestrations, upkeep/metrics',
+    'money/records | access/customers, access/operators, access/tokens, money/ledger, rails, rails/treasury, resources/orchestrations, upkeep/metrics',
   customer_limits: 'money/records',
   customers:
     'access/customers | access/console, access/operators, access/tokens, cli, money/records, money/verify, program, program/demo, rails/payouts, rails/wires, resources/webhooks',
@@ -73,9 +72,9 @@ const ALLOWED: Record<string, string> = {
   operators: 'access/operators | access/tokens, money/records, money/verify',
   orchestration_rules: 'resources/orchestrations | money/records, program, program/demo, resources/search',
   orchestrations:
-    'money/records, resources/orchestrations | cli/doctor, money/verify, program/demo, resources/search, resources/transfers, upkeep/metrics',
+    'money/records, resources/orchestrations | money/verify, program/demo, rails, resources/search, resources/transfers, upkeep/metrics',
   outgoing_transfers:
-    'rails, rails/payouts | chains, chains/bitcoin, chains/evm, chains/simulated, cli/doctor, money/movements, money/records, money/verify, rails/treasury, rails/wires, resources/search, resources/transfers, upkeep/metrics',
+    'rails, rails/payouts | chains, chains/bitcoin, chains/evm, chains/simulated, money/movements, money/records, money/verify, rails/treasury, rails/wires, resources/search, resources/transfers, upkeep/metrics',
   policies: 'governance/policy | cli, money/ledger, money/verify',
   policy_windows: 'governance/policy | money/verify',
   price_imports: 'resources/markets',
@@ -95,13 +94,13 @@ const ALLOWED: Record<string, string> = {
   simulated_chain: 'chains/simulated | program',
   statements: 'resources/statements | money/verify, program/demo, resources/search, upkeep/metrics',
   transfers:
-    'money/ledger, money/movements, rails/deposits, rails/payouts, rails/treasury, rails/wires | chains, chains/bitcoin, chains/evm, cli, cli/doctor, money/records, money/verify, program, rails, rails/screening, resources/conversions, resources/search, resources/statements, resources/transfers, upkeep/metrics',
+    'money/ledger, money/movements, rails/deposits, rails/payouts, rails/treasury, rails/wires | chains, chains/bitcoin, chains/evm, cli, money/records, money/verify, program, rails, rails/screening, resources/conversions, resources/search, resources/statements, resources/transfers, upkeep/metrics',
   wallet_checks: 'chains/bitcoin',
   webhook_attempts: 'deliveries | resources/transfers, resources/webhooks, upkeep/retention',
   webhook_deliveries:
     'deliveries, money/records | resources/events, resources/webhooks, upkeep/metrics, upkeep/retention',
   webhooks:
-    'deliveries, money/records, resources/webhooks | cli/doctor, program/demo, resources/events, resources/search, resources/transfers, upkeep/metrics',
+    'deliveries, money/records, resources/webhooks | program/demo, resources/events, resources/search, resources/transfers, upkeep/metrics',
   withdrawal_names: 'rails/payouts | resources/search',
 }
 

@@ -290,3 +290,11 @@ export function hashOfUuid(uuid: string): number {
   b = ((b ^ a) - rotate(a, 14)) | 0
   return ((c ^ b) - rotate(b, 24)) | 0
 }
+
+/** The address of the same database on another node of its cluster. */
+export function addressOn(databaseUrl: string, node: string | undefined): string {
+  if (node === undefined) return databaseUrl
+  const url = new URL(databaseUrl)
+  url.host = node
+  return url.href
+}

@@ -1,3 +1,4 @@
+import { warnings, type Finding } from '../finding.ts'
 import type { Settings } from '../settings.ts'
 
 /** sslmode values with which a connection to the database is always encrypted (docs/guides/operating.md). */
@@ -11,39 +12,29 @@ export const isHere = (host: string): boolean =>
   host.startsWith('/') ||
   /^\[?(?:::1|(?:::ffff:)?127\.[\d.]+)\]?$/.test(host)
 
-/** An unencrypted connection in live mode, and how to fix it. */
-export interface PlainTransport {
-  setting: 'DATABASE_URL' | 'BURSAR_BASE_URL' | 'BURSAR_OAUTH_ISSUER'
-  says: string
-  advice: string
-}
-
 /**
- * Finds the unencrypted connections of live mode: the API or the token issuer over http, or a database on another machine
+ * Warns of the unencrypted connections of live mode: the API or the token issuer over http, or a database on another machine
  * without TLS. Connections within this machine need no TLS, and neither does a sandbox.
  */
-export function plainTransports({ mode, baseUrl, oauthIssuer, databaseUrl }: Settings): PlainTransport[] {
+export function plainTransports({ mode, baseUrl, oauthIssuer, databaseUrl }: Settings): Finding[] {
   if (mode !== 'live') return []
-  const found: PlainTransport[] = []
-  for (const [setting, address, what] of [
-    ['BURSAR_BASE_URL', baseUrl, 'clients send their secrets and tokens'],
-    ['BURSAR_OAUTH_ISSUER', oauthIssuer, 'the keys that tokens are checked with come'],
-  ] as const)
-    if (address !== undefined && new URL(address).protocol === 'http:' && !isHere(new URL(address).hostname))
-      found.push({
-        setting,
-        says: `${setting} begins with http: ${what} unencrypted`,
-        advice: `serve it with TLS, and begin ${setting} with https`,
-      })
-  if (databaseUrl !== undefined) {
-    const { hostname, searchParams } = new URL(databaseUrl)
-    const host = searchParams.get('host') ?? hostname
-    if (!isHere(decodeURIComponent(host)) && !VERIFIED.has(searchParams.get('sslmode') ?? ''))
-      found.push({
-        setting: 'DATABASE_URL',
-        says: `the database is on another machine (${host}), and DATABASE_URL asks for no TLS`,
-        advice: 'add ?sslmode=verify-full&sslrootcert=<file> to DATABASE_URL',
-      })
-  }
-  return found
+  const isPlain = (address = 'https://x') =>
+    new URL(address).protocol === 'http:' && !isHere(new URL(address).hostname)
+  const http = (setting: string, address: string | undefined, what: string) =>
+    warnings([
+      isPlain(address),
+      `${setting} begins with http: ${what} unencrypted`,
+      `serve it with TLS, and begin ${setting} with https`,
+    ])
+  const { hostname, searchParams } = new URL(databaseUrl ?? 'postgres://localhost')
+  const host = searchParams.get('host') ?? hostname
+  return [
+    ...http('BURSAR_BASE_URL', baseUrl, 'clients send their secrets and tokens'),
+    ...http('BURSAR_OAUTH_ISSUER', oauthIssuer, 'the keys that tokens are checked with come'),
+    ...warnings([
+      !isHere(decodeURIComponent(host)) && !VERIFIED.has(searchParams.get('sslmode') ?? ''),
+      `the database is on another machine (${host}), and DATABASE_URL asks for no TLS`,
+      'add ?sslmode=verify-full&sslrootcert=<file> to DATABASE_URL',
+    ]),
+  ]
 }

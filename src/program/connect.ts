@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import { openDatabase, type Database, type Limits } from '../db/database.ts'
 import { ServerCheck } from '../db/server-check.ts'
 import { EmbeddedPostgres } from '../db/embedded/server.ts'
+import { addressOn } from '../db/nodes.ts'
 import { blame, type Settings } from '../settings.ts'
 
 export interface Connected {
@@ -81,12 +82,4 @@ export async function connect(
     await close()
     throw error
   }
-}
-
-/** The address of the same database on another node of its cluster. */
-export function addressOn(databaseUrl: string, node: string | undefined): string {
-  if (node === undefined) return databaseUrl
-  const url = new URL(databaseUrl)
-  url.host = node
-  return url.href
 }

@@ -1,5 +1,6 @@
 import { transaction, type Database, type Queryable } from '../db/database.ts'
 import { bringUpToDate } from '../db/migrate.ts'
+import { failed, ok, warn, type Finding } from '../finding.ts'
 import { findMasterKeys } from '../keys/master-keys.ts'
 import { ownRowMacs, sealOf, type Seal } from '../money/records/row-macs.ts'
 import { SettingsError, type Settings } from '../settings.ts'
@@ -34,12 +35,12 @@ export async function readStamp(db: Queryable): Promise<Stamp | undefined> {
 /** Throws `SettingsError` when the database belongs to the other mode. An unused database may still change its mode. */
 export async function requireMode(db: Queryable, mode: Settings['mode']): Promise<void> {
   const stamp = await readStamp(db)
-  if (stamp === undefined || stamp.mode === mode || (await isUnused(db))) return
-  throw new SettingsError(`BURSAR_MODE: ${otherMode(stamp)}`)
+  if (isOther(stamp, mode) && !(await isUnused(db)))
+    throw new SettingsError(`BURSAR_MODE: ${otherMode(stamp)}`)
 }
 
 /** What to do about a database of the other mode. */
-export const otherMode = ({ mode, stamped_at }: Stamp): string =>
+const otherMode = ({ mode, stamped_at }: Stamp): string =>
   mode === 'sandbox'
     ? `this database is a sandbox's since ${stamped_at}: its money is invented; begin live mode on an empty database of its own (DATABASE_URL, or BURSAR_DATA_DIR)`
     : `this database is live since ${stamped_at}: set BURSAR_MODE=live, or give the sandbox a database of its own (DATABASE_URL, or BURSAR_DATA_DIR)`
@@ -73,22 +74,56 @@ export async function stampDatabase(db: Database, asked: Asked): Promise<void> {
     await requireMode(tx, mode)
     const stamp = await readStamp(tx)
     await requireGenuineStamp(tx)
-    if (mode === 'live' && stamp?.mode !== 'live') {
-      const [trace] = await sandboxTraces(tx)
-      if (trace !== undefined) throw new SettingsError(`BURSAR_MODE: ${wasSandbox(trace)}`)
-    }
+    const trace = await traceAgainst(tx, mode, stamp)
+    if (trace !== undefined) throw new SettingsError(`BURSAR_MODE: ${wasSandbox(trace)}`)
     const known = stamp?.mode === mode ? stamp.issuer : null
     if (known !== null && known !== issuer) throw new SettingsError(otherIssuer(asked, known, issuer))
     if (stamp?.mode !== mode || known !== (issuer ?? null)) await writeStamp(tx, mode, issuer ?? null)
   })
 }
 
-export const wasSandbox = (trace: string): string =>
+/** Whether the service may start on the database: what `stampDatabase` would refuse is a FAIL. */
+export async function checkMode(db: Database, asked: Settings): Promise<Finding> {
+  const { mode } = asked
+  const stamp = await readStamp(db)
+  const elsewhere = 'set BURSAR_MODE to the mode of the database, or name another database'
+  if (isOther(stamp, mode) && !(await isUnused(db))) return failed(otherMode(stamp), elsewhere)
+  const trace = await traceAgainst(db, mode, stamp)
+  if (trace !== undefined) return failed(wasSandbox(trace), elsewhere)
+  if (mode === 'sandbox')
+    return ok(stamp === undefined ? 'sandbox; the database is not stamped yet' : 'sandbox, as the database')
+  const issuer = issuerOf(asked)
+  const known = stamp?.mode === mode ? stamp.issuer : null
+  if (known !== null && known !== issuer)
+    return failed(
+      `the database belongs to the token issuer ${known}, the settings name ${issuer ?? 'none'}`,
+      'correct BURSAR_BASE_URL or BURSAR_OAUTH_ISSUER, or run bursar deployment change-issuer',
+    )
+  return issuer === undefined
+    ? warn(
+        'live, but no token issuer is set, so the database cannot be bound to it',
+        'set BURSAR_BASE_URL to the address that clients use',
+      )
+    : ok(`live, with the token issuer ${issuer}`)
+}
+
+const isOther = (stamp: Stamp | undefined, mode: Settings['mode']): stamp is Stamp =>
+  stamp !== undefined && stamp.mode !== mode
+
+/** What shows that a database which is to become live was a sandbox's. */
+async function traceAgainst(
+  db: Queryable,
+  mode: Settings['mode'],
+  stamp: Stamp | undefined,
+): Promise<string | undefined> {
+  return mode === 'live' && stamp?.mode !== 'live' ? (await sandboxTraces(db))[0] : undefined
+}
+
+const wasSandbox = (trace: string): string =>
   `this database was a sandbox's: it has ${trace}; begin live mode on an empty database of its own (DATABASE_URL, or BURSAR_DATA_DIR)`
 
 /** The trusted token issuer; undefined if it follows from HOST and PORT. */
-export const issuerOf = ({ oauthIssuer, baseUrl }: Asked): string | undefined =>
-  withoutSlash(oauthIssuer ?? baseUrl)
+const issuerOf = ({ oauthIssuer, baseUrl }: Asked): string | undefined => withoutSlash(oauthIssuer ?? baseUrl)
 
 const withoutSlash = (url: string | undefined) => url?.replace(/\/+$/, '')
 
@@ -145,7 +180,7 @@ async function isUnused(db: Queryable): Promise<boolean> {
  * Describes the records that only a sandbox creates. Without a stamp, wire deposits and deposit instructions also prove a
  * sandbox: older versions created them there only. A deposit over a real chain has an address, a simulated one has none.
  */
-export async function sandboxTraces(db: Queryable): Promise<string[]> {
+async function sandboxTraces(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<{ trace: string }>(`
     select 'transactions of simulated networks' as trace where exists (select 1 from simulated_chain)
     union all

@@ -1,7 +1,8 @@
 import type { Server as HttpServer } from 'node:http'
-import { isIP, Server, type AddressInfo } from 'node:net'
+import { createServer, isIP, Server, type AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import { checkUser } from './check-machine.ts'
 import { connect } from './connect.ts'
 import type { Database, Limits } from '../db/database.ts'
 import { bringUpToDate } from '../db/migrate.ts'
@@ -26,26 +27,22 @@ import type { Log } from '../log.ts'
 import { startSimulation } from '../resources/markets/simulate-prices.ts'
 import { Metrics } from '../upkeep/metrics/metrics.ts'
 import { serveMetrics, type MetricsServer } from '../upkeep/metrics/metrics-server.ts'
-import type { NetworkAdapter, Networks } from '../chains/network.ts'
-import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
-import { WrongChain } from '../chains/chain-of-mode.ts'
-import { readBankAccount } from '../chains/bank/bank-account.ts'
-import { configuredNetworks, type ConfiguredNetwork } from '../chains/open-networks.ts'
-import { manualWires } from '../chains/bank/manual-wires.ts'
+import type { Networks } from '../chains/network.ts'
+import { openNetworks, requireChains } from '../rails/configured-networks.ts'
+import { openBank } from '../rails/wires/bank.ts'
 import { simulatedNetworks } from '../chains/simulated/adapter.ts'
 import { routeBySigner } from '../chains/simulated/route-by-signer.ts'
 import { reencryptSigningKeys } from '../access/tokens/signing-keys.ts'
-import { givenBy } from '../money/records/deposit-address.ts'
 import { Policies } from '../governance/policy/policy.ts'
 import { sealOrders } from '../money/records/orchestration.ts'
 import { RowMacs } from '../money/records/row-macs.ts'
 import { reencryptWebhookSecrets, WebhookSecrets } from '../money/records/webhook-secrets.ts'
 import { keepPartitions } from '../upkeep/retention/keep-partitions.ts'
 import { OwnMachine } from '../http/own-machine.ts'
-import { openScreening } from '../rails/screening/open-screening.ts'
-import { lacksSettings, requireScreening, screenedSince } from '../rails/screening/requirement.ts'
+import { openScreening, requireScreeningSettings } from '../rails/screening/open-screening.ts'
+import { requireScreening } from '../rails/screening/requirement.ts'
 import type { Screening } from '../rails/screening/screening.ts'
-import { blame, SettingsError, type Settings } from '../settings.ts'
+import { blame, type Settings } from '../settings.ts'
 import { signingOnlyScreened } from '../rails/screening/sign-only-screened.ts'
 import { plainTransports } from '../http/transport-security.ts'
 import { startWorker } from './worker.ts'
@@ -107,7 +104,6 @@ export async function serve(
       (profileId, objection) => tellForged(log, metrics.forged)('balances', profileId, objection),
     )
     await prepareDatabase(background, { settings, masterKeys, ownerUrl: await ownerUrl(), log })
-    warnOfSettings(settings, log)
     const forDeliveries =
       settings.worker && settings.databaseConnections >= SHARED_BELOW ? DELIVERIES_SHARE : 0
     cluster = await Cluster.open(background, (err) =>
@@ -193,16 +189,10 @@ async function prepareDatabase(
     (await sealBalances(db, 'OF_OLDER_KEYS', masterKeys))
   if (renewed > 0) log.info({ rows: renewed }, 'MACs of rows are made with the current master key')
   // A process without a worker neither signs nor credits.
-  const since = settings.worker && settings.screeningUrl === undefined ? await screenedSince(db) : undefined
-  if (since !== undefined) throw new SettingsError(lacksSettings(since))
+  if (settings.worker) await requireScreeningSettings(db, settings)
   for (const { says, advice } of await faultsOfRole(db)) log.warn(`${says}; ${advice}`)
-}
-
-/** Warns of unsafe settings: live mode as root, and unencrypted transports. */
-function warnOfSettings(settings: Settings, log: Logger): void {
-  if (settings.mode === 'live' && process.getuid?.() === 0)
-    log.warn('this process runs as root: run it as an ordinary user')
-  for (const { says, advice } of plainTransports(settings)) log.warn(`${says}; ${advice}`)
+  for (const { says, advice } of [...checkUser(settings), ...plainTransports(settings)])
+    if (advice !== undefined) log.warn(`${says}; ${advice}`)
 }
 
 interface Parts {
@@ -444,17 +434,6 @@ async function networksOf(settings: Settings, db: Database, log: Logger): Promis
   return new Map([...simulated, ...ofReal, ...(bank === undefined ? [] : [['WIRE', bank] as const])])
 }
 
-/**
- * The bank of live mode, whose wires an operator sends by hand; undefined without BURSAR_BANK_FILE. Throws `SettingsError`
- * for an invalid file.
- */
-export async function openBank({ mode, bankFile }: Settings): Promise<NetworkAdapter | undefined> {
-  if (bankFile === undefined) return undefined
-  const refuse = blame('BURSAR_BANK_FILE')
-  if (mode === 'sandbox') refuse(new Error("a bank account is for live mode: a sandbox's bank is simulated"))
-  return manualWires(await readBankAccount(bankFile).catch(refuse))
-}
-
 /** Most withdrawals for which the log reports that they were not accepted, each once. */
 const OBJECTIONS_LOGGED_MAX = 10_000
 
@@ -471,37 +450,8 @@ function signingOnlyAccepted(networks: Networks, macs: WithdrawalMacs, log: Logg
   )
 }
 
-/** Opens the networks of BURSAR_NETWORKS_FILE. Throws `SettingsError` for an invalid file. */
-export const openNetworks = async (
-  settings: Settings,
-  db: Database,
-): Promise<ReadonlyMap<CryptoNetwork, ConfiguredNetwork>> =>
-  settings.networksFile === undefined
-    ? new Map()
-    : configuredNetworks(settings.networksFile, process.env, db, settings.mode, {
-        signs: settings.worker,
-        // The master key is read when it is needed: what only asks a node needs none.
-        areGiven: async (some, places) => givenBy(new RowMacs(await openMasterKeys(settings)))(some, places),
-      }).catch(blame('BURSAR_NETWORKS_FILE'))
-
-/** Throws `SettingsError` for a node on a chain of the other mode. An unreachable node is checked again before its first use. */
-async function requireChains(
-  networks: ReadonlyMap<CryptoNetwork, ConfiguredNetwork>,
-  log: Logger,
-): Promise<void> {
-  for (const [network, { requireChain }] of networks) {
-    try {
-      await requireChain?.()
-    } catch (error) {
-      if (error instanceof WrongChain) blame('BURSAR_NETWORKS_FILE')(error)
-      log.warn({ err: error }, `cannot check which chain the node of ${network} is on: it did not answer`)
-    }
-  }
-}
-
 /** Finds a free port. The base URL is the token issuer, so the port must be known before the API listens. */
 async function freePort(host: string): Promise<number> {
-  const { createServer } = await import('node:net')
   const server = createServer()
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(0, host, resolve))
   const { port } = server.address() as AddressInfo

@@ -1,9 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
+import { ok, orElse, warnings, type Finding } from '../../finding.ts'
 import { noSuchPath } from '../../http/errors.ts'
 import type { OwnMachine } from '../../http/own-machine.ts'
 import { PAGE_POLICY } from '../../http/page-policy.ts'
+import type { Settings } from '../../settings.ts'
 
 /** Where `npm run build` writes the console's files: below the built program. */
 const FOLDER = fileURLToPath(new URL('../../../dist/console/', import.meta.url))
@@ -18,6 +20,27 @@ export function requireBuiltConsole(): void {
     throw new Error(
       'the console is not built here, so its links lead nowhere: npm run build:console in a checkout with its build tools (docs/guides/going-live.md)',
     )
+}
+
+/** The console as configured (docs/guides/console.md): whether it exists, and whether its links and cookies are safe. */
+export function checkConsole(
+  { console: isOn, mode, baseUrl }: Pick<Settings, 'console' | 'mode' | 'baseUrl'>,
+  isBuilt = isConsoleBuilt(),
+): Finding[] {
+  if (!isOn) return [ok('switched off')]
+  const found = warnings(
+    [!isBuilt, 'it is not built, so /console answers 404', 'npm run build:console, or BURSAR_CONSOLE=false'],
+    [
+      isBuilt && mode === 'live' && baseUrl === undefined,
+      'its links name this machine, and its cookies may travel without TLS: BURSAR_BASE_URL is not set',
+      'set BURSAR_BASE_URL to the https address of the service',
+    ],
+  )
+  const whoSignsIn =
+    mode === 'sandbox'
+      ? 'browsers on this machine open it with the demo, others sign in'
+      : `operators sign in at ${baseUrl}/console`
+  return orElse(found, whoSignsIn)
 }
 
 /**

@@ -3,8 +3,11 @@ import type { Command } from 'commander'
 import { readSettings, SETTINGS, SettingsError, type Settings } from '../../settings.ts'
 import { define, offline } from '../define.ts'
 import { EXIT } from '../exit.ts'
-import { examine, type Finding } from './checks.ts'
+import type { Finding } from '../../finding.ts'
+import { examine } from './checks.ts'
 import { readScreen, tableOf } from '../output.ts'
+
+type Checked = Finding & { check: string }
 
 /** Defines `bursar doctor`. `nodeNeeded` is the range of Node versions in package.json. */
 export function doctorCommand(program: Command, nodeNeeded: string): void {
@@ -29,7 +32,7 @@ export function doctorCommand(program: Command, nodeNeeded: string): void {
 const SEVERITY = { FAIL: 0, WARN: 1, OK: 2 } as const
 
 /** The findings as lines, the most severe first, and their numbers. */
-function describeChecks(checks: Finding[]): string {
+function describeChecks(checks: Checked[]): string {
   const sorted = checks.toSorted((a, b) => SEVERITY[a.result] - SEVERITY[b.result])
   const count = (result: Finding['result']) => checks.filter((one) => one.result === result).length
   return [
@@ -55,7 +58,7 @@ function describeSettings(settings: Setting[], all: boolean): string {
 }
 
 /** Runs the checks. Wrong settings are the only findings if there are any: no check can run with them. */
-async function runChecks(nodeNeeded: string): Promise<Finding[]> {
+async function runChecks(nodeNeeded: string): Promise<Checked[]> {
   let settings: Settings
   try {
     settings = readSettings(process.env)

@@ -505,12 +505,6 @@ export class Policies {
   }
 }
 
-/** Whether any customer has a policy. */
-export async function arePolicies(db: Queryable): Promise<boolean> {
-  const { rowCount } = await db.query('select 1 from policies limit 1')
-  return rowCount! > 0
-}
-
 /** In SQL: the version and MAC of a row of `policies`, as `Policies.get` takes them. */
 export const POLICY_PLACE = "version || ' ' || mac"
 

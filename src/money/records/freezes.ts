@@ -9,6 +9,7 @@ import {
   type Transaction,
 } from '../../db/database.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
+import { orElse, warn, type Finding } from '../../finding.ts'
 import type { NetworkAdapter } from '../../chains/network.ts'
 import { audited, recordNow } from './audited.ts'
 import { sealOf, type RowMacs, type Seal } from './row-macs.ts'
@@ -379,6 +380,22 @@ export function describeFreeze({ kind, subject, reason, detail }: Omit<Freeze, '
   const subjectText = id === '' ? what : `${what} ${id}`
   if (reason === 'DISABLED') return `${subjectText} is disabled: ${detail}`
   return `${subjectText} is frozen (${reason}): ${detail}`
+}
+
+/** Most freezes that a warning names. */
+const TOLD_MAX = 5
+
+/** Warns of freezes in force. */
+export async function checkFreezes(db: Queryable): Promise<Finding[]> {
+  const freezes = await selectFreezes(db)
+  const told = freezes.slice(0, TOLD_MAX).map((one) => `${describeFreeze(one)} (since ${one.created_at})`)
+  const more = freezes.length - told.length
+  const says = more === 0 ? told : [...told, `${more} more freezes`]
+  const advice = 'bursar freeze list; bursar unfreeze, once the cause is known'
+  return orElse(
+    says.map((one) => warn(one, advice)),
+    'nothing is frozen',
+  )
 }
 
 /** Returns a target's subject as the row stores it (`Freeze.subject`). */

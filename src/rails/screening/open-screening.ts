@@ -97,7 +97,15 @@ export async function openScreeningOfCommand(
   settings: Settings,
 ): Promise<Screening | undefined> {
   const screening = await openScreening(settings, () => openMasterKeys(settings))
-  const since = screening === undefined ? await screenedSince(db) : undefined
-  if (since !== undefined) throw new SettingsError(lacksSettings(since))
+  await requireScreeningSettings(db, settings)
   return screening
+}
+
+/** Throws `SettingsError` where payments must be screened and these settings have no endpoint. */
+export async function requireScreeningSettings(
+  db: Queryable,
+  { screeningUrl }: Pick<Settings, 'screeningUrl'>,
+): Promise<void> {
+  const since = screeningUrl === undefined ? await screenedSince(db) : undefined
+  if (since !== undefined) throw new SettingsError(lacksSettings(since))
 }

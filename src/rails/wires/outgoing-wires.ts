@@ -271,16 +271,3 @@ function requireTaken({ transfer_id, raw_transaction }: HeldWithdrawal): WireOrd
       : `wire ${transfer_id} was signed for another bank`,
   )
 }
-
-/** Counts of the wires that have not ended, for `bursar doctor`. */
-export async function summariseOpenWires(
-  db: Queryable,
-): Promise<{ ready: number; taken: number; oldest_seconds: number }> {
-  const { rows } = await db.query<{ ready: number; taken: number; oldest_seconds: number }>(`
-    select count(*) filter (where waiting_code = 'WIRE_TO_TAKE')::integer as ready,
-           count(*) filter (where waiting_code = 'WIRE_TAKEN')::integer as taken,
-           coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0)::integer as oldest_seconds
-    from outgoing_transfers
-    where due_at is not null and network = 'WIRE' and waiting_code in ('WIRE_TO_TAKE', 'WIRE_TAKEN')`)
-  return rows[0]!
-}

@@ -1,5 +1,6 @@
 import type { Queryable } from '../../db/database.ts'
 import { firstIdAt } from '../../db/ids.ts'
+import { ok, orElse, warnings, type Finding } from '../../finding.ts'
 
 const WEEK_MS = 7 * 86_400_000
 /** Monday, 5 January 1970: weeks begin on Mondays, at midnight UTC. */
@@ -15,7 +16,7 @@ export interface PartitionStatus {
 }
 
 /** Most rows of the default partition that are counted in each gap between partitions. */
-export const STRAY_COUNTED_MAX = 1_000
+const STRAY_COUNTED_MAX = 1_000
 
 /** The column that partitions a table is its first id of the row's time. */
 const COUNTS: Readonly<Record<string, string>> = {
@@ -69,4 +70,25 @@ function gapsBetween(weeks: readonly number[]): [from: string, to: string][] {
     from = idAt(week + WEEK_MS)
   }
   return [...gaps, [from, LAST_ID]]
+}
+
+const MAKES_PARTITIONS =
+  'run bursar serve with BURSAR_WORKER=true, and look for "weekly partitions" in its log (docs/guides/retention.md)'
+
+/**
+ * Whether events, deliveries and attempts have the partitions of this week and the next. Rows of past weeks stay in the
+ * default partition, as those of the demo's history do, until they are deleted by their age: nobody has to do anything.
+ */
+export async function checkPartitions(db: Queryable): Promise<Finding[]> {
+  const found = (await partitionStatus(db)).flatMap(({ table, isBehind, stray }) => [
+    ...warnings([isBehind, `${table}: no partition for this week or the next`, MAKES_PARTITIONS]),
+    ...(stray === 0
+      ? []
+      : [
+          ok(
+            `${table}: rows of weeks without a partition: ${stray}${stray >= STRAY_COUNTED_MAX ? ' or more' : ''}; they are deleted by their age`,
+          ),
+        ]),
+  ])
+  return orElse(found, 'events, deliveries and attempts have their weekly partitions')
 }

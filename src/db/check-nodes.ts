@@ -1,15 +1,8 @@
-import { inOrder, openDatabase, transaction, type Database } from '../../db/database.ts'
-import { isDistributed } from '../../db/distribution.ts'
-import { Cluster, type Node } from '../../db/nodes.ts'
-import { PRIVILEGES } from '../../db/privileges.ts'
-import { addressOn } from '../../program/connect.ts'
-
-/** What a check finds. */
-interface Verdict {
-  result: 'OK' | 'WARN' | 'FAIL'
-  says: string
-  advice?: string
-}
+import { failed, ok, warn, warnings, type Finding } from '../finding.ts'
+import { inOrder, openDatabase, transaction, type Database } from './database.ts'
+import { isDistributed } from './distribution.ts'
+import { addressOn, Cluster, type Node } from './nodes.ts'
+import { PRIVILEGES } from './privileges.ts'
 
 /**
  * Most milliseconds between the clocks of two nodes. No money depends on it: a customer's records have the clock of its node,
@@ -28,7 +21,7 @@ const APPEND_ONLY = Object.entries(PRIVILEGES).flatMap(([table, { insert, update
  * Examines the nodes of a cluster: whether this process reaches each, how far its clock is from the coordinator's, whether the
  * service could change append-only rows there, and whether a tenant can be isolated. Nothing for a plain database.
  */
-export async function examineCluster(db: Database, databaseUrl: string): Promise<Verdict[]> {
+export async function checkNodes(db: Database, databaseUrl: string): Promise<Finding[]> {
   if (!(await isDistributed(db))) return []
   const cluster = await Cluster.open(db, () => undefined)
   const opened: Database[] = []
@@ -38,14 +31,14 @@ export async function examineCluster(db: Database, databaseUrl: string): Promise
     return pool
   })
   try {
-    return (await inOrder(nodes.list().map((node) => examineNode(node, db)))).flat()
+    return (await inOrder(nodes.list().map((node) => checkNode(node, db)))).flat()
   } finally {
     await cluster.close()
     await Promise.all(opened.map((pool) => pool.end()))
   }
 }
 
-async function examineNode({ name, db }: Node, coordinator: Database): Promise<Verdict[]> {
+async function checkNode({ name, db }: Node, coordinator: Database): Promise<Finding[]> {
   try {
     const clocks = [msOf(coordinator), msOf(db)]
     const [here, there] = await inOrder(clocks)
@@ -56,43 +49,34 @@ async function examineNode({ name, db }: Node, coordinator: Database): Promise<V
     ]
   } catch (error) {
     const says = `node ${name} does not answer: ${(error as Error).message}`
-    return [{ result: 'FAIL', says, advice: `its customers are not served; ${GUIDE}` }]
+    return [failed(says, `its customers are not served; ${GUIDE}`)]
   }
 }
 
 /** Judges the difference of a node's clock from the coordinator's. */
-export const judgeNodeClock = (node: string, skewMs: number): Verdict =>
+export const judgeNodeClock = (node: string, skewMs: number): Finding =>
   skewMs > NODE_SKEW_MS_MAX
-    ? {
-        result: 'WARN',
-        says: `the clock of node ${node} is ${skewMs} ms from the coordinator's`,
-        advice: 'synchronise the clocks of all nodes with NTP',
-      }
-    : { result: 'OK', says: `node ${node} answers, ${skewMs} ms from the coordinator's clock` }
+    ? warn(
+        `the clock of node ${node} is ${skewMs} ms from the coordinator's`,
+        'synchronise the clocks of all nodes with NTP',
+      )
+    : ok(`node ${node} answers, ${skewMs} ms from the coordinator's clock`)
 
 /** Judges the append-only shards whose rows the service could change. */
-export const judgeShards = (node: string, shards: readonly string[]): Verdict[] =>
-  shards.length === 0
-    ? []
-    : [
-        {
-          result: 'FAIL',
-          says: `on node ${node} the service may change rows of ${shards.slice(0, 3).join(', ')}${shards.length > 3 ? ` and ${shards.length - 3} more` : ''}`,
-          advice: 'bursar migrate as the role that owns the schema (docs/guides/database-roles.md)',
-        },
-      ]
+export function judgeShards(node: string, shards: readonly string[]): Finding[] {
+  if (shards.length === 0) return []
+  const more = shards.length > 3 ? ` and ${shards.length - 3} more` : ''
+  const says = `on node ${node} the service may change rows of ${shards.slice(0, 3).join(', ')}${more}`
+  return [failed(says, 'bursar migrate as the role that owns the schema (docs/guides/database-roles.md)')]
+}
 
 /** Judges the node's `output_plugin_libraries`; undefined where that is unknown. */
-export const judgePlugins = (node: string, libraries: string | undefined): Verdict[] =>
-  libraries === undefined || libraries.split(',').some((one) => one.trim() === 'citus')
-    ? []
-    : [
-        {
-          result: 'WARN',
-          says: `node ${node} lacks citus in output_plugin_libraries: a tenant cannot be isolated`,
-          advice: GUIDE,
-        },
-      ]
+export const judgePlugins = (node: string, libraries: string | undefined): Finding[] =>
+  warnings([
+    libraries !== undefined && !libraries.split(',').some((one) => one.trim() === 'citus'),
+    `node ${node} lacks citus in output_plugin_libraries: a tenant cannot be isolated`,
+    GUIDE,
+  ])
 
 /** The time of a database, in milliseconds since 1970 on this machine's scale: the half of the round trip is taken off. */
 async function msOf(db: Database): Promise<number> {

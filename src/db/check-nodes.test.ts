@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { judgeNodeClock, judgePlugins, judgeShards, NODE_SKEW_MS_MAX } from './cluster.ts'
+import { judgeNodeClock, judgePlugins, judgeShards, NODE_SKEW_MS_MAX } from './check-nodes.ts'
 
 test('the clock of a node may differ by a bound', () => {
   expect(judgeNodeClock('a:1', NODE_SKEW_MS_MAX).result).toBe('OK')

@@ -1,0 +1,21 @@
+/** What a check finds. `bursar doctor` prints each finding; `bursar serve` refuses to start on a FAIL of the checks that it runs. */
+export interface Finding {
+  result: 'OK' | 'WARN' | 'FAIL'
+  says: string
+  /** How to fix it. */
+  advice?: string
+}
+
+export const ok = (says: string): Finding => ({ result: 'OK', says })
+export const warn = (says: string, advice: string): Finding => ({ result: 'WARN', says, advice })
+export const failed = (says: string, advice: string): Finding => ({ result: 'FAIL', says, advice })
+
+/** A warning, and whether it holds. */
+export type Rule = [holds: boolean, says: string, advice: string]
+
+/** The warnings that hold. */
+export const warnings = (...rules: Rule[]): Finding[] =>
+  rules.flatMap(([holds, says, advice]) => (holds ? [warn(says, advice)] : []))
+
+/** What was found, or else that all is well. */
+export const orElse = (found: Finding[], fine: string): Finding[] => (found.length > 0 ? found : [ok(fine)])

@@ -1,0 +1,158 @@
+import { readFile } from 'node:fs/promises'
+import type { Logger } from 'pino'
+import { WrongChain } from '../chains/chain-of-mode.ts'
+import { formerWalletsIn, networkReports, type NetworkReport } from '../chains/network-status.ts'
+import { configuredNetworks, type ConfiguredNetwork } from '../chains/open-networks.ts'
+import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
+import type { Database } from '../db/database.ts'
+import { failed, ok, warn, warnings, type Finding, type Rule } from '../finding.ts'
+import { isHere } from '../http/transport-security.ts'
+import { openMasterKeys } from '../keys/master-keys.ts'
+import { checkSecretFile } from '../keys/secret-file.ts'
+import { givenBy } from '../money/records/deposit-address.ts'
+import { RowMacs } from '../money/records/row-macs.ts'
+import { blame, type Settings } from '../settings.ts'
+
+type Opened = ReadonlyMap<CryptoNetwork, ConfiguredNetwork>
+
+/** Opens the networks of BURSAR_NETWORKS_FILE. Throws `SettingsError` for an invalid file. */
+export const openNetworks = async (settings: Settings, db: Database): Promise<Opened> =>
+  settings.networksFile === undefined
+    ? new Map()
+    : configuredNetworks(settings.networksFile, process.env, db, settings.mode, {
+        signs: settings.worker,
+        // The master key is read when it is needed: what only asks a node needs none.
+        areGiven: async (some, places) => givenBy(new RowMacs(await openMasterKeys(settings)))(some, places),
+      }).catch(blame('BURSAR_NETWORKS_FILE'))
+
+/** Throws `SettingsError` for a node on a chain of the other mode. An unreachable node is checked again before its first use. */
+export async function requireChains(networks: Opened, log: Logger): Promise<void> {
+  for (const [network, { requireChain }] of networks) {
+    try {
+      await requireChain?.()
+    } catch (error) {
+      if (error instanceof WrongChain) blame('BURSAR_NETWORKS_FILE')(error)
+      log.warn({ err: error }, `cannot check which chain the node of ${network} is on: it did not answer`)
+    }
+  }
+}
+
+/** Whether the configured networks answer and hold what they should, and whether their settings are safe. */
+export async function checkNetworks(db: Database | undefined, settings: Settings): Promise<Finding[]> {
+  const { networksFile, mode } = settings
+  if (networksFile === undefined)
+    return mode === 'sandbox'
+      ? [ok('all networks are simulated')]
+      : [
+          warn(
+            'no network is configured: crypto withdrawals are refused',
+            'configure networks in BURSAR_NETWORKS_FILE (docs/guides/networks.md)',
+          ),
+        ]
+  if (db === undefined) {
+    JSON.parse(await readFile(networksFile, 'utf8'))
+    const says = `${networksFile} is valid JSON; its networks cannot be checked without the database`
+    return [warn(says, 'fix the database first')]
+  }
+  const opened = await openNetworks(settings, db)
+  const found = (await networkReports(db, opened)).map(judgeNetwork)
+  if (mode === 'sandbox') return found
+  const unsafe: Finding[] = []
+  for (const one of opened) unsafe.push(...(await checkSafety(...one)))
+  const keys = [...opened].flatMap(([name, { privateKeys }]) => checkPlaceOfKeys(name, privateKeys, settings))
+  return [...found, ...unsafe, ...keys]
+}
+
+/** Warns of settings in the networks file that work but put real money at risk. */
+async function checkSafety(name: CryptoNetwork, network: ConfiguredNetwork): Promise<Finding[]> {
+  const { hasSecondNode, nodes, secretFiles, withoutMinimum, outOfReach } = network
+  const readable: Finding[] = []
+  for (const { field, path } of secretFiles)
+    for (const { says, advice } of await checkSecretFile(path))
+      readable.push(warn(`${name}: ${says}, which holds ${field}`, advice!))
+  return [
+    ...warnings(
+      [
+        hasSecondNode === false,
+        `${name}: deposits are credited on the word of a single node`,
+        'name a second node in verify_rpc_url (docs/guides/networks.md)',
+      ],
+      [
+        nodes.length > 1 && new Set(nodes.map(({ host }) => host)).size === 1,
+        `${name}: verify_rpc_url has the same host as rpc_url, so it confirms nothing`,
+        'name a node of another operator in verify_rpc_url (docs/guides/networks.md)',
+      ],
+      ...nodes.map(({ field, protocol, hostname }): Rule => [
+        protocol === 'http:' && !isHere(hostname),
+        `${name}: ${field} is on another machine and uses http: its answers can be forged on the way`,
+        `use https in ${field}`,
+      ]),
+    ),
+    ...readable,
+    ...warnings(
+      [
+        withoutMinimum.length > 0,
+        `${name}: deposits of ${withoutMinimum.join(', ')} have no minimum: sweeping a small deposit can cost more than its amount`,
+        'remove minimum_deposit, or set it above 0 (docs/guides/networks.md)',
+      ],
+      [
+        outOfReach.length > 0,
+        `${name}: limits so high that they have no effect: ${outOfReach.join('; ')}`,
+        'lower them, or remove them (docs/guides/networks.md)',
+      ],
+    ),
+  ]
+}
+
+const LOOPBACK = ['127.0.0.1', '::1', 'localhost']
+
+/**
+ * Warns of private keys in a process that clients can reach. Only an unreachable worker process should hold them. Every process
+ * serves requests; one that listens on this machine only counts as unreachable.
+ */
+function checkPlaceOfKeys(name: CryptoNetwork, privateKeys: string[], { worker, host }: Settings): Finding[] {
+  const what = `${name}: this process holds the private ${privateKeys.join(' and ')}`
+  const some = privateKeys.length > 0
+  return warnings(
+    [
+      some && worker && !LOOPBACK.includes(host),
+      `${what}, and serves requests at ${host}`,
+      'serve requests from processes with BURSAR_WORKER=false and no keys; let the worker listen on 127.0.0.1 (docs/guides/networks.md)',
+    ],
+    [
+      some && !worker,
+      `${what}, and runs no worker`,
+      'configure hot_wallet_address and a public deposit_key instead (docs/guides/networks.md)',
+    ],
+  )
+}
+
+/** Judges the report of one network. */
+export function judgeNetwork(report: NetworkReport): Finding {
+  const { crypto_network: name, reachable, error, height, below_low_mark, custody, taken_back } = report
+  const locked = report.waiting.find(({ code }) => code === 'WALLET_LOCKED')
+  if (!reachable)
+    return failed(`${name}: ${error}`, `start its node, or correct its section of BURSAR_NETWORKS_FILE`)
+  const missing = custody.find(({ short }) => short)
+  if (missing !== undefined)
+    return failed(
+      `${name}: holds ${missing.difference.slice(1)} ${missing.asset} less than the custody in the ledger`,
+      'bursar networks status; send the missing amount to the hot wallet',
+    )
+  if (taken_back.length > 0)
+    return warn(
+      `${name}: a reorganisation removed ${taken_back.length} confirmed transactions`,
+      'bursar networks status; the worker broadcasts them again',
+    )
+  if (locked !== undefined)
+    return warn(
+      `${name}: ${locked.count} withdrawals wait because the wallet is locked`,
+      'a person must unlock it with its passphrase (docs/guides/networks.md)',
+    )
+  if (below_low_mark) return warn(`${name}: the hot wallet is below its low mark`, 'send funds to it')
+  const former = formerWalletsIn(report).map(
+    ({ address, held, asset }) => `${address} holds ${held} ${asset}`,
+  )
+  const left = former.length === 0 ? '' : `; of the former hot wallets, ${former.join(', ')}`
+  return ok(`${name}: the node answers, at height ${height}${left}`)
+}
