@@ -1,4 +1,3 @@
-import { strict as assert } from 'node:assert'
 import type { Socket } from 'node:net'
 import pg from 'pg'
 import { poolOf } from './customer-pool.ts'
@@ -6,7 +5,17 @@ import { poolOf } from './customer-pool.ts'
 /** The pool: operations use it for reads and single statements. */
 export type Database = pg.Pool
 /** An open transaction. Functions that move money take it first and have no access to the pool. */
-export type Transaction = pg.PoolClient
+export interface Transaction extends pg.PoolClient {
+  /** Rows that it collects and sends with its commit; undefined where `begin` did not begin it. */
+  atCommit?: LastWrite[] | undefined
+}
+/**
+ * Rows that a transaction sends together with its commit. Rows that many transactions lock are locked there: after all others,
+ * so without deadlocks, and for the time of the commit.
+ */
+export interface LastWrite {
+  send(tx: Transaction): Promise<unknown>
+}
 export type Queryable = Pick<pg.Pool, 'query'>
 
 const TIMESTAMPTZ = 1184
@@ -151,7 +160,7 @@ export async function transaction<T>(
   work: (tx: Transaction) => Promise<T>,
   mode: '' | 'isolation level repeatable read read only' = '',
 ): Promise<T> {
-  const tx = await db.connect()
+  const tx: Transaction = await db.connect()
   let broken: Error | undefined
   try {
     const marked = mode === '' ? '' : `; set local application_name = '${READER}'`
@@ -163,7 +172,7 @@ export async function transaction<T>(
     await tx.query('rollback').catch((failure: Error) => (broken = failure))
     throw error
   } finally {
-    lastWrites.delete(tx)
+    tx.atCommit = undefined
     tx.release(broken)
   }
 }
@@ -186,13 +195,6 @@ export async function ifAllAnswer<T>(tx: Transaction, read: () => Promise<T>): P
   }
 }
 
-/** Rows that a transaction collects while it is open, and writes with its last statements. */
-export interface LastWrite {
-  send(tx: Transaction): Promise<unknown>
-}
-
-const lastWrites = new WeakMap<Transaction, Map<new () => LastWrite, LastWrite>>()
-
 // The newest placement of a shard when a transaction of a cluster began. Splitting and moving shards make newer ones. The
 // transaction keeps it: a statement without parameters is planned once, which is nearly all that the check costs.
 const PLACEMENT_SQL = `
@@ -211,7 +213,7 @@ const SAME_PLACES_SQL = `
  * gone. `commit` ends it.
  */
 export async function begin(tx: Transaction, statement: string): Promise<void> {
-  lastWrites.set(tx, new Map())
+  tx.atCommit = []
   const begun = tx.query(statement)
   if (!onCitus(tx)) return void (await begun)
   await inOrder([begun, tx.query({ name: 'newest placement', text: PLACEMENT_SQL })])
@@ -242,23 +244,9 @@ async function requirePlaces(tx: Transaction): Promise<void> {
   })
 }
 
-/**
- * Returns the transaction's last write of this kind, made by the first call. It is sent together with the commit. Rows
- * that many transactions lock are locked there: after all others, so without deadlocks, and for the time of the commit.
- */
-export function lastWrite<Write extends LastWrite>(tx: Transaction, kind: new () => Write): Write {
-  const writes = lastWrites.get(tx)
-  assert(writes !== undefined, 'only transactions that `begin` began have last writes')
-  const known = writes.get(kind) as Write | undefined
-  if (known !== undefined) return known
-  const made = new kind()
-  writes.set(kind, made)
-  return made
-}
-
 /** Sends the last writes and the commit of a transaction that `begin` began. If a write fails, the commit is a rollback, and the failure is thrown. */
 export async function commit(tx: Transaction): Promise<void> {
-  const writes = [...(lastWrites.get(tx)?.values() ?? [])].map((write) => write.send(tx))
+  const writes = (tx.atCommit ?? []).map((write) => write.send(tx))
   await inOrder([...writes, ...(onCitus(tx) ? [requirePlaces(tx)] : []), tx.query('commit')])
 }
 

@@ -2,14 +2,7 @@ import { strict as assert } from 'node:assert'
 import { hash } from 'node:crypto'
 import type { Actor, Origin } from '../../contract/actor.ts'
 import { subjectOfAction, type AuditAction } from '../../contract/audit-actions.ts'
-import {
-  arrayLiteral,
-  inOrder,
-  lastWrite,
-  type LastWrite,
-  type Queryable,
-  type Transaction,
-} from '../../db/database.ts'
+import { arrayLiteral, inOrder, type LastWrite, type Queryable, type Transaction } from '../../db/database.ts'
 import { newId, type Moment } from '../../db/ids.ts'
 import { sendTogether, type Part } from '../../db/together.ts'
 import type { LedgerEvent } from './entries.ts'
@@ -41,7 +34,7 @@ export function recordChanges(
   records: readonly AuditRecord[],
 ): void {
   if (records.length === 0) return
-  const trail = lastWrite(tx, AuditTrail)
+  const trail = trailOf(tx)
   for (const { origin, action, subject, outcome = 'DONE', changes } of records)
     trail.add(customerId, now, origin, {
       action,
@@ -70,7 +63,7 @@ export function recordMoneyMoved(
   moved: MoneyMoved,
   columns: readonly string[],
 ): void {
-  lastWrite(tx, AuditTrail).addMoneyMoved(customerId, now, moved, columns)
+  trailOf(tx).addMoneyMoved(customerId, now, moved, columns)
 }
 
 /** Begins the chain of a customer. Its entries are covered from `coveredFrom` on. */
@@ -270,6 +263,16 @@ class AuditTrail implements LastWrite {
     const trails = [...this.#rows].sort(([a], [b]) => (a < b ? -1 : 1))
     return inOrder(trails.map(([customerId, rows]) => writeLink(tx, customerId, rows)))
   }
+}
+
+/** Returns the trail that the transaction will write with its commit. */
+function trailOf({ atCommit }: Transaction): AuditTrail {
+  assert(atCommit !== undefined, 'only transactions that `begin` began write an audit trail')
+  const known = atCommit.find((write) => write instanceof AuditTrail)
+  if (known !== undefined) return known
+  const made = new AuditTrail()
+  atCommit.push(made)
+  return made
 }
 
 /** Formats one value per subject as an array: one element where all are equal, null where there is none. */
