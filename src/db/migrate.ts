@@ -3,9 +3,9 @@ import Postgrator from 'postgrator'
 import { distributeNewTables, isDistributed } from './distribution.ts'
 import { OWNER, openDatabase, transaction, type Database } from './database.ts'
 import { applyPrivileges, faultsOfRole, PRIVILEGES } from './privileges.ts'
+import { takeLock } from './locks.ts'
 
 const MIGRATIONS = fileURLToPath(new URL('../../migrations/*.sql', import.meta.url))
-const ADVISORY_LOCK = 7_311_001
 
 /**
  * Brings the schema up to date as the role that owns it: numbered, forward-only SQL files and the privileges of the
@@ -16,7 +16,7 @@ const ADVISORY_LOCK = 7_311_001
  */
 export async function migrate(owner: Database, serviceRole: string): Promise<string[]> {
   return transaction(owner, async (tx) => {
-    await tx.query('select pg_advisory_xact_lock($1)', [ADVISORY_LOCK])
+    await takeLock(tx, 'migrate')
     const { rows } = await tx.query<{ role: string; others: string }>(
       `select distinct current_user as role, pg_get_userbyid(relowner) as others
        from pg_class

@@ -4,6 +4,7 @@ import { failed, ok, warn, type Finding } from '../finding.ts'
 import { findMasterKeys } from '../keys/master-keys.ts'
 import { ownRowMacs, sealOf, type Seal } from '../money/records/row-macs.ts'
 import { SettingsError, type Settings } from '../settings.ts'
+import { takeLock } from '../db/locks.ts'
 
 /** A database knows its mode: sandbox money is invented, and must never be paid out by a live service. */
 
@@ -15,9 +16,6 @@ export interface Stamp {
 }
 
 type Asked = Pick<Settings, 'mode' | 'baseUrl' | 'oauthIssuer'>
-
-/** Held while a database is stamped. */
-const ADVISORY_LOCK = 7_311_015
 
 /**
  * Reads the stamp of the database. Undefined if it has none, if the schema is too old for one, or if the service's role
@@ -53,7 +51,7 @@ const otherMode = ({ mode, stamped_at }: Stamp): string =>
 export async function prepareDatabase(db: Database, asked: Settings, ownerUrl?: string): Promise<string[]> {
   const applied = await bringUpToDate(db, ownerUrl)
   await transaction(db, async (tx) => {
-    await lock(tx)
+    await takeLock(tx, 'stamp')
     await requireMode(tx, asked.mode)
     // Without a master key, the first process that has one stamps it.
     const hasKey = asked.mode === 'sandbox' || (await findMasterKeys(asked)) !== undefined
@@ -70,7 +68,7 @@ export async function stampDatabase(db: Database, asked: Asked): Promise<void> {
   const { mode } = asked
   const issuer = mode === 'live' ? issuerOf(asked) : undefined
   await transaction(db, async (tx) => {
-    await lock(tx)
+    await takeLock(tx, 'stamp')
     await requireMode(tx, mode)
     const stamp = await readStamp(tx)
     await requireGenuineStamp(tx)
@@ -142,8 +140,6 @@ export async function changeIssuer(db: Queryable, issuer: string): Promise<Stamp
   await (await ownRowMacs()).seal(db, 'deployment', ID)
   return rows[0]
 }
-
-const lock = (tx: Queryable) => tx.query('select pg_advisory_xact_lock($1)', [ADVISORY_LOCK])
 
 async function writeStamp(tx: Queryable, mode: Settings['mode'], issuer: string | null): Promise<void> {
   await tx.query(

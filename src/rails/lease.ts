@@ -15,11 +15,9 @@ import {
   type ClaimedRow,
   type Kept,
 } from './payouts/outgoing-transfers.ts'
+import { takeLock } from '../db/locks.ts'
 
 /** Which withdrawals are due, and who takes them: claims in a transaction, leases without one. */
-
-/** The class of the advisory lock that is held while a network's transactions are signed. */
-const SIGNING_LOCK = 7_311_006
 
 /** Most withdrawals that one claim takes on. */
 const CLAIM_MAX = 500
@@ -161,8 +159,7 @@ export async function release(db: Database, customerId: string, transferIds: str
 }
 
 /** Waits until nobody else signs on the network, and lets nobody sign before the transaction ends. */
-export const signAlone = (tx: Transaction, network: Network) =>
-  tx.query('select pg_advisory_xact_lock($1, hashtext($2))', [SIGNING_LOCK, network])
+export const signAlone = (tx: Transaction, network: Network) => takeLock(tx, 'signing', network)
 
 /**
  * Gives the ids of those that must wait because an earlier withdrawal of their profile and asset, not among them, waits to be

@@ -14,6 +14,7 @@ import type { Settings } from '../../settings.ts'
 import { SessionCookie } from './cookie.ts'
 import { consoleFiles } from './files.ts'
 import { isBackground, isOfConsole, requireOwnPage } from './own-page.ts'
+import { takeLock } from '../../db/locks.ts'
 
 /**
  * The console: a page at `/console` for operators (docs/guides/console.md). Its requests to `/console/api/v2/...` are those of
@@ -36,7 +37,6 @@ const IDLE_MS = 3_600_000
 const CUSTOMERS_MAX = 500
 /** The operator of a sandbox's demo customer, whom the console signs in without a link. */
 const DEMO_OPERATOR = 'Demo console'
-const DEMO_LOCK = 7_311_058
 
 export interface ConsoleOptions {
   db: Database
@@ -264,7 +264,7 @@ function addSessionRoutes(app: FastifyInstance, sessions: Sessions, options: Con
 /** Makes a one-time link of the demo's operator, whom the first sign-in creates. Throws 403 when it was disabled. */
 const linkOfDemo = (db: Database, macs: RowMacs, customerId: string): Promise<string> =>
   transaction(db, async (tx) => {
-    await tx.query('select pg_advisory_xact_lock($1)', [DEMO_LOCK])
+    await takeLock(tx, 'demoConsole')
     const origin = originOfLoop('console')
     const isIts = (one: { name: string; customer_id: string | null }) =>
       one.name === DEMO_OPERATOR && one.customer_id === customerId

@@ -14,9 +14,9 @@ import type { MasterKeys } from '../../keys/master-keys.ts'
 import { audited, recordNow } from '../../money/records/audited.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 import { originOfLoop, type Origin } from '../../contract/actor.ts'
+import { takeLock } from '../../db/locks.ts'
 
 const ALGORITHM = 'RS256' // RFC 9068 requires every party to support it
-const ADVISORY_LOCK = 7_311_002
 
 /** How often a process reloads the keys. This is also the longest time for which tokens of a retired key are accepted. */
 const RELOAD_EVERY_MS = 10_000
@@ -52,7 +52,7 @@ export async function openSigningKeys(
   onFailure: OnFailure = () => undefined,
 ): Promise<SigningKeys> {
   await transaction(db, async (tx) => {
-    await tx.query('select pg_advisory_xact_lock($1)', [ADVISORY_LOCK])
+    await takeLock(tx, 'signingKeys')
     const { rowCount } = await tx.query('select 1 from signing_keys where retired_at is null limit 1')
     if (rowCount === 0) await insertSigningKey(tx, masterKeys, 0, originOfLoop('serve'))
   })
@@ -184,7 +184,7 @@ async function decryptJwk(id: string, encrypted: string, masterKeys: MasterKeys)
 /** Encrypts keys with the current master key if an older master key encrypted them. Returns their number. */
 export async function reencryptSigningKeys(db: Database, masterKeys: MasterKeys): Promise<number> {
   return transaction(db, async (tx) => {
-    await tx.query('select pg_advisory_xact_lock($1)', [ADVISORY_LOCK])
+    await takeLock(tx, 'signingKeys')
     const { rows } = await tx.query<{ id: string; encrypted_jwk: string }>(
       'select id, encrypted_jwk from signing_keys where retired_at is null order by id',
     )
@@ -245,7 +245,7 @@ export async function rotateSigningKeys(
   { now = false, origin }: { now?: boolean; origin: Origin },
 ): Promise<SigningKeySummary> {
   const id = await transaction(db, async (tx) => {
-    await tx.query('select pg_advisory_xact_lock($1)', [ADVISORY_LOCK])
+    await takeLock(tx, 'signingKeys')
     // A master key that cannot decrypt the existing keys is the wrong one: no process could read the new key.
     await readKeys(tx, masterKeys)
     return insertSigningKey(tx, masterKeys, now ? 0 : SIGNS_AFTER_SECONDS, origin)
@@ -259,7 +259,7 @@ export async function rotateSigningKeys(
  */
 export async function retireSigningKey(db: Database, id: string, origin: Origin): Promise<boolean> {
   return transaction(db, async (tx) => {
-    await tx.query('select pg_advisory_xact_lock($1)', [ADVISORY_LOCK])
+    await takeLock(tx, 'signingKeys')
     const keys = await listSigningKeys(tx)
     const key = keys.find((candidate) => candidate.id === id)
     if (key === undefined) throw new Error(`there is no signing key ${id}: bursar keys list`)

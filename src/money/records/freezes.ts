@@ -13,6 +13,7 @@ import { orElse, warn, type Finding } from '../../finding.ts'
 import type { NetworkAdapter } from '../../chains/network.ts'
 import { audited, recordNow } from './audited.ts'
 import { sealOf, type RowMacs, type Seal } from './row-macs.ts'
+import { shareLock, takeLock } from '../../db/locks.ts'
 
 /** A target that can be frozen: no new payment of it is signed. */
 export type FreezeTarget =
@@ -318,12 +319,6 @@ const held = (rows: readonly Kept[], isEnd: IsEnd): Freeze[] =>
     return { kind, subject, reason, detail: detail + forged, created_at }
   })
 
-/**
- * Held shared by each signing transaction until it ends. So a freeze can wait for transactions that read the freezes
- * before it was added.
- */
-const SIGNING_UNDER_FREEZES_LOCK = 7_311_016
-
 /** The scope of a transaction's signing: a network, a customer and profiles. Treasury transfers name no customer. */
 export interface Signs {
   network: string
@@ -342,7 +337,7 @@ export async function freezesOfSigning(
   { network, customer_id, profile_ids = [] }: Signs,
 ): Promise<Freeze[]> {
   // The statements after this one see everything that was committed while it waited.
-  const lock = tx.query('select pg_advisory_xact_lock_shared($1)', [SIGNING_UNDER_FREEZES_LOCK])
+  const lock = shareLock(tx, 'signingUnderFreezes')
   const ofNetwork = tx.query<Kept>(
     `
     select kind, subject, reason, detail, created_at, lifted_at, ${sealOf('freezes')}
@@ -370,7 +365,7 @@ export async function freezesOfSigning(
  */
 export async function waitForSigning(tx: Transaction, timeoutMs: number): Promise<void> {
   await tx.query("select set_config('lock_timeout', $1, true)", [String(timeoutMs)])
-  await tx.query('select pg_advisory_xact_lock($1)', [SIGNING_UNDER_FREEZES_LOCK])
+  await takeLock(tx, 'signingUnderFreezes')
 }
 
 /** Describes a freeze for operators: its target and its reason. */

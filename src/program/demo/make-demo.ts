@@ -25,8 +25,8 @@ import {
 import { DEMO, firstCustomer } from './demo-records.ts'
 import { firstMoment, lastMonths, makeHistory, makeStatements, monthsFrom } from './history.ts'
 import { audited, recordNow } from '../../money/records/audited.ts'
+import { takeLock } from '../../db/locks.ts'
 
-const ADVISORY_LOCK = 7_311_003
 /** Who makes the demo's records. */
 const DEMO_ORIGIN = originOfLoop('demo')
 
@@ -47,7 +47,7 @@ export async function makeDemo(
   { dataDir, baseUrl }: { dataDir: string; baseUrl: string },
 ): Promise<SandboxCredentials | undefined> {
   const credentials = await transaction(db, async (tx) => {
-    await tx.query('select pg_advisory_xact_lock($1)', [ADVISORY_LOCK])
+    await takeLock(tx, 'demo')
     const { rows } = await tx.query('select 1 from customers limit 1')
     if (rows.length > 0) {
       await followBaseUrl(credentialsFile(dataDir), baseUrl)

@@ -3,6 +3,7 @@ import { decimalsOf, type CryptoNetwork } from '../../contract/assets/catalogue.
 import { transaction, type Database, type Transaction } from '../../db/database.ts'
 import { readClock } from '../../db/ids.ts'
 import type { IncomingTransfer } from './incoming-transfers.ts'
+import { takeLock } from '../../db/locks.ts'
 
 /**
  * Deposits below the minimum of their network (API behaviour, Deposit addresses). They wait without being due, whatever their
@@ -12,9 +13,6 @@ import type { IncomingTransfer } from './incoming-transfers.ts'
 
 /** The smallest amount of an asset that is credited, a decimal string. */
 type MinimumOf = (asset: string) => string
-
-/** The class of the advisory lock under which the sums of a network are compared with the minimum. */
-const MINIMUM_LOCK = 7_311_009
 
 /** How many deposits of a place become due each second, so that thousands of them delay no other deposit. */
 const WOKEN_PER_SECOND = 50
@@ -40,7 +38,7 @@ export async function clearMinimum(
   if (undecided.length === 0) return [...due]
   const small = undecided.filter(({ asset, amount }) => isBelow(minimumOf, asset, amount))
   const reached = await transaction(db, async (tx) => {
-    await lockMinimum(tx, network)
+    await takeLock(tx, 'minimum', network)
     await keepSmall(tx, network, small, minimumOf)
     const sums = await selectSums(tx, network, undecided)
     const places = new Set(undecided.filter((one) => !small.includes(one)).map(nameOf))
@@ -63,15 +61,11 @@ export async function wakeSmallDeposits(
   minimumOf: MinimumOf,
 ): Promise<void> {
   await transaction(db, async (tx) => {
-    await lockMinimum(tx, network)
+    await takeLock(tx, 'minimum', network)
     for (const { sum, ...place } of await selectSums(tx, network))
       if (!isBelow(minimumOf, place.asset, sum)) await wake(tx, network, place)
   })
 }
-
-/** One worker after the other: two that add a deposit each would both miss the sum. */
-const lockMinimum = (tx: Transaction, network: CryptoNetwork) =>
-  tx.query('select pg_advisory_xact_lock($1, hashtext($2))', [MINIMUM_LOCK, network])
 
 const isBelow = (minimumOf: MinimumOf, asset: string, amount: string) =>
   parseStoredAmount(amount, decimalsOf(asset)) < parseAmount(minimumOf(asset), decimalsOf(asset))!

@@ -3,6 +3,7 @@ import { inTransaction, type Database, type Queryable, type Transaction } from '
 import { PLATFORM_ID } from '../../db/ids.ts'
 import { audited, recordNow } from '../../money/records/audited.ts'
 import { ownRowMacs, sealOf, type Seal } from '../../money/records/row-macs.ts'
+import { shareLock, takeLock } from '../../db/locks.ts'
 
 export interface RewardRate {
   /** YYYY-MM-DD, UTC: the first day on which it applies. */
@@ -12,15 +13,13 @@ export interface RewardRate {
   set_at: string
 }
 
-const ADVISORY_LOCK = 7_311_004
-
 /**
  * Waits for open transactions that set rates, and blocks new ones until this transaction ends. So all rates set
  * before now are visible, both now and when a statement is explained. An advisory lock, because a lock on the table
  * needs the right to update it. Throws an Error when one of them was not set with the master key.
  */
 export async function holdRewardRates(tx: Transaction): Promise<void> {
-  await tx.query('select pg_advisory_xact_lock_shared($1)', [ADVISORY_LOCK])
+  await shareLock(tx, 'rewardRates')
   const { rows } = await tx.query<Seal & { id: string }>(
     `select r.effective_from::text as id, ${sealOf('reward_rates')} from reward_rates r`,
   )
@@ -36,14 +35,13 @@ export const setRewardRate = (
   origin: Origin,
 ): Promise<RewardRate> =>
   inTransaction(db, async (tx) => {
-    // One statement, which reads the clock after taking the lock: statement generation waits for that lock.
+    // The clock is read after the lock is taken: statement generation waits for that lock.
+    await takeLock(tx, 'rewardRates')
     const { rows } = await tx.query<RewardRate>(
       `
-    with locked as materialized (select pg_advisory_xact_lock($3))
-    insert into reward_rates (effective_from, set_at, rate)
-    select $1::date, clock_timestamp(), $2::numeric from locked
+    insert into reward_rates (effective_from, set_at, rate) values ($1, clock_timestamp(), $2)
     returning effective_from::text, set_at, trim_scale(rate)::text as rate`,
-      [effectiveFrom, rate, ADVISORY_LOCK],
+      [effectiveFrom, rate],
     )
     const set = rows[0]!
     await (await ownRowMacs()).seal(tx, 'reward_rates', set.effective_from, set.set_at)

@@ -11,8 +11,6 @@ import type { Settings } from '../../settings.ts'
 
 /** Most ACTIVE endpoints of a customer. */
 const ACTIVE_MAX = 10
-/** The class of the advisory lock under which a customer's endpoints become ACTIVE, so that their number holds. */
-const ACTIVE_LOCK = 7_311_020
 
 interface Given {
   url?: string
@@ -91,11 +89,7 @@ export async function requireProfiles(
   if (unknown !== undefined) throw problem.notFound('profile', unknown)
 }
 
-/** Makes the customer's requests for ACTIVE endpoints wait for each other until the transaction ends. */
-export const lockActive = (tx: Transaction, customerId: string) =>
-  tx.query('select pg_advisory_xact_lock($1, hashtext($2))', [ACTIVE_LOCK, customerId])
-
-/** Requires room for another ACTIVE endpoint, under `lockActive`. Throws bad-request. */
+/** Requires room for another ACTIVE endpoint, under the lock `activeEndpoints`. Throws bad-request. */
 export async function requireRoom(tx: Transaction, customerId: string): Promise<void> {
   const { rows } = await tx.query<{ active: number }>(
     "select count(*)::int as active from webhooks where customer_id = $1 and status = 'ACTIVE'",

@@ -23,7 +23,6 @@ import {
 import { newSigningSecret, type WebhookSecrets } from '../../money/records/webhook-secrets.ts'
 import {
   cursorFromNow,
-  lockActive,
   parsedUrl,
   requireProfiles,
   requireRoom,
@@ -31,6 +30,7 @@ import {
   withoutSecret,
 } from './check-webhook.ts'
 import { audited, recordNow } from '../../money/records/audited.ts'
+import { takeLock } from '../../db/locks.ts'
 
 const CreateWebhookBody = Type.Object(
   {
@@ -118,7 +118,7 @@ export const createWebhook = operation({
       find: () => findByName(db, customerId, body.name),
       insert: () =>
         withApprovedChange(db, policies, asked, async (tx) => {
-          await lockActive(tx, customerId)
+          await takeLock(tx, 'activeEndpoints', customerId)
           await limits.requireRoom(tx, customerId, 'webhooks')
           await requireProfiles(tx, customerId, body.profile_ids)
           if (body.status !== 'DISABLED') await requireRoom(tx, customerId)

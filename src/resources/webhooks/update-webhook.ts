@@ -18,7 +18,6 @@ import {
 import type { WebhookSecrets } from '../../money/records/webhook-secrets.ts'
 import {
   cursorFromNow,
-  lockActive,
   requireProfiles,
   requireRoom,
   requireValid,
@@ -28,6 +27,7 @@ import {
 import { findByName, withSecretDigest } from './create-webhook.ts'
 import { audited, differences, recordNow } from '../../money/records/audited.ts'
 import type { Origin } from '../../contract/actor.ts'
+import { takeLock } from '../../db/locks.ts'
 
 const UpdateWebhookBody = Type.Object(
   {
@@ -105,7 +105,7 @@ async function update(
   { auth, ...changes }: Body,
 ): Promise<Webhook> {
   // Before the endpoint's row: requests that wait here must not keep the deliverer from it.
-  await lockActive(tx, customerId)
+  await takeLock(tx, 'activeEndpoints', customerId)
   const { rows } = await tx.query<WebhookRow & { encrypted_secrets: string }>(
     `select ${WEBHOOK_COLUMNS}, encrypted_secrets from webhooks where customer_id = $1 and id = $2 for update`,
     [customerId, id],
