@@ -145,6 +145,12 @@ async function beginCitusSession(session: Transaction): Promise<void> {
  */
 export const onCitus = (tx: Transaction): boolean => citusSessions.has(tx)
 
+/**
+ * SQL that fails its statement, and so the transaction, unless the condition holds: it divides by zero. For statements behind
+ * which the commit is sent at once, so that no answer could be checked in between.
+ */
+export const mustHold = (condition: string): string => `1 / (${condition})::int`
+
 /** The name by which PostgreSQL knows the sessions of Bursar's programs. */
 export const WRITER = 'bursar'
 /** Their name while a transaction that cannot write is open: such a transaction holds no list up (horizon.ts). */
@@ -202,7 +208,7 @@ const PLACEMENT_SQL = `
 
 // All tables of customers are split and moved together. A transaction may distribute them itself.
 const SAME_PLACES_SQL = `
-  select 1 / (count(*) = 0)::int
+  select ${mustHold('count(*) = 0')}
   from pg_dist_placement p
   join pg_dist_shard s on s.shardid = p.shardid
   where p.placementid > current_setting('bursar.placement')::bigint and s.logicalrelid = to_regclass('public.customers')

@@ -1,4 +1,4 @@
-import { inOrder, onCitus, type Transaction } from './database.ts'
+import { inOrder, mustHold, onCitus, type Transaction } from './database.ts'
 
 /**
  * Statements of one table each, about rows of one customer, that are sent in one round trip. One PostgreSQL gets them as one
@@ -62,7 +62,7 @@ export async function sendTogether(
   const all = [...(changed === undefined ? [] : [changed.part]), ...parts]
   if (all.length === 0) return
   if (onCitus(tx)) {
-    const required = `select 1 / count(*)::int from ${changed?.table} where customer_id = $1`
+    const required = `select ${mustHold('count(*) = 1')} from ${changed?.table} where customer_id = $1`
     const asNow = `(select * from ${changed?.table} where customer_id = $1) changed`
     await inOrder([
       ...all.map(([{ name, text }, values]) =>
@@ -89,8 +89,7 @@ function joined(name: string, parts: readonly Bound[], hasChanged: boolean): str
     first += values.length
     return hasChanged && index === 0 ? `changed as (${step} returning *)` : `part_${index + 1} as (${step})`
   })
-  // The division by zero ends the transaction.
-  const end = hasChanged ? 'select 1 / (select count(*) from changed)::int' : 'select'
+  const end = hasChanged ? `select ${mustHold('(select count(*) from changed) = 1')}` : 'select'
   const made = `with ${steps.join(',\n  ')}\n${end}`
   known.set(name, made)
   return made

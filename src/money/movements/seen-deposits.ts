@@ -1,4 +1,4 @@
-import { inOrder, type Transaction } from '../../db/database.ts'
+import { inOrder, mustHold, type Transaction } from '../../db/database.ts'
 import { momentAt } from '../../db/ids.ts'
 import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
@@ -74,10 +74,7 @@ export const SEEN_DEPOSITS: Kind<Arrival, SeenTransfer, CompletedTransfer> = {
 const canonicalAmount = ({ asset, amount }: { asset: string; amount: string }) =>
   formatAmount(parseStoredAmount(amount, decimalsOf(asset)), decimalsOf(asset))
 
-/**
- * Completes the transfers. The commit is sent without waiting for the answer, so a transfer that is not PENDING any more
- * must fail the statement: then the division by zero ends the transaction, and the entries with it.
- */
+/** Completes the transfers. Fails the transaction where one is not PENDING any more. */
 async function completeSeen(
   tx: Transaction,
   customerId: string,
@@ -101,7 +98,7 @@ async function completeSeen(
       where t.customer_id = $1 and t.id = c.id and t.status = 'PENDING' and t.type in ('CRYPTO_DEPOSIT', 'WIRE_DEPOSIT')
       returning 1
     )
-    select 1 / ((select count(*) from ended) = $6 and (select count(*) from credited) = $6)::int`,
+    select ${mustHold('(select count(*) from ended) = $6 and (select count(*) from credited) = $6')}`,
     [
       customerId,
       completed.map(({ id }) => id),
