@@ -1,6 +1,6 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { setCoordinator, type Database, type Queryable } from './database.ts'
 import { isDistributed } from './distribution.ts'
+import { Refreshed } from './refreshed.ts'
 
 /**
  * Where the customers are. On one PostgreSQL everything is in one place. On a cluster (Citus, distributed by customer) each
@@ -60,19 +60,11 @@ export type OpenNode = (address: string) => Database
 
 /** Where a cluster's customers are, read again each second. Close it before its pools. */
 export class Cluster {
-  #db: Database
-  #onError: (error: unknown) => void
-  #placements = ''
-  #shards: readonly Shard[] = []
-  /** Increases with each change. */
-  #version = 0
-  #reading: Promise<void> | undefined
-  #stopping = new AbortController()
-  #running: Promise<void> | undefined
+  /** Undefined on a plain database. A change makes another array. */
+  readonly #shards: Refreshed<readonly Shard[]> | undefined
 
-  private constructor(db: Database, onError: (error: unknown) => void) {
-    this.#db = db
-    this.#onError = onError
+  private constructor(shards?: Refreshed<readonly Shard[]>) {
+    this.#shards = shards
   }
 
   /**
@@ -80,17 +72,26 @@ export class Cluster {
    * `onError` gets the first of several failures: the last known places stay in use.
    */
   static async open(db: Database, onError: (error: unknown) => void): Promise<Cluster> {
-    const cluster = new Cluster(db, onError)
-    if (await isDistributed(db)) {
-      await cluster.#readOnce()
-      cluster.#running = cluster.#follow()
+    if (!(await isDistributed(db))) return new Cluster()
+    let known = ''
+    const read = async (last: readonly Shard[]) => {
+      const places = await readPlaces(db)
+      const placements = JSON.stringify(places)
+      if (placements === known) return last
+      const read = await withTables(db, places)
+      known = placements
+      return read
     }
-    return cluster
+    const shards = new Refreshed<readonly Shard[]>([], read, onError)
+    await shards.read()
+    shards.follow(REFRESH_MS)
+    return new Cluster(shards)
   }
 
   /** One kind of connections: `shared` to the coordinator, and a pool for each other node, opened at its first use. */
   nodes(shared: Database, open: OpenNode): Nodes {
-    if (this.#running === undefined) return onlyNode(shared)
+    const shards = this.#shards
+    if (shards === undefined) return onlyNode(shared)
     const pools = new Map<string, Database>()
     const poolOf = (name: string): Database => {
       if (name === COORDINATOR) return shared
@@ -101,60 +102,26 @@ export class Cluster {
       setCoordinator(made, shared)
       return made
     }
-    const refresh = () => this.#readOnce()
-    let listed: { version: number; nodes: readonly Node[] } | undefined
+    const refresh = () => shards.read()
+    let listed: { shards: readonly Shard[]; nodes: readonly Node[] } | undefined
     const list = () => {
-      if (listed?.version === this.#version) return listed.nodes
-      const names = [...new Set(this.#shards.map(({ node }) => node))]
+      const now = shards.value
+      if (listed?.shards === now) return listed.nodes
+      const names = [...new Set(now.map(({ node }) => node))]
       const nodes = names.map((name): Node => {
         const db = poolOf(name)
-        return { name, db, hints: new OwnShards(db, () => this.#shardsOf(name), refresh) }
+        const own = () => shards.value.filter(({ node }) => node === name)
+        return { name, db, hints: new OwnShards(db, own, refresh) }
       })
-      listed = { version: this.#version, nodes }
+      listed = { shards: now, nodes }
       return nodes
     }
-    const nameOf = (customerId: string) => shardOf(this.#shards, customerId).node
+    const nameOf = (customerId: string) => shardOf(shards.value, customerId).node
     return { shared, of: (customerId) => poolOf(nameOf(customerId)), nameOf, list, refresh }
   }
 
   async close(): Promise<void> {
-    this.#stopping.abort()
-    await this.#running
-  }
-
-  #shardsOf(node: string): readonly Shard[] {
-    return this.#shards.filter((shard) => shard.node === node)
-  }
-
-  async #follow(): Promise<void> {
-    const { signal } = this.#stopping
-    let failing = false
-    for (;;) {
-      await pause(REFRESH_MS, undefined, { signal, ref: false }).catch(() => undefined)
-      if (signal.aborted) return
-      try {
-        await this.#readOnce()
-        failing = false
-      } catch (error) {
-        if (!failing) this.#onError(error)
-        failing = true
-      }
-    }
-  }
-
-  /** Many may ask at once. */
-  #readOnce(): Promise<void> {
-    this.#reading ??= this.#read().finally(() => (this.#reading = undefined))
-    return this.#reading
-  }
-
-  async #read(): Promise<void> {
-    const places = await readPlaces(this.#db)
-    const placements = JSON.stringify(places)
-    if (placements === this.#placements) return
-    this.#shards = await withTables(this.#db, places)
-    this.#placements = placements
-    this.#version += 1
+    await this.#shards?.stop()
   }
 }
 

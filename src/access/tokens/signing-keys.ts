@@ -14,6 +14,7 @@ import type { MasterKeys } from '../../keys/master-keys.ts'
 import { audited, recordNow } from '../../money/records/audited.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 import { originOfLoop, type Origin } from '../../contract/actor.ts'
+import { Refreshed } from '../../db/refreshed.ts'
 import { takeLock } from '../../db/locks.ts'
 
 const ALGORITHM = 'RS256' // RFC 9068 requires every party to support it
@@ -56,38 +57,31 @@ export async function openSigningKeys(
     const { rowCount } = await tx.query('select 1 from signing_keys where retired_at is null limit 1')
     if (rowCount === 0) await insertSigningKey(tx, masterKeys, 0, originOfLoop('serve'))
   })
-  let current = await readKeys(db, masterKeys)
-  let reading: Promise<void> | undefined
-  let readAt = performance.now()
-  /** Reloads the keys, or waits for the reload under way. */
-  const reload = () =>
-    (reading ??= readKeys(db, masterKeys, { known: current.decrypted, onFailure })
-      .then((read) => void (current = read), onFailure)
-      .finally(() => {
-        readAt = performance.now()
-        reading = undefined
-      }))
-  const timer = setInterval(() => void reload(), RELOAD_EVERY_MS).unref()
+  const keys = new Refreshed(
+    await readKeys(db, masterKeys),
+    ({ decrypted }) => readKeys(db, masterKeys, { known: decrypted, onFailure }),
+    onFailure,
+  )
+  keys.follow(RELOAD_EVERY_MS)
   return {
     get signer() {
-      return current.signer
+      return keys.value.signer
     },
     get jwks() {
-      return current.jwks
+      return keys.value.jwks
     },
     async keyOf(header, token) {
       try {
-        return await current.keySet(header, token)
+        return await keys.value.keySet(header, token)
       } catch (error) {
         const mayBeNew = error instanceof errors.JWKSNoMatchingKey && header.kid !== undefined
-        if (!mayBeNew || (reading === undefined && performance.now() - readAt < RELOAD_INTERVAL_MS_MIN))
-          throw error
-        await reload()
-        return current.keySet(header, token)
+        if (!mayBeNew || performance.now() - keys.triedAt < RELOAD_INTERVAL_MS_MIN) throw error
+        await keys.again()
+        return keys.value.keySet(header, token)
       }
     },
-    isTrusted: (id) => current.decrypted.has(id),
-    close: () => clearInterval(timer),
+    isTrusted: (id) => keys.value.decrypted.has(id),
+    close: () => void keys.stop(),
   }
 }
 

@@ -1,9 +1,9 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import { problem } from '../../contract/problems.ts'
 import type { Database, Queryable, Transaction } from '../../db/database.ts'
-import { nodesOf, type Node, type Nodes } from '../../db/nodes.ts'
+import { nodesOf, type Nodes } from '../../db/nodes.ts'
+import { RefreshedOfNodes } from '../../db/refreshed-of-nodes.ts'
 
 /** The limits of a customer's requests, which each process counts for itself. Settings have their defaults. */
 const REQUEST_LIMITS = {
@@ -78,17 +78,11 @@ interface Allowance {
  * thousandth of it, and the requests that are under way at once.
  */
 export class CustomerLimits {
-  #nodes: Nodes
-  #log: Logger
   #defaults: RequestDefaults
   #onRefusal: (limit: CustomerLimit) => void
-  /** The limits that operators have set, by customer, and the rows of each node that they come from. */
-  #set: ReadonlyMap<string, ReadonlyMap<string, number>> = new Map()
-  #rows = new Map<string, readonly LimitRow[]>()
+  /** What operators have set, by customer. */
+  #set: RefreshedOfNodes<LimitsSet>
   #allowances = new LRUCache<string, Allowance>({ max: COUNTS_MAX })
-  #stopping = new AbortController()
-  #running: Promise<void> | undefined
-  #failing = false
 
   private constructor(
     nodes: Nodes,
@@ -96,8 +90,13 @@ export class CustomerLimits {
     defaults: RequestDefaults,
     onRefusal: (limit: CustomerLimit) => void,
   ) {
-    this.#nodes = nodes
-    this.#log = log
+    this.#set = new RefreshedOfNodes<LimitsSet>(
+      nodes,
+      new Map(),
+      ({ hints }) => readLimits(hints),
+      (error) =>
+        log.warn({ err: error }, 'the limits of customers cannot be read; the last ones stay in use'),
+    )
     this.#defaults = defaults
     this.#onRefusal = onRefusal
   }
@@ -113,14 +112,14 @@ export class CustomerLimits {
     onRefusal: (limit: CustomerLimit) => void = () => undefined,
   ): Promise<CustomerLimits> {
     const limits = new CustomerLimits(nodesOf(nodes), log, defaults, onRefusal)
-    await limits.#refresh()
-    limits.#running = limits.#follow()
+    await Promise.all([...limits.#set.parts.values()].map((part) => part.again()))
+    limits.#set.follow(REFRESH_MS)
     return limits
   }
 
   /** Returns a limit of a customer; 0 is no limit. */
   of(customerId: string, name: CustomerLimit): number {
-    return this.#set.get(customerId)?.get(name) ?? defaultOf(name, this.#defaults)
+    return this.#set.of(customerId).value.get(customerId)?.get(name) ?? defaultOf(name, this.#defaults)
   }
 
   /** Notes a refused request, for metrics. */
@@ -148,43 +147,8 @@ export class CustomerLimits {
     allowance.left -= 1
   }
 
-  async stop(): Promise<void> {
-    this.#stopping.abort()
-    await this.#running
-  }
-
-  async #follow(): Promise<void> {
-    const { signal } = this.#stopping
-    while (!signal.aborted) {
-      await pause(REFRESH_MS, undefined, { signal, ref: false }).catch(() => undefined)
-      if (!signal.aborted) await this.#refresh()
-    }
-  }
-
-  /** Reads the limits of each node. Those of a node that does not answer stay as they were. */
-  async #refresh(): Promise<void> {
-    const nodes = this.#nodes.list()
-    const read = await Promise.allSettled(nodes.map((node) => this.#read(node)))
-    const failed = read.find(({ status }) => status === 'rejected')
-    if (failed !== undefined && !this.#failing)
-      this.#log.warn(
-        { err: (failed as PromiseRejectedResult).reason as unknown },
-        'the limits of customers cannot be read; the last ones stay in use',
-      )
-    this.#failing = failed !== undefined
-    for (const name of this.#rows.keys())
-      if (!nodes.some((node) => node.name === name)) this.#rows.delete(name)
-    const set = new Map<string, Map<string, number>>()
-    for (const { customer_id, name, value } of [...this.#rows.values()].flat()) {
-      const ofCustomer = set.get(customer_id) ?? new Map<string, number>()
-      set.set(customer_id, ofCustomer.set(name, Number(value)))
-    }
-    this.#set = set
-  }
-
-  async #read({ name, hints }: Node): Promise<void> {
-    const { rows } = await hints.query<LimitRow>('select customer_id, name, value from customer_limits')
-    this.#rows.set(name, rows)
+  stop(): Promise<void> {
+    return this.#set.stop()
   }
 }
 
@@ -220,6 +184,18 @@ interface LimitRow {
   customer_id: string
   name: string
   value: string
+}
+
+type LimitsSet = ReadonlyMap<string, ReadonlyMap<string, number>>
+
+async function readLimits(hints: Queryable): Promise<LimitsSet> {
+  const { rows } = await hints.query<LimitRow>('select customer_id, name, value from customer_limits')
+  const set = new Map<string, Map<string, number>>()
+  for (const { customer_id, name, value } of rows) {
+    const ofCustomer = set.get(customer_id) ?? new Map<string, number>()
+    set.set(customer_id, ofCustomer.set(name, Number(value)))
+  }
+  return set
 }
 
 /** Reads the limits that operators have set for a customer, by name. */
