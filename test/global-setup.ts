@@ -136,7 +136,12 @@ interface TestServer {
 
 async function embeddedServer(): Promise<TestServer> {
   const dataDir = await mkdtemp(join(tmpdir(), 'bursar-test-'))
-  const postgres = await EmbeddedPostgres.start({ dataDir, log: () => undefined })
+  // No test switches the machine off. With fsync, a database that is dropped waits a second for the disk.
+  const postgres = await EmbeddedPostgres.start({
+    dataDir,
+    log: () => undefined,
+    settings: { fsync: 'off', full_page_writes: 'off' },
+  })
   const roleOf = (address: string): TestRole => {
     const { username, password } = new URL(address)
     return { name: username, password }

@@ -89,7 +89,8 @@ export async function createDatabase(template?: string) {
   }
   const ownerUrl = addressOf(inject('templateOwnerUrl'))
   const { username } = new URL(ownerUrl)
-  const like = template === undefined ? '' : `template ${template}`
+  // To copy the files takes a third of the CPU that writing them to the log takes.
+  const like = template === undefined ? '' : `template ${template} strategy file_copy`
   const create = `create database ${name} owner ${username} ${like}`
   // An empty database is one of the coordinator alone.
   if (template !== undefined) await copyOnWorkers(name, create)

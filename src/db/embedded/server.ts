@@ -53,7 +53,12 @@ const SETTINGS = {
   log_checkpoints: 'off',
 }
 
-type Cluster = Placement & { data: string; logFile: string; passwords: Passwords }
+type Cluster = Placement & {
+  data: string
+  logFile: string
+  passwords: Passwords
+  settings: Record<string, string>
+}
 /** Two methods that @types/pg lacks. */
 type Guard = Client & { ref(): void; unref(): void }
 
@@ -84,8 +89,8 @@ export class EmbeddedPostgres {
   /**
    * Starts the server in `dataDir`, or attaches to a running server; resolves once it has answered a query.
    *
-   * `onLost` is called when the server could not be restarted within the limited attempts. `fallbackDir` is for
-   * tests.
+   * `onLost` is called when the server could not be restarted within the limited attempts. `fallbackDir` and
+   * `settings` of the server, beside its own, are for tests.
    *
    * @throws Error that explains the cause and the remedy.
    */
@@ -94,6 +99,7 @@ export class EmbeddedPostgres {
     log: (message: string) => void
     onLost?: (error: Error) => void
     fallbackDir?: string
+    settings?: Record<string, string>
   }): Promise<EmbeddedPostgres> {
     const { log } = options
     try {
@@ -104,6 +110,7 @@ export class EmbeddedPostgres {
         data,
         logFile: join(placement.home, 'postgres.log'),
         passwords: await readPasswords(data),
+        settings: { ...SETTINGS, ...options.settings },
       }
       const { guard, port, launched } = await reachServer(cluster)
       log(`${launched ? 'Started' : 'Attached to'} PostgreSQL on port ${port}, data in ${data}`)
@@ -276,7 +283,7 @@ async function launchServer(cluster: Cluster, port: number, stalePid: number | u
   const log = await open(cluster.logFile, 'a', 0o600)
   try {
     const { size: logStart } = await log.stat()
-    const settings = Object.entries({ ...SETTINGS, port }).flatMap(([name, value]) => [
+    const settings = Object.entries({ ...cluster.settings, port }).flatMap(([name, value]) => [
       '-c',
       `${name}=${value}`,
     ])
