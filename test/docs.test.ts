@@ -27,7 +27,7 @@ const read = (file: string) => readFileSync(join(ROOT, file), 'utf8')
 const filesIn = (folders: string[], kind: RegExp): string[] =>
   folders.flatMap((folder) =>
     readdirSync(join(ROOT, folder), { recursive: folder !== '.', encoding: 'utf8' })
-      .filter((file) => kind.test(file) && !file.includes('node_modules') && !file.startsWith('dist/'))
+      .filter((file) => kind.test(file) && !file.includes('node_modules') && !file.includes('dist/'))
       .map((file) => join(folder, file)),
   )
 const documents = filesIn(['.', 'docs', 'client'], /\.md$/)
@@ -59,6 +59,12 @@ test('the page of operations has every operation with its scope', () => {
 test('every guide leads to the decisions behind it', () => {
   for (const guide of filesIn(['docs/guides'], /\.md$/))
     expect(read(guide), guide).toMatch(/Why it works this way: .*\]\(\.\.\/decisions\//)
+})
+
+test('every decision has its date', () => {
+  for (const file of filesIn(['docs/decisions'], /\.md$/))
+    for (const [, heading, next] of read(file).matchAll(/^## (.+)\n(.*)$/gm))
+      expect(next, `${file}: ${heading}`).toMatch(/^\*\d{4}-\d\d-\d\d\*$/)
 })
 
 test('every magic destination is documented', () => {

@@ -1,0 +1,56 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { defineConfig, type DefaultTheme } from 'vitepress'
+
+const ROOT = new URL('../../', import.meta.url)
+
+/** An entry of the sidebar for a document, with its title. */
+const entry = (file: string): DefaultTheme.SidebarItem => ({
+  text: /^# (?:Decisions: )?(.+)$/m.exec(readFileSync(new URL(file, ROOT), 'utf8'))![1],
+  link: `/${file}`,
+})
+/** Entries for all documents of a folder. */
+const entriesOf = (folder: string) =>
+  readdirSync(new URL(folder, ROOT))
+    .filter((file) => file.endsWith('.md') && file !== 'README.md')
+    .map((file) => entry(`${folder}/${file}`))
+
+/** The documents of the repository as a site: `npm run docs` builds it. The files that they link to beside are not part of it. */
+export default defineConfig({
+  title: 'Bursar',
+  description: 'A self-hosted financial platform API',
+  srcDir: '..',
+  srcExclude: [
+    '{bench,console,dist,examples,migrations,node_modules,ops,src,test}/**',
+    'client/node_modules/**',
+  ],
+  cacheDir: '../node_modules/.cache/vitepress',
+  rewrites: { 'README.md': 'index.md', ':path(.*)/README.md': ':path/index.md' },
+  ignoreDeadLinks: [
+    'http://localhost:8080',
+    /\.(?:json|yml|sh|mjs|py|ts|sql)$/,
+    /^\.?\.?\/.*(?:src|ops|examples)\//,
+  ],
+  themeConfig: {
+    search: { provider: 'local' },
+    outline: [2, 3],
+    sidebar: [
+      { text: 'Start', items: [entry('README.md'), entry('docs/concepts.md'), entry('client/README.md')] },
+      { text: 'Integrate', items: [entry('docs/guides/webhooks.md'), ...entriesOf('docs/reference')] },
+      {
+        text: 'Operate',
+        items: [
+          entry('docs/command-line.md'),
+          ...entriesOf('docs/guides'),
+          entry('docs/upgrading.md'),
+          entry('SECURITY.md'),
+        ],
+      },
+      {
+        text: 'Contribute',
+        items: [entry('CONTRIBUTING.md'), entry('ARCHITECTURE.md'), entry('docs/performance.md')],
+      },
+      { text: 'Decisions', collapsed: true, items: entriesOf('docs/decisions') },
+      { text: 'Changelog', link: '/CHANGELOG.md' },
+    ],
+  },
+})
