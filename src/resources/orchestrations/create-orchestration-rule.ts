@@ -51,7 +51,7 @@ const CreateOrchestrationRuleBody = Type.Object(
   },
   { additionalProperties: false },
 )
-type Body = Static<typeof CreateOrchestrationRuleBody>
+type CreateOrchestrationRuleBody = Static<typeof CreateOrchestrationRuleBody>
 
 /**
  * Creates a rule (API behaviour, Orchestration rules): a deposit at its source starts an orchestration to its
@@ -145,7 +145,7 @@ async function requireElsewhere(tx: Transaction, customerId: string, { crypto }:
 
 /** Requires a source that can receive deposits of its asset. */
 function requireSource(
-  { source, source_asset, profile_id }: Body,
+  { source, source_asset, profile_id }: CreateOrchestrationRuleBody,
   { networks }: Pick<Context, 'networks'>,
 ): void {
   if (source.fiat !== undefined) requireWires({ asset: source_asset }, networks, 'source_asset')
@@ -173,7 +173,7 @@ async function findRule(
 async function requireRecords(
   tx: Transaction,
   customerId: string,
-  { profile_id, identity_id, account_id }: Body,
+  { profile_id, identity_id, account_id }: CreateOrchestrationRuleBody,
   { fiat, profile }: Destination,
 ): Promise<void> {
   await lockOpenProfile(tx, customerId, profile_id)
@@ -187,7 +187,12 @@ async function makeSource(
   tx: Transaction,
   { networks, rowMacs }: Pick<Context, 'networks' | 'rowMacs'>,
   customerId: string,
-  { source: { crypto, fiat }, profile_id, identity_id, account_id }: Omit<Body, 'destination'>,
+  {
+    source: { crypto, fiat },
+    profile_id,
+    identity_id,
+    account_id,
+  }: Omit<CreateOrchestrationRuleBody, 'destination'>,
   cursors: Queryable,
 ): Promise<{ source: OrchestrationRule['source']; sourceId: string }> {
   const holders = { ...(identity_id && { identity_id }), ...(account_id && { account_id }) }
@@ -216,7 +221,7 @@ export async function insertRule(
   tx: Transaction,
   context: Pick<Context, 'networks' | 'rowMacs'>,
   customerId: string,
-  rule: Omit<Body, 'destination'> & { destination: Destination },
+  rule: Omit<CreateOrchestrationRuleBody, 'destination'> & { destination: Destination },
   origin: Origin,
   cursors: Queryable = tx,
 ): Promise<OrchestrationRule> {
