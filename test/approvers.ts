@@ -99,7 +99,7 @@ const RULE: ApprovalRequirement = {
 
 /** Creates a withdrawal that waits for two approvers, paid from 11 USD that it credits. */
 export async function withdrawWithApproval(
-  { ledger, networks, settings }: TestService,
+  { ledger, networks, settings }: Pick<TestService, 'ledger' | 'networks' | 'settings'>,
   customer: Pick<TestCustomer, 'customer_id' | 'profile_id'>,
   origin: Origin,
   rule: Partial<ApprovalRequirement> = {},

@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url'
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { formatted } from './formatted.ts'
-import { startTestService, type TestService } from './support.ts'
+import { sharedTestService } from './support.ts'
 
 // The client's types, generated from the document that the service answers.
 const FILE = fileURLToPath(new URL('../client/src/schema.ts', import.meta.url))
@@ -13,11 +13,7 @@ const HEADER = `/**
  */
 `
 
-let service: TestService
-beforeAll(async () => {
-  service = await startTestService()
-})
-afterAll(() => service.close())
+const service = await sharedTestService()
 
 interface Responses {
   200: { content: { 'application/json': { example?: unknown } } }

@@ -2,22 +2,19 @@
  * What programs send that were written for platforms with the same contract: names of scopes, filters and members that mean nothing
  * more here are taken.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { createApiClient } from '../src/access/tokens/api-clients.ts'
 import { SCOPES_WITHOUT_OPERATIONS, type ClientScope } from '../src/contract/scopes.ts'
 import { scopesOfRole } from '../src/contract/roles.ts'
 import type { Orchestration } from '../src/money/records/orchestration.ts'
 import type { OrchestrationRule } from '../src/money/records/orchestration-rule.ts'
-import { DESTINATION, fund, newCustomer, ROW_MACS, startTestService } from './support.ts'
-import type { TestCustomer, TestService } from './support.ts'
+import { DESTINATION, fund, newCustomer, ROW_MACS, sharedTestService, type TestCustomer } from './support.ts'
 
-let service: TestService
+const service = await sharedTestService()
 let customer: TestCustomer
 beforeAll(async () => {
-  service = await startTestService()
   customer = await newCustomer(service)
 })
-afterAll(() => service.close())
 
 interface Items {
   items: { id: string }[]

@@ -39,13 +39,13 @@ const FRESH_MS = 10_000
 const KEPT_MS = 60_000
 
 type Figures = ReadonlyMap<CryptoNetwork, OperatorFigures>
-interface KeptFigures {
+interface Kept {
   readAt: number
   /** When it was last read or began to be read again. */
   askedAt: number
   figures: Promise<Figures>
 }
-const kept = new WeakMap<Queryable, KeptFigures>()
+const kept = new WeakMap<Queryable, Kept>()
 
 /** Returns the figures of all connected networks, at most a minute old. Throws when the database does not answer. */
 export function operatorFigures(asked: Queryable, networks: Networks): Promise<Figures> {

@@ -10,22 +10,19 @@ import {
   MASTER_KEY,
   MASTER_KEYS,
   newCustomer,
-  startTestService,
   type TestCustomer,
-  type TestService,
+  sharedTestService,
 } from '../../test/support.ts'
 import { policyCommands } from './policy.ts'
 
 const NEW_KEY = 'f0e1d2c3b4a5968778695a4b3c2d1e0f00112233445566778899aabbccddeeff'
 
-let service: TestService
+const service = await sharedTestService()
 let folder: string
 beforeAll(async () => {
-  service = await startTestService()
   folder = await mkdtemp(join(tmpdir(), 'bursar-policy-'))
 })
 afterAll(async () => {
-  await service.close()
   await rm(folder, { recursive: true })
 })
 

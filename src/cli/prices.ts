@@ -12,8 +12,6 @@ import { transaction, type Database } from '../db/database.ts'
 import { inDatabase, inMigratedDatabase, originOfCommand } from './command-line.ts'
 import { define, type Subcommand } from './define.ts'
 import { print, startProgress, tableOf } from './output.ts'
-import { stopSignal } from './follow-events.ts'
-import { printError } from './own-process.ts'
 
 /** Defines `bursar prices`. */
 export function priceCommands(program: Command): void {
@@ -91,12 +89,14 @@ function defineFollow(prices: Subcommand): void {
     .option('--json', 'print a line of JSON for each round')
     .answer(inMigratedDatabase, async ({ db }, options: FollowArguments) => {
       await recordFollow(db, options)
+      const stopping = new AbortController()
+      for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
       await followExchange(db, {
         ...options,
         once: options.once ?? false,
-        signal: stopSignal(),
+        signal: stopping.signal,
         onRound: (round) => print(options.json ? round : describeRound(round)),
-        onFailure: (error) => printError(`${error.message}; trying again`),
+        onFailure: (error) => console.error(`${error.message}; trying again`),
       })
     })
 }

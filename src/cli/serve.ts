@@ -10,7 +10,6 @@ import { readSettings, SETTINGS, type Settings } from '../settings.ts'
 import { define, offline, type Answer } from './define.ts'
 import { fail } from './exit.ts'
 import { emptyStopped } from './sandbox.ts'
-import { ownProcess } from './own-process.ts'
 
 /** Defines `bursar serve`. */
 export function serveCommand(program: Command): void {
@@ -18,24 +17,16 @@ export function serveCommand(program: Command): void {
     .option('--json', 'print one line of JSON when ready, instead of text')
     .addHelpText('after', () => `\n${describeSettings()}`)
     .answer(offline, async () => {
-      const settings = readSettings(ownProcess().env)
-      const log = await openLog(settings, ownProcess().log)
+      const settings = readSettings(process.env)
+      const log = await openLog(settings)
       let running: Promise<Service>
       const beginAnew = () => {
         running = running.then((service) => restartEmpty(service, settings, log, beginAnew))
         running.catch(fail)
       }
       running = serve(settings, log, { beginAnew })
-      stopOnSignal(async () => {
-        await (await running).close()
-        log.close()
-      })
-      try {
-        return describeStart(await running, settings)
-      } catch (error) {
-        log.close()
-        throw error
-      }
+      stopOnSignal(async () => (await running).close())
+      return describeStart(await running, settings)
     })
 }
 
@@ -94,11 +85,11 @@ function describeSettings(): string {
 function stopOnSignal(close: () => Promise<void>): void {
   let stopping = false
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    ownProcess().on(signal, () => {
-      if (stopping) ownProcess().exit(130)
+    process.on(signal, () => {
+      if (stopping) process.exit(130)
       stopping = true
       close().then(
-        () => ownProcess().exit(0),
+        () => process.exit(0),
         (error: unknown) => fail(error),
       )
     })

@@ -33,7 +33,7 @@ export class AccessTokens {
 
   /** Returns a valid token. Throws `SendFailure`. */
   tokenOf(client: OAuthClient): Promise<string> {
-    const key = keyOfCredentials(client)
+    const key = keyOf(client)
     const known = this.#tokens.get(key)
     if (known !== undefined) return known
     const token = this.#exchange(key, client)
@@ -45,7 +45,7 @@ export class AccessTokens {
 
   /** The endpoint refused the token: the next attempt fetches another one. */
   refused(client: OAuthClient): void {
-    this.#tokens.delete(keyOfCredentials(client))
+    this.#tokens.delete(keyOf(client))
   }
 
   #forget(key: string, token: Promise<string>): void {
@@ -80,7 +80,7 @@ export class AccessTokens {
   }
 }
 
-const keyOfCredentials = ({ token_url, client_id, client_secret, scope }: OAuthClient): string =>
+const keyOf = ({ token_url, client_id, client_secret, scope }: OAuthClient): string =>
   JSON.stringify([token_url, client_id, client_secret, scope])
 
 function readToken(body: Buffer): { token: string; seconds: number } {

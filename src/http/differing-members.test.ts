@@ -1,23 +1,21 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import {
   approve,
   DESTINATION,
   fund,
   newCustomer,
-  startTestService,
   withdrawalOf,
   type TestCustomer,
-  type TestService,
+  sharedTestService,
 } from '../../test/support.ts'
 
 const NOBODY = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
 
-let service: TestService
+const service = await sharedTestService()
 let customer: TestCustomer
 let second: string
 let identity_id: string
 beforeAll(async () => {
-  service = await startTestService()
   customer = await newCustomer(service)
   await fund(customer, '1000')
   const profile = await customer.call<{ id: string }>('POST', '/v2/profiles', { nickname: 'Second' })
@@ -29,7 +27,6 @@ beforeAll(async () => {
   identity_id = identity.body.id
   await approve(customer, identity_id)
 })
-afterAll(() => service.close())
 
 /** Sends a request and then a second request; returns the members that the second refusal names as differing. */
 async function differs(url: string, first: object, again: object): Promise<unknown> {

@@ -35,7 +35,7 @@ export interface AdministrationOptions {
 
 const Params = Type.Object({ id: Uuid('Operator.') }, { additionalProperties: false })
 const NoQuery = Type.Object({}, { additionalProperties: false })
-const PutOperatorBody = Type.Object(
+const Body = Type.Object(
   {
     role: Type.Optional(Type.Enum([...ROLES], { type: 'string', description: 'What the operator may do.' })),
     status: Type.Optional(
@@ -64,7 +64,7 @@ export function addAdministration(app: FastifyInstance, options: AdministrationO
   app.put(
     '/v2/operators/:id',
     {
-      schema: { hide: true, params: Params, querystring: ApprovalQuery, body: PutOperatorBody },
+      schema: { hide: true, params: Params, querystring: ApprovalQuery, body: Body },
       onRequest: onRequest('operators:write_operator'),
     },
     (request) => change(request, options),
@@ -81,7 +81,7 @@ async function change(
 ): Promise<object> {
   const { id } = params as Static<typeof Params>
   const { approval_id } = query as Static<typeof ApprovalQuery>
-  const values = body as Static<typeof PutOperatorBody>
+  const values = body as Static<typeof Body>
   if (id === caller.actor.id) throw problem.forbidden('an operator does not change itself: ask another ADMIN')
   const customerId = caller.customerId
   const origin = { actor: caller.actor, request_id, ip }
@@ -113,7 +113,7 @@ async function applyTo(
   tx: Transaction,
   macs: RowMacs,
   operator: Operator,
-  { role, status }: Static<typeof PutOperatorBody>,
+  { role, status }: Static<typeof Body>,
   origin: Parameters<typeof record>[3]['origin'],
 ): Promise<void> {
   if (role !== undefined && role !== operator.role) {

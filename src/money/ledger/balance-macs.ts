@@ -43,7 +43,7 @@ export class BalanceMacs {
 
   /** Makes the MAC of a balance; `updatedAt` is the time of its last entry. */
   make(customerId: string, balance: Sealed, updatedAt: string): string {
-    return this.#macs.make(textOfBalance(customerId, balance, updatedAt))
+    return this.#macs.make(textOf(customerId, balance, updatedAt))
   }
 
   /** Returns what is wrong with a balance; undefined when a Bursar with the master key wrote it. */
@@ -55,12 +55,12 @@ export class BalanceMacs {
   ): string | undefined {
     return mac === null
       ? 'it has no MAC: no Bursar with the master key wrote it'
-      : this.#macs.objectionTo(textOfBalance(customerId, balance, updatedAt), mac)
+      : this.#macs.objectionTo(textOf(customerId, balance, updatedAt), mac)
   }
 }
 
 /** No member has a space. */
-const textOfBalance = (
+const textOf = (
   customerId: string,
   { profile_id, asset, available, version }: Sealed,
   updatedAt: string,
@@ -152,7 +152,7 @@ export async function forgedBalances(
 }
 
 /** Most rows of one statement. */
-const BALANCES_PAGE = 10_000
+const PAGE = 10_000
 
 /**
  * Gives balances their MACs as they are: those without one, after the loss of a master key; or those whose MAC is right and of an
@@ -173,7 +173,7 @@ export async function sealBalances(
        where (case when $1::text is null then mac is null else mac not like $1 end)
          and (customer_id, profile_id, asset) > ($2::uuid, $3::uuid, $4::text)
        order by customer_id, profile_id, asset
-       limit ${BALANCES_PAGE}`,
+       limit ${PAGE}`,
       [older, ...after],
     )
     if (rows.length === 0) return sealed

@@ -63,7 +63,7 @@ export function requireBankAccount(networks: Networks): BankAccount {
   return bankAccount
 }
 
-type FiatWithdrawalRequest = Partial<
+type Asked = Partial<
   Pick<Transfer, 'identity_id' | 'account_id' | 'ref_id' | 'group_id' | 'memo' | 'metadata'>
 > & {
   profile_id: string
@@ -77,7 +77,7 @@ type FiatWithdrawalRequest = Partial<
 /** Builds the record and entries of a wire to a bank account: profile -total, in flight +amount. */
 export function fiatWithdrawal(
   customerId: string,
-  { profile_id, fiat_account, minor, balanceAsset, ...asked }: FiatWithdrawalRequest,
+  { profile_id, fiat_account, minor, balanceAsset, ...asked }: Asked,
   { now, newId }: Pick<View, 'now' | 'newId'>,
 ): Decision {
   const amount = formatAmount(minor, decimalsOf(WIRE_ASSET))

@@ -34,7 +34,7 @@ export class SeenOtherwise extends Error {
   }
 }
 
-const keyOfOutput = ({ network, crypto_tx_hash, crypto_tx_index }: Arrival) =>
+const keyOf = ({ network, crypto_tx_hash, crypto_tx_index }: Arrival) =>
   `${network} ${crypto_tx_hash} ${crypto_tx_index}`
 
 /**
@@ -62,11 +62,11 @@ export const SEEN_DEPOSITS: Kind<Arrival, SeenTransfer, CompletedTransfer> = {
     )
     const seen = new Map(
       rows.map(({ network, crypto_tx_hash, crypto_tx_index, ...transfer }) => [
-        keyOfOutput({ network, crypto_tx_hash, crypto_tx_index }),
+        keyOf({ network, crypto_tx_hash, crypto_tx_index }),
         { ...transfer, amount: canonicalAmount(transfer) },
       ]),
     )
-    return { get: (arrival) => seen.get(keyOfOutput(arrival)) }
+    return { get: (arrival) => seen.get(keyOf(arrival)) }
   },
   write: completeSeen,
 }

@@ -1,25 +1,17 @@
 /** Each change of a summary_status to APPROVED, DENIED or DISABLED is one event, of identities and of their accounts. */
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { setAccountDisabled } from '../../resources/accounts/set-account-disabled.ts'
 import { setIdentityStatus } from '../../resources/identities/set-identity-status.ts'
-import {
-  newCustomer,
-  startTestService,
-  TEST_ORIGIN,
-  type TestCustomer,
-  type TestService,
-} from '../../../test/support.ts'
+import { newCustomer, TEST_ORIGIN, type TestCustomer, sharedTestService } from '../../../test/support.ts'
 import { SEED } from '../../../test/seed.ts'
 import { readEvents } from './event.ts'
 
-let service: TestService
+const service = await sharedTestService()
 let customer: TestCustomer
 beforeAll(async () => {
-  service = await startTestService()
   customer = await newCustomer(service)
 })
-afterAll(() => service.close())
 
 const IDENTITIES = '/v2/identity/identities'
 const ACCOUNTS = '/v2/identity/accounts'

@@ -20,9 +20,9 @@ const WOKEN_PER_SECOND = 50
 const WAKING_SECONDS_MAX = 3_000
 
 /** An asset at an address. */
-type DepositPlace = Pick<IncomingTransfer, 'customer_id' | 'address' | 'asset'>
+type Place = Pick<IncomingTransfer, 'customer_id' | 'address' | 'asset'>
 
-const nameOf = ({ customer_id, address, asset }: DepositPlace) => `${customer_id} ${address} ${asset}`
+const nameOf = ({ customer_id, address, asset }: Place) => `${customer_id} ${address} ${asset}`
 
 /**
  * Gives those of the due deposits that may be credited; the others begin to wait. Where the deposits of a place reach the
@@ -100,9 +100,9 @@ const keysOf = (some: readonly IncomingTransfer[]) => [
 async function selectSums(
   tx: Transaction,
   network: CryptoNetwork,
-  among?: readonly DepositPlace[],
-): Promise<(DepositPlace & { sum: string })[]> {
-  const { rows } = await tx.query<DepositPlace & { sum: string }>(
+  among?: readonly Place[],
+): Promise<(Place & { sum: string })[]> {
+  const { rows } = await tx.query<Place & { sum: string }>(
     `
     select customer_id, address, asset, sum(amount) as sum
     from incoming_transfers
@@ -139,7 +139,7 @@ async function clear(
 async function wake(
   tx: Transaction,
   network: CryptoNetwork,
-  { customer_id, address, asset }: DepositPlace,
+  { customer_id, address, asset }: Place,
 ): Promise<void> {
   const now = await readClock(tx)
   await tx.query(

@@ -15,7 +15,7 @@ export interface ResentWithdrawal {
   crypto_tx_hash: string
 }
 
-interface FoundWithdrawal {
+interface Found {
   customer_id: string
   type: string
   status: string
@@ -61,9 +61,9 @@ export async function resendWithdrawal(
   }
 }
 
-async function find(db: Queryable, transferId: string): Promise<FoundWithdrawal> {
+async function find(db: Queryable, transferId: string): Promise<Found> {
   const customerId = await findOwner(db, transferId)
-  const { rows } = await db.query<FoundWithdrawal>(
+  const { rows } = await db.query<Found>(
     `
     select customer_id, type, status, coalesce(crypto_network, 'WIRE') as network, crypto_tx_hash
     from transfers where customer_id = $1 and id = $2 and type in ${PAYOUT_TYPES}`,

@@ -19,7 +19,7 @@ export interface Unattributed extends AtAddress {
   crypto_tx_hash: string
 }
 
-interface SweptAddress {
+interface Place {
   customer_id: string
   address: string
 }
@@ -35,7 +35,7 @@ export async function auditSweeps(
   network: CryptoNetwork,
   report: (found: Unattributed) => void,
 ): Promise<void> {
-  const { rows } = await db.query<SweptAddress & { read: string }>(
+  const { rows } = await db.query<Place & { read: string }>(
     `
     select distinct s.customer_id, s.address, split_part(c.cursor, ':', 1) as read
     from network_cursors c
@@ -59,7 +59,7 @@ export async function auditSweeps(
 async function auditPlace(
   tx: Transaction,
   network: CryptoNetwork,
-  { customer_id, address }: SweptAddress,
+  { customer_id, address }: Place,
   read: string,
 ): Promise<Unattributed[]> {
   const { rows: sweeps } = await tx.query<{

@@ -1,14 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import {
   ROW_MACS,
   caller,
   everyTable,
   fetchToken,
   newCustomer,
-  startTestService,
   type TestCustomer,
-  type TestService,
+  sharedTestService,
 } from '../../../test/support.ts'
 import { SCOPES } from '../../contract/scopes.ts'
 import { createApiClient } from '../../access/tokens/api-clients.ts'
@@ -21,20 +20,18 @@ const A_UUID = expect.stringMatching(
 const A_TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/) as string
 const NOBODY = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
 
-let service: TestService
+const service = await sharedTestService()
 let customer: TestCustomer
 let other: TestCustomer
 /** Ids of identities of the customer, and the id of another customer's identity. */
 let ids: string[]
 let others: string
 beforeAll(async () => {
-  service = await startTestService()
   customer = await newCustomer(service)
   other = await newCustomer(service)
   ids = await Promise.all(Array.from({ length: 4 }, () => newIdentity(customer)))
   others = await newIdentity(other)
 })
-afterAll(() => service.close())
 
 async function newIdentity({ call }: TestCustomer): Promise<string> {
   const person_details = { first_name: 'Ada', last_name: 'Lovelace' }

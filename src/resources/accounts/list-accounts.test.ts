@@ -4,9 +4,9 @@
  */
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 import { runs } from '../../../test/seed.ts'
-import { newCustomer, startTestService, type TestCustomer, type TestService } from '../../../test/support.ts'
+import { newCustomer, type TestCustomer, sharedTestService } from '../../../test/support.ts'
 import { momentAt, newId } from '../../db/ids.ts'
 import type { Account } from './account.ts'
 
@@ -15,7 +15,7 @@ const ACCOUNTS = '/v2/identity/accounts'
 const UPDATED = ['2026-03-02T00:00:00.000001Z', '2026-03-02T00:00:00.000002Z'] as const
 const ROLES = ['BENEFICIAL_OWNER', 'AUTHORIZED_USER', 'FINANCIAL_ADVISOR'] as const
 
-let service: TestService
+const service = await sharedTestService()
 let customer: TestCustomer
 /** All accounts, oldest first. */
 let all: Account[]
@@ -69,7 +69,6 @@ const insert = (table: string, rows: object[]) =>
   ])
 
 beforeAll(async () => {
-  service = await startTestService()
   customer = await newCustomer(service)
   const { customer_id } = customer
   const details = { first_name: 'Ada', last_name: 'Lovelace' }
@@ -120,7 +119,6 @@ beforeAll(async () => {
   const account = { identity_id: body.id, ref_id: 'ref,3' }
   expect((await other.call('POST', ACCOUNTS, { account })).status).toBe(200)
 })
-afterAll(() => service.close())
 
 /** Reads a list to its end. */
 async function walk(query: [string, string][]): Promise<Account[]> {

@@ -5,16 +5,15 @@
  * 2. nothing is withdrawn for an account or identity that is not APPROVED, and the attempt changes nothing.
  */
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import {
   everyTable,
   fund,
   newCustomer,
-  startTestService,
   TEST_ORIGIN,
   type TestCustomer,
-  type TestService,
   withdrawalOf,
+  sharedTestService,
 } from '../../../test/support.ts'
 import type { Account } from './account.ts'
 import { setAccountDisabled } from './set-account-disabled.ts'
@@ -25,12 +24,11 @@ const WITHDRAWALS = '/v2/transfer/crypto-withdrawals'
 const STATUSES = ['PENDING', 'ERROR', 'APPROVED', 'DENIED', 'DISABLED'] as const
 const BOTH = [false, true]
 
-let service: TestService
+const service = await sharedTestService()
 let customer: TestCustomer
 let account: Account & { profile_id: string }
 
 beforeAll(async () => {
-  service = await startTestService()
   customer = await newCustomer(service)
   const identity_id = await newIdentity()
   const { body } = await customer.call<typeof account>('POST', ACCOUNTS, {
@@ -39,7 +37,6 @@ beforeAll(async () => {
   })
   account = body
 })
-afterAll(() => service.close())
 
 async function newIdentity(): Promise<string> {
   const institution_details = { name: 'Acme' }

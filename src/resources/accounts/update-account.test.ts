@@ -3,17 +3,16 @@
  * refused request changes nothing.
  */
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import {
   approve,
   everyTable,
   fund,
   newCustomer,
-  startTestService,
   TEST_ORIGIN,
   type TestCustomer,
-  type TestService,
   withdrawalOf,
+  sharedTestService,
 } from '../../../test/support.ts'
 import type { Account } from './account.ts'
 import { setAccountDisabled } from './set-account-disabled.ts'
@@ -22,19 +21,17 @@ const ACCOUNTS = '/v2/identity/accounts'
 const MEMBERS = '/v2/identity/account-members'
 const NOBODY = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
 
-let service: TestService
+const service = await sharedTestService()
 let customer: TestCustomer
 let other: TestCustomer
 /** Ids of identities of the customer; all are approved. */
 let ids: string[]
 beforeAll(async () => {
-  service = await startTestService()
   customer = await newCustomer(service)
   other = await newCustomer(service)
   await fund(customer, '1000')
   ids = await Promise.all(Array.from({ length: 4 }, () => identityOf(customer)))
 })
-afterAll(() => service.close())
 
 async function identityOf(by: TestCustomer): Promise<string> {
   const person_details = { first_name: 'Ada', last_name: 'Lovelace' }

@@ -1,25 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import {
-  ROW_MACS,
-  newCustomer,
-  startTestService,
-  type TestCustomer,
-  type TestService,
-} from '../../../test/support.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { ROW_MACS, newCustomer, type TestCustomer, sharedTestService } from '../../../test/support.ts'
 import type { ClientScope } from '../../contract/scopes.ts'
 import { createApiClient, type ClientCredentials } from '../../access/tokens/api-clients.ts'
 import { rotateCredentials } from './rotate-credentials.ts'
 
 const CREDENTIALS = '/v2/api-creds/credentials'
 
-let service: TestService
+const service = await sharedTestService()
 let customer: TestCustomer
 
 beforeAll(async () => {
-  service = await startTestService()
   customer = await newCustomer(service)
 })
-afterAll(() => service.close())
 
 const newClient = (scopes: ClientScope[] = ['funding:read_profile']) =>
   createApiClient(service.db, ROW_MACS, customer.customer_id, scopes)

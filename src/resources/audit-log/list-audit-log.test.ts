@@ -2,7 +2,7 @@
  * The audit log as clients read it: each item is one change of one record, each page of each filter is the same part of
  * the whole log, and no customer sees records of another.
  */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import fc from 'fast-check'
 import type { Origin } from '../../contract/actor.ts'
 import type { AuditAction } from '../../contract/audit-actions.ts'
@@ -19,18 +19,13 @@ import {
 import {
   fund,
   newCustomer,
-  startTestService,
   withdrawalOf,
   type TestCustomer,
-  type TestService,
+  sharedTestService,
 } from '../../../test/support.ts'
 import { runs } from '../../../test/seed.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startTestService()
-})
-afterAll(() => service.close())
+const service = await sharedTestService()
 
 const AUDIT_LOG = '/v2/audit-log'
 interface Page {

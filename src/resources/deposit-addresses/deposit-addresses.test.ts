@@ -7,7 +7,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { SEED } from '../../../test/seed.ts'
 import {
   approve,
@@ -16,7 +16,7 @@ import {
   ROW_MACS,
   startTestService,
   type TestCustomer,
-  type TestService,
+  sharedTestService,
 } from '../../../test/support.ts'
 import { CRYPTO_NETWORKS, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import { NIL_UUID } from '../../contract/fields.ts'
@@ -35,15 +35,13 @@ const A_UUID = expect.stringMatching(
 const A_TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/) as string
 const NOBODY = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
 
-let service: TestService
+const service = await sharedTestService()
 let customer: TestCustomer
 let other: TestCustomer
 beforeAll(async () => {
-  service = await startTestService()
   customer = await newCustomer(service)
   other = await newCustomer(service)
 })
-afterAll(() => service.close())
 
 interface List {
   items: DepositAddress[]

@@ -49,8 +49,8 @@ const PutBody = Type.Object(
   },
   { additionalProperties: false },
 )
-type PutBody = Static<typeof PutBody>
-type Changes = Pick<PutBody, 'nickname' | 'bookmarked_status' | 'travelrule_metadata' | 'status'>
+type Body = Static<typeof PutBody>
+type Changes = Pick<Body, 'nickname' | 'bookmarked_status' | 'travelrule_metadata' | 'status'>
 
 /**
  * Creates or updates an address of the address book (API behaviour, Crypto destination addresses). Address, network and

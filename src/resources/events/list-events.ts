@@ -53,7 +53,7 @@ const ListEventsQuery = Type.Object(
   },
   { additionalProperties: false },
 )
-type ListEventsQuery = Static<typeof ListEventsQuery>
+type Query = Static<typeof ListEventsQuery>
 
 /** Lists the customer's events, by the time of the change (API behaviour, Events). */
 export const listEvents = operation({
@@ -90,7 +90,7 @@ export const listEvents = operation({
 async function selectEvents(
   db: Database,
   customerId: string,
-  query: ListEventsQuery,
+  query: Query,
   page: Page,
   { from, to }: TimeRange,
 ): Promise<EventRow[]> {
@@ -138,7 +138,7 @@ async function selectEvents(
 }
 
 /** Returns the types that pass both filters; undefined if there is none of them. */
-function typesOf({ type, types }: ListEventsQuery): string[] | undefined {
+function typesOf({ type, types }: Query): string[] | undefined {
   if (type === undefined && types === undefined) return undefined
   return TYPES.filter(
     (one) => (type === undefined || one === type) && (types === undefined || matchesType(one, types)),
@@ -151,7 +151,7 @@ const IS_RARE = `e.type not in (${FREQUENT.map((type) => `'${type}'`).join(', ')
 const HAS_TYPE = '($7::text[] is null or e.type = any ($7))'
 
 /** Chooses the index streams for a query. */
-function streamsFor({ object_id }: ListEventsQuery, types: string[] | undefined, hasRanges: boolean) {
+function streamsFor({ object_id }: Query, types: string[] | undefined, hasRanges: boolean) {
   if (hasRanges)
     return {
       streams: '(select * from unnest($9::uuid[], $10::uuid[]) as ranges (id_from, id_to))',

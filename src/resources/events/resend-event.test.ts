@@ -1,19 +1,11 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import {
-  fund,
-  newCustomer,
-  startTestService,
-  type TestCustomer,
-  type TestService,
-} from '../../../test/support.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { fund, newCustomer, type TestCustomer, sharedTestService } from '../../../test/support.ts'
 import type { Webhook } from '../../money/records/webhook.ts'
 import type { WebhookDelivery } from '../../money/records/webhook-delivery.ts'
 
-let service: TestService
+const service = await sharedTestService()
 let customer: TestCustomer
 let event: string
-beforeAll(async () => void (service = await startTestService()))
-afterAll(() => service.close())
 beforeEach(async () => {
   customer = await newCustomer(service)
   await fund(customer, '1')

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { NIL_UUID } from '../../contract/fields.ts'
 import type { FiatDepositInstructions } from '../../money/records/fiat-deposit-instructions.ts'
 import {
@@ -6,18 +6,16 @@ import {
   newCustomer,
   startTestService,
   type TestCustomer,
-  type TestService,
+  sharedTestService,
 } from '../../../test/support.ts'
 
 const INSTRUCTIONS = '/v2/transfer/fiat-deposit-instructions'
 
-let service: TestService
+const service = await sharedTestService()
 let customer: TestCustomer
 beforeAll(async () => {
-  service = await startTestService()
   customer = await newCustomer(service)
 })
-afterAll(() => service.close())
 
 const create = async (changes: object = {}): Promise<FiatDepositInstructions> => {
   const body = { profile_id: customer.profile_id, fiat_network: 'WIRE', ...changes }

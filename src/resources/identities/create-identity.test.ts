@@ -1,12 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import {
-  everyTable,
-  newCustomer,
-  startTestService,
-  type TestCustomer,
-  type TestService,
-} from '../../../test/support.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { everyTable, newCustomer, type TestCustomer, sharedTestService } from '../../../test/support.ts'
 
 const IDENTITIES = '/v2/identity/identities'
 const A_UUID = expect.stringMatching(
@@ -14,15 +8,13 @@ const A_UUID = expect.stringMatching(
 ) as string
 const A_TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/) as string
 
-let service: TestService
+const service = await sharedTestService()
 let customer: TestCustomer
 let other: TestCustomer
 beforeAll(async () => {
-  service = await startTestService()
   customer = await newCustomer(service)
   other = await newCustomer(service)
 })
-afterAll(() => service.close())
 
 const PERSON = { first_name: 'Ada', last_name: 'Lovelace' }
 const personOf = (changes: Record<string, unknown> = {}) => ({

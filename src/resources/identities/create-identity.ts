@@ -111,13 +111,13 @@ export const createIdentity = operation({
   },
 })
 
-type CreateIdentityBody = Static<typeof CreateIdentityBody>
+type Body = Static<typeof CreateIdentityBody>
 
 /** Inserts an identity and its members. A ref_id that is taken violates `identities_ref_id`. */
 export async function insertIdentity(
   tx: Transaction,
   customerId: string,
-  body: CreateIdentityBody,
+  body: Body,
   status: Status = 'PENDING',
 ): Promise<Identity> {
   const type = body.person_details === undefined ? 'INSTITUTION' : 'PERSON'
@@ -149,7 +149,7 @@ export async function insertIdentity(
   return identityWritten(await requireIdentity(tx, customerId, id))
 }
 
-function requireOneOfDetails({ person_details, institution_details }: CreateIdentityBody): void {
+function requireOneOfDetails({ person_details, institution_details }: Body): void {
   if (person_details !== undefined && institution_details !== undefined)
     throw problem.badRequest(
       'exactly one of person_details and institution_details must be given, not both',
@@ -164,7 +164,7 @@ function requireOneOfDetails({ person_details, institution_details }: CreateIden
     )
 }
 
-function requireMembersOfInstitution({ person_details, institution_members }: CreateIdentityBody): void {
+function requireMembersOfInstitution({ person_details, institution_members }: Body): void {
   if (institution_members === undefined) return
   if (person_details !== undefined)
     throw problem.badRequest(

@@ -1,31 +1,23 @@
 /* Invariants: a change of members never gives an institution more rights. A request adds all of its members, or none. */
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import {
-  everyTable,
-  newCustomer,
-  startTestService,
-  type TestCustomer,
-  type TestService,
-} from '../../../test/support.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { everyTable, newCustomer, type TestCustomer, sharedTestService } from '../../../test/support.ts'
 import { STATUSES } from '../../money/records/holders.ts'
 import type { Identity } from './identity.ts'
 
 const IDENTITIES = '/v2/identity/identities'
 const MEMBERS = '/v2/identity/institution-members'
 
-let service: TestService
+const service = await sharedTestService()
 let customer: TestCustomer
 let other: TestCustomer
 /** Ids of persons of the customer. */
 let ids: string[]
 beforeAll(async () => {
-  service = await startTestService()
   customer = await newCustomer(service)
   other = await newCustomer(service)
   ids = await Promise.all(Array.from({ length: 4 }, async () => (await personOf(customer)).id))
 })
-afterAll(() => service.close())
 
 async function made(by: TestCustomer, details: object): Promise<Identity> {
   const { body, status } = await by.call<Identity>('POST', IDENTITIES, { ref_id: randomUUID(), ...details })

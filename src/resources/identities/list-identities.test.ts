@@ -3,9 +3,9 @@
  * order, each once, with its current content.
  */
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { runs } from '../../../test/seed.ts'
-import { newCustomer, startTestService, type TestCustomer, type TestService } from '../../../test/support.ts'
+import { newCustomer, type TestCustomer, sharedTestService } from '../../../test/support.ts'
 import { momentAt, newId } from '../../db/ids.ts'
 import type { Identity } from './identity.ts'
 
@@ -13,7 +13,7 @@ const COUNT = 120
 const UPDATED = ['2026-03-02T00:00:00.000001Z', '2026-03-02T00:00:00.000002Z'] as const
 const STATUSES = ['PENDING', 'ERROR', 'APPROVED', 'DENIED', 'DISABLED'] as const
 
-let service: TestService
+const service = await sharedTestService()
 let customer: TestCustomer
 /** All identities, oldest first. */
 let all: Identity[]
@@ -45,7 +45,6 @@ function recordOf(n: number): Identity {
 }
 
 beforeAll(async () => {
-  service = await startTestService()
   customer = await newCustomer(service)
   all = Array.from({ length: COUNT }, (_, n) => recordOf(n)).sort((a, b) => (a.id < b.id ? -1 : 1))
   await service.db.query(
@@ -64,7 +63,6 @@ beforeAll(async () => {
     [customer.customer_id, other.customer_id],
   )
 })
-afterAll(() => service.close())
 
 /** Reads a list to its end. */
 async function walk(query: [string, string][]): Promise<Identity[]> {

@@ -1,25 +1,23 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import {
   atEnd,
   everyTable,
   newCustomer,
   startTestService,
   type TestCustomer,
-  type TestService,
+  sharedTestService,
 } from '../../../test/support.ts'
 import { STATUSES } from '../../money/records/holders.ts'
 import type { Identity } from './identity.ts'
 
 const IDENTITIES = '/v2/identity/identities'
 
-let service: TestService
+const service = await sharedTestService()
 let customer: TestCustomer
 beforeAll(async () => {
-  service = await startTestService()
   customer = await newCustomer(service)
 })
-afterAll(() => service.close())
 
 const statusOf = (id: string) => `${IDENTITIES}/${id}/sandbox-status`
 

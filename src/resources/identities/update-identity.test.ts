@@ -3,16 +3,15 @@
  * A refused request changes nothing.
  */
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import {
   everyTable,
   fund,
   newCustomer,
-  startTestService,
   TEST_ORIGIN,
   type TestCustomer,
-  type TestService,
   withdrawalOf,
+  sharedTestService,
 } from '../../../test/support.ts'
 import { STATUSES } from '../../money/records/holders.ts'
 import type { Identity } from './identity.ts'
@@ -22,14 +21,12 @@ const IDENTITIES = '/v2/identity/identities'
 const A_TIME = expect.any(String) as string
 const PERSON = { first_name: 'Ada', last_name: 'Lovelace', email: 'ada@example.com' }
 
-let service: TestService
+const service = await sharedTestService()
 let customer: TestCustomer
 beforeAll(async () => {
-  service = await startTestService()
   customer = await newCustomer(service)
   await fund(customer, '1000')
 })
-afterAll(() => service.close())
 
 async function made(changes: object = { person_details: PERSON }): Promise<Identity> {
   const { body, status } = await customer.call<Identity>('POST', IDENTITIES, {

@@ -73,7 +73,7 @@ const ListHistoricalPricesQuery = Type.Object(
   },
   { additionalProperties: false },
 )
-type ListHistoricalPricesQuery = Static<typeof ListHistoricalPricesQuery>
+type Query = Static<typeof ListHistoricalPricesQuery>
 
 const PricePoint = Type.Object(
   {
@@ -186,7 +186,7 @@ const MINUTE_MAX = 2_000_000_000
 
 /** Converts the query's bounds (API behaviour, Market history). Throws when they contradict each other. */
 export function rangeOf(
-  { 'range.begin': begin, 'range.end': end }: Pick<ListHistoricalPricesQuery, 'range.begin' | 'range.end'>,
+  { 'range.begin': begin, 'range.end': end }: Pick<Query, 'range.begin' | 'range.end'>,
   { exclusive }: { exclusive: boolean },
 ): MinuteRange {
   const first = begin === undefined ? undefined : microsOf(begin, 'range.begin')

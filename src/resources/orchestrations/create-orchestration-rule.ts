@@ -51,7 +51,7 @@ const CreateOrchestrationRuleBody = Type.Object(
   },
   { additionalProperties: false },
 )
-type CreateOrchestrationRuleBody = Static<typeof CreateOrchestrationRuleBody>
+type Body = Static<typeof CreateOrchestrationRuleBody>
 
 /**
  * Creates a rule (API behaviour, Orchestration rules): a deposit at its source starts an orchestration to its
@@ -145,7 +145,7 @@ async function requireElsewhere(tx: Transaction, customerId: string, { crypto }:
 
 /** Requires a source that can receive deposits of its asset. */
 function requireSource(
-  { source, source_asset, profile_id }: CreateOrchestrationRuleBody,
+  { source, source_asset, profile_id }: Body,
   { networks }: Pick<Context, 'networks'>,
 ): void {
   if (source.fiat !== undefined) requireWires({ asset: source_asset }, networks, 'source_asset')
@@ -173,7 +173,7 @@ async function findRule(
 async function requireRecords(
   tx: Transaction,
   customerId: string,
-  { profile_id, identity_id, account_id }: CreateOrchestrationRuleBody,
+  { profile_id, identity_id, account_id }: Body,
   { fiat, profile }: Destination,
 ): Promise<void> {
   await lockOpenProfile(tx, customerId, profile_id)
@@ -187,12 +187,7 @@ async function makeSource(
   tx: Transaction,
   { networks, rowMacs }: Pick<Context, 'networks' | 'rowMacs'>,
   customerId: string,
-  {
-    source: { crypto, fiat },
-    profile_id,
-    identity_id,
-    account_id,
-  }: Omit<CreateOrchestrationRuleBody, 'destination'>,
+  { source: { crypto, fiat }, profile_id, identity_id, account_id }: Omit<Body, 'destination'>,
   cursors: Queryable,
 ): Promise<{ source: OrchestrationRule['source']; sourceId: string }> {
   const holders = { ...(identity_id && { identity_id }), ...(account_id && { account_id }) }
@@ -221,7 +216,7 @@ export async function insertRule(
   tx: Transaction,
   context: Pick<Context, 'networks' | 'rowMacs'>,
   customerId: string,
-  rule: Omit<CreateOrchestrationRuleBody, 'destination'> & { destination: Destination },
+  rule: Omit<Body, 'destination'> & { destination: Destination },
   origin: Origin,
   cursors: Queryable = tx,
 ): Promise<OrchestrationRule> {

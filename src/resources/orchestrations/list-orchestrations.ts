@@ -45,7 +45,7 @@ const ListOrchestrationsQuery = Type.Object(
   },
   { additionalProperties: false },
 )
-type ListOrchestrationsQuery = Static<typeof ListOrchestrationsQuery>
+type Query = Static<typeof ListOrchestrationsQuery>
 
 /** Lists the customer's orchestrations, by creation time (API behaviour, Orchestrations). */
 export const listOrchestrations = operation({
@@ -87,7 +87,7 @@ export const listOrchestrations = operation({
 async function selectOrchestrations(
   db: Database,
   customerId: string,
-  query: ListOrchestrationsQuery,
+  query: Query,
   page: Page,
   created: TimeRange,
 ): Promise<OrchestrationRow[]> {
@@ -142,7 +142,7 @@ const FILTERS = `
   )`
 
 /** Chooses the index streams for a query by its most selective filter. */
-function streamsFor(query: ListOrchestrationsQuery): { streams: string; inStream: string } {
+function streamsFor(query: Query): { streams: string; inStream: string } {
   if (query.orchestration_id !== undefined || query.ref_id !== undefined) {
     return {
       streams: query.orchestration_id === undefined ? STREAMS_BY_REF_ID : STREAMS_BY_ID,

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { setPolicy } from '../../../test/policies.ts'
 import { runs } from '../../../test/seed.ts'
 import {
@@ -7,14 +7,11 @@ import {
   everyTable,
   fund,
   newCustomer,
-  startTestService,
   withdrawalOf,
-  type TestService,
+  sharedTestService,
 } from '../../../test/support.ts'
 
-let service: TestService
-beforeAll(async () => void (service = await startTestService()))
-afterAll(() => service.close())
+const service = await sharedTestService()
 
 const DAY_LIMIT = {
   id: 'day',

@@ -32,7 +32,7 @@ const PutPolicyBody = Type.Object(
   },
   { additionalProperties: false },
 )
-type PutPolicyBody = Static<typeof PutPolicyBody>
+type Body = Static<typeof PutPolicyBody>
 
 /** Replaces the customer's policy by a new version (API behaviour, Policy). */
 export const putPolicy = operation({
@@ -60,7 +60,7 @@ export const putPolicy = operation({
   reply: Policy,
   problems: ['already-exists', 'not-found', 'unavailable', 'approval-required', 'approval-ended'],
   async run({ query: { approval_id }, body, customerId, origin, db, policies, limits }) {
-    const { replaces, ...document } = body satisfies PutPolicyBody
+    const { replaces, ...document } = body satisfies Body
     const change = { customer_id: customerId, origin, approval_id, replaces, limits }
     return policyToWire(await replacePolicy(db, policies, completeDocument(document), change))
   },

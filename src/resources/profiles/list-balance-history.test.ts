@@ -1,19 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { move } from '../../../test/history.ts'
-import {
-  credit,
-  newCustomer,
-  startTestService,
-  type TestCustomer,
-  type TestService,
-} from '../../../test/support.ts'
+import { credit, newCustomer, type TestCustomer, sharedTestService } from '../../../test/support.ts'
 import { momentAt } from '../../db/ids.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startTestService()
-})
-afterAll(() => service.close())
+const service = await sharedTestService()
 
 interface History {
   asset: string

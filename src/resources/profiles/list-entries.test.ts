@@ -1,14 +1,8 @@
 import { originOfLoop } from '../../contract/actor.ts'
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { SEED } from '../../../test/seed.ts'
-import {
-  credit,
-  newCustomer,
-  startTestService,
-  type TestCustomer,
-  type TestService,
-} from '../../../test/support.ts'
+import { credit, newCustomer, type TestCustomer, sharedTestService } from '../../../test/support.ts'
 import { transaction } from '../../db/database.ts'
 import { idsAt, momentAt } from '../../db/ids.ts'
 import { LedgerTransaction } from '../../money/ledger/ledger-transaction.ts'
@@ -33,13 +27,11 @@ interface Listed {
   next_page_cursor?: string
 }
 
-let service: TestService
+const service = await sharedTestService()
 let customer: TestCustomer
 beforeAll(async () => {
-  service = await startTestService()
   customer = await newCustomer(service)
 })
-afterAll(() => service.close())
 
 const path = (owner: TestCustomer, query = '') => `/v2/profiles/${owner.profile_id}/entries${query}`
 

@@ -1,11 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { insertStatements, newCustomer, startTestService, type TestService } from '../../../test/support.ts'
+import { expect, test } from 'vitest'
+import { insertStatements, newCustomer, sharedTestService } from '../../../test/support.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startTestService()
-})
-afterAll(() => service.close())
+const service = await sharedTestService()
 
 test('a statement is computed again, a wrong one is told, and none is explained before it is generated', async () => {
   const { customer_id, call } = await newCustomer(service)

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { magicAddress } from '../../chains/simulated/magic-addresses.ts'
 import {
   atEnd,
@@ -9,18 +9,16 @@ import {
   startTestService,
   withdrawalOf,
   type TestCustomer,
-  type TestService,
+  sharedTestService,
 } from '../../../test/support.ts'
 
-let service: TestService
+const service = await sharedTestService()
 let customer: TestCustomer
 
 beforeAll(async () => {
-  service = await startTestService()
   customer = await newCustomer(service)
   await fund(customer, '1000')
 })
-afterAll(() => service.close())
 
 const URL = '/v2/transfer/crypto-withdrawals'
 

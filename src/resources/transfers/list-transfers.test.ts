@@ -6,13 +6,13 @@
  */
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { runs } from '../../../test/seed.ts'
-import { newCustomer, startTestService, type TestCustomer, type TestService } from '../../../test/support.ts'
+import { newCustomer, type TestCustomer, sharedTestService } from '../../../test/support.ts'
 import { momentAt, newId } from '../../db/ids.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 
-let service: TestService
+const service = await sharedTestService()
 let customer: TestCustomer
 /** All transfers, oldest first. */
 let all: Transfer[]
@@ -30,12 +30,10 @@ const momentOf = (n: number) => `2026-03-01T12:00:0${n % 3}.00000${n % 7}Z`
 const pick = <T>(values: readonly T[], n: number): T | undefined => values[n % (values.length + 1)]
 
 beforeAll(async () => {
-  service = await startTestService()
   customer = await newCustomer(service)
   all = Array.from({ length: COUNT }, (_, n) => recordOf(n)).sort((a, b) => (a.id < b.id ? -1 : 1))
   await insert(all)
 })
-afterAll(() => service.close())
 
 function recordOf(n: number): Transfer {
   const created_at = momentOf(n)

@@ -53,7 +53,7 @@ const ListTransfersQuery = Type.Object(
   },
   { additionalProperties: false },
 )
-type ListTransfersQuery = Static<typeof ListTransfersQuery>
+type Query = Static<typeof ListTransfersQuery>
 
 /** Lists the customer's transfers (API behaviour, Transfers). */
 export const listTransfers = operation({
@@ -91,7 +91,7 @@ export const listTransfers = operation({
 export async function selectTransfers(
   db: Database,
   customerId: string,
-  query: ListTransfersQuery,
+  query: Query,
   page: Page,
   [created, updated]: [TimeRange, TimeRange],
 ): Promise<TransferRow[]> {

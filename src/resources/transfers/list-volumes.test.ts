@@ -1,11 +1,7 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { fund, newCustomer, startTestService, withdrawalOf, type TestService } from '../../../test/support.ts'
+import { expect, test, vi } from 'vitest'
+import { fund, newCustomer, withdrawalOf, sharedTestService } from '../../../test/support.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startTestService()
-})
-afterAll(() => service.close())
+const service = await sharedTestService()
 
 test("the last day's transfers of the customer alone, by type, asset and status, with exact sums", async () => {
   const customer = await newCustomer(service)
