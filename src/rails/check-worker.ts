@@ -1,6 +1,6 @@
 import type { Queryable } from '../db/database.ts'
 import { failed, ok, warn, type Finding } from '../finding.ts'
-import { PAYOUT_TYPES } from '../money/records/treasury.ts'
+import { IS_NOT_BEGUN } from '../money/records/treasury.ts'
 
 const OVERDUE_SECONDS_WARN = 30
 const OVERDUE_SECONDS_MAX = 300
@@ -12,9 +12,7 @@ export async function checkWorker(db: Queryable, isHere: boolean): Promise<Findi
   from (
     select due_at from outgoing_transfers where due_at < clock_timestamp() and waiting_code is null
     union all
-    select t.created_at from transfers t
-    where t.status = 'PENDING' and t.type in ${PAYOUT_TYPES}
-      and not exists (select 1 from outgoing_transfers b where b.customer_id = t.customer_id and b.transfer_id = t.id)
+    select t.created_at from transfers t where ${IS_NOT_BEGUN}
     union all
     select created_at from orchestrations o
     where status = 'PROCESSING' and destination_transfer_id is null

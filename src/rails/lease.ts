@@ -1,5 +1,5 @@
 import { type Database, type Queryable, type Transaction } from '../db/database.ts'
-import { PAYOUT_TYPES } from '../money/records/treasury.ts'
+import { IS_NOT_BEGUN, PAYOUT_NETWORK, PAYOUT_TYPES } from '../money/records/treasury.ts'
 import type { Network } from '../chains/network.ts'
 import { DELAYS_ALL_ASSETS, DELAYS_NOBODY } from '../chains/waiting.ts'
 import type { State } from './payouts/next-step.ts'
@@ -7,7 +7,6 @@ import {
   ageOf,
   JOIN_TRANSFER,
   keepNames,
-  NETWORK,
   SELECT_WITHDRAWAL,
   withCanonicalAddress,
   withReplaced,
@@ -35,9 +34,6 @@ export interface Work {
   state: State
 }
 
-const IS_NEW = `
-  t.status = 'PENDING' and t.type in ${PAYOUT_TYPES}
-    and not exists (select 1 from outgoing_transfers b where b.customer_id = t.customer_id and b.transfer_id = t.id)`
 const IS_FREE = '(leased_until is null or leased_until <= clock_timestamp())'
 
 /** The work that is due on these networks, in random order, so that a flaky node does not always delay the same customers. */
@@ -52,7 +48,7 @@ export async function workToDo(
       select customer_id, network, state from outgoing_transfers
       where due_at <= clock_timestamp() and ${IS_FREE} and network = any ($1)
       union
-      select t.customer_id, ${NETWORK}, 'NEW' from transfers t where ${NETWORK} = any ($1) and ${IS_NEW}
+      select t.customer_id, ${PAYOUT_NETWORK}, 'NEW' from transfers t where ${PAYOUT_NETWORK} = any ($1) and ${IS_NOT_BEGUN}
     ) work
     order by random()`,
     [networks],
@@ -72,7 +68,7 @@ export async function claimNew(
       insert into outgoing_transfers (customer_id, transfer_id, network, state, created_at)
       select t.customer_id, t.id, $2, 'HELD', statement_timestamp()
       from transfers t
-      where t.customer_id = $1 and ${NETWORK} = $2 and ${IS_NEW}
+      where t.customer_id = $1 and ${PAYOUT_NETWORK} = $2 and ${IS_NOT_BEGUN}
       order by t.id
       limit $3
       for update of t skip locked
@@ -180,7 +176,7 @@ export async function behindOthers(
       from transfers t
       left join outgoing_transfers b on b.customer_id = $1 and b.transfer_id = t.id
       where t.customer_id = $1 and t.profile_id = mine.profile_id and t.status = 'PENDING'
-        and t.type in ${PAYOUT_TYPES} and ${NETWORK} = $2
+        and t.type in ${PAYOUT_TYPES} and ${PAYOUT_NETWORK} = $2
         and t.id < mine.transfer_id and t.id <> all ($3)
         and (t.asset = mine.asset and (b.transfer_id is null or b.state = 'HELD' and b.waiting_code <> all ($6))
              or b.state = 'HELD' and b.waiting_code = $7)

@@ -1,4 +1,4 @@
-import { findOwner, PAYOUT_TYPES, PLATFORM_ID } from '../records/treasury.ts'
+import { findOwner, PAYOUT_NETWORK, PAYOUT_TYPES, PLATFORM_ID } from '../records/treasury.ts'
 import type { ActorType } from '../../contract/actor.ts'
 import { problem } from '../../contract/problems.ts'
 import type { Queryable, Transaction } from '../../db/database.ts'
@@ -135,7 +135,7 @@ interface AcceptedRow {
 }
 
 const PAYMENT = `
-  t.customer_id, t.id, t.profile_id, t.asset, t.amount, coalesce(t.crypto_network, 'WIRE') as network,
+  t.customer_id, t.id, t.profile_id, t.asset, t.amount, ${PAYOUT_NETWORK} as network,
   t.destination_address, t.memo, t.mac, t.fiat_account_id, f.fiat_account_owner, f.fiat_network_instructions`
 const FROM_TRANSFERS = `
   from transfers t

@@ -2,7 +2,7 @@ import { NETWORKS } from '../../contract/assets/catalogue.ts'
 import { disagreementOf, type SignedPayment, type TokenAddresses } from '../../chains/signed-payments.ts'
 import { onCitus, transaction, type Database, type Transaction } from '../../db/database.ts'
 import { balanceMacs, forgedBalances } from '../ledger/balance-macs.ts'
-import { PAYOUT_TYPES, PLATFORM_ID, WITHDRAWAL_TYPES } from '../records/treasury.ts'
+import { PAYOUT_NETWORK, PAYOUT_TYPES, PLATFORM_ID, WITHDRAWAL_TYPES } from '../records/treasury.ts'
 import { EVENT_RULES } from './event-rules.ts'
 import { POLICY_RULES } from './policy-rules.ts'
 import type { RowMacs } from '../records/row-macs.ts'
@@ -238,7 +238,7 @@ const PAGE = 2_000
 /** Withdrawals with their signed transactions: the current and the replaced ones. */
 const SIGNED = `
   with page as (
-    select t.id as transfer_id, coalesce(t.crypto_network, 'WIRE') as network, t.asset, t.amount,
+    select t.id as transfer_id, ${PAYOUT_NETWORK} as network, t.asset, t.amount,
            coalesce(t.destination_address, (
              select f.fiat_network_instructions -> 'wire' ->> 'account_number'
              from fiat_accounts f

@@ -1,6 +1,7 @@
 import type { Queryable } from '../../db/database.ts'
 import type { WaitingCode } from '../../chains/waiting.ts'
 import type { State } from './next-step.ts'
+import { PAYOUT_NETWORK } from '../../money/records/treasury.ts'
 
 /** Most withdrawals that are listed. */
 export const OPEN_WITHDRAWALS_MAX = 1_000
@@ -25,7 +26,7 @@ export interface OpenWithdrawal {
 export async function listOpenWithdrawals(db: Queryable, customerId?: string): Promise<OpenWithdrawal[]> {
   const { rows } = await db.query<OpenWithdrawal>(
     `
-    select t.id as transfer_id, t.customer_id, t.profile_id, coalesce(t.crypto_network, 'WIRE') as network, t.asset,
+    select t.id as transfer_id, t.customer_id, t.profile_id, ${PAYOUT_NETWORK} as network, t.asset,
            t.amount, t.created_at, b.state, b.waiting_code, b.waiting_detail, b.waiting_since
     from transfers t
     left join outgoing_transfers b on b.customer_id = t.customer_id and b.transfer_id = t.id

@@ -1,6 +1,6 @@
 import { type Database, type Queryable, type Transaction } from '../../db/database.ts'
 import { readClock } from '../../db/ids.ts'
-import { findOwner, PAYOUT_TYPES, PLATFORM_ID } from '../../money/records/treasury.ts'
+import { findOwner, PAYOUT_NETWORK, PAYOUT_TYPES, PLATFORM_ID } from '../../money/records/treasury.ts'
 import type { SecondaryStatus } from '../../contract/transfer-status.ts'
 import { canonicalAddress } from '../../chains/addresses.ts'
 import type {
@@ -38,15 +38,13 @@ export type ClaimedRow = Omit<Claimed, 'replaced' | 'crypto_tx_index'> & { crypt
 /** A withdrawal whose transaction is kept. */
 export type Kept = Claimed & BroadcastWithdrawal
 
-// A withdrawal that goes over no blockchain is a wire.
-export const NETWORK = `coalesce(t.crypto_network, 'WIRE')`
 const CONSOLIDATION_FEE_MAX = `case when t.type = 'TREASURY_CONSOLIDATION' then t.metadata ->> 'max_fee_rate' end`
 
 // Statements here have no names, so that each is planned for the tables as they are: a plan that was made while they
 // were small reads all of a customer's transfers for each withdrawal (measured: 500 claimed in 209 ms instead of 4).
 /** Selects a withdrawal from its transfer `t`; `$1` is its customer. */
 export const SELECT_WITHDRAWAL = `
-  select t.customer_id, t.id as transfer_id, t.profile_id, ${NETWORK} as network, t.asset, t.amount, t.memo,
+  select t.customer_id, t.id as transfer_id, t.profile_id, ${PAYOUT_NETWORK} as network, t.asset, t.amount, t.memo,
          t.fiat_account_id, ${CONSOLIDATION_FEE_MAX} as consolidation_fee_max,
          coalesce(t.destination_address, (
            select f.fiat_network_instructions -> 'wire' ->> 'account_number'
@@ -313,8 +311,8 @@ export async function beginOutgoing(tx: Transaction, ids: OutgoingId): Promise<b
   const { rows } = await tx.query<{ transfer_id: string }>(
     `
     insert into outgoing_transfers (customer_id, transfer_id, network, state, created_at, due_at)
-    select customer_id, id, coalesce(crypto_network, 'WIRE'), 'HELD', clock_timestamp(), clock_timestamp()
-    from transfers where customer_id = $1 and id = $2
+    select customer_id, id, ${PAYOUT_NETWORK}, 'HELD', clock_timestamp(), clock_timestamp()
+    from transfers t where customer_id = $1 and id = $2
     on conflict (customer_id, transfer_id) do nothing
     returning transfer_id`,
     [...ids],

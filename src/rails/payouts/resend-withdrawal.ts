@@ -1,6 +1,6 @@
 import { NETWORKS } from '../../contract/assets/catalogue.ts'
 import { transaction, type Database, type Queryable } from '../../db/database.ts'
-import { findOwner, PAYOUT_TYPES } from '../../money/records/treasury.ts'
+import { findOwner, PAYOUT_NETWORK, PAYOUT_TYPES } from '../../money/records/treasury.ts'
 import type { EndedTransaction, Network, Networks } from '../../chains/network.ts'
 import { isSimulated } from '../../chains/simulated/adapter.ts'
 import { selectKept } from './outgoing-transfers.ts'
@@ -65,8 +65,8 @@ async function find(db: Queryable, transferId: string): Promise<Found> {
   const customerId = await findOwner(db, transferId)
   const { rows } = await db.query<Found>(
     `
-    select customer_id, type, status, coalesce(crypto_network, 'WIRE') as network, crypto_tx_hash
-    from transfers where customer_id = $1 and id = $2 and type in ${PAYOUT_TYPES}`,
+    select customer_id, type, status, ${PAYOUT_NETWORK} as network, crypto_tx_hash
+    from transfers t where customer_id = $1 and id = $2 and type in ${PAYOUT_TYPES}`,
     [customerId, transferId],
   )
   if (rows[0] === undefined) throw new Error(`there is no withdrawal ${transferId}`)

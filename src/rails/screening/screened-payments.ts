@@ -11,6 +11,7 @@ import {
   type IncomingTransfer,
   type Owner,
 } from '../deposits/incoming-transfers.ts'
+import { PAYOUT_NETWORK } from '../../money/records/treasury.ts'
 
 /**
  * What the screening endpoint is asked about payments. The same functions describe a payment for the question and for the
@@ -42,7 +43,7 @@ export async function selectScreenedWithdrawals(
   const { rows } = await db.query<WithdrawalRow>(
     `
     select t.id as transfer_id, t.type, t.profile_id, t.identity_id, t.account_id,
-           coalesce(t.crypto_network, 'WIRE') as network, t.asset, t.amount, t.destination_address, t.memo,
+           ${PAYOUT_NETWORK} as network, t.asset, t.amount, t.destination_address, t.memo,
            t.fiat_account_id, f.fiat_account_owner, f.fiat_network_instructions
     from transfers t
     left join fiat_accounts f on f.customer_id = t.customer_id and f.id = t.fiat_account_id

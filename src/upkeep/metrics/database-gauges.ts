@@ -3,7 +3,7 @@ import { transaction, type Database, type Transaction } from '../../db/database.
 import { HorizonUnknown, readHorizon } from '../../db/horizon.ts'
 import type { WaitingCode } from '../../chains/waiting.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
-import { PAYOUT_TYPES } from '../../money/records/treasury.ts'
+import { IS_NOT_BEGUN, PAYOUT_NETWORK } from '../../money/records/treasury.ts'
 
 /** Least interval between reads of the records, which also take at most a tenth of the time. */
 const FRESH_MS = 5_000
@@ -259,12 +259,11 @@ const IN_FLIGHT = `
   group by network, state`
 
 const NOT_BEGUN = `
-  select coalesce(t.crypto_network, 'WIRE') as network, 'NEW' as state, count(*) as count,
+  select ${PAYOUT_NETWORK} as network, 'NEW' as state, count(*) as count,
          extract(epoch from clock_timestamp() - min(t.created_at)) as age,
          extract(epoch from clock_timestamp() - min(t.created_at)) as overdue
   from transfers t
-  where t.status = 'PENDING' and t.type in ${PAYOUT_TYPES}
-    and not exists (select 1 from outgoing_transfers b where b.customer_id = t.customer_id and b.transfer_id = t.id)
+  where ${IS_NOT_BEGUN}
   group by 1`
 
 const WAITING = `
