@@ -1,12 +1,8 @@
 /** Sets the policies of customers in tests. */
 import { transaction, type Database } from '../src/db/database.ts'
 import { readClock } from '../src/db/ids.ts'
-import {
-  completeDocument,
-  Policies,
-  type NewPolicyDocument,
-  type PolicyVersion,
-} from '../src/governance/policy/policy.ts'
+import { completeDocument, type NewPolicyDocument } from '../src/governance/policy/policy-document.ts'
+import { Policies, type PolicyVersion } from '../src/governance/policy/policy.ts'
 import { MASTER_KEYS } from './support.ts'
 
 /** Adds a version of the customer's policy, as the operator's command does. */

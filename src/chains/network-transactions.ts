@@ -6,6 +6,7 @@ import {
   type Transaction,
 } from '../db/database.ts'
 import type { Network, SignedTransaction } from './network.ts'
+import { arraysOf } from '../db/rows.ts'
 
 /**
  * The transactions of the shared wallets, each once, with whom it pays. On a cluster they are on the coordinator, and are
@@ -63,8 +64,7 @@ export async function keepTransactions(
     await tx.query('select add_payees($1, $2, $3::uuid[], $4::uuid[])', [
       network,
       hash,
-      some.map(({ customer_id }) => customer_id),
-      some.map(({ transfer_id }) => transfer_id),
+      ...arraysOf(some, 'customer_id', 'transfer_id'),
     ])
 }
 

@@ -10,10 +10,9 @@ import {
   canonicalJson,
   completeDocument,
   NewPolicyDocument,
-  Policies,
-  type ExaminedVersion,
   type PolicyDocument,
-} from '../governance/policy/policy.ts'
+} from '../governance/policy/policy-document.ts'
+import { Policies, type ExaminedVersion } from '../governance/policy/policy.ts'
 import type { Settings } from '../settings.ts'
 import {
   APPROVAL,

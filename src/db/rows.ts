@@ -6,3 +6,9 @@ export type Present<Row> = {
 /** Drops the columns of a database row that are null. */
 export const presentOf = <Row extends object>(row: Row): Present<Row> =>
   Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as Present<Row>
+
+/** Returns the values of these columns, an array for each: what `unnest` reads as rows. */
+export const arraysOf = <Row, Column extends keyof Row>(
+  rows: readonly Row[],
+  ...columns: readonly Column[]
+): Row[Column][][] => columns.map((column) => rows.map((row) => row[column]))

@@ -15,6 +15,7 @@ import {
   type Kept,
 } from './payouts/outgoing-transfers.ts'
 import { takeLock } from '../db/locks.ts'
+import { arraysOf } from '../db/rows.ts'
 
 /** Which withdrawals are due, and who takes them: claims in a transaction, leases without one. */
 
@@ -184,9 +185,7 @@ export async function behindOthers(
     [
       customer_id,
       network,
-      withdrawals.map(({ transfer_id }) => transfer_id),
-      withdrawals.map(({ profile_id }) => profile_id),
-      withdrawals.map(({ asset }) => asset),
+      ...arraysOf(withdrawals, 'transfer_id', 'profile_id', 'asset'),
       DELAYS_NOBODY,
       DELAYS_ALL_ASSETS,
     ],

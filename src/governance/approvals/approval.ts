@@ -14,6 +14,7 @@ import { hasRole, personsOf, personsWhoAre, type Approver } from './approver.ts'
 import type { Kind } from '../../money/records/need.ts'
 import type { Approval, ApprovalDecision, ApprovalStatus } from '../../contract/approval.ts'
 import type { TransferApproval } from '../../money/movements/decision.ts'
+import { arraysOf } from '../../db/rows.ts'
 
 /** A row of `approvals`. */
 export interface ApprovalRow {
@@ -227,11 +228,7 @@ export const TRANSFER_APPROVALS: Kind<string, ApprovalRow, NewTransferApproval> 
         customerId,
         approvals.map(({ id }) => id),
         approvals.map(({ created_at }) => created_at.text),
-        approvals.map(({ transfer_id }) => transfer_id),
-        approvals.map(({ required }) => required),
-        approvals.map(({ role }) => role),
-        approvals.map(({ rule_id }) => rule_id),
-        approvals.map(({ policy_version }) => policy_version),
+        ...arraysOf(approvals, 'transfer_id', 'required', 'role', 'rule_id', 'policy_version'),
         approvals.map(({ initiator }) => initiator.type),
         approvals.map(({ initiator }) => initiator.id),
         approvals.map(({ deadline }) => deadline),

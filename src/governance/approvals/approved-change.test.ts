@@ -15,7 +15,7 @@ import {
 import { readApproval } from '../../rails/payouts/decide-approval.ts'
 import { verify } from '../../money/verify/verify.ts'
 import { expireApprovals } from './approved-change.ts'
-import { CHANGE_SUBJECTS } from '../policy/policy.ts'
+import { CHANGE_SUBJECTS } from '../policy/policy-document.ts'
 
 let service: TestService
 let customer: TestCustomer

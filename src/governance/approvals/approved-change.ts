@@ -28,9 +28,8 @@ import {
   DEFAULT_DEADLINE_SECONDS,
   DEFAULT_ROLE,
   type ChangeSubject,
-  type Policies,
-  type PolicyVersion,
-} from '../policy/policy.ts'
+} from '../policy/policy-document.ts'
+import { type Policies, type PolicyVersion } from '../policy/policy.ts'
 import type { Approval } from '../../contract/approval.ts'
 
 /** A change of configuration that somebody asks for. */

@@ -1,12 +1,7 @@
 import { parseAmount } from '../../contract/assets/amount.ts'
 import type { Payment } from '../../money/movements/decision.ts'
-import {
-  DEFAULT_DEADLINE_SECONDS,
-  decimalsCounted,
-  type Limit,
-  type PolicyVersion,
-  type Rule,
-} from './policy.ts'
+import { DEFAULT_DEADLINE_SECONDS, decimalsCounted, type Limit, type Rule } from './policy-document.ts'
+import { type PolicyVersion } from './policy.ts'
 
 const MICROS = 1_000_000
 

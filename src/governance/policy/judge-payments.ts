@@ -15,7 +15,8 @@ import { FIAT_ACCOUNTS, type FiatAccount } from '../../money/records/fiat-accoun
 import type { Holders } from '../../money/records/holders.ts'
 import { awaitApproval, type ApprovalRequirement } from '../approvals/approved-withdrawal.ts'
 import { compile, shortlistOf, type Compiled, type CompiledRule, type Shortlist } from './compiled-policy.ts'
-import { DEFAULT_ROLE, type Limit, type Policies, type Rule } from './policy.ts'
+import { DEFAULT_ROLE, type Limit, type Rule } from './policy-document.ts'
+import { type Policies } from './policy.ts'
 import { Windows, type Window } from './policy-windows.ts'
 
 /**

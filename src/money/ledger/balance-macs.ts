@@ -4,6 +4,7 @@ import type { Queryable } from '../../db/database.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 import { Macs } from '../../keys/macs.ts'
 import type { MasterKeys } from '../../keys/master-keys.ts'
+import { arraysOf } from '../../db/rows.ts'
 
 /**
  * MACs of balances. The service's database role writes balances and inserts entries, so neither says by itself what a profile has.
@@ -184,10 +185,7 @@ export async function sealBalances(
        where b.customer_id = any ($1::uuid[]) and b.customer_id = s.customer_id and b.profile_id = s.profile_id
          and b.asset = s.asset and b.version = s.version`,
       [
-        right.map(({ customer_id }) => customer_id),
-        right.map(({ profile_id }) => profile_id),
-        right.map(({ asset }) => asset),
-        right.map(({ version }) => version),
+        ...arraysOf(right, 'customer_id', 'profile_id', 'asset', 'version'),
         right.map((row) => by.make(row.customer_id, sealedOf(row), row.updated_at)),
       ],
     )

@@ -2,6 +2,7 @@ import type { Queryable } from '../../db/database.ts'
 import type { Transfer } from '../ledger/transfer.ts'
 import type { Kind } from '../records/need.ts'
 import type { Arrival } from './seen-deposits.ts'
+import { arraysOf } from '../../db/rows.ts'
 
 /**
  * The outputs and logs that were credited. Their rows are inserted with the entries, and the service's role can neither change nor
@@ -37,13 +38,7 @@ export async function insertCredited(
     insert into credited_deposits (customer_id, network, crypto_tx_hash, crypto_tx_index, transfer_id)
     select $1, network, hash, index, transfer_id
     from unnest($2::text[], $3::text[], $4::text[], $5::uuid[]) as c (network, hash, index, transfer_id)`,
-    [
-      customerId,
-      credited.map(({ network }) => network),
-      credited.map(({ crypto_tx_hash }) => crypto_tx_hash),
-      credited.map(({ crypto_tx_index }) => crypto_tx_index),
-      credited.map(({ transfer_id }) => transfer_id),
-    ],
+    [customerId, ...arraysOf(credited, 'network', 'crypto_tx_hash', 'crypto_tx_index', 'transfer_id')],
   )
 }
 

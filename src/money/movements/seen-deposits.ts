@@ -7,6 +7,7 @@ import { insertEvents } from '../ledger/events.ts'
 import type { Transfer } from '../ledger/transfer.ts'
 import type { Network } from '../../chains/network.ts'
 import type { Kind } from '../records/need.ts'
+import { arraysOf } from '../../db/rows.ts'
 
 /** The output or log of a deposit. Of a wire: the bank's reference as the hash, and the index 0. */
 export interface Arrival {
@@ -53,12 +54,7 @@ export const SEEN_DEPOSITS: Kind<Arrival, SeenTransfer, CompletedTransfer> = {
             (select * from unnest($2::text[], $3::text[], $4::text[]))
       order by s.transfer_id
       for update of s`,
-      [
-        customerId,
-        arrivals.map(({ network }) => network),
-        arrivals.map(({ crypto_tx_hash }) => crypto_tx_hash),
-        arrivals.map(({ crypto_tx_index }) => crypto_tx_index),
-      ],
+      [customerId, ...arraysOf(arrivals, 'network', 'crypto_tx_hash', 'crypto_tx_index')],
     )
     const seen = new Map(
       rows.map(({ network, crypto_tx_hash, crypto_tx_index, ...transfer }) => [

@@ -1,5 +1,6 @@
 import type { Queryable } from '../../db/database.ts'
 import type { Kind } from './need.ts'
+import { arraysOf } from '../../db/rows.ts'
 
 /**
  * Wires on the bank statement of the platform's account, recorded by an operator. The bank's reference identifies a
@@ -59,10 +60,7 @@ export async function insertBankWires(tx: Queryable, wires: readonly NewBankWire
     [
       wires.map(({ asset }) => asset),
       wires.map(({ kind }) => directionOf(kind)),
-      wires.map(({ bank_reference }) => bank_reference),
-      wires.map(({ kind }) => kind),
-      wires.map(({ amount }) => amount),
-      wires.map(({ transfer_id }) => transfer_id),
+      ...arraysOf(wires, 'bank_reference', 'kind', 'amount', 'transfer_id'),
       wires.map(({ memo_id }) => memo_id ?? null),
       wires.map(({ returned_transfer_id }) => returned_transfer_id ?? null),
       wires.map(({ recorded_by }) => recorded_by),

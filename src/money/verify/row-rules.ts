@@ -2,6 +2,7 @@ import type { Queryable } from '../../db/database.ts'
 import { forgedOrders } from '../records/orchestration.ts'
 import { endedLater, SEALED_TABLES, type RowMacs } from '../records/row-macs.ts'
 import { PLATFORM_ID } from '../records/treasury.ts'
+import { arraysOf } from '../../db/rows.ts'
 
 /** The rules of rows that must not come from the database alone: their MACs, and what the audit log says of them. */
 
@@ -97,8 +98,7 @@ export async function rowDisagreements(
         customerId,
         rows.map(({ id }) => id),
         rows.map(({ operator_id }) => operator_id ?? null),
-        rows.map(({ sealed_at }) => sealed_at),
-        rows.map(({ created_at }) => created_at),
+        ...arraysOf(rows, 'sealed_at', 'created_at'),
       ],
     )
     found.push(...bad.rows.map(({ id }) => ({ rule, detail: id })))

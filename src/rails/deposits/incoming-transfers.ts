@@ -9,6 +9,7 @@ import { compatibleNetworks } from '../../money/records/deposit-address.ts'
 import { sealOf, type RowMacs, type Seal } from '../../money/records/row-macs.ts'
 import type { RailsContext } from '../context.ts'
 import type { FoundDeposit } from '../../chains/network.ts'
+import { arraysOf } from '../../db/rows.ts'
 
 /**
  * Every statement on `incoming_transfers`, the payments to deposit addresses. A row is inserted in the transaction that moves the
@@ -106,11 +107,7 @@ export async function recordIncoming(
       network,
       now.text,
       fresh.map(({ address }) => owners.get(address)![0]!.customer_id),
-      fresh.map(({ crypto_tx_hash }) => crypto_tx_hash),
-      fresh.map(({ crypto_tx_index }) => crypto_tx_index),
-      fresh.map(({ address }) => address),
-      fresh.map(({ asset }) => asset),
-      fresh.map(({ amount }) => amount),
+      ...arraysOf(fresh, 'crypto_tx_hash', 'crypto_tx_index', 'address', 'asset', 'amount'),
       fresh.map(({ block }) => block?.number.toString() ?? null),
       fresh.map(({ block }) => block?.hash ?? null),
     ],
@@ -132,12 +129,7 @@ async function sealIncoming(
     from incoming_transfers r
     where r.customer_id = any ($2::uuid[]) and r.network = $1
       and (r.customer_id, r.crypto_tx_hash, r.crypto_tx_index) in (select * from unnest($2::uuid[], $3::text[], $4::text[]))`,
-    [
-      network,
-      made.map(({ customer_id }) => customer_id),
-      made.map(({ crypto_tx_hash }) => crypto_tx_hash),
-      made.map(({ crypto_tx_index }) => crypto_tx_index),
-    ],
+    [network, ...arraysOf(made, 'customer_id', 'crypto_tx_hash', 'crypto_tx_index')],
   )
   await tx.query(
     `
@@ -147,9 +139,7 @@ async function sealIncoming(
       and i.crypto_tx_hash = m.hash and i.crypto_tx_index = m.index`,
     [
       network,
-      rows.map(({ customer_id }) => customer_id),
-      rows.map(({ crypto_tx_hash }) => crypto_tx_hash),
-      rows.map(({ crypto_tx_index }) => crypto_tx_index),
+      ...arraysOf(rows, 'customer_id', 'crypto_tx_hash', 'crypto_tx_index'),
       rows.map(({ sealed }) => macs.macOf('incoming_transfers', sealed)),
     ],
   )
@@ -201,16 +191,25 @@ async function restore(tx: Transaction, gone: Reorganised, arrival: FoundDeposit
   const again = { network, crypto_tx_hash, crypto_tx_index: arrival.crypto_tx_index }
   if ((await creditedAs(tx, customer_id, again)) === undefined)
     await insertCredited(tx, customer_id, [{ ...again, transfer_id }])
-  const now = await readClock(tx)
-  await tx.query(
+  await recordCredited(tx, { customer_id, network }, arrival, transfer_id)
+}
+
+/** Records a deposit that a transfer has credited. */
+export async function recordCredited(
+  db: Queryable,
+  { customer_id, network }: Pick<IncomingTransfer, 'customer_id' | 'network'>,
+  { crypto_tx_hash, crypto_tx_index, address, asset, amount, block }: FoundDeposit,
+  transferId: string,
+): Promise<void> {
+  await db.query(
     `
     insert into incoming_transfers (customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount,
                                     block_number, block_hash, state, cleared, transfer_id, attempts, found_at, due_at)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'CREDITED', true, $10, 0, $11, $11)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'CREDITED', true, $10, 0, clock_timestamp(), clock_timestamp())
     on conflict (customer_id, network, crypto_tx_hash, crypto_tx_index) do nothing`,
     [
-      ...[customer_id, network, crypto_tx_hash, arrival.crypto_tx_index, arrival.address, arrival.asset],
-      ...[arrival.amount, ...block, transfer_id, now.text],
+      ...[customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount],
+      ...[block?.number.toString(), block?.hash, transferId],
     ],
   )
 }
@@ -251,6 +250,14 @@ export const isRecorded = (
 ): boolean => macs?.rows.isGenuine('incoming_transfers', incoming.crypto_tx_hash, incoming) === true
 
 export const FORGED_DEPOSIT = 'it was invented or changed in the database (bursar verify)'
+
+const KEY = ['customer_id', 'network', 'crypto_tx_hash', 'crypto_tx_index'] as const
+const OF_KEY = 'customer_id = $1 and network = $2 and crypto_tx_hash = $3 and crypto_tx_index = $4'
+const keysOf = (some: readonly { incoming: IncomingTransfer }[]) =>
+  arraysOf(
+    some.map(({ incoming }) => incoming),
+    ...KEY,
+  )
 
 /** Of a row `r`. */
 const COLUMNS = `r.customer_id, r.network, r.crypto_tx_hash, r.crypto_tx_index, r.address, r.asset, r.amount, r.block_number,
@@ -300,27 +307,21 @@ export async function keepWaiting(
     where i.customer_id = any ($1::uuid[]) and i.customer_id = w.customer_id and i.network = w.network
       and i.crypto_tx_hash = w.hash and i.crypto_tx_index = w.index and i.state = 'WAITING'`,
     [
-      waiting.map(({ incoming }) => incoming.customer_id),
-      waiting.map(({ incoming }) => incoming.network),
-      waiting.map(({ incoming }) => incoming.crypto_tx_hash),
-      waiting.map(({ incoming }) => incoming.crypto_tx_index),
-      waiting.map(({ reason }) => reason),
-      waiting.map(({ detail }) => detail),
+      ...keysOf(waiting),
+      ...arraysOf(waiting, 'reason', 'detail'),
       seconds.map((some) => Math.min(some, RETRY_SECONDS_MAX)),
     ],
   )
 }
 
-const keyOf = ({ customer_id, network, crypto_tx_hash, crypto_tx_index }: IncomingTransfer) => [
-  ...[customer_id, network, crypto_tx_hash, crypto_tx_index],
-]
+const keyOf = (incoming: IncomingTransfer) => KEY.map((column) => incoming[column])
 
 /** Makes a deposit due that waits for its screening. */
 export async function wakeDeposit(db: Queryable, incoming: IncomingTransfer): Promise<void> {
   await db.query(
     `
     update incoming_transfers set due_at = (select clock_timestamp())
-    where customer_id = $1 and network = $2 and crypto_tx_hash = $3 and crypto_tx_index = $4
+    where ${OF_KEY}
       and state = 'WAITING' and reason = 'SCREENING'`,
     keyOf(incoming),
   )
@@ -335,7 +336,7 @@ export async function selectWaitingDeposit(
     `
     select ${COLUMNS}
     from incoming_transfers r
-    where customer_id = $1 and network = $2 and crypto_tx_hash = $3 and crypto_tx_index = $4 and state = 'WAITING'`,
+    where ${OF_KEY} and state = 'WAITING'`,
     [...key],
   )
   return rows[0]
@@ -355,13 +356,7 @@ export async function markCredited(
       as done (customer_id, network, hash, index, transfer_id)
     where i.customer_id = any ($1::uuid[]) and i.customer_id = done.customer_id and i.network = done.network
       and i.crypto_tx_hash = done.hash and i.crypto_tx_index = done.index and i.state = 'WAITING'`,
-    [
-      credited.map(({ incoming }) => incoming.customer_id),
-      credited.map(({ incoming }) => incoming.network),
-      credited.map(({ incoming }) => incoming.crypto_tx_hash),
-      credited.map(({ incoming }) => incoming.crypto_tx_index),
-      credited.map(({ transfer_id }) => transfer_id),
-    ],
+    [...keysOf(credited), credited.map(({ transfer_id }) => transfer_id)],
   )
 }
 
@@ -416,7 +411,7 @@ export async function markReorganised(
   await db.query(
     `
     update incoming_transfers set state = 'REORGANISED', detail = $5
-    where customer_id = $1 and network = $2 and crypto_tx_hash = $3 and crypto_tx_index = $4 and state = 'CREDITED'`,
+    where ${OF_KEY} and state = 'CREDITED'`,
     [...keyOf(incoming), detail],
   )
 }
@@ -426,7 +421,7 @@ export async function forget(db: Queryable, incoming: IncomingTransfer): Promise
   await db.query(
     `
     delete from incoming_transfers
-    where customer_id = $1 and network = $2 and crypto_tx_hash = $3 and crypto_tx_index = $4 and state = 'WAITING'`,
+    where ${OF_KEY} and state = 'WAITING'`,
     keyOf(incoming),
   )
 }
@@ -442,103 +437,6 @@ export const foundDepositOf = (incoming: IncomingTransfer): FoundDeposit => ({
     block: { number: BigInt(incoming.block_number), hash: incoming.block_hash! },
   }),
 })
-
-// ---------------------------------------------------------------------------------------------- unattributed sweeps
-
-/** An asset at a deposit address. */
-export interface AtAddress {
-  customer_id: string
-  network: CryptoNetwork
-  address: string
-  asset: string
-}
-
-/**
- * The sum of recorded deposits there, in minor units: credited or waiting, up to a block if one is given. A deposit
- * whose index a reorganisation changed has two rows, and counts once.
- */
-export async function sumAtAddress(db: Queryable, place: AtAddress, block: string | null): Promise<bigint> {
-  const { rows } = await db.query<{ sum: string }>(
-    `
-    select coalesce(sum(amount), 0) as sum
-    from (
-      select distinct on (coalesce(transfer_id::text, crypto_tx_hash || ' ' || crypto_tx_index)) amount
-      from incoming_transfers
-      where customer_id = $1 and network = $2 and address = $3 and asset = $4 and state in ('WAITING', 'CREDITED')
-        and ($5::bigint is null or block_number is null or block_number <= $5)
-    ) deposits`,
-    [place.customer_id, place.network, place.address, place.asset, block],
-  )
-  return parseStoredAmount(rows[0]!.sum, decimalsOf(place.asset))
-}
-
-/** The addresses and assets on a network with a swept amount that no deposit was found for. */
-export async function selectUnattributed(
-  db: Queryable,
-  network: CryptoNetwork,
-): Promise<(AtAddress & { amount: string; crypto_tx_hash: string })[]> {
-  const { rows } = await db.query<AtAddress & { amount: string; crypto_tx_hash: string }>(
-    `
-    select customer_id, network, address, asset, amount, crypto_tx_hash
-    from incoming_transfers
-    where network = $1 and state = 'UNATTRIBUTED'`,
-    [network],
-  )
-  return rows
-}
-
-/**
- * Records the amount that was swept from an address without a deposit, with the transaction that swept last. It overwrites
- * the amount of before; 0 deletes it.
- */
-export async function recordUnattributed(
-  tx: Transaction,
-  { customer_id, network, address, asset }: AtAddress,
-  { amount, crypto_tx_hash }: { amount: bigint; crypto_tx_hash: string },
-): Promise<void> {
-  const place = [customer_id, network, address, asset]
-  await tx.query(
-    `delete from incoming_transfers
-     where customer_id = $1 and network = $2 and address = $3 and asset = $4 and state = 'UNATTRIBUTED'`,
-    place,
-  )
-  if (amount <= 0n) return
-  const now = await readClock(tx)
-  await tx.query(
-    `
-    insert into incoming_transfers (customer_id, network, address, asset, crypto_tx_hash, crypto_tx_index, amount,
-                                    state, detail, cleared, attempts, found_at, due_at)
-    values ($1, $2, $3, $4, $5, $6, $7, 'UNATTRIBUTED', $8, false, 0, $9, $9)`,
-    [
-      ...place,
-      ...[crypto_tx_hash, `swept-${asset}`, formatAmount(amount, decimalsOf(asset)), UNATTRIBUTED, now.text],
-    ],
-  )
-}
-
-const UNATTRIBUTED =
-  "no deposit was found for it: look for a contract's payment to the address, and credit it with bursar deposits credit"
-
-/** Records a deposit that an operator has credited. */
-export async function recordSaid(
-  db: Queryable,
-  { customer_id, network, address, asset }: AtAddress,
-  {
-    amount,
-    crypto_tx_hash,
-    crypto_tx_index,
-  }: Pick<FoundDeposit, 'amount' | 'crypto_tx_hash' | 'crypto_tx_index'>,
-  transferId: string,
-): Promise<void> {
-  await db.query(
-    `
-    insert into incoming_transfers (customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount,
-                                    state, cleared, transfer_id, attempts, found_at, due_at)
-    values ($1, $2, $3, $4, $5, $6, $7, 'CREDITED', true, $8, 0, clock_timestamp(), clock_timestamp())
-    on conflict (customer_id, network, crypto_tx_hash, crypto_tx_index) do nothing`,
-    [...[customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount], transferId],
-  )
-}
 
 // ---------------------------------------------------------------------------------------------- for operators
 

@@ -15,8 +15,8 @@ import { paymentOfDeposit } from '../screening/screened-payments.ts'
 import {
   FORGED_ADDRESS,
   genuineAmong,
+  recordCredited,
   recordIncoming,
-  recordSaid,
   selectOwners,
 } from './incoming-transfers.ts'
 import { audited, recordNow } from '../../money/records/audited.ts'
@@ -143,10 +143,10 @@ export async function creditSaidDeposit(
   )
   const record = (transferId: string) =>
     takingFromUnattributed(db, network, () =>
-      recordSaid(
+      recordCredited(
         db,
-        { customer_id, network, address, asset },
-        { amount, crypto_tx_hash, crypto_tx_index },
+        { customer_id, network },
+        { crypto_tx_hash, crypto_tx_index, address, asset, amount },
         transferId,
       ),
     )

@@ -4,6 +4,7 @@ import { transaction, type Database, type Transaction } from '../../db/database.
 import { readClock } from '../../db/ids.ts'
 import type { IncomingTransfer } from './incoming-transfers.ts'
 import { takeLock } from '../../db/locks.ts'
+import { arraysOf } from '../../db/rows.ts'
 
 /**
  * Deposits below the minimum of their network (API behaviour, Deposit addresses). They wait without being due, whatever their
@@ -91,9 +92,7 @@ async function keepSmall(
 }
 
 const keysOf = (some: readonly IncomingTransfer[]) => [
-  some.map(({ customer_id }) => customer_id),
-  some.map(({ crypto_tx_hash }) => crypto_tx_hash),
-  some.map(({ crypto_tx_index }) => crypto_tx_index),
+  ...arraysOf(some, 'customer_id', 'crypto_tx_hash', 'crypto_tx_index'),
 ]
 
 /** The places of these deposits, or all of the network, where small deposits wait, with their sum. */

@@ -14,6 +14,7 @@ import { SHORT } from '../../chains/longest-waiting.ts'
 import { selectPayees } from '../../chains/network-transactions.ts'
 import { SCREENING } from '../screening/screening.ts'
 import type { State, Step } from './next-step.ts'
+import { arraysOf } from '../../db/rows.ts'
 
 /**
  * The statements on outgoing_transfers, which has how far each withdrawal is, and on its neighbours network_transactions
@@ -296,12 +297,7 @@ export async function keepNames(tx: Transaction, withdrawals: readonly Withdrawa
       insert into withdrawal_names (customer_id, name, transfer_id, found_by)
       values ($1, unnest($2::text[]), unnest($3::uuid[]), unnest($4::text[]))
       on conflict do nothing`,
-    values: [
-      withdrawals[0]!.customer_id,
-      names.map(({ name }) => name),
-      names.map(({ transfer_id }) => transfer_id),
-      names.map(({ found_by }) => found_by),
-    ],
+    values: [withdrawals[0]!.customer_id, ...arraysOf(names, 'name', 'transfer_id', 'found_by')],
   })
 }
 

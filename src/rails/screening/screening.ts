@@ -7,6 +7,7 @@ import type { MasterKeys } from '../../keys/master-keys.ts'
 import { recordChanges } from '../../money/ledger/audit.ts'
 import { audited, recordNow } from '../../money/records/audited.ts'
 import type { Question, ScreeningEndpoint, Verdict } from './endpoint.ts'
+import { arraysOf } from '../../db/rows.ts'
 
 /**
  * Every statement on `screenings`: the questions about payments and their answers. A payment goes on only with an ALLOW
@@ -177,9 +178,7 @@ export class Screening {
       returning s.customer_id, s.kind, s.subject, s.id, s.attempts, s.due_at`,
       [
         customerId,
-        inOrder.map(({ kind }) => kind),
-        inOrder.map(({ subject }) => subject),
-        inOrder.map(({ due_at }) => due_at),
+        ...arraysOf(inOrder, 'kind', 'subject', 'due_at'),
         this.endpoint.timeoutMs / 1000 + RECORDING_SECONDS,
       ],
     )

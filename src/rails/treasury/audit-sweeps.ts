@@ -7,17 +7,11 @@ import {
   selectUnattributed,
   sumAtAddress,
   type AtAddress,
-} from '../deposits/incoming-transfers.ts'
+  type Unattributed,
+} from '../deposits/unattributed.ts'
 
 /** Most addresses that one round audits. */
 const ADDRESSES_MAX = 200
-
-/** The amount swept from a deposit address beyond the deposits that were found there, a decimal string. */
-export interface Unattributed extends AtAddress {
-  amount: string
-  /** The last sweep. */
-  crypto_tx_hash: string
-}
 
 interface Place {
   customer_id: string

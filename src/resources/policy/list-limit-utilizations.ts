@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
 import { Amount, AssetSymbol, Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
-import { decimalsCounted, LIMIT_SUBJECTS, type Rule } from '../../governance/policy/policy.ts'
+import { decimalsCounted, LIMIT_SUBJECTS, type Rule } from '../../governance/policy/policy-document.ts'
 import { selectWindows, type CountedWindow } from '../../governance/policy/policy-windows.ts'
 import { GOVERNED_TYPES } from '../../money/movements/decision.ts'
 

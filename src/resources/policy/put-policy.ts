@@ -11,11 +11,13 @@ import type { CustomerLimits } from '../../money/records/customer-limits.ts'
 import {
   completeDocument,
   NewPolicyDocument,
+  type PolicyDocument,
+} from '../../governance/policy/policy-document.ts'
+import {
   NO_POLICY,
   Policy,
   policyToWire,
   type Policies,
-  type PolicyDocument,
   type PolicyVersion,
 } from '../../governance/policy/policy.ts'
 

@@ -2,6 +2,7 @@ import type { Hex } from 'viem'
 import type { Database } from '../../../db/database.ts'
 import { balancesAt, givenAmong, offChain, onChain, type EvmChain } from '../chain.ts'
 import { headOf } from '../node.ts'
+import { arraysOf } from '../../../db/rows.ts'
 
 /** The balances of deposit addresses, as `evm_holdings` records them. */
 
@@ -22,12 +23,7 @@ export async function noteHoldings(
     select distinct customer_id, $4, address, asset, 0, statement_timestamp()
     from unnest($1::uuid[], $2::text[], $3::text[]) as found (customer_id, address, asset)
     on conflict (customer_id, network, address, asset) do update set stale_at = excluded.stale_at`,
-    [
-      places.map(({ customer_id }) => customer_id),
-      places.map(({ address }) => address),
-      places.map(({ asset }) => asset),
-      network,
-    ],
+    [...arraysOf(places, 'customer_id', 'address', 'asset'), network],
   )
 }
 
@@ -72,9 +68,7 @@ async function refreshSome(db: Database, chain: EvmChain): Promise<number> {
       and h.stale_at = seen.stale_at`,
     [
       chain.network,
-      stale.map(({ customer_id }) => customer_id),
-      stale.map(({ address }) => address),
-      stale.map(({ asset }) => asset),
+      ...arraysOf(stale, 'customer_id', 'address', 'asset'),
       stale.map(({ asset }, index) => offChain(chain, asset, balances[index]!)),
       stale.map(({ stale_at }) => stale_at),
     ],
