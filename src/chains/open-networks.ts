@@ -25,6 +25,7 @@ import type { EvmSigner } from './evm/transaction.ts'
 import { NoSigningKey } from './node-failure.ts'
 import { FEE_MARGIN_DECIMALS, FEES_FACTOR_DECIMALS, type AreGiven, type NetworkAdapter } from './network.ts'
 import type { TokenAddresses } from './signed-payments.ts'
+import { Closed } from '../contract/fields.ts'
 
 /**
  * The real networks, from a JSON file with a section for each. A section names where a secret is, in the environment or in a
@@ -32,8 +33,8 @@ import type { TokenAddresses } from './signed-payments.ts'
  */
 
 const Secret = Type.Union([
-  Type.Object({ env: Type.String({ minLength: 1 }) }, { additionalProperties: false }),
-  Type.Object({ file: Type.String({ minLength: 1 }) }, { additionalProperties: false }),
+  Closed({ env: Type.String({ minLength: 1 }) }),
+  Closed({ file: Type.String({ minLength: 1 }) }),
 ])
 type Secret = Static<typeof Secret>
 
@@ -61,72 +62,63 @@ const FEES_LOSS_FACTOR = '3'
 /** The least loss that stops payouts by default: this many withdrawal fees of the network's own asset, by the schedule. */
 const FEES_LOSS_MINIMUM_FEES = 1_000n
 
-const BitcoinSection = Type.Object(
-  {
-    adapter: Type.Literal('bitcoin-core'),
-    ...shared,
-    rpc_user: Type.String({ minLength: 1 }),
-    rpc_password: Secret,
-    /** The node's wallet: the hot wallet. */
-    wallet: Type.Optional(Type.String({ minLength: 1 })),
-    /** In coins per 1,000 virtual bytes. */
-    fee_ceiling: Decimal,
-    /** An operator has reviewed what the wallet sent in blocks below this height. */
-    first_height: Type.Optional(Type.Integer({ minimum: 0 })),
-  },
-  { additionalProperties: false },
-)
-const EvmSection = Type.Object(
-  {
-    adapter: Type.Literal('evm'),
-    ...shared,
-    /** A number, or a tag of the network's own finality, where its node has it. */
-    confirmations: Type.Union([Confirmations, Type.Literal('safe'), Type.Literal('finalized')]),
-    /** Of a sandbox's test network; by default the catalogue's. */
-    chain_id: Type.Optional(Type.Integer({ minimum: 1 })),
-    /** The hot wallet's private key, in hex. */
-    hot_wallet_key: Type.Optional(Secret),
-    /** The hot wallet's address. With it, a process without the worker does not read the key. */
-    hot_wallet_address: Type.Optional(Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' })),
-    /** Wallets that paid before this one: what they hold is in custody. With a key, their stuck transactions are replaced. */
-    former_hot_wallets: Type.Optional(
-      Type.Array(
-        Type.Object(
-          {
-            address: Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' }),
-            key: Type.Optional(Secret),
-          },
-          { additionalProperties: false },
-        ),
-        { maxItems: 20 },
-      ),
+const BitcoinSection = Closed({
+  adapter: Type.Literal('bitcoin-core'),
+  ...shared,
+  rpc_user: Type.String({ minLength: 1 }),
+  rpc_password: Secret,
+  /** The node's wallet: the hot wallet. */
+  wallet: Type.Optional(Type.String({ minLength: 1 })),
+  /** In coins per 1,000 virtual bytes. */
+  fee_ceiling: Decimal,
+  /** An operator has reviewed what the wallet sent in blocks below this height. */
+  first_height: Type.Optional(Type.Integer({ minimum: 0 })),
+})
+const EvmSection = Closed({
+  adapter: Type.Literal('evm'),
+  ...shared,
+  /** A number, or a tag of the network's own finality, where its node has it. */
+  confirmations: Type.Union([Confirmations, Type.Literal('safe'), Type.Literal('finalized')]),
+  /** Of a sandbox's test network; by default the catalogue's. */
+  chain_id: Type.Optional(Type.Integer({ minimum: 1 })),
+  /** The hot wallet's private key, in hex. */
+  hot_wallet_key: Type.Optional(Secret),
+  /** The hot wallet's address. With it, a process without the worker does not read the key. */
+  hot_wallet_address: Type.Optional(Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' })),
+  /** Wallets that paid before this one: what they hold is in custody. With a key, their stuck transactions are replaced. */
+  former_hot_wallets: Type.Optional(
+    Type.Array(
+      Closed({
+        address: Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' }),
+        key: Type.Optional(Secret),
+      }),
+      { maxItems: 20 },
     ),
-    /**
-     * The mnemonic or extended key that deposit addresses are derived from; without it the network has none. A public
-     * extended key suffices for a process without the worker.
-     */
-    deposit_key: Type.Optional(Secret),
-    /** In gwei. */
-    fee_ceiling: Decimal,
-    /** Most transactions of the hot wallet that are signed and not mined at a time. */
-    max_in_flight: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
-    /** Contract addresses by asset, for test networks; by default the catalogue's. */
-    tokens: Type.Optional(Type.Record(Type.String(), Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' }))),
-    /** An operator has reviewed the hot wallet's transactions before this nonce: none paid an open withdrawal. */
-    first_nonce: Type.Optional(Type.Integer({ minimum: 0 })),
-    /** The highest cost of sweeping a deposit address, in percent of the swept amount. */
-    sweep_cost_max: Type.Optional(Decimal),
-    /** In gwei; by default the fee_ceiling. */
-    sweep_fee_ceiling: Type.Optional(Decimal),
-    /** Amounts by asset: from this amount on, a sweep may cost any part of it. */
-    sweep_minimum: Type.Optional(Type.Record(Type.String(), Decimal)),
-    /** A second, independent node, which must agree before a deposit is credited. */
-    verify_rpc_url: Type.Optional(Type.Union([Type.String({ minLength: 1 }), Secret])),
-    /** The amount of an asset from which the second node is asked; every amount, where an asset is not named. */
-    verify_above: Type.Optional(Type.Record(Type.String(), Decimal)),
-  },
-  { additionalProperties: false },
-)
+  ),
+  /**
+   * The mnemonic or extended key that deposit addresses are derived from; without it the network has none. A public
+   * extended key suffices for a process without the worker.
+   */
+  deposit_key: Type.Optional(Secret),
+  /** In gwei. */
+  fee_ceiling: Decimal,
+  /** Most transactions of the hot wallet that are signed and not mined at a time. */
+  max_in_flight: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
+  /** Contract addresses by asset, for test networks; by default the catalogue's. */
+  tokens: Type.Optional(Type.Record(Type.String(), Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' }))),
+  /** An operator has reviewed the hot wallet's transactions before this nonce: none paid an open withdrawal. */
+  first_nonce: Type.Optional(Type.Integer({ minimum: 0 })),
+  /** The highest cost of sweeping a deposit address, in percent of the swept amount. */
+  sweep_cost_max: Type.Optional(Decimal),
+  /** In gwei; by default the fee_ceiling. */
+  sweep_fee_ceiling: Type.Optional(Decimal),
+  /** Amounts by asset: from this amount on, a sweep may cost any part of it. */
+  sweep_minimum: Type.Optional(Type.Record(Type.String(), Decimal)),
+  /** A second, independent node, which must agree before a deposit is credited. */
+  verify_rpc_url: Type.Optional(Type.Union([Type.String({ minLength: 1 }), Secret])),
+  /** The amount of an asset from which the second node is asked; every amount, where an asset is not named. */
+  verify_above: Type.Optional(Type.Record(Type.String(), Decimal)),
+})
 const SECTIONS = { bitcoin: BitcoinSection, evm: EvmSection }
 type Family = keyof typeof SECTIONS
 

@@ -1,8 +1,12 @@
-import { Type, type TSchema } from 'typebox'
+import { Type, type TObjectOptions, type TProperties, type TSchema } from 'typebox'
 import { AMOUNT_PATTERN } from './assets/amount.ts'
 import { CRYPTO_NETWORKS } from './assets/catalogue.ts'
 
 /** Schemas of fields that many operations share. Each has a maximum length: the patterns backtrack on long input. */
+
+/** An object that has these members and no others. */
+export const Closed = <Members extends TProperties>(members: Members, options: TObjectOptions = {}) =>
+  Type.Object(members, { additionalProperties: false, ...options })
 
 /** The id of a record. UUIDs are converted to lower case, as PostgreSQL writes them. */
 export const Uuid = (description: string) =>
@@ -82,17 +86,14 @@ export const RefId = Type.String({
 })
 
 /** The query of an operation that moves money. */
-export const DryRunQuery = Type.Object(
-  {
-    dry_run: Type.Optional(
-      Type.Boolean({
-        description:
-          'True: answers what the same request would be answered now, and changes nothing. The id belongs to no record.',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-)
+export const DryRunQuery = Closed({
+  dry_run: Type.Optional(
+    Type.Boolean({
+      description:
+        'True: answers what the same request would be answered now, and changes nothing. The id belongs to no record.',
+    }),
+  ),
+})
 
 /** Free text of one line, such as a name. */
 export const Text = (maxLength: number, description: string, minLength = 0) =>

@@ -25,6 +25,7 @@ import type { Requests } from './requests.ts'
 import type { Shares } from './shares.ts'
 import { wholePages, type Part, type ReadPart, type WholePages } from './whole-page.ts'
 import { NAMED_EXAMPLES, oneByOneMember } from './validation.ts'
+import { Closed } from '../contract/fields.ts'
 
 /** For the API document; `keyHooks` reads the header. */
 const KEY_HEADER = Type.Object({
@@ -36,7 +37,7 @@ const KEY_HEADER = Type.Object({
     }),
   ),
 })
-const NO_PARAMETERS = Type.Object({}, { additionalProperties: false })
+const NO_PARAMETERS = Closed({})
 
 /** Runs an operation with its context. */
 export type Perform = (operation: Operation, request: Request) => Promise<unknown>

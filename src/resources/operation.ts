@@ -1,6 +1,6 @@
-import { Type, type TObject, type TSchema } from 'typebox'
+import { type TObject, type TSchema } from 'typebox'
 import type { Context } from './context.ts'
-import { Filter, FilterValue, FilterWithoutCommas } from '../contract/fields.ts'
+import { Closed, Filter, FilterValue, FilterWithoutCommas } from '../contract/fields.ts'
 import {
   listByCreation,
   listReply,
@@ -88,16 +88,13 @@ export function listOperation<Row extends { id: string }>({
   ...definition
 }: ListDefinition<Row>): Operation {
   const given = Object.entries(filters)
-  const query = Type.Object(
-    {
-      ...Object.fromEntries(given.map(([name, { parameter }]) => [name, parameter])),
-      ...timeBounds('created_at'),
-      ...parameters,
-      ...orderByCreation,
-      ...pageParameters,
-    },
-    { additionalProperties: false },
-  )
+  const query = Closed({
+    ...Object.fromEntries(given.map(([name, { parameter }]) => [name, parameter])),
+    ...timeBounds('created_at'),
+    ...parameters,
+    ...orderByCreation,
+    ...pageParameters,
+  })
   return operation({
     ...definition,
     method: 'GET',

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
-import { Uuid } from '../../contract/fields.ts'
+import { Closed, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { ROLES } from '../../contract/roles.ts'
 import type { OperatorScope } from '../../contract/scopes.ts'
@@ -33,9 +33,9 @@ export interface AdministrationOptions {
   macs: RowMacs
 }
 
-const Params = Type.Object({ id: Uuid('Operator.') }, { additionalProperties: false })
-const NoQuery = Type.Object({}, { additionalProperties: false })
-const Body = Type.Object(
+const Params = Closed({ id: Uuid('Operator.') })
+const NoQuery = Closed({})
+const Body = Closed(
   {
     role: Type.Optional(Type.Enum([...ROLES], { type: 'string', description: 'What the operator may do.' })),
     status: Type.Optional(
@@ -45,7 +45,7 @@ const Body = Type.Object(
       }),
     ),
   },
-  { additionalProperties: false, minProperties: 1 },
+  { minProperties: 1 },
 )
 
 /** Adds the routes. */

@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify'
-import { Type } from 'typebox'
 import type { Database } from '../../db/database.ts'
 import { hookOf } from '../../http/authenticate.ts'
 import type { RateLimit } from '../../http/rate-limit.ts'
 import { selectFreezesOfCustomer } from '../../money/records/freezes.ts'
+import { Closed } from '../../contract/fields.ts'
 
-const NoQuery = Type.Object({}, { additionalProperties: false })
+const NoQuery = Closed({})
 
 /**
  * Adds GET /v2/operators/freezes: the freezes of the token's customer and of its profiles (docs/reference/operators.md). An API

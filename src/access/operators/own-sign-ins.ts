@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
-import { Uuid } from '../../contract/fields.ts'
+import { Closed, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import type { OperatorScope } from '../../contract/scopes.ts'
 import { transaction, type Database, type Transaction } from '../../db/database.ts'
@@ -21,8 +20,8 @@ export interface OwnSignInOptions {
   rateLimit: RateLimit
 }
 
-const Params = Type.Object({ id: Uuid('Session or passkey.') }, { additionalProperties: false })
-const NoQuery = Type.Object({}, { additionalProperties: false })
+const Params = Closed({ id: Uuid('Session or passkey.') })
+const NoQuery = Closed({})
 
 /** Adds the routes. */
 export function addOwnSignIns(app: FastifyInstance, { db, rateLimit }: OwnSignInOptions): void {

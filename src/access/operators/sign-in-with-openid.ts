@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type * as OpenId from 'openid-client'
-import { Type } from 'typebox'
-import { Text } from '../../contract/fields.ts'
+import { Closed, Text } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { blame, SettingsError, type Settings } from '../../settings.ts'
 import { answerOnce, type Challenges } from './challenges.ts'
@@ -100,17 +99,14 @@ function partsOf(attempt: string) {
   return { state: part('state'), nonce: part('nonce'), verifier: part('verifier') }
 }
 
-const AnswerBody = Type.Object(
-  {
-    attempt: Text(300, 'The attempt, from the start.', 1),
-    query: Text(8_000, 'What follows the ? in the address to which the provider returned the browser.', 1),
-  },
-  { additionalProperties: false },
-)
+const AnswerBody = Closed({
+  attempt: Text(300, 'The attempt, from the start.', 1),
+  query: Text(8_000, 'What follows the ? in the address to which the provider returned the browser.', 1),
+})
 
 /** Adds the routes of OpenID. */
 export function addOpenId(signIn: SignIn, challenges: Challenges, provider: Provider): void {
-  signIn.post('/sign-in/openid/start', Type.Object({}, { additionalProperties: false }), async () => {
+  signIn.post('/sign-in/openid/start', Closed({}), async () => {
     const [openid, configuration] = [await library(), await provider.configuration()]
     const attempt = challenges.make(PURPOSE)
     const { state, nonce, verifier } = partsOf(attempt)

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
 import { Type } from 'typebox'
-import { Free, Text } from '../../contract/fields.ts'
+import { Closed, Free, Text } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { transaction } from '../../db/database.ts'
 import { answerOnce, CHALLENGE_SECONDS, type Challenges } from './challenges.ts'
@@ -47,15 +47,12 @@ function requireName({ hostname }: Party): void {
     throw problem.badRequest(`passkeys need a host name: BURSAR_BASE_URL names the address ${hostname}`)
 }
 
-const OptionsBody = Type.Object({ session_secret: SessionSecret }, { additionalProperties: false })
-const AddBody = Type.Object(
-  {
-    session_secret: SessionSecret,
-    name: Text(100, 'What the operator calls it, such as the device.', 1),
-    response: ResponseBody,
-  },
-  { additionalProperties: false },
-)
+const OptionsBody = Closed({ session_secret: SessionSecret })
+const AddBody = Closed({
+  session_secret: SessionSecret,
+  name: Text(100, 'What the operator calls it, such as the device.', 1),
+  response: ResponseBody,
+})
 
 function addRegistration(signIn: SignIn, challenges: Challenges, party: Party): void {
   signIn.post('/passkeys/options', OptionsBody, async ({ session_secret }, request) => {
@@ -117,12 +114,12 @@ function addRegistration(signIn: SignIn, challenges: Challenges, party: Party): 
   })
 }
 
-const SignInBody = Type.Object({ response: ResponseBody }, { additionalProperties: false })
+const SignInBody = Closed({ response: ResponseBody })
 
 function addSignIn(signIn: SignIn, challenges: Challenges, party: Party): void {
   const refusal =
     'the passkey is unknown or removed, its answer is refused, or its operator is disabled; sign in another way'
-  signIn.post('/sign-in/passkey/options', Type.Object({}, { additionalProperties: false }), async () => {
+  signIn.post('/sign-in/passkey/options', Closed({}), async () => {
     requireName(party)
     const { generateAuthenticationOptions } = await library()
     // Names no passkey: the browser offers those that it has, and nobody learns which operators exist.

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { Type, type Static, type TObject } from 'typebox'
 import type { Origin } from '../../contract/actor.ts'
-import { Text, Uuid } from '../../contract/fields.ts'
+import { Closed, Text, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { scopesOfRole } from '../../contract/roles.ts'
 import { transaction, type Database, type Transaction } from '../../db/database.ts'
@@ -155,10 +155,9 @@ const answerOf = ({ operator, session, secret }: Opened) => ({
   session_secret: secret,
 })
 
-const LinkBody = Type.Object(
-  { link: Text(2_000, 'The link that bursar operator link printed, or the secret after its #.', 1) },
-  { additionalProperties: false },
-)
+const LinkBody = Closed({
+  link: Text(2_000, 'The link that bursar operator link printed, or the secret after its #.', 1),
+})
 
 /** Sign-in with a one-time link. */
 export function addLinks(signIn: SignIn): void {
@@ -175,15 +174,12 @@ export function addLinks(signIn: SignIn): void {
   })
 }
 
-const AccessTokenBody = Type.Object(
-  {
-    session_secret: SessionSecret,
-    customer_id: Type.Optional(Uuid('The customer that the token acts for.')),
-  },
-  { additionalProperties: false },
-)
+const AccessTokenBody = Closed({
+  session_secret: SessionSecret,
+  customer_id: Type.Optional(Uuid('The customer that the token acts for.')),
+})
 
-const SignOutBody = Type.Object({ session_secret: SessionSecret }, { additionalProperties: false })
+const SignOutBody = Closed({ session_secret: SessionSecret })
 
 /** Access tokens of a session, and its end. */
 export function addAccessTokens(signIn: SignIn): void {

@@ -2,42 +2,37 @@ import { readFile } from 'node:fs/promises'
 import { Ajv, type ErrorObject } from 'ajv'
 import { Type, type Static } from 'typebox'
 import { identifierFault } from './bank-identifiers.ts'
+import { Closed } from '../../contract/fields.ts'
 
 /** The platform's own bank account, which customers send wires to. In live mode it is in a JSON file, `BURSAR_BANK_FILE`. */
 
 const Line = Type.String({ minLength: 1, maxLength: 200, pattern: '\\S' })
-const Address = Type.Object(
-  {
-    /** ISO 3166-1, two letters. */
-    country: Type.String({ pattern: '^[A-Z]{2}$' }),
-    address1: Line,
-    address2: Type.Optional(Line),
-    city: Line,
-    province: Type.Optional(Line),
-    zip_code: Type.Optional(Line),
-  },
-  { additionalProperties: false },
-)
+const Address = Closed({
+  /** ISO 3166-1, two letters. */
+  country: Type.String({ pattern: '^[A-Z]{2}$' }),
+  address1: Line,
+  address2: Type.Optional(Line),
+  city: Line,
+  province: Type.Optional(Line),
+  zip_code: Type.Optional(Line),
+})
 
-const BankAccount = Type.Object(
-  {
-    /** An account number or an IBAN. */
-    account_number: Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9 -]{2,38}[A-Za-z0-9]$' }),
-    account_owner: Line,
-    account_owner_address: Address,
-    bank_name: Line,
-    bank_address: Address,
-    routing_numbers: Type.Object(
-      {
-        ABA: Type.Optional(Type.String()),
-        /** A BIC (ISO 9362). */
-        SWIFT: Type.Optional(Type.String()),
-      },
-      { additionalProperties: false, minProperties: 1 },
-    ),
-  },
-  { additionalProperties: false },
-)
+const BankAccount = Closed({
+  /** An account number or an IBAN. */
+  account_number: Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9 -]{2,38}[A-Za-z0-9]$' }),
+  account_owner: Line,
+  account_owner_address: Address,
+  bank_name: Line,
+  bank_address: Address,
+  routing_numbers: Closed(
+    {
+      ABA: Type.Optional(Type.String()),
+      /** A BIC (ISO 9362). */
+      SWIFT: Type.Optional(Type.String()),
+    },
+    { minProperties: 1 },
+  ),
+})
 export type BankAccount = Static<typeof BankAccount>
 export type RoutingNumberType = keyof BankAccount['routing_numbers']
 

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { Temporal } from 'temporal-polyfill'
 import { Type } from 'typebox'
 import { initiatorOf, originOfLoop, type Origin } from '../../contract/actor.ts'
-import { Uuid } from '../../contract/fields.ts'
+import { Closed, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
 import { customerName, eachAlone } from '../../db/each-alone.ts'
@@ -42,14 +42,11 @@ export interface RequestedChange extends ChangeToApprove {
 }
 
 /** The query of an operation whose change may need approvers. */
-export const ApprovalQuery = Type.Object(
-  {
-    approval_id: Type.Optional(
-      Uuid('The approval of this change, from the 403 `approval-required` of the same request before.'),
-    ),
-  },
-  { additionalProperties: false },
-)
+export const ApprovalQuery = Closed({
+  approval_id: Type.Optional(
+    Uuid('The approval of this change, from the 403 `approval-required` of the same request before.'),
+  ),
+})
 
 /** Returns what an approval shows of a secret: its SHA-256. */
 export const secretDigest = (secret: string): string =>

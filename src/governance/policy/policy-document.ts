@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox'
 import { parseAmount } from '../../contract/assets/amount.ts'
 import { CRYPTO_NETWORKS, findAsset } from '../../contract/assets/catalogue.ts'
 import { VALUE_DECIMALS } from '../../contract/assets/usd-value.ts'
-import { Amount, AssetSymbol, Lines, Text, Uuid } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, Closed, Lines, Text, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { GOVERNED_TYPES } from '../../money/movements/decision.ts'
 
@@ -38,7 +38,7 @@ const Role = Type.String({
   description: 'Role of the approvers who decide; APPROVER by default.',
 })
 
-const Match = Type.Object(
+const Match = Closed(
   {
     client_ids: Values(
       Text(100, 'Id.', 1),
@@ -72,36 +72,32 @@ const Match = Type.Object(
     ),
   },
   {
-    additionalProperties: false,
     description:
       'The payments that the rule fits. An absent member fits all; a rule without any fits every payment.',
   },
 )
 
-const Limit = Type.Object(
-  {
-    amount: Amount('The limit. The total of a payment counts, its fee included.'),
-    asset: {
-      ...AssetSymbol,
-      description:
-        'USD: the value in USD of payments of any asset. Another asset: payments of that asset only.',
-      examples: ['USD'],
-    },
-    period_seconds: Type.Integer({
-      minimum: 0,
-      maximum: PERIOD_SECONDS_MAX,
-      description: 'The limit holds for all payments of any period of this length; 0: for each one.',
-    }),
-    per: Type.Optional(
-      Type.Enum([...LIMIT_SUBJECTS], {
-        type: 'string',
-        description:
-          'Whose payments are counted together; CUSTOMER by default. PROFILE is no limit of a customer: who makes profiles and moves money between them has it several times.',
-      }),
-    ),
+const Limit = Closed({
+  amount: Amount('The limit. The total of a payment counts, its fee included.'),
+  asset: {
+    ...AssetSymbol,
+    description:
+      'USD: the value in USD of payments of any asset. Another asset: payments of that asset only.',
+    examples: ['USD'],
   },
-  { additionalProperties: false },
-)
+  period_seconds: Type.Integer({
+    minimum: 0,
+    maximum: PERIOD_SECONDS_MAX,
+    description: 'The limit holds for all payments of any period of this length; 0: for each one.',
+  }),
+  per: Type.Optional(
+    Type.Enum([...LIMIT_SUBJECTS], {
+      type: 'string',
+      description:
+        'Whose payments are counted together; CUSTOMER by default. PROFILE is no limit of a customer: who makes profiles and moves money between them has it several times.',
+    }),
+  ),
+})
 export type Limit = Static<typeof Limit>
 
 const RuleBody = {
@@ -125,7 +121,7 @@ const RuleId = Type.String({
 })
 
 /** A rule as clients send it. */
-const NewRule = Type.Object({ id: Type.Optional(RuleId), ...RuleBody }, { additionalProperties: false })
+const NewRule = Closed({ id: Type.Optional(RuleId), ...RuleBody })
 const Rule = Type.Object({ id: RuleId, ...RuleBody })
 export type Rule = Static<typeof Rule>
 
@@ -142,18 +138,18 @@ export type ChangeSubject = (typeof CHANGE_SUBJECTS)[number]
 
 const Rest = {
   approvals: Type.Optional(
-    Type.Object(
+    Closed(
       {
         deadline_seconds: Type.Integer({
           ...DEADLINE_SECONDS,
           description: 'How long approvers have to decide; a day by default.',
         }),
       },
-      { additionalProperties: false, description: 'Terms of approvals.' },
+      { description: 'Terms of approvals.' },
     ),
   ),
   address_book: Type.Optional(
-    Type.Object(
+    Closed(
       {
         cooling_seconds: Type.Integer({
           minimum: 0,
@@ -161,11 +157,11 @@ const Rest = {
           description: 'How long a new address waits before it can be paid by its id.',
         }),
       },
-      { additionalProperties: false, description: 'Terms of the address book.' },
+      { description: 'Terms of the address book.' },
     ),
   ),
   changes: Type.Optional(
-    Type.Object(
+    Closed(
       {
         subjects: Type.Array(
           Type.Enum([...CHANGE_SUBJECTS], { type: 'string', description: 'What is changed.' }),
@@ -174,23 +170,19 @@ const Rest = {
         approvals: Approvals,
         role: Type.Optional(Role),
       },
-      { additionalProperties: false, description: 'Changes that need approval.' },
+      { description: 'Changes that need approval.' },
     ),
   ),
 }
 
 /** A policy as clients send it: the ids of its rules may be left out. */
-export const NewPolicyDocument = Type.Object(
-  {
-    rules: Type.Array(NewRule, {
-      maxItems: RULES_MAX,
-      description:
-        'The rules, in order: the first that decides wins. A payment that none decides is allowed.',
-    }),
-    ...Rest,
-  },
-  { additionalProperties: false },
-)
+export const NewPolicyDocument = Closed({
+  rules: Type.Array(NewRule, {
+    maxItems: RULES_MAX,
+    description: 'The rules, in order: the first that decides wins. A payment that none decides is allowed.',
+  }),
+  ...Rest,
+})
 export type NewPolicyDocument = Static<typeof NewPolicyDocument>
 export const PolicyDocument = Type.Object({ rules: Type.Array(Rule), ...Rest })
 export type PolicyDocument = Static<typeof PolicyDocument>

@@ -4,7 +4,7 @@ import { presentOf } from '../../db/rows.ts'
 import { insertOnce } from './insert-once.ts'
 import { newId, readClock } from '../../db/ids.ts'
 import { Wire } from '../../contract/bank-wire.ts'
-import { Free, Metadata, RefId, Text, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Closed, Free, Metadata, RefId, Text, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { insertEvents, type NewEvent } from '../ledger/events.ts'
 import { requireHolders } from './holders.ts'
@@ -30,9 +30,9 @@ export const FiatAccountOwner = Type.Object(
       'Whose bank account it is: person_details or institution_details. Other members are kept, 8 KiB at most in all.',
   },
 )
-export const FiatNetworkInstructions = Type.Object(
+export const FiatNetworkInstructions = Closed(
   { wire: Wire },
-  { additionalProperties: false, description: 'How the bank account is reached.' },
+  { description: 'How the bank account is reached.' },
 )
 
 /** A bank account that receives fiat withdrawals (API behaviour, Fiat accounts). */

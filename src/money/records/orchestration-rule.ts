@@ -4,7 +4,7 @@ import { presentOf } from '../../db/rows.ts'
 import { problem } from '../../contract/problems.ts'
 import { AccountType } from '../../contract/bank-wire.ts'
 import type { Kind } from './need.ts'
-import { AssetSymbol, Network, RefId, Text, Timestamp, Uuid } from '../../contract/fields.ts'
+import { AssetSymbol, Closed, Network, RefId, Text, Timestamp, Uuid } from '../../contract/fields.ts'
 import { selectDepositAddress } from './deposit-address.ts'
 import { addressAsked, namedBoth } from './destination-address.ts'
 import { ownRowMacs, sealOf, type RowMacs, type Seal } from './row-macs.ts'
@@ -17,18 +17,15 @@ const DestinationAddress = Type.String({
   description: 'Destination address.',
   examples: ['0x52908400098527886E0F7030069857D2E4169EE7'],
 })
-const ProfileEnd = Type.Object(
-  { profile_id: Uuid('Profile.') },
-  { additionalProperties: false, description: 'A balance of a profile.' },
-)
+const ProfileEnd = Closed({ profile_id: Uuid('Profile.') }, { description: 'A balance of a profile.' })
 
 const Memo = Type.Optional(Text(256, 'Memo that goes with the money.'))
 
 /** The destination of an orchestration, as clients request it. Exactly one member. */
-export const DestinationBody = Type.Object(
+export const DestinationBody = Closed(
   {
     crypto: Type.Optional(
-      Type.Object(
+      Closed(
         {
           address: Type.Optional(DestinationAddress),
           network: Type.Optional(Network),
@@ -37,23 +34,22 @@ export const DestinationBody = Type.Object(
           ),
           crypto_address_id: Type.Optional(Uuid('Another name of address_id.')),
         },
-        { additionalProperties: false, description: 'A crypto address: address and network, or address_id.' },
+        { description: 'A crypto address: address and network, or address_id.' },
       ),
     ),
     fiat: Type.Optional(
-      Type.Object(
+      Closed(
         {
           fiat_account_id: Type.Optional(Uuid('Fiat account to pay.')),
           bank_account_id: Type.Optional(Uuid('Another name of fiat_account_id.')),
           memo: Memo,
         },
-        { additionalProperties: false, description: 'A bank account. Needs fiat_account_id.' },
+        { description: 'A bank account. Needs fiat_account_id.' },
       ),
     ),
     profile: Type.Optional(ProfileEnd),
   },
   {
-    additionalProperties: false,
     minProperties: 1,
     maxProperties: 1,
     description:
@@ -108,19 +104,15 @@ const KnownDestination = Type.Object(
 export type KnownDestination = Static<typeof KnownDestination>
 
 /** The source of a rule, as clients request it. Exactly one member. */
-export const RuleSource = Type.Object(
+export const RuleSource = Closed(
   {
-    crypto: Type.Optional(Type.Object({ network: Network }, { additionalProperties: false })),
+    crypto: Type.Optional(Closed({ network: Network })),
     fiat: Type.Optional(
-      Type.Object(
-        { network: Type.Optional(FiatNetwork), account_type: Type.Optional(AccountType) },
-        { additionalProperties: false },
-      ),
+      Closed({ network: Type.Optional(FiatNetwork), account_type: Type.Optional(AccountType) }),
     ),
     profile: Type.Optional(ProfileEnd),
   },
   {
-    additionalProperties: false,
     minProperties: 1,
     maxProperties: 1,
     description:

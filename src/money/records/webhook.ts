@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { Timestamp, Uuid } from '../../contract/fields.ts'
+import { Closed, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import type { Queryable, Transaction } from '../../db/database.ts'
 import { presentOf } from '../../db/rows.ts'
@@ -83,13 +83,13 @@ const Secret = (description: string) =>
   })
 
 /** How a delivery authenticates, with its secret: as a request has it. */
-export const WebhookAuthBody = Type.Object(
+export const WebhookAuthBody = Closed(
   {
     ...authFields,
     key: Type.Optional(Secret('API_KEY: the key.')),
     client_secret: Type.Optional(Secret("OAuth 2: the client's secret.")),
   },
-  { additionalProperties: false, description: 'How deliveries authenticate, besides their signature.' },
+  { description: 'How deliveries authenticate, besides their signature.' },
 )
 export type WebhookAuthBody = Static<typeof WebhookAuthBody>
 

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import type { Queryable, Transaction } from '../../db/database.ts'
 import { newId, type Moment } from '../../db/ids.ts'
 import { presentOf } from '../../db/rows.ts'
-import { Lines, Metadata, RefId, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Closed, Lines, Metadata, RefId, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { requireDistinctMembers } from '../../money/records/members.ts'
 import { accountSummary, STATUSES, type Flags, type Status } from '../../money/records/holders.ts'
@@ -28,14 +28,11 @@ export const Member = Type.Object({
 })
 
 /** A member as a request names it: with roles, with a type, or with both. */
-export const NewMember = Type.Object(
-  {
-    identity_id: Member.properties.identity_id,
-    type: Type.Optional(Role('The first of the roles; without roles, the only one.')),
-    roles: Type.Optional(Roles),
-  },
-  { additionalProperties: false },
-)
+export const NewMember = Closed({
+  identity_id: Member.properties.identity_id,
+  type: Type.Optional(Role('The first of the roles; without roles, the only one.')),
+  roles: Type.Optional(Roles),
+})
 type NewMember = Static<typeof NewMember>
 export type ReadMember = Required<Omit<NewMember, 'type'>>
 

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { transaction } from '../../db/database.ts'
 import { readClock } from '../../db/ids.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Uuid } from '../../contract/fields.ts'
+import { Closed, Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { MEMBERS_MAX, requireIdentities, requireNewMembers } from '../../money/records/members.ts'
 import { insertMembers, lockMembers, Member, memberToWire, NewMember, readMembers } from './account.ts'
@@ -18,17 +18,14 @@ export const addAccountMembers = operation({
   repeats: 'HARMLESS',
   summary: 'Add Account Members',
   description: 'Adds all of the members or none, and answers those that were added.',
-  body: Type.Object(
-    {
-      account_id: Uuid('Account.'),
-      members: Type.Array(NewMember, {
-        minItems: 1,
-        maxItems: MEMBERS_MAX,
-        description: 'Additional identities with access to the account.',
-      }),
-    },
-    { additionalProperties: false },
-  ),
+  body: Closed({
+    account_id: Uuid('Account.'),
+    members: Type.Array(NewMember, {
+      minItems: 1,
+      maxItems: MEMBERS_MAX,
+      description: 'Additional identities with access to the account.',
+    }),
+  }),
   example: {
     bodies: {
       'A second owner': {

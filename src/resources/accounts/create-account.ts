@@ -20,8 +20,9 @@ import {
   type ReadMember,
 } from './account.ts'
 import { audited, recordNow } from '../../money/records/audited.ts'
+import { Closed } from '../../contract/fields.ts'
 
-const NewAccount = Type.Object(
+const NewAccount = Closed(
   {
     identity_id: Account.properties.identity_id,
     ref_id: Account.properties.ref_id,
@@ -35,7 +36,7 @@ const NewAccount = Type.Object(
       }),
     ),
   },
-  { additionalProperties: false, description: 'The account.' },
+  { description: 'The account.' },
 )
 type NewAccount = Static<typeof NewAccount>
 
@@ -48,15 +49,12 @@ export const createAccount = operation({
   summary: 'Create Account',
   description:
     'Creates an account of an identity, with its members and, on request, its profile. Its ref_id is unique among the accounts of the same API client.',
-  body: Type.Object(
-    {
-      account: NewAccount,
-      create_profile: Type.Optional(
-        Type.Boolean({ default: false, description: 'Also create a NORMAL profile for the account.' }),
-      ),
-    },
-    { additionalProperties: false },
-  ),
+  body: Closed({
+    account: NewAccount,
+    create_profile: Type.Optional(
+      Type.Boolean({ default: false, description: 'Also create a NORMAL profile for the account.' }),
+    ),
+  }),
   example: {
     bodies: {
       'An account with a profile': {

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { transaction } from '../../db/database.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Uuid } from '../../contract/fields.ts'
+import { Closed, Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
 import { lockMembers } from './account.ts'
@@ -17,7 +17,7 @@ export const removeAccountMember = operation({
   description: 'Removes a member, by its own id. The identity stays. A repeat changes nothing.',
   params: Type.Object({ id: Uuid('Member id.') }),
   example: { params: { id: EXAMPLE.account_member_id } },
-  reply: Type.Object({}, { additionalProperties: false }),
+  reply: Closed({}),
   problems: ['not-found'],
   async run({ params, customerId, origin, db }) {
     return transaction(db, async (tx) => {

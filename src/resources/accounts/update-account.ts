@@ -9,6 +9,7 @@ import { insertAccountEvent } from '../../money/records/summary-status.ts'
 import { Account, accountToWire, lockAccount, Member, requireAccount } from './account.ts'
 import { audited, differences } from '../../money/records/audited.ts'
 import { recordChanges } from '../../money/ledger/audit.ts'
+import { Closed } from '../../contract/fields.ts'
 
 const READ_ONLY = [
   'identity_id',
@@ -31,22 +32,19 @@ export const updateAccount = operation({
   summary: 'Update Account',
   description:
     'Changes the given fields of the account. metadata is replaced as a whole. Other members of the account may be repeated but not changed.',
-  body: Type.Object(
-    {
-      account: Type.Object(
-        {
-          id: Account.properties.id,
-          description: Account.properties.description,
-          metadata: Account.properties.metadata,
-          ...repeated(Account, READ_ONLY),
-          members: Type.Optional(Type.Array(Type.Partial(Member), { description: 'As they are stored.' })),
-        },
-        { additionalProperties: false, description: 'The account.' },
-      ),
-      set_user_disabled: Type.Optional(Type.Boolean({ description: 'Sets user_disabled.' })),
-    },
-    { additionalProperties: false },
-  ),
+  body: Closed({
+    account: Closed(
+      {
+        id: Account.properties.id,
+        description: Account.properties.description,
+        metadata: Account.properties.metadata,
+        ...repeated(Account, READ_ONLY),
+        members: Type.Optional(Type.Array(Type.Partial(Member), { description: 'As they are stored.' })),
+      },
+      { description: 'The account.' },
+    ),
+    set_user_disabled: Type.Optional(Type.Boolean({ description: 'Sets user_disabled.' })),
+  }),
   example: {
     bodies: {
       'Another description': { account: { id: EXAMPLE.account_id, description: 'Joint savings' } },

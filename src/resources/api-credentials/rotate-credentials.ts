@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Uuid } from '../../contract/fields.ts'
+import { Closed, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { GRACE_SECONDS_MAX, rotateSecret } from '../../access/tokens/api-clients.ts'
 import { operation } from '../operation.ts'
@@ -25,19 +25,16 @@ export const rotateCredentials = operation({
     'Answers a new secret, which is shown only once. The previous secret is accepted until `grace_seconds` have passed; a secret from before that one no longer. Access tokens stay valid until they expire. The token of this request must have every scope of the client.',
   params: Type.Object({ client_id: Uuid('The API client.') }),
   query: ApprovalQuery,
-  body: Type.Object(
-    {
-      grace_seconds: Type.Optional(
-        Type.Integer({
-          minimum: 0,
-          maximum: GRACE_SECONDS_MAX,
-          default: DAY_SECONDS,
-          description: 'How long the previous secret is accepted. 0: no longer.',
-        }),
-      ),
-    },
-    { additionalProperties: false },
-  ),
+  body: Closed({
+    grace_seconds: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: GRACE_SECONDS_MAX,
+        default: DAY_SECONDS,
+        description: 'How long the previous secret is accepted. 0: no longer.',
+      }),
+    ),
+  }),
   example: {
     params: { client_id: EXAMPLE.client_id },
     bodies: { 'One hour for the change': { grace_seconds: 3600 } },

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { Uuid } from '../../contract/fields.ts'
+import { Closed, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import type { SignedStatement } from '../../governance/approvals/approval-statement.ts'
 
@@ -17,34 +17,28 @@ const Base64url = (description: string) =>
   })
 
 /** The signed statement of an approver: with a key file, or with a passkey. */
-export const DecisionBody = Type.Object(
-  {
-    approver_id: Uuid('The approver who signed.'),
-    jws: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: JWS_LENGTH_MAX,
-        pattern: '^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$',
-        inWords: 'must be a compact JWS: three parts in base64url, separated by dots',
-        description: "A compact JWS of the text, by the approver's key. Its typ is bursar-approval+jws.",
-      }),
+export const DecisionBody = Closed({
+  approver_id: Uuid('The approver who signed.'),
+  jws: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: JWS_LENGTH_MAX,
+      pattern: '^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$',
+      inWords: 'must be a compact JWS: three parts in base64url, separated by dots',
+      description: "A compact JWS of the text, by the approver's key. Its typ is bursar-approval+jws.",
+    }),
+  ),
+  passkey: Type.Optional(
+    Closed(
+      {
+        authenticator_data: Base64url('authenticatorData of the assertion.'),
+        client_data_json: Base64url('clientDataJSON of the assertion.'),
+        signature: Base64url('signature of the assertion.'),
+      },
+      { description: "An assertion of the approver's passkey, whose challenge is the SHA-256 of the text." },
     ),
-    passkey: Type.Optional(
-      Type.Object(
-        {
-          authenticator_data: Base64url('authenticatorData of the assertion.'),
-          client_data_json: Base64url('clientDataJSON of the assertion.'),
-          signature: Base64url('signature of the assertion.'),
-        },
-        {
-          additionalProperties: false,
-          description: "An assertion of the approver's passkey, whose challenge is the SHA-256 of the text.",
-        },
-      ),
-    ),
-  },
-  { additionalProperties: false },
-)
+  ),
+})
 
 /** Returns the signed statement. Throws bad-request unless there is exactly one. */
 export function signedStatementOf({ jws, passkey }: Static<typeof DecisionBody>): SignedStatement {

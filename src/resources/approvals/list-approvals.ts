@@ -1,5 +1,4 @@
-import { Type } from 'typebox'
-import { Filter, FilterValue } from '../../contract/fields.ts'
+import { Closed, Filter, FilterValue } from '../../contract/fields.ts'
 import {
   listByCreation,
   listReply,
@@ -26,16 +25,13 @@ export const listApprovals = operation({
   summary: 'List Approvals',
   description: 'Lists the withdrawals and changes that wait for approvers, or have waited, newest first.',
   example: { query: { statuses: ['PENDING'], limit: 10 } },
-  query: Type.Object(
-    {
-      statuses: Filter(Approval.properties.status, 'Filter by statuses.'),
-      transfer_ids: Filter(FilterValue, 'Filter by the withdrawals that they are of.'),
-      ...timeBounds('created_at'),
-      ...orderByCreation,
-      ...pageParameters,
-    },
-    { additionalProperties: false },
-  ),
+  query: Closed({
+    statuses: Filter(Approval.properties.status, 'Filter by statuses.'),
+    transfer_ids: Filter(FilterValue, 'Filter by the withdrawals that they are of.'),
+    ...timeBounds('created_at'),
+    ...orderByCreation,
+    ...pageParameters,
+  }),
   reply: listReply(Approval),
   async run({ query, customerId, db }) {
     const { items, ...page } = await listByCreation(db, customerId, query, {

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { Filter, FilterValue } from '../../contract/fields.ts'
+import { Closed, Filter, FilterValue } from '../../contract/fields.ts'
 import {
   listReply,
   pageOf,
@@ -26,21 +26,18 @@ export const listAuditLog = operation({
   summary: 'List Audit Log',
   description:
     'Lists who changed what, and the changes that were refused, newest first. Nothing is ever removed. Filters combine: a record must pass each of them.',
-  query: Type.Object(
-    {
-      actor_type: Type.Optional(ActorTypeField),
-      actor_ids: Filter(FilterValue, 'Filter by who made the change.'),
-      subject_type: Type.Optional(
-        Type.String({ maxLength: 100, description: 'Filter by the type of the record that was changed.' }),
-      ),
-      subject_ids: Filter(FilterValue, 'Filter by the record that was changed.'),
-      actions: Filter(FilterValue, 'Filter by what was done, such as `transfer.create`.'),
-      outcomes: Filter(OutcomeField, 'Filter by outcome.'),
-      ...timeBounds('created_at'),
-      ...pageParameters,
-    },
-    { additionalProperties: false },
-  ),
+  query: Closed({
+    actor_type: Type.Optional(ActorTypeField),
+    actor_ids: Filter(FilterValue, 'Filter by who made the change.'),
+    subject_type: Type.Optional(
+      Type.String({ maxLength: 100, description: 'Filter by the type of the record that was changed.' }),
+    ),
+    subject_ids: Filter(FilterValue, 'Filter by the record that was changed.'),
+    actions: Filter(FilterValue, 'Filter by what was done, such as `transfer.create`.'),
+    outcomes: Filter(OutcomeField, 'Filter by outcome.'),
+    ...timeBounds('created_at'),
+    ...pageParameters,
+  }),
   example: { query: { actions: ['transfer.create'], limit: 10 } },
   reply: listReply(AuditLogRecord),
   async run({ query, customerId, db }) {

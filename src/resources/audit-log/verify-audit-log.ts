@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { Timestamp, Uuid } from '../../contract/fields.ts'
+import { Closed, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { transaction } from '../../db/database.ts'
 import { operation } from '../operation.ts'
@@ -68,19 +68,16 @@ export const verifyAuditLog = operation({
   summary: 'Verify Audit Log',
   description:
     "Computes links of the audit log's chain again, from their records and the ledger entries that these cover. A request computes some hundred links: while `is_complete` is false, repeat it after `checked`. It may also begin after a head that was kept elsewhere, which the chain must then contain.",
-  query: Type.Object(
-    {
-      after_position: Type.Optional(
-        Type.Integer({
-          minimum: 1,
-          maximum: Number.MAX_SAFE_INTEGER,
-          description: 'Begin after this link (default: with the first).',
-        }),
-      ),
-      after_hash: Type.Optional(Hash('The hash of that link, as it was known before.')),
-    },
-    { additionalProperties: false },
-  ),
+  query: Closed({
+    after_position: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description: 'Begin after this link (default: with the first).',
+      }),
+    ),
+    after_hash: Type.Optional(Hash('The hash of that link, as it was known before.')),
+  }),
   example: {},
   reply: AuditLogVerification,
   async run({ query: { after_position: position, after_hash: hash }, customerId, db }) {

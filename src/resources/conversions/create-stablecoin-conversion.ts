@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Amount, AssetSymbol, Metadata, RefId, Uuid } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, Closed, Metadata, RefId, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { internalTransfer } from '../../money/movements/internal-transfer.ts'
 import { requireConvertible } from '../../money/movements/payout.ts'
@@ -19,19 +19,16 @@ export const createStablecoinConversion = operation({
   summary: 'Create Stablecoin Conversion',
   description:
     'Converts between USD and stablecoins on a profile, one to one and without a fee. It is settled at once.',
-  body: Type.Object(
-    {
-      profile_id: Uuid('Profile whose balances change.'),
-      amount: Amount('Amount to convert, in the source asset.'),
-      source_asset: AssetSymbol,
-      target_asset: AssetSymbol,
-      ref_id: Type.Optional(RefId),
-      identity_id: Type.Optional(Uuid('Identity that asks for it.')),
-      account_id: Type.Optional(Uuid('Account that asks for it.')),
-      metadata: Type.Optional(Metadata),
-    },
-    { additionalProperties: false },
-  ),
+  body: Closed({
+    profile_id: Uuid('Profile whose balances change.'),
+    amount: Amount('Amount to convert, in the source asset.'),
+    source_asset: AssetSymbol,
+    target_asset: AssetSymbol,
+    ref_id: Type.Optional(RefId),
+    identity_id: Type.Optional(Uuid('Identity that asks for it.')),
+    account_id: Type.Optional(Uuid('Account that asks for it.')),
+    metadata: Type.Optional(Metadata),
+  }),
   example: {
     bodies: {
       'USD to USDG': {

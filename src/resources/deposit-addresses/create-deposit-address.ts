@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Metadata, Network, RefId, Uuid } from '../../contract/fields.ts'
+import { Closed, Metadata, Network, RefId, Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import {
   ConversionTarget,
@@ -20,18 +20,15 @@ export const createDepositAddress = operation({
   summary: 'Create Deposit Address',
   description:
     'Creates an address. Deposits to it over its network, or over a network with the same addresses, are credited to the profile.',
-  body: Type.Object(
-    {
-      profile_id: Uuid('Profile to credit.'),
-      crypto_network: Network,
-      identity_id: Type.Optional(Uuid('Identity that deposits.')),
-      account_id: Type.Optional(Uuid('Account that deposits.')),
-      ref_id: Type.Optional(RefId),
-      metadata: Type.Optional(Metadata),
-      conversion_target_asset: Type.Optional(ConversionTarget),
-    },
-    { additionalProperties: false },
-  ),
+  body: Closed({
+    profile_id: Uuid('Profile to credit.'),
+    crypto_network: Network,
+    identity_id: Type.Optional(Uuid('Identity that deposits.')),
+    account_id: Type.Optional(Uuid('Account that deposits.')),
+    ref_id: Type.Optional(RefId),
+    metadata: Type.Optional(Metadata),
+    conversion_target_asset: Type.Optional(ConversionTarget),
+  }),
   example: {
     bodies: {
       'An Ethereum address whose stablecoins become USD': {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { isDeepStrictEqual } from 'node:util'
 import { Type, type Static } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Network, Text, Uuid } from '../../contract/fields.ts'
+import { Closed, Network, Text, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { transaction, type Transaction } from '../../db/database.ts'
 import { newId, readClock } from '../../db/ids.ts'
@@ -24,31 +24,28 @@ import { audited, recordNow } from '../../money/records/audited.ts'
 import { recordChanges } from '../../money/ledger/audit.ts'
 import type { Origin } from '../../contract/actor.ts'
 
-const PutBody = Type.Object(
-  {
-    id: Type.Optional(Uuid('The address to update. Instead of crypto_network, address and identity_id.')),
-    crypto_network: Type.Optional(Network),
-    address: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 128,
-        description: 'The address to create or update.',
-        examples: ['0x52908400098527886E0F7030069857D2E4169EE7'],
-      }),
-    ),
-    identity_id: Type.Optional(Uuid('Identity that owns the address.')),
-    nickname: Type.Optional(Text(100, 'Display name. A new address without one is named after itself.', 1)),
-    bookmarked_status: Type.Optional(Type.Boolean({ description: 'Marks the address; false by default.' })),
-    travelrule_metadata: Type.Optional(TravelRuleMetadata),
-    status: Type.Optional(
-      Type.Enum(['REJECTED'], {
-        type: 'string',
-        description: 'Rejects the address for good: it can never be paid by its id again.',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-)
+const PutBody = Closed({
+  id: Type.Optional(Uuid('The address to update. Instead of crypto_network, address and identity_id.')),
+  crypto_network: Type.Optional(Network),
+  address: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 128,
+      description: 'The address to create or update.',
+      examples: ['0x52908400098527886E0F7030069857D2E4169EE7'],
+    }),
+  ),
+  identity_id: Type.Optional(Uuid('Identity that owns the address.')),
+  nickname: Type.Optional(Text(100, 'Display name. A new address without one is named after itself.', 1)),
+  bookmarked_status: Type.Optional(Type.Boolean({ description: 'Marks the address; false by default.' })),
+  travelrule_metadata: Type.Optional(TravelRuleMetadata),
+  status: Type.Optional(
+    Type.Enum(['REJECTED'], {
+      type: 'string',
+      description: 'Rejects the address for good: it can never be paid by its id again.',
+    }),
+  ),
+})
 type Body = Static<typeof PutBody>
 type Changes = Pick<Body, 'nickname' | 'bookmarked_status' | 'travelrule_metadata' | 'status'>
 

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Uuid } from '../../contract/fields.ts'
+import { Closed, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { operation } from '../operation.ts'
 import { Event, readEvents } from '../../money/records/event.ts'
@@ -15,16 +15,13 @@ export const getEvent = operation({
   description: 'Reads one event, with its object.',
   params: Type.Object({ id: Uuid('Event id.') }),
   example: { params: { id: EXAMPLE.event_id } },
-  query: Type.Object(
-    {
-      is_test: Type.Optional(
-        Type.Boolean({
-          description: 'True: only an event of the test of a webhook is found; false: only another one.',
-        }),
-      ),
-    },
-    { additionalProperties: false },
-  ),
+  query: Closed({
+    is_test: Type.Optional(
+      Type.Boolean({
+        description: 'True: only an event of the test of a webhook is found; false: only another one.',
+      }),
+    ),
+  }),
   reply: Event,
   problems: ['not-found'],
   async run({ params, query, customerId, db }) {

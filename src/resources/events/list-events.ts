@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { EVENT_TYPES, FREQUENT_EVENT_TYPES, isEventType } from '../../contract/event-types.ts'
-import { Filter, Uuid } from '../../contract/fields.ts'
+import { Closed, Filter, Uuid } from '../../contract/fields.ts'
 import type { Database } from '../../db/database.ts'
 import { firstIdAt } from '../../db/ids.ts'
 import {
@@ -26,33 +26,30 @@ import { EventTypePattern, matchesType, requireKnownTypes } from '../../money/re
 const PAGE_SIZE_MAX = 100
 const TYPES = Object.keys(EVENT_TYPES).filter(isEventType)
 
-const ListEventsQuery = Type.Object(
-  {
-    type: Type.Optional(
-      Type.String({
-        maxLength: 100,
-        pattern: '^[a-z_]+(\\.[a-z_]+)*$',
-        inWords: 'must be the name of an event type',
-        description: 'Filter by one type. A type that does not exist has no events.',
-        examples: ['transfer.completed'],
-      }),
-    ),
-    types: Filter(EventTypePattern, 'Filter by types, or by beginnings of types such as `transfer.*`.'),
-    object_id: Type.Optional(Uuid('Filter by the record whose status changed.')),
-    is_test: Type.Optional(
-      Type.Boolean({ default: false, description: 'True: only the events of tests of webhooks.' }),
-    ),
-    ...timeBounds('created_at'),
-    limit: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: PAGE_SIZE_MAX, default: PAGE_SIZE_MAX, description: 'Page size.' }),
-    ),
-    order: Type.Optional(
-      Type.Enum(['DESC', 'ASC'], { type: 'string', default: 'ASC', description: 'Sort order.' }),
-    ),
-    page_cursor: pageParameters.page_cursor,
-  },
-  { additionalProperties: false },
-)
+const ListEventsQuery = Closed({
+  type: Type.Optional(
+    Type.String({
+      maxLength: 100,
+      pattern: '^[a-z_]+(\\.[a-z_]+)*$',
+      inWords: 'must be the name of an event type',
+      description: 'Filter by one type. A type that does not exist has no events.',
+      examples: ['transfer.completed'],
+    }),
+  ),
+  types: Filter(EventTypePattern, 'Filter by types, or by beginnings of types such as `transfer.*`.'),
+  object_id: Type.Optional(Uuid('Filter by the record whose status changed.')),
+  is_test: Type.Optional(
+    Type.Boolean({ default: false, description: 'True: only the events of tests of webhooks.' }),
+  ),
+  ...timeBounds('created_at'),
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: PAGE_SIZE_MAX, default: PAGE_SIZE_MAX, description: 'Page size.' }),
+  ),
+  order: Type.Optional(
+    Type.Enum(['DESC', 'ASC'], { type: 'string', default: 'ASC', description: 'Sort order.' }),
+  ),
+  page_cursor: pageParameters.page_cursor,
+})
 type Query = Static<typeof ListEventsQuery>
 
 /** Lists the customer's events, by the time of the change (API behaviour, Events). */

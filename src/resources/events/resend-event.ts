@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Uuid } from '../../contract/fields.ts'
+import { Closed, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { transaction, type Transaction } from '../../db/database.ts'
 import { readClock } from '../../db/ids.ts'
@@ -29,10 +29,7 @@ export const resendEvent = operation({
   description:
     'Delivers the event again, also where it was delivered: to the given webhook, whatever its event_types, or to every ACTIVE one that gets it or that got it before. An attempt under way counts as the first of the new round.',
   params: Type.Object({ id: Uuid('Id of the event.') }),
-  body: Type.Object(
-    { webhook_id: Type.Optional(Uuid('The only webhook that gets it.')) },
-    { additionalProperties: false },
-  ),
+  body: Closed({ webhook_id: Type.Optional(Uuid('The only webhook that gets it.')) }),
   example: {
     params: { id: EXAMPLE.event_id },
     bodies: { 'To one webhook': { webhook_id: EXAMPLE.webhook_id } },

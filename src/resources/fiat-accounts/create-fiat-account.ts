@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Metadata, RefId, Uuid } from '../../contract/fields.ts'
+import { Closed, Metadata, RefId, Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
 import { requireBank } from '../../money/movements/fiat-withdrawal.ts'
@@ -23,17 +23,14 @@ export const createFiatAccount = operation({
   tag: 'Transfers',
   summary: 'Create Fiat Account',
   description: "Registers a bank account for fiat withdrawals. The sandbox's bank decides immediately.",
-  body: Type.Object(
-    {
-      fiat_account_owner: FiatAccountOwner,
-      fiat_network_instructions: FiatNetworkInstructions,
-      ref_id: Type.Optional(RefId),
-      identity_id: Type.Optional(Uuid('Identity of the owner.')),
-      account_id: Type.Optional(Uuid('Account of the owner.')),
-      metadata: Type.Optional(Metadata),
-    },
-    { additionalProperties: false },
-  ),
+  body: Closed({
+    fiat_account_owner: FiatAccountOwner,
+    fiat_network_instructions: FiatNetworkInstructions,
+    ref_id: Type.Optional(RefId),
+    identity_id: Type.Optional(Uuid('Identity of the owner.')),
+    account_id: Type.Optional(Uuid('Account of the owner.')),
+    metadata: Type.Optional(Metadata),
+  }),
   example: {
     bodies: {
       'The account of a person': {

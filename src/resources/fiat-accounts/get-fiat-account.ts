@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Uuid } from '../../contract/fields.ts'
+import { Closed, Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { FiatAccount, requireFiatAccount } from '../../money/records/fiat-account.ts'
 
@@ -13,14 +13,11 @@ export const getFiatAccount = operation({
   summary: 'Get Fiat Account',
   description: 'Reads one fiat account. A deleted one is not found, unless include_deleted is true.',
   params: Type.Object({ id: Uuid('Id of the fiat account.') }),
-  query: Type.Object(
-    {
-      include_deleted: Type.Optional(
-        Type.Boolean({ default: false, description: 'True: also a deleted fiat account.' }),
-      ),
-    },
-    { additionalProperties: false },
-  ),
+  query: Closed({
+    include_deleted: Type.Optional(
+      Type.Boolean({ default: false, description: 'True: also a deleted fiat account.' }),
+    ),
+  }),
   example: { params: { id: EXAMPLE.fiat_account_id } },
   reply: FiatAccount,
   problems: ['not-found'],

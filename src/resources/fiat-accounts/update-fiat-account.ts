@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Metadata, Uuid } from '../../contract/fields.ts'
+import { Closed, Metadata, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { repeated, requireUnchanged } from '../../contract/read-only.ts'
 import { operation } from '../operation.ts'
@@ -41,14 +41,14 @@ export const updateFiatAccount = operation({
   description:
     'Replaces the metadata. All other members may be repeated but not changed: create a new fiat account for other bank details.',
   params: Type.Object({ id: Uuid('Id of the fiat account.') }),
-  body: Type.Object(
+  body: Closed(
     {
       metadata: Type.Optional(Metadata),
       fiat_account_owner: Type.Optional(FiatAccountOwner),
       fiat_network_instructions: Type.Optional(FiatNetworkInstructions),
       ...repeated(FiatAccount, READ_ONLY),
     },
-    { additionalProperties: false, minProperties: 1 },
+    { minProperties: 1 },
   ),
   example: {
     params: { id: EXAMPLE.fiat_account_id },

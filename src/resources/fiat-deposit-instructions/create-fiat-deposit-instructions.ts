@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Metadata, RefId, Uuid } from '../../contract/fields.ts'
+import { Closed, Metadata, RefId, Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { requireBankAccount } from '../../money/movements/fiat-withdrawal.ts'
 import {
@@ -10,18 +10,15 @@ import {
   RoutingNumberType,
 } from '../../money/records/fiat-deposit-instructions.ts'
 
-const CreateFiatDepositInstructionsBody = Type.Object(
-  {
-    profile_id: Uuid('Profile to credit.'),
-    fiat_network: Type.Enum(['WIRE'], { type: 'string', description: 'Fiat network.' }),
-    routing_number_type: Type.Optional(RoutingNumberType),
-    ref_id: Type.Optional(RefId),
-    identity_id: Type.Optional(Uuid('Identity that deposits.')),
-    account_id: Type.Optional(Uuid('Account that deposits.')),
-    metadata: Type.Optional(Metadata),
-  },
-  { additionalProperties: false },
-)
+const CreateFiatDepositInstructionsBody = Closed({
+  profile_id: Uuid('Profile to credit.'),
+  fiat_network: Type.Enum(['WIRE'], { type: 'string', description: 'Fiat network.' }),
+  routing_number_type: Type.Optional(RoutingNumberType),
+  ref_id: Type.Optional(RefId),
+  identity_id: Type.Optional(Uuid('Identity that deposits.')),
+  account_id: Type.Optional(Uuid('Account that deposits.')),
+  metadata: Type.Optional(Metadata),
+})
 
 /**
  * Creates deposit instructions (API behaviour, Fiat deposit instructions). Their memo_id assigns a wire to the

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { transaction } from '../../db/database.ts'
 import { readClock } from '../../db/ids.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Uuid } from '../../contract/fields.ts'
+import { Closed, Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
 import {
@@ -31,17 +31,14 @@ export const addInstitutionMembers = operation({
   summary: 'Add Institution Members',
   description:
     'Adds all of the members or none, and answers those that were added. An APPROVED institution becomes PENDING: it needs a new verification.',
-  body: Type.Object(
-    {
-      institution_id: Uuid('Identity of the institution.'),
-      members: Type.Array(NewInstitutionMember, {
-        minItems: 1,
-        maxItems: MEMBERS_MAX,
-        description: 'Identities that stand behind the institution.',
-      }),
-    },
-    { additionalProperties: false },
-  ),
+  body: Closed({
+    institution_id: Uuid('Identity of the institution.'),
+    members: Type.Array(NewInstitutionMember, {
+      minItems: 1,
+      maxItems: MEMBERS_MAX,
+      description: 'Identities that stand behind the institution.',
+    }),
+  }),
   example: {
     bodies: {
       'An owner': {

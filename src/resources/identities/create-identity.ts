@@ -3,7 +3,7 @@ import { transaction, type Transaction } from '../../db/database.ts'
 import { insertOnce } from '../../money/records/insert-once.ts'
 import { newId, readClock } from '../../db/ids.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Metadata, RefId } from '../../contract/fields.ts'
+import { Closed, Metadata, RefId } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
 import type { Status } from '../../money/records/holders.ts'
@@ -21,20 +21,17 @@ import {
 } from './identity.ts'
 import { audited, recordNow } from '../../money/records/audited.ts'
 
-const CreateIdentityBody = Type.Object(
-  {
-    ref_id: RefId,
-    person_details: Type.Optional(PersonDetails),
-    institution_details: Type.Optional(InstitutionDetails),
-    institution_members: Type.Optional(NewInstitutionMembers),
-    tax_details: Identity.properties.tax_details,
-    tax_details_not_required: Identity.properties.tax_details_not_required,
-    customer_due_diligence: Identity.properties.customer_due_diligence,
-    is_merchant: Identity.properties.is_merchant,
-    metadata: Type.Optional(Metadata),
-  },
-  { additionalProperties: false },
-)
+const CreateIdentityBody = Closed({
+  ref_id: RefId,
+  person_details: Type.Optional(PersonDetails),
+  institution_details: Type.Optional(InstitutionDetails),
+  institution_members: Type.Optional(NewInstitutionMembers),
+  tax_details: Identity.properties.tax_details,
+  tax_details_not_required: Identity.properties.tax_details_not_required,
+  customer_due_diligence: Identity.properties.customer_due_diligence,
+  is_merchant: Identity.properties.is_merchant,
+  metadata: Type.Optional(Metadata),
+})
 
 /** Creates an identity (API behaviour, Identities), PENDING until its verification ends. */
 export const createIdentity = operation({

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Uuid } from '../../contract/fields.ts'
+import { Closed, Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { Identity, identityToWire, includeParameters, requireIdentity } from './identity.ts'
 
@@ -14,7 +14,7 @@ export const getIdentity = operation({
   description: 'Reads one identity.',
   example: { params: { id: EXAMPLE.identity_id } },
   params: Type.Object({ id: Uuid('Identity id.') }),
-  query: Type.Object(includeParameters, { additionalProperties: false }),
+  query: Closed(includeParameters),
   reply: Identity,
   problems: ['not-found'],
   async run({ params, query, customerId, db }) {

@@ -3,7 +3,7 @@ import { newId, type Moment } from '../../db/ids.ts'
 import type { Transaction } from '../../db/database.ts'
 import { presentOf, type Present } from '../../db/rows.ts'
 import { problem } from '../../contract/problems.ts'
-import { Text, Uuid } from '../../contract/fields.ts'
+import { Closed, Text, Uuid } from '../../contract/fields.ts'
 import { MEMBERS_MAX } from '../../money/records/members.ts'
 
 const Roles = Type.Array(
@@ -22,16 +22,13 @@ const Roles = Type.Array(
   { minItems: 1, uniqueItems: true, description: 'Roles of the identity in the institution.' },
 )
 
-export const NewInstitutionMember = Type.Object(
-  {
-    identity_id: Uuid('Identity that stands behind the institution.'),
-    roles: Roles,
-    ownership: Type.Optional(Text(100, 'Share of the institution that it owns.')),
-    position: Type.Optional(Text(200, 'Position in the institution.')),
-    name: Type.Optional(Text(200, 'Name.')),
-  },
-  { additionalProperties: false },
-)
+export const NewInstitutionMember = Closed({
+  identity_id: Uuid('Identity that stands behind the institution.'),
+  roles: Roles,
+  ownership: Type.Optional(Text(100, 'Share of the institution that it owns.')),
+  position: Type.Optional(Text(200, 'Position in the institution.')),
+  name: Type.Optional(Text(200, 'Name.')),
+})
 export type NewInstitutionMember = Static<typeof NewInstitutionMember>
 
 /** The members that a request names. */

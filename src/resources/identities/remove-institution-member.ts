@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { transaction } from '../../db/database.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Uuid } from '../../contract/fields.ts'
+import { Closed, Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
 import { lockInstitution } from './institution-member.ts'
@@ -18,7 +18,7 @@ export const removeInstitutionMember = operation({
     'Removes a member, by its own id. The identity stays. A repeat changes nothing. An APPROVED institution becomes PENDING: it needs a new verification.',
   params: Type.Object({ id: Uuid('Member id.') }),
   example: { params: { id: EXAMPLE.institution_member_id } },
-  reply: Type.Object({}, { additionalProperties: false }),
+  reply: Closed({}),
   problems: ['not-found'],
   async run({ params, customerId, origin, db }) {
     return transaction(db, async (tx) => {

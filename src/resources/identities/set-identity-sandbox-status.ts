@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { transaction } from '../../db/database.ts'
 import { readClock } from '../../db/ids.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Uuid } from '../../contract/fields.ts'
+import { Closed, Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
 import { identitySummary, STATUSES, type Flags, type Status } from '../../money/records/holders.ts'
@@ -40,18 +40,15 @@ const Flag = (description: string) =>
     }),
   )
 
-const Body = Type.Object(
-  {
-    status: Type.Optional(Identity.properties.status),
-    id_verification_status: Result('verification of the person'),
-    sanctions_verification_status: Result('screening for sanctions'),
-    document_verification_status: Result('verification of documents'),
-    additional_screening_status: Result('additional screening'),
-    user_disabled: Flag('True if disabled by the API user.'),
-    admin_disabled: Flag('True if disabled by a platform administrator.'),
-  },
-  { additionalProperties: false },
-)
+const Body = Closed({
+  status: Type.Optional(Identity.properties.status),
+  id_verification_status: Result('verification of the person'),
+  sanctions_verification_status: Result('screening for sanctions'),
+  document_verification_status: Result('verification of documents'),
+  additional_screening_status: Result('additional screening'),
+  user_disabled: Flag('True if disabled by the API user.'),
+  admin_disabled: Flag('True if disabled by a platform administrator.'),
+})
 
 /**
  * Sets an identity's verification status and its flags (API behaviour, Sandbox). Any status may follow any other. The

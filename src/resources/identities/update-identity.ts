@@ -4,7 +4,7 @@ import { Type, type Static } from 'typebox'
 import { transaction } from '../../db/database.ts'
 import { readClock } from '../../db/ids.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Free, Uuid } from '../../contract/fields.ts'
+import { Closed, Free, Uuid } from '../../contract/fields.ts'
 import { microsOf } from '../../http/lists.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
@@ -25,40 +25,37 @@ import { recordChanges } from '../../money/ledger/audit.ts'
 const { tax_details, customer_due_diligence, is_merchant, last_kyc_refresh_date, metadata } =
   Identity.properties
 
-const UpdateIdentityBody = Type.Object(
-  {
-    id: Type.Optional(Uuid('Identity id: that of the path.')),
-    ref_id: Type.Optional(
-      Type.String({ maxLength: 100, description: 'The ref_id of the identity. It cannot be changed.' }),
-    ),
-    person_details: Type.Optional(
-      Type.Partial(PersonDetails, {
-        ...Free,
-        description: 'Members to change. Those that are not given stay.',
-      }),
-    ),
-    institution_details: Type.Optional(
-      Type.Partial(InstitutionDetails, {
-        ...Free,
-        description: 'Members to change. Those that are not given stay.',
-      }),
-    ),
-    tax_details,
-    set_tax_details_not_required: Type.Optional(
-      Type.Boolean({ description: 'Sets tax_details_not_required.' }),
-    ),
-    customer_due_diligence,
-    is_merchant,
-    last_kyc_refresh_date,
-    metadata,
-    set_user_disabled: Type.Optional(
-      Type.Boolean({
-        description: "Sets user_disabled. The administrator's flag and the status stay as they are.",
-      }),
-    ),
-  },
-  { additionalProperties: false },
-)
+const UpdateIdentityBody = Closed({
+  id: Type.Optional(Uuid('Identity id: that of the path.')),
+  ref_id: Type.Optional(
+    Type.String({ maxLength: 100, description: 'The ref_id of the identity. It cannot be changed.' }),
+  ),
+  person_details: Type.Optional(
+    Type.Partial(PersonDetails, {
+      ...Free,
+      description: 'Members to change. Those that are not given stay.',
+    }),
+  ),
+  institution_details: Type.Optional(
+    Type.Partial(InstitutionDetails, {
+      ...Free,
+      description: 'Members to change. Those that are not given stay.',
+    }),
+  ),
+  tax_details,
+  set_tax_details_not_required: Type.Optional(
+    Type.Boolean({ description: 'Sets tax_details_not_required.' }),
+  ),
+  customer_due_diligence,
+  is_merchant,
+  last_kyc_refresh_date,
+  metadata,
+  set_user_disabled: Type.Optional(
+    Type.Boolean({
+      description: "Sets user_disabled. The administrator's flag and the status stay as they are.",
+    }),
+  ),
+})
 type Body = Static<typeof UpdateIdentityBody>
 
 /** Updates an identity (API behaviour, Identities). It can end an approval, but never give one. */

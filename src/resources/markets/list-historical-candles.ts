@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { Timestamp } from '../../contract/fields.ts'
+import { Closed, Timestamp } from '../../contract/fields.ts'
 import { pageOf, pageParameters, pageReply, type Page } from '../../http/lists.ts'
 import { operation } from '../operation.ts'
 import { INCREMENT_MINUTES, INCREMENTS, type Increment } from './increments.ts'
@@ -50,21 +50,18 @@ export const listHistoricalCandles = operation({
     'Open, high, low and close of a market over ended increments, newest first. The increment is given, or selected by max_data_points.',
   example: { params: { market: 'BTCUSD' }, query: { increment: 'ONE_HOUR', limit: 24 } },
   params: MarketParams,
-  query: Type.Object(
-    {
-      max_data_points: Type.Optional(MaxDataPoints),
-      'range.begin': Type.Optional(Timestamp('Only candles that begin then or later.')),
-      'range.end': Type.Optional(Timestamp('Only candles that begin then or earlier.')),
-      increment: Type.Optional(
-        Type.Enum(INCREMENTS, {
-          type: 'string',
-          description: 'Length of a candle. Not together with `max_data_points`.',
-        }),
-      ),
-      ...pageParameters,
-    },
-    { additionalProperties: false },
-  ),
+  query: Closed({
+    max_data_points: Type.Optional(MaxDataPoints),
+    'range.begin': Type.Optional(Timestamp('Only candles that begin then or later.')),
+    'range.end': Type.Optional(Timestamp('Only candles that begin then or earlier.')),
+    increment: Type.Optional(
+      Type.Enum(INCREMENTS, {
+        type: 'string',
+        description: 'Length of a candle. Not together with `max_data_points`.',
+      }),
+    ),
+    ...pageParameters,
+  }),
   reply: Type.Object({
     market: Type.String(),
     increment: Type.Enum(INCREMENTS, { type: 'string', description: 'Length of the candles.' }),

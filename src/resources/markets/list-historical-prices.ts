@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import type { Database } from '../../db/database.ts'
-import { Timestamp } from '../../contract/fields.ts'
+import { Closed, Timestamp } from '../../contract/fields.ts'
 import { microsOf, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../http/lists.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
@@ -39,40 +39,37 @@ export const MaxDataPoints = Type.Unsafe<string>({
   examples: [500],
 })
 
-const ListHistoricalPricesQuery = Type.Object(
-  {
-    max_data_points: Type.Optional(MaxDataPoints),
-    'range.begin': Type.Optional(
-      Timestamp('Only points that begin then or later; strictly later when `increment` is given.'),
-    ),
-    'range.end': Type.Optional(
-      Timestamp('Only points that begin then or earlier; strictly earlier when `increment` is given.'),
-    ),
-    'pagination.limit': Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: PAGE_SIZE_MAX,
-        default: PAGE_SIZE_DEFAULT,
-        description: 'Number of points to return.',
-      }),
-    ),
-    'pagination.offset': Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        maximum: INT32_MAX,
-        default: 0,
-        description: 'Number of points to skip.',
-      }),
-    ),
-    increment: Type.Optional(
-      Type.Enum(INCREMENTS, {
-        type: 'string',
-        description: 'Time step between points. Not together with `max_data_points`.',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-)
+const ListHistoricalPricesQuery = Closed({
+  max_data_points: Type.Optional(MaxDataPoints),
+  'range.begin': Type.Optional(
+    Timestamp('Only points that begin then or later; strictly later when `increment` is given.'),
+  ),
+  'range.end': Type.Optional(
+    Timestamp('Only points that begin then or earlier; strictly earlier when `increment` is given.'),
+  ),
+  'pagination.limit': Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: PAGE_SIZE_MAX,
+      default: PAGE_SIZE_DEFAULT,
+      description: 'Number of points to return.',
+    }),
+  ),
+  'pagination.offset': Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: INT32_MAX,
+      default: 0,
+      description: 'Number of points to skip.',
+    }),
+  ),
+  increment: Type.Optional(
+    Type.Enum(INCREMENTS, {
+      type: 'string',
+      description: 'Time step between points. Not together with `max_data_points`.',
+    }),
+  ),
+})
 type Query = Static<typeof ListHistoricalPricesQuery>
 
 const PricePoint = Type.Object(

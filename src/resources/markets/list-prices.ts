@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { Filter, Timestamp } from '../../contract/fields.ts'
+import { Closed, Filter, Timestamp } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { DAY } from './increments.ts'
 import { idOf, MARKETS, type Market } from './markets.ts'
@@ -32,12 +32,9 @@ export const listPrices = operation({
   description:
     'The newest price of each market, and the price of 24 hours before. Markets without prices are left out. Needs no access token.',
   example: { query: { markets: ['BTCUSD', 'ETHUSD'] } },
-  query: Type.Object(
-    {
-      markets: Filter(Type.Enum([...MARKETS], { type: 'string' }), 'Only these markets; all by default.'),
-    },
-    { additionalProperties: false },
-  ),
+  query: Closed({
+    markets: Filter(Type.Enum([...MARKETS], { type: 'string' }), 'Only these markets; all by default.'),
+  }),
   reply: Type.Object({
     prices: Type.Array(MarketPrice),
     items: Type.Array(MarketPrice, { description: 'The same prices as `prices`.' }),

@@ -10,7 +10,7 @@ import { insertOnce } from '../../money/records/insert-once.ts'
 import { newId, readClock } from '../../db/ids.ts'
 import { initiatorOf, type Origin } from '../../contract/actor.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { AssetSymbol, RefId, Text, Uuid } from '../../contract/fields.ts'
+import { AssetSymbol, Closed, RefId, Text, Uuid } from '../../contract/fields.ts'
 import type { Context } from '../context.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
@@ -37,20 +37,17 @@ import { lockOpenProfile } from '../../money/records/profile.ts'
 import { audited } from '../../money/records/audited.ts'
 import { recordChanges } from '../../money/ledger/audit.ts'
 
-const CreateOrchestrationRuleBody = Type.Object(
-  {
-    ref_id: RefId,
-    profile_id: Uuid('Profile that the deposits are credited to.'),
-    source_asset: AssetSymbol,
-    destination_asset: AssetSymbol,
-    source: RuleSource,
-    destination: Type.Optional(DestinationBody),
-    nickname: Type.Optional(Text(100, 'Display name.')),
-    identity_id: Type.Optional(Uuid('Identity of its orchestrations and their transfers.')),
-    account_id: Type.Optional(Uuid('Account of its orchestrations and their transfers.')),
-  },
-  { additionalProperties: false },
-)
+const CreateOrchestrationRuleBody = Closed({
+  ref_id: RefId,
+  profile_id: Uuid('Profile that the deposits are credited to.'),
+  source_asset: AssetSymbol,
+  destination_asset: AssetSymbol,
+  source: RuleSource,
+  destination: Type.Optional(DestinationBody),
+  nickname: Type.Optional(Text(100, 'Display name.')),
+  identity_id: Type.Optional(Uuid('Identity of its orchestrations and their transfers.')),
+  account_id: Type.Optional(Uuid('Account of its orchestrations and their transfers.')),
+})
 type Body = Static<typeof CreateOrchestrationRuleBody>
 
 /**

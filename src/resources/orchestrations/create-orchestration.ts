@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { canonicalAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Amount, AssetSymbol, DryRunQuery, Metadata, RefId, Uuid } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, Closed, DryRunQuery, Metadata, RefId, Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { payoutCost } from '../../money/movements/estimated-fee.ts'
 import { payoutOf } from '../../money/movements/payout.ts'
@@ -18,24 +18,21 @@ import { idOfRefId, Orchestration, ORCHESTRATIONS, recordOf } from '../../money/
 import { change, need } from '../../money/records/need.ts'
 import { usdPrices } from '../../money/records/usd-prices.ts'
 
-const CreateOrchestrationBody = Type.Object(
-  {
-    ref_id: RefId,
-    source_asset: AssetSymbol,
-    destination_asset: AssetSymbol,
-    source_amount: Amount('Amount of the source asset to take.'),
-    source: Type.Object(
-      { profile: Type.Object({ profile_id: Uuid('Profile to debit.') }, { additionalProperties: false }) },
-      { additionalProperties: false, description: 'Where the money comes from.' },
-    ),
-    destination: Type.Optional(DestinationBody),
-    profile_id: Type.Optional(Uuid('The same as source.profile.profile_id.')),
-    identity_id: Type.Optional(Uuid('Identity.')),
-    account_id: Type.Optional(Uuid('Account.')),
-    metadata: Type.Optional(Metadata),
-  },
-  { additionalProperties: false },
-)
+const CreateOrchestrationBody = Closed({
+  ref_id: RefId,
+  source_asset: AssetSymbol,
+  destination_asset: AssetSymbol,
+  source_amount: Amount('Amount of the source asset to take.'),
+  source: Closed(
+    { profile: Closed({ profile_id: Uuid('Profile to debit.') }) },
+    { description: 'Where the money comes from.' },
+  ),
+  destination: Type.Optional(DestinationBody),
+  profile_id: Type.Optional(Uuid('The same as source.profile.profile_id.')),
+  identity_id: Type.Optional(Uuid('Identity.')),
+  account_id: Type.Optional(Uuid('Account.')),
+  metadata: Type.Optional(Metadata),
+})
 
 /**
  * Starts an orchestration from a profile (API behaviour, Orchestrations). Its destination transfer is created in the

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { Filter, FilterValue, FilterWithoutCommas } from '../../contract/fields.ts'
+import { Closed, Filter, FilterValue, FilterWithoutCommas } from '../../contract/fields.ts'
 import { requireKnownAssets } from '../../contract/known-assets.ts'
 import { listByCreation, pageParameters, timeBounds, uuidsOf } from '../../http/lists.ts'
 import { operation } from '../operation.ts'
@@ -17,21 +17,18 @@ export const listOrchestrationRules = operation({
   summary: 'List Orchestration Rules',
   description: 'Lists rules, including deleted rules, newest first.',
   example: { query: { statuses: ['ACTIVE'], limit: 10 } },
-  query: Type.Object(
-    {
-      ids: Filter(FilterValue, 'Filter by rule ids.'),
-      ref_ids: FilterWithoutCommas(FilterValue, 'Filter by ref_ids.'),
-      profile_ids: Filter(FilterValue, 'Filter by profiles.'),
-      statuses: Filter(StatusAsked, 'Filter by statuses.'),
-      profile_id: Filter(FilterValue, 'Filter by profiles, as profile_ids does.'),
-      status: Filter(StatusAsked, 'Filter by statuses, as statuses does.'),
-      source_asset: Filter(FilterValue, 'Filter by source assets.'),
-      destination_asset: Filter(FilterValue, 'Filter by destination assets.'),
-      ...timeBounds('created_at'),
-      ...pageParameters,
-    },
-    { additionalProperties: false },
-  ),
+  query: Closed({
+    ids: Filter(FilterValue, 'Filter by rule ids.'),
+    ref_ids: FilterWithoutCommas(FilterValue, 'Filter by ref_ids.'),
+    profile_ids: Filter(FilterValue, 'Filter by profiles.'),
+    statuses: Filter(StatusAsked, 'Filter by statuses.'),
+    profile_id: Filter(FilterValue, 'Filter by profiles, as profile_ids does.'),
+    status: Filter(StatusAsked, 'Filter by statuses, as statuses does.'),
+    source_asset: Filter(FilterValue, 'Filter by source assets.'),
+    destination_asset: Filter(FilterValue, 'Filter by destination assets.'),
+    ...timeBounds('created_at'),
+    ...pageParameters,
+  }),
   reply: Type.Object({
     items: Type.Array(OrchestrationRule),
     rules: Type.Array(OrchestrationRule, {

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import type { Database } from '../../db/database.ts'
 import { firstIdAt } from '../../db/ids.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Filter, FilterValue, FilterWithoutCommas } from '../../contract/fields.ts'
+import { Closed, Filter, FilterValue, FilterWithoutCommas } from '../../contract/fields.ts'
 import { requireKnownAssets } from '../../contract/known-assets.ts'
 import {
   pageOf,
@@ -31,20 +31,17 @@ const StatusFilter = Type.Enum([...OrchestrationStatus.enum, 'PENDING', 'REJECTE
   description: 'Status.',
 })
 
-const ListOrchestrationsQuery = Type.Object(
-  {
-    orchestration_rule_id: Filter(FilterValue, 'Filter by initiating rule ids.'),
-    source_asset: Filter(FilterValue, 'Filter by source assets.'),
-    destination_asset: Filter(FilterValue, 'Filter by destination assets.'),
-    status: Filter(StatusFilter, 'Filter by statuses. No orchestration is PENDING or REJECTED.'),
-    ref_id: FilterWithoutCommas(FilterValue, 'Filter by ref_ids.'),
-    orchestration_id: Filter(FilterValue, 'Filter by orchestration ids.'),
-    profile_id: Filter(FilterValue, 'Filter by target profiles.'),
-    ...timeBounds('created_at'),
-    ...pageParameters,
-  },
-  { additionalProperties: false },
-)
+const ListOrchestrationsQuery = Closed({
+  orchestration_rule_id: Filter(FilterValue, 'Filter by initiating rule ids.'),
+  source_asset: Filter(FilterValue, 'Filter by source assets.'),
+  destination_asset: Filter(FilterValue, 'Filter by destination assets.'),
+  status: Filter(StatusFilter, 'Filter by statuses. No orchestration is PENDING or REJECTED.'),
+  ref_id: FilterWithoutCommas(FilterValue, 'Filter by ref_ids.'),
+  orchestration_id: Filter(FilterValue, 'Filter by orchestration ids.'),
+  profile_id: Filter(FilterValue, 'Filter by target profiles.'),
+  ...timeBounds('created_at'),
+  ...pageParameters,
+})
 type Query = Static<typeof ListOrchestrationsQuery>
 
 /** Lists the customer's orchestrations, by creation time (API behaviour, Orchestrations). */

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
-import { Amount, AssetSymbol, Uuid } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, Closed, Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { decimalsCounted, LIMIT_SUBJECTS, type Rule } from '../../governance/policy/policy-document.ts'
 import { selectWindows, type CountedWindow } from '../../governance/policy/policy-windows.ts'
@@ -38,13 +38,10 @@ export const listLimitUtilizations = operation({
   summary: 'List Transfer Limits',
   description:
     'Lists the limits of the policy with what is left of them, in the order of the rules: one item for each subject with payments in the period, 1,000 at most.',
-  query: Type.Object(
-    {
-      transfer_type: Type.Optional(Types),
-      profile_id: Type.Optional(Uuid('Only the limits that can concern this profile.')),
-    },
-    { additionalProperties: false },
-  ),
+  query: Closed({
+    transfer_type: Type.Optional(Types),
+    profile_id: Type.Optional(Uuid('Only the limits that can concern this profile.')),
+  }),
   reply: Type.Object({ items: Type.Array(Utilization) }),
   problems: ['unavailable'],
   async run({ query: { transfer_type, profile_id }, customerId, db, policies }) {

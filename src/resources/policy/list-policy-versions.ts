@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { operation } from '../operation.ts'
 import { Policy, policyToWire } from '../../governance/policy/policy.ts'
+import { Closed } from '../../contract/fields.ts'
 
 /** Most versions of one reply. */
 const VERSIONS_MAX = 100
@@ -13,18 +14,15 @@ export const listPolicyVersions = operation({
   tag: 'Governance',
   summary: 'List Policy Versions',
   description: 'Lists up to 100 versions, newest first; `before` continues.',
-  query: Type.Object(
-    {
-      before: Type.Optional(
-        Type.Integer({
-          minimum: 1,
-          maximum: 2_147_483_647,
-          description: 'Only versions with a lower number.',
-        }),
-      ),
-    },
-    { additionalProperties: false },
-  ),
+  query: Closed({
+    before: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 2_147_483_647,
+        description: 'Only versions with a lower number.',
+      }),
+    ),
+  }),
   reply: Type.Object({
     items: Type.Array(
       Type.Object({

@@ -20,20 +20,18 @@ import {
   type Policies,
   type PolicyVersion,
 } from '../../governance/policy/policy.ts'
+import { Closed } from '../../contract/fields.ts'
 
-const PutPolicyBody = Type.Object(
-  {
-    ...NewPolicyDocument.properties,
-    replaces: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        maximum: 2_147_483_647,
-        description: 'The version that was read: 409 if it is not the newest any more. 0: there is none.',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-)
+const PutPolicyBody = Closed({
+  ...NewPolicyDocument.properties,
+  replaces: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 2_147_483_647,
+      description: 'The version that was read: 409 if it is not the newest any more. 0: there is none.',
+    }),
+  ),
+})
 type Body = Static<typeof PutPolicyBody>
 
 /** Replaces the customer's policy by a new version (API behaviour, Policy). */

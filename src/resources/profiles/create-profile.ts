@@ -1,4 +1,3 @@
-import { Type } from 'typebox'
 import { insertOnce } from '../../money/records/insert-once.ts'
 import { operation } from '../operation.ts'
 import {
@@ -10,6 +9,7 @@ import {
 } from '../../money/records/profile.ts'
 import { audited, recordNow } from '../../money/records/audited.ts'
 import { transaction } from '../../db/database.ts'
+import { Closed } from '../../contract/fields.ts'
 
 /** Creates a profile (API behaviour, Profiles). Its nickname is unique among the customer's. */
 export const createProfile = operation({
@@ -20,10 +20,7 @@ export const createProfile = operation({
   repeats: 'HARMLESS',
   summary: 'Create Profile',
   description: "Creates a profile of type NORMAL. Its nickname is unique among the customer's.",
-  body: Type.Object(
-    { nickname: Profile.properties.nickname, description: Profile.properties.description },
-    { additionalProperties: false },
-  ),
+  body: Closed({ nickname: Profile.properties.nickname, description: Profile.properties.description }),
   example: {
     bodies: { 'A profile for payouts': { nickname: 'Operations', description: 'Day-to-day payouts' } },
   },

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Uuid } from '../../contract/fields.ts'
+import { Closed, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { operation } from '../operation.ts'
 import { Profile, profileToWire, requireProfile } from '../../money/records/profile.ts'
@@ -15,14 +15,11 @@ export const getProfile = operation({
   description: 'Reads one profile.',
   example: { params: { id: EXAMPLE.profile_id } },
   params: Type.Object({ id: Uuid('Profile id.') }),
-  query: Type.Object(
-    {
-      include_deactivated: Type.Optional(
-        Type.Boolean({ default: true, description: 'False: a deactivated profile is not found.' }),
-      ),
-    },
-    { additionalProperties: false },
-  ),
+  query: Closed({
+    include_deactivated: Type.Optional(
+      Type.Boolean({ default: true, description: 'False: a deactivated profile is not found.' }),
+    ),
+  }),
   reply: Profile,
   problems: ['not-found'],
   async run({ params, query, customerId, db }) {

@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
-import { Amount, AssetSymbol, Filter, Timestamp } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, Closed, Filter, Timestamp } from '../../contract/fields.ts'
 import { requireKnownAssets } from '../../contract/known-assets.ts'
 import { problem } from '../../contract/problems.ts'
 import { transaction, type Transaction } from '../../db/database.ts'
@@ -35,20 +35,17 @@ export const listBalanceHistory = operation({
   summary: 'List Balance History',
   description:
     'The sum of the balances of all profiles, by asset: at the begin of each of the last days (UTC), and now. Each is what the entries of the ledger up to that moment left.',
-  query: Type.Object(
-    {
-      assets: Filter(AssetSymbol, 'Filter by assets.'),
-      days: Type.Optional(
-        Type.Integer({
-          minimum: 1,
-          maximum: DAYS_MAX,
-          default: DAYS_DEFAULT,
-          description: 'Number of days, today included.',
-        }),
-      ),
-    },
-    { additionalProperties: false },
-  ),
+  query: Closed({
+    assets: Filter(AssetSymbol, 'Filter by assets.'),
+    days: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: DAYS_MAX,
+        default: DAYS_DEFAULT,
+        description: 'Number of days, today included.',
+      }),
+    ),
+  }),
   reply: Type.Object({ items: Type.Array(BalanceHistory, { description: 'By ticker.' }) }),
   async run({ query: { assets, days = DAYS_DEFAULT }, customerId, db }) {
     requireKnownAssets('assets', assets)

@@ -3,7 +3,7 @@ import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import type { Database } from '../../db/database.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Amount, AssetSymbol, Filter, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, Closed, Filter, Timestamp, Uuid } from '../../contract/fields.ts'
 import { requireKnownAssets } from '../../contract/known-assets.ts'
 import { microsOf, microsToTimestamp } from '../../http/lists.ts'
 import { operation } from '../operation.ts'
@@ -33,15 +33,12 @@ export const listBalances = operation({
     'Lists the balances of every asset that the profile has ever held. With `at`, as they were at that moment, from the entries of the ledger.',
   example: { params: { id: EXAMPLE.profile_id } },
   params: Type.Object({ id: Uuid('Profile id.') }),
-  query: Type.Object(
-    {
-      assets: Filter(AssetSymbol, 'Filter by assets.'),
-      at: Type.Optional(
-        Timestamp('Moment of the balances. It counts the entries up to it, its own microsecond included.'),
-      ),
-    },
-    { additionalProperties: false },
-  ),
+  query: Closed({
+    assets: Filter(AssetSymbol, 'Filter by assets.'),
+    at: Type.Optional(
+      Timestamp('Moment of the balances. It counts the entries up to it, its own microsecond included.'),
+    ),
+  }),
   reply: Type.Object({ items: Type.Array(Balance) }),
   problems: ['not-found'],
   async run({ params, query, customerId, db }) {

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Amount, AssetSymbol, Filter, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, Closed, Filter, Timestamp, Uuid } from '../../contract/fields.ts'
 import { requireKnownAssets } from '../../contract/known-assets.ts'
 import type { Database } from '../../db/database.ts'
 import { momentAt } from '../../db/ids.ts'
@@ -57,14 +57,11 @@ export const listEntries = operation({
     "Lists the changes of a profile's balances, newest first: the ledger's own history, with the balance after each change.",
   example: { params: { id: EXAMPLE.profile_id }, query: { assets: ['USD'], limit: 10 } },
   params: Type.Object({ id: Uuid('Profile id.') }),
-  query: Type.Object(
-    {
-      assets: Filter(AssetSymbol, 'Filter by assets.'),
-      ...timeBounds('created_at'),
-      ...pageParameters,
-    },
-    { additionalProperties: false },
-  ),
+  query: Closed({
+    assets: Filter(AssetSymbol, 'Filter by assets.'),
+    ...timeBounds('created_at'),
+    ...pageParameters,
+  }),
   reply: listReply(BalanceEntry),
   problems: ['not-found'],
   async run({ params, query, customerId, db }) {

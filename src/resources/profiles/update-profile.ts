@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { transaction, violatedConstraint } from '../../db/database.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Uuid } from '../../contract/fields.ts'
+import { Closed, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { operation } from '../operation.ts'
 import { Profile, PROFILE_COLUMNS, profileToWire, type ProfileRow } from '../../money/records/profile.ts'
@@ -16,12 +16,12 @@ export const updateProfile = operation({
   summary: 'Update Profile',
   description: "Replaces the given members. The nickname is unique among the customer's profiles.",
   params: Type.Object({ id: Uuid('Profile id.') }),
-  body: Type.Object(
+  body: Closed(
     {
       nickname: Type.Optional(Profile.properties.nickname),
       description: Profile.properties.description,
     },
-    { additionalProperties: false, minProperties: 1 },
+    { minProperties: 1 },
   ),
   example: {
     params: { id: EXAMPLE.account_profile_id },

@@ -7,7 +7,7 @@ import { transaction, type Database } from '../../db/database.ts'
 import { readClock } from '../../db/ids.ts'
 import { recordChanges } from '../../money/ledger/audit.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Amount, AssetSymbol, Network, RefId, Uuid } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, Closed, Network, RefId, Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
 import { notionalUsd, type UsdPrices } from '../../contract/assets/usd-value.ts'
@@ -25,22 +25,19 @@ import { showDeposits } from '../../rails/deposits/see-deposits.ts'
 import { announceSimulatedWire } from './announce-simulated-wire.ts'
 import { requireDepositable, requireNoRefId } from './deposit-limit.ts'
 
-const DepositBody = Type.Object(
-  {
-    asset: AssetSymbol,
-    amount: Amount('Amount to deposit.'),
-    ref_id: Type.Optional(RefId),
-    crypto_network: Type.Optional(Network),
-    crypto_address: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 128,
-        description: 'The deposit address of the profile that receives the deposit. Needs crypto_network.',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-)
+const DepositBody = Closed({
+  asset: AssetSymbol,
+  amount: Amount('Amount to deposit.'),
+  ref_id: Type.Optional(RefId),
+  crypto_network: Type.Optional(Network),
+  crypto_address: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 128,
+      description: 'The deposit address of the profile that receives the deposit. Needs crypto_network.',
+    }),
+  ),
+})
 
 /** Deposits to a profile (API behaviour, Sandbox): a wire for fiat, else an incoming crypto transaction. */
 export const depositToProfile = operation({

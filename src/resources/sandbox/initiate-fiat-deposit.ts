@@ -3,7 +3,7 @@ import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { Wire } from '../../contract/bank-wire.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { AMOUNT_LENGTH_MAX, RefId, Text } from '../../contract/fields.ts'
+import { AMOUNT_LENGTH_MAX, Closed, RefId, Text } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
 import { deposit, type DepositPlace } from '../../money/movements/deposit.ts'
@@ -11,27 +11,24 @@ import { magicDeposit } from '../../chains/simulated/magic-amounts.ts'
 import { announceSimulatedWire } from './announce-simulated-wire.ts'
 import { requireDepositable, requireNoRefId } from './deposit-limit.ts'
 
-const InitiateFiatDepositBody = Type.Object(
-  {
-    amount: Type.String({
-      maxLength: AMOUNT_LENGTH_MAX,
-      pattern: '^[0-9]*\\.?[0-9]{1,2}$',
-      inWords: 'must be a decimal number with at most two decimals, such as 25.5',
-      description: 'Amount to deposit, with at most two decimals.',
-      examples: ['250.00'],
+const InitiateFiatDepositBody = Closed({
+  amount: Type.String({
+    maxLength: AMOUNT_LENGTH_MAX,
+    pattern: '^[0-9]*\\.?[0-9]{1,2}$',
+    inWords: 'must be a decimal number with at most two decimals, such as 25.5',
+    description: 'Amount to deposit, with at most two decimals.',
+    examples: ['250.00'],
+  }),
+  asset: Type.Enum(['USD'], { type: 'string', description: 'Only USD is supported.' }),
+  memo_id: Text(100, 'The memo_id of deposit instructions, which determines the profile to credit.', 1),
+  ref_id: Type.Optional(RefId),
+  fiat_network_instructions: Closed({ wire: Wire }),
+  fiat_account_owner: Type.Optional(
+    Type.Object({
+      institution_details: Type.Optional(Type.Object({ name: Type.Optional(Text(200, 'Name.')) })),
     }),
-    asset: Type.Enum(['USD'], { type: 'string', description: 'Only USD is supported.' }),
-    memo_id: Text(100, 'The memo_id of deposit instructions, which determines the profile to credit.', 1),
-    ref_id: Type.Optional(RefId),
-    fiat_network_instructions: Type.Object({ wire: Wire }, { additionalProperties: false }),
-    fiat_account_owner: Type.Optional(
-      Type.Object({
-        institution_details: Type.Optional(Type.Object({ name: Type.Optional(Text(200, 'Name.')) })),
-      }),
-    ),
-  },
-  { additionalProperties: false },
-)
+  ),
+})
 
 /**
  * Initiate Sandbox Fiat Deposit (API behaviour, Sandbox): a wire arrives and the profile that owns its memo is
@@ -67,7 +64,7 @@ export const initiateFiatDeposit = operation({
       },
     },
   },
-  reply: Type.Object({}, { additionalProperties: false }),
+  reply: Closed({}),
   problems: ['not-found', 'already-exists', 'unavailable'],
   async run({ body: { amount, asset, memo_id, ref_id }, customerId, origin, db, shared, ledger }) {
     const minor = parseAmount(amount, decimalsOf(asset))!

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Timestamp, Uuid } from '../../contract/fields.ts'
+import { Closed, Timestamp, Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { findRecords, FOUND_BY, FOUND_MAX, FOUND_TYPES } from './find-records.ts'
 
@@ -29,16 +29,13 @@ export const searchRecords = operation({
   tag: 'Transfers',
   summary: 'Search Records',
   description: `Finds records by their exact id, \`ref_id\`, transaction hash, address or memo, newest first and at most ${FOUND_MAX}. Records of types that the token may not read are left out.`,
-  query: Type.Object(
-    {
-      q: Type.String({
-        minLength: 1,
-        maxLength: TEXT_LENGTH_MAX,
-        description: 'An id, `ref_id`, transaction hash, address or memo.',
-      }),
-    },
-    { additionalProperties: false },
-  ),
+  query: Closed({
+    q: Type.String({
+      minLength: 1,
+      maxLength: TEXT_LENGTH_MAX,
+      description: 'An id, `ref_id`, transaction hash, address or memo.',
+    }),
+  }),
   example: { query: { q: EXAMPLE.transfer_id } },
   reply: Type.Object({ items: Type.Array(Found) }),
   async run({ query, customerId, scopes, settings, db }) {

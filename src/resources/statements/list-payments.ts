@@ -4,6 +4,7 @@ import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import {
   Amount,
   AssetSymbol,
+  Closed,
   Filter,
   FilterValue,
   FilterWithoutCommas,
@@ -65,25 +66,22 @@ export const listPayments = operation({
   summary: 'List Payments',
   description: 'Lists the payments of statements, newest first. A generated statement has a pending payment.',
   example: { query: { limit: 12 } },
-  query: Type.Object(
-    {
-      ref_ids: FilterWithoutCommas(FilterValue, 'Filter by payment ref_ids.'),
-      payment_ids: Filter(FilterValue, 'Filter by payment ids.'),
-      customer_id: Type.Optional(
-        Type.String({
-          maxLength: LENGTH_MAX,
-          transform: ['toLowerCase'],
-          description: "Customer id; must be the token's customer.",
-        }),
-      ),
-      product: Type.Optional(Type.Enum([PRODUCT], { type: 'string', description: 'Filter by product.' })),
-      payment_status: Type.Optional(
-        Type.Enum([...PaymentStatus.enum], { type: 'string', description: 'Filter by status.' }),
-      ),
-      ...pageParameters,
-    },
-    { additionalProperties: false },
-  ),
+  query: Closed({
+    ref_ids: FilterWithoutCommas(FilterValue, 'Filter by payment ref_ids.'),
+    payment_ids: Filter(FilterValue, 'Filter by payment ids.'),
+    customer_id: Type.Optional(
+      Type.String({
+        maxLength: LENGTH_MAX,
+        transform: ['toLowerCase'],
+        description: "Customer id; must be the token's customer.",
+      }),
+    ),
+    product: Type.Optional(Type.Enum([PRODUCT], { type: 'string', description: 'Filter by product.' })),
+    payment_status: Type.Optional(
+      Type.Enum([...PaymentStatus.enum], { type: 'string', description: 'Filter by status.' }),
+    ),
+    ...pageParameters,
+  }),
   reply: Type.Object({
     payments: Type.Array(Payment),
     items: Type.Array(Payment, { description: 'The same payments as `payments`.' }),

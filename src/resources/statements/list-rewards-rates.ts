@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { findAsset } from '../../contract/assets/catalogue.ts'
-import { AssetSymbol, Network, Timestamp } from '../../contract/fields.ts'
+import { AssetSymbol, Closed, Network, Timestamp } from '../../contract/fields.ts'
 import { requireKnownAssets } from '../../contract/known-assets.ts'
 import { operation } from '../operation.ts'
 import { REWARD_ASSET } from './statement.ts'
@@ -30,10 +30,9 @@ export const listRewardsRates = operation({
   summary: 'List Rewards Rates',
   description: 'Lists the annual rates of rewards, newest first.',
   example: { query: { asset_type: 'USDG' } },
-  query: Type.Object(
-    { asset_type: Type.Optional({ ...AssetSymbol, description: 'Filter by the rewarded asset.' }) },
-    { additionalProperties: false },
-  ),
+  query: Closed({
+    asset_type: Type.Optional({ ...AssetSymbol, description: 'Filter by the rewarded asset.' }),
+  }),
   reply: Type.Object({
     rates: Type.Array(RewardRate),
     items: Type.Array(RewardRate, { description: 'The same rates as `rates`.' }),

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { AssetSymbol } from '../../contract/fields.ts'
+import { AssetSymbol, Closed } from '../../contract/fields.ts'
 import { requireKnownAssets } from '../../contract/known-assets.ts'
 import { firstIdAt, momentAt, UUID } from '../../db/ids.ts'
 import {
@@ -30,16 +30,13 @@ export const listRewardsStatements = operation({
   summary: 'List Rewards Statements',
   description: "Lists the monthly rewards of the token's customer, latest period first.",
   example: { query: { asset_type: 'USDG', limit: 12 } },
-  query: Type.Object(
-    {
-      asset_type: Type.Optional({ ...AssetSymbol, description: 'Filter by the rewarded asset.' }),
-      type: Type.Optional(
-        Type.Enum([REWARDS_STATEMENT_TYPE], { type: 'string', description: 'Filter by statement type.' }),
-      ),
-      ...pageParameters,
-    },
-    { additionalProperties: false },
-  ),
+  query: Closed({
+    asset_type: Type.Optional({ ...AssetSymbol, description: 'Filter by the rewarded asset.' }),
+    type: Type.Optional(
+      Type.Enum([REWARDS_STATEMENT_TYPE], { type: 'string', description: 'Filter by statement type.' }),
+    ),
+    ...pageParameters,
+  }),
   reply: listReply(RewardsStatement),
   async run({ query, customerId, db }) {
     const { asset_type } = query

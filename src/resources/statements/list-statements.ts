@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { firstIdAt, momentAt, UUID } from '../../db/ids.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Filter, FilterValue, FilterWithoutCommas, LENGTH_MAX } from '../../contract/fields.ts'
+import { Closed, Filter, FilterValue, FilterWithoutCommas, LENGTH_MAX } from '../../contract/fields.ts'
 import {
   EVER,
   MICROS,
@@ -32,21 +32,18 @@ export const listStatements = operation({
   description:
     "Lists the statements of the token's customer, latest period first. Another customer_id is refused with 403.",
   example: { query: { customer_id: EXAMPLE.customer_id, limit: 12 } },
-  query: Type.Object(
-    {
-      customer_id: Type.String({
-        maxLength: LENGTH_MAX,
-        transform: ['toLowerCase'],
-        description: "Customer id; must be the token's customer.",
-        examples: ['0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'],
-      }),
-      ref_ids: FilterWithoutCommas(FilterValue, 'Filter by statement ref_ids.'),
-      statement_ids: Filter(FilterValue, 'Filter by statement ids.'),
-      statuses: Filter(StatementStatus, 'Filter by status; all statuses by default.'),
-      ...pageParameters,
-    },
-    { additionalProperties: false },
-  ),
+  query: Closed({
+    customer_id: Type.String({
+      maxLength: LENGTH_MAX,
+      transform: ['toLowerCase'],
+      description: "Customer id; must be the token's customer.",
+      examples: ['0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'],
+    }),
+    ref_ids: FilterWithoutCommas(FilterValue, 'Filter by statement ref_ids.'),
+    statement_ids: Filter(FilterValue, 'Filter by statement ids.'),
+    statuses: Filter(StatementStatus, 'Filter by status; all statuses by default.'),
+    ...pageParameters,
+  }),
   reply: Type.Object({
     statements: Type.Array(Statement),
     next_page_cursor: Type.Optional(Type.String({ description: 'Absent on the last page.' })),

@@ -7,6 +7,7 @@ import { EXAMPLE } from '../../contract/example-records.ts'
 import {
   Amount,
   AssetSymbol,
+  Closed,
   DryRunQuery,
   Free,
   Metadata,
@@ -44,48 +45,45 @@ import type { Networks } from '../../chains/network.ts'
 const Name = Text(200, 'Name.', 1)
 
 /** The body of a withdrawal. Create Crypto Withdrawals takes many of them. */
-export const CreateCryptoWithdrawalBody = Type.Object(
-  {
-    profile_id: Uuid('Profile to withdraw from.'),
-    destination_address: Type.String({
-      minLength: 1,
-      maxLength: 128,
-      description: 'Destination address.',
-      examples: ['0x52908400098527886E0F7030069857D2E4169EE7'],
+export const CreateCryptoWithdrawalBody = Closed({
+  profile_id: Uuid('Profile to withdraw from.'),
+  destination_address: Type.String({
+    minLength: 1,
+    maxLength: 128,
+    description: 'Destination address.',
+    examples: ['0x52908400098527886E0F7030069857D2E4169EE7'],
+  }),
+  asset: AssetSymbol,
+  crypto_network: Network,
+  ref_id: Type.Optional(RefId),
+  identity_id: Type.Optional(Uuid('Identity of the user making the withdrawal.')),
+  account_id: Type.Optional(Uuid('Account of the identity making the withdrawal.')),
+  balance_asset: Type.Optional(
+    Type.String({
+      maxLength: 16,
+      description:
+        'Balance to debit: USD (one to one) for a platform-issued stablecoin; otherwise the asset itself.',
+      examples: ['USD'],
     }),
-    asset: AssetSymbol,
-    crypto_network: Network,
-    ref_id: Type.Optional(RefId),
-    identity_id: Type.Optional(Uuid('Identity of the user making the withdrawal.')),
-    account_id: Type.Optional(Uuid('Account of the identity making the withdrawal.')),
-    balance_asset: Type.Optional(
-      Type.String({
-        maxLength: 16,
-        description:
-          'Balance to debit: USD (one to one) for a platform-issued stablecoin; otherwise the asset itself.',
-        examples: ['USD'],
-      }),
+  ),
+  metadata: Type.Optional(Metadata),
+  fee_id: Type.Optional(Uuid('Id of a guaranteed fee, from POST /v2/transfer/fees/crypto-withdrawal.')),
+  amount: Type.Optional(Amount('Amount to withdraw. Exactly one of amount and total.')),
+  total: Type.Optional(Amount('Total to withdraw, fee included. Exactly one of amount and total.')),
+  beneficiary: Type.Optional(
+    Type.Object(
+      {
+        person_details: Type.Optional(Type.Object({ first_name: Name, last_name: Name })),
+        institution_details: Type.Optional(Type.Object({ name: Name })),
+      },
+      {
+        ...Free,
+        description: 'Beneficiary information. Other members are kept as they are, 8 KiB at most in all.',
+      },
     ),
-    metadata: Type.Optional(Metadata),
-    fee_id: Type.Optional(Uuid('Id of a guaranteed fee, from POST /v2/transfer/fees/crypto-withdrawal.')),
-    amount: Type.Optional(Amount('Amount to withdraw. Exactly one of amount and total.')),
-    total: Type.Optional(Amount('Total to withdraw, fee included. Exactly one of amount and total.')),
-    beneficiary: Type.Optional(
-      Type.Object(
-        {
-          person_details: Type.Optional(Type.Object({ first_name: Name, last_name: Name })),
-          institution_details: Type.Optional(Type.Object({ name: Name })),
-        },
-        {
-          ...Free,
-          description: 'Beneficiary information. Other members are kept as they are, 8 KiB at most in all.',
-        },
-      ),
-    ),
-    memo: Type.Optional(Text(256, 'Memo sent with the withdrawal.')),
-  },
-  { additionalProperties: false },
-)
+  ),
+  memo: Type.Optional(Text(256, 'Memo sent with the withdrawal.')),
+})
 type Body = Static<typeof CreateCryptoWithdrawalBody>
 
 /**

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { RefId } from '../../contract/fields.ts'
+import { Closed, RefId } from '../../contract/fields.ts'
 import { ProblemBody } from '../../contract/problem-body.ts'
 import { Problem, problem } from '../../contract/problems.ts'
 import { Transfer } from '../../money/ledger/transfer.ts'
@@ -39,22 +39,16 @@ async function inParts<Item, Result>(
 }
 
 /** One withdrawal. Its ref_id is required, so that the whole request can be repeated. */
-export const WithdrawalOfMany = Type.Object(
-  { ...CreateCryptoWithdrawalBody.properties, ref_id: RefId },
-  { additionalProperties: false },
-)
+export const WithdrawalOfMany = Closed({ ...CreateCryptoWithdrawalBody.properties, ref_id: RefId })
 
-const CreateCryptoWithdrawalsBody = Type.Object(
-  {
-    withdrawals: Type.Array(WithdrawalOfMany, {
-      minItems: 1,
-      maxItems: WITHDRAWALS_MAX,
-      oneByOne: true,
-      description: 'The withdrawals, each as Create Crypto Withdrawal takes it, with a ref_id of its own.',
-    }),
-  },
-  { additionalProperties: false },
-)
+const CreateCryptoWithdrawalsBody = Closed({
+  withdrawals: Type.Array(WithdrawalOfMany, {
+    minItems: 1,
+    maxItems: WITHDRAWALS_MAX,
+    oneByOne: true,
+    description: 'The withdrawals, each as Create Crypto Withdrawal takes it, with a ref_id of its own.',
+  }),
+})
 
 const CreateCryptoWithdrawalsReply = Type.Object({
   items: Type.Array(

@@ -1,6 +1,15 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Amount, AssetSymbol, DryRunQuery, Metadata, RefId, Text, Uuid } from '../../contract/fields.ts'
+import {
+  Amount,
+  AssetSymbol,
+  Closed,
+  DryRunQuery,
+  Metadata,
+  RefId,
+  Text,
+  Uuid,
+} from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { fiatWithdrawal, wireAmount } from '../../money/movements/fiat-withdrawal.ts'
 import { FIAT_ACCOUNTS, requirePayable } from '../../money/records/fiat-account.ts'
@@ -21,21 +30,18 @@ export const createFiatWithdrawal = operation({
   description:
     'Sends USD to a bank account by wire. The transfer is PENDING; its total is debited immediately.',
   query: DryRunQuery,
-  body: Type.Object(
-    {
-      profile_id: Uuid('Profile to withdraw from.'),
-      asset: AssetSymbol,
-      fiat_account_id: Uuid('Fiat account to pay, from POST /v2/transfer/fiat-accounts.'),
-      amount: Type.Optional(Amount('Amount to withdraw. Exactly one of amount and total.')),
-      total: Type.Optional(Amount('Total to withdraw, fee included. Exactly one of amount and total.')),
-      ref_id: Type.Optional(RefId),
-      identity_id: Type.Optional(Uuid('Identity of the user making the withdrawal.')),
-      account_id: Type.Optional(Uuid('Account of the identity making the withdrawal.')),
-      memo: Type.Optional(Text(256, 'Memo sent with the wire.')),
-      metadata: Type.Optional(Metadata),
-    },
-    { additionalProperties: false },
-  ),
+  body: Closed({
+    profile_id: Uuid('Profile to withdraw from.'),
+    asset: AssetSymbol,
+    fiat_account_id: Uuid('Fiat account to pay, from POST /v2/transfer/fiat-accounts.'),
+    amount: Type.Optional(Amount('Amount to withdraw. Exactly one of amount and total.')),
+    total: Type.Optional(Amount('Total to withdraw, fee included. Exactly one of amount and total.')),
+    ref_id: Type.Optional(RefId),
+    identity_id: Type.Optional(Uuid('Identity of the user making the withdrawal.')),
+    account_id: Type.Optional(Uuid('Account of the identity making the withdrawal.')),
+    memo: Type.Optional(Text(256, 'Memo sent with the wire.')),
+    metadata: Type.Optional(Metadata),
+  }),
   example: {
     bodies: {
       'A wire to a bank account': {

@@ -2,7 +2,16 @@ import { Type } from 'typebox'
 import { parseAmount } from '../../contract/assets/amount.ts'
 import { findAsset } from '../../contract/assets/catalogue.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Amount, AssetSymbol, DryRunQuery, Metadata, RefId, Text, Uuid } from '../../contract/fields.ts'
+import {
+  Amount,
+  AssetSymbol,
+  Closed,
+  DryRunQuery,
+  Metadata,
+  RefId,
+  Text,
+  Uuid,
+} from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
 import { internalTransfer } from '../../money/movements/internal-transfer.ts'
@@ -22,23 +31,20 @@ export const createInternalTransfer = operation({
   description:
     'Moves money between profiles immediately. Returns the debit; the credit has the same group_id.',
   query: DryRunQuery,
-  body: Type.Object(
-    {
-      ref_id: Type.Optional(RefId),
-      asset: AssetSymbol,
-      amount: Amount('Amount to move.'),
-      from_profile_id: Uuid('Profile to debit.'),
-      to_profile_id: Uuid('Profile to credit.'),
-      from_identity_id: Type.Optional(Uuid('Identity of the sender, recorded with the debit.')),
-      from_account_id: Type.Optional(Uuid('Account of the sender, recorded with the debit.')),
-      to_identity_id: Type.Optional(Uuid('Identity of the receiver, recorded with the credit.')),
-      to_account_id: Type.Optional(Uuid('Account of the receiver, recorded with the credit.')),
-      metadata: Type.Optional(Metadata),
-      recipient_metadata: Type.Optional(Metadata),
-      memo: Type.Optional(Text(256, 'Memo recorded with both legs.')),
-    },
-    { additionalProperties: false },
-  ),
+  body: Closed({
+    ref_id: Type.Optional(RefId),
+    asset: AssetSymbol,
+    amount: Amount('Amount to move.'),
+    from_profile_id: Uuid('Profile to debit.'),
+    to_profile_id: Uuid('Profile to credit.'),
+    from_identity_id: Type.Optional(Uuid('Identity of the sender, recorded with the debit.')),
+    from_account_id: Type.Optional(Uuid('Account of the sender, recorded with the debit.')),
+    to_identity_id: Type.Optional(Uuid('Identity of the receiver, recorded with the credit.')),
+    to_account_id: Type.Optional(Uuid('Account of the receiver, recorded with the credit.')),
+    metadata: Type.Optional(Metadata),
+    recipient_metadata: Type.Optional(Metadata),
+    memo: Type.Optional(Text(256, 'Memo recorded with both legs.')),
+  }),
   example: {
     bodies: {
       "From the default profile to an account's profile": {

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { parseAmount } from '../../contract/assets/amount.ts'
 import { findAsset } from '../../contract/assets/catalogue.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Amount, AssetSymbol, DryRunQuery, Metadata, RefId, Uuid } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, Closed, DryRunQuery, Metadata, RefId, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { Transfer } from '../../money/ledger/transfer.ts'
 import { transferToCustomer } from '../../money/movements/platform-transfer.ts'
@@ -22,20 +22,17 @@ export const createPaxosTransfer = operation({
   description:
     'Moves money to a profile of another customer immediately. Returns the debit; the credit of the receiver has the same group_id.',
   query: DryRunQuery,
-  body: Type.Object(
-    {
-      ref_id: Type.Optional(RefId),
-      asset: AssetSymbol,
-      amount: Amount('Amount to move.'),
-      from_profile_id: Uuid('Profile to debit.'),
-      to_profile_id: Uuid('Profile of another customer to credit.'),
-      identity_id: Type.Optional(Uuid('Identity of the sender, recorded with the debit.')),
-      account_id: Type.Optional(Uuid('Account of the sender, recorded with the debit.')),
-      metadata: Type.Optional(Metadata),
-      recipient_metadata: Type.Optional(Metadata),
-    },
-    { additionalProperties: false },
-  ),
+  body: Closed({
+    ref_id: Type.Optional(RefId),
+    asset: AssetSymbol,
+    amount: Amount('Amount to move.'),
+    from_profile_id: Uuid('Profile to debit.'),
+    to_profile_id: Uuid('Profile of another customer to credit.'),
+    identity_id: Type.Optional(Uuid('Identity of the sender, recorded with the debit.')),
+    account_id: Type.Optional(Uuid('Account of the sender, recorded with the debit.')),
+    metadata: Type.Optional(Metadata),
+    recipient_metadata: Type.Optional(Metadata),
+  }),
   example: {
     bodies: {
       'To a profile that another customer has named': {

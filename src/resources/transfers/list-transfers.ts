@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { firstIdAt, momentAt, UUID } from '../../db/ids.ts'
 import type { Database } from '../../db/database.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Filter, FilterValue, FilterWithoutCommas } from '../../contract/fields.ts'
+import { Closed, Filter, FilterValue, FilterWithoutCommas } from '../../contract/fields.ts'
 import {
   listReply,
   microsToTimestamp,
@@ -28,31 +28,28 @@ import {
   type TransferRow,
 } from '../../money/ledger/transfer.ts'
 
-const ListTransfersQuery = Type.Object(
-  {
-    ids: Filter(FilterValue, 'Filter by transfer ids.'),
-    profile_ids: Filter(FilterValue, 'Filter by profiles.'),
-    identity_ids: Filter(FilterValue, 'Filter by identities.'),
-    account_ids: Filter(FilterValue, 'Filter by accounts.'),
-    ref_ids: FilterWithoutCommas(FilterValue, 'Filter by ref_ids.'),
-    group_ids: Filter(FilterValue, 'Filter by groups.'),
-    crypto_tx_hashes: Filter(Type.String({ maxLength: 128 }), 'Filter by on-chain transaction hashes.'),
-    type: Filter(TransferType, 'Filter by types.'),
-    statuses: Filter(TransferStatus, 'Filter by statuses.'),
-    secondary_statuses: Filter(SecondaryStatusName, 'Filter by secondary statuses.'),
-    ...timeBounds('created_at'),
-    ...timeBounds('updated_at'),
-    order_by: Type.Optional(
-      Type.Enum(['CREATED_AT', 'UPDATED_AT'], {
-        type: 'string',
-        default: 'CREATED_AT',
-        description: 'Sort key.',
-      }),
-    ),
-    ...pageParameters,
-  },
-  { additionalProperties: false },
-)
+const ListTransfersQuery = Closed({
+  ids: Filter(FilterValue, 'Filter by transfer ids.'),
+  profile_ids: Filter(FilterValue, 'Filter by profiles.'),
+  identity_ids: Filter(FilterValue, 'Filter by identities.'),
+  account_ids: Filter(FilterValue, 'Filter by accounts.'),
+  ref_ids: FilterWithoutCommas(FilterValue, 'Filter by ref_ids.'),
+  group_ids: Filter(FilterValue, 'Filter by groups.'),
+  crypto_tx_hashes: Filter(Type.String({ maxLength: 128 }), 'Filter by on-chain transaction hashes.'),
+  type: Filter(TransferType, 'Filter by types.'),
+  statuses: Filter(TransferStatus, 'Filter by statuses.'),
+  secondary_statuses: Filter(SecondaryStatusName, 'Filter by secondary statuses.'),
+  ...timeBounds('created_at'),
+  ...timeBounds('updated_at'),
+  order_by: Type.Optional(
+    Type.Enum(['CREATED_AT', 'UPDATED_AT'], {
+      type: 'string',
+      default: 'CREATED_AT',
+      description: 'Sort key.',
+    }),
+  ),
+  ...pageParameters,
+})
 type Query = Static<typeof ListTransfersQuery>
 
 /** Lists the customer's transfers (API behaviour, Transfers). */

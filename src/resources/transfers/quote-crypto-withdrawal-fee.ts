@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { formatAmount } from '../../contract/assets/amount.ts'
 import { transaction } from '../../db/database.ts'
 import { newId, readClock } from '../../db/ids.ts'
-import { Amount, AssetSymbol, Network, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, Closed, Network, Timestamp, Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
 import { amountsAt, scheduledFee, termsOf } from '../../money/movements/crypto-withdrawal.ts'
@@ -44,7 +44,7 @@ export const quoteCryptoWithdrawalFee = operation({
   summary: 'Create Crypto Withdrawal Fee',
   description:
     'Guarantees a fee for one withdrawal of at most this amount to this destination, until the quote expires.',
-  body: Type.Object(asked, { additionalProperties: false }),
+  body: Closed(asked),
   example: {
     bodies: {
       'USDP on Ethereum': {

@@ -31,20 +31,18 @@ import {
 } from './check-webhook.ts'
 import { audited, recordNow } from '../../money/records/audited.ts'
 import { takeLock } from '../../db/locks.ts'
+import { Closed } from '../../contract/fields.ts'
 
-const CreateWebhookBody = Type.Object(
-  {
-    name: WebhookFields.name,
-    url: WebhookFields.url,
-    event_types: WebhookFields.event_types,
-    payload: Type.Optional({ ...WebhookFields.payload, default: 'THIN' }),
-    auth: Type.Optional(WebhookAuthBody),
-    profile_ids: Type.Optional(WebhookFields.profile_ids),
-    rate_limit: Type.Optional({ ...WebhookFields.rate_limit, default: RATE_LIMIT_DEFAULT }),
-    status: Type.Optional({ ...WebhookFields.status, default: 'ACTIVE' }),
-  },
-  { additionalProperties: false },
-)
+const CreateWebhookBody = Closed({
+  name: WebhookFields.name,
+  url: WebhookFields.url,
+  event_types: WebhookFields.event_types,
+  payload: Type.Optional({ ...WebhookFields.payload, default: 'THIN' }),
+  auth: Type.Optional(WebhookAuthBody),
+  profile_ids: Type.Optional(WebhookFields.profile_ids),
+  rate_limit: Type.Optional({ ...WebhookFields.rate_limit, default: RATE_LIMIT_DEFAULT }),
+  status: Type.Optional({ ...WebhookFields.status, default: 'ACTIVE' }),
+})
 
 /** Creates an endpoint (API behaviour, Webhooks). Its signing secret is answered only here. */
 export const createWebhook = operation({

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Uuid } from '../../contract/fields.ts'
+import { Closed, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { listByCreation, listReply, newestFirst } from '../../http/lists.ts'
 import { operation } from '../operation.ts'
@@ -20,7 +20,7 @@ export const listDeliveryAttempts = operation({
     id: Uuid('Id of the webhook.'),
     delivery_id: Uuid('Id of the delivery: that of its event.'),
   }),
-  query: Type.Object(newestFirst, { additionalProperties: false }),
+  query: Closed(newestFirst),
   example: { params: { id: EXAMPLE.webhook_id, delivery_id: EXAMPLE.event_id }, query: { limit: 10 } },
   reply: listReply(WebhookAttempt),
   problems: ['not-found'],

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Uuid } from '../../contract/fields.ts'
+import { Closed, Uuid } from '../../contract/fields.ts'
 import { listByCreation, listReply, newestFirst, timeBounds } from '../../http/lists.ts'
 import { operation } from '../operation.ts'
 import { EventTypePattern, requireKnownTypes, typeMatches } from '../../money/records/event-type-patterns.ts'
@@ -20,18 +20,15 @@ export const listWebhookDeliveries = operation({
   description:
     'Lists the deliveries of a webhook, newest event first. A delivery exists from its first attempt on.',
   params: Type.Object({ id: Uuid('Id of the webhook.') }),
-  query: Type.Object(
-    {
-      status: Type.Optional(WebhookDelivery.properties.status),
-      type: Type.Optional({
-        ...EventTypePattern,
-        description: 'Filter by the type of the event, or by its beginning such as transfer.*.',
-      }),
-      ...timeBounds('created_at'),
-      ...newestFirst,
-    },
-    { additionalProperties: false },
-  ),
+  query: Closed({
+    status: Type.Optional(WebhookDelivery.properties.status),
+    type: Type.Optional({
+      ...EventTypePattern,
+      description: 'Filter by the type of the event, or by its beginning such as transfer.*.',
+    }),
+    ...timeBounds('created_at'),
+    ...newestFirst,
+  }),
   example: { params: { id: EXAMPLE.webhook_id }, query: { limit: 10 } },
   reply: listReply(WebhookDelivery),
   problems: ['not-found'],

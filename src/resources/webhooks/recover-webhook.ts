@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Timestamp, Uuid } from '../../contract/fields.ts'
+import { Closed, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { transaction, type Transaction } from '../../db/database.ts'
 import { firstIdAt, readClock } from '../../db/ids.ts'
@@ -31,14 +31,11 @@ export const recoverWebhook = operation({
   description:
     'Starts a delivery of each event of this time that the webhook gets and that was not delivered to it. Deliveries that wait for a later attempt are made due now. A request looks at up to 5,000 events: while the answer has a next_page_cursor, repeat the request with it.',
   params: Type.Object({ id: Uuid('Id of the webhook.') }),
-  body: Type.Object(
-    {
-      since: Timestamp('Events from then on.'),
-      until: Type.Optional(Timestamp('Events before then (default: until now).')),
-      page_cursor: pageParameters.page_cursor,
-    },
-    { additionalProperties: false },
-  ),
+  body: Closed({
+    since: Timestamp('Events from then on.'),
+    until: Type.Optional(Timestamp('Events before then (default: until now).')),
+    page_cursor: pageParameters.page_cursor,
+  }),
   example: {
     params: { id: EXAMPLE.webhook_id },
     bodies: {

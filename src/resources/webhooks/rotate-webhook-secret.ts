@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Uuid } from '../../contract/fields.ts'
+import { Closed, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { operation } from '../operation.ts'
 import { ApprovalQuery, withApprovedChange } from '../../governance/approvals/approved-change.ts'
@@ -26,19 +26,16 @@ export const rotateWebhookSecret = operation({
     'Answers a new signing secret, which is not shown again. Until `grace_seconds` have passed, deliveries are signed with the previous secret, too; a secret from before that one no longer signs.',
   params: Type.Object({ id: Uuid('Id of the webhook.') }),
   query: ApprovalQuery,
-  body: Type.Object(
-    {
-      grace_seconds: Type.Optional(
-        Type.Integer({
-          minimum: 0,
-          maximum: GRACE_SECONDS_MAX,
-          default: DAY_SECONDS,
-          description: 'How long the previous secret signs, too. 0: no longer.',
-        }),
-      ),
-    },
-    { additionalProperties: false },
-  ),
+  body: Closed({
+    grace_seconds: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: GRACE_SECONDS_MAX,
+        default: DAY_SECONDS,
+        description: 'How long the previous secret signs, too. 0: no longer.',
+      }),
+    ),
+  }),
   example: {
     params: { id: EXAMPLE.webhook_id },
     bodies: { 'One hour for the change': { grace_seconds: 3600 } },

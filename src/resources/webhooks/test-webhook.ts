@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { EVENT_TYPES, isEventType, type EventType } from '../../contract/event-types.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Uuid } from '../../contract/fields.ts'
+import { Closed, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { transaction, type Transaction } from '../../db/database.ts'
 import { idsAt, readClock } from '../../db/ids.ts'
@@ -31,16 +31,13 @@ export const testWebhook = operation({
   description:
     'Delivers an example event with `is_test: true` to this webhook only, of any type. The records that it names do not exist. The answer is its delivery, whose attempts show the outcome.',
   params: Type.Object({ id: Uuid('Id of the webhook.') }),
-  body: Type.Object(
-    {
-      type: Type.String({
-        maxLength: 100,
-        description: 'Type of the event.',
-        examples: ['transfer.crypto_withdrawal.completed'],
-      }),
-    },
-    { additionalProperties: false },
-  ),
+  body: Closed({
+    type: Type.String({
+      maxLength: 100,
+      description: 'Type of the event.',
+      examples: ['transfer.crypto_withdrawal.completed'],
+    }),
+  }),
   example: {
     params: { id: EXAMPLE.webhook_id },
     bodies: { 'A withdrawal is paid': { type: 'transfer.crypto_withdrawal.completed' } },

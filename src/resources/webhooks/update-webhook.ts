@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Type, type Static } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Uuid } from '../../contract/fields.ts'
+import { Closed, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { transaction, violatedConstraint, type Transaction } from '../../db/database.ts'
 import { operation } from '../operation.ts'
@@ -29,7 +29,7 @@ import { audited, differences, recordNow } from '../../money/records/audited.ts'
 import type { Origin } from '../../contract/actor.ts'
 import { takeLock } from '../../db/locks.ts'
 
-const UpdateWebhookBody = Type.Object(
+const UpdateWebhookBody = Closed(
   {
     name: Type.Optional(WebhookFields.name),
     url: Type.Optional(WebhookFields.url),
@@ -40,7 +40,7 @@ const UpdateWebhookBody = Type.Object(
     rate_limit: Type.Optional(WebhookFields.rate_limit),
     status: Type.Optional(WebhookFields.status),
   },
-  { additionalProperties: false, minProperties: 1 },
+  { minProperties: 1 },
 )
 type Body = Static<typeof UpdateWebhookBody>
 
