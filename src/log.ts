@@ -22,21 +22,23 @@ export interface Log {
   close: () => void
 }
 
+/** Where the lines of a log go, as pino's destinations take them. */
+export type LogFile = Pick<ReturnType<typeof pino.destination>, 'write' | 'flushSync' | 'on'>
+
+const standardError = (): LogFile =>
+  pino.destination({ dest: STANDARD_ERROR, sync: false, maxLength: UNWRITTEN_BYTES_MAX })
+
 /**
  * Opens the log on standard error; standard output is for people and for `--json`. Lines are written asynchronously, and
  * at the latest when the process exits. Only SIGKILL loses the last 100 ms.
  */
-export async function openLog({
-  logLevel,
-  logFormat,
-}: {
-  logLevel: string
-  logFormat: LogFormat
-}): Promise<Log> {
+export async function openLog(
+  { logLevel, logFormat }: { logLevel: string; logFormat: LogFormat },
+  file: LogFile = standardError(),
+): Promise<Log> {
   const isText = logFormat === 'text' || (logFormat === 'auto' && process.stderr.isTTY)
   const written = isText ? await readable() : (line: string) => line
   let dropped = 0
-  const file = pino.destination({ dest: STANDARD_ERROR, sync: false, maxLength: UNWRITTEN_BYTES_MAX })
   file.on('drop', (lines: string) => (dropped += lines.split('\n').length - 1))
   // The reader of standard error closed it: the service continues without a log.
   file.on('error', () => undefined)

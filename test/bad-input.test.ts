@@ -114,9 +114,9 @@ interface World {
   others_statement: string
   /** Addresses of the address book: one of the customer's, one that waits for approval, another customer's. */
   book: Record<'good' | 'pending' | 'other', string>
-  /** Webhooks: two ACTIVE ones of the customer, a DISABLED one, and another customer's. */
   /** Withdrawals that wait for an approver. */
   approvals: Record<'good' | 'other' | 'decided' | 'ended', TestApproval> & { change: string }
+  /** Webhooks: two ACTIVE ones of the customer, a DISABLED one, and another customer's. */
   webhooks: Record<'good' | 'second' | 'disabled' | 'other', Record<string, unknown>>
   cursors: Record<string, string>
 }

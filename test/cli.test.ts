@@ -5,7 +5,6 @@ import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
@@ -35,9 +34,11 @@ import {
   createDatabase,
   type Ended,
   endOf,
+  ENVIRONMENT,
   everyTable,
-  MASTER_KEY,
   PROGRAM,
+  runBursar,
+  startBursar,
   TEST_ORIGIN,
   type TestDatabase,
   toldIn,
@@ -68,29 +69,26 @@ const temporaryFolder = () => mkdtemp(join(tmpdir(), 'bursar-cli-'))
 
 type Environment = Record<string, string | undefined>
 
-function start(args: string[], environment: Environment = {}): ChildProcess {
-  return spawn(process.execPath, [...PROGRAM, ...args], {
+const settingsOf = (environment: Environment): Environment => ({
+  DATABASE_URL: database.url,
+  BURSAR_DATA_DIR: dataDir,
+  BURSAR_SIMULATED_PRICE_DAYS: '0',
+  BURSAR_METRICS_PORT: '0',
+  ...environment,
+})
+
+/** Starts the built program. It inherits none of this process's settings: it gets only those that the test sets. */
+const start = (args: string[], environment: Environment = {}): ChildProcess =>
+  spawn(process.execPath, [...PROGRAM, ...args], {
     cwd: ROOT,
-    // The program inherits none of this process's settings: it gets only those that the test sets.
-    env: {
-      PATH: process.env.PATH,
-      HOME: process.env.HOME,
-      DATABASE_URL: database.url,
-      BURSAR_DATA_DIR: dataDir,
-      BURSAR_MASTER_KEY: MASTER_KEY,
-      BURSAR_SIMULATED_PRICE_DAYS: '0',
-      BURSAR_METRICS_PORT: '0',
-      ...environment,
-    },
+    env: { ...ENVIRONMENT, ...settingsOf(environment) },
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: 55_000,
   })
-}
 
-/** Runs a command to its end. */
-async function bursar(args: string[], environment: Environment = {}): Promise<Ended> {
-  return endOf(start(args, environment))
-}
+/** Runs a command to its end, in this process. */
+const bursar = (args: string[], environment: Environment = {}): Promise<Ended> =>
+  runBursar(args, settingsOf(environment))
 
 /** Runs a command that must succeed and print one line of JSON and nothing else. */
 async function json<T = Record<string, unknown>>(args: string[], environment: Environment = {}): Promise<T> {
@@ -114,30 +112,22 @@ interface Ready {
   credentials_file?: string
 }
 
-/** Starts `serve --json` and waits until it is ready. `stop` sends SIGTERM and returns the exit code. */
+/** Starts `serve --json` and waits until it is ready. It is stopped when the test ends. */
 async function serve(environment: Environment = {}) {
-  const child = start(['serve', '--json'], {
-    PORT: '0',
-    BURSAR_SIMULATED_CONFIRMATION_MS: '0',
-    BURSAR_WORKER_INTERVAL_MS: '20',
-    BURSAR_LOG_LEVEL: 'warn',
-    ...environment,
-  })
-  let stdout = ''
-  const stderr = text(child.stderr!)
-  const closed = once(child, 'close') as Promise<[number | null]>
-  const stop = async () => {
-    child.kill('SIGTERM')
-    const [code] = await closed
-    return code
-  }
-  atEnd(async () => void (await stop()))
-  child.stdout!.setEncoding('utf8').on('data', (chunk: string) => (stdout += chunk))
-  while (!stdout.includes('\n')) {
-    const ended = await Promise.race([once(child.stdout!, 'data').then(() => false), closed.then(() => true)])
-    if (ended && !stdout.includes('\n')) throw new Error(`serve ended: ${await stderr}`)
-  }
-  return { ready: JSON.parse(stdout) as Ready, stop, stdout: () => stdout, stderr }
+  const command = startBursar(
+    ['serve', '--json'],
+    settingsOf({
+      PORT: '0',
+      BURSAR_SIMULATED_CONFIRMATION_MS: '0',
+      BURSAR_WORKER_INTERVAL_MS: '20',
+      BURSAR_LOG_LEVEL: 'warn',
+      ...environment,
+    }),
+  )
+  atEnd(async () => void (await command.stop()))
+  await command.printed((stdout) => stdout.includes('\n'))
+  if (command.stdout() === '') throw new Error(`serve ended: ${command.stderr()}`)
+  return { ready: JSON.parse(command.stdout()) as Ready, stop: command.stop }
 }
 
 async function tokenOf(address: string, client: { client_id: string; client_secret: string }) {
@@ -1229,16 +1219,18 @@ describe('serve', () => {
       .toMatchObject({ body: { status: 'COMPLETED' } })
     await expectRecords(demo, token, () => wire(demo.orchestration_memo_id))
 
-    expect(await first.stop()).toBe(0)
-    expect(first.stdout()).toMatch(/^[^\n]+\n$/)
-    expect(await first.stderr).toBe('')
+    expect(await first.stop()).toEqual({
+      code: 0,
+      stdout: expect.stringMatching(/^[^\n]+\n$/) as string,
+      stderr: '',
+    })
 
     // A second start creates no records, but goes on reading the networks. The file names the new address.
     const everyRecord = async () => ({ ...(await everyTable(own.db)), network_cursors: undefined })
     const before = await everyRecord()
     const second = await serve(environment)
     expect(second.ready.credentials_file).toBe(file)
-    expect(await second.stop()).toBe(0)
+    expect((await second.stop()).code).toBe(0)
     expect(await everyRecord()).toEqual(before)
     const address = second.ready.address
     expect(JSON.parse(await readFile(file, 'utf8'))).toEqual({
@@ -1493,6 +1485,6 @@ describe('serve', () => {
     expect(withdrawal).toMatchObject({ status: 503, body: { status: 503, title: 'Service Unavailable' } })
     const document = (await (await fetch(`${ready.address}/openapi.json`)).json()) as { paths: object }
     expect(Object.keys(document.paths).filter((path) => path.includes('sandbox'))).toEqual([])
-    expect(await stop()).toBe(0)
+    expect((await stop()).code).toBe(0)
   })
 })

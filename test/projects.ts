@@ -15,7 +15,7 @@ const SLOW = /^\/\/ @slow\b/m
 /** Each kind, with the names by which its files or their imported test modules are recognised. The first match wins. */
 const NEEDS: [ProjectName, RegExp][] = [
   ['chains', /@foundry-rs\/anvil|litecoind|bitcoind|\banvil\b/],
-  ['program', /\bPROGRAM\b|\b(?:spawn|run)Bursar\b|\.\/dist\/|'npm'/],
+  ['program', /\bPROGRAM\b|\b(?:spawn|exec)Bursar\b|\.\/dist\/|'npm'/],
   ['database', /\bcloneDatabase\b|\b(?:start|shared)TestService\b|\bEmbeddedPostgres\b/],
 ]
 

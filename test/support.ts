@@ -1,16 +1,19 @@
 import { originOfLoop } from '../src/contract/actor.ts'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { randomBytes, randomUUID } from 'node:crypto'
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { userInfo } from 'node:os'
 import { createServer, type AddressInfo } from 'node:net'
 import { createInterface } from 'node:readline'
+import { Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import pg from 'pg'
 import { pino, type Logger } from 'pino'
 import { inject, onTestFinished } from 'vitest'
+import { given, type OwnProcess } from '../src/cli/own-process.ts'
+import { runProgram } from '../src/cli/program.ts'
 import { parseAmount } from '../src/contract/assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../src/contract/assets/catalogue.ts'
 import { createCustomer } from '../src/access/customers/create-customer.ts'
@@ -491,10 +494,8 @@ export async function endOf(child: ChildProcess): Promise<Ended> {
   return { code, stdout, stderr }
 }
 
-const COMMAND_MS_MAX = 300_000
-
-/** Runs a command of the program to its end, with these settings only. */
-export const runBursar = (
+/** Runs a command of the built program to its end, in a process of its own: for what Node reads at its start. */
+export const execBursar = (
   args: string[],
   environment: Record<string, string | undefined> = {},
 ): Promise<Ended> =>
@@ -502,9 +503,83 @@ export const runBursar = (
     spawn(process.execPath, [...PROGRAM, ...args], {
       env: { ...ENVIRONMENT, ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
-      timeout: COMMAND_MS_MAX,
     }),
   )
+
+/** A command that runs in this process. */
+export interface Command {
+  stdout: () => string
+  stderr: () => string
+  /** Waits until the standard output is so, or the command has ended. */
+  printed: (isEnough: (stdout: string) => boolean) => Promise<void>
+  /** Sends a signal to the command alone, and waits for its end. */
+  stop: (signal?: 'SIGINT' | 'SIGTERM') => Promise<Ended>
+  ended: Promise<Ended>
+}
+
+/** Starts a command of the program in this process, with these settings only, and with streams and signals of its own. */
+export function startBursar(args: string[], environment: Record<string, string | undefined> = {}): Command {
+  const events = new EventEmitter()
+  const output = { stdout: '', stderr: '' }
+  const write = (name: keyof typeof output, text: string) => {
+    output[name] += text
+    events.emit('output')
+  }
+  const streamOf = (name: keyof typeof output) =>
+    new Writable({
+      decodeStrings: false,
+      write(text: string, _, done) {
+        write(name, text)
+        done()
+      },
+    }) as NodeJS.WriteStream & { fd: 1 & 2 }
+  let exit!: (code: number) => void
+  const exited = new Promise<number>((resolve) => (exit = resolve))
+  const own: OwnProcess = {
+    env: { ...ENVIRONMENT, ...environment },
+    stdout: streamOf('stdout'),
+    stderr: streamOf('stderr'),
+    log: {
+      write: (text: string) => write('stderr', text),
+      flushSync: () => undefined,
+      on: () => undefined,
+    } as never,
+    exitCode: undefined,
+    exit,
+    on: (signal, listener) => events.on(signal, listener),
+  }
+  const run = async () => {
+    await given.run(own, () => runProgram(args))
+    // `serve` goes on until a signal.
+    if (args[0] !== 'serve') exit(Number(own.exitCode ?? 0))
+    const code = await exited
+    // The command may have had other keys.
+    sealBalancesWith(() => Promise.resolve(MASTER_KEYS))
+    events.emit('output')
+    return { code, ...output }
+  }
+  const ended = run()
+  let hasEnded = false
+  void exited.then(() => (hasEnded = true))
+  return {
+    stdout: () => output.stdout,
+    stderr: () => output.stderr,
+    ended,
+    async printed(isEnough) {
+      while (!isEnough(output.stdout) && !hasEnded) await once(events, 'output')
+    },
+    stop(signal = 'SIGTERM') {
+      given.run(own, () => events.emit(signal))
+      return ended
+    },
+  }
+}
+
+/** Runs a command of the program to its end in this process, with these settings only. */
+export const runBursar = (
+  args: string[],
+  environment: Record<string, string | undefined> = {},
+): Promise<Ended> => startBursar(args, environment).ended
 
 /** The lines of standard error that are text, without the JSON lines of the log. */
 export const toldIn = ({ stderr }: Ended): string[] =>

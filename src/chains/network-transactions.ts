@@ -136,7 +136,7 @@ export async function keepUsedBy(
   )
 }
 
-/** Of whom each of these transactions pays withdrawals, by its hash. */
+/** The payees of each of these transactions, by hash. */
 export async function selectPayees(
   db: Queryable,
   network: Network,
@@ -162,8 +162,8 @@ export interface Payees {
 }
 
 /**
- * Frees the coins and nonces of transactions that have ended: all that they pay has. Gives whether all nodes of a cluster have
- * answered. What a node that is gone has part in stays taken until a later call. No transaction may be open.
+ * Frees the coins and nonces of transactions that have ended: all that they pay has. Returns whether all nodes of a cluster have
+ * answered. Coins and nonces that a node out of reach has a part in stay taken until a later call. No transaction may be open.
  */
 export async function freeWhatHasEnded(db: Database, network: Network): Promise<boolean> {
   const { rows: open } = await db.query<{ crypto_tx_hash: string } & Payees>(

@@ -330,7 +330,7 @@ export interface NetworkAdapter {
   resend?(ended: EndedTransaction): Promise<void>
   /**
    * Broadcasts the hot wallet's dropped transactions again, from the kept bytes. It signs nothing, so a freeze does not stop
-   * it. Gives all dropped transactions, in the order of their nonces.
+   * it. Returns all dropped transactions, in the order of their nonces.
    */
   rebroadcastTakenBack?(): Promise<TakenBack[]>
   /**

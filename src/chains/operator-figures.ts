@@ -39,13 +39,13 @@ const FRESH_MS = 10_000
 const KEPT_MS = 60_000
 
 type Figures = ReadonlyMap<CryptoNetwork, OperatorFigures>
-interface Kept {
+interface KeptFigures {
   readAt: number
   /** When it was last read or began to be read again. */
   askedAt: number
   figures: Promise<Figures>
 }
-const kept = new WeakMap<Queryable, Kept>()
+const kept = new WeakMap<Queryable, KeptFigures>()
 
 /** Returns the figures of all connected networks, at most a minute old. Throws when the database does not answer. */
 export function operatorFigures(asked: Queryable, networks: Networks): Promise<Figures> {

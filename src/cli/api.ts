@@ -3,6 +3,7 @@ import { CREDENTIALS, overApi } from './call-api.ts'
 import { define, oneOf } from './define.ts'
 import { EXIT } from './exit.ts'
 import { readScreen } from './output.ts'
+import { ownProcess } from './own-process.ts'
 
 const METHODS = ['GET', 'POST', 'PUT', 'DELETE']
 
@@ -26,7 +27,7 @@ Example:
     .answer(overApi, async ({ credentials, send }, verb: string, to: string, body: string | undefined) => {
       const filled = (text: string) => fill(text, { ...credentials })
       const { ok, content } = await send(verb, filled(to), body === undefined ? undefined : filled(body))
-      if (!ok) process.exitCode = EXIT.failed
+      if (!ok) ownProcess().exitCode = EXIT.failed
       const isForPeople = readScreen().width !== undefined
       return [content, JSON.stringify(content, null, isForPeople ? 2 : undefined)]
     })

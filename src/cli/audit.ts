@@ -8,6 +8,7 @@ import { selectAuditRecords } from '../money/records/audit-record.ts'
 import { inDatabase, requireCustomer, uuid, wholeNumber } from './command-line.ts'
 import { define, type Subcommand } from './define.ts'
 import { EXIT } from './exit.ts'
+import { ownProcess } from './own-process.ts'
 
 /** Defines `bursar audit`. */
 export function auditCommands(program: Command): void {
@@ -96,7 +97,7 @@ function defineVerify(audit: Subcommand): void {
       const found = await verifyAuditChains(db, { anchors, customerId: customer })
       const { faults, chains, records, links, covered_from } = found
       const clean = faults.length === 0
-      if (!clean) process.exitCode = EXIT.failed
+      if (!clean) ownProcess().exitCode = EXIT.failed
       const verdict = clean ? 'Clean' : `${faults.length} chains were changed`
       const anchored = head === undefined ? '' : `, ${found.anchors} anchored heads`
       const text = [

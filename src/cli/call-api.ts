@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { credentialsFile, openCredentials, type SandboxCredentials } from '../program/demo/credentials.ts'
 import { readSettings } from '../settings.ts'
 import type { Door } from './define.ts'
+import { ownProcess } from './own-process.ts'
 
 export const CREDENTIALS = [
   '--credentials <file>',
@@ -51,7 +52,7 @@ export interface Api {
  */
 async function openApi(file?: string): Promise<Api> {
   const credentials = await openCredentials(
-    resolve(file ?? credentialsFile(readSettings(process.env).dataDir)),
+    resolve(file ?? credentialsFile(readSettings(ownProcess().env).dataDir)),
   )
   const { base_url } = credentials
   let token: string | undefined

@@ -12,6 +12,7 @@ import { WithdrawalMacs } from '../money/movements/withdrawal-macs.ts'
 import { openScreeningOfCommand } from '../rails/screening/open-screening.ts'
 import type { Screening } from '../rails/screening/screening.ts'
 import type { Door } from './define.ts'
+import { ownProcess } from './own-process.ts'
 import { readSettings, type Settings } from '../settings.ts'
 import { sealBalancesWith } from '../money/ledger/balance-macs.ts'
 import { openMasterKeys } from '../keys/master-keys.ts'
@@ -64,7 +65,8 @@ export async function requireCustomer(db: Database, id: string | undefined): Pro
  */
 export function logOperator(settings: Settings, did: string, on: Record<string, unknown>): void {
   const options = logOptions(settings.logLevel === 'silent' ? 'silent' : 'info')
-  pino(options, pino.destination({ dest: STANDARD_ERROR, sync: true })).info({ ...operator(), ...on }, did)
+  const file = ownProcess().log ?? pino.destination({ dest: STANDARD_ERROR, sync: true })
+  pino(options, file).info({ ...operator(), ...on }, did)
 }
 
 /** Name of the person who runs the command, from the operating system. Records of manual steps keep it. */
@@ -82,7 +84,7 @@ export const originOfCommand = (): Origin => originOfUser(operatorName())
 
 /** The user that runs this program, and under sudo also the user who called sudo. */
 function operator(): { user: string; sudo_user?: string } {
-  const { SUDO_USER } = process.env
+  const { SUDO_USER } = ownProcess().env
   return { user: userName(), ...(SUDO_USER && { sudo_user: SUDO_USER }) }
 }
 
@@ -120,9 +122,9 @@ export async function withDatabase(
   { as = 'service', migrate = false }: Access,
   work: (at: AtDatabase) => Promise<void>,
 ): Promise<void> {
-  const settings = readSettings(process.env)
+  const settings = readSettings(ownProcess().env)
   const logLevel = settings.logLevel === 'info' ? 'warn' : settings.logLevel
-  const { log, close } = await openLog({ ...settings, logLevel })
+  const { log, close } = await openLog({ ...settings, logLevel }, ownProcess().log)
   try {
     const { db, open, ownerUrl, close: disconnect } = await connect(settings, log)
     sealBalancesWith(() => openMasterKeys(settings))

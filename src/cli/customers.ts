@@ -34,6 +34,7 @@ import { define, type Subcommand } from './define.ts'
 import { EXIT } from './exit.ts'
 import { signingEnds, STILL_SIGNING } from './freezes.ts'
 import { linesOf } from './output.ts'
+import { ownProcess } from './own-process.ts'
 
 /** Defines `bursar customer`, `bursar client` and `bursar account`. */
 export function customerCommands(program: Command): void {
@@ -93,7 +94,7 @@ function defineCustomers(customer: Subcommand): void {
       await freeze(db, originOfCommand(), target, 'DISABLED', detail)
       logOperator(settings, 'disabled a customer', { customer_id })
       const signing_ended = await signingEnds(db)
-      if (!signing_ended) process.exitCode = EXIT.failed
+      if (!signing_ended) ownProcess().exitCode = EXIT.failed
       const text = `Customer ${customer_id} is disabled.${signing_ended ? '' : `\n${STILL_SIGNING}`}`
       return [{ customer_id, disabled: true, signing_ended }, text]
     })

@@ -22,6 +22,7 @@ import {
 import { define, offline, type Answer } from './define.ts'
 import { EXIT } from './exit.ts'
 import { startProgress } from './output.ts'
+import { ownProcess } from './own-process.ts'
 
 /** Defines `bursar migrate`, `bursar verify` and `bursar deployment`. */
 export function databaseCommands(program: Command): void {
@@ -52,7 +53,7 @@ const describeMigrations = (applied: string[]) =>
 
 /** Distributes as the owner of the schema, while no other session of this program is open. */
 async function migrateAndDistribute(shards: number): Promise<Answer> {
-  const settings = readSettings(process.env)
+  const settings = readSettings(ownProcess().env)
   if (settings.migrationsDatabaseUrl === undefined || settings.databaseUrl === undefined)
     throw new Error(
       'BURSAR_MIGRATIONS_DATABASE_URL, DATABASE_URL: only the role that owns the schema distributes it; give the addresses of both roles',
@@ -100,7 +101,7 @@ function defineVerify(program: Command): void {
     const role_faults = await faultsOfRole(db)
     const { customers, transfers, entries, balances, disagreements } = result
     const clean = disagreements.length === 0
-    if (!clean) process.exitCode = EXIT.failed
+    if (!clean) ownProcess().exitCode = EXIT.failed
     const noKey =
       'No master key: withdrawals were not compared with the accepted requests, and rows not with their MACs.'
     const text = [

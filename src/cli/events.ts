@@ -6,6 +6,7 @@ import { uuid, wholeNumber } from './command-line.ts'
 import { define } from './define.ts'
 import { followEvents, placeOf, stopSignal, type EventPage } from './follow-events.ts'
 import { print } from './output.ts'
+import { printError } from './own-process.ts'
 
 /** Defines `bursar events`. */
 export function eventCommands(program: Command): void {
@@ -46,7 +47,7 @@ export function eventCommands(program: Command): void {
     .answer(overApi, async (api, { type: types, after, json }: TailOptions) => {
       const place = await placeOf(api, after ?? 'now')
       const signal = stopSignal()
-      const onFailure = (reason: string) => console.error(`${reason}; trying again`)
+      const onFailure = (reason: string) => printError(`${reason}; trying again`)
       for await (const event of followEvents(api, { types, ...place, signal, onFailure }))
         print(json ? event : lineOf(event))
     })

@@ -1,15 +1,10 @@
 import { AssertionError } from 'node:assert'
-import type { Command } from 'commander'
+import { ownProcess, printError } from './own-process.ts'
 
 /** How a command ends. It loads nothing of the service, so that the start of every command is fast. */
 
 /** The exit codes, also listed in `docs/command-line.md` and `bursar --help`. */
 export const EXIT = { done: 0, failed: 1, usage: 2 } as const
-
-/** Makes usage errors exit with 2, so that they differ from failures (1). Call it before commands are added. */
-export function setExitCodes(program: Command): Command {
-  return program.exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? EXIT.done : EXIT.usage))
-}
 
 /** Error types that only a bug in Bursar throws. */
 const BUGS = [TypeError, ReferenceError, RangeError, SyntaxError, AssertionError]
@@ -22,20 +17,20 @@ const INSUFFICIENT_PRIVILEGE = '42501'
 const TOO_MANY_CONNECTIONS = '53300'
 
 /** Prints an error and exits with 1. Prints the stack only for bugs and with BURSAR_LOG_LEVEL=debug or trace. */
-export function fail(error: unknown): never {
+export function fail(error: unknown): void {
   const plain = error instanceof Error && !BUGS.some((bug) => error instanceof bug)
-  const asked = ['debug', 'trace'].includes(process.env.BURSAR_LOG_LEVEL ?? '')
+  const asked = ['debug', 'trace'].includes(ownProcess().env.BURSAR_LOG_LEVEL ?? '')
   // A `SettingsError` has the database's own error as its cause.
   const { code = (error as { cause?: { code?: string } }).cause?.code } = error as { code?: string }
-  if (code === UNDEFINED_TABLE) console.error('The database has no schema: run bursar migrate')
+  if (code === UNDEFINED_TABLE) printError('The database has no schema: run bursar migrate')
   if (code === INSUFFICIENT_PRIVILEGE)
-    console.error("The service's database role lacks a privilege: run bursar migrate, then bursar doctor")
+    printError("The service's database role lacks a privilege: run bursar migrate, then bursar doctor")
   if (code === TOO_MANY_CONNECTIONS)
-    console.error(
+    printError(
       'The database accepts no more connections: lower BURSAR_DATABASE_CONNECTIONS of the running processes, or raise max_connections',
     )
-  console.error(plain && !asked ? error.message || String(code ?? error.name) : error)
+  printError(plain && !asked ? error.message || String(code ?? error.name) : error)
   if (plain && !asked && error instanceof AggregateError)
-    for (const { message } of (error.errors as Error[]).slice(0, REASONS_MAX)) console.error(`- ${message}`)
-  process.exit(EXIT.failed)
+    for (const { message } of (error.errors as Error[]).slice(0, REASONS_MAX)) printError(`- ${message}`)
+  ownProcess().exit(EXIT.failed)
 }

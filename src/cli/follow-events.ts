@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Event } from '../money/records/event.ts'
 import { NoAnswer, Refused, type Api } from './call-api.ts'
+import { ownProcess } from './own-process.ts'
 
 /** A place in the events of a customer: the last event that was handled. */
 export interface EventCursor {
@@ -100,8 +101,8 @@ export async function placeOf(api: Api, after: string): Promise<Place> {
 export function stopSignal(): AbortSignal {
   const stopping = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
-    process.on(signal, () => {
-      if (stopping.signal.aborted) process.exit(130)
+    ownProcess().on(signal, () => {
+      if (stopping.signal.aborted) ownProcess().exit(130)
       stopping.abort()
     })
   return stopping.signal

@@ -28,6 +28,7 @@ import {
 } from './command-line.ts'
 import { define, type Answer, oneOf } from './define.ts'
 import { EXIT } from './exit.ts'
+import { ownProcess } from './own-process.ts'
 
 /** How long `bursar freeze` waits for database transactions that are signing a payment. */
 const SIGNING_WAIT_MS = 30_000
@@ -136,7 +137,7 @@ async function freezeTarget(
   await freeze(db, originOfCommand(), target, 'OPERATOR', detail)
   logOperator(settings, 'froze', { ...target, detail })
   const signing_ended = await signingEnds(db)
-  if (!signing_ended) process.exitCode = EXIT.failed
+  if (!signing_ended) ownProcess().exitCode = EXIT.failed
   const text = describeFreeze({ kind: target.kind, subject: subjectOf(target), reason: 'OPERATOR', detail })
   const next = signing_ended
     ? 'Nothing more is signed. Withdrawals that are already signed are still broadcast and confirmed.'

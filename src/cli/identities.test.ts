@@ -15,7 +15,6 @@ import {
   type TestService,
 } from '../../test/support.ts'
 import { Holders } from '../money/records/holders.ts'
-import { Balances } from '../money/ledger/balances.ts'
 import { identityCommands } from './identities.ts'
 
 let service: TestService
@@ -52,7 +51,7 @@ async function newIdentity(of = customer): Promise<string> {
 async function mayWithdraw(identity_id: string): Promise<boolean> {
   const { customer_id, profile_id } = customer
   const holder = { profile_id, identity_id }
-  const holders = await Holders.read(service.db, customer_id, new Balances([]), [profile_id], [holder])
+  const holders = await Holders.read(service.db, customer_id, { profileIds: [profile_id], holders: [holder] })
   try {
     holders.requireMayWithdraw(holder)
     return true

@@ -13,6 +13,7 @@ import { define } from './define.ts'
 import { eventTypes, lineOf } from './events.ts'
 import { followEvents, placeOf, stopSignal, type EventCursor, type Place } from './follow-events.ts'
 import { print } from './output.ts'
+import { ownProcess, printError } from './own-process.ts'
 
 interface Options {
   forwardTo?: string
@@ -43,7 +44,7 @@ It keeps both in BURSAR_DATA_DIR, for each address and types. Lost connections a
     )
     .answer(overApi, async (api, options: Options) => {
       const { forwardTo, type: types, after } = options
-      const { dataDir, webhookSource: source } = readSettings(process.env)
+      const { dataDir, webhookSource: source } = readSettings(ownProcess().env)
       const file = stateFile(dataDir, [api.credentials.customer_id, forwardTo ?? '', ...(types ?? [])])
       const kept = await readState(file)
       const secret = kept?.secret ?? newSigningSecret()
@@ -53,7 +54,7 @@ It keeps both in BURSAR_DATA_DIR, for each address and types. Lost connections a
       writeState(file, { secret, ...place })
       announce(options, secret, place)
       const signal = stopSignal()
-      const onFailure = (reason: string) => console.error(`${reason}; trying again`)
+      const onFailure = (reason: string) => printError(`${reason}; trying again`)
       let last: EventCursor | undefined
       for await (const event of followEvents(api, { types, ...place, signal, onFailure })) {
         const forwarded =

@@ -23,6 +23,7 @@ import {
 } from './command-line.ts'
 import { define, type Subcommand, type Door, oneOf } from './define.ts'
 import { EXIT } from './exit.ts'
+import { ownProcess } from './own-process.ts'
 
 /** Defines `bursar networks` and `bursar withdrawal`. */
 export function networkCommands(program: Command): void {
@@ -47,7 +48,7 @@ export function networkCommands(program: Command): void {
     'compare the holdings of each network with the custody in the ledger, and list payments in flight and waiting; exit code 1 when a network does not answer, is frozen, holds too little or has lost transactions',
   ).answer(inDatabase, async ({ db, settings }) => {
     const reports = await networkReports(db, await openNetworks(settings, db))
-    if (reports.some(isWrong)) process.exitCode = EXIT.failed
+    if (reports.some(isWrong)) ownProcess().exitCode = EXIT.failed
     const none = 'No real network is configured: set BURSAR_NETWORKS_FILE.'
     return [{ networks: reports }, reports.length === 0 ? none : reports.map(describeNetwork).join('\n\n')]
   })

@@ -1,12 +1,13 @@
 import { stripVTControlCharacters, styleText } from 'node:util'
 import { SingleBar } from 'cli-progress'
 import Table from 'cli-table3'
+import { consoleOf, ownProcess } from './own-process.ts'
 
 /** The output of the commands: text and tables for people, JSON for programs. */
 
 /** Prints a string as text for people, and any other value as one line of JSON for programs. */
 export function print(value: unknown): void {
-  console.log(typeof value === 'string' ? value : JSON.stringify(value))
+  consoleOf().log(typeof value === 'string' ? value : JSON.stringify(value))
 }
 
 /** Columns are two spaces apart. No borders, and no rules between rows: each would double the height of a table. */
@@ -26,10 +27,13 @@ export interface Screen {
   hasColour: boolean
 }
 
-export const readScreen = (): Screen => ({
-  width: process.stdout.isTTY ? process.stdout.columns || WIDTH : undefined,
-  hasColour: process.stdout.isTTY && !process.env.NO_COLOR,
-})
+export function readScreen(): Screen {
+  const { stdout, env } = ownProcess()
+  return {
+    width: stdout.isTTY ? stdout.columns || WIDTH : undefined,
+    hasColour: stdout.isTTY && !env.NO_COLOR,
+  }
+}
 
 /** `Screen` has decided about colours, so the check of the stream is off. */
 const bold = (text: string): string => styleText('bold', text, { validateStream: false })
@@ -113,10 +117,11 @@ export function startProgress(
   total: number,
   { quiet = false }: { quiet?: boolean | undefined } = {},
 ): Progress {
-  if (quiet || !process.stderr.isTTY) return { step: () => undefined, stop: () => undefined }
+  const { stderr } = ownProcess()
+  if (quiet || !stderr.isTTY) return { step: () => undefined, stop: () => undefined }
   const bar = new SingleBar({
     format: '{bar} {percentage} % | {eta_formatted} left',
-    stream: process.stderr,
+    stream: stderr,
     clearOnComplete: true,
     stopOnComplete: false,
   })

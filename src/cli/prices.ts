@@ -12,6 +12,8 @@ import { transaction, type Database } from '../db/database.ts'
 import { inDatabase, inMigratedDatabase, originOfCommand } from './command-line.ts'
 import { define, type Subcommand } from './define.ts'
 import { print, startProgress, tableOf } from './output.ts'
+import { stopSignal } from './follow-events.ts'
+import { printError } from './own-process.ts'
 
 /** Defines `bursar prices`. */
 export function priceCommands(program: Command): void {
@@ -89,14 +91,12 @@ function defineFollow(prices: Subcommand): void {
     .option('--json', 'print a line of JSON for each round')
     .answer(inMigratedDatabase, async ({ db }, options: FollowArguments) => {
       await recordFollow(db, options)
-      const stopping = new AbortController()
-      for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
       await followExchange(db, {
         ...options,
         once: options.once ?? false,
-        signal: stopping.signal,
+        signal: stopSignal(),
         onRound: (round) => print(options.json ? round : describeRound(round)),
-        onFailure: (error) => console.error(`${error.message}; trying again`),
+        onFailure: (error) => printError(`${error.message}; trying again`),
       })
     })
 }

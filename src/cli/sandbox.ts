@@ -6,6 +6,7 @@ import { prepareDatabase } from '../program/deployment.ts'
 import { asOwner, inDatabase, logOperator, withDatabase, type AtDatabase } from './command-line.ts'
 import { define } from './define.ts'
 import { EXIT } from './exit.ts'
+import { ownProcess } from './own-process.ts'
 
 /** Defines `bursar sandbox`. */
 export function sandboxCommands(program: Command): void {
@@ -21,7 +22,7 @@ export function sandboxCommands(program: Command): void {
     .answer(inDatabase, async (at, { confirm }: { confirm?: string }) => {
       const found = await requireResettable(at.db, at.settings)
       if (confirm !== found.database) {
-        process.exitCode = EXIT.usage
+        ownProcess().exitCode = EXIT.usage
         return [{ reset: false, ...found }, wouldDelete(found, confirm)]
       }
       await empty(at)

@@ -10,6 +10,7 @@ import { readSettings, SETTINGS, type Settings } from '../settings.ts'
 import { define, offline, type Answer } from './define.ts'
 import { fail } from './exit.ts'
 import { emptyStopped } from './sandbox.ts'
+import { ownProcess } from './own-process.ts'
 
 /** Defines `bursar serve`. */
 export function serveCommand(program: Command): void {
@@ -17,16 +18,24 @@ export function serveCommand(program: Command): void {
     .option('--json', 'print one line of JSON when ready, instead of text')
     .addHelpText('after', () => `\n${describeSettings()}`)
     .answer(offline, async () => {
-      const settings = readSettings(process.env)
-      const log = await openLog(settings)
+      const settings = readSettings(ownProcess().env)
+      const log = await openLog(settings, ownProcess().log)
       let running: Promise<Service>
       const beginAnew = () => {
         running = running.then((service) => restartEmpty(service, settings, log, beginAnew))
         running.catch(fail)
       }
       running = serve(settings, log, { beginAnew })
-      stopOnSignal(async () => (await running).close())
-      return describeStart(await running, settings)
+      stopOnSignal(async () => {
+        await (await running).close()
+        log.close()
+      })
+      try {
+        return describeStart(await running, settings)
+      } catch (error) {
+        log.close()
+        throw error
+      }
     })
 }
 
@@ -85,11 +94,11 @@ function describeSettings(): string {
 function stopOnSignal(close: () => Promise<void>): void {
   let stopping = false
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.on(signal, () => {
-      if (stopping) process.exit(130)
+    ownProcess().on(signal, () => {
+      if (stopping) ownProcess().exit(130)
       stopping = true
       close().then(
-        () => process.exit(0),
+        () => ownProcess().exit(0),
         (error: unknown) => fail(error),
       )
     })

@@ -23,6 +23,7 @@ import {
 import { define, type Subcommand, type Door } from './define.ts'
 import { EXIT } from './exit.ts'
 import { startProgress, table, type Progress } from './output.ts'
+import { ownProcess } from './own-process.ts'
 
 interface Selection {
   period?: Period
@@ -121,7 +122,7 @@ function defineOne(statements: Subcommand): void {
       if (explained === undefined) throw new Error(`there is no generated statement ${id}`)
       const { statement, derivation } = explained
       const stated = statement.metadata!.total_amount
-      if (derivation.total !== stated) process.exitCode = EXIT.failed
+      if (derivation.total !== stated) ownProcess().exitCode = EXIT.failed
       return [{ statement, method: 'TIME_WEIGHTED', derivation }, describeDerivation(derivation, stated)]
     })
   define(

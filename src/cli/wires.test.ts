@@ -25,7 +25,7 @@ import {
   MASTER_KEY,
   MASTER_KEYS,
   newCustomer,
-  runBursar,
+  execBursar,
   startTestService,
   ROW_MACS,
   TEST_ORIGIN,
@@ -1073,7 +1073,7 @@ describe('with a screening endpoint', () => {
 
   /** Runs a command in a process of its own, which trusts the endpoint's certificate. */
   const run = (args: string[], environment: Record<string, string> = on) =>
-    runBursar(['wire', ...args, '--json'], {
+    execBursar(['wire', ...args, '--json'], {
       ...{ DATABASE_URL: service.url, BURSAR_MODE: 'live', BURSAR_LOG_LEVEL: 'silent' },
       ...environment,
     })

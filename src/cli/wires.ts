@@ -35,6 +35,7 @@ import {
   type Crediting,
 } from './command-line.ts'
 import { EXIT } from './exit.ts'
+import { ownProcess } from './own-process.ts'
 
 const REASON_LENGTH_MAX = 200
 
@@ -93,7 +94,7 @@ function defineTake(wire: Command): void {
           refused.push({ transfer_id, reason: (error as Error).message })
         }
       }
-      if (refused.length > 0) process.exitCode = EXIT.failed
+      if (refused.length > 0) ownProcess().exitCode = EXIT.failed
       if (!json) for (const { reason } of refused) console.error(reason)
       if (json || wires.length > 0) return [{ wires, refused }, wires.map(describeOrder).join('\n\n')]
     })

@@ -185,7 +185,7 @@ export async function transaction<T>(
 
 /**
  * Reads what all nodes have, in a transaction that must go on where one of them is gone: then undefined, and the transaction
- * is as it was before. For what makes a decision better, and not for what makes it safe.
+ * is as it was before. Use it for hints only, never for checks.
  */
 export async function ifAllAnswer<T>(tx: Transaction, read: () => Promise<T>): Promise<T | undefined> {
   if (!onCitus(tx)) return read()

@@ -128,15 +128,15 @@ export class Cluster {
 /** The name of the coordinator among the nodes. */
 const COORDINATOR = 'coordinator'
 
-interface Place {
+interface ShardPlace {
   shard_id: string
   min: number
   max: number
   node: string
 }
 
-async function readPlaces(db: Queryable): Promise<Place[]> {
-  const { rows } = await db.query<Place>(
+async function readPlaces(db: Queryable): Promise<ShardPlace[]> {
+  const { rows } = await db.query<ShardPlace>(
     `
     select s.shardid::text as shard_id, s.shardminvalue::int as min, s.shardmaxvalue::int as max,
            case when n.groupid = 0 then $1 else n.nodename || ':' || n.nodeport end as node
@@ -152,7 +152,7 @@ async function readPlaces(db: Queryable): Promise<Place[]> {
 }
 
 /** Adds the names of all tables' shards: those of one range are on one node. */
-async function withTables(db: Queryable, places: readonly Place[]): Promise<Shard[]> {
+async function withTables(db: Queryable, places: readonly ShardPlace[]): Promise<Shard[]> {
   const { rows } = await db.query<{ table: string; shard_id: string; min: number }>(`
     select c.relname as table, s.shardid::text as shard_id, s.shardminvalue::int as min
     from pg_dist_shard s

@@ -33,7 +33,7 @@ export class AccessTokens {
 
   /** Returns a valid token. Throws `SendFailure`. */
   tokenOf(client: OAuthClient): Promise<string> {
-    const key = keyOf(client)
+    const key = keyOfCredentials(client)
     const known = this.#tokens.get(key)
     if (known !== undefined) return known
     const token = this.#exchange(key, client)
@@ -45,7 +45,7 @@ export class AccessTokens {
 
   /** The endpoint refused the token: the next attempt fetches another one. */
   refused(client: OAuthClient): void {
-    this.#tokens.delete(keyOf(client))
+    this.#tokens.delete(keyOfCredentials(client))
   }
 
   #forget(key: string, token: Promise<string>): void {
@@ -80,7 +80,7 @@ export class AccessTokens {
   }
 }
 
-const keyOf = ({ token_url, client_id, client_secret, scope }: OAuthClient): string =>
+const keyOfCredentials = ({ token_url, client_id, client_secret, scope }: OAuthClient): string =>
   JSON.stringify([token_url, client_id, client_secret, scope])
 
 function readToken(body: Buffer): { token: string; seconds: number } {

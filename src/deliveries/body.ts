@@ -11,7 +11,7 @@ const thin = ({ event, is_test }: ReadEvent, source: string) => ({
 })
 
 /** What an endpoint gets: the body of an event and its media type. */
-export interface Body {
+export interface DeliveryBody {
   text: string
   contentType: string
 }
@@ -20,7 +20,7 @@ export interface Body {
  * Formats an event for an endpoint. THIN: exactly six members. FULL: also a CloudEvent 1.0 in structured mode, which its
  * media type announces, with the object as its data.
  */
-export function bodyOf(read: ReadEvent, payload: 'THIN' | 'FULL', source: string): Body {
+export function bodyOf(read: ReadEvent, payload: 'THIN' | 'FULL', source: string): DeliveryBody {
   if (payload === 'THIN') return { text: JSON.stringify(thin(read, source)), contentType: 'application/json' }
   const { event, object_id } = read
   return {

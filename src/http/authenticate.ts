@@ -36,7 +36,7 @@ type Socket = FastifyRequest['raw']['socket'] & { [LAST]?: { authorization: stri
 export type VerifyToken = (token: string) => Promise<Verified>
 
 /** Which API clients and customers are disabled, as this process knows it. */
-export interface Standing {
+export interface CallerStanding {
   /** Throws the 401 problem for a caller whose client or customer is disabled. */
   requireEnabled: (caller: Caller) => void
   /**
@@ -58,7 +58,7 @@ export function authenticator(
     verify: VerifyToken
     isTrusted: (verified: Verified) => boolean
   },
-  standing: Standing,
+  standing: CallerStanding,
 ): (scopes: readonly Scope[]) => Authenticate {
   // Keyed by the hash of the token, so that keys are small and independent of the header's spelling.
   const verified = new LRUCache<string, Known>({
@@ -70,7 +70,7 @@ export function authenticator(
   const isCurrent = (known: Known, now: number) => known.until > now && tokens.isTrusted(known)
 
   function knownCaller(token: string, now: number): Known | undefined {
-    const found = verified.get(keyOf(token))
+    const found = verified.get(keyOfToken(token))
     return found !== undefined && isCurrent(found, now) ? found : undefined
   }
 
@@ -101,7 +101,7 @@ export function authenticator(
     const knownAfterAll = knownCaller(token, now)
     if (knownAfterAll !== undefined) return knownAfterAll
     const caller = { ...(await tokens.verify(token)), until: now + VERIFIED_MS_MAX }
-    verified.set(keyOf(token), caller)
+    verified.set(keyOfToken(token), caller)
     return caller
   }
 
@@ -137,7 +137,7 @@ export const hookOf =
     else waiting.then(() => done(), done)
   }
 
-const keyOf = (token: string) => hash('sha256', token, 'base64')
+const keyOfToken = (token: string) => hash('sha256', token, 'base64')
 
 /** Approximate bytes of a cache entry. An external issuer may grant any number of scopes. */
 const bytesOf = ({ clientId, scopes }: Caller) =>

@@ -30,14 +30,14 @@ export interface ConnectionsOptions {
 
 const STATE = Symbol('state of a connection')
 
-interface State {
+interface ConnectionState {
   /** Requests under way. */
   requests: number
   /** When the last one ended, or the connection began, in milliseconds of the process. */
   since: number
 }
 
-type Watched = Socket & { [STATE]?: State }
+type Watched = Socket & { [STATE]?: ConnectionState }
 
 /**
  * Limits client connections in total and for each address, and closes idle connections. Node closes a connection whose

@@ -10,7 +10,7 @@ import type {
 } from 'fastify'
 import { Type, type TArray, type TObject, type TSchema } from 'typebox'
 import { comparableOf } from './differing-members.ts'
-import { hookOf, type Standing } from './authenticate.ts'
+import { hookOf, type CallerStanding } from './authenticate.ts'
 import { dropUnknown, isLenient, membersOf } from './body-members.ts'
 import { keyHooks } from './idempotency-key.ts'
 import { problemResponses } from './openapi.ts'
@@ -52,7 +52,7 @@ export interface Guards {
   requests: Requests
   /** Limits the lists of each customer until their answers are read, and those that keep a copy of a large page. */
   turns: { lists: Shares; copied: Shares }
-  standing: Standing
+  standing: CallerStanding
 }
 
 /** Mounts an operation: bearer token, scope, schema, `run` (ARCHITECTURE, "How a request flows"). */
@@ -93,26 +93,26 @@ export function mount(
         ...problemResponses(operation, baseUrl),
       },
     },
-    onRequest: [
+    onRequest: hooks(
       requests.refuseWhenFull,
       scope === null ? limitAddress : hookOf(rateLimit.requireScope(scopes)),
-      ...(method !== 'GET' && changing.length < scopes.length ? [requireChangingScope(changing)] : []),
-      ...(operation.takesMoney ? [requireKnown(standing)] : []),
-      ...(method === 'DELETE' && body === undefined ? [ignoreBody] : []),
-      ...(takesNoBody ? [ignoreTypeOfNothing] : []),
-      ...(keys.onRequest === undefined ? [] : [keys.onRequest]),
-      ...(manyIn === undefined ? [] : [oneByOne.admit]),
-    ],
+      method !== 'GET' && changing.length < scopes.length && requireChangingScope(changing),
+      operation.takesMoney && requireKnown(standing),
+      method === 'DELETE' && body === undefined && ignoreBody,
+      takesNoBody && ignoreTypeOfNothing,
+      keys.onRequest,
+      manyIn !== undefined && oneByOne.admit,
+    ),
+    preValidation: hooks(
+      keys.preValidation,
+      lenient(query ?? NO_PARAMETERS, body),
+      commaParameters.length > 0 && splitCommas(commaParameters),
+    ),
     ...(manyIn !== undefined && {
       bodyLimit: ONE_BY_ONE_BODY_LIMIT,
       preHandler: requireRateOfItems(manyIn, rateLimit),
     }),
     ...(takesNoBody && { preHandler: requireEmptyBody }),
-    preValidation: [
-      ...(keys.preValidation === undefined ? [] : [keys.preValidation]),
-      lenient(query ?? NO_PARAMETERS, body),
-      ...(commaParameters.length > 0 ? [splitCommas(commaParameters)] : []),
-    ],
     ...(method === 'POST' && requests.noteRecord && { preSerialization: requests.noteRecord }),
     // Without a token, a request counts as one for a page.
     config: {
@@ -126,6 +126,9 @@ export function mount(
   }
   app.route(route)
 }
+
+/** Returns the hooks of a route that its operation needs, in this order. */
+const hooks = <T>(...all: unknown[]): T[] => all.filter((hook) => typeof hook === 'function') as T[]
 
 /** Returns the handler of an operation: it runs the operation for the caller of the request. */
 function handlerOf(
@@ -222,7 +225,7 @@ const requireChangingScope =
 
 /** Refuses a request while the list of disabled clients is too old and cannot be read. */
 const requireKnown =
-  (standing: Standing): onRequestHookHandler =>
+  (standing: CallerStanding): onRequestHookHandler =>
   ({ caller }, _reply, done) => {
     const reading = standing.requireKnown(caller)
     if (reading === undefined) done()

@@ -15,7 +15,7 @@ export interface Stamp {
   stamped_at: string
 }
 
-type Asked = Pick<Settings, 'mode' | 'baseUrl' | 'oauthIssuer'>
+type DeploymentSettings = Pick<Settings, 'mode' | 'baseUrl' | 'oauthIssuer'>
 
 /**
  * Reads the stamp of the database. Undefined if it has none, if the schema is too old for one, or if the service's role
@@ -64,7 +64,7 @@ export async function prepareDatabase(db: Database, asked: Settings, ownerUrl?: 
  * Stamps the database with the mode of the service that starts on it, and in live mode with its issuer. Throws
  * `SettingsError` when the database belongs to the other mode or another issuer, or is to be live and has invented money.
  */
-export async function stampDatabase(db: Database, asked: Asked): Promise<void> {
+export async function stampDatabase(db: Database, asked: DeploymentSettings): Promise<void> {
   const { mode } = asked
   const issuer = mode === 'live' ? issuerOf(asked) : undefined
   await transaction(db, async (tx) => {
@@ -121,11 +121,16 @@ const wasSandbox = (trace: string): string =>
   `this database was a sandbox's: it has ${trace}; begin live mode on an empty database of its own (DATABASE_URL, or BURSAR_DATA_DIR)`
 
 /** The trusted token issuer; undefined if it follows from HOST and PORT. */
-const issuerOf = ({ oauthIssuer, baseUrl }: Asked): string | undefined => withoutSlash(oauthIssuer ?? baseUrl)
+const issuerOf = ({ oauthIssuer, baseUrl }: DeploymentSettings): string | undefined =>
+  withoutSlash(oauthIssuer ?? baseUrl)
 
 const withoutSlash = (url: string | undefined) => url?.replace(/\/+$/, '')
 
-const otherIssuer = ({ oauthIssuer }: Asked, known: string, issuer: string | undefined): string =>
+const otherIssuer = (
+  { oauthIssuer }: DeploymentSettings,
+  known: string,
+  issuer: string | undefined,
+): string =>
   `${oauthIssuer === undefined ? 'BURSAR_BASE_URL' : 'BURSAR_OAUTH_ISSUER'}: this live database belongs to the token issuer ${known}, ` +
   `and the settings name ${issuer ?? 'none'}; set it, or, where the service is to move, run: bursar deployment change-issuer <url>`
 

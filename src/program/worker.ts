@@ -82,7 +82,7 @@ interface Shared {
   meter: WorkerMeter | undefined
   screening?: Screening | undefined
   custodyEveryMs: number
-  /** Measures some work of a loop. Gives its result, or undefined where it failed: that is logged, and tried again. */
+  /** Measures some work of a loop. Returns its result, or undefined where it failed: that is logged, and tried again. */
   attempt: <T>(loop: Loop, work: Promise<T>) => Promise<T | undefined>
 }
 
@@ -91,7 +91,7 @@ interface OfNode extends Shared {
   node: Node
 }
 
-/** One round of a loop. Gives how long the loop rests then, in milliseconds. */
+/** One round of a loop. Returns how long the loop rests then, in milliseconds. */
 type Round = () => Promise<number>
 
 /**
@@ -187,7 +187,7 @@ interface RunningNode {
   ended: Promise<void>
 }
 
-/** The rounds for what is nobody's, and for work that spans customers. */
+/** The rounds that belong to no customer, and those that span customers. */
 function roundsOf(shared: Shared): Round[] {
   const { networks, settings } = shared
   const all: [Network, NetworkAdapter][] = [...networks]

@@ -26,7 +26,7 @@ export function operation<
 }
 
 /** The query of a list, as its schema has validated it. */
-type Query = Record<string, unknown>
+type ListQuery = Record<string, unknown>
 
 /** A filter of a list: its parameter, and the SQL condition with one `?` that a given value sets. */
 interface ListFilter {
@@ -63,15 +63,15 @@ interface ListDefinition<Row> extends Pick<
   list: string
   item: TSchema
   /** The statement without its `where`. The customer's id is `$1`. */
-  select: string | ((query: Query) => string)
+  select: string | ((query: ListQuery) => string)
   /** The alias of the listed table in `select`, when it joins others. */
   alias?: string
   filters: Record<string, ListFilter>
   /** Parameters between the filters and those of every list. */
   parameters?: Record<string, TSchema>
   /** Conditions that are not of one filter. */
-  where?: (query: Query) => Condition[]
-  toWire: (row: Row, context: Pick<Context, 'networks'> & { query: Query }) => unknown
+  where?: (query: ListQuery) => Condition[]
+  toWire: (row: Row, context: Pick<Context, 'networks'> & { query: ListQuery }) => unknown
 }
 
 /** Declares the list of a customer's records by creation time, newest first (API behaviour, Lists). */
@@ -108,7 +108,7 @@ export function listOperation<Row extends { id: string }>({
         ...(alias !== undefined && { alias }),
         where: [
           ...given.map(([name, { where, compareWith = (value: unknown) => value }]): Condition => {
-            const { [name]: value } = query as Query
+            const { [name]: value } = query as ListQuery
             return [where, compareWith(value)]
           }),
           ...where(query),

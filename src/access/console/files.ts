@@ -9,10 +9,10 @@ import type { Settings } from '../../settings.ts'
 
 /** Where `npm run build` writes the console's files: below the built program. */
 const FOLDER = fileURLToPath(new URL('../../../dist/console/', import.meta.url))
-const PAGE = `${FOLDER}index.html`
+const INDEX_PAGE = `${FOLDER}index.html`
 
 /** Whether the console was built. */
-export const isConsoleBuilt = (): boolean => existsSync(PAGE)
+export const isConsoleBuilt = (): boolean => existsSync(INDEX_PAGE)
 
 /** Throws an Error where a link to the console would lead to no page. */
 export function requireBuiltConsole(): void {
@@ -49,7 +49,7 @@ export function checkConsole(
  */
 export function consoleFiles(app: FastifyInstance, root: string, ownMachine: OwnMachine): void {
   // The page's addresses are absolute, because it is served at every depth. Behind a proxy, the service may have a prefix.
-  const page = isConsoleBuilt() ? readFileSync(PAGE, 'utf8').replaceAll('{{root}}', root) : undefined
+  const page = isConsoleBuilt() ? readFileSync(INDEX_PAGE, 'utf8').replaceAll('{{root}}', root) : undefined
   if (page === undefined)
     app.log.warn('the console is not built, so /console answers 404: npm run build:console')
   else

@@ -35,7 +35,7 @@ export interface AdministrationOptions {
 
 const Params = Closed({ id: Uuid('Operator.') })
 const NoQuery = Closed({})
-const Body = Closed(
+const PutOperatorBody = Closed(
   {
     role: Type.Optional(Type.Enum([...ROLES], { type: 'string', description: 'What the operator may do.' })),
     status: Type.Optional(
@@ -64,7 +64,7 @@ export function addAdministration(app: FastifyInstance, options: AdministrationO
   app.put(
     '/v2/operators/:id',
     {
-      schema: { hide: true, params: Params, querystring: ApprovalQuery, body: Body },
+      schema: { hide: true, params: Params, querystring: ApprovalQuery, body: PutOperatorBody },
       onRequest: onRequest('operators:write_operator'),
     },
     (request) => change(request, options),
@@ -81,7 +81,7 @@ async function change(
 ): Promise<object> {
   const { id } = params as Static<typeof Params>
   const { approval_id } = query as Static<typeof ApprovalQuery>
-  const values = body as Static<typeof Body>
+  const values = body as Static<typeof PutOperatorBody>
   if (id === caller.actor.id) throw problem.forbidden('an operator does not change itself: ask another ADMIN')
   const customerId = caller.customerId
   const origin = { actor: caller.actor, request_id, ip }
@@ -113,7 +113,7 @@ async function applyTo(
   tx: Transaction,
   macs: RowMacs,
   operator: Operator,
-  { role, status }: Static<typeof Body>,
+  { role, status }: Static<typeof PutOperatorBody>,
   origin: Parameters<typeof record>[3]['origin'],
 ): Promise<void> {
   if (role !== undefined && role !== operator.role) {

@@ -22,7 +22,7 @@ export class Challenges {
   make(purpose: string): string {
     const expiry = Math.floor(Date.now() / 1000) + CHALLENGE_SECONDS
     const body = `${randomBytes(24).toString('base64url')}.${expiry}`
-    return `${body}.${this.#macs.make(textOf(purpose, body))}`
+    return `${body}.${this.#macs.make(textOfChallenge(purpose, body))}`
   }
 
   /** Whether this service made the challenge for this purpose, and it has not expired. */
@@ -30,12 +30,13 @@ export class Challenges {
     const [, body = '', expiry = '', mac = ''] =
       /^([\w-]{32}\.(\d{10}))\.([\w.-]{1,100})$/.exec(challenge) ?? []
     return (
-      Number(expiry) * 1000 > Date.now() && this.#macs.objectionTo(textOf(purpose, body), mac) === undefined
+      Number(expiry) * 1000 > Date.now() &&
+      this.#macs.objectionTo(textOfChallenge(purpose, body), mac) === undefined
     )
   }
 }
 
-const textOf = (purpose: string, body: string) => JSON.stringify([purpose, body])
+const textOfChallenge = (purpose: string, body: string) => JSON.stringify([purpose, body])
 
 /** Notes that a challenge was answered. Of parallel answers to one challenge, one gets true. */
 export async function answerOnce(tx: Transaction, challenge: string): Promise<boolean> {

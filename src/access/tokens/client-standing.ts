@@ -4,7 +4,7 @@ import type { Queryable } from '../../db/database.ts'
 import type { Nodes } from '../../db/nodes.ts'
 import { RefreshedOfNodes } from '../../db/refreshed-of-nodes.ts'
 import { Refreshed } from '../../db/refreshed.ts'
-import { invalidToken, type Standing } from '../../http/authenticate.ts'
+import { invalidToken, type CallerStanding } from '../../http/authenticate.ts'
 import type { Caller } from '../../http/operation.ts'
 import { problem } from '../../contract/problems.ts'
 import { CHANGED, ENDED } from './operator-tokens.ts'
@@ -36,7 +36,7 @@ const idsOf = (rows: readonly { kind: string; id: string }[], wanted: string): R
  * no query. On a cluster each node has the part of its customers: a part that cannot be read delays no other, and stops
  * the withdrawals of its own customers only.
  */
-export class ClientStanding implements Standing {
+export class ClientStanding implements CallerStanding {
   readonly #callers: RefreshedOfNodes<Callers>
   readonly #others: Refreshed<Others>
 

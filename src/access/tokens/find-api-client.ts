@@ -12,7 +12,7 @@ export interface ApiClient {
   scopes: string[]
 }
 
-interface Found extends ApiClient, Seal {
+interface FoundClient extends ApiClient, Seal {
   secret_hash: Buffer
   previous_secret_hash: Buffer | null
   /** The audit log says that it was disabled or changed after it was sealed. */
@@ -54,7 +54,7 @@ export class ApiClients {
       : undefined
   }
 
-  async #read(clientId: string): Promise<Found | undefined> {
+  async #read(clientId: string): Promise<FoundClient | undefined> {
     const customerId = this.#customerOf.get(clientId)
     if (customerId !== undefined) return select(this.#nodes.of(customerId), clientId, customerId)
     const nodes = this.#nodes.list()
@@ -80,8 +80,12 @@ async function firstOf<T>(
   return Promise.any(found).catch(async () => (await inOrder(asked))[0])
 }
 
-async function select(db: Queryable, clientId: string, customerId?: string): Promise<Found | undefined> {
-  const { rows } = await db.query<Found>(
+async function select(
+  db: Queryable,
+  clientId: string,
+  customerId?: string,
+): Promise<FoundClient | undefined> {
+  const { rows } = await db.query<FoundClient>(
     `
     select r.customer_id, r.id, r.scopes, r.secret_hash,
            case when r.previous_secret_expires_at > clock_timestamp() then r.previous_secret_hash end

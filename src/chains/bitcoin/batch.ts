@@ -8,13 +8,13 @@ export interface Coin {
 }
 
 /** A withdrawal as an output. */
-export interface Payment {
+export interface BatchPayment {
   amount: bigint
   script: Uint8Array
 }
 
 /** The coins that a transaction spends, its payments, and the amounts of its change, which may be none. */
-export interface Plan<P extends Payment> {
+export interface Plan<P extends BatchPayment> {
   coins: Coin[]
   payments: P[]
   change: bigint[]
@@ -102,7 +102,7 @@ const largestFirst = (coins: readonly Coin[]): Coin[] =>
  * Builds a transaction, one payment at a time. It spends the largest coins, which makes the fewest inputs; a consolidation
  * spends the smallest. `add` says whether the coins and the size allow one more payment.
  */
-export class Batch<P extends Payment> {
+export class Batch<P extends BatchPayment> {
   readonly #coins: Coin[]
   readonly #limits: PlanLimits
   readonly payments: P[] = []

@@ -6,7 +6,7 @@ import { WalletLocked } from '../node-failure.ts'
 import type { WaitingReason } from '../waiting.ts'
 import { minorOf } from './amounts.ts'
 import { missingAncestorFee, rememberAncestorRate } from './ancestor-fees.ts'
-import { Batch, type Coin, type Payment, type Plan, type PlanLimits } from './batch.ts'
+import { Batch, type Coin, type BatchPayment, type Plan, type PlanLimits } from './batch.ts'
 import { setLocks } from './coins.ts'
 import { decode, hashIn, splitOutpoint } from './decode.ts'
 import { RpcError, type RpcCall } from './rpc.ts'
@@ -25,7 +25,7 @@ const INVALID_ADDRESS = -5
 const UNLOCK_NEEDED = -13
 
 /** A withdrawal whose address the node accepts. */
-export interface Payable extends Payment {
+export interface Payable extends BatchPayment {
   withdrawal: Withdrawal
 }
 
@@ -263,7 +263,7 @@ function refused(
 }
 
 /** How far an output is above the dust limit, which grows with the cost of spending the output. */
-const dustMargin = ({ amount, script }: Payment): bigint => {
+const dustMargin = ({ amount, script }: BatchPayment): bigint => {
   const isWitness = script[0] === 0 || (script[0]! >= 0x51 && script[0]! <= 0x60)
   return (amount * 1_000n) / BigInt(8 + 1 + script.length + (isWitness ? 67 : 148))
 }

@@ -179,7 +179,7 @@ async function outcomeOfConflict(
       if (!connectionLost(error)) throw error
       return 'NOT_KNOWN' as const
     })
-    // While a node of a cluster is gone that has one of those that it pays with it.
+    // A node of a cluster that has another payee of its transaction does not answer.
     if (paid === 'NOT_KNOWN') return { state: 'MINED' }
     if (paid !== undefined) return confirmedBy(wallet, spender, paid.index, paid.share)
   }

@@ -18,7 +18,7 @@ afterAll(async () => {
 })
 afterEach(() => void liar.tellTheTruth())
 
-/** Makes a block of about this many transactions, of each type, some of them reverted. Gives their receipts. */
+/** Makes a block of about this many transactions, of each type, some of them reverted. Returns their receipts. */
 async function mixedBlock(count: number): Promise<Receipt[]> {
   const { chain } = anvil
   const address = await deployToken(anvil, 6)

@@ -53,7 +53,7 @@ export interface Rejection {
 }
 
 /**
- * Broadcasts kept bytes in the order of their nonces. Gives for each the reason why the node does not accept it, or
+ * Broadcasts kept bytes in the order of their nonces. Returns for each the reason why the node does not accept it, or
  * undefined. A transaction that the node already has, or that is mined, counts as accepted.
  */
 export async function send(chain: EvmChain, sent: readonly Sent[]): Promise<(Rejection | undefined)[]> {

@@ -39,7 +39,7 @@ function confirmedIn(answer: unknown, confirmations: Finality): bigint {
  * that block is confirmed and in the node's canonical chain. UNKNOWN: the node does not have the transaction;
  * `isPassed`, although a block may have its nonce. `isTooCheap`: its fee is below the base fee, so that no block can have it now.
  */
-export type Standing =
+export type ConfirmationState =
   | { state: 'MINED'; receipt: Receipt; isConfirmed: boolean; confirmations?: Confirmations }
   | { state: 'PENDING'; isTooCheap?: true }
   | { state: 'UNKNOWN'; isPassed?: true; isTooCheap?: true }
@@ -49,7 +49,7 @@ export type Standing =
  * counts only if the canonical chain has its block: a node that lags, or a backend on another fork, still has receipts
  * of blocks that were replaced.
  */
-export async function standingsOf(chain: EvmChain, sent: readonly Sent[]): Promise<Standing[]> {
+export async function standingsOf(chain: EvmChain, sent: readonly Sent[]): Promise<ConfirmationState[]> {
   const confirmed = await confirmedHead(chain)
   const receipts = await receiptsOf(chain, sent)
   const [canonical, seen] = [
@@ -59,7 +59,7 @@ export async function standingsOf(chain: EvmChain, sent: readonly Sent[]): Promi
       sent.filter((one) => !receipts.has(one)),
     ),
   ]
-  return sent.map((one): Standing => {
+  return sent.map((one): ConfirmationState => {
     const receipt = receipts.get(one)
     if (receipt === undefined) return { state: seen.has(one) ? 'PENDING' : 'UNKNOWN' }
     return { state: 'MINED', receipt, isConfirmed: canonical.has(receipt.blockHash) }
@@ -107,7 +107,7 @@ async function seenAmong({ node }: EvmChain, sent: readonly Sent[]): Promise<Set
 const REMEMBERED_MAX = 5_000
 
 export interface HotWalletFollower {
-  follow: (sent: readonly Sent[]) => Promise<Standing[]>
+  follow: (sent: readonly Sent[]) => Promise<ConfirmationState[]>
   /** Makes the next call ask for this receipt again: its answer is doubtful. */
   markStale: (receipt: Receipt) => void
 }
@@ -124,7 +124,7 @@ export function hotWalletFollower(chain: EvmChain): HotWalletFollower {
   /** The head at which the node was last seen to have these bytes. */
   const seenAt = new Map<string, string>()
 
-  async function follow(sent: readonly Sent[]): Promise<Standing[]> {
+  async function follow(sent: readonly Sent[]): Promise<ConfirmationState[]> {
     const [newest, mined, pending, confirmedBlock] = await node.each<unknown>([
       ['eth_getBlockByNumber', 'latest', false],
       ['eth_getTransactionCount', hotWallet.address, 'latest'],
@@ -162,7 +162,7 @@ export function hotWalletFollower(chain: EvmChain): HotWalletFollower {
       sent.filter((one) => receiptOf(one) === undefined && !known.has(one)),
     )
     for (const one of seen) remember(seenAt, one.crypto_tx_hash, head)
-    return sent.map((one): Standing => {
+    return sent.map((one): ConfirmationState => {
       const receipt = receiptOf(one)
       if (receipt === undefined) {
         const isBelow =

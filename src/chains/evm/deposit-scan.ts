@@ -342,7 +342,7 @@ async function withoutOwn(db: Database, chain: EvmChain, movements: Movement[]):
   return movements.filter((one) => !own.includes(one) || known.has(one.crypto_tx_hash))
 }
 
-/** The hashes of the native movements that succeeded: a reverted transaction is in its block, too. */
+/** The hashes of the native movements that succeeded: reverted transactions are in blocks as well. */
 async function succeeded({ node }: EvmChain, movements: Movement[]): Promise<Set<string>> {
   const hashes = movements.flatMap(({ native, crypto_tx_hash }) => (native ? [crypto_tx_hash] : []))
   const receipts = await node.all<Receipt | null>(

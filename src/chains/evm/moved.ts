@@ -12,7 +12,7 @@ import { requireSecondWord } from './second-word.ts'
 import type { MovedOnChain } from '../network.ts'
 
 /** A transaction in a node's answer. */
-interface Found {
+interface FoundTransfers {
   from: Hex
   /** Null where it creates a contract. */
   to: Hex | null
@@ -38,7 +38,7 @@ export async function movedBy(tx: Transaction, chain: EvmChain, hash: string): P
   await chain.ready()
   if (await isKnown(tx, chain, hash))
     throw new Error(`${hash} is known: it is a withdrawal's, a sweep's or of the platform's own`)
-  const found = await chain.node.call<Found | null>('eth_getTransactionByHash', hash)
+  const found = await chain.node.call<FoundTransfers | null>('eth_getTransactionByHash', hash)
   if (found === null) throw new Error(`the node of ${chain.network} has no transaction ${hash}`)
   const sent = { raw_transaction: Buffer.alloc(0), crypto_tx_hash: hash, replaced: [] }
   const [standing] = await standingsOf(chain, [sent])
@@ -131,7 +131,7 @@ async function isKnown(tx: Transaction, { network }: EvmChain, hash: string): Pr
 }
 
 /** The movements in a transaction: none where the chain reverted it. */
-function movesOf(chain: EvmChain, { from, to, value }: Found, receipt: Receipt): Move[] {
+function movesOf(chain: EvmChain, { from, to, value }: FoundTransfers, receipt: Receipt): Move[] {
   if (hexToBigInt(receipt.status) !== 1n) return []
   const units = hexToBigInt(value)
   const native: Move[] =

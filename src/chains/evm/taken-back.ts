@@ -18,7 +18,7 @@ import { NodeFailure } from '../node-failure.ts'
 
 /** Most ended transactions that one call reads to find lost nonces, and how many at a time. */
 const READ_MAX = 100_000
-const PAGE = 1_000
+const PAYMENTS_PAGE = 1_000
 
 /** A transaction of the hot wallet that had ended, with its bytes; without bytes where it must not be mined again. */
 export interface LostTransaction extends TakenBack {
@@ -144,14 +144,14 @@ export async function transactionsOf(
   const found = new Map<number, LostTransaction>()
   for (const endedAfter of [endedWithdrawals, endedTopUps]) {
     let before: string | null = null
-    for (let looked = 0; looked < READ_MAX && found.size < wanted.size; looked += PAGE) {
+    for (let looked = 0; looked < READ_MAX && found.size < wanted.size; looked += PAYMENTS_PAGE) {
       const page: (Candidate & { created_at: string })[] = await endedAfter(db, chain, before)
       const lost = page.filter(({ raw_transaction: raw }) => isOurs(raw) && wanted.has(parse(raw).nonce))
       for (const one of await signedBy(chain.hotWallet.address, lost)) {
         const { nonce } = parse(one.raw_transaction)
         if (!found.has(nonce)) found.set(nonce, await lostOf(db, nonce, one))
       }
-      if (page.length < PAGE) break
+      if (page.length < PAYMENTS_PAGE) break
       before = page.at(-1)!.created_at
     }
   }
@@ -167,7 +167,7 @@ async function endedWithdrawals(db: Queryable, { network }: EvmChain, before: st
     where network = '${network}' and state = 'DONE' and raw_transaction is not null
       and ($1::timestamptz is null or created_at <= $1)
     order by created_at desc
-    limit ${PAGE}`,
+    limit ${PAYMENTS_PAGE}`,
     [before],
   )
   return rows
@@ -181,7 +181,7 @@ async function endedTopUps(db: Queryable, { network }: EvmChain, before: string 
     where network = '${network}' and kind = 'TOP_UP' and state in ('DONE', 'FAILED')
       and ($1::timestamptz is null or created_at <= $1)
     order by created_at desc
-    limit ${PAGE}`,
+    limit ${PAYMENTS_PAGE}`,
     [before],
   )
   return rows

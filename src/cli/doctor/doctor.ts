@@ -6,6 +6,7 @@ import { EXIT } from '../exit.ts'
 import type { Finding } from '../../finding.ts'
 import { examine } from './checks.ts'
 import { readScreen, tableOf } from '../output.ts'
+import { ownProcess } from '../own-process.ts'
 
 type Checked = Finding & { check: string }
 
@@ -20,10 +21,10 @@ export function doctorCommand(program: Command, nodeNeeded: string): void {
     .option('--json', 'print JSON, with every setting')
     .addHelpText('after', '\nExit code 1 when a check FAILs. A WARN is for you to judge.')
     .answer(offline, async (_, { all = false }: { all?: boolean }) => {
-      const settings = listSettings(process.env)
+      const settings = listSettings(ownProcess().env)
       const checks = await runChecks(nodeNeeded)
       const healthy = checks.every(({ result }) => result !== 'FAIL')
-      if (!healthy) process.exitCode = EXIT.failed
+      if (!healthy) ownProcess().exitCode = EXIT.failed
       const text = `${describeChecks(checks)}\n\n${describeSettings(settings, all)}`
       return [{ healthy, settings, checks }, text]
     })
@@ -61,7 +62,7 @@ function describeSettings(settings: Setting[], all: boolean): string {
 async function runChecks(nodeNeeded: string): Promise<Checked[]> {
   let settings: Settings
   try {
-    settings = readSettings(process.env)
+    settings = readSettings(ownProcess().env)
   } catch (error) {
     if (!(error instanceof SettingsError)) throw error
     const advice = 'correct it (bursar serve --help lists all settings); the other checks run after that'

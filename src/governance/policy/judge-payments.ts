@@ -255,14 +255,14 @@ function bankOf(account: FiatAccount | undefined, id: string): string {
 }
 
 /** A place of the address book. */
-interface Place {
+interface AddressPlace {
   crypto_network: string
   address: string
 }
-const keyOfPlace = ({ crypto_network, address }: Place) => `${crypto_network} ${address}`
+const keyOfPlace = ({ crypto_network, address }: AddressPlace) => `${crypto_network} ${address}`
 
 /** Returns the place of a payment's destination in the address book; none for a wire or an internal transfer. */
-const placeOf = ({ crypto_network, destination }: Payment): Place[] =>
+const placeOf = ({ crypto_network, destination }: Payment): AddressPlace[] =>
   crypto_network === undefined ? [] : [{ crypto_network, address: canonicalOf(crypto_network, destination) }]
 
 /** Whether a rule of the payment's shortlist fits it. */

@@ -44,7 +44,7 @@ export class BalanceMacs {
 
   /** Makes the MAC of a balance; `updatedAt` is the time of its last entry. */
   make(customerId: string, balance: Sealed, updatedAt: string): string {
-    return this.#macs.make(textOf(customerId, balance, updatedAt))
+    return this.#macs.make(textOfBalance(customerId, balance, updatedAt))
   }
 
   /** Returns what is wrong with a balance; undefined when a Bursar with the master key wrote it. */
@@ -56,12 +56,12 @@ export class BalanceMacs {
   ): string | undefined {
     return mac === null
       ? 'it has no MAC: no Bursar with the master key wrote it'
-      : this.#macs.objectionTo(textOf(customerId, balance, updatedAt), mac)
+      : this.#macs.objectionTo(textOfBalance(customerId, balance, updatedAt), mac)
   }
 }
 
 /** No member has a space. */
-const textOf = (
+const textOfBalance = (
   customerId: string,
   { profile_id, asset, available, version }: Sealed,
   updatedAt: string,
@@ -153,7 +153,7 @@ export async function forgedBalances(
 }
 
 /** Most rows of one statement. */
-const PAGE = 10_000
+const BALANCES_PAGE = 10_000
 
 /**
  * Gives balances their MACs as they are: those without one, after the loss of a master key; or those whose MAC is right and of an
@@ -174,7 +174,7 @@ export async function sealBalances(
        where (case when $1::text is null then mac is null else mac not like $1 end)
          and (customer_id, profile_id, asset) > ($2::uuid, $3::uuid, $4::text)
        order by customer_id, profile_id, asset
-       limit ${PAGE}`,
+       limit ${BALANCES_PAGE}`,
       [older, ...after],
     )
     if (rows.length === 0) return sealed

@@ -43,7 +43,7 @@ interface Barred {
   deactivated: readonly string[]
 }
 
-const keyOf = (profile_id: string, asset: string) => `${profile_id}/${asset}`
+const keyOfBalance = (profile_id: string, asset: string) => `${profile_id}/${asset}`
 
 /**
  * Reads and locks the existing balances among `keys`, with the other ones of these profiles in these assets: always in key
@@ -56,7 +56,7 @@ export async function lockBalances(
   customerId: string,
   keys: BalanceKey[],
 ): Promise<{ rows: BalanceRow[]; clock: string } & Barred> {
-  const wanted = new Set(keys.map((key) => keyOf(key.profile_id.toLowerCase(), key.asset)))
+  const wanted = new Set(keys.map((key) => keyOfBalance(key.profile_id.toLowerCase(), key.asset)))
   const profileIds = arrayLiteral([...new Set(keys.map((key) => key.profile_id))])
   const assets = arrayLiteral([...new Set(keys.map((key) => key.asset))])
   const [{ rows: locked }, { rows: read }] = await inOrder([
@@ -70,17 +70,17 @@ export async function lockBalances(
         for update`,
       values: [customerId, profileIds, assets],
     }),
-    tx.query<{ kind: Standing; subject: string; detail: string | null; now: string }>({
+    tx.query<{ kind: RowKind; subject: string; detail: string | null; now: string }>({
       name: 'standing of balances',
       text: STANDING,
       values: [customerId, profileIds, assets],
     }),
   ])
-  const subjectsOf = (kind: Standing) => read.flatMap((row) => (row.kind === kind ? row.subject : []))
+  const subjectsOf = (kind: RowKind) => read.flatMap((row) => (row.kind === kind ? row.subject : []))
   const accounts = new Map(read.flatMap((row) => (row.kind === 'ACCOUNT' ? [[row.subject, row.detail]] : [])))
   const outdated = new Set(subjectsOf('OUTDATED'))
   const rows = locked.flatMap((row) => {
-    const key = keyOf(row.profile_id, row.asset)
+    const key = keyOfBalance(row.profile_id, row.asset)
     if (!wanted.has(key)) return []
     return [{ ...row, is_outdated: outdated.has(key), account_id: accounts.get(row.profile_id) ?? null }]
   })
@@ -94,7 +94,7 @@ export async function lockBalances(
 }
 
 /** What is read with balances: `ACCOUNT` are profiles with their accounts; `CLOCK` is one row. */
-type Standing = 'CLOCK' | 'ACCOUNT' | 'DEACTIVATED' | 'FROZEN' | 'POLICY' | 'OUTDATED'
+type RowKind = 'CLOCK' | 'ACCOUNT' | 'DEACTIVATED' | 'FROZEN' | 'POLICY' | 'OUTDATED'
 
 // The clock is read after the locks.
 const STANDING = `
@@ -149,7 +149,7 @@ export class Balances {
     this.profiles = new Map(rows.map((row) => [row.profile_id, row.account_id]))
     for (const row of rows) {
       const { profile_id, asset, available, version } = row
-      this.#balances.set(keyOf(profile_id, asset), {
+      this.#balances.set(keyOfBalance(profile_id, asset), {
         row,
         profile_id,
         asset,
@@ -161,12 +161,12 @@ export class Balances {
   }
 
   available(profile_id: string, asset: string): bigint {
-    return this.#balances.get(keyOf(profile_id, asset))?.available ?? 0n
+    return this.#balances.get(keyOfBalance(profile_id, asset))?.available ?? 0n
   }
 
   /** Throws unavailable for a balance that is not as Bursar wrote it: whoever changed it in the database would be paid. */
   requireGenuine(profile_id: string, asset: string): void {
-    const balance = this.#balances.get(keyOf(profile_id, asset))
+    const balance = this.#balances.get(keyOfBalance(profile_id, asset))
     if (balance?.row === undefined) return
     balance.isGenuine ??= this.#isGenuine(balance, balance.row)
     if (!balance.isGenuine)
@@ -187,7 +187,7 @@ export class Balances {
 
   /** Applies an entry and returns the balance after it. The caller has checked the funds. */
   move(profile_id: string, asset: string, amount: bigint): Balance {
-    const key = keyOf(profile_id, asset)
+    const key = keyOfBalance(profile_id, asset)
     const balance = this.#balances.get(key) ?? {
       profile_id,
       asset,
@@ -245,7 +245,7 @@ export class Balances {
       assets: arrayLiteral([...new Set(moved.map(({ asset }) => asset))]),
       byKey: JSON.stringify(
         Object.fromEntries(
-          moved.map((one) => [keyOf(one.profile_id.toLowerCase(), one.asset), valuesOf(one)]),
+          moved.map((one) => [keyOfBalance(one.profile_id.toLowerCase(), one.asset), valuesOf(one)]),
         ),
       ),
     }

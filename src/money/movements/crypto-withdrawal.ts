@@ -192,7 +192,7 @@ export function amountsAt(
 }
 
 /** The request's fields that are copied to the withdrawal's record. */
-type Asked = Pick<Transfer, 'profile_id'> &
+type CryptoWithdrawalRequest = Pick<Transfer, 'profile_id'> &
   Partial<Pick<Transfer, 'identity_id' | 'account_id' | 'ref_id' | 'group_id' | 'memo' | 'metadata'>> & {
     destination_address: string
     crypto_network: CryptoNetwork
@@ -213,7 +213,7 @@ interface Accepted {
  */
 export function cryptoWithdrawal(
   customerId: string,
-  asked: Asked,
+  asked: CryptoWithdrawalRequest,
   { terms: { asset }, amounts, balanceAsset, view, prices }: Accepted,
 ): Decision {
   const { amount, fee, total } = amounts

@@ -63,7 +63,7 @@ export function requireBankAccount(networks: Networks): BankAccount {
   return bankAccount
 }
 
-type Asked = Partial<
+type FiatWithdrawalRequest = Partial<
   Pick<Transfer, 'identity_id' | 'account_id' | 'ref_id' | 'group_id' | 'memo' | 'metadata'>
 > & {
   profile_id: string
@@ -77,7 +77,7 @@ type Asked = Partial<
 /** Builds the record and entries of a wire to a bank account: profile -total, in flight +amount. */
 export function fiatWithdrawal(
   customerId: string,
-  { profile_id, fiat_account, minor, balanceAsset, ...asked }: Asked,
+  { profile_id, fiat_account, minor, balanceAsset, ...asked }: FiatWithdrawalRequest,
   { now, newId }: Pick<View, 'now' | 'newId'>,
 ): Decision {
   const amount = formatAmount(minor, decimalsOf(WIRE_ASSET))

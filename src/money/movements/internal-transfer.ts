@@ -5,7 +5,7 @@ import { onPlatform, onProfile } from '../ledger/entries.ts'
 import type { Decision, View } from './decision.ts'
 import type { Transfer } from '../ledger/transfer.ts'
 
-type Asked = Partial<
+type InternalTransferRequest = Partial<
   Pick<Transfer, 'identity_id' | 'account_id' | 'ref_id' | 'group_id' | 'memo' | 'metadata'>
 > & {
   from_profile_id: string
@@ -26,7 +26,7 @@ type Asked = Partial<
  */
 export function internalTransfer(
   customerId: string,
-  { from_profile_id, to_profile_id, asset, minor, balanceAsset, receiver, ...asked }: Asked,
+  { from_profile_id, to_profile_id, asset, minor, balanceAsset, receiver, ...asked }: InternalTransferRequest,
   { now, newId }: Pick<View, 'now' | 'newId'>,
 ): Decision {
   const amount = formatAmount(minor, decimalsOf(asset))

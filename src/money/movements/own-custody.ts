@@ -16,7 +16,7 @@ interface Route {
   asset: string
 }
 
-const keyOf = ({ crypto_network, asset }: Route) => `${crypto_network} ${asset}`
+const keyOfCustody = ({ crypto_network, asset }: Route) => `${crypto_network} ${asset}`
 
 /** The amount that a withdrawal takes from a route. */
 interface Taken extends Route {
@@ -42,17 +42,17 @@ export class OwnCustody implements Known<Route, bigint, Taken> {
     taken: keyof typeof UNDER_WAY,
   ): Promise<OwnCustody> {
     const spendable = new Map<string, bigint>()
-    for (const route of new Map(routes.map((one) => [keyOf(one), one])).values())
-      spendable.set(keyOf(route), await selectSpendable(db, customerId, route, taken))
+    for (const route of new Map(routes.map((one) => [keyOfCustody(one), one])).values())
+      spendable.set(keyOfCustody(route), await selectSpendable(db, customerId, route, taken))
     return new OwnCustody(spendable)
   }
 
   get(route: Route): bigint | undefined {
-    return this.#spendable.get(keyOf(route))
+    return this.#spendable.get(keyOfCustody(route))
   }
 
   note({ minor, ...route }: Taken): void {
-    this.#spendable.set(keyOf(route), this.get(route)! - minor)
+    this.#spendable.set(keyOfCustody(route), this.get(route)! - minor)
   }
 }
 

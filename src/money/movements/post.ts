@@ -119,14 +119,12 @@ async function readFor(
     ),
   ])
   known = needed
-  const holders = await Holders.read(
-    tx,
-    customerId,
-    ledger.balances,
-    keys.map((key) => key.profile_id),
-    movements.flatMap(({ holder }) => holder ?? []),
-    movements.flatMap(({ receiver }) => receiver ?? []),
-  )
+  const holders = await Holders.read(tx, customerId, {
+    balances: ledger.balances,
+    profileIds: keys.map((key) => key.profile_id),
+    holders: movements.flatMap(({ holder }) => holder ?? []),
+    receivers: movements.flatMap(({ receiver }) => receiver ?? []),
+  })
   const view: View = {
     now: ledger.now,
     newId: idsAt(ledger.now),

@@ -35,7 +35,7 @@ export class SeenOtherwise extends Error {
   }
 }
 
-const keyOf = ({ network, crypto_tx_hash, crypto_tx_index }: Arrival) =>
+const keyOfOutput = ({ network, crypto_tx_hash, crypto_tx_index }: Arrival) =>
   `${network} ${crypto_tx_hash} ${crypto_tx_index}`
 
 /**
@@ -58,11 +58,11 @@ export const SEEN_DEPOSITS: Kind<Arrival, SeenTransfer, CompletedTransfer> = {
     )
     const seen = new Map(
       rows.map(({ network, crypto_tx_hash, crypto_tx_index, ...transfer }) => [
-        keyOf({ network, crypto_tx_hash, crypto_tx_index }),
+        keyOfOutput({ network, crypto_tx_hash, crypto_tx_index }),
         { ...transfer, amount: canonicalAmount(transfer) },
       ]),
     )
-    return { get: (arrival) => seen.get(keyOf(arrival)) }
+    return { get: (arrival) => seen.get(keyOfOutput(arrival)) }
   },
   write: completeSeen,
 }

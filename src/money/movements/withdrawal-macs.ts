@@ -337,7 +337,7 @@ function differenceOf(withdrawal: Withdrawal, row: AcceptedRow): string | undefi
 }
 
 /** Most rows per statement. */
-const PAGE = 10_000
+const WITHDRAWALS_PAGE = 10_000
 
 /**
  * Gives a withdrawal a new MAC, for an operator who has confirmed that it is correct as it is now. Throws unless the
@@ -377,14 +377,14 @@ export async function notAccepted(
       `${selectAccepted()}
        where t.customer_id = $1 and t.id > $2 and t.type in ${PAYOUT_TYPES}
        order by t.id
-       limit ${PAGE}`,
+       limit ${WITHDRAWALS_PAGE}`,
       [customerId, after],
     )
     for (const row of rows) {
       const objection = macs.objectionTo(acceptedOf(row), row.mac)
       if (objection !== undefined) found.push({ id: row.id, objection })
     }
-    if (rows.length < PAGE) return found
+    if (rows.length < WITHDRAWALS_PAGE) return found
     after = rows.at(-1)!.id
   }
 }

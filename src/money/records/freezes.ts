@@ -146,10 +146,10 @@ export async function unfreeze(
 }
 
 /** A freeze, with its end where it has one. */
-interface Kept extends Freeze, Seal {
+interface KeptFreeze extends Freeze, Seal {
   lifted_at: string | null
 }
-type Locked = Pick<Kept, 'kind' | 'reason' | 'created_at' | 'lifted_at' | 'sealed' | 'mac'> & {
+type Locked = Pick<KeptFreeze, 'kind' | 'reason' | 'created_at' | 'lifted_at' | 'sealed' | 'mac'> & {
   unrecorded?: Origin | null
 }
 
@@ -160,7 +160,10 @@ const endsBy =
     macs.objectionTo(table, end) === undefined
 
 /** Whether a freeze holds: it has no end, or one that was written without the master key. */
-const holds = ({ kind, lifted_at, ...end }: Pick<Kept, 'kind' | 'lifted_at' | keyof Seal>, isEnd: IsEnd) =>
+const holds = (
+  { kind, lifted_at, ...end }: Pick<KeptFreeze, 'kind' | 'lifted_at' | keyof Seal>,
+  isEnd: IsEnd,
+) =>
   lifted_at === null ||
   isEnd?.(kind === 'ALL' || kind === 'NETWORK' ? 'freezes' : 'customer_freezes', end) === false
 
@@ -295,13 +298,13 @@ export async function selectFreezesOfCustomer(
 /** Reads the freezes of one target that hold, oldest first. On a cluster it asks the target's node alone. */
 export async function selectFreezesOf(db: Queryable, macs: RowMacs, target: FreezeTarget): Promise<Freeze[]> {
   const { rows } = isOfCustomer(target)
-    ? await db.query<Kept>(
+    ? await db.query<KeptFreeze>(
         `select ${COLUMNS_OF_CUSTOMER}, lifted_at, ${sealOf('customer_freezes')} from customer_freezes r
          where r.customer_id = $1 and r.subject = $2
          order by created_at`,
         [target.customer_id, idOf(target)],
       )
-    : await db.query<Kept>(
+    : await db.query<KeptFreeze>(
         `select kind, subject, reason, detail, created_at, lifted_at, ${sealOf('freezes')} from freezes r
          where kind = $1 and subject = $2
          order by created_at`,
@@ -311,7 +314,7 @@ export async function selectFreezesOf(db: Queryable, macs: RowMacs, target: Free
 }
 
 /** Those that hold. One whose end is forged says so. */
-const held = (rows: readonly Kept[], isEnd: IsEnd): Freeze[] =>
+const held = (rows: readonly KeptFreeze[], isEnd: IsEnd): Freeze[] =>
   rows.flatMap((row) => {
     if (!holds(row, isEnd)) return []
     const { kind, subject, reason, detail, created_at, lifted_at } = row
@@ -338,7 +341,7 @@ export async function freezesOfSigning(
 ): Promise<Freeze[]> {
   // The statements after this one see everything that was committed while it waited.
   const lock = shareLock(tx, 'signingUnderFreezes')
-  const ofNetwork = tx.query<Kept>(
+  const ofNetwork = tx.query<KeptFreeze>(
     `
     select kind, subject, reason, detail, created_at, lifted_at, ${sealOf('freezes')}
     from freezes r
@@ -347,7 +350,7 @@ export async function freezesOfSigning(
     [network],
   )
   if (customer_id === undefined) return held((await inOrder([lock, ofNetwork]))[1].rows, isEndOfFreeze)
-  const ofCustomer = tx.query<Kept>(
+  const ofCustomer = tx.query<KeptFreeze>(
     `
     select ${COLUMNS_OF_CUSTOMER}, lifted_at, ${sealOf('customer_freezes')}
     from customer_freezes r

@@ -64,15 +64,17 @@ export class Holders {
 
   /**
    * Reads which profiles exist, and the status of the accounts and identities of holders and receivers. A balance proves
-   * that its profile exists.
+   * that its profile exists; without `balances`, each profile is looked up.
    */
   static async read(
     db: Queryable,
     customerId: string,
-    balances: Balances,
-    profileIds: string[],
-    holders: Holder[],
-    receivers: Named[] = [],
+    {
+      profileIds,
+      holders,
+      receivers = [],
+      balances = new Balances([]),
+    }: { profileIds: string[]; holders: Holder[]; receivers?: Named[]; balances?: Balances },
   ): Promise<Holders> {
     const unproven = new Set(profileIds.filter((id) => !balances.profiles.has(id)))
     const others = await selectProfiles(db, customerId, [...unproven])
@@ -187,7 +189,7 @@ export async function requireApprovedHolders(db: Queryable, customerId: string, 
 
 /** Throws as `Holders.requireMayDeposit` does, for a record that is created outside the ledger. */
 export async function requireMayDeposit(db: Queryable, customerId: string, holder: Holder): Promise<void> {
-  const holders = await Holders.read(db, customerId, new Balances([]), [holder.profile_id], [holder])
+  const holders = await Holders.read(db, customerId, { profileIds: [holder.profile_id], holders: [holder] })
   holders.requireMayDeposit(holder)
 }
 

@@ -187,14 +187,14 @@ const SEALED = {
 export type SealedName = keyof typeof SEALED
 
 /** SQL for the text that the MAC of a row `r` covers. JSON delimits the members, so no two rows have the same text. */
-const textOf = (table: SealedName): string => {
+const textOfRow = (table: SealedName): string => {
   const { key, covers } = SEALED[table] as SealedTable
   const members = [...key.map((name) => `r.${name}::text`), ...covers, microsOf('sealed_at')]
   return `json_build_array(${members.join(', ')})::text`
 }
 
 /** SQL that selects what `objectionTo` needs of a row `r` of this table. */
-export const sealOf = (table: SealedName): string => `${textOf(table)} as sealed, r.mac`
+export const sealOf = (table: SealedName): string => `${textOfRow(table)} as sealed, r.mac`
 
 /** A row's text, and its MAC. */
 export interface Seal {
@@ -286,7 +286,7 @@ export class RowMacs {
     // The text is the database's, and only this process can make a MAC of it. Citus returns no such text from an UPDATE.
     await tx.query(`update ${table} r set sealed_at = (select clock_timestamp()) where ${where}`, [...key])
     const { rows } = await tx.query<{ sealed: string }>(
-      `select ${textOf(table)} as sealed from ${table} r where ${where}`,
+      `select ${textOfRow(table)} as sealed from ${table} r where ${where}`,
       [...key],
     )
     await tx.query(`update ${table} r set mac = $${key.length + 1} where ${where}`, [

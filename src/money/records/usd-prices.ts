@@ -10,12 +10,12 @@ const PRICE_AGE_MAX_MINUTES = 1_440
 /** Prices are per minute, so a cache of this age saves a query for each transfer. */
 const KEPT_MS = 10_000
 
-interface Kept {
+interface KeptPrices {
   readAt: number
   prices: Promise<UsdPrices>
 }
-const keptLive = new WeakMap<Queryable, Kept>()
-const keptSandbox = new WeakMap<Queryable, Kept>()
+const keptLive = new WeakMap<Queryable, KeptPrices>()
+const keptSandbox = new WeakMap<Queryable, KeptPrices>()
 
 /** Returns the newest prices, at most ten seconds old. Throws when they cannot be read. */
 export function usdPrices(asked: Queryable, sandbox: boolean): Promise<UsdPrices> {

@@ -46,7 +46,7 @@ interface VerifyChainsOptions {
 }
 
 /** Links that one statement reads, with their records and entries. */
-const PAGE = 100
+const CHAINS_PAGE = 100
 /**
  * The same where a request waits for them, and where it stops: a link may have a batch of 512 payments, each with some
  * four entries. Measured, a request that stops there takes 0.2 s.
@@ -69,7 +69,7 @@ interface Link {
 }
 
 /** A place in a chain: the last link that was checked, with its hash. */
-interface Place {
+interface ChainPlace {
   position: number
   hash: Buffer
 }
@@ -166,15 +166,15 @@ class ChainCheck {
   async #faultOfLinks(head: Head): Promise<Fault | undefined> {
     const place = { position: 0, hash: firstHash(this.#customerId, momentAt(head.covered_from)) }
     for (;;) {
-      const links = await this.#links(place.position, PAGE)
+      const links = await this.#links(place.position, CHAINS_PAGE)
       const fault = await this.#faultOfPage(place, links)
       if (fault !== undefined) return fault
-      if (links.length < PAGE) return this.#faultOfEnd(head, place.position, place.hash)
+      if (links.length < CHAINS_PAGE) return this.#faultOfEnd(head, place.position, place.hash)
     }
   }
 
   /** Recomputes the links after a place from their records and entries, and moves the place on to the last that is right. */
-  async #faultOfPage(place: Place, links: readonly Link[]): Promise<Fault | undefined> {
+  async #faultOfPage(place: ChainPlace, links: readonly Link[]): Promise<Fault | undefined> {
     const records = await this.#records(place.position, links)
     for (const link of links) {
       const position = place.position + 1
@@ -201,8 +201,8 @@ class ChainCheck {
 
   /** Recomputes some links after a place, or from the first one on. */
   async faultOfNext(
-    after: Place | undefined,
-  ): Promise<{ head?: Head; place: Place; fault?: Fault | undefined }> {
+    after: ChainPlace | undefined,
+  ): Promise<{ head?: Head; place: ChainPlace; fault?: Fault | undefined }> {
     const head = await this.#head()
     if (head === undefined) return { place: after ?? { position: 0, hash: Buffer.alloc(0) }, fault: NO_HEAD }
     const place = after ?? { position: 0, hash: firstHash(this.#customerId, momentAt(head.covered_from)) }

@@ -233,7 +233,7 @@ export interface VerifyOptions {
 }
 
 /** Most withdrawals whose signed transactions one statement reads. */
-const PAGE = 2_000
+const TRANSFERS_PAGE = 2_000
 
 /** Withdrawals with their signed transactions: the current and the replaced ones. */
 const SIGNED = `
@@ -253,7 +253,7 @@ const SIGNED = `
     from transfers t
     where t.customer_id = $1 and t.id > $2 and t.type in ${PAYOUT_TYPES}
     order by t.id
-    limit ${PAGE}
+    limit ${TRANSFERS_PAGE}
   )
   select $1::uuid as customer_id, page.*, s.raw_transaction, s.crypto_tx_hash
   from page
@@ -287,7 +287,7 @@ async function wronglySigned(tx: Transaction, id: string, tokens: TokenAddresses
       if (disagreement !== undefined)
         found.push(`transfer ${row.transfer_id}, ${crypto_tx_hash}: ${disagreement}`)
     }
-    if (rows.length < PAGE) return found
+    if (rows.length < TRANSFERS_PAGE) return found
     after = rows.at(-1)!.transfer_id
   }
 }

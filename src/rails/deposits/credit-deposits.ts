@@ -63,7 +63,7 @@ interface Gathered {
 
 /**
  * Credits payments to deposit addresses on the networks that can be read (API behaviour, Deposit addresses), each network
- * by itself, so that a node that hangs delays no other network. Gives how many deposits it credited. Throws the failures
+ * by itself, so that a node that hangs delays no other network. Returns how many deposits it credited. Throws the failures
  * after all networks have ended.
  */
 export async function creditDeposits(context: Crediting & Pick<RailsContext, 'networks'>): Promise<number> {
@@ -107,7 +107,7 @@ export async function creditDepositsOn(
 /** For how long a worker leases a network that it reads. */
 const LEASE_SECONDS = 30
 
-/** Scans a network from its cursor, unless another worker does. Gives whether there is more to read at once. */
+/** Scans a network from its cursor, unless another worker does. Returns whether there is more to read at once. */
 async function readOn(
   { db, ledger }: Crediting,
   network: CryptoNetwork,
@@ -172,7 +172,7 @@ async function takeLease(
 // ---------------------------------------------------------------------------------------------- crediting
 
 /** Most deposits that are checked together: a transaction that pays many is asked for once. */
-const PAGE = 1_000
+const DEPOSITS_PAGE = 1_000
 /** Most such pages in one round. */
 const PAGES_MAX = 10
 /** Most deposits that are credited together. */
@@ -181,7 +181,7 @@ const CREDITED_TOGETHER = 200
 /** The networks whose small deposits were compared with the minimum since this process began. */
 const compared = new WeakSet<NetworkAdapter>()
 
-/** Credits the waiting deposits that are due. Gives how many it credited. */
+/** Credits the waiting deposits that are due. Returns how many it credited. */
 async function creditWaiting(
   context: Crediting,
   network: CryptoNetwork,
@@ -195,7 +195,7 @@ async function creditWaiting(
   }
   let credited = 0
   for (let page = 1; page <= PAGES_MAX; page++) {
-    const due = await selectDue(context.db, network, PAGE)
+    const due = await selectDue(context.db, network, DEPOSITS_PAGE)
     if (due.length === 0) break
     const failed: Waiting[] = []
     await inParts(

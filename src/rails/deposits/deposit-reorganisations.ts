@@ -23,7 +23,7 @@ const LOOP = originOfLoop('deposits')
  */
 
 /** Deposits that are compared with the chain together. */
-const PAGE = 200
+const CREDITED_PAGE = 200
 /** Most such pages. Reading is stopped meanwhile, and an operator must look at older deposits. */
 const PAGES_MAX = 500
 
@@ -58,7 +58,7 @@ export async function stopForReorganisation(
 async function lookForGone(db: Database, network: CryptoNetwork, adapter: NetworkAdapter): Promise<void> {
   let last: InBlock | undefined
   for (let page = 1; page <= PAGES_MAX && adapter.checkCredited !== undefined; page++) {
-    const some: InBlock[] = await selectNewest(db, network, last, PAGE)
+    const some: InBlock[] = await selectNewest(db, network, last, CREDITED_PAGE)
     const standings = await adapter.checkCredited(some.map(foundDepositOf))
     for (const [index, incoming] of some.entries()) {
       const standing = standings[index]!
@@ -66,7 +66,7 @@ async function lookForGone(db: Database, network: CryptoNetwork, adapter: Networ
       if (incoming.state === 'WAITING') await forget(db, incoming)
       else await take(db, incoming, standing === 'GONE')
     }
-    if (standings.includes('THERE') || some.length < PAGE) return
+    if (standings.includes('THERE') || some.length < CREDITED_PAGE) return
     last = some.at(-1)
   }
 }
@@ -111,7 +111,7 @@ async function take(db: Database, incoming: InBlock, isGone: boolean): Promise<v
 /**
  * Resumes a network after a reorganisation: reading continues after the newest block that was read and is still in the chain,
  * or at `fromBlock`, and payouts continue unless another freeze stops them. The deposits that are gone stay listed, and
- * their profiles frozen. Gives the cursor to read from, null where the network finds it itself. Throws an Error when the
+ * their profiles frozen. Returns the cursor to read from, null where the network finds it itself. Throws an Error when the
  * network is not stopped, or none of the kept cursors is in the chain.
  */
 export async function resumeAfterReorganisation(

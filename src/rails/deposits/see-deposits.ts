@@ -232,7 +232,7 @@ async function insertPending(
     ...depositRecord(owner.customer_id, depositOf(network, sight, owner, prices), { id: newId(), now }),
   }))
   // Inserted in the order of the unique key, so that two workers with the same deposits cannot deadlock.
-  made.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
+  made.sort((a, b) => (keyOfDeposit(a) < keyOfDeposit(b) ? -1 : 1))
   const { rows } = await tx.query<Shown>(
     `
     insert into transfers (customer_id, id, profile_id, identity_id, account_id, type, direction, status, asset,
@@ -261,7 +261,7 @@ async function insertPending(
   return rows
 }
 
-const keyOf = ({ customer_id, crypto_tx_hash, crypto_tx_index }: Transfer) =>
+const keyOfDeposit = ({ customer_id, crypto_tx_hash, crypto_tx_index }: Transfer) =>
   `${customer_id} ${crypto_tx_hash!} ${crypto_tx_index!}`
 
 function depositOf(

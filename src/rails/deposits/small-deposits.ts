@@ -21,9 +21,9 @@ const WOKEN_PER_SECOND = 50
 const WAKING_SECONDS_MAX = 3_000
 
 /** An asset at an address. */
-type Place = Pick<IncomingTransfer, 'customer_id' | 'address' | 'asset'>
+type DepositPlace = Pick<IncomingTransfer, 'customer_id' | 'address' | 'asset'>
 
-const nameOf = ({ customer_id, address, asset }: Place) => `${customer_id} ${address} ${asset}`
+const nameOf = ({ customer_id, address, asset }: DepositPlace) => `${customer_id} ${address} ${asset}`
 
 /**
  * Gives those of the due deposits that may be credited; the others begin to wait. Where the deposits of a place reach the
@@ -99,9 +99,9 @@ const keysOf = (some: readonly IncomingTransfer[]) => [
 async function selectSums(
   tx: Transaction,
   network: CryptoNetwork,
-  among?: readonly Place[],
-): Promise<(Place & { sum: string })[]> {
-  const { rows } = await tx.query<Place & { sum: string }>(
+  among?: readonly DepositPlace[],
+): Promise<(DepositPlace & { sum: string })[]> {
+  const { rows } = await tx.query<DepositPlace & { sum: string }>(
     `
     select customer_id, address, asset, sum(amount) as sum
     from incoming_transfers
@@ -138,7 +138,7 @@ async function clear(
 async function wake(
   tx: Transaction,
   network: CryptoNetwork,
-  { customer_id, address, asset }: Place,
+  { customer_id, address, asset }: DepositPlace,
 ): Promise<void> {
   const now = await readClock(tx)
   await tx.query(

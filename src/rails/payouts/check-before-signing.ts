@@ -3,7 +3,6 @@ import { momentAt, readClock } from '../../db/ids.ts'
 import { parseAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import { Problem } from '../../contract/problems.ts'
-import { Balances } from '../../money/ledger/balances.ts'
 import { judgeWithdrawals } from '../../governance/approvals/approved-withdrawal.ts'
 import { OwnCustody, requirePaidIn } from '../../money/movements/own-custody.ts'
 import type { Judgement } from '../../governance/approvals/approval.ts'
@@ -45,7 +44,7 @@ export async function checkBeforeSigning(
   const withdrawals = await selectHeld(tx, customer_id, transferIds)
   const profileIds = [...new Set(withdrawals.map(({ profile_id }) => profile_id))]
   const freezes = await freezesOfSigning(tx, adapter, { network, customer_id, profile_ids: profileIds })
-  const holders = await Holders.read(tx, customer_id, new Balances([]), profileIds, withdrawals)
+  const holders = await Holders.read(tx, customer_id, { profileIds, holders: withdrawals })
   const isLimited = adapter.paysDepositsOnly === true && network !== 'WIRE'
   const assets = claimed.map(({ asset }) => asset)
   const routes = assets.map((asset) => ({ crypto_network: network as CryptoNetwork, asset }))

@@ -15,7 +15,7 @@ export interface ResentWithdrawal {
   crypto_tx_hash: string
 }
 
-interface Found {
+interface FoundWithdrawal {
   customer_id: string
   type: string
   status: string
@@ -61,9 +61,9 @@ export async function resendWithdrawal(
   }
 }
 
-async function find(db: Queryable, transferId: string): Promise<Found> {
+async function find(db: Queryable, transferId: string): Promise<FoundWithdrawal> {
   const customerId = await findOwner(db, transferId)
-  const { rows } = await db.query<Found>(
+  const { rows } = await db.query<FoundWithdrawal>(
     `
     select customer_id, type, status, ${PAYOUT_NETWORK} as network, crypto_tx_hash
     from transfers t where customer_id = $1 and id = $2 and type in ${PAYOUT_TYPES}`,

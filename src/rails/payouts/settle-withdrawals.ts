@@ -67,7 +67,7 @@ interface Round {
  * nonce or coins must be kept or lost with the signed bytes. Over networks that are simulated in the database, each step is
  * one transaction that holds its withdrawals.
  *
- * `hints` says which customers have work (`Node.hints`). Gives how many withdrawals moved, and calls `ended` for each that ended. Throws what failed, after all else was tried.
+ * `hints` says which customers have work (`Node.hints`). Returns how many withdrawals moved, and calls `ended` for each that ended. Throws what failed, after all else was tried.
  */
 export async function settleWithdrawals(
   db: Database,

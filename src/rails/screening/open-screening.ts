@@ -23,7 +23,7 @@ type ScreeningSettings = Pick<
 >
 
 /** The endpoint of the settings. */
-interface Given {
+interface GivenSettings {
   url: string
   secrets: string[]
   timeoutMs: number
@@ -47,7 +47,7 @@ export async function openScreening(
  * Reads the screening of the settings; undefined where BURSAR_SCREENING_URL is not set. Throws `SettingsError` for an
  * endpoint without TLS on another machine or in live mode, and for a missing or invalid secret. No message holds a secret.
  */
-export async function readScreeningSettings(settings: ScreeningSettings): Promise<Given | undefined> {
+export async function readScreeningSettings(settings: ScreeningSettings): Promise<GivenSettings | undefined> {
   const { mode, screeningUrl, screeningSecretFile, screeningTimeoutMs } = settings
   if (screeningUrl === undefined) {
     if (screeningSecretFile !== undefined)

@@ -7,7 +7,7 @@ import {
   makeDue,
   selectDueQuestions,
   type DueQuestion,
-  type Payment,
+  type PaymentToScreen,
   type Screening,
 } from './screening.ts'
 import { wakeDeposit } from '../deposits/incoming-transfers.ts'
@@ -25,7 +25,7 @@ const POLL_MS = 100
 /** A leased question with its payment. */
 interface Asked {
   question: DueQuestion
-  payment: Payment
+  payment: PaymentToScreen
   /** Makes the payment due. */
   wake: (db: Queryable) => Promise<void>
 }

@@ -4,7 +4,7 @@ import type { Queryable } from '../../db/database.ts'
 import { presentOf } from '../../db/rows.ts'
 import { canonicalAddress } from '../../chains/addresses.ts'
 import type { Network, Withdrawal } from '../../chains/network.ts'
-import type { Payment } from './screening.ts'
+import type { PaymentToScreen } from './screening.ts'
 import {
   selectOwners,
   selectWaitingDeposit,
@@ -39,7 +39,7 @@ export async function selectScreenedWithdrawals(
   db: Queryable,
   customerId: string,
   transferIds: readonly string[],
-): Promise<Map<string, { payment: Payment; row: WithdrawalRow }>> {
+): Promise<Map<string, { payment: PaymentToScreen; row: WithdrawalRow }>> {
   const { rows } = await db.query<WithdrawalRow>(
     `
     select t.id as transfer_id, t.type, t.profile_id, t.identity_id, t.account_id,
@@ -53,7 +53,7 @@ export async function selectScreenedWithdrawals(
   return new Map(rows.map((row) => [row.transfer_id, { payment: paymentOfWithdrawal(customerId, row), row }]))
 }
 
-function paymentOfWithdrawal(customer_id: string, row: WithdrawalRow): Payment {
+function paymentOfWithdrawal(customer_id: string, row: WithdrawalRow): PaymentToScreen {
   const { transfer_id, asset, amount, fiat_account_id, fiat_account_owner, fiat_network_instructions } = row
   const fiat_account =
     fiat_account_id === null ? null : { id: fiat_account_id, fiat_account_owner, fiat_network_instructions }
@@ -105,7 +105,7 @@ export function paymentOfDeposit(
     'customer_id' | 'network' | 'crypto_tx_hash' | 'crypto_tx_index' | 'asset' | 'amount' | 'address'
   >,
   owner: Owner,
-): Payment {
+): PaymentToScreen {
   const { customer_id, network, crypto_tx_hash, crypto_tx_index, asset, amount, address } = incoming
   const { profile_id, identity_id, account_id } = owner
   return {
@@ -132,7 +132,7 @@ export async function selectScreenedDeposit(
   db: Queryable,
   customerId: string,
   subject: string,
-): Promise<{ payment: Payment; incoming: IncomingTransfer } | undefined> {
+): Promise<{ payment: PaymentToScreen; incoming: IncomingTransfer } | undefined> {
   const [, network = '', hash = '', index = ''] = /^([^/]*)\/([^/]*)\/(.*)$/.exec(subject) ?? []
   const incoming = await selectWaitingDeposit(db, [customerId, network, hash, index])
   if (incoming === undefined) return undefined

@@ -16,7 +16,7 @@ import { arraysOf } from '../../db/rows.ts'
  */
 
 /** A payment that must be screened. */
-export interface Payment {
+export interface PaymentToScreen {
   kind: Question['kind']
   customer_id: string
   /** Names the payment among the customer's: of a withdrawal the transfer's id, of a deposit <network>/<hash>/<index>. */
@@ -25,7 +25,7 @@ export interface Payment {
 }
 
 /** Whether a payment may go on. `detail` is for operators. */
-export type Standing = { allowed: true } | { allowed: false; detail: string }
+export type ScreeningStanding = { allowed: true } | { allowed: false; detail: string }
 
 /** An ALLOW counts this long. A payment that waits longer, for a freeze perhaps, is screened again. */
 const ALLOWED_HOURS = 24
@@ -54,7 +54,7 @@ export interface DueQuestion {
 }
 
 /** Called for an ALLOW that Bursar did not make, or not of these details. */
-export type OnForged = (payment: Payment, objection: string) => void
+export type OnForged = (payment: PaymentToScreen, objection: string) => void
 
 /** The endpoint did not allow a payment that it was asked about once. */
 export class NotAllowed extends Error {
@@ -81,8 +81,11 @@ export class Screening {
    * Returns whether each of a customer's payments may go on, by subject. Makes the questions that are missing: about new
    * payments, and about those whose ALLOW is too old or is not of these details.
    */
-  async standingsOf(db: Queryable, payments: readonly Payment[]): Promise<Map<string, Standing>> {
-    const standings = new Map<string, Standing>()
+  async standingsOf(
+    db: Queryable,
+    payments: readonly PaymentToScreen[],
+  ): Promise<Map<string, ScreeningStanding>> {
+    const standings = new Map<string, ScreeningStanding>()
     const [first] = payments
     if (first === undefined) return standings
     const { customer_id, kind } = first
@@ -106,13 +109,13 @@ export class Screening {
   }
 
   /** Returns undefined where a question must be made. */
-  #standingOf(payment: Payment, answer: Answered | undefined): Standing | undefined {
+  #standingOf(payment: PaymentToScreen, answer: Answered | undefined): ScreeningStanding | undefined {
     if (answer === undefined || answer.state === 'ENDED') return undefined
     if (answer.state === 'WAITING') return answer.detail === null ? NOT_ANSWERED : heldFor(answer.detail)
     if (answer.state === 'REJECTED')
       return heldFor(`${answer.detail ?? 'rejected'}: cancel it, or ask again with bursar screening ask`)
     const objection = this.#macs.objectionTo(
-      textOf(payment, answer.decided_at ?? ''),
+      textOfQuestion(payment, answer.decided_at ?? ''),
       answer.mac ?? '',
       'the payment was changed after it was allowed, or was never allowed',
     )
@@ -125,13 +128,18 @@ export class Screening {
    * Asks once about a payment that a command records, and keeps nothing: the caller pays at once or not at all. Throws an
    * Error where the endpoint does not allow it.
    */
-  async requireAllowed({ kind, customer_id, details }: Omit<Payment, 'subject'>): Promise<void> {
+  async requireAllowed({ kind, customer_id, details }: Omit<PaymentToScreen, 'subject'>): Promise<void> {
     const verdict = await this.endpoint.ask({ id: randomUUID(), kind, customer_id, details })
     if (verdict.outcome !== 'ALLOW') throw new NotAllowed(verdict.detail)
   }
 
   /** Records the answer to a leased question. Returns false where another process has answered it meanwhile. */
-  async record(db: Database, leased: DueQuestion, payment: Payment, verdict: Verdict): Promise<boolean> {
+  async record(
+    db: Database,
+    leased: DueQuestion,
+    payment: PaymentToScreen,
+    verdict: Verdict,
+  ): Promise<boolean> {
     const key = [leased.customer_id, leased.kind, leased.subject, leased.due_at]
     if (verdict.outcome === 'HOLD') {
       const { rowCount } = await db.query(
@@ -148,7 +156,7 @@ export class Screening {
       const { text } = now
       const [state, detail, mac] =
         verdict.outcome === 'ALLOW'
-          ? ['ALLOWED', null, this.#macs.make(textOf(payment, text))]
+          ? ['ALLOWED', null, this.#macs.make(textOfQuestion(payment, text))]
           : ['REJECTED', verdict.detail, null]
       const { rowCount } = await tx.query(
         `
@@ -195,17 +203,19 @@ interface Answered {
   is_fresh: boolean
 }
 
-const heldFor = (detail: string): Standing => ({ allowed: false, detail })
+const heldFor = (detail: string): ScreeningStanding => ({ allowed: false, detail })
 const NOT_ANSWERED = heldFor('the screening endpoint has not answered yet')
 
 /** The text that the MAC of an ALLOW covers. JSON delimits the members, so no two payments have the same text. */
-const textOf = ({ kind, customer_id, subject, details }: Payment, allowedAt: string): string =>
-  JSON.stringify([kind, customer_id, subject, details, allowedAt])
+const textOfQuestion = (
+  { kind, customer_id, subject, details }: PaymentToScreen,
+  allowedAt: string,
+): string => JSON.stringify([kind, customer_id, subject, details, allowedAt])
 
 /** Makes questions, and makes those again whose answer does not count any more. */
 async function makeQuestions(
   db: Queryable,
-  { customer_id, kind }: Payment,
+  { customer_id, kind }: PaymentToScreen,
   subjects: readonly string[],
 ): Promise<void> {
   await db.query(

@@ -3,7 +3,7 @@ import type { NetworkAdapter, Networks, Signing, Withdrawal } from '../../chains
 import { deferred } from '../../chains/waiting.ts'
 import { PLATFORM_ID } from '../../money/records/treasury.ts'
 import { lacksSettings, screenedSince } from './requirement.ts'
-import { RECHECK_MS, SCREENING, type Screening, type Standing } from './screening.ts'
+import { RECHECK_MS, SCREENING, type Screening, type ScreeningStanding } from './screening.ts'
 import { byCustomer } from '../lease.ts'
 import { isAsInRow, selectScreenedWithdrawals } from './screened-payments.ts'
 
@@ -70,7 +70,7 @@ async function heldOf(
     for (const withdrawal of own) {
       const row = found.get(withdrawal.transfer_id)?.row
       const isSame = row !== undefined && isAsInRow(withdrawal, row)
-      const standing: Standing = isSame
+      const standing: ScreeningStanding = isSame
         ? standings.get(withdrawal.transfer_id)!
         : { allowed: false, detail: 'it was changed while it was being signed' }
       if (!standing.allowed) held.set(withdrawal.transfer_id, standing.detail)

@@ -13,7 +13,7 @@ import {
 /** Most addresses that one round audits. */
 const ADDRESSES_MAX = 200
 
-interface Place {
+interface SweptAddress {
   customer_id: string
   address: string
 }
@@ -29,7 +29,7 @@ export async function auditSweeps(
   network: CryptoNetwork,
   report: (found: Unattributed) => void,
 ): Promise<void> {
-  const { rows } = await db.query<Place & { read: string }>(
+  const { rows } = await db.query<SweptAddress & { read: string }>(
     `
     select distinct s.customer_id, s.address, split_part(c.cursor, ':', 1) as read
     from network_cursors c
@@ -53,7 +53,7 @@ export async function auditSweeps(
 async function auditPlace(
   tx: Transaction,
   network: CryptoNetwork,
-  { customer_id, address }: Place,
+  { customer_id, address }: SweptAddress,
   read: string,
 ): Promise<Unattributed[]> {
   const { rows: sweeps } = await tx.query<{

@@ -20,7 +20,7 @@ export type Suspicions = Map<
 
 /**
  * Stops payouts over each real network that holds less than the ledgers have in custody there (freeze CUSTODY_SHORT). An
- * asset must be short twice in a row: `suspicions` keeps what the comparisons found. Gives how many networks are
+ * asset must be short twice in a row: `suspicions` keeps what the comparisons found. Returns how many networks are
  * short. Throws the failures after the other networks were compared.
  *
  * A payment that was refunded as failed, and arrived all the same, takes from what the wallet holds beyond custody first. So while

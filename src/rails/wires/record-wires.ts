@@ -63,7 +63,7 @@ export async function recordWireDeposit(
 ): Promise<RecordedWire> {
   const minor = minorOf(amount)
   const place = await placeOf(db, memo)
-  const said: Said = { kind: 'DEPOSIT', bank_reference, amount: textOf(minor), memo_id: place.memo_id }
+  const said: Said = { kind: 'DEPOSIT', bank_reference, amount: textOfAmount(minor), memo_id: place.memo_id }
   const { customer_id, profile_id } = place
   const pending = await findPendingWire(db, bank_reference)
   if (pending !== undefined) requireSameWire(bank_reference, pending, said)
@@ -97,7 +97,7 @@ function requireSameWire(
 ): void {
   if (memo_id !== said.memo_id || minorOf(amount) !== minorOf(said.amount))
     throw new Error(
-      `the bank reference ${bank_reference} is PENDING as a deposit with memo ${memo_id} of ${textOf(minorOf(amount))} ${WIRE_ASSET}: ${transfer_id}`,
+      `the bank reference ${bank_reference} is PENDING as a deposit with memo ${memo_id} of ${textOfAmount(minorOf(amount))} ${WIRE_ASSET}: ${transfer_id}`,
     )
 }
 
@@ -146,7 +146,7 @@ export async function recordWireReturn(
   const said: Said = {
     kind: 'RETURN',
     bank_reference,
-    amount: textOf(minor),
+    amount: textOfAmount(minor),
     returned_transfer_id: transfer_id,
   }
   const back = await findReturnOf(db, transfer_id)
@@ -245,7 +245,7 @@ async function recordedBefore(
       SENT: 'a wire that was sent',
     }[kind]
     throw new Error(
-      `the bank reference ${bank_reference} was recorded at ${recorded_at} as ${what} of ${textOf(minorOf(amount))} ${WIRE_ASSET}`,
+      `the bank reference ${bank_reference} was recorded at ${recorded_at} as ${what} of ${textOfAmount(minorOf(amount))} ${WIRE_ASSET}`,
     )
   }
   return { transfer: await readTransfer(db, customerId, transfer_id), changed: false }
@@ -260,7 +260,7 @@ function minorOf(amount: string): bigint {
   return minor
 }
 
-const textOf = (minor: bigint) => formatAmount(minor, decimalsOf(WIRE_ASSET))
+const textOfAmount = (minor: bigint) => formatAmount(minor, decimalsOf(WIRE_ASSET))
 
 interface PlaceOfMemo extends DepositPlace {
   customer_id: string

@@ -46,8 +46,8 @@ const PutBody = Closed({
     }),
   ),
 })
-type Body = Static<typeof PutBody>
-type Changes = Pick<Body, 'nickname' | 'bookmarked_status' | 'travelrule_metadata' | 'status'>
+type PutBody = Static<typeof PutBody>
+type Changes = Pick<PutBody, 'nickname' | 'bookmarked_status' | 'travelrule_metadata' | 'status'>
 
 /**
  * Creates or updates an address of the address book (API behaviour, Crypto destination addresses). Address, network and

@@ -50,7 +50,7 @@ const ListEventsQuery = Closed({
   ),
   page_cursor: pageParameters.page_cursor,
 })
-type Query = Static<typeof ListEventsQuery>
+type ListEventsQuery = Static<typeof ListEventsQuery>
 
 /** Lists the customer's events, by the time of the change (API behaviour, Events). */
 export const listEvents = operation({
@@ -87,7 +87,7 @@ export const listEvents = operation({
 async function selectEvents(
   db: Database,
   customerId: string,
-  query: Query,
+  query: ListEventsQuery,
   page: Page,
   { from, to }: TimeRange,
 ): Promise<EventRow[]> {
@@ -135,7 +135,7 @@ async function selectEvents(
 }
 
 /** Returns the types that pass both filters; undefined if there is none of them. */
-function typesOf({ type, types }: Query): string[] | undefined {
+function typesOf({ type, types }: ListEventsQuery): string[] | undefined {
   if (type === undefined && types === undefined) return undefined
   return TYPES.filter(
     (one) => (type === undefined || one === type) && (types === undefined || matchesType(one, types)),
@@ -148,7 +148,7 @@ const IS_RARE = `e.type not in (${FREQUENT.map((type) => `'${type}'`).join(', ')
 const HAS_TYPE = '($7::text[] is null or e.type = any ($7))'
 
 /** Chooses the index streams for a query. */
-function streamsFor({ object_id }: Query, types: string[] | undefined, hasRanges: boolean) {
+function streamsFor({ object_id }: ListEventsQuery, types: string[] | undefined, hasRanges: boolean) {
   if (hasRanges)
     return {
       streams: '(select * from unnest($9::uuid[], $10::uuid[]) as ranges (id_from, id_to))',

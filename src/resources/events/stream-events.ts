@@ -8,7 +8,7 @@ import type { Database } from '../../db/database.ts'
 import type { Nodes } from '../../db/nodes.ts'
 import { firstIdAt, UUID } from '../../db/ids.ts'
 import { readHorizon } from '../../db/horizon.ts'
-import { hookOf, type Authenticate, type Standing, type Verified } from '../../http/authenticate.ts'
+import { hookOf, type Authenticate, type CallerStanding, type Verified } from '../../http/authenticate.ts'
 import { EVENT_COLUMNS, eventToWire, type EventRow } from '../../money/records/event.ts'
 
 /**
@@ -23,7 +23,7 @@ const LOOK_MS = 500
 /** The pause before the next look while a stream has more of its past to send. */
 const BEHIND_MS = 20
 /** Most events that one look takes for one stream. */
-const PAGE = 100
+const EVENTS_PAGE = 100
 /** How far a stream goes back. Earlier events are in List Events. */
 const PAST_HOURS = 24
 /** A comment is sent after this long without an event, so that neither side takes the connection for dead. */
@@ -36,7 +36,7 @@ interface StreamOptions {
   nodes: Nodes
   log: Logger
   requireScope: (scopes: readonly Scope[]) => Authenticate
-  standing: Standing
+  standing: CallerStanding
   /** Whether the process is stopping. */
   isStopping: () => boolean
 }
@@ -213,10 +213,10 @@ class Streams {
         where e.customer_id = $1 and e.id > $2 and e.id < $3 and not e.is_test
         order by e.id
         limit $4`,
-      values: [caller.customerId, after, horizon, PAGE],
+      values: [caller.customerId, after, horizon, EVENTS_PAGE],
     })
     if (!this.#open.has(stream)) return
-    stream.isBehind = rows.length === PAGE
+    stream.isBehind = rows.length === EVENTS_PAGE
     // The next one of the customer's streams is then before it.
     this.#open.delete(stream)
     this.#open.add(stream)

@@ -108,13 +108,13 @@ export const createIdentity = operation({
   },
 })
 
-type Body = Static<typeof CreateIdentityBody>
+type CreateIdentityBody = Static<typeof CreateIdentityBody>
 
 /** Inserts an identity and its members. A ref_id that is taken violates `identities_ref_id`. */
 export async function insertIdentity(
   tx: Transaction,
   customerId: string,
-  body: Body,
+  body: CreateIdentityBody,
   status: Status = 'PENDING',
 ): Promise<Identity> {
   const type = body.person_details === undefined ? 'INSTITUTION' : 'PERSON'
@@ -146,7 +146,7 @@ export async function insertIdentity(
   return identityWritten(await requireIdentity(tx, customerId, id))
 }
 
-function requireOneOfDetails({ person_details, institution_details }: Body): void {
+function requireOneOfDetails({ person_details, institution_details }: CreateIdentityBody): void {
   if (person_details !== undefined && institution_details !== undefined)
     throw problem.badRequest(
       'exactly one of person_details and institution_details must be given, not both',
@@ -161,7 +161,7 @@ function requireOneOfDetails({ person_details, institution_details }: Body): voi
     )
 }
 
-function requireMembersOfInstitution({ person_details, institution_members }: Body): void {
+function requireMembersOfInstitution({ person_details, institution_members }: CreateIdentityBody): void {
   if (institution_members === undefined) return
   if (person_details !== undefined)
     throw problem.badRequest(

@@ -40,7 +40,7 @@ const Flag = (description: string) =>
     }),
   )
 
-const Body = Closed({
+const SandboxStatusBody = Closed({
   status: Type.Optional(Identity.properties.status),
   id_verification_status: Result('verification of the person'),
   sanctions_verification_status: Result('screening for sanctions'),
@@ -64,7 +64,7 @@ export const setIdentitySandboxStatus = operation({
     'Simulates the verification and the administrator: sets the given fields, at least one. The results of single checks, from which the status follows, and flags in objects of their own are answered by an empty object. Exists in sandbox mode only.',
   sandboxOnly: true,
   params: Type.Object({ id: Uuid('Identity id.') }),
-  body: Body,
+  body: SandboxStatusBody,
   example: {
     params: { id: EXAMPLE.identity_id },
     bodies: {
@@ -135,13 +135,16 @@ export const setIdentitySandboxStatus = operation({
  * Reads either form of the request: our `status` and plain flags, which answer the identity, or the results of checks
  * and flags in objects, which answer an empty object. Throws bad-request for an empty request and for both forms in one.
  */
-function readForm({ status, user_disabled, admin_disabled, ...checks }: Static<typeof Body>) {
+function readForm({ status, user_disabled, admin_disabled, ...checks }: Static<typeof SandboxStatusBody>) {
   const flags = { user_disabled, admin_disabled }
   const isOurs = status !== undefined || Object.values(flags).some((flag) => typeof flag === 'boolean')
   const hasChecks = Object.keys(checks).length > 0
   const isTheirs = hasChecks || Object.values(flags).some((flag) => typeof flag === 'object')
   if (!isOurs && !isTheirs)
-    throw problem.badRequest(`at least one of ${Object.keys(Body.properties).join(', ')} is required`, [])
+    throw problem.badRequest(
+      `at least one of ${Object.keys(SandboxStatusBody.properties).join(', ')} is required`,
+      [],
+    )
   if (isOurs && isTheirs)
     throw problem.badRequest(
       `status and flags that are booleans cannot be combined with ${CHECKS.join(', ')} and flags in objects`,

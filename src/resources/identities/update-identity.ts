@@ -56,7 +56,7 @@ const UpdateIdentityBody = Closed({
     }),
   ),
 })
-type Body = Static<typeof UpdateIdentityBody>
+type UpdateIdentityBody = Static<typeof UpdateIdentityBody>
 
 /** Updates an identity (API behaviour, Identities). It can end an approval, but never give one. */
 export const updateIdentity = operation({
@@ -122,7 +122,7 @@ export const updateIdentity = operation({
   },
 })
 
-function requireChange(id: string, { id: named, ref_id: _, ...changes }: Body): void {
+function requireChange(id: string, { id: named, ref_id: _, ...changes }: UpdateIdentityBody): void {
   if (named !== undefined && named !== id)
     throw problem.badRequest(`id must be that of the path, ${id}; it cannot be changed`, 'id')
   if (Object.keys(changes).length > 0) return
@@ -139,7 +139,7 @@ const CONTACT: readonly string[] = ['email', 'phone_number']
  * Returns the identity as the request leaves it. Throws bad-request for details of the other type, another ref_id,
  * details that grow too large, and a verification in the future.
  */
-function updated(identity: IdentityRow, body: Body, nowMicros: number): IdentityRow {
+function updated(identity: IdentityRow, body: UpdateIdentityBody, nowMicros: number): IdentityRow {
   if (body.ref_id !== undefined && body.ref_id !== identity.ref_id)
     throw problem.badRequest('ref_id cannot be changed', 'ref_id')
   const [own, other] =

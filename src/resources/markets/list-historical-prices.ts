@@ -70,7 +70,7 @@ const ListHistoricalPricesQuery = Closed({
     }),
   ),
 })
-type Query = Static<typeof ListHistoricalPricesQuery>
+type ListHistoricalPricesQuery = Static<typeof ListHistoricalPricesQuery>
 
 const PricePoint = Type.Object(
   {
@@ -183,7 +183,7 @@ const MINUTE_MAX = 2_000_000_000
 
 /** Converts the query's bounds (API behaviour, Market history). Throws when they contradict each other. */
 export function rangeOf(
-  { 'range.begin': begin, 'range.end': end }: Pick<Query, 'range.begin' | 'range.end'>,
+  { 'range.begin': begin, 'range.end': end }: Pick<ListHistoricalPricesQuery, 'range.begin' | 'range.end'>,
   { exclusive }: { exclusive: boolean },
 ): MinuteRange {
   const first = begin === undefined ? undefined : microsOf(begin, 'range.begin')

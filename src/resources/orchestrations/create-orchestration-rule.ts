@@ -48,7 +48,7 @@ const CreateOrchestrationRuleBody = Closed({
   identity_id: Type.Optional(Uuid('Identity of its orchestrations and their transfers.')),
   account_id: Type.Optional(Uuid('Account of its orchestrations and their transfers.')),
 })
-type Body = Static<typeof CreateOrchestrationRuleBody>
+type CreateOrchestrationRuleBody = Static<typeof CreateOrchestrationRuleBody>
 
 /**
  * Creates a rule (API behaviour, Orchestration rules): a deposit at its source starts an orchestration to its
@@ -142,7 +142,7 @@ async function requireElsewhere(tx: Transaction, customerId: string, { crypto }:
 
 /** Requires a source that can receive deposits of its asset. */
 function requireSource(
-  { source, source_asset, profile_id }: Body,
+  { source, source_asset, profile_id }: CreateOrchestrationRuleBody,
   { networks }: Pick<Context, 'networks'>,
 ): void {
   if (source.fiat !== undefined) requireWires({ asset: source_asset }, networks, 'source_asset')
@@ -170,7 +170,7 @@ async function findRule(
 async function requireRecords(
   tx: Transaction,
   customerId: string,
-  { profile_id, identity_id, account_id }: Body,
+  { profile_id, identity_id, account_id }: CreateOrchestrationRuleBody,
   { fiat, profile }: Destination,
 ): Promise<void> {
   await lockOpenProfile(tx, customerId, profile_id)
@@ -184,7 +184,12 @@ async function makeSource(
   tx: Transaction,
   { networks, rowMacs }: Pick<Context, 'networks' | 'rowMacs'>,
   customerId: string,
-  { source: { crypto, fiat }, profile_id, identity_id, account_id }: Omit<Body, 'destination'>,
+  {
+    source: { crypto, fiat },
+    profile_id,
+    identity_id,
+    account_id,
+  }: Omit<CreateOrchestrationRuleBody, 'destination'>,
   cursors: Queryable,
 ): Promise<{ source: OrchestrationRule['source']; sourceId: string }> {
   const holders = { ...(identity_id && { identity_id }), ...(account_id && { account_id }) }
@@ -213,7 +218,7 @@ export async function insertRule(
   tx: Transaction,
   context: Pick<Context, 'networks' | 'rowMacs'>,
   customerId: string,
-  rule: Omit<Body, 'destination'> & { destination: Destination },
+  rule: Omit<CreateOrchestrationRuleBody, 'destination'> & { destination: Destination },
   origin: Origin,
   cursors: Queryable = tx,
 ): Promise<OrchestrationRule> {

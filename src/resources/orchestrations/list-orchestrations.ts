@@ -42,7 +42,7 @@ const ListOrchestrationsQuery = Closed({
   ...timeBounds('created_at'),
   ...pageParameters,
 })
-type Query = Static<typeof ListOrchestrationsQuery>
+type ListOrchestrationsQuery = Static<typeof ListOrchestrationsQuery>
 
 /** Lists the customer's orchestrations, by creation time (API behaviour, Orchestrations). */
 export const listOrchestrations = operation({
@@ -84,7 +84,7 @@ export const listOrchestrations = operation({
 async function selectOrchestrations(
   db: Database,
   customerId: string,
-  query: Query,
+  query: ListOrchestrationsQuery,
   page: Page,
   created: TimeRange,
 ): Promise<OrchestrationRow[]> {
@@ -139,7 +139,7 @@ const FILTERS = `
   )`
 
 /** Chooses the index streams for a query by its most selective filter. */
-function streamsFor(query: Query): { streams: string; inStream: string } {
+function streamsFor(query: ListOrchestrationsQuery): { streams: string; inStream: string } {
   if (query.orchestration_id !== undefined || query.ref_id !== undefined) {
     return {
       streams: query.orchestration_id === undefined ? STREAMS_BY_REF_ID : STREAMS_BY_ID,

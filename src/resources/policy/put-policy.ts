@@ -32,7 +32,7 @@ const PutPolicyBody = Closed({
     }),
   ),
 })
-type Body = Static<typeof PutPolicyBody>
+type PutPolicyBody = Static<typeof PutPolicyBody>
 
 /** Replaces the customer's policy by a new version (API behaviour, Policy). */
 export const putPolicy = operation({
@@ -60,7 +60,7 @@ export const putPolicy = operation({
   reply: Policy,
   problems: ['already-exists', 'not-found', 'unavailable', 'approval-required', 'approval-ended'],
   async run({ query: { approval_id }, body, customerId, origin, db, policies, limits }) {
-    const { replaces, ...document } = body satisfies Body
+    const { replaces, ...document } = body satisfies PutPolicyBody
     const change = { customer_id: customerId, origin, approval_id, replaces, limits }
     return policyToWire(await replacePolicy(db, policies, completeDocument(document), change))
   },

@@ -84,7 +84,7 @@ export const CreateCryptoWithdrawalBody = Closed({
   ),
   memo: Type.Optional(Text(256, 'Memo sent with the withdrawal.')),
 })
-type Body = Static<typeof CreateCryptoWithdrawalBody>
+type CreateCryptoWithdrawalBody = Static<typeof CreateCryptoWithdrawalBody>
 
 /**
  * Create Crypto Withdrawal (API behaviour, Crypto withdrawals): debits the profile by amount plus fee; the worker
@@ -184,7 +184,7 @@ export const createCryptoWithdrawal = operation({
 
 /** A request that passed every check which needs no records. */
 export interface CheckedWithdrawal {
-  body: Body
+  body: CreateCryptoWithdrawalBody
   terms: WithdrawalTerms
   /** The balance to debit. */
   balanceAsset: string
@@ -198,7 +198,10 @@ export interface CheckedWithdrawal {
  * Checks everything that needs no records (API behaviour, Order of checks). Throws bad-request, unsupported-network,
  * unsupported-address, exceed-precision, below-min-withdraw-limit, exceed-max-withdraw-limit or unavailable.
  */
-export function checkWithdrawal(body: Body, { networks, settings }: Destinations): CheckedWithdrawal {
+export function checkWithdrawal(
+  body: CreateCryptoWithdrawalBody,
+  { networks, settings }: Destinations,
+): CheckedWithdrawal {
   const terms = termsOf(body, { networks, settings })
   requireMemo(body, networks)
   const balanceAsset = balanceAssetOf(body, terms)
@@ -316,7 +319,10 @@ export function movementOf(
 }
 
 /** Throws bad-request for a memo that would not arrive or name nobody: the receiver may need it to credit the payment. */
-function requireMemo({ memo, crypto_network, destination_address }: Body, networks: Networks): void {
+function requireMemo(
+  { memo, crypto_network, destination_address }: CreateCryptoWithdrawalBody,
+  networks: Networks,
+): void {
   if (memo === undefined) return
   if (networks.get(crypto_network)?.carriesNoMemo)
     throw problem.badRequest(`memo cannot be sent over ${crypto_network}: its transfers have no memo`, 'memo')
@@ -325,7 +331,7 @@ function requireMemo({ memo, crypto_network, destination_address }: Body, networ
 }
 
 /** Returns the balance to debit. Only a platform stablecoin may be paid from another balance, and only from USD. */
-function balanceAssetOf(body: Body, { asset }: WithdrawalTerms): string {
+function balanceAssetOf(body: CreateCryptoWithdrawalBody, { asset }: WithdrawalTerms): string {
   const balanceAsset = body.balance_asset ?? asset.symbol
   if (balanceAsset !== asset.symbol && !(balanceAsset === 'USD' && asset.platformStablecoin)) {
     const allowed = asset.platformStablecoin ? `${asset.symbol} or USD` : asset.symbol
@@ -344,7 +350,7 @@ function requireBalancePrecision({ asset, asked }: WithdrawalTerms, balanceAsset
 }
 
 /** Returns the guaranteed fee if the quote is valid for this withdrawal; throws otherwise. */
-function quotedFee(body: Body, terms: WithdrawalTerms, view: View): bigint {
+function quotedFee(body: CreateCryptoWithdrawalBody, terms: WithdrawalTerms, view: View): bigint {
   const fee_id = body.fee_id!
   const quote = view.get(FEE_QUOTES, fee_id)
   if (quote === undefined) throw problem.notFound('fee quote', fee_id)

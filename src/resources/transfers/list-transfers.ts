@@ -50,7 +50,7 @@ const ListTransfersQuery = Closed({
   ),
   ...pageParameters,
 })
-type Query = Static<typeof ListTransfersQuery>
+type ListTransfersQuery = Static<typeof ListTransfersQuery>
 
 /** Lists the customer's transfers (API behaviour, Transfers). */
 export const listTransfers = operation({
@@ -88,7 +88,7 @@ export const listTransfers = operation({
 export async function selectTransfers(
   db: Database,
   customerId: string,
-  query: Query,
+  query: ListTransfersQuery,
   page: Page,
   [created, updated]: [TimeRange, TimeRange],
 ): Promise<TransferRow[]> {

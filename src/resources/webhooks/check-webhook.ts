@@ -12,14 +12,14 @@ import type { Settings } from '../../settings.ts'
 /** Most ACTIVE endpoints of a customer. */
 const ACTIVE_MAX = 10
 
-interface Given {
+interface GivenWebhook {
   url?: string
   event_types?: string[]
   auth?: WebhookAuthBody
 }
 
 /** Checks what needs no record. Throws bad-request. */
-export function requireValid({ url, event_types, auth }: Given, settings: Settings): void {
+export function requireValid({ url, event_types, auth }: GivenWebhook, settings: Settings): void {
   if (url !== undefined) requireTarget(url, 'url', settings)
   if (event_types !== undefined) requireKnownTypes(event_types, 'event_types')
   if (auth !== undefined) requireAuth(auth, settings)

@@ -42,7 +42,7 @@ const UpdateWebhookBody = Closed(
   },
   { minProperties: 1 },
 )
-type Body = Static<typeof UpdateWebhookBody>
+type UpdateWebhookBody = Static<typeof UpdateWebhookBody>
 
 /**
  * Replaces the given members of an endpoint (API behaviour, Webhooks). One that becomes ACTIVE again is told of events
@@ -102,7 +102,7 @@ async function update(
   tx: Transaction,
   secrets: WebhookSecrets,
   { customerId, id, origin }: { customerId: string; id: string; origin: Origin },
-  { auth, ...changes }: Body,
+  { auth, ...changes }: UpdateWebhookBody,
 ): Promise<Webhook> {
   // Before the endpoint's row: requests that wait here must not keep the deliverer from it.
   await takeLock(tx, 'activeEndpoints', customerId)

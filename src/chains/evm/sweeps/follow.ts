@@ -26,7 +26,7 @@ export interface Following {
   failed: (error: unknown) => void
 }
 
-/** Takes every transaction under way a step further; or only those in state SIGNED. Gives the number of steps. */
+/** Takes every transaction under way a step further; or only those in state SIGNED. Returns the number of steps. */
 export async function followSweeps(following: Following, only?: 'SIGNED'): Promise<number> {
   const { db, chain } = following
   const sweeps = await selectUnderWay(db, chain, only)

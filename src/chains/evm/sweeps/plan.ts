@@ -15,7 +15,7 @@ const PLACES_MAX = 100
 const TOKEN_GAS_MIN = 45_000n
 
 /** A deposit address that may hold enough of an asset to be worth the fee of sweeping it. */
-export interface Place {
+export interface SweepPlace {
   customer_id: string
   address: Hex
   derivation: string
@@ -49,14 +49,14 @@ export async function worthSweeping(
   chain: EvmChain,
   { gasPrice, prices }: Market,
   failed: (error: unknown) => void,
-): Promise<Place[]> {
+): Promise<SweepPlace[]> {
   const assets = [...chain.tokens.keys(), chain.gasAsset]
   const least = assets.map((asset) => {
     const gas = isNative(chain, asset) ? PLAIN_GAS : TOKEN_GAS_MIN
     const units = leastWorthSweeping(chain, prices, asset, gas * gasPrice)
     return units === undefined ? null : offChain(chain, asset, units)
   })
-  const { rows } = await db.query<Place & { unpriced: string[] | null }>(
+  const { rows } = await db.query<SweepPlace & { unpriced: string[] | null }>(
     `
     select h.customer_id, h.address,
            array_agg(h.asset order by h.asset = $4, h.asset) filter (where a.least is not null) as assets,

@@ -10,7 +10,7 @@ import { feeMax } from '../fees.ts'
 import { closeReservation, openReservation } from '../hot-wallet.ts'
 import { parse, signed, type EvmSigner, type EvmTransaction } from '../transaction.ts'
 import { markStale } from './holdings.ts'
-import { planAt, type Market, type Place, type Plan } from './plan.ts'
+import { planAt, type Market, type SweepPlace, type Plan } from './plan.ts'
 import type { SignedTransaction, SweepRound } from '../../network.ts'
 import { keepTransactions } from '../../network-transactions.ts'
 
@@ -26,7 +26,7 @@ export async function beginSweep(
   chain: EvmChain,
   keys: DepositKeys,
   market: Market,
-  place: Place,
+  place: SweepPlace,
   { isFrozen, losses }: Pick<SweepRound, 'isFrozen'> & { losses: Map<string, string> },
 ): Promise<boolean> {
   const signer = keys.signerOf(place.address, place.derivation)
@@ -45,7 +45,7 @@ async function signAndKeep(
   db: Database,
   chain: EvmChain,
   signer: EvmSigner,
-  place: Place,
+  place: SweepPlace,
   plan: Plan,
   isFrozen: SweepRound['isFrozen'],
 ): Promise<boolean> {
@@ -69,7 +69,7 @@ async function signAndKeep(
 async function signTopUp(
   tx: Transaction,
   chain: EvmChain,
-  place: Place,
+  place: SweepPlace,
   plan: Plan,
 ): Promise<SignedTransaction> {
   const reservation = await openReservation(tx, chain, [])
@@ -95,7 +95,7 @@ async function signSweep(
   tx: Transaction,
   chain: EvmChain,
   signer: EvmSigner,
-  { customer_id, address }: Place,
+  { customer_id, address }: SweepPlace,
   plan: Plan,
 ): Promise<SignedTransaction> {
   const nonce = Number(
@@ -142,7 +142,7 @@ const transactionOf = (
 async function insertSweep(
   tx: Transaction,
   chain: EvmChain,
-  { customer_id, address }: Place,
+  { customer_id, address }: SweepPlace,
   { kind, asset, amount }: Plan,
   { raw_transaction, crypto_tx_hash }: SignedTransaction,
 ): Promise<void> {

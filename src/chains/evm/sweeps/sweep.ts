@@ -16,7 +16,7 @@ import { freeWhatHasEnded } from '../../network-transactions.ts'
  * at most one step under way. An amount that is not worth the fee stays until more is deposited or fees fall
  * (`leastWorthSweeping`). The transaction that ends a step posts its fee.
  *
- * On a frozen network nothing is signed, and kept transactions are still followed. Gives the number of steps taken. Throws
+ * On a frozen network nothing is signed, and kept transactions are still followed. Returns the number of steps taken. Throws
  * an AggregateError of all failures, after the other addresses.
  */
 export async function sweep(

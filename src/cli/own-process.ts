@@ -1,0 +1,27 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { Console } from 'node:console'
+import type { LogFile } from '../log.ts'
+
+/** The process as commands see it: they take their settings and streams from here, and end here. It loads nothing of the service. */
+export interface OwnProcess extends Pick<NodeJS.Process, 'env' | 'stdout' | 'stderr' | 'exitCode'> {
+  exit: (code: number) => void
+  on: (signal: 'SIGINT' | 'SIGTERM', listener: () => void) => unknown
+  /** Destination of the log; standard error if there is none. */
+  log?: LogFile
+}
+
+/** Tests run commands beside each other in one process, and give each an `OwnProcess`. The program runs nothing in it. */
+export const given = new AsyncLocalStorage<OwnProcess>()
+
+export const ownProcess = (): OwnProcess => given.getStore() ?? process
+
+/** Prints a line on standard error. Like the global console, it ignores a reader that has gone. */
+export function printError(...error: unknown[]): void {
+  consoleOf().error(...error)
+}
+
+/** The console of the command's own streams. */
+export function consoleOf(): Console {
+  const own = ownProcess()
+  return own === process ? console : new Console(own.stdout, own.stderr)
+}
