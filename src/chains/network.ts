@@ -292,11 +292,11 @@ export interface NetworkStatus {
 }
 
 /**
- * A chain family, or a bank. The worker calls `sign` until a withdrawal is signed once, and the other methods as often as
- * needed. Answers are in the order of the question. A call that throws is tried again later; after a NodeFailure, the
- * withdrawals wait with its reason meanwhile.
+ * Pays withdrawals. The worker calls `sign` until a withdrawal is signed once, and the other methods as often as needed. Answers
+ * are in the order of the question. A call that throws is tried again later; after a NodeFailure, the withdrawals wait with
+ * its reason meanwhile.
  */
-export interface NetworkAdapter {
+export interface Payer {
   review(withdrawal: Withdrawal): Review
   /**
    * Signs in the database transaction that keeps the signed bytes: what it writes there (a nonce) is kept or lost with them.
@@ -338,20 +338,6 @@ export interface NetworkAdapter {
    * in their order, later ones need that while the records of earlier ones cannot be read.
    */
   rebroadcast?(kept: readonly SignedTransaction[]): Promise<void>
-  /**
-   * The effect of a transaction that an operator says is the platform's own, made by hand or before a backup was restored.
-   * From then on it no longer stops signing: what is written for that in `tx` (a nonce) is kept with it. Throws an Error
-   * where the transaction is known already, moves nothing of the hot wallet, is not confirmed, or has the nonce of a
-   * transaction that has not ended.
-   */
-  movedBy?(tx: Transaction, hash: string): Promise<MovedOnChain>
-  /** Whether an address, in its canonical spelling, belongs to the hot wallet or otherwise to the node. */
-  isOwnAddress?(address: string): Promise<boolean>
-  /**
-   * Plans to merge the smallest coins of the hot wallet, at this fee rate at most. Nobody may sign meanwhile. Throws an Error
-   * where there is nothing to merge.
-   */
-  planConsolidation?(tx: Transaction, maxFeeRate: string | undefined): Promise<ConsolidationPlan>
   /** Whether the end of a freeze has its MAC. Without this check, each end counts, as each withdrawal is signed. */
   isEndOfFreeze?(table: 'freezes' | 'customer_freezes', end: { sealed: string; mac: string | null }): boolean
   /** How long to wait before checking a status again, or before trying again to sign a withdrawal that had to wait. */
@@ -374,22 +360,15 @@ export interface NetworkAdapter {
   asksNode?: true
   /** Called before a transaction is opened for signing. Throws a NodeFailure when the node does not answer. */
   ready?(): Promise<void>
+}
+
+/** What only a blockchain does: deposits, sweeps, fees and custody. */
+interface Chain {
   /**
    * Returns a function that gives a new address of this network, for the record with an id. Only Bursar can spend from the
    * address. The function answers at once, so that it may be called in a transaction. A bank has none.
    */
   newDepositAddress?(network: CryptoNetwork): Promise<(id: string) => NewAddress>
-  /** Of a bank: the platform's account there, which customers send wires to. */
-  bankAccount?: BankAccount
-  /** Of a bank: the missing field without which it cannot pay an account, as a path below `wire`. */
-  missingOfAccount?(wire: {
-    account_number?: string
-    routing_details?: { routing_number?: string }
-  }): string | undefined
-  /** Of a simulated bank: how long an announced wire is PENDING, in milliseconds. */
-  simulatedWireMs?: number
-  /** Of a bank: whether it would pay to this account. */
-  acceptsAccount?(accountNumber: string): Promise<boolean>
   /**
    * The deposits after `cursor` (null: from the first block that may matter), and the cursor for the next call. A deposit may
    * be given again. Throws ChainReorganised when the chain has dropped blocks that were scanned before.
@@ -428,6 +407,20 @@ export interface NetworkAdapter {
    */
   sweep?(round: SweepRound): Promise<number>
   /**
+   * Plans to merge the smallest coins of the hot wallet, at this fee rate at most. Nobody may sign meanwhile. Throws an Error
+   * where there is nothing to merge.
+   */
+  planConsolidation?(tx: Transaction, maxFeeRate: string | undefined): Promise<ConsolidationPlan>
+  /**
+   * The effect of a transaction that an operator says is the platform's own, made by hand or before a backup was restored.
+   * From then on it no longer stops signing: what is written for that in `tx` (a nonce) is kept with it. Throws an Error
+   * where the transaction is known already, moves nothing of the hot wallet, is not confirmed, or has the nonce of a
+   * transaction that has not ended.
+   */
+  movedBy?(tx: Transaction, hash: string): Promise<MovedOnChain>
+  /** Whether an address, in its canonical spelling, belongs to the hot wallet or otherwise to the node. */
+  isOwnAddress?(address: string): Promise<boolean>
+  /**
    * The current cost of a withdrawal of the asset, in the asset that network fees are paid in; to this destination, where the
    * cost depends on it. Throws DestinationRefused for a destination that the platform does not pay.
    */
@@ -450,6 +443,24 @@ export interface NetworkAdapter {
   /** Throws when the node does not answer. */
   status?(): Promise<NetworkStatus>
 }
+
+/** What only a bank has. */
+interface Bank {
+  /** Of a bank: the platform's account there, which customers send wires to. */
+  bankAccount?: BankAccount
+  /** Of a bank: the missing field without which it cannot pay an account, as a path below `wire`. */
+  missingOfAccount?(wire: {
+    account_number?: string
+    routing_details?: { routing_number?: string }
+  }): string | undefined
+  /** Of a bank: whether it would pay to this account. */
+  acceptsAccount?(accountNumber: string): Promise<boolean>
+  /** Of a simulated bank: how long an announced wire is PENDING, in milliseconds. */
+  simulatedWireMs?: number
+}
+
+/** A chain family, or a bank. */
+export interface NetworkAdapter extends Payer, Chain, Bank {}
 
 /** Decimals of a fee margin, in percent. */
 export const FEE_MARGIN_DECIMALS = 4

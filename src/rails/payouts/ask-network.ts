@@ -7,7 +7,7 @@ import type {
   BroadcastAnswer,
   BroadcastWithdrawal,
   Network,
-  NetworkAdapter,
+  Payer,
   PaymentStatus,
   Signing,
 } from '../../chains/network.ts'
@@ -39,7 +39,7 @@ export async function reviewAndSign(
   tx: Transaction,
   network: Network,
   claimed: Claimed[],
-  adapter: NetworkAdapter,
+  adapter: Payer,
 ): Promise<Step[]> {
   const steps: Step[] = []
   const toSign: Claimed[] = []
@@ -57,7 +57,7 @@ async function sign(
   tx: Transaction,
   network: Network,
   withdrawals: Claimed[],
-  adapter: NetworkAdapter,
+  adapter: Payer,
 ): Promise<Step[]> {
   const inOrder = [...withdrawals].sort((a, b) => (a.transfer_id < b.transfer_id ? -1 : 1))
   const behind = adapter.signsAlone ? await selectBehind(tx, network, inOrder) : new Set<string>()
@@ -117,7 +117,7 @@ const signedAs = (hash: string): WaitingReason => ({
 async function whyNotVoid(
   withdrawal: Claimed,
   signed: readonly SignedBefore[],
-  adapter: NetworkAdapter,
+  adapter: Payer,
 ): Promise<WaitingReason | undefined> {
   const replaced = signed.map(({ crypto_tx_hash }) => crypto_tx_hash)
   for (const { used_by, ...one } of signed) {
@@ -138,7 +138,7 @@ async function whyNotVoid(
  */
 async function broadcastForgotten(
   withdrawals: BroadcastWithdrawal[],
-  adapter: NetworkAdapter,
+  adapter: Payer,
 ): Promise<void> {
   if (withdrawals.length === 0) return
   await adapter.broadcast(withdrawals).catch((error: unknown) => {
@@ -152,7 +152,7 @@ async function checkEach(
   tx: Transaction,
   network: Network,
   withdrawals: Claimed[],
-  adapter: NetworkAdapter,
+  adapter: Payer,
 ): Promise<Map<string, SigningDecision>> {
   const decisions = new Map<string, SigningDecision>()
   for (const [customer_id, own] of byCustomer(withdrawals))
@@ -184,7 +184,7 @@ interface Followed {
 export async function follow(
   db: Queryable,
   kept: Kept[],
-  adapter: NetworkAdapter,
+  adapter: Payer,
   failures: unknown[],
 ): Promise<Followed> {
   const sent = await broadcast(
@@ -208,7 +208,7 @@ export async function follow(
 
 async function broadcast(
   withdrawals: Kept[],
-  adapter: NetworkAdapter,
+  adapter: Payer,
   failures: unknown[],
 ): Promise<Step<Kept>[]> {
   const answers = await inParts<Kept, BroadcastAnswer | undefined>(
@@ -230,7 +230,7 @@ const failureOf = ({ transfer_id }: { transfer_id: string }, error: unknown) =>
 async function checkStatus(
   db: Queryable,
   asked: Kept[],
-  adapter: NetworkAdapter,
+  adapter: Payer,
   failures: unknown[],
 ): Promise<Followed> {
   const statuses = await statusOfEach(db, asked, adapter)
@@ -264,7 +264,7 @@ const isRefusal = (error: unknown) => error instanceof NodeRefusal
 export async function statusOfEach<Asked extends BroadcastWithdrawal>(
   db: Queryable,
   asked: readonly Asked[],
-  adapter: Pick<NetworkAdapter, 'checkStatus' | 'asksNode'>,
+  adapter: Pick<Payer, 'checkStatus' | 'asksNode'>,
 ): Promise<(PaymentStatus | undefined)[]> {
   const statuses = await transactionStatuses(asked, adapter)
   const failed = asked.filter((_, index) => endsUnpaid(statuses[index]))
@@ -305,7 +305,7 @@ const mayPayYet = (hash: string, status: PaymentStatus | undefined): PaymentStat
 /** How far each transaction is. One that the adapter fails over is unresolved alone. Undefined for what was not asked about. */
 const transactionStatuses = <Asked extends BroadcastWithdrawal>(
   asked: readonly Asked[],
-  adapter: Pick<NetworkAdapter, 'checkStatus'>,
+  adapter: Pick<Payer, 'checkStatus'>,
 ): Promise<(PaymentStatus | undefined)[]> =>
   inParts(
     asked,
@@ -323,7 +323,7 @@ export async function replaceStuck(
   tx: Transaction,
   network: Network,
   stuck: Kept[],
-  adapter: NetworkAdapter,
+  adapter: Payer,
 ): Promise<Step[]> {
   if (stuck.length === 0 || adapter.replace === undefined) return []
   await signAlone(tx, network)

@@ -9,7 +9,7 @@ import type { Judgement } from '../../governance/approvals/approval.ts'
 import { describeFreeze, freezesOfSigning, type Freeze } from '../../money/records/freezes.ts'
 import { PLATFORM_ID } from '../../money/records/treasury.ts'
 import { Holders, type Holder } from '../../money/records/holders.ts'
-import type { Network, NetworkAdapter, Refusal, Withdrawal } from '../../chains/network.ts'
+import type { Network, Payer, Refusal, Withdrawal } from '../../chains/network.ts'
 import type { WaitingCode, WaitingReason } from '../../chains/waiting.ts'
 
 /** Whether a withdrawal may be signed now. DEFERRED: it waits. REFUSED: it fails and is refunded. */
@@ -37,7 +37,7 @@ export async function checkBeforeSigning(
   tx: Transaction,
   { customer_id, network }: { customer_id: string; network: Network },
   claimed: readonly Claimed[],
-  adapter: Pick<NetworkAdapter, 'paysDepositsOnly' | 'isEndOfFreeze'>,
+  adapter: Pick<Payer, 'paysDepositsOnly' | 'isEndOfFreeze'>,
 ): Promise<Map<string, SigningDecision>> {
   if (customer_id === PLATFORM_ID) return checkTreasury(tx, network, claimed, adapter)
   const transferIds = claimed.map(({ transfer_id }) => transfer_id)
@@ -85,7 +85,7 @@ async function checkTreasury(
   tx: Transaction,
   network: Network,
   claimed: readonly Claimed[],
-  adapter: Pick<NetworkAdapter, 'isEndOfFreeze'>,
+  adapter: Pick<Payer, 'isEndOfFreeze'>,
 ): Promise<Map<string, SigningDecision>> {
   const [freeze] = await freezesOfSigning(tx, adapter, { network })
   const decision: SigningDecision =

@@ -1,12 +1,12 @@
 import { NodeFailure, NodeRefusal } from '../../chains/node-failure.ts'
-import type { NetworkAdapter } from '../../chains/network.ts'
+import type { Payer } from '../../chains/network.ts'
 
 /**
  * The adapter for one round of settlement. After the first call that its node does not answer, every further call fails
  * at once with the same error, so that the round waits for one timeout instead of several for each customer. A refusal
  * does not open the circuit: the node answered at once, and the refusal may concern one customer only.
  */
-export function withCircuitBreaker(adapter: NetworkAdapter): NetworkAdapter {
+export function withCircuitBreaker(adapter: Payer): Payer {
   let down: NodeFailure | undefined
   async function unlessDown<T>(ask: () => Promise<T>): Promise<T> {
     if (down !== undefined) throw down

@@ -2,7 +2,7 @@ import type { SecondaryStatus, StatusDetails } from '../../contract/transfer-sta
 import type {
   BroadcastAnswer,
   Confirmations,
-  NetworkAdapter,
+  Payer,
   NetworkFee,
   PaymentStatus,
   Refusal,
@@ -59,7 +59,7 @@ export interface Step<Of extends StepOf = StepOf> {
 }
 
 /** How an adapter times its work. */
-type Timing = Pick<NetworkAdapter, 'pollMs' | 'stuckAfterMs'>
+type Timing = Pick<Payer, 'pollMs' | 'stuckAfterMs'>
 
 /** The step after the review of a new withdrawal; undefined where it passed, and may be signed. */
 export function stepAfterReview<Of extends StepOf>(withdrawal: Of, review: Review): Step<Of> | undefined {

@@ -7,7 +7,7 @@ import {
 } from '../../db/database.ts'
 import { PLATFORM_ID } from '../../money/records/treasury.ts'
 import { NodeFailure } from '../../chains/node-failure.ts'
-import type { Network, NetworkAdapter, Networks } from '../../chains/network.ts'
+import type { Network, Payer, Networks } from '../../chains/network.ts'
 import {
   freeWhatHasEnded,
   keepTransactions,
@@ -146,7 +146,7 @@ async function settleInDatabase(
   round: Round,
   network: Network,
   work: Work[],
-  adapter: NetworkAdapter,
+  adapter: Payer,
 ): Promise<void> {
   for (const customer_id of customersOf(work)) {
     for (const claim of [claimNew, claimDue]) {
@@ -168,7 +168,7 @@ async function takeSteps(
   tx: Transaction,
   network: Network,
   claimed: Claimed[],
-  adapter: NetworkAdapter,
+  adapter: Payer,
   failures: unknown[],
 ): Promise<Step[]> {
   const notSigned = claimed.filter((one) => !isKept(one))
@@ -186,7 +186,7 @@ async function settleOverNode(
   network: Network,
   work: Work[],
   at: string,
-  adapter: NetworkAdapter,
+  adapter: Payer,
 ): Promise<void> {
   // Before a transaction is opened, so that a node that hangs takes no connection to the database with it.
   await adapter.ready?.().catch((error: unknown) => {
@@ -213,7 +213,7 @@ async function settleOverNode(
  * Before something is signed: frees what ended transactions have used. Where a node of a cluster is gone, nobody broadcasts what
  * was signed for its customers, and a wallet's later nonces would wait for that. So it is done here.
  */
-async function prepareToSign(db: Database, network: Network, adapter: NetworkAdapter): Promise<void> {
+async function prepareToSign(db: Database, network: Network, adapter: Payer): Promise<void> {
   if ((await freeWhatHasEnded(db, network)) || adapter.rebroadcast === undefined) return
   await adapter.rebroadcast(await selectOpenTransactions(db, network)).catch((error: unknown) => {
     if (!(error instanceof NodeFailure)) throw error
@@ -234,7 +234,7 @@ async function signBatch(
   network: Network,
   customers: string[],
   at: string,
-  adapter: NetworkAdapter,
+  adapter: Payer,
 ): Promise<SignedBatch> {
   const sign = (some: string[]): Promise<SignedBatch> =>
     transaction(round.db, async (tx) => {
@@ -284,7 +284,7 @@ async function followAll(
   round: Round,
   network: Network,
   customers: string[],
-  adapter: NetworkAdapter,
+  adapter: Payer,
 ): Promise<void> {
   let leased: Kept[] = []
   for (const [index, customer_id] of customers.entries()) {
@@ -301,7 +301,7 @@ async function followLeased(
   round: Round,
   network: Network,
   leased: Kept[],
-  adapter: NetworkAdapter,
+  adapter: Payer,
 ): Promise<void> {
   if (leased.length === 0) return
   const recorded = new Set<string>()
