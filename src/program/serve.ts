@@ -17,12 +17,7 @@ import type { Requests } from '../http/requests.ts'
 import { openMasterKeys, type MasterKeys } from '../keys/master-keys.ts'
 import { sealBalances, sealBalancesWith } from '../money/ledger/balance-macs.ts'
 import { Ledger } from '../money/movements/queue.ts'
-import {
-  NOT_ACCEPTED,
-  signOnlyAccepted,
-  WithdrawalMacs,
-  type OnObjection,
-} from '../money/movements/withdrawal-macs.ts'
+import { NOT_ACCEPTED, WithdrawalMacs, type OnObjection } from '../money/movements/withdrawal-macs.ts'
 import type { Log } from '../log.ts'
 import { startSimulation } from '../resources/markets/simulate-prices.ts'
 import { Metrics } from '../upkeep/metrics/metrics.ts'
@@ -43,7 +38,7 @@ import { openScreening, requireScreeningSettings } from '../rails/screening/open
 import { requireScreening } from '../rails/screening/requirement.ts'
 import type { Screening } from '../rails/screening/screening.ts'
 import { blame, type Settings } from '../settings.ts'
-import { signingOnlyScreened } from '../rails/screening/sign-only-screened.ts'
+import { guardedNetworks } from '../rails/signing-guards.ts'
 import { plainTransports } from '../http/transport-security.ts'
 import { startWorker } from './worker.ts'
 import { recordMigrations } from '../money/records/audited.ts'
@@ -352,8 +347,11 @@ async function openPayouts({
       log.error({ customer_id, kind, subject }, `the screening of a payment was changed: ${objection}`)
   }
   // Accepted is checked first: what is screened is what was accepted.
-  const screened = signingOnlyScreened(await networksOf(settings, db, log), screening)
-  return { networks: signingOnlyAccepted(screened, macs, log), screening }
+  const networks = await networksOf(settings, db, log)
+  return {
+    networks: guardedNetworks(networks, { macs, screening, onObjection: logObjections(log) }),
+    screening,
+  }
 }
 
 /** Waits for the work. Throws when it takes longer than `ms`. */
@@ -437,17 +435,14 @@ async function networksOf(settings: Settings, db: Database, log: Logger): Promis
 /** Most withdrawals for which the log reports that they were not accepted, each once. */
 const OBJECTIONS_LOGGED_MAX = 10_000
 
-/** Wraps the networks so that they sign only accepted withdrawals. Each refused withdrawal is logged once, as an error. */
-function signingOnlyAccepted(networks: Networks, macs: WithdrawalMacs, log: Logger): Networks {
+/** Logs withdrawals that were not accepted, each once. */
+function logObjections(log: Logger): OnObjection {
   const logged = new Set<string>()
-  const logOnce: OnObjection = ({ customer_id, transfer_id, network }, objection) => {
+  return ({ customer_id, transfer_id, network }, objection) => {
     if (logged.has(transfer_id) || logged.size >= OBJECTIONS_LOGGED_MAX) return
     logged.add(transfer_id)
     log.error({ customer_id, transfer_id, network }, `a withdrawal is ${NOT_ACCEPTED}: ${objection}`)
   }
-  return new Map(
-    [...networks].map(([network, adapter]) => [network, signOnlyAccepted(adapter, macs, logOnce)] as const),
-  )
 }
 
 /** Finds a free port. The base URL is the token issuer, so the port must be known before the API listens. */

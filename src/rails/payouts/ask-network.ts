@@ -136,10 +136,7 @@ async function whyNotVoid(
  * Broadcasts what was signed for such withdrawals: perhaps nobody has yet. Only then can `mark-paid` find it, and only then are
  * later nonces of its wallet mined.
  */
-async function broadcastForgotten(
-  withdrawals: BroadcastWithdrawal[],
-  adapter: Payer,
-): Promise<void> {
+async function broadcastForgotten(withdrawals: BroadcastWithdrawal[], adapter: Payer): Promise<void> {
   if (withdrawals.length === 0) return
   await adapter.broadcast(withdrawals).catch((error: unknown) => {
     // It is tried again with the next try to sign.
@@ -206,11 +203,7 @@ export async function follow(
   return { steps: overriddenBy<Step['withdrawal']>(sent, steps), stuck }
 }
 
-async function broadcast(
-  withdrawals: Kept[],
-  adapter: Payer,
-  failures: unknown[],
-): Promise<Step<Kept>[]> {
+async function broadcast(withdrawals: Kept[], adapter: Payer, failures: unknown[]): Promise<Step<Kept>[]> {
   const answers = await inParts<Kept, BroadcastAnswer | undefined>(
     withdrawals,
     (some) =>

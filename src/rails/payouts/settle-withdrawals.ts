@@ -142,12 +142,7 @@ const isKept = (withdrawal: Claimed): withdrawal is Kept =>
 // ---------------------------------------------------------------------------------------------- in the database
 
 /** Takes each customer's withdrawals one step on, claim and steps in one transaction. */
-async function settleInDatabase(
-  round: Round,
-  network: Network,
-  work: Work[],
-  adapter: Payer,
-): Promise<void> {
+async function settleInDatabase(round: Round, network: Network, work: Work[], adapter: Payer): Promise<void> {
   for (const customer_id of customersOf(work)) {
     for (const claim of [claimNew, claimDue]) {
       const steps = await attempt(round, () =>
@@ -280,12 +275,7 @@ async function claimToSign(
 }
 
 /** Leases and follows all transactions of these customers that are due. */
-async function followAll(
-  round: Round,
-  network: Network,
-  customers: string[],
-  adapter: Payer,
-): Promise<void> {
+async function followAll(round: Round, network: Network, customers: string[], adapter: Payer): Promise<void> {
   let leased: Kept[] = []
   for (const [index, customer_id] of customers.entries()) {
     const work = { customer_id, network }
@@ -297,12 +287,7 @@ async function followAll(
 }
 
 /** Asks the node about leased withdrawals with no transaction open, records what it said, and releases the others. */
-async function followLeased(
-  round: Round,
-  network: Network,
-  leased: Kept[],
-  adapter: Payer,
-): Promise<void> {
+async function followLeased(round: Round, network: Network, leased: Kept[], adapter: Payer): Promise<void> {
   if (leased.length === 0) return
   const recorded = new Set<string>()
   const commit = async (makeSteps: (tx: Transaction) => Promise<Step[]>) => {

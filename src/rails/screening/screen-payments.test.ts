@@ -31,6 +31,7 @@ import { creditDeposits } from '../deposits/credit-deposits.ts'
 import { askAgain, listScreened, Screener } from './screen-payments.ts'
 import { settleWithdrawals } from '../payouts/settle-withdrawals.ts'
 import { signingOnlyScreened } from './sign-only-screened.ts'
+import { guardedNetworks } from '../signing-guards.ts'
 
 const ALLOW = '{"decision":"ALLOW"}'
 const REJECT = '{"decision":"REJECT"}'
@@ -357,6 +358,18 @@ test('an ALLOW that is written with SQL pays nothing', async () => {
   for (const id of [one, other]) expect(await read(id)).toMatchObject({ status: 'PENDING', on_chain: 0 })
   expect(forged).toHaveLength(2)
   expect(forged[0]).toMatch(/its MAC does not match: the payment was changed after it was allowed/)
+})
+
+test('the endpoint is not asked about a withdrawal that was not accepted', async () => {
+  const customer = await funded()
+  const [accepted, changed] = [await withdraw(customer), await withdraw(customer)]
+  await service.owner.query(`update transfers set memo = 'changed' where id = $1`, [changed])
+  networks = guardedNetworks(service.networks, { macs: service.ledger.macs!, screening })
+  await work()
+  await work()
+  expect(asked.map(({ details }) => details.transfer_id)).toEqual([accepted])
+  expect(await read(accepted)).toEqual(paid)
+  expect(await read(changed)).toMatchObject({ status: 'PENDING', on_chain: 0 })
 })
 
 test('an ALLOW counts for the payment as it was asked, and for a day', async () => {

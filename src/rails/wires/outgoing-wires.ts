@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert'
 import { violatedConstraint, type Database, type Queryable, type Transaction } from '../../db/database.ts'
 import { findBankWire, findBankWireOf, insertBankWires } from '../../money/records/bank-wires.ts'
 import type { FiatAccount } from '../../money/records/fiat-account.ts'
-import { signOnlyAccepted, type WithdrawalMacs } from '../../money/movements/withdrawal-macs.ts'
+import type { WithdrawalMacs } from '../../money/movements/withdrawal-macs.ts'
 import { readOrder, wiresTakenBy, type WireOrder } from '../../chains/bank/manual-wires.ts'
 import type { WaitingCode } from '../../chains/waiting.ts'
 import type { Screening } from '../screening/screening.ts'
@@ -10,7 +10,7 @@ import { reviewAndSign } from '../payouts/ask-network.ts'
 import { findWithdrawal, holdWithdrawal } from '../payouts/hold-withdrawal.ts'
 import { selectKept, type HeldWithdrawal } from '../payouts/outgoing-transfers.ts'
 import { record } from '../payouts/record-steps.ts'
-import { signOnlyScreened } from '../screening/sign-only-screened.ts'
+import { guarded } from '../signing-guards.ts'
 import { audited, recordNow } from '../../money/records/audited.ts'
 import { originOfUser } from '../../contract/actor.ts'
 
@@ -113,7 +113,7 @@ export async function takeWire(
         `wire ${transferId} was taken before, says the audit log, and its order is gone: bursar verify`,
       )
     const bank = wiresTakenBy(operator)
-    const adapter = signOnlyAccepted(signOnlyScreened(bank, screening), macs)
+    const adapter = guarded(bank, { macs, screening })
     const claimed = { ...wire, state: 'HELD' as const, replaced: [], age_ms: 0 }
     const [step] = await reviewAndSign(tx, 'WIRE', [claimed], adapter)
     const taken = readOrder(step!.signed?.raw_transaction ?? null)

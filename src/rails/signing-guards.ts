@@ -1,0 +1,32 @@
+import type { NetworkAdapter, Networks } from '../chains/network.ts'
+import {
+  signOnlyAccepted,
+  type OnObjection,
+  type WithdrawalMacs,
+} from '../money/movements/withdrawal-macs.ts'
+import type { Screening } from './screening/screening.ts'
+import { signOnlyScreened } from './screening/sign-only-screened.ts'
+
+interface GuardOptions {
+  macs: WithdrawalMacs
+  screening: Screening | undefined
+  /** Called for each withdrawal that is not what was accepted. */
+  onObjection?: OnObjection
+}
+
+/**
+ * The guards in front of every signature; the first is asked first, and the next sees only what it lets pass. The order is a
+ * security property: what was not accepted is never shown to the screening endpoint, nor signed on its ALLOW.
+ */
+const GUARDS: readonly ((adapter: NetworkAdapter, options: GuardOptions) => NetworkAdapter)[] = [
+  (adapter, { macs, onObjection }) => signOnlyAccepted(adapter, macs, onObjection),
+  (adapter, { screening }) => signOnlyScreened(adapter, screening),
+]
+
+/** Puts all guards in front of an adapter. */
+export const guarded = (adapter: NetworkAdapter, options: GuardOptions): NetworkAdapter =>
+  GUARDS.reduceRight((inner, guard) => guard(inner, options), adapter)
+
+/** Puts all guards in front of the adapters of all networks. */
+export const guardedNetworks = (networks: Networks, options: GuardOptions): Networks =>
+  new Map([...networks].map(([network, adapter]) => [network, guarded(adapter, options)]))
