@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { ACTOR_TYPES } from './actor.ts'
-import { Timestamp, Uuid } from './fields.ts'
+import { OneOf, Timestamp, Uuid } from './fields.ts'
 
 /** What an approver can sign. */
 const DECISIONS = ['APPROVE', 'REJECT'] as const
@@ -11,7 +11,7 @@ export type ApprovalStatus = (typeof APPROVAL_STATUSES)[number]
 
 const Decision = Type.Object({
   approver_id: Uuid('The approver.'),
-  decision: Type.Enum([...DECISIONS], { type: 'string', description: 'What the approver signed.' }),
+  decision: OneOf(DECISIONS, 'What the approver signed.'),
   created_at: Timestamp('When the decision was recorded.'),
 })
 
@@ -27,10 +27,7 @@ export const Approval = Type.Object(
       },
       { description: 'What is to be approved.' },
     ),
-    status: Type.Enum([...APPROVAL_STATUSES], {
-      type: 'string',
-      description: 'CANCELLED: its transfer ended otherwise. USED: its change was made.',
-    }),
+    status: OneOf(APPROVAL_STATUSES, 'CANCELLED: its transfer ended otherwise. USED: its change was made.'),
     approvals: Type.Integer({ minimum: 0, description: 'How many approvers have approved.' }),
     required: Type.Integer({ minimum: 1, description: 'How many different approvers must approve.' }),
     role: Type.String({ description: 'The role that approvers need.' }),
@@ -38,7 +35,7 @@ export const Approval = Type.Object(
     policy_version: Type.Integer({ description: 'The version of the policy that the rule is of.' }),
     initiator: Type.Object(
       {
-        type: Type.Enum([...ACTOR_TYPES], { type: 'string', description: 'Kind of actor.' }),
+        type: OneOf(ACTOR_TYPES, 'Kind of actor.'),
         id: Type.String({ description: 'The actor.' }),
       },
       { description: 'Who asked for it, and may not approve it.' },

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { Free, type TextKind } from './fields.ts'
+import { Free, OneOf, type TextKind } from './fields.ts'
 
 const line = (textKind: TextKind) => Type.String({ maxLength: 200, textKind, description: 'Text.' })
 /** A line as banks and the post take it. */
@@ -8,10 +8,7 @@ const Line = line('POSTAL')
 const NumberLine = line('LINE')
 
 /** The kind of a bank account. */
-export const AccountType = Type.Enum(['CHECKING', 'SAVINGS'], {
-  type: 'string',
-  description: 'Kind of bank account.',
-})
+export const AccountType = OneOf(['CHECKING', 'SAVINGS'], 'Kind of bank account.')
 
 /** A postal address (API behaviour, Fiat accounts). Other members are kept. */
 export const Address = Type.Object(
@@ -38,9 +35,7 @@ export const Wire = Type.Object(
     routing_details: Type.Optional(
       Type.Object(
         {
-          routing_number_type: Type.Optional(
-            Type.Enum(['ABA', 'SWIFT'], { type: 'string', description: 'Kind of routing number.' }),
-          ),
+          routing_number_type: Type.Optional(OneOf(['ABA', 'SWIFT'], 'Kind of routing number.')),
           routing_number: Type.Optional(NumberLine),
           bank_name: Type.Optional(Line),
           bank_address: Type.Optional(Address),

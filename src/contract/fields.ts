@@ -1,4 +1,4 @@
-import { Type, type TObjectOptions, type TProperties, type TSchema } from 'typebox'
+import { Type, type TObjectOptions, type TProperties, type TSchema, type TSchemaOptions } from 'typebox'
 import { AMOUNT_PATTERN } from './assets/amount.ts'
 import { CRYPTO_NETWORKS } from './assets/catalogue.ts'
 
@@ -7,6 +7,13 @@ import { CRYPTO_NETWORKS } from './assets/catalogue.ts'
 /** An object that has these members and no others. */
 export const Closed = <Members extends TProperties>(members: Members, options: TObjectOptions = {}) =>
   Type.Object(members, { additionalProperties: false, ...options })
+
+/** One of these words. */
+export const OneOf = <const Word extends string>(
+  words: readonly Word[],
+  description: string,
+  options: TSchemaOptions = {},
+) => Type.Enum([...words], { type: 'string', ...options, description })
 
 /** The id of a record. UUIDs are converted to lower case, as PostgreSQL writes them. */
 export const Uuid = (description: string) =>

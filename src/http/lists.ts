@@ -4,7 +4,7 @@ import { Temporal } from 'temporal-polyfill'
 import { Type, type TSchema } from 'typebox'
 import type { Queryable } from '../db/database.ts'
 import { firstIdAt, UUID } from '../db/ids.ts'
-import { Timestamp } from '../contract/fields.ts'
+import { OneOf, Timestamp } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
 import { requireHorizon } from './require-horizon.ts'
 
@@ -40,9 +40,7 @@ export const pageParameters = {
       description: 'Page size.',
     }),
   ),
-  order: Type.Optional(
-    Type.Enum(['DESC', 'ASC'], { type: 'string', default: 'DESC', description: 'Sort order.' }),
-  ),
+  order: Type.Optional(OneOf(['DESC', 'ASC'], 'Sort order.', { default: 'DESC' })),
   page_cursor: Type.Optional(
     Type.String({
       maxLength: 300,
@@ -56,9 +54,7 @@ export const newestFirst = { limit: pageParameters.limit, page_cursor: pageParam
 
 /** The sort key that clients of other platforms send. Most lists have no other. */
 export const orderByCreation = {
-  order_by: Type.Optional(
-    Type.Enum(['CREATED_AT'], { type: 'string', default: 'CREATED_AT', description: 'Sort key.' }),
-  ),
+  order_by: Type.Optional(OneOf(['CREATED_AT'], 'Sort key.', { default: 'CREATED_AT' })),
 }
 
 /** The reply of a list. */

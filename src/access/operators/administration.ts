@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
-import { Closed, Uuid } from '../../contract/fields.ts'
+import { Closed, OneOf, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { ROLES } from '../../contract/roles.ts'
 import type { OperatorScope } from '../../contract/scopes.ts'
@@ -37,12 +37,9 @@ const Params = Closed({ id: Uuid('Operator.') })
 const NoQuery = Closed({})
 const PutOperatorBody = Closed(
   {
-    role: Type.Optional(Type.Enum([...ROLES], { type: 'string', description: 'What the operator may do.' })),
+    role: Type.Optional(OneOf(ROLES, 'What the operator may do.')),
     status: Type.Optional(
-      Type.Enum(['ACTIVE', 'DISABLED'], {
-        type: 'string',
-        description: 'DISABLED: its sessions and access tokens end within a second.',
-      }),
+      OneOf(['ACTIVE', 'DISABLED'], 'DISABLED: its sessions and access tokens end within a second.'),
     ),
   },
   { minProperties: 1 },

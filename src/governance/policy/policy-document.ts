@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox'
 import { parseAmount } from '../../contract/assets/amount.ts'
 import { CRYPTO_NETWORKS, findAsset } from '../../contract/assets/catalogue.ts'
 import { VALUE_DECIMALS } from '../../contract/assets/usd-value.ts'
-import { Amount, AssetSymbol, Closed, Lines, Text, Uuid } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, Closed, Lines, OneOf, Text, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { GOVERNED_TYPES } from '../../money/movements/decision.ts'
 
@@ -49,13 +49,10 @@ const Match = Closed(
       Uuid('Identity.'),
       "Identities that pay: the payment's own, and that of its account and of its profile's account.",
     ),
-    transfer_types: Values(
-      Type.Enum([...GOVERNED_TYPES], { type: 'string', description: 'Transfer type.' }),
-      'Kinds of payment.',
-    ),
+    transfer_types: Values(OneOf(GOVERNED_TYPES, 'Transfer type.'), 'Kinds of payment.'),
     assets: Values(AssetSymbol, 'Assets that are paid.'),
     networks: Values(
-      Type.Enum([...CRYPTO_NETWORKS, 'WIRE'], { type: 'string', description: 'Network.' }),
+      OneOf([...CRYPTO_NETWORKS, 'WIRE'], 'Network.'),
       'Networks that the payment goes over. Internal transfers go over none.',
     ),
     destination: Type.Optional(
@@ -91,11 +88,10 @@ const Limit = Closed({
     description: 'The limit holds for all payments of any period of this length; 0: for each one.',
   }),
   per: Type.Optional(
-    Type.Enum([...LIMIT_SUBJECTS], {
-      type: 'string',
-      description:
-        'Whose payments are counted together; CUSTOMER by default. PROFILE is no limit of a customer: who makes profiles and moves money between them has it several times.',
-    }),
+    OneOf(
+      LIMIT_SUBJECTS,
+      'Whose payments are counted together; CUSTOMER by default. PROFILE is no limit of a customer: who makes profiles and moves money between them has it several times.',
+    ),
   ),
 })
 export type Limit = Static<typeof Limit>
@@ -104,11 +100,10 @@ const RuleBody = {
   description: Type.Optional(Lines(200, 'Why the rule exists.')),
   match: Type.Optional(Match),
   limit: Type.Optional(Limit),
-  action: Type.Enum(['ALLOW', 'BLOCK', 'APPROVE'], {
-    type: 'string',
-    description:
-      'With a limit, ALLOW decides while the payment stays within it, BLOCK and APPROVE when it goes beyond it.',
-  }),
+  action: OneOf(
+    ['ALLOW', 'BLOCK', 'APPROVE'],
+    'With a limit, ALLOW decides while the payment stays within it, BLOCK and APPROVE when it goes beyond it.',
+  ),
   approvals: Type.Optional(Approvals),
   role: Type.Optional(Role),
 }
@@ -163,10 +158,11 @@ const Rest = {
   changes: Type.Optional(
     Closed(
       {
-        subjects: Type.Array(
-          Type.Enum([...CHANGE_SUBJECTS], { type: 'string', description: 'What is changed.' }),
-          { minItems: 1, maxItems: CHANGE_SUBJECTS.length, uniqueItems: true },
-        ),
+        subjects: Type.Array(OneOf(CHANGE_SUBJECTS, 'What is changed.'), {
+          minItems: 1,
+          maxItems: CHANGE_SUBJECTS.length,
+          uniqueItems: true,
+        }),
         approvals: Approvals,
         role: Type.Optional(Role),
       },

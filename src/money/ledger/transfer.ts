@@ -6,6 +6,7 @@ import {
   AssetSymbol,
   Metadata,
   Network,
+  OneOf,
   RefId,
   Text,
   Timestamp,
@@ -36,11 +37,8 @@ const TRANSFER_TYPES = [
   'RTP_DEPOSIT',
 ] as const
 
-export const TransferType = Type.Enum([...TRANSFER_TYPES], { type: 'string', description: 'Transfer type.' })
-export const TransferStatus = Type.Enum(['PENDING', 'COMPLETED', 'FAILED'], {
-  type: 'string',
-  description: 'Status.',
-})
+export const TransferType = OneOf(TRANSFER_TYPES, 'Transfer type.')
+export const TransferStatus = OneOf(['PENDING', 'COMPLETED', 'FAILED'], 'Status.')
 /** The record of a money movement (API behaviour, Transfers). */
 export const Transfer = Type.Object(
   {
@@ -51,7 +49,7 @@ export const Transfer = Type.Object(
     account_id: Type.Optional(Uuid('Account associated with the transfer.')),
     ref_id: Type.Optional(RefId),
     type: TransferType,
-    direction: Type.Enum(['CREDIT', 'DEBIT'], { type: 'string', description: 'Direction.' }),
+    direction: OneOf(['CREDIT', 'DEBIT'], 'Direction.'),
     status: TransferStatus,
     secondary_status: Type.Optional(SecondaryStatus),
     status_details: Type.Optional(StatusDetails),

@@ -1,20 +1,19 @@
 import { Type, type Static } from 'typebox'
 import { ACTOR_TYPES } from '../../contract/actor.ts'
 import { AUDIT_ACTIONS, subjectOfAction } from '../../contract/audit-actions.ts'
-import { Timestamp, Uuid } from '../../contract/fields.ts'
+import { OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import type { Queryable } from '../../db/database.ts'
 import { firstIdAt, momentAt, UUID } from '../../db/ids.ts'
 import { AUDIT_OUTCOMES } from '../ledger/audit.ts'
 
-export const ActorTypeField = Type.Enum([...ACTOR_TYPES], {
-  type: 'string',
-  description:
-    'API_CLIENT: a program of the customer. OPERATOR: a person who signed in. WORKER: a loop of Bursar. COMMAND_LINE: a user of the operating system.',
-})
-export const OutcomeField = Type.Enum([...AUDIT_OUTCOMES], {
-  type: 'string',
-  description: 'DONE: the change was made. REFUSED: the actor may not make it, or a policy forbids it.',
-})
+export const ActorTypeField = OneOf(
+  ACTOR_TYPES,
+  'API_CLIENT: a program of the customer. OPERATOR: a person who signed in. WORKER: a loop of Bursar. COMMAND_LINE: a user of the operating system.',
+)
+export const OutcomeField = OneOf(
+  AUDIT_OUTCOMES,
+  'DONE: the change was made. REFUSED: the actor may not make it, or a policy forbids it.',
+)
 
 /** A change, or a refused change (API behaviour, Audit log). */
 export const AuditLogRecord = Type.Object(

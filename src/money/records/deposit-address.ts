@@ -4,7 +4,7 @@ import { inTransaction, type Database, type Queryable, type Transaction } from '
 import { presentOf } from '../../db/rows.ts'
 import { insertOnce } from './insert-once.ts'
 import { newId, readClock } from '../../db/ids.ts'
-import { Metadata, Network, NIL_UUID, RefId, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Metadata, Network, NIL_UUID, OneOf, RefId, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { canonicalAddress } from '../../chains/addresses.ts'
 import { placeKey, type AreGiven, type Networks } from '../../chains/network.ts'
@@ -16,11 +16,11 @@ import type { CustomerLimits } from './customer-limits.ts'
 import { recordChanges } from '../ledger/audit.ts'
 import type { Origin } from '../../contract/actor.ts'
 
-export const ConversionTarget = Type.Enum(['NO_CONVERSION', 'USD'], {
-  type: 'string',
-  default: 'NO_CONVERSION',
-  description: 'What a deposit of a platform-issued stablecoin is credited as.',
-})
+export const ConversionTarget = OneOf(
+  ['NO_CONVERSION', 'USD'],
+  'What a deposit of a platform-issued stablecoin is credited as.',
+  { default: 'NO_CONVERSION' },
+)
 
 /** An address for deposits to a profile (API behaviour, Deposit addresses). */
 export const DepositAddress = Type.Object(

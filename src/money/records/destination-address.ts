@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import type { CryptoNetwork } from '../../contract/assets/catalogue.ts'
-import { Free, Network, Text, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Free, Network, OneOf, Text, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { arrayLiteral, type Queryable } from '../../db/database.ts'
 import { presentOf } from '../../db/rows.ts'
@@ -20,10 +20,7 @@ export const DestinationAddress = Type.Object(
     address: Type.String({ description: 'The address, as it was sent.' }),
     nickname: Text(100, 'Display name.'),
     bookmarked: Type.Boolean({ description: 'Whether the customer has marked it.' }),
-    status: Type.Enum(['PENDING', 'APPROVED', 'REJECTED'], {
-      type: 'string',
-      description: 'Only an APPROVED address can be paid by its id.',
-    }),
+    status: OneOf(['PENDING', 'APPROVED', 'REJECTED'], 'Only an APPROVED address can be paid by its id.'),
     cooling_until: Type.Optional(
       Timestamp('Of a PENDING address: when it is APPROVED, unless it is rejected before.'),
     ),

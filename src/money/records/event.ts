@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
 import { Type, type Static, type TObject } from 'typebox'
 import { EVENT_TYPES, isEventType, type EventObjectType } from '../../contract/event-types.ts'
-import { Network, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Network, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import type { Queryable } from '../../db/database.ts'
 import { firstIdAt, momentAt } from '../../db/ids.ts'
 import { TransferStatus, TransferType } from '../ledger/transfer.ts'
@@ -12,7 +12,7 @@ import { STATUSES } from './holders.ts'
 import { OrchestrationStatus, REF_ID_SHOWN } from './orchestration.ts'
 import { eventMatches } from './webhook.ts'
 
-const Status = (description: string) => Type.Enum([...STATUSES], { type: 'string', description })
+const Status = (description: string) => OneOf(STATUSES, description)
 const RefIdOfRecord = Type.String({ description: 'The `ref_id` of the record.' })
 
 const summaryStatusChange = (record: 'identity' | 'account') =>
@@ -54,10 +54,7 @@ const OBJECTS = {
     id: Uuid('The statement.'),
     ref_id: RefIdOfRecord,
     customer_id: Uuid('Customer.'),
-    status: Type.Enum(['STATEMENT_STATUS_GENERATED', 'STATEMENT_STATUS_PAID'], {
-      type: 'string',
-      description: 'Status.',
-    }),
+    status: OneOf(['STATEMENT_STATUS_GENERATED', 'STATEMENT_STATUS_PAID'], 'Status.'),
     period_start: Timestamp('Start of the period covered.'),
     period_end: Timestamp('End of the period covered: its last microsecond.'),
   }),
@@ -95,8 +92,8 @@ const eventWith = <T extends EventObjectType, O extends TObject>(objectType: T, 
   Type.Object(
     {
       id: Uuid('Event id.'),
-      type: Type.Enum(typesOf(objectType), { type: 'string', description: 'What happened.' }),
-      object_type: Type.Enum([objectType], { type: 'string', description: 'Type of the object.' }),
+      type: OneOf(typesOf(objectType), 'What happened.'),
+      object_type: OneOf([objectType], 'Type of the object.'),
       object: { ...object, $id: schemaName(objectType) },
       created_at: Timestamp('When the status changed.'),
       undelivered_webhooks: Type.Integer({

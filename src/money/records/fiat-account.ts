@@ -4,7 +4,7 @@ import { presentOf } from '../../db/rows.ts'
 import { insertOnce } from './insert-once.ts'
 import { newId, readClock } from '../../db/ids.ts'
 import { Wire } from '../../contract/bank-wire.ts'
-import { Closed, Free, Metadata, RefId, Text, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Closed, Free, Metadata, OneOf, RefId, Text, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { insertEvents, type NewEvent } from '../ledger/events.ts'
 import { requireHolders } from './holders.ts'
@@ -40,7 +40,7 @@ export const FiatAccount = Type.Object(
   {
     id: Uuid('Id of the fiat account.'),
     customer_id: Uuid('Customer.'),
-    status: Type.Enum(['PENDING', 'APPROVED', 'REJECTED'], { type: 'string', description: 'Status.' }),
+    status: OneOf(['PENDING', 'APPROVED', 'REJECTED'], 'Status.'),
     fiat_account_owner: FiatAccountOwner,
     fiat_network_instructions: FiatNetworkInstructions,
     ref_id: Type.Optional(RefId),

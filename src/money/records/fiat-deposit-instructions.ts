@@ -5,7 +5,7 @@ import { presentOf } from '../../db/rows.ts'
 import { insertOnce } from './insert-once.ts'
 import { newId, readClock } from '../../db/ids.ts'
 import { Wire } from '../../contract/bank-wire.ts'
-import { Metadata, NIL_UUID, RefId, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Metadata, NIL_UUID, OneOf, RefId, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { routingOf, type BankAccount } from '../../chains/bank/bank-account.ts'
 import { ownRowMacs } from './row-macs.ts'
@@ -16,10 +16,7 @@ import type { CustomerLimits } from './customer-limits.ts'
 import { recordChanges } from '../ledger/audit.ts'
 import type { Origin } from '../../contract/actor.ts'
 
-export const RoutingNumberType = Type.Enum(['ABA', 'SWIFT'], {
-  type: 'string',
-  description: 'Kind of routing number.',
-})
+export const RoutingNumberType = OneOf(['ABA', 'SWIFT'], 'Kind of routing number.')
 
 /** Instructions for a deposit by wire: the payer puts the memo_id on the wire, and the profile is credited. */
 export const FiatDepositInstructions = Type.Object(
@@ -28,8 +25,8 @@ export const FiatDepositInstructions = Type.Object(
     customer_id: Uuid('Customer id.'),
     profile_id: Uuid('Profile that is credited.'),
     memo_id: Type.String({ pattern: '^[A-Z0-9]{16}$', description: 'Memo that the deposit must carry.' }),
-    status: Type.Enum(['VALID', 'DEPRECATED'], { type: 'string', description: 'Status.' }),
-    fiat_network: Type.Enum(['WIRE'], { type: 'string', description: 'Fiat network.' }),
+    status: OneOf(['VALID', 'DEPRECATED'], 'Status.'),
+    fiat_network: OneOf(['WIRE'], 'Fiat network.'),
     fiat_network_instructions: Type.Object({ wire: Wire }),
     fiat_account_owner: Type.Object({ institution_details: Type.Object({ name: Type.String() }) }),
     ref_id: Type.Optional(RefId),

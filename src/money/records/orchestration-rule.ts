@@ -4,13 +4,13 @@ import { presentOf } from '../../db/rows.ts'
 import { problem } from '../../contract/problems.ts'
 import { AccountType } from '../../contract/bank-wire.ts'
 import type { Kind } from './need.ts'
-import { AssetSymbol, Closed, Network, RefId, Text, Timestamp, Uuid } from '../../contract/fields.ts'
+import { AssetSymbol, Closed, Network, OneOf, RefId, Text, Timestamp, Uuid } from '../../contract/fields.ts'
 import { selectDepositAddress } from './deposit-address.ts'
 import { addressAsked, namedBoth } from './destination-address.ts'
 import { ownRowMacs, sealOf, type RowMacs, type Seal } from './row-macs.ts'
 import { CryptoEnd, type Orchestration } from './orchestration.ts'
 
-const FiatNetwork = Type.Enum(['WIRE'], { type: 'string', description: 'Fiat network.' })
+const FiatNetwork = OneOf(['WIRE'], 'Fiat network.')
 const DestinationAddress = Type.String({
   minLength: 1,
   maxLength: 128,
@@ -128,7 +128,7 @@ export const OrchestrationRule = Type.Object(
     customer_id: Uuid('Customer.'),
     ref_id: RefId,
     profile_id: Uuid('Profile that the deposits are credited to.'),
-    status: Type.Enum(['ACTIVE', 'DELETED'], { type: 'string', description: 'Status.' }),
+    status: OneOf(['ACTIVE', 'DELETED'], 'Status.'),
     nickname: Type.Optional(Text(100, 'Display name.')),
     source_asset: AssetSymbol,
     destination_asset: AssetSymbol,

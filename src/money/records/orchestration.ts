@@ -13,6 +13,7 @@ import {
   AssetSymbol,
   Metadata,
   Network,
+  OneOf,
   RefId,
   Text,
   Timestamp,
@@ -22,10 +23,7 @@ import { audited } from './audited.ts'
 import { recordChanges } from '../ledger/audit.ts'
 import type { Origin } from '../../contract/actor.ts'
 
-export const OrchestrationStatus = Type.Enum(['PROCESSING', 'COMPLETED', 'FAILED'], {
-  type: 'string',
-  description: 'Status.',
-})
+export const OrchestrationStatus = OneOf(['PROCESSING', 'COMPLETED', 'FAILED'], 'Status.')
 
 const TransferLink = (description: string) =>
   Type.Optional(

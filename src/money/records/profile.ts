@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { inTransaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
 import { presentOf } from '../../db/rows.ts'
 import { newId, readClock } from '../../db/ids.ts'
-import { Lines, Text, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Lines, OneOf, Text, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 
 /** A profile, which holds balances (API behaviour, Profiles). */
@@ -10,10 +10,10 @@ export const Profile = Type.Object(
   {
     id: Uuid('Profile id.'),
     nickname: Text(100, 'Unique name of the profile.', 1),
-    type: Type.Enum(['NORMAL', 'DEFAULT'], {
-      type: 'string',
-      description: 'DEFAULT is the profile created with the customer; all others are NORMAL.',
-    }),
+    type: OneOf(
+      ['NORMAL', 'DEFAULT'],
+      'DEFAULT is the profile created with the customer; all others are NORMAL.',
+    ),
     description: Type.Optional(Lines(500, 'Free-text description.')),
     account_id: Type.Optional(Uuid('Account that the profile belongs to.')),
     deactivated_at: Type.Optional(Timestamp('When it was deactivated.')),

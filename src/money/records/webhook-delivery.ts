@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { Timestamp, Uuid } from '../../contract/fields.ts'
+import { OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import { presentOf } from '../../db/rows.ts'
 
 /** The delivery of an event to an endpoint (API behaviour, Webhooks). It has the id of its event. */
@@ -11,10 +11,10 @@ export const WebhookDelivery = Type.Object(
       Type.String({ description: 'Type of the event.', examples: ['transfer.crypto_withdrawal.completed'] }),
     ),
     object_id: Uuid('The record whose status changed.'),
-    status: Type.Enum(['PENDING', 'DELIVERED', 'FAILED'], {
-      type: 'string',
-      description: 'FAILED: no attempt succeeded, and none is left. Recover or resend starts again.',
-    }),
+    status: OneOf(
+      ['PENDING', 'DELIVERED', 'FAILED'],
+      'FAILED: no attempt succeeded, and none is left. Recover or resend starts again.',
+    ),
     attempts: Type.Integer({ minimum: 0, description: 'Attempts made in all.' }),
     next_attempt_at: Type.Optional(Timestamp('When the next attempt is due.')),
     created_at: Timestamp('Time of the event.'),

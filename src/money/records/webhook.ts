@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { Closed, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Closed, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import type { Queryable, Transaction } from '../../db/database.ts'
 import { presentOf } from '../../db/rows.ts'
@@ -25,10 +25,7 @@ export const WebhookFields = {
     examples: ['https://hooks.example.com/bursar'],
   }),
   event_types: EventTypePatterns,
-  payload: Type.Enum(['THIN', 'FULL'], {
-    type: 'string',
-    description: 'THIN: the event without its object. FULL: a CloudEvent with the object.',
-  }),
+  payload: OneOf(['THIN', 'FULL'], 'THIN: the event without its object. FULL: a CloudEvent with the object.'),
   profile_ids: Type.Array(Uuid('Profile.'), {
     maxItems: PROFILES_MAX,
     description: 'Only events of transfers and orchestrations of these profiles. None: all events.',
@@ -39,17 +36,13 @@ export const WebhookFields = {
     description: 'Most deliveries a second.',
     examples: [RATE_LIMIT_DEFAULT],
   }),
-  status: Type.Enum(['ACTIVE', 'DISABLED'], {
-    type: 'string',
-    description: 'DISABLED: nothing is delivered.',
-  }),
+  status: OneOf(['ACTIVE', 'DISABLED'], 'DISABLED: nothing is delivered.'),
 }
 
-const AuthType = Type.Enum(['NONE', 'API_KEY', 'OAUTH2_CLIENT_CREDENTIALS'], {
-  type: 'string',
-  description:
-    'NONE: only the signature. API_KEY: an API key in a header. OAUTH2_CLIENT_CREDENTIALS: a bearer token (RFC 6749, 4.4).',
-})
+const AuthType = OneOf(
+  ['NONE', 'API_KEY', 'OAUTH2_CLIENT_CREDENTIALS'],
+  'NONE: only the signature. API_KEY: an API key in a header. OAUTH2_CLIENT_CREDENTIALS: a bearer token (RFC 6749, 4.4).',
+)
 const authFields = {
   type: AuthType,
   header: Type.Optional(

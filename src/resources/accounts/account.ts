@@ -2,18 +2,19 @@ import { Type, type Static } from 'typebox'
 import type { Queryable, Transaction } from '../../db/database.ts'
 import { newId, type Moment } from '../../db/ids.ts'
 import { presentOf } from '../../db/rows.ts'
-import { Closed, Lines, Metadata, RefId, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Closed, Lines, Metadata, OneOf, RefId, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { requireDistinctMembers } from '../../money/records/members.ts'
 import { accountSummary, STATUSES, type Flags, type Status } from '../../money/records/holders.ts'
 
-export const AccountType = Type.Enum(
+export const AccountType = OneOf(
   ['BROKERAGE', 'TRADITIONAL_IRA', 'ROTH_IRA', 'SEP_IRA', 'FINANCIAL_ADVISOR'],
-  { type: 'string', default: 'BROKERAGE', description: 'Account type.' },
+  'Account type.',
+  { default: 'BROKERAGE' },
 )
 
 const Role = (description: string) =>
-  Type.Enum(['BENEFICIAL_OWNER', 'AUTHORIZED_USER', 'FINANCIAL_ADVISOR'], { type: 'string', description })
+  OneOf(['BENEFICIAL_OWNER', 'AUTHORIZED_USER', 'FINANCIAL_ADVISOR'], description)
 const Roles = Type.Array(Role('A role.'), {
   uniqueItems: true,
   default: [],
@@ -66,10 +67,10 @@ export const Account = Type.Object(
     members: Type.Array(Member, { description: 'Additional identities with access to the account.' }),
     created_at: Timestamp('Creation time.'),
     updated_at: Timestamp('Last update time, of the account or of its primary identity.'),
-    summary_status: Type.Enum([...STATUSES], {
-      type: 'string',
-      description: 'DISABLED by either flag, else the summary_status of the primary identity.',
-    }),
+    summary_status: OneOf(
+      STATUSES,
+      'DISABLED by either flag, else the summary_status of the primary identity.',
+    ),
     profile_id: Type.Optional(Uuid('Profile created with the account. Absent if none was requested.')),
     type: AccountType,
   },

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { Timestamp, Uuid } from '../../contract/fields.ts'
+import { OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import { presentOf } from '../../db/rows.ts'
 
 /** The credentials of an API client, without its secret (API behaviour, API credentials). */
@@ -10,10 +10,7 @@ export const ApiCredentials = Type.Object(
     customer_id: Uuid('Customer id.'),
     client_scopes: Type.Array(Type.String(), { description: 'The scopes that its tokens may have.' }),
     client_scope_strings: Type.Array(Type.String(), { description: 'The same as client_scopes.' }),
-    status: Type.Enum(['APPROVED', 'DELETED'], {
-      type: 'string',
-      description: 'DELETED: its tokens are refused.',
-    }),
+    status: OneOf(['APPROVED', 'DELETED'], 'DELETED: its tokens are refused.'),
     created_at: Timestamp('Creation time.'),
     updated_at: Timestamp('Last update time.'),
     previous_secret_expires_at: Type.Optional(

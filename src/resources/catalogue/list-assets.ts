@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { ASSETS, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
-import { AssetSymbol, Network } from '../../contract/fields.ts'
+import { AssetSymbol, Network, OneOf } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { listingFields, listingOf } from './listing.ts'
 
@@ -8,7 +8,7 @@ const AssetRecord = Type.Object(
   {
     asset: AssetSymbol,
     name: Type.String({ description: 'Name.' }),
-    kind: Type.Enum(['FIAT', 'STABLECOIN', 'CRYPTO'], { type: 'string', description: 'Kind.' }),
+    kind: OneOf(['FIAT', 'STABLECOIN', 'CRYPTO'], 'Kind.'),
     decimals: Type.Integer({ description: 'Decimals of a balance.' }),
     platform_stablecoin: Type.Boolean({
       description: 'Worth one USD: it is exchanged for USD, and paid from it.',

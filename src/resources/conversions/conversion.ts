@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { Amount, AssetSymbol, Metadata, RefId, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, Metadata, OneOf, RefId, Timestamp, Uuid } from '../../contract/fields.ts'
 import { presentOf } from '../../db/rows.ts'
 import type { Transfer, TransferRow } from '../../money/ledger/transfer.ts'
 
@@ -14,7 +14,7 @@ export const StablecoinConversion = Type.Object(
     amount: Amount('Amount of both assets.'),
     source_asset: AssetSymbol,
     target_asset: AssetSymbol,
-    status: Type.Enum(['SETTLED'], { type: 'string', description: 'Conversions settle at once.' }),
+    status: OneOf(['SETTLED'], 'Conversions settle at once.'),
     ref_id: Type.Optional(RefId),
     identity_id: Type.Optional(Uuid('Identity that asked for it.')),
     account_id: Type.Optional(Uuid('Account that asked for it.')),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { isDeepStrictEqual } from 'node:util'
 import { Type, type Static } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Closed, Network, Text, Uuid } from '../../contract/fields.ts'
+import { Closed, Network, OneOf, Text, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { transaction, type Transaction } from '../../db/database.ts'
 import { newId, readClock } from '../../db/ids.ts'
@@ -40,10 +40,7 @@ const PutBody = Closed({
   bookmarked_status: Type.Optional(Type.Boolean({ description: 'Marks the address; false by default.' })),
   travelrule_metadata: Type.Optional(TravelRuleMetadata),
   status: Type.Optional(
-    Type.Enum(['REJECTED'], {
-      type: 'string',
-      description: 'Rejects the address for good: it can never be paid by its id again.',
-    }),
+    OneOf(['REJECTED'], 'Rejects the address for good: it can never be paid by its id again.'),
   ),
 })
 type PutBody = Static<typeof PutBody>

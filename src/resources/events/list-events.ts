@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { EVENT_TYPES, FREQUENT_EVENT_TYPES, isEventType } from '../../contract/event-types.ts'
-import { Closed, Filter, Uuid } from '../../contract/fields.ts'
+import { Closed, Filter, OneOf, Uuid } from '../../contract/fields.ts'
 import type { Database } from '../../db/database.ts'
 import { firstIdAt } from '../../db/ids.ts'
 import {
@@ -45,9 +45,7 @@ const ListEventsQuery = Closed({
   limit: Type.Optional(
     Type.Integer({ minimum: 1, maximum: PAGE_SIZE_MAX, default: PAGE_SIZE_MAX, description: 'Page size.' }),
   ),
-  order: Type.Optional(
-    Type.Enum(['DESC', 'ASC'], { type: 'string', default: 'ASC', description: 'Sort order.' }),
-  ),
+  order: Type.Optional(OneOf(['DESC', 'ASC'], 'Sort order.', { default: 'ASC' })),
   page_cursor: pageParameters.page_cursor,
 })
 type ListEventsQuery = Static<typeof ListEventsQuery>

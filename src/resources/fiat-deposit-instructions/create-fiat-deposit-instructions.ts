@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Closed, Metadata, RefId, Uuid } from '../../contract/fields.ts'
+import { Closed, Metadata, OneOf, RefId, Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { requireBankAccount } from '../../money/movements/fiat-withdrawal.ts'
 import {
@@ -12,7 +12,7 @@ import {
 
 const CreateFiatDepositInstructionsBody = Closed({
   profile_id: Uuid('Profile to credit.'),
-  fiat_network: Type.Enum(['WIRE'], { type: 'string', description: 'Fiat network.' }),
+  fiat_network: OneOf(['WIRE'], 'Fiat network.'),
   routing_number_type: Type.Optional(RoutingNumberType),
   ref_id: Type.Optional(RefId),
   identity_id: Type.Optional(Uuid('Identity that deposits.')),

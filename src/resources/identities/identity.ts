@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { inOrder, type Queryable, type Transaction } from '../../db/database.ts'
 import { Address } from '../../contract/bank-wire.ts'
 import { presentOf } from '../../db/rows.ts'
-import { BirthDate, Free, Metadata, RefId, Text, Timestamp, Uuid } from '../../contract/fields.ts'
+import { BirthDate, Free, Metadata, OneOf, RefId, Text, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { identitySummary, STATUSES } from '../../money/records/holders.ts'
 import {
@@ -67,10 +67,7 @@ const CustomerDueDiligence = Type.Object(
   },
 )
 
-export const SummaryStatus = Type.Enum([...STATUSES], {
-  type: 'string',
-  description: 'DISABLED by either flag, else the status.',
-})
+export const SummaryStatus = OneOf(STATUSES, 'DISABLED by either flag, else the status.')
 
 /** A person or an institution that accounts belong to (API behaviour, Identities). */
 export const Identity = Type.Object(
@@ -78,11 +75,8 @@ export const Identity = Type.Object(
     id: Uuid('Identity id.'),
     customer_id: Uuid('Customer id.'),
     ref_id: RefId,
-    type: Type.Enum(['PERSON', 'INSTITUTION'], {
-      type: 'string',
-      description: 'Kind of identity, and of its details.',
-    }),
-    status: Type.Enum([...STATUSES], { type: 'string', description: 'Status of the verification.' }),
+    type: OneOf(['PERSON', 'INSTITUTION'], 'Kind of identity, and of its details.'),
+    status: OneOf(STATUSES, 'Status of the verification.'),
     summary_status: SummaryStatus,
     user_disabled: Type.Boolean({ description: 'True if disabled by the API user.' }),
     admin_disabled: Type.Boolean({ description: 'True if disabled by a platform administrator.' }),

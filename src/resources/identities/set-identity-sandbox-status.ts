@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { transaction } from '../../db/database.ts'
 import { readClock } from '../../db/ids.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Closed, Uuid } from '../../contract/fields.ts'
+import { Closed, OneOf, Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
 import { identitySummary, STATUSES, type Flags, type Status } from '../../money/records/holders.ts'
@@ -26,8 +26,7 @@ const REQUIRED: Record<Identity['type'], readonly (keyof Checks)[]> = {
   INSTITUTION: ['sanctions_verification_status'],
 }
 
-const Result = (of: string) =>
-  Type.Optional(Type.Enum([...STATUSES], { type: 'string', description: `Simulated result of the ${of}.` }))
+const Result = (of: string) => Type.Optional(OneOf(STATUSES, `Simulated result of the ${of}.`))
 /** A flag, as a plain value or in an object. */
 const Flag = (description: string) =>
   Type.Optional(

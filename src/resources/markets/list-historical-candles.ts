@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { Closed, Timestamp } from '../../contract/fields.ts'
+import { Closed, OneOf, Timestamp } from '../../contract/fields.ts'
 import { pageOf, pageParameters, pageReply, type Page } from '../../http/lists.ts'
 import { operation } from '../operation.ts'
 import { INCREMENT_MINUTES, INCREMENTS, type Increment } from './increments.ts'
@@ -54,17 +54,12 @@ export const listHistoricalCandles = operation({
     max_data_points: Type.Optional(MaxDataPoints),
     'range.begin': Type.Optional(Timestamp('Only candles that begin then or later.')),
     'range.end': Type.Optional(Timestamp('Only candles that begin then or earlier.')),
-    increment: Type.Optional(
-      Type.Enum(INCREMENTS, {
-        type: 'string',
-        description: 'Length of a candle. Not together with `max_data_points`.',
-      }),
-    ),
+    increment: Type.Optional(OneOf(INCREMENTS, 'Length of a candle. Not together with `max_data_points`.')),
     ...pageParameters,
   }),
   reply: Type.Object({
     market: Type.String(),
-    increment: Type.Enum(INCREMENTS, { type: 'string', description: 'Length of the candles.' }),
+    increment: OneOf(INCREMENTS, 'Length of the candles.'),
     items: Type.Array(Candle),
     next_page_cursor: Type.Optional(Type.String({ description: 'Absent on the last page.' })),
   }),

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import type { Database } from '../../db/database.ts'
-import { Closed, Timestamp } from '../../contract/fields.ts'
+import { Closed, OneOf, Timestamp } from '../../contract/fields.ts'
 import { microsOf, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../http/lists.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
@@ -64,10 +64,7 @@ const ListHistoricalPricesQuery = Closed({
     }),
   ),
   increment: Type.Optional(
-    Type.Enum(INCREMENTS, {
-      type: 'string',
-      description: 'Time step between points. Not together with `max_data_points`.',
-    }),
+    OneOf(INCREMENTS, 'Time step between points. Not together with `max_data_points`.'),
   ),
 })
 type ListHistoricalPricesQuery = Static<typeof ListHistoricalPricesQuery>

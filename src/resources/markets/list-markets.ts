@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import type { Queryable } from '../../db/database.ts'
-import { Timestamp } from '../../contract/fields.ts'
+import { OneOf, Timestamp } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { assetsOf, MARKETS, type Market } from './markets.ts'
 
@@ -14,10 +14,7 @@ const MarketRecord = Type.Object(
     ),
     last_time: Type.Optional(Timestamp('Start of the last minute that has a price.')),
     source: Type.Optional(
-      Type.Enum(['SIMULATED', 'REAL'], {
-        type: 'string',
-        description: 'SIMULATED in a sandbox; REAL when imported or followed. Never both.',
-      }),
+      OneOf(['SIMULATED', 'REAL'], 'SIMULATED in a sandbox; REAL when imported or followed. Never both.'),
     ),
   },
   { $id: 'Market' },

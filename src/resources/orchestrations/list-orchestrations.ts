@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import type { Database } from '../../db/database.ts'
 import { firstIdAt } from '../../db/ids.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Closed, Filter, FilterValue, FilterWithoutCommas } from '../../contract/fields.ts'
+import { Closed, Filter, FilterValue, FilterWithoutCommas, OneOf } from '../../contract/fields.ts'
 import { requireKnownAssets } from '../../contract/known-assets.ts'
 import {
   pageOf,
@@ -26,10 +26,7 @@ import {
 } from '../../money/records/orchestration.ts'
 
 /** Clients written for other platforms also ask for statuses that no orchestration has here. */
-const StatusFilter = Type.Enum([...OrchestrationStatus.enum, 'PENDING', 'REJECTED'], {
-  type: 'string',
-  description: 'Status.',
-})
+const StatusFilter = OneOf([...OrchestrationStatus.enum, 'PENDING', 'REJECTED'], 'Status.')
 
 const ListOrchestrationsQuery = Closed({
   orchestration_rule_id: Filter(FilterValue, 'Filter by initiating rule ids.'),

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
-import { Amount, AssetSymbol, Closed, Uuid } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, Closed, OneOf, Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { decimalsCounted, LIMIT_SUBJECTS, type Rule } from '../../governance/policy/policy-document.ts'
 import { selectWindows, type CountedWindow } from '../../governance/policy/policy-windows.ts'
@@ -9,17 +9,14 @@ import { GOVERNED_TYPES } from '../../money/movements/decision.ts'
 /** Most items of a reply. */
 const ITEMS_MAX = 1_000
 
-const Types = Type.Enum([...GOVERNED_TYPES], { type: 'string', description: 'Transfer type.' })
+const Types = OneOf(GOVERNED_TYPES, 'Transfer type.')
 
 const Utilization = Type.Object({
   id: Type.String({ description: 'Id of the limit for its subject.' }),
   rule_id: Type.String({ description: 'The rule.' }),
-  action: Type.Enum(['ALLOW', 'BLOCK', 'APPROVE'], { type: 'string', description: 'What the rule does.' }),
+  action: OneOf(['ALLOW', 'BLOCK', 'APPROVE'], 'What the rule does.'),
   transfer_types: Type.Array(Types, { description: 'The payments that the rule can fit.' }),
-  per: Type.Enum([...LIMIT_SUBJECTS], {
-    type: 'string',
-    description: 'Whose payments are counted together.',
-  }),
+  per: OneOf(LIMIT_SUBJECTS, 'Whose payments are counted together.'),
   subject: Type.Optional(
     Type.String({ description: 'The profile, identity or destination; absent for the whole customer.' }),
   ),

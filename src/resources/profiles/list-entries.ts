@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Amount, AssetSymbol, Closed, Filter, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, Closed, Filter, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import { requireKnownAssets } from '../../contract/known-assets.ts'
 import type { Database } from '../../db/database.ts'
 import { momentAt } from '../../db/ids.ts'
@@ -25,10 +25,10 @@ import { requireProfile } from '../../money/records/profile.ts'
 const BalanceEntry = Type.Object(
   {
     transfer_id: Uuid('Transfer that changed the balance.'),
-    event: Type.Enum(['CREATED', 'SETTLED', 'REFUNDED'], {
-      type: 'string',
-      description: 'CREATED: the transfer was made. REFUNDED: it failed, and the money came back.',
-    }),
+    event: OneOf(
+      ['CREATED', 'SETTLED', 'REFUNDED'],
+      'CREATED: the transfer was made. REFUNDED: it failed, and the money came back.',
+    ),
     asset: AssetSymbol,
     amount: Type.String({
       description: 'Change of the balance: negative for a debit.',

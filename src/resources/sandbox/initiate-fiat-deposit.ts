@@ -3,7 +3,7 @@ import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { Wire } from '../../contract/bank-wire.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { AMOUNT_LENGTH_MAX, Closed, RefId, Text } from '../../contract/fields.ts'
+import { AMOUNT_LENGTH_MAX, Closed, OneOf, RefId, Text } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
 import { deposit, type DepositPlace } from '../../money/movements/deposit.ts'
@@ -19,7 +19,7 @@ const InitiateFiatDepositBody = Closed({
     description: 'Amount to deposit, with at most two decimals.',
     examples: ['250.00'],
   }),
-  asset: Type.Enum(['USD'], { type: 'string', description: 'Only USD is supported.' }),
+  asset: OneOf(['USD'], 'Only USD is supported.'),
   memo_id: Text(100, 'The memo_id of deposit instructions, which determines the profile to credit.', 1),
   ref_id: Type.Optional(RefId),
   fiat_network_instructions: Closed({ wire: Wire }),

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Closed, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Closed, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { findRecords, FOUND_BY, FOUND_MAX, FOUND_TYPES } from './find-records.ts'
 
@@ -9,12 +9,9 @@ const TEXT_LENGTH_MAX = 256
 
 const Found = Type.Object(
   {
-    type: Type.Enum(Object.keys(FOUND_TYPES), { type: 'string', description: 'Type of the record.' }),
+    type: OneOf(Object.keys(FOUND_TYPES), 'Type of the record.'),
     id: Uuid('Id of the record.'),
-    found_by: Type.Enum([...FOUND_BY], {
-      type: 'string',
-      description: 'Which of its names was searched for.',
-    }),
+    found_by: OneOf(FOUND_BY, 'Which of its names was searched for.'),
     status: Type.Optional(Type.String({ description: 'Status of the record, where it has one.' })),
     created_at: Timestamp('When the record was created.'),
   },

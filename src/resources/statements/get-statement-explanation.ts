@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Amount, AssetSymbol, Uuid } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, OneOf, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { operation } from '../operation.ts'
 import { explainStatementOf } from './explain-statement.ts'
@@ -25,10 +25,7 @@ export const getStatementExplanation = operation({
     asset: AssetSymbol,
     stated: Amount('The amount of the statement.'),
     computed: Amount('The amount computed again: the sum of the products by 86,400 and 365, rounded down.'),
-    method: Type.Enum(['TIME_WEIGHTED'], {
-      type: 'string',
-      description: 'Which balance of a day earns: its average.',
-    }),
+    method: OneOf(['TIME_WEIGHTED'], 'Which balance of a day earns: its average.'),
     products: Derived('The sum of balance x seconds x rate over all days, exactly.'),
     days: Type.Array(
       Type.Object({

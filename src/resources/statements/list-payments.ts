@@ -9,6 +9,7 @@ import {
   FilterValue,
   FilterWithoutCommas,
   LENGTH_MAX,
+  OneOf,
   Timestamp,
   Uuid,
 } from '../../contract/fields.ts'
@@ -27,12 +28,9 @@ import {
 import { operation } from '../operation.ts'
 import { paymentRefIdOf, PRODUCT } from './statement.ts'
 
-const PaymentStatus = Type.Enum(
+const PaymentStatus = OneOf(
   ['PAYMENT_STATUS_PENDING', 'PAYMENT_STATUS_COMPLETED', 'PAYMENT_STATUS_FAILED'],
-  {
-    type: 'string',
-    description: 'Status: PENDING until the statement is paid, then COMPLETED; never FAILED.',
-  },
+  'Status: PENDING until the statement is paid, then COMPLETED; never FAILED.',
 )
 
 const Payment = Type.Object(
@@ -43,7 +41,7 @@ const Payment = Type.Object(
     ref_id: Type.String({
       description: 'The `next_payment_ref_id` that the statement had before it was paid.',
     }),
-    product: Type.Enum([PRODUCT], { type: 'string', description: 'Product.' }),
+    product: OneOf([PRODUCT], 'Product.'),
     payment_destination: Uuid('Profile that is credited.'),
     payment_asset: AssetSymbol,
     payment_amount: Amount('Amount.'),
@@ -76,10 +74,8 @@ export const listPayments = operation({
         description: "Customer id; must be the token's customer.",
       }),
     ),
-    product: Type.Optional(Type.Enum([PRODUCT], { type: 'string', description: 'Filter by product.' })),
-    payment_status: Type.Optional(
-      Type.Enum([...PaymentStatus.enum], { type: 'string', description: 'Filter by status.' }),
-    ),
+    product: Type.Optional(OneOf([PRODUCT], 'Filter by product.')),
+    payment_status: Type.Optional(OneOf([...PaymentStatus.enum], 'Filter by status.')),
     ...pageParameters,
   }),
   reply: Type.Object({

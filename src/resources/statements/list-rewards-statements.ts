@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { AssetSymbol, Closed } from '../../contract/fields.ts'
+import { AssetSymbol, Closed, OneOf } from '../../contract/fields.ts'
 import { requireKnownAssets } from '../../contract/known-assets.ts'
 import { firstIdAt, momentAt, UUID } from '../../db/ids.ts'
 import {
@@ -32,9 +32,7 @@ export const listRewardsStatements = operation({
   example: { query: { asset_type: 'USDG', limit: 12 } },
   query: Closed({
     asset_type: Type.Optional({ ...AssetSymbol, description: 'Filter by the rewarded asset.' }),
-    type: Type.Optional(
-      Type.Enum([REWARDS_STATEMENT_TYPE], { type: 'string', description: 'Filter by statement type.' }),
-    ),
+    type: Type.Optional(OneOf([REWARDS_STATEMENT_TYPE], 'Filter by statement type.')),
     ...pageParameters,
   }),
   reply: listReply(RewardsStatement),

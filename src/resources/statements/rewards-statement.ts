@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { Amount, AssetSymbol, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import { StatementFiles } from './statement.ts'
 
 export const REWARDS_STATEMENT_TYPE = 'STATEMENT_TYPE_MONTHLY_REWARDS'
@@ -12,11 +12,11 @@ export const RewardsStatement = Type.Object(
     asset_type: AssetSymbol,
     period_start: Timestamp('Start of the period covered.'),
     period_end: Timestamp('End of the period covered: its last microsecond.'),
-    status: Type.Enum(['STATEMENT_STATUS_GENERATING', 'STATEMENT_STATUS_COMPLETED'], {
-      type: 'string',
-      description: 'GENERATING until the amounts are computed, then COMPLETED.',
-    }),
-    type: Type.Enum([REWARDS_STATEMENT_TYPE], { type: 'string', description: 'Statement type.' }),
+    status: OneOf(
+      ['STATEMENT_STATUS_GENERATING', 'STATEMENT_STATUS_COMPLETED'],
+      'GENERATING until the amounts are computed, then COMPLETED.',
+    ),
+    type: OneOf([REWARDS_STATEMENT_TYPE], 'Statement type.'),
     total_accrued: Type.Optional(Amount('Reward of the period. Absent until it is COMPLETED.')),
     amount_paid: Type.Optional(Amount('Amount paid so far. Absent until it is COMPLETED.')),
     files: StatementFiles,

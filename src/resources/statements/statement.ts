@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
-import { Amount, AssetSymbol, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import type { Transaction } from '../../db/database.ts'
 import type { Moment } from '../../db/ids.ts'
 import { insertEvents } from '../../money/ledger/events.ts'
@@ -10,14 +10,14 @@ export const REWARD_ASSET = 'USDG'
 export const STATEMENT_TYPE = 'STATEMENT_TYPE_USDG_REWARD'
 export const PRODUCT = 'USDG_REWARDS'
 
-export const StatementStatus = Type.Enum(
+export const StatementStatus = OneOf(
   [
     'STATEMENT_STATUS_UNSPECIFIED',
     'STATEMENT_STATUS_INITIATED',
     'STATEMENT_STATUS_GENERATED',
     'STATEMENT_STATUS_PAID',
   ],
-  { type: 'string', description: 'Status.' },
+  'Status.',
 )
 
 /** The files of a statement. */
@@ -36,8 +36,8 @@ export const Statement = Type.Object(
     id: Uuid('Statement id.'),
     ref_id: Type.String({ description: 'Client-visible reference.' }),
     customer_id: Uuid('Customer.'),
-    type: Type.Enum([STATEMENT_TYPE], { type: 'string', description: 'Statement type.' }),
-    product: Type.Enum([PRODUCT], { type: 'string', description: 'Product.' }),
+    type: OneOf([STATEMENT_TYPE], 'Statement type.'),
+    product: OneOf([PRODUCT], 'Product.'),
     status: StatementStatus,
     metadata: Type.Optional(
       Type.Object(

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { firstIdAt, momentAt, UUID } from '../../db/ids.ts'
 import type { Database } from '../../db/database.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Closed, Filter, FilterValue, FilterWithoutCommas } from '../../contract/fields.ts'
+import { Closed, Filter, FilterValue, FilterWithoutCommas, OneOf } from '../../contract/fields.ts'
 import {
   listReply,
   microsToTimestamp,
@@ -41,13 +41,7 @@ const ListTransfersQuery = Closed({
   secondary_statuses: Filter(SecondaryStatusName, 'Filter by secondary statuses.'),
   ...timeBounds('created_at'),
   ...timeBounds('updated_at'),
-  order_by: Type.Optional(
-    Type.Enum(['CREATED_AT', 'UPDATED_AT'], {
-      type: 'string',
-      default: 'CREATED_AT',
-      description: 'Sort key.',
-    }),
-  ),
+  order_by: Type.Optional(OneOf(['CREATED_AT', 'UPDATED_AT'], 'Sort key.', { default: 'CREATED_AT' })),
   ...pageParameters,
 })
 type ListTransfersQuery = Static<typeof ListTransfersQuery>

@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
-import { Amount, AssetSymbol, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import type { Queryable } from '../../db/database.ts'
 import { firstIdAt, momentAt } from '../../db/ids.ts'
 import { presentOf } from '../../db/rows.ts'
@@ -41,11 +41,10 @@ const SIGNED = Type.String({
 /** An entry of the ledger, on a profile's balance or on an account of the platform. */
 export const LedgerEntry = Type.Object(
   {
-    event: Type.Enum(['CREATED', 'SETTLED', 'REFUNDED'], {
-      type: 'string',
-      description:
-        'CREATED: the transfer was made. SETTLED: it ended. REFUNDED: it failed, and the money came back.',
-    }),
+    event: OneOf(
+      ['CREATED', 'SETTLED', 'REFUNDED'],
+      'CREATED: the transfer was made. SETTLED: it ended. REFUNDED: it failed, and the money came back.',
+    ),
     position: Type.Integer({ minimum: 1, description: 'Its place among the entries of the event.' }),
     account: Type.String({
       description: '`profile`, or the account of the platform that is the other side.',
@@ -69,11 +68,10 @@ export type LedgerEntry = Static<typeof LedgerEntry>
 export const NetworkTransaction = Type.Object(
   {
     crypto_tx_hash: Type.String({ description: 'Hash of the transaction.' }),
-    state: Type.Enum(['SIGNED', 'BROADCAST', 'REPLACED', 'ENDED'], {
-      type: 'string',
-      description:
-        'SIGNED: kept, not accepted by the network yet. BROADCAST: waits for the network. REPLACED: signed again for a higher fee; either may be mined. ENDED: the transfer has ended with it.',
-    }),
+    state: OneOf(
+      ['SIGNED', 'BROADCAST', 'REPLACED', 'ENDED'],
+      'SIGNED: kept, not accepted by the network yet. BROADCAST: waits for the network. REPLACED: signed again for a higher fee; either may be mined. ENDED: the transfer has ended with it.',
+    ),
     signed_at: Type.Optional(Timestamp('When it was signed.')),
     broadcast_at: Type.Optional(Timestamp('When the network accepted it first.')),
     confirmations: Type.Optional(
@@ -108,10 +106,7 @@ export const OrchestrationOfTransfer = Type.Object(
   {
     id: Uuid('The orchestration.'),
     status: OrchestrationStatus,
-    role: Type.Enum(['SOURCE', 'DESTINATION'], {
-      type: 'string',
-      description: 'Whether the transfer brought the money, or took it on.',
-    }),
+    role: OneOf(['SOURCE', 'DESTINATION'], 'Whether the transfer brought the money, or took it on.'),
     source_transfer_id: Type.Optional(Uuid('The transfer that brought the money.')),
     destination_transfer_id: Type.Optional(Uuid('The transfer that took the money on.')),
   },

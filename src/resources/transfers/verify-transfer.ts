@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Uuid } from '../../contract/fields.ts'
+import { OneOf, Uuid } from '../../contract/fields.ts'
 import { transaction } from '../../db/database.ts'
 import { readTransfer } from '../../money/ledger/transfer.ts'
 import { operation } from '../operation.ts'
@@ -10,10 +10,7 @@ const TransferVerification = Type.Object({
   holds: Type.Boolean({ description: 'Whether every check holds.' }),
   checks: Type.Array(
     Type.Object({
-      check: Type.Enum(['SUMS_TO_ZERO', 'BALANCES_FOLLOW', 'POSTINGS_OF_STATUS', 'AUDIT_CHAIN'], {
-        type: 'string',
-        description: 'The check.',
-      }),
+      check: OneOf(['SUMS_TO_ZERO', 'BALANCES_FOLLOW', 'POSTINGS_OF_STATUS', 'AUDIT_CHAIN'], 'The check.'),
       holds: Type.Boolean({ description: 'Whether it holds.' }),
       detail: Type.String({ description: 'What was compared, or what differs.' }),
     }),
