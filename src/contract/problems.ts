@@ -162,6 +162,17 @@ const kinds = {
 export const PROBLEMS: Record<ProblemSlug, ProblemKind> = kinds
 export type ProblemSlug = keyof typeof kinds
 
+/** What can refuse any request that takes money of a profile. */
+export const PAYMENT_PROBLEMS = [
+  'exceed-precision',
+  'not-found',
+  'identity-verification-required',
+  'disabled',
+  'policy-refused',
+  'insufficient-funds',
+  'already-exists',
+] as const satisfies ProblemSlug[]
+
 /** The error of a field, and the JSON pointer to the field (RFC 9457, 3). */
 export interface FieldError {
   pointer: string

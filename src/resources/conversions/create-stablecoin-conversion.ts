@@ -3,7 +3,7 @@ import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
 import { Amount, AssetSymbol, Closed, Metadata, RefId, Uuid } from '../../contract/fields.ts'
-import { problem } from '../../contract/problems.ts'
+import { PAYMENT_PROBLEMS, problem } from '../../contract/problems.ts'
 import { internalTransfer } from '../../money/movements/internal-transfer.ts'
 import { requireConvertible } from '../../money/movements/payout.ts'
 import { operation } from '../operation.ts'
@@ -41,15 +41,7 @@ export const createStablecoinConversion = operation({
     },
   },
   reply: StablecoinConversion,
-  problems: [
-    'exceed-precision',
-    'not-found',
-    'identity-verification-required',
-    'disabled',
-    'policy-refused',
-    'insufficient-funds',
-    'already-exists',
-  ],
+  problems: PAYMENT_PROBLEMS,
   async run({ body, customerId, origin, requireCaller, settings, ledger }) {
     const { profile_id, amount, source_asset, target_asset, ...asked } = body
     if (source_asset === target_asset)

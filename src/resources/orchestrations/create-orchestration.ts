@@ -7,7 +7,7 @@ import { operation } from '../operation.ts'
 import { payoutCost } from '../../money/movements/estimated-fee.ts'
 import { payoutOf } from '../../money/movements/payout.ts'
 import { changeOf } from '../../money/movements/decision.ts'
-import { problem } from '../../contract/problems.ts'
+import { PAYMENT_PROBLEMS, problem } from '../../contract/problems.ts'
 import {
   DestinationBody,
   destinationAsked,
@@ -71,17 +71,11 @@ export const createOrchestration = operation({
   },
   reply: Orchestration,
   problems: [
-    'exceed-precision',
+    ...PAYMENT_PROBLEMS,
     'below-min-withdraw-limit',
     'exceed-max-withdraw-limit',
     'unsupported-network',
     'unsupported-address',
-    'not-found',
-    'identity-verification-required',
-    'disabled',
-    'policy-refused',
-    'insufficient-funds',
-    'already-exists',
     'unavailable',
   ],
   async run({

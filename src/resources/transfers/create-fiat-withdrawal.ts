@@ -15,6 +15,7 @@ import { fiatWithdrawal, wireAmount } from '../../money/movements/fiat-withdrawa
 import { FIAT_ACCOUNTS, requirePayable } from '../../money/records/fiat-account.ts'
 import { need } from '../../money/records/need.ts'
 import { Transfer } from '../../money/ledger/transfer.ts'
+import { PAYMENT_PROBLEMS } from '../../contract/problems.ts'
 
 /**
  * Sends fiat to a bank account by wire (API behaviour, Fiat withdrawals): debits the profile; the worker sends the
@@ -55,18 +56,7 @@ export const createFiatWithdrawal = operation({
     },
   },
   reply: Transfer,
-  problems: [
-    'exceed-precision',
-    'below-min-withdraw-limit',
-    'exceed-max-withdraw-limit',
-    'not-found',
-    'identity-verification-required',
-    'disabled',
-    'policy-refused',
-    'insufficient-funds',
-    'already-exists',
-    'unavailable',
-  ],
+  problems: [...PAYMENT_PROBLEMS, 'below-min-withdraw-limit', 'exceed-max-withdraw-limit', 'unavailable'],
   async run({ query: { dry_run }, body, customerId, origin, requireCaller, ledger, networks }) {
     const minor = wireAmount(body, networks)
     const { profile_id, asset, fiat_account_id } = body

@@ -13,7 +13,7 @@ import {
   Uuid,
 } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
-import { problem } from '../../contract/problems.ts'
+import { PAYMENT_PROBLEMS, problem } from '../../contract/problems.ts'
 import { internalTransfer } from '../../money/movements/internal-transfer.ts'
 import { Transfer } from '../../money/ledger/transfer.ts'
 
@@ -57,27 +57,14 @@ export const createInternalTransfer = operation({
     },
   },
   reply: Transfer,
-  problems: [
-    'exceed-precision',
-    'not-found',
-    'identity-verification-required',
-    'disabled',
-    'policy-refused',
-    'insufficient-funds',
-    'already-exists',
-  ],
+  problems: PAYMENT_PROBLEMS,
   async run({ query: { dry_run }, body, customerId, origin, requireCaller, ledger }) {
     const { from_profile_id, to_profile_id, amount } = body
     if (from_profile_id === to_profile_id) {
       throw problem.badRequest('to_profile_id must differ from from_profile_id', 'to_profile_id')
     }
-    const asset = findAsset(body.asset)
-    if (asset === undefined) throw problem.badRequest(`asset ${body.asset} is unknown`, 'asset')
-    const { symbol, decimals } = asset
-    const minor = parseAmount(amount, decimals)
-    if (minor === undefined) throw problem.exceedPrecision('amount', { asset: symbol, decimals })
-    if (minor === 0n) throw problem.badRequest('amount must be greater than zero', 'amount')
-
+    const symbol = body.asset
+    const minor = minorToMove(symbol, amount)
     const sender = { identity_id: body.from_identity_id, account_id: body.from_account_id }
     const receiver = { identity_id: body.to_identity_id, account_id: body.to_account_id }
     const { transfer } = await ledger.submit(customerId, {
@@ -116,3 +103,14 @@ export const createInternalTransfer = operation({
     return transfer
   },
 })
+
+/** Returns an amount in minor units. Throws bad-request for an unknown asset or zero, and exceed-precision. */
+export function minorToMove(symbol: string, amount: string): bigint {
+  const asset = findAsset(symbol)
+  if (asset === undefined) throw problem.badRequest(`asset ${symbol} is unknown`, 'asset')
+  const minor = parseAmount(amount, asset.decimals)
+  if (minor === undefined)
+    throw problem.exceedPrecision('amount', { asset: symbol, decimals: asset.decimals })
+  if (minor === 0n) throw problem.badRequest('amount must be greater than zero', 'amount')
+  return minor
+}

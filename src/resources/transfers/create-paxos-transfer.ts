@@ -1,12 +1,11 @@
 import { Type } from 'typebox'
-import { parseAmount } from '../../contract/assets/amount.ts'
-import { findAsset } from '../../contract/assets/catalogue.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
 import { Amount, AssetSymbol, Closed, DryRunQuery, Metadata, RefId, Uuid } from '../../contract/fields.ts'
-import { problem } from '../../contract/problems.ts'
+import { PAYMENT_PROBLEMS } from '../../contract/problems.ts'
 import { Transfer } from '../../money/ledger/transfer.ts'
 import { transferToCustomer } from '../../money/movements/platform-transfer.ts'
 import { operation } from '../operation.ts'
+import { minorToMove } from './create-internal-transfer.ts'
 
 /**
  * Moves money to a profile of another customer of the platform (API behaviour, Paxos transfers). Returns the debit; the
@@ -45,24 +44,10 @@ export const createPaxosTransfer = operation({
     },
   },
   reply: Transfer,
-  problems: [
-    'exceed-precision',
-    'not-found',
-    'identity-verification-required',
-    'disabled',
-    'policy-refused',
-    'insufficient-funds',
-    'already-exists',
-    'unavailable',
-  ],
+  problems: [...PAYMENT_PROBLEMS, 'unavailable'],
   run({ query: { dry_run }, body, customerId: customer_id, origin, requireCaller, shared, ledger }) {
     const { amount, asset: symbol, ...named } = body
-    const asset = findAsset(symbol)
-    if (asset === undefined) throw problem.badRequest(`asset ${symbol} is unknown`, 'asset')
-    const minor = parseAmount(amount, asset.decimals)
-    if (minor === undefined)
-      throw problem.exceedPrecision('amount', { asset: symbol, decimals: asset.decimals })
-    if (minor === 0n) throw problem.badRequest('amount must be greater than zero', 'amount')
+    const minor = minorToMove(symbol, amount)
     const who = { customer_id, origin, requireCaller, dryRun: dry_run }
     return transferToCustomer(shared, ledger, { ...named, ...who, asset: symbol, minor })
   },
