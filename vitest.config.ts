@@ -21,6 +21,8 @@ export default defineConfig({
     // In CI what fails is run once more, and the report says so: machines there may stand still for seconds, and some
     // tests hold the program to its times. Seeds stay the same, so that a property that failed fails again.
     retry: process.env.CI === undefined ? 0 : 1,
+    // `npm run coverage`: the tests that run in one process. What needs the built program or a chain is not counted.
+    coverage: { include: ['src/**/*.ts'], reporter: ['text-summary', 'html'], thresholds: { lines: 80 } },
     // Two cores, and a PostgreSQL beside the tests.
     maxWorkers: 2,
     // The files that a worker runs share its process and its modules: to load all of them anew for each took as long as
