@@ -254,6 +254,8 @@ export type Settings = Omit<Read, 'rateLimitBurst' | 'customerRateLimitPerSecond
   rateLimitBurst: number
   customerRateLimitPerSecond: number
   docs: boolean
+  /** All variables: the networks file names those with its secrets. */
+  environment: Readonly<Record<string, string | undefined>>
 }
 
 /** How many clients of a customer may use their rate at once. */
@@ -302,5 +304,6 @@ export function readSettings(environment: Record<string, string | undefined>): S
     customerRateLimitPerSecond:
       read.customerRateLimitPerSecond ?? CLIENTS_AT_FULL_RATE * read.rateLimitPerSecond,
     docs: read.docs ?? read.mode === 'sandbox',
+    environment,
   }
 }

@@ -1,4 +1,3 @@
-import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
@@ -33,11 +32,9 @@ import {
   cloneDatabase,
   createDatabase,
   type Ended,
-  endOf,
-  ENVIRONMENT,
   everyTable,
-  PROGRAM,
   runBursar,
+  serveBursar,
   startBursar,
   TEST_ORIGIN,
   type TestDatabase,
@@ -48,7 +45,7 @@ import {
   MASTER_KEYS,
 } from './support.ts'
 
-// The program as a shell starts it: arguments, settings, output, exit codes and signals.
+// The commands: arguments, settings, output and exit codes.
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
@@ -77,15 +74,6 @@ const settingsOf = (environment: Environment): Environment => ({
   ...environment,
 })
 
-/** Starts the built program. It inherits none of this process's settings: it gets only those that the test sets. */
-const start = (args: string[], environment: Environment = {}): ChildProcess =>
-  spawn(process.execPath, [...PROGRAM, ...args], {
-    cwd: ROOT,
-    env: { ...ENVIRONMENT, ...settingsOf(environment) },
-    stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: 55_000,
-  })
-
 /** Runs a command to its end, in this process. */
 const bursar = (args: string[], environment: Environment = {}): Promise<Ended> =>
   runBursar(args, settingsOf(environment))
@@ -105,30 +93,15 @@ function expectRefused(ended: Ended, lines: RegExp[]): void {
   expect(toldIn(ended)).toEqual(lines.map((line) => expect.stringMatching(line) as string))
 }
 
-interface Ready {
-  ready: boolean
-  address: string
-  mode: string
-  credentials_file?: string
-}
-
-/** Starts `serve --json` and waits until it is ready. It is stopped when the test ends. */
-async function serve(environment: Environment = {}) {
-  const command = startBursar(
-    ['serve', '--json'],
+const serve = (environment: Environment = {}) =>
+  serveBursar(
     settingsOf({
-      PORT: '0',
       BURSAR_SIMULATED_CONFIRMATION_MS: '0',
       BURSAR_WORKER_INTERVAL_MS: '20',
       BURSAR_LOG_LEVEL: 'warn',
       ...environment,
     }),
   )
-  atEnd(async () => void (await command.stop()))
-  await command.printed((stdout) => stdout.includes('\n'))
-  if (command.stdout() === '') throw new Error(`serve ended: ${command.stderr()}`)
-  return { ready: JSON.parse(command.stdout()) as Ready, stop: command.stop }
-}
 
 async function tokenOf(address: string, client: { client_id: string; client_secret: string }) {
   const reply = await fetch(`${address}/oauth2/token`, {
@@ -383,18 +356,6 @@ describe('settings', () => {
     BURSAR_LOG_REQUESTS: ['maybe', '2'],
   }
 
-  test('the first `npx bursar` in a clone builds nothing', async () => {
-    const cache = await mkdtemp(join(tmpdir(), 'bursar-npx-'))
-    atEnd(() => rm(cache, { recursive: true, force: true }))
-    const built = () => stat(join(ROOT, 'dist', 'main.js')).then(({ mtimeMs }) => mtimeMs)
-    const before = await built()
-    const { PATH, HOME } = process.env
-    const env = { PATH, HOME, npm_config_cache: cache, npm_config_offline: 'true' }
-    const ended = await endOf(spawn('npx', ['bursar', '--version'], { cwd: ROOT, env }))
-    expect(ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) as string })
-    expect(await built()).toBe(before)
-  })
-
   test.each(Object.entries(BAD).flatMap(([name, values]) => values.map((value) => [name, value] as const)))(
     '%s=%s is refused',
     (name, value) => {
@@ -417,7 +378,7 @@ describe('settings', () => {
 
   test('an empty setting counts as not set', () => {
     const empty = Object.fromEntries(Object.keys(SETTINGS).map((name) => [name, '']))
-    expect(readSettings(empty)).toEqual(readSettings({}))
+    expect(readSettings(empty)).toEqual({ ...readSettings({}), environment: empty })
   })
 
   test.each<[string, Environment, RegExp]>([
@@ -1377,19 +1338,18 @@ describe('serve', () => {
     atEnd(own.drop)
     const folder = await temporaryFolder()
     atEnd(() => rm(folder, { recursive: true, force: true }))
-    const child = start(['serve'], {
+    const environment = {
       DATABASE_URL: own.url,
       BURSAR_DATA_DIR: folder,
       PORT: '0',
       BURSAR_LOG_LEVEL: 'warn',
-    })
-    const closed = once(child, 'close')
-    atEnd(async () => void (child.kill('SIGKILL') && (await closed)))
-    let stdout = ''
-    child.stdout!.setEncoding('utf8').on('data', (chunk: string) => (stdout += chunk))
+    }
+    const command = startBursar(['serve'], settingsOf(environment))
+    atEnd(async () => void (await command.stop()))
     const file = join(folder, 'sandbox-credentials.json')
     const session = firstSession(relative(ROOT, file))
-    await expect.poll(() => stdout, { timeout: 20_000 }).toContain(session)
+    await command.printed((stdout) => stdout.includes(session))
+    const stdout = command.stdout()
     const [first, ...rest] = stdout.split('\n')
     const [, address] = /^Bursar is ready at (http:\/\/127\.0\.0\.1:\d+) \(sandbox mode\)$/.exec(first!)!
     const [, key] = /\?key=([\w-]{22})$/.exec(rest[0]!)!
@@ -1405,37 +1365,7 @@ describe('serve', () => {
       client_secret: string
     }
     expect(stdout).not.toContain(client_secret)
-    child.kill('SIGINT')
-    expect(await closed).toEqual([0, null])
-  })
-
-  test('logs text when asked to, and JSON into a pipe', async () => {
-    const own = await cloneDatabase()
-    atEnd(own.drop)
-    for (const [format, line] of [
-      ['text', /^\[\d\d:\d\d:\d\d\] WARN: .*\n/],
-      ['auto', /^\{"level":40,/],
-    ] as const) {
-      const environment = { DATABASE_URL: own.ownerUrl, BURSAR_LOG_FORMAT: format, PORT: '0' }
-      const child = start(['serve'], environment)
-      const ended = endOf(child)
-      // `serve` warns about running as the owner's role.
-      await once(child.stdout!, 'data')
-      child.kill('SIGTERM')
-      expect((await ended).stderr).toMatch(line)
-    }
-  })
-
-  test('SIGTERM during the start stops it and the embedded PostgreSQL cleanly', async () => {
-    const folder = await temporaryFolder()
-    atEnd(() => rm(folder, { recursive: true, force: true }))
-    const postmaster = join(folder, 'postgres', 'postmaster.pid')
-    const child = start(['serve'], { DATABASE_URL: undefined, BURSAR_DATA_DIR: folder, PORT: '0' })
-    const closed = once(child, 'close')
-    await expect.poll(() => existsSync(postmaster), { timeout: 20_000 }).toBe(true)
-    child.kill('SIGTERM')
-    expect(await closed).toEqual([0, null])
-    expect(existsSync(postmaster)).toBe(false)
+    expect((await command.stop('SIGINT')).code).toBe(0)
   })
 
   test('in live mode makes no demo, has no sandbox and is connected to no network', async () => {

@@ -1,11 +1,10 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { checkConsole } from '../src/access/console/files.ts'
 import { judgeBackups, judgeHorizon } from '../src/db/check-database.ts'
 import { remedyForReaders } from '../src/keys/secret-file.ts'
@@ -23,20 +22,18 @@ import {
   asAdmin,
   atEnd,
   cloneDatabase,
-  endOf,
-  ENVIRONMENT,
   everyTable,
   MASTER_KEY,
   MASTER_KEYS,
-  PROGRAM,
+  runBursar,
+  serveBursar,
   signerOf,
-  spawnBursar,
   type TestDatabase,
   TEST_ORIGIN,
   testSettings,
 } from './support.ts'
 
-// `bursar doctor` and `bursar completion`, in processes of their own, on sound and on broken deployments.
+// `bursar doctor` on sound and on broken deployments.
 
 let database: TestDatabase
 let folder: string
@@ -49,18 +46,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-async function run(command: string, args: string[], environment: Record<string, string> = {}) {
-  return endOf(
-    spawn(command, args, {
-      env: { ...ENVIRONMENT, ...environment },
-      stdio: ['ignore', 'pipe', 'pipe'],
-      timeout: 55_000,
-    }),
-  )
-}
-
 const bursar = (args: string[], environment: Record<string, string> = {}) =>
-  run(process.execPath, [...PROGRAM, ...args], { BURSAR_DATA_DIR: folder, PORT: '0', ...environment })
+  runBursar(args, { BURSAR_DATA_DIR: folder, PORT: '0', ...environment })
 
 interface Report {
   healthy: boolean
@@ -103,12 +90,12 @@ const expectFound = (found: string[], lines: RegExp[]) =>
   expect(found).toEqual(expect.arrayContaining(lines.map((line) => expect.stringMatching(line) as string)))
 
 test('a sound deployment is reported as such, and nothing changes', async () => {
-  const service = await spawnBursar({
+  const { ready: service } = await serveBursar({
     DATABASE_URL: database.url,
     BURSAR_DATA_DIR: folder,
     BURSAR_MODE: 'live',
+    BURSAR_LOG_LEVEL: 'silent',
   })
-  atEnd(() => service.end('SIGTERM'))
   const { customer_id } = await createCustomer(database.db, 'Test')
   const client = await createApiClient(database.db, ROW_MACS, customer_id, SCOPES)
   const before = await everyTable(database.db)
@@ -538,29 +525,6 @@ test('live mode without TLS, and without limits', async () => {
   ])
 })
 
-test('in live mode, an embedded PostgreSQL, every address a trusted proxy and few open files', async () => {
-  const args = [process.execPath, ...PROGRAM, 'doctor', '--json']
-  const { stdout } = await run('sh', ['-c', 'ulimit -n 512 && exec "$@"', 'sh', ...args], {
-    BURSAR_DATA_DIR: await ownFolder(),
-    BURSAR_MODE: 'live',
-    BURSAR_BASE_URL: 'https://127.0.0.1:1',
-    BURSAR_TRUSTED_PROXIES: '10.0.0.1,0.0.0.0/0',
-    BURSAR_CUSTOMER_RATE_LIMIT_PER_SECOND: '0',
-    PORT: '0',
-  })
-  const { checks } = JSON.parse(stdout) as Report
-  expectFound(
-    checks.map(({ result, check, says }) => `${result} ${check}: ${says}`),
-    [
-      /^WARN database: there is no embedded PostgreSQL yet: .*; it is meant for sandboxes$/,
-      /^WARN backups: the embedded PostgreSQL does not archive its log: .* since the last copy of its folder$/,
-      /^WARN limits: customers have no rate limit: one with many clients can take the whole process$/,
-      /^WARN limits: every address is a trusted proxy: limits by address have no effect$/,
-      /^WARN limits: the limit of open files leaves only 360 connections for clients$/,
-    ],
-  )
-})
-
 test('a database that is down hides no other fault', async () => {
   const other = await stranger(() => ({ status: 'something else' }))
   const own = await ownFolder()
@@ -789,62 +753,6 @@ test('wrong settings, one line each', async () => {
     expect.stringMatching(/^FAIL settings: BURSAR_PROT: no such setting$/),
     expect.stringMatching(/^FAIL settings: PORT: must be a whole number/),
   ])
-})
-
-describe('completion', () => {
-  // Replaces a function of the bash-completion package: sets the words of the line and the word under the cursor.
-  const WORDS = `_get_comp_words_by_ref() { words=("\${COMP_WORDS[@]}"); cword=$COMP_CWORD; cur=\${words[cword]}; }`
-
-  /** Returns bash's completions for each of these lines; the cursor is at the end of the last word. */
-  async function complete(lines: string[][]) {
-    const quoted = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`
-    const program = [process.execPath, ...PROGRAM].map(quoted).join(' ')
-    const script = [
-      WORDS,
-      `bursar() { ${program} "$@"; }`,
-      'compopt() { :; }',
-      'source <(bursar completion bash) || exit 1',
-      ...lines.map(
-        (words) => `COMP_WORDS=(bursar ${words.map(quoted).join(' ')}); COMP_CWORD=${words.length}
-        COMPREPLY=(); __bursar_complete; echo "${'${COMPREPLY[*]}'}"`,
-      ),
-    ]
-    const { code, stdout, stderr } = await run('bash', ['-c', script.join('\n')])
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    return stdout.trimEnd().split('\n')
-  }
-
-  test('bash sources the script and completes commands, subcommands, options and markets', async () => {
-    const lines = [
-      ['st'],
-      ['client', ''],
-      ['statements', 'pay', '--p'],
-      ['prices', 'import', '--market', 'SOL'],
-      ['trigger', 'orchestration.p'],
-      ['webhooks', 'test', 'guide', 'orchestration.f'],
-    ]
-    expect(await complete(lines)).toEqual([
-      'statements',
-      'create list rotate disable enable help',
-      '--period',
-      'SOLEUR',
-      'orchestration.processing',
-      'orchestration.failed',
-    ])
-  })
-
-  test.each([
-    ['zsh', /^#compdef bursar\n/],
-    ['fish', /^# fish completion for bursar/],
-  ])('a script for %s is printed', async (shell, beginning) => {
-    const { code, stdout } = await bursar(['completion', shell])
-    expect(code).toBe(0)
-    expect(stdout).toMatch(beginning)
-  })
-
-  test('a script for another shell is refused', async () => {
-    expect(await bursar(['completion', 'ksh'])).toMatchObject({ code: 2, stdout: '' })
-  })
 })
 
 test('confirmed transactions that a reorganisation removed are a WARN', () => {

@@ -581,6 +581,21 @@ export const runBursar = (
   environment: Record<string, string | undefined> = {},
 ): Promise<Ended> => startBursar(args, environment).ended
 
+/** Runs `bursar serve` in this process, on a free port, and waits until it is ready. It is stopped when the test ends. */
+export async function serveBursar(environment: Record<string, string | undefined>) {
+  const command = startBursar(['serve', '--json'], { PORT: '0', BURSAR_METRICS_PORT: '0', ...environment })
+  atEnd(async () => void (await command.stop()))
+  await command.printed((stdout) => stdout.includes('\n'))
+  if (command.stdout() === '') throw new Error(`serve ended: ${command.stderr()}`)
+  const ready = JSON.parse(command.stdout()) as {
+    ready: boolean
+    address: string
+    mode: string
+    credentials_file?: string
+  }
+  return { ready, stop: command.stop }
+}
+
 /** The lines of standard error that are text, without the JSON lines of the log. */
 export const toldIn = ({ stderr }: Ended): string[] =>
   stderr.split('\n').filter((line) => line !== '' && !line.startsWith('{"level"'))

@@ -19,7 +19,7 @@ type Opened = ReadonlyMap<CryptoNetwork, ConfiguredNetwork>
 export const openNetworks = async (settings: Settings, db: Database): Promise<Opened> =>
   settings.networksFile === undefined
     ? new Map()
-    : configuredNetworks(settings.networksFile, process.env, db, settings.mode, {
+    : configuredNetworks(settings.networksFile, settings.environment, db, settings.mode, {
         signs: settings.worker,
         // The master key is read when it is needed: what only asks a node needs none.
         areGiven: async (some, places) => givenBy(new RowMacs(await openMasterKeys(settings)))(some, places),
