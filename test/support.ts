@@ -581,6 +581,16 @@ export const runBursar = (
   environment: Record<string, string | undefined> = {},
 ): Promise<Ended> => startBursar(args, environment).ended
 
+/** Runs a command in this process. Returns its output, and throws what it says where it fails. */
+export async function outputOf(
+  args: string[],
+  environment: Record<string, string | undefined>,
+): Promise<string> {
+  const { stdout, stderr, code } = await runBursar(args, { BURSAR_LOG_LEVEL: 'silent', ...environment })
+  if (code !== 0) throw new Error(stderr.trimEnd())
+  return stdout.trimEnd()
+}
+
 /** Runs `bursar serve` in this process, on a free port, and waits until it is ready. It is stopped when the test ends. */
 export async function serveBursar(environment: Record<string, string | undefined>) {
   const command = startBursar(['serve', '--json'], { PORT: '0', BURSAR_METRICS_PORT: '0', ...environment })

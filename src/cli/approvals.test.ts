@@ -3,16 +3,15 @@ import { generateKeyPairSync } from 'node:crypto'
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Command } from 'commander'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { withdrawWithApproval } from '../../test/approvers.ts'
 import { setPolicy } from '../../test/policies.ts'
 import {
   actionsOfCommands,
   everyTable,
-  MASTER_KEY,
   MASTER_KEYS,
   newCustomer,
+  outputOf,
   startTestService,
   TEST_ORIGIN,
   type TestCustomer,
@@ -24,8 +23,6 @@ import { completeDocument } from '../governance/policy/policy-document.ts'
 import { Policies } from '../governance/policy/policy.ts'
 import { settleWithdrawals } from '../rails/payouts/settle-withdrawals.ts'
 import { verify } from '../money/verify/verify.ts'
-import { approvalCommands } from './approvals.ts'
-import { customerCommands } from './customers.ts'
 
 let service: TestService
 let customer: TestCustomer
@@ -41,24 +38,12 @@ afterAll(async () => {
   await rm(folder, { recursive: true })
 })
 
-/** Runs a command in this process; `owner` gives it the address for the owner's role. */
-async function said(args: string[], { owner = true } = {}): Promise<string> {
-  const lines: string[] = []
-  const spy = vi.spyOn(console, 'log').mockImplementation((line: string) => void lines.push(line))
-  vi.stubEnv('DATABASE_URL', service.url).stubEnv('BURSAR_LOG_LEVEL', 'silent')
-  vi.stubEnv('BURSAR_MASTER_KEY', MASTER_KEY)
-  if (owner) vi.stubEnv('BURSAR_MIGRATIONS_DATABASE_URL', service.ownerUrl)
-  try {
-    const program = new Command().exitOverride().configureOutput({ writeErr: () => undefined })
-    approvalCommands(program)
-    customerCommands(program)
-    await program.parseAsync(args, { from: 'user' })
-  } finally {
-    vi.unstubAllEnvs()
-    spy.mockRestore()
-  }
-  return lines.join('\n')
-}
+/** Runs a command; `owner` gives it the address for the owner's role. */
+const said = (args: string[], { owner = true } = {}): Promise<string> =>
+  outputOf(args, {
+    DATABASE_URL: service.url,
+    ...(owner && { BURSAR_MIGRATIONS_DATABASE_URL: service.ownerUrl }),
+  })
 const bursar = async <T = { id: string }>(...args: string[]) =>
   JSON.parse(await said([...args, '--json'])) as T
 

@@ -4,18 +4,17 @@
  * 2. the API answers this status, and it decides whether the identity may withdraw;
  * 3. a repeated command changes nothing.
  */
-import { Command } from 'commander'
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
   everyTable,
   newCustomer,
+  outputOf,
   startTestService,
   type TestCustomer,
   type TestService,
 } from '../../test/support.ts'
 import { Holders } from '../money/records/holders.ts'
-import { identityCommands } from './identities.ts'
 
 let service: TestService
 let customer: TestCustomer
@@ -25,21 +24,11 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** Runs a command in this process. Returns its JSON output. */
-async function bursar<T>(...args: string[]): Promise<T> {
-  const said: string[] = []
-  const log = vi.spyOn(console, 'log').mockImplementation((line: string) => void said.push(line))
-  vi.stubEnv('DATABASE_URL', service.url).stubEnv('BURSAR_MODE', 'live').stubEnv('BURSAR_LOG_LEVEL', 'silent')
-  try {
-    const program = new Command().exitOverride().configureOutput({ writeErr: () => undefined })
-    identityCommands(program)
-    await program.parseAsync(['identity', ...args, '--json'], { from: 'user' })
-  } finally {
-    vi.unstubAllEnvs()
-    log.mockRestore()
-  }
-  return JSON.parse(said.join('\n')) as T
-}
+/** Runs a command. Returns its JSON output. */
+const bursar = async <T>(...args: string[]): Promise<T> =>
+  JSON.parse(
+    await outputOf(['identity', ...args, '--json'], { DATABASE_URL: service.url, BURSAR_MODE: 'live' }),
+  ) as T
 
 async function newIdentity(of = customer): Promise<string> {
   const person_details = { first_name: 'Ada', last_name: 'Lovelace' }

@@ -2,18 +2,17 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Command } from 'commander'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { addTestApprover, decideAs } from '../../test/approvers.ts'
 import {
   everyTable,
   MASTER_KEY,
   MASTER_KEYS,
   newCustomer,
+  outputOf,
   type TestCustomer,
   sharedTestService,
 } from '../../test/support.ts'
-import { policyCommands } from './policy.ts'
 
 const NEW_KEY = 'f0e1d2c3b4a5968778695a4b3c2d1e0f00112233445566778899aabbccddeeff'
 
@@ -26,23 +25,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true })
 })
 
-/** Runs a command in this process. */
-async function said(args: string[], environment: Record<string, string> = {}): Promise<string> {
-  const lines: string[] = []
-  const spy = vi.spyOn(console, 'log').mockImplementation((line: string) => void lines.push(line))
-  vi.stubEnv('DATABASE_URL', service.url).stubEnv('BURSAR_LOG_LEVEL', 'silent')
-  vi.stubEnv('BURSAR_MASTER_KEY', MASTER_KEY).stubEnv('BURSAR_DATA_DIR', folder)
-  for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value)
-  try {
-    const program = new Command().exitOverride().configureOutput({ writeErr: () => undefined })
-    policyCommands(program.version('the version of the program'))
-    await program.parseAsync(['policy', ...args], { from: 'user' })
-  } finally {
-    vi.unstubAllEnvs()
-    spy.mockRestore()
-  }
-  return lines.join('\n')
-}
+const said = (args: string[], environment: Record<string, string> = {}): Promise<string> =>
+  outputOf(['policy', ...args], { DATABASE_URL: service.url, BURSAR_DATA_DIR: folder, ...environment })
 const bursar = async (...args: string[]) => JSON.parse(await said([...args, '--json'])) as object
 
 async function expectRefused(args: string[], message: RegExp | string, environment = {}): Promise<void> {

@@ -5,7 +5,6 @@
  * 3. a wire that may not be paid (freeze, identity, a MAC that does not match) is not taken;
  * 4. a refused command changes nothing, and `verify` finds no disagreement.
  */
-import { Command } from 'commander'
 import { Registry } from 'prom-client'
 import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -16,16 +15,17 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   atEnd,
   credit,
   entriesOf,
   everyTable,
-  MASTER_KEY,
   MASTER_KEYS,
   newCustomer,
   execBursar,
+  outputOf,
+  runBursar,
   startTestService,
   ROW_MACS,
   TEST_ORIGIN,
@@ -61,7 +61,6 @@ import { newSigningSecret } from '../money/records/webhook-secrets.ts'
 import { ScreeningEndpoint } from '../rails/screening/endpoint.ts'
 import { NotAllowed, Screening } from '../rails/screening/screening.ts'
 import { operatorName } from './command-line.ts'
-import { wireCommands } from './wires.ts'
 
 const BANK = {
   account_number: '40702810',
@@ -97,26 +96,11 @@ afterAll(async () => {
   await rm(folder, { recursive: true })
 })
 
-/** Runs a command in this process. Returns its output, as JSON unless `format` is `text`. */
-async function said(args: string[], format: 'json' | 'text' = 'json'): Promise<string> {
-  const lines: string[] = []
-  const note = (line: string) => void lines.push(line)
-  const spies = [
-    vi.spyOn(console, 'log').mockImplementation(note),
-    vi.spyOn(console, 'error').mockImplementation(note),
-  ]
-  vi.stubEnv('DATABASE_URL', service.url).stubEnv('BURSAR_MODE', 'live').stubEnv('BURSAR_LOG_LEVEL', 'silent')
-  vi.stubEnv('BURSAR_MASTER_KEY', MASTER_KEY)
-  try {
-    const program = new Command().exitOverride().configureOutput({ writeErr: () => undefined })
-    wireCommands(program)
-    await program.parseAsync(['wire', ...args, ...(format === 'json' ? ['--json'] : [])], { from: 'user' })
-  } finally {
-    vi.unstubAllEnvs()
-    for (const spy of spies) spy.mockRestore()
-  }
-  return lines.join('\n')
-}
+const settings = () => ({ DATABASE_URL: service.url, BURSAR_MODE: 'live' })
+
+/** Runs a command. Returns its output, as JSON unless `format` is `text`. */
+const said = (args: string[], format: 'json' | 'text' = 'json'): Promise<string> =>
+  outputOf(['wire', ...args, ...(format === 'json' ? ['--json'] : [])], settings())
 const bursar = async <T>(...args: string[]) => JSON.parse(await said(args)) as T
 
 /** Expects a refusal with this message, and no change in the database. */
@@ -195,9 +179,9 @@ interface Taken {
   refused: { transfer_id: string; reason: string }[]
 }
 async function take(...ids: string[]): Promise<Taken> {
-  const taken = await bursar<Taken>('take', ...ids)
-  expect(process.exitCode).toBe(taken.refused.length > 0 ? 1 : undefined)
-  process.exitCode = undefined
+  const { code, stdout } = await runBursar(['wire', 'take', ...ids, '--json'], settings())
+  const taken = JSON.parse(stdout) as Taken
+  expect(code).toBe(taken.refused.length > 0 ? 1 : 0)
   return taken
 }
 
