@@ -310,19 +310,23 @@ async function objectionsTo(
   return withdrawals.map((withdrawal) => {
     const row = rows.get(`${withdrawal.customer_id} ${withdrawal.transfer_id}`)
     if (row === undefined) return 'the withdrawal does not exist'
-    return macs.objectionTo(acceptedOf(row), row.mac) ?? row.ended ?? differenceOf(withdrawal, row)
+    const changed = isAsInRow(withdrawal, row) ? undefined : 'it was changed while it was being signed'
+    return macs.objectionTo(acceptedOf(row), row.mac) ?? row.ended ?? changed
   })
 }
 
-/**
- * Returns an objection unless the withdrawal to sign equals its row: it was read earlier, and may have changed since.
- */
-function differenceOf(withdrawal: Withdrawal, row: AcceptedRow): string | undefined {
+/** What a withdrawal pays, in its row, with the fiat account of a wire. */
+type PaidRow = Pick<
+  AcceptedRow,
+  'profile_id' | 'network' | 'asset' | 'amount' | 'memo' | 'fiat_account_id' | 'destination_address'
+> & { fiat_network_instructions: { wire: { account_number?: string } } | null }
+
+/** Whether a withdrawal that is to be signed is what its row says now: it was read earlier, and may have changed since. */
+export function isAsInRow(withdrawal: Withdrawal, row: PaidRow): boolean {
   const destination =
-    row.fiat_account_id === null
-      ? (row.destination_address ?? '')
-      : (row.fiat_network_instructions!.wire.account_number ?? '')
-  const isSame =
+    (row.network === 'WIRE' ? row.fiat_network_instructions?.wire.account_number : row.destination_address) ??
+    ''
+  return (
     withdrawal.profile_id === row.profile_id &&
     withdrawal.network === row.network &&
     withdrawal.asset === row.asset &&
@@ -333,7 +337,7 @@ function differenceOf(withdrawal: Withdrawal, row: AcceptedRow): string | undefi
       (row.network !== 'WIRE' &&
         withdrawal.destination_address ===
           canonicalAddress(row.network, destination, { testNetworks: true })))
-  return isSame ? undefined : 'it was changed while it was being signed'
+  )
 }
 
 /** Most rows per statement. */

@@ -2,8 +2,7 @@ import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts
 import { decimalsOf, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import type { Queryable } from '../../db/database.ts'
 import { presentOf } from '../../db/rows.ts'
-import { canonicalAddress } from '../../chains/addresses.ts'
-import type { Network, Withdrawal } from '../../chains/network.ts'
+import type { Network } from '../../chains/network.ts'
 import type { PaymentToScreen } from './screening.ts'
 import {
   selectOwners,
@@ -76,26 +75,6 @@ function paymentOfWithdrawal(customer_id: string, row: WithdrawalRow): PaymentTo
       fiat_account,
     }),
   }
-}
-
-/** Whether a withdrawal that is to be signed is what its row says now. */
-export function isAsInRow(withdrawal: Withdrawal, row: WithdrawalRow): boolean {
-  const destination =
-    row.network === 'WIRE'
-      ? (row.fiat_network_instructions?.wire.account_number ?? '')
-      : (row.destination_address ?? '')
-  return (
-    withdrawal.profile_id === row.profile_id &&
-    withdrawal.network === row.network &&
-    withdrawal.asset === row.asset &&
-    withdrawal.amount === row.amount &&
-    withdrawal.memo === row.memo &&
-    withdrawal.fiat_account_id === row.fiat_account_id &&
-    (withdrawal.destination_address === destination ||
-      (row.network !== 'WIRE' &&
-        withdrawal.destination_address ===
-          canonicalAddress(row.network, destination, { testNetworks: true })))
-  )
 }
 
 /** The screened payment of a deposit to an address. */

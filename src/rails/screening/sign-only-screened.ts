@@ -5,7 +5,8 @@ import { PLATFORM_ID } from '../../money/records/treasury.ts'
 import { lacksSettings, screenedSince } from './requirement.ts'
 import { RECHECK_MS, SCREENING, type Screening, type ScreeningStanding } from './screening.ts'
 import { byCustomer } from '../lease.ts'
-import { isAsInRow, selectScreenedWithdrawals } from './screened-payments.ts'
+import { isAsInRow } from '../../money/movements/withdrawal-macs.ts'
+import { selectScreenedWithdrawals } from './screened-payments.ts'
 
 /**
  * Wraps an adapter so that it signs only withdrawals that the screening endpoint has allowed. The others wait: their
