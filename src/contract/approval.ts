@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { ACTOR_TYPES } from './actor.ts'
-import { OneOf, Timestamp, Uuid } from './fields.ts'
+import { Named, OneOf, Timestamp, Uuid } from './fields.ts'
 
 /** What an approver can sign. */
 const DECISIONS = ['APPROVE', 'REJECT'] as const
@@ -16,41 +16,38 @@ const Decision = Type.Object({
 })
 
 /** A withdrawal or change that waits for approvers, or has waited (API behaviour, Approvals). */
-export const Approval = Type.Object(
-  {
-    id: Uuid('Id of the approval.'),
-    customer_id: Uuid('Customer.'),
-    subject: Type.Object(
-      {
-        type: Type.String({ description: '`transfer`, or the kind of record that is changed.' }),
-        id: Type.String({ description: 'The transfer, or the record that is changed.' }),
-      },
-      { description: 'What is to be approved.' },
+export const Approval = Named('Approval', {
+  id: Uuid('Id of the approval.'),
+  customer_id: Uuid('Customer.'),
+  subject: Type.Object(
+    {
+      type: Type.String({ description: '`transfer`, or the kind of record that is changed.' }),
+      id: Type.String({ description: 'The transfer, or the record that is changed.' }),
+    },
+    { description: 'What is to be approved.' },
+  ),
+  status: OneOf(APPROVAL_STATUSES, 'CANCELLED: its transfer ended otherwise. USED: its change was made.'),
+  approvals: Type.Integer({ minimum: 0, description: 'How many approvers have approved.' }),
+  required: Type.Integer({ minimum: 1, description: 'How many different approvers must approve.' }),
+  role: Type.String({ description: 'The role that approvers need.' }),
+  rule_id: Type.Optional(Type.String({ description: 'The rule that requires the approval.' })),
+  policy_version: Type.Integer({ description: 'The version of the policy that the rule is of.' }),
+  initiator: Type.Object(
+    {
+      type: OneOf(ACTOR_TYPES, 'Kind of actor.'),
+      id: Type.String({ description: 'The actor.' }),
+    },
+    { description: 'Who asked for it, and may not approve it.' },
+  ),
+  change: Type.Optional(
+    Type.Object(
+      {},
+      { additionalProperties: true, description: 'The change, with secrets as their SHA-256.' },
     ),
-    status: OneOf(APPROVAL_STATUSES, 'CANCELLED: its transfer ended otherwise. USED: its change was made.'),
-    approvals: Type.Integer({ minimum: 0, description: 'How many approvers have approved.' }),
-    required: Type.Integer({ minimum: 1, description: 'How many different approvers must approve.' }),
-    role: Type.String({ description: 'The role that approvers need.' }),
-    rule_id: Type.Optional(Type.String({ description: 'The rule that requires the approval.' })),
-    policy_version: Type.Integer({ description: 'The version of the policy that the rule is of.' }),
-    initiator: Type.Object(
-      {
-        type: OneOf(ACTOR_TYPES, 'Kind of actor.'),
-        id: Type.String({ description: 'The actor.' }),
-      },
-      { description: 'Who asked for it, and may not approve it.' },
-    ),
-    change: Type.Optional(
-      Type.Object(
-        {},
-        { additionalProperties: true, description: 'The change, with secrets as their SHA-256.' },
-      ),
-    ),
-    decisions: Type.Array(Decision, { description: 'In the order in which they were made.' }),
-    created_at: Timestamp('Creation time.'),
-    deadline: Timestamp('Without enough approvals by then, it is EXPIRED.'),
-    ended_at: Type.Optional(Timestamp('When it became REJECTED, EXPIRED, CANCELLED or USED.')),
-  },
-  { $id: 'Approval' },
-)
+  ),
+  decisions: Type.Array(Decision, { description: 'In the order in which they were made.' }),
+  created_at: Timestamp('Creation time.'),
+  deadline: Timestamp('Without enough approvals by then, it is EXPIRED.'),
+  ended_at: Type.Optional(Timestamp('When it became REJECTED, EXPIRED, CANCELLED or USED.')),
+})
 export type Approval = Static<typeof Approval>

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { Type, type Static } from 'typebox'
 import type { UsdPrices } from '../../contract/assets/usd-value.ts'
-import { Timestamp } from '../../contract/fields.ts'
+import { Named, Timestamp } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { coordinatorOf, type Queryable, type Transaction } from '../../db/database.ts'
 import type { Moment } from '../../db/ids.ts'
@@ -17,17 +17,14 @@ import { canonicalJson, PolicyDocument } from './policy-document.ts'
  */
 
 /** A version of a customer's policy. */
-export const Policy = Type.Object(
-  {
-    version: Type.Integer({
-      minimum: 0,
-      description: 'Number of the version: 1, 2, ...; 0 where there is none.',
-    }),
-    ...PolicyDocument.properties,
-    created_at: Type.Optional(Timestamp('When it was made.')),
-  },
-  { $id: 'Policy' },
-)
+export const Policy = Named('Policy', {
+  version: Type.Integer({
+    minimum: 0,
+    description: 'Number of the version: 1, 2, ...; 0 where there is none.',
+  }),
+  ...PolicyDocument.properties,
+  created_at: Type.Optional(Timestamp('When it was made.')),
+})
 
 /** A version of a customer's policy, whose MAC was checked. */
 export interface PolicyVersion {

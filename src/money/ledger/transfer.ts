@@ -5,6 +5,7 @@ import {
   Amount,
   AssetSymbol,
   Metadata,
+  Named,
   Network,
   OneOf,
   RefId,
@@ -40,50 +41,47 @@ const TRANSFER_TYPES = [
 export const TransferType = OneOf(TRANSFER_TYPES, 'Transfer type.')
 export const TransferStatus = OneOf(['PENDING', 'COMPLETED', 'FAILED'], 'Status.')
 /** The record of a money movement (API behaviour, Transfers). */
-export const Transfer = Type.Object(
-  {
-    id: Uuid('Transfer id.'),
-    customer_id: Uuid('Customer id.'),
-    profile_id: Uuid('Profile whose balance is debited or credited.'),
-    identity_id: Type.Optional(Uuid('Identity associated with the transfer.')),
-    account_id: Type.Optional(Uuid('Account associated with the transfer.')),
-    ref_id: Type.Optional(RefId),
-    type: TransferType,
-    direction: OneOf(['CREDIT', 'DEBIT'], 'Direction.'),
-    status: TransferStatus,
-    secondary_status: Type.Optional(SecondaryStatus),
-    status_details: Type.Optional(StatusDetails),
-    asset: AssetSymbol,
-    balance_asset: Type.Optional(
-      Type.String({
-        description: 'Asset whose balance was affected; differs from `asset` only with a conversion.',
-      }),
+export const Transfer = Named('Transfer', {
+  id: Uuid('Transfer id.'),
+  customer_id: Uuid('Customer id.'),
+  profile_id: Uuid('Profile whose balance is debited or credited.'),
+  identity_id: Type.Optional(Uuid('Identity associated with the transfer.')),
+  account_id: Type.Optional(Uuid('Account associated with the transfer.')),
+  ref_id: Type.Optional(RefId),
+  type: TransferType,
+  direction: OneOf(['CREDIT', 'DEBIT'], 'Direction.'),
+  status: TransferStatus,
+  secondary_status: Type.Optional(SecondaryStatus),
+  status_details: Type.Optional(StatusDetails),
+  asset: AssetSymbol,
+  balance_asset: Type.Optional(
+    Type.String({
+      description: 'Asset whose balance was affected; differs from `asset` only with a conversion.',
+    }),
+  ),
+  amount: Amount('Amount sent.'),
+  fee: Amount('Fee paid.'),
+  total: Amount('Balance change: amount minus fee for deposits, amount plus fee for withdrawals.'),
+  notional_value: Type.Optional(
+    Type.String({ description: 'USD value of amount plus fee at the time of the transfer.' }),
+  ),
+  destination_address: Type.Optional(Type.String({ description: 'Destination crypto address.' })),
+  crypto_network: Type.Optional(Network),
+  crypto_tx_hash: Type.Optional(Type.String({ description: 'On-chain transaction hash.' })),
+  crypto_tx_index: Type.Optional(Type.String({ description: 'Output index or output address.' })),
+  auto_conversion: Type.Optional(
+    Type.Object(
+      { from_transfer_id: Type.Optional(Type.String()), to_transfer_id: Type.Optional(Type.String()) },
+      { description: 'Conversion details.' },
     ),
-    amount: Amount('Amount sent.'),
-    fee: Amount('Fee paid.'),
-    total: Amount('Balance change: amount minus fee for deposits, amount plus fee for withdrawals.'),
-    notional_value: Type.Optional(
-      Type.String({ description: 'USD value of amount plus fee at the time of the transfer.' }),
-    ),
-    destination_address: Type.Optional(Type.String({ description: 'Destination crypto address.' })),
-    crypto_network: Type.Optional(Network),
-    crypto_tx_hash: Type.Optional(Type.String({ description: 'On-chain transaction hash.' })),
-    crypto_tx_index: Type.Optional(Type.String({ description: 'Output index or output address.' })),
-    auto_conversion: Type.Optional(
-      Type.Object(
-        { from_transfer_id: Type.Optional(Type.String()), to_transfer_id: Type.Optional(Type.String()) },
-        { description: 'Conversion details.' },
-      ),
-    ),
-    group_id: Type.Optional(Uuid('Links the debit and credit sides of an internal transfer.')),
-    fiat_account_id: Type.Optional(Uuid("For fiat withdrawals, the owner's fiat account.")),
-    memo: Type.Optional(Text(256, 'Memo included with the transfer as an identifier.')),
-    metadata: Type.Optional(Metadata),
-    created_at: Timestamp('Creation time.'),
-    updated_at: Timestamp('Last update time.'),
-  },
-  { $id: 'Transfer' },
-)
+  ),
+  group_id: Type.Optional(Uuid('Links the debit and credit sides of an internal transfer.')),
+  fiat_account_id: Type.Optional(Uuid("For fiat withdrawals, the owner's fiat account.")),
+  memo: Type.Optional(Text(256, 'Memo included with the transfer as an identifier.')),
+  metadata: Type.Optional(Metadata),
+  created_at: Timestamp('Creation time.'),
+  updated_at: Timestamp('Last update time.'),
+})
 export type Transfer = Static<typeof Transfer>
 
 /** A row of `transfers`: the record, with nulls for absent fields, and the columns that the API does not show. */

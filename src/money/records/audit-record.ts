@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { ACTOR_TYPES } from '../../contract/actor.ts'
 import { AUDIT_ACTIONS, subjectOfAction } from '../../contract/audit-actions.ts'
-import { OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Named, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import type { Queryable } from '../../db/database.ts'
 import { firstIdAt, momentAt, UUID } from '../../db/ids.ts'
 import { AUDIT_OUTCOMES } from '../ledger/audit.ts'
@@ -16,49 +16,43 @@ export const OutcomeField = OneOf(
 )
 
 /** A change, or a refused change (API behaviour, Audit log). */
-export const AuditLogRecord = Type.Object(
-  {
-    id: Uuid('Record id.'),
-    at: Timestamp('When the change was made or refused.'),
-    actor: Type.Object(
+export const AuditLogRecord = Named('AuditLogRecord', {
+  id: Uuid('Record id.'),
+  at: Timestamp('When the change was made or refused.'),
+  actor: Type.Object(
+    {
+      type: ActorTypeField,
+      id: Type.String({
+        description: 'Id of the API client or operator, name of the loop, or name of the user.',
+      }),
+    },
+    { description: 'Who made the change.' },
+  ),
+  action: Type.String({ description: 'What was done: the type of the subject, a dot and a verb.' }),
+  subject: Type.Object(
+    {
+      type: Type.String({ description: 'Type of the record that was changed.' }),
+      id: Type.String({ description: 'Its id.' }),
+    },
+    { description: 'The record that was changed.' },
+  ),
+  request_id: Type.Optional(
+    Uuid('The request, as in `request_id` of problems. Absent where there was none.'),
+  ),
+  ip: Type.Optional(Type.String({ description: 'The address that the request came from.' })),
+  outcome: OutcomeField,
+  changes: Type.Optional(
+    Type.Object(
       {
-        type: ActorTypeField,
-        id: Type.String({
-          description: 'Id of the API client or operator, name of the loop, or name of the user.',
-        }),
+        before: Type.Optional(Type.Object({}, { additionalProperties: true, description: 'Values before.' })),
+        after: Type.Optional(Type.Object({}, { additionalProperties: true, description: 'Values after.' })),
       },
-      { description: 'Who made the change.' },
-    ),
-    action: Type.String({ description: 'What was done: the type of the subject, a dot and a verb.' }),
-    subject: Type.Object(
       {
-        type: Type.String({ description: 'Type of the record that was changed.' }),
-        id: Type.String({ description: 'Its id.' }),
+        description: 'Of configuration only: the values that were changed. Never secrets or personal values.',
       },
-      { description: 'The record that was changed.' },
     ),
-    request_id: Type.Optional(
-      Uuid('The request, as in `request_id` of problems. Absent where there was none.'),
-    ),
-    ip: Type.Optional(Type.String({ description: 'The address that the request came from.' })),
-    outcome: OutcomeField,
-    changes: Type.Optional(
-      Type.Object(
-        {
-          before: Type.Optional(
-            Type.Object({}, { additionalProperties: true, description: 'Values before.' }),
-          ),
-          after: Type.Optional(Type.Object({}, { additionalProperties: true, description: 'Values after.' })),
-        },
-        {
-          description:
-            'Of configuration only: the values that were changed. Never secrets or personal values.',
-        },
-      ),
-    ),
-  },
-  { $id: 'AuditLogRecord' },
-)
+  ),
+})
 export type AuditLogRecord = Static<typeof AuditLogRecord>
 
 /** The filters of a list. A record must pass each of them. */

@@ -4,7 +4,7 @@ import { inTransaction, type Database, type Queryable, type Transaction } from '
 import { presentOf } from '../../db/rows.ts'
 import { insertOnce } from './insert-once.ts'
 import { newId, readClock } from '../../db/ids.ts'
-import { Metadata, Network, NIL_UUID, OneOf, RefId, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Metadata, Named, Network, NIL_UUID, OneOf, RefId, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { canonicalAddress } from '../../chains/addresses.ts'
 import { placeKey, type AreGiven, type Networks } from '../../chains/network.ts'
@@ -23,25 +23,22 @@ export const ConversionTarget = OneOf(
 )
 
 /** An address for deposits to a profile (API behaviour, Deposit addresses). */
-export const DepositAddress = Type.Object(
-  {
-    id: Uuid('Id of the address.'),
-    customer_id: Uuid('Customer.'),
-    profile_id: Uuid('Profile that is credited.'),
-    crypto_network: Network,
-    address: Type.String({ description: 'The address.' }),
-    compatible_crypto_networks: Type.Array(Network, {
-      description: 'Networks on which a deposit to this address is credited.',
-    }),
-    conversion_target_asset: ConversionTarget,
-    ref_id: Type.Optional(RefId),
-    identity_id: Uuid('Identity that deposits; the nil UUID where the record names none.'),
-    account_id: Type.Optional(Uuid('Account that deposits.')),
-    metadata: Type.Optional(Metadata),
-    created_at: Timestamp('Creation time.'),
-  },
-  { $id: 'DepositAddress' },
-)
+export const DepositAddress = Named('DepositAddress', {
+  id: Uuid('Id of the address.'),
+  customer_id: Uuid('Customer.'),
+  profile_id: Uuid('Profile that is credited.'),
+  crypto_network: Network,
+  address: Type.String({ description: 'The address.' }),
+  compatible_crypto_networks: Type.Array(Network, {
+    description: 'Networks on which a deposit to this address is credited.',
+  }),
+  conversion_target_asset: ConversionTarget,
+  ref_id: Type.Optional(RefId),
+  identity_id: Uuid('Identity that deposits; the nil UUID where the record names none.'),
+  account_id: Type.Optional(Uuid('Account that deposits.')),
+  metadata: Type.Optional(Metadata),
+  created_at: Timestamp('Creation time.'),
+})
 export type DepositAddress = Static<typeof DepositAddress>
 
 type Absent = 'ref_id' | 'identity_id' | 'account_id' | 'metadata'

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import type { CryptoNetwork } from '../../contract/assets/catalogue.ts'
-import { Free, Network, OneOf, Text, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Free, Named, Network, OneOf, Text, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { arrayLiteral, type Queryable } from '../../db/database.ts'
 import { presentOf } from '../../db/rows.ts'
@@ -12,25 +12,22 @@ import { sealOf, type RowMacs, type Seal } from './row-macs.ts'
 export const TravelRuleMetadata = Type.Object({}, { ...Free, description: 'Facts for the travel rule.' })
 
 /** An address of the customer's address book (API behaviour, Crypto destination addresses). */
-export const DestinationAddress = Type.Object(
-  {
-    id: Uuid('Id of the address.'),
-    customer_id: Uuid('Customer.'),
-    crypto_network: Network,
-    address: Type.String({ description: 'The address, as it was sent.' }),
-    nickname: Text(100, 'Display name.'),
-    bookmarked: Type.Boolean({ description: 'Whether the customer has marked it.' }),
-    status: OneOf(['PENDING', 'APPROVED', 'REJECTED'], 'Only an APPROVED address can be paid by its id.'),
-    cooling_until: Type.Optional(
-      Timestamp('Of a PENDING address: when it is APPROVED, unless it is rejected before.'),
-    ),
-    identity_id: Type.Optional(Uuid('Identity that owns the address.')),
-    travelrule_metadata: Type.Optional(TravelRuleMetadata),
-    created_at: Timestamp('Creation time.'),
-    updated_at: Timestamp('Last update time.'),
-  },
-  { $id: 'CryptoDestinationAddress' },
-)
+export const DestinationAddress = Named('CryptoDestinationAddress', {
+  id: Uuid('Id of the address.'),
+  customer_id: Uuid('Customer.'),
+  crypto_network: Network,
+  address: Type.String({ description: 'The address, as it was sent.' }),
+  nickname: Text(100, 'Display name.'),
+  bookmarked: Type.Boolean({ description: 'Whether the customer has marked it.' }),
+  status: OneOf(['PENDING', 'APPROVED', 'REJECTED'], 'Only an APPROVED address can be paid by its id.'),
+  cooling_until: Type.Optional(
+    Timestamp('Of a PENDING address: when it is APPROVED, unless it is rejected before.'),
+  ),
+  identity_id: Type.Optional(Uuid('Identity that owns the address.')),
+  travelrule_metadata: Type.Optional(TravelRuleMetadata),
+  created_at: Timestamp('Creation time.'),
+  updated_at: Timestamp('Last update time.'),
+})
 export type DestinationAddress = Static<typeof DestinationAddress>
 
 type Absent = 'cooling_until' | 'identity_id' | 'travelrule_metadata'

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
 import { Type, type Static, type TObject } from 'typebox'
 import { EVENT_TYPES, isEventType, type EventObjectType } from '../../contract/event-types.ts'
-import { Network, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Named, Network, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import type { Queryable } from '../../db/database.ts'
 import { firstIdAt, momentAt } from '../../db/ids.ts'
 import { TransferStatus, TransferType } from '../ledger/transfer.ts'
@@ -89,20 +89,17 @@ const typesOf = (objectType: EventObjectType) =>
 
 /** Each kind of event has a schema of its own: generators make colliding names for those inside of a union. */
 const eventWith = <T extends EventObjectType, O extends TObject>(objectType: T, object: O) =>
-  Type.Object(
-    {
-      id: Uuid('Event id.'),
-      type: OneOf(typesOf(objectType), 'What happened.'),
-      object_type: OneOf([objectType], 'Type of the object.'),
-      object: { ...object, $id: schemaName(objectType) },
-      created_at: Timestamp('When the status changed.'),
-      undelivered_webhooks: Type.Integer({
-        minimum: 0,
-        description: 'Number of webhooks that get the event and to which no delivery has succeeded yet.',
-      }),
-    },
-    { $id: `${schemaName(objectType)}Event` },
-  )
+  Named(`${schemaName(objectType)}Event`, {
+    id: Uuid('Event id.'),
+    type: OneOf(typesOf(objectType), 'What happened.'),
+    object_type: OneOf([objectType], 'Type of the object.'),
+    object: { ...object, $id: schemaName(objectType) },
+    created_at: Timestamp('When the status changed.'),
+    undelivered_webhooks: Type.Integer({
+      minimum: 0,
+      description: 'Number of webhooks that get the event and to which no delivery has succeeded yet.',
+    }),
+  })
 
 /** The change of a record's status (API behaviour, Events). The `object_type` says which object it has. */
 export const Event = Type.Union(

@@ -4,7 +4,7 @@ import { presentOf } from '../../db/rows.ts'
 import { insertOnce } from './insert-once.ts'
 import { newId, readClock } from '../../db/ids.ts'
 import { Wire } from '../../contract/bank-wire.ts'
-import { Closed, Free, Metadata, OneOf, RefId, Text, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Closed, Free, Metadata, Named, OneOf, RefId, Text, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { insertEvents, type NewEvent } from '../ledger/events.ts'
 import { requireHolders } from './holders.ts'
@@ -36,23 +36,20 @@ export const FiatNetworkInstructions = Closed(
 )
 
 /** A bank account that receives fiat withdrawals (API behaviour, Fiat accounts). */
-export const FiatAccount = Type.Object(
-  {
-    id: Uuid('Id of the fiat account.'),
-    customer_id: Uuid('Customer.'),
-    status: OneOf(['PENDING', 'APPROVED', 'REJECTED'], 'Status.'),
-    fiat_account_owner: FiatAccountOwner,
-    fiat_network_instructions: FiatNetworkInstructions,
-    ref_id: Type.Optional(RefId),
-    identity_id: Type.Optional(Uuid('Identity of the owner.')),
-    account_id: Type.Optional(Uuid('Account of the owner.')),
-    metadata: Type.Optional(Metadata),
-    created_at: Timestamp('Creation time.'),
-    updated_at: Timestamp('Last update time.'),
-    deleted_at: Type.Optional(Timestamp('When it was deleted: nothing new is paid to it.')),
-  },
-  { $id: 'FiatAccount' },
-)
+export const FiatAccount = Named('FiatAccount', {
+  id: Uuid('Id of the fiat account.'),
+  customer_id: Uuid('Customer.'),
+  status: OneOf(['PENDING', 'APPROVED', 'REJECTED'], 'Status.'),
+  fiat_account_owner: FiatAccountOwner,
+  fiat_network_instructions: FiatNetworkInstructions,
+  ref_id: Type.Optional(RefId),
+  identity_id: Type.Optional(Uuid('Identity of the owner.')),
+  account_id: Type.Optional(Uuid('Account of the owner.')),
+  metadata: Type.Optional(Metadata),
+  created_at: Timestamp('Creation time.'),
+  updated_at: Timestamp('Last update time.'),
+  deleted_at: Type.Optional(Timestamp('When it was deleted: nothing new is paid to it.')),
+})
 export type FiatAccount = Static<typeof FiatAccount>
 
 export const FIAT_ACCOUNT_COLUMNS = `id, customer_id, status, fiat_account_owner, fiat_network_instructions, ref_id,

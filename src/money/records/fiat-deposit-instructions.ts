@@ -5,7 +5,7 @@ import { presentOf } from '../../db/rows.ts'
 import { insertOnce } from './insert-once.ts'
 import { newId, readClock } from '../../db/ids.ts'
 import { Wire } from '../../contract/bank-wire.ts'
-import { Metadata, NIL_UUID, OneOf, RefId, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Metadata, Named, NIL_UUID, OneOf, RefId, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { routingOf, type BankAccount } from '../../chains/bank/bank-account.ts'
 import { ownRowMacs } from './row-macs.ts'
@@ -19,24 +19,21 @@ import type { Origin } from '../../contract/actor.ts'
 export const RoutingNumberType = OneOf(['ABA', 'SWIFT'], 'Kind of routing number.')
 
 /** Instructions for a deposit by wire: the payer puts the memo_id on the wire, and the profile is credited. */
-export const FiatDepositInstructions = Type.Object(
-  {
-    id: Uuid('Id of the instructions.'),
-    customer_id: Uuid('Customer id.'),
-    profile_id: Uuid('Profile that is credited.'),
-    memo_id: Type.String({ pattern: '^[A-Z0-9]{16}$', description: 'Memo that the deposit must carry.' }),
-    status: OneOf(['VALID', 'DEPRECATED'], 'Status.'),
-    fiat_network: OneOf(['WIRE'], 'Fiat network.'),
-    fiat_network_instructions: Type.Object({ wire: Wire }),
-    fiat_account_owner: Type.Object({ institution_details: Type.Object({ name: Type.String() }) }),
-    ref_id: Type.Optional(RefId),
-    identity_id: Uuid('Identity that deposits; the nil UUID where the record names none.'),
-    account_id: Type.Optional(Uuid('Account that deposits.')),
-    metadata: Type.Optional(Metadata),
-    created_at: Timestamp('Creation time.'),
-  },
-  { $id: 'FiatDepositInstructions' },
-)
+export const FiatDepositInstructions = Named('FiatDepositInstructions', {
+  id: Uuid('Id of the instructions.'),
+  customer_id: Uuid('Customer id.'),
+  profile_id: Uuid('Profile that is credited.'),
+  memo_id: Type.String({ pattern: '^[A-Z0-9]{16}$', description: 'Memo that the deposit must carry.' }),
+  status: OneOf(['VALID', 'DEPRECATED'], 'Status.'),
+  fiat_network: OneOf(['WIRE'], 'Fiat network.'),
+  fiat_network_instructions: Type.Object({ wire: Wire }),
+  fiat_account_owner: Type.Object({ institution_details: Type.Object({ name: Type.String() }) }),
+  ref_id: Type.Optional(RefId),
+  identity_id: Uuid('Identity that deposits; the nil UUID where the record names none.'),
+  account_id: Type.Optional(Uuid('Account that deposits.')),
+  metadata: Type.Optional(Metadata),
+  created_at: Timestamp('Creation time.'),
+})
 export type FiatDepositInstructions = Static<typeof FiatDepositInstructions>
 
 export const INSTRUCTIONS_COLUMNS = `id, customer_id, profile_id, memo_id, status, fiat_network,

@@ -4,7 +4,17 @@ import { presentOf } from '../../db/rows.ts'
 import { problem } from '../../contract/problems.ts'
 import { AccountType } from '../../contract/bank-wire.ts'
 import type { Kind } from './need.ts'
-import { AssetSymbol, Closed, Network, OneOf, RefId, Text, Timestamp, Uuid } from '../../contract/fields.ts'
+import {
+  AssetSymbol,
+  Closed,
+  Named,
+  Network,
+  OneOf,
+  RefId,
+  Text,
+  Timestamp,
+  Uuid,
+} from '../../contract/fields.ts'
 import { selectDepositAddress } from './deposit-address.ts'
 import { addressAsked, namedBoth } from './destination-address.ts'
 import { ownRowMacs, sealOf, type RowMacs, type Seal } from './row-macs.ts'
@@ -122,45 +132,42 @@ export const RuleSource = Closed(
 export type RuleSource = Static<typeof RuleSource>
 
 /** A rule that starts an orchestration for each deposit at its source (API behaviour, Orchestration rules). */
-export const OrchestrationRule = Type.Object(
-  {
-    id: Uuid('Rule id.'),
-    customer_id: Uuid('Customer.'),
-    ref_id: RefId,
-    profile_id: Uuid('Profile that the deposits are credited to.'),
-    status: OneOf(['ACTIVE', 'DELETED'], 'Status.'),
-    nickname: Type.Optional(Text(100, 'Display name.')),
-    source_asset: AssetSymbol,
-    destination_asset: AssetSymbol,
-    source: Type.Object(
-      {
-        crypto: Type.Optional(
-          Type.Object({
-            address_id: Uuid("The rule's own deposit address."),
-            address: Type.String({ description: 'Address to deposit to.' }),
-            network: Network,
-          }),
-        ),
-        fiat: Type.Optional(
-          Type.Object({
-            deposit_instructions_id: Uuid("The rule's own deposit instructions."),
-            memo_id: Type.String({ description: 'Memo that a deposit must carry.' }),
-            network: FiatNetwork,
-            account_type: Type.Optional(AccountType),
-          }),
-        ),
-        profile: Type.Optional(ProfileEnd),
-      },
-      { minProperties: 1, maxProperties: 1, description: 'What triggers the rule.' },
-    ),
-    destination: KnownDestination,
-    identity_id: Type.Optional(Uuid('Identity of its orchestrations.')),
-    account_id: Type.Optional(Uuid('Account of its orchestrations.')),
-    created_at: Timestamp('Creation time.'),
-    updated_at: Timestamp('Last update time.'),
-  },
-  { $id: 'OrchestrationRule' },
-)
+export const OrchestrationRule = Named('OrchestrationRule', {
+  id: Uuid('Rule id.'),
+  customer_id: Uuid('Customer.'),
+  ref_id: RefId,
+  profile_id: Uuid('Profile that the deposits are credited to.'),
+  status: OneOf(['ACTIVE', 'DELETED'], 'Status.'),
+  nickname: Type.Optional(Text(100, 'Display name.')),
+  source_asset: AssetSymbol,
+  destination_asset: AssetSymbol,
+  source: Type.Object(
+    {
+      crypto: Type.Optional(
+        Type.Object({
+          address_id: Uuid("The rule's own deposit address."),
+          address: Type.String({ description: 'Address to deposit to.' }),
+          network: Network,
+        }),
+      ),
+      fiat: Type.Optional(
+        Type.Object({
+          deposit_instructions_id: Uuid("The rule's own deposit instructions."),
+          memo_id: Type.String({ description: 'Memo that a deposit must carry.' }),
+          network: FiatNetwork,
+          account_type: Type.Optional(AccountType),
+        }),
+      ),
+      profile: Type.Optional(ProfileEnd),
+    },
+    { minProperties: 1, maxProperties: 1, description: 'What triggers the rule.' },
+  ),
+  destination: KnownDestination,
+  identity_id: Type.Optional(Uuid('Identity of its orchestrations.')),
+  account_id: Type.Optional(Uuid('Account of its orchestrations.')),
+  created_at: Timestamp('Creation time.'),
+  updated_at: Timestamp('Last update time.'),
+})
 export type OrchestrationRule = Static<typeof OrchestrationRule>
 
 type Absent = 'nickname' | 'identity_id' | 'account_id'

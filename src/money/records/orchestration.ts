@@ -12,6 +12,7 @@ import {
   Amount,
   AssetSymbol,
   Metadata,
+  Named,
   Network,
   OneOf,
   RefId,
@@ -42,58 +43,55 @@ export const CryptoEnd = Type.Object({
 const ProfileEnd = Type.Object({ profile_id: Uuid('Profile.') })
 
 /** An automated movement from a source to a destination (API behaviour, Orchestrations). */
-export const Orchestration = Type.Object(
-  {
-    id: Uuid('Orchestration id.'),
-    profile_id: Uuid('Target profile: whose balance the money is taken from.'),
-    identity_id: Type.Optional(Uuid('Identity.')),
-    account_id: Type.Optional(Uuid('Account.')),
-    customer_id: Uuid('Customer.'),
-    ref_id: Type.Optional(RefId),
-    status: OrchestrationStatus,
-    source_asset: AssetSymbol,
-    destination_asset: AssetSymbol,
-    source_amount: Amount('Amount of the source asset.'),
-    source_transfer: TransferLink(
-      'The deposit that started it, or the transfer that debits its source profile.',
-    ),
-    destination_transfer: TransferLink('The transfer to the destination, once it is made.'),
-    fail_reason: Type.Optional(
-      Type.Object({ detail: Type.String() }, { description: 'Why the orchestration failed.' }),
-    ),
-    source: Type.Object(
-      {
-        crypto: Type.Optional(CryptoEnd),
-        fiat: Type.Optional(
-          Type.Object({
-            deposit_instructions_id: Uuid('Deposit instructions.'),
-            memo: Type.String({ description: 'The memo_id of the deposit instructions.' }),
-          }),
-        ),
-        profile: Type.Optional(ProfileEnd),
-      },
-      { minProperties: 1, maxProperties: 1, description: 'Where the money comes from.' },
-    ),
-    destination: Type.Object(
-      {
-        crypto: Type.Optional(CryptoEnd),
-        fiat: Type.Optional(
-          Type.Object({
-            bank_account_id: Uuid('Fiat account that is paid.'),
-            memo: Type.Optional(Text(256, 'Memo that goes with the money.')),
-          }),
-        ),
-        profile: Type.Optional(ProfileEnd),
-      },
-      { minProperties: 1, maxProperties: 1, description: 'Where the money goes.' },
-    ),
-    orchestration_rule_id: Type.Optional(Uuid('Rule that initiated it.')),
-    metadata: Type.Optional(Metadata),
-    created_at: Timestamp('Creation time.'),
-    updated_at: Timestamp('Last update time.'),
-  },
-  { $id: 'Orchestration' },
-)
+export const Orchestration = Named('Orchestration', {
+  id: Uuid('Orchestration id.'),
+  profile_id: Uuid('Target profile: whose balance the money is taken from.'),
+  identity_id: Type.Optional(Uuid('Identity.')),
+  account_id: Type.Optional(Uuid('Account.')),
+  customer_id: Uuid('Customer.'),
+  ref_id: Type.Optional(RefId),
+  status: OrchestrationStatus,
+  source_asset: AssetSymbol,
+  destination_asset: AssetSymbol,
+  source_amount: Amount('Amount of the source asset.'),
+  source_transfer: TransferLink(
+    'The deposit that started it, or the transfer that debits its source profile.',
+  ),
+  destination_transfer: TransferLink('The transfer to the destination, once it is made.'),
+  fail_reason: Type.Optional(
+    Type.Object({ detail: Type.String() }, { description: 'Why the orchestration failed.' }),
+  ),
+  source: Type.Object(
+    {
+      crypto: Type.Optional(CryptoEnd),
+      fiat: Type.Optional(
+        Type.Object({
+          deposit_instructions_id: Uuid('Deposit instructions.'),
+          memo: Type.String({ description: 'The memo_id of the deposit instructions.' }),
+        }),
+      ),
+      profile: Type.Optional(ProfileEnd),
+    },
+    { minProperties: 1, maxProperties: 1, description: 'Where the money comes from.' },
+  ),
+  destination: Type.Object(
+    {
+      crypto: Type.Optional(CryptoEnd),
+      fiat: Type.Optional(
+        Type.Object({
+          bank_account_id: Uuid('Fiat account that is paid.'),
+          memo: Type.Optional(Text(256, 'Memo that goes with the money.')),
+        }),
+      ),
+      profile: Type.Optional(ProfileEnd),
+    },
+    { minProperties: 1, maxProperties: 1, description: 'Where the money goes.' },
+  ),
+  orchestration_rule_id: Type.Optional(Uuid('Rule that initiated it.')),
+  metadata: Type.Optional(Metadata),
+  created_at: Timestamp('Creation time.'),
+  updated_at: Timestamp('Last update time.'),
+})
 export type Orchestration = Static<typeof Orchestration>
 
 /** A new orchestration to write. */

@@ -2,24 +2,21 @@ import { Type, type Static } from 'typebox'
 import { inTransaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
 import { presentOf } from '../../db/rows.ts'
 import { newId, readClock } from '../../db/ids.ts'
-import { Lines, OneOf, Text, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Lines, Named, OneOf, Text, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 
 /** A profile, which holds balances (API behaviour, Profiles). */
-export const Profile = Type.Object(
-  {
-    id: Uuid('Profile id.'),
-    nickname: Text(100, 'Unique name of the profile.', 1),
-    type: OneOf(
-      ['NORMAL', 'DEFAULT'],
-      'DEFAULT is the profile created with the customer; all others are NORMAL.',
-    ),
-    description: Type.Optional(Lines(500, 'Free-text description.')),
-    account_id: Type.Optional(Uuid('Account that the profile belongs to.')),
-    deactivated_at: Type.Optional(Timestamp('When it was deactivated.')),
-  },
-  { $id: 'Profile' },
-)
+export const Profile = Named('Profile', {
+  id: Uuid('Profile id.'),
+  nickname: Text(100, 'Unique name of the profile.', 1),
+  type: OneOf(
+    ['NORMAL', 'DEFAULT'],
+    'DEFAULT is the profile created with the customer; all others are NORMAL.',
+  ),
+  description: Type.Optional(Lines(500, 'Free-text description.')),
+  account_id: Type.Optional(Uuid('Account that the profile belongs to.')),
+  deactivated_at: Type.Optional(Timestamp('When it was deactivated.')),
+})
 export type Profile = Static<typeof Profile>
 
 export const PROFILE_COLUMNS = 'id, nickname, type, description, account_id, deactivated_at'

@@ -1,27 +1,24 @@
 import { Type, type Static } from 'typebox'
-import { OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Named, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import { presentOf } from '../../db/rows.ts'
 
 /** The delivery of an event to an endpoint (API behaviour, Webhooks). It has the id of its event. */
-export const WebhookDelivery = Type.Object(
-  {
-    id: Uuid('Id of the delivery: that of its event.'),
-    webhook_id: Uuid('The webhook.'),
-    event_type: Type.Optional(
-      Type.String({ description: 'Type of the event.', examples: ['transfer.crypto_withdrawal.completed'] }),
-    ),
-    object_id: Uuid('The record whose status changed.'),
-    status: OneOf(
-      ['PENDING', 'DELIVERED', 'FAILED'],
-      'FAILED: no attempt succeeded, and none is left. Recover or resend starts again.',
-    ),
-    attempts: Type.Integer({ minimum: 0, description: 'Attempts made in all.' }),
-    next_attempt_at: Type.Optional(Timestamp('When the next attempt is due.')),
-    created_at: Timestamp('Time of the event.'),
-    ended_at: Type.Optional(Timestamp('When it was DELIVERED or FAILED.')),
-  },
-  { $id: 'WebhookDelivery' },
-)
+export const WebhookDelivery = Named('WebhookDelivery', {
+  id: Uuid('Id of the delivery: that of its event.'),
+  webhook_id: Uuid('The webhook.'),
+  event_type: Type.Optional(
+    Type.String({ description: 'Type of the event.', examples: ['transfer.crypto_withdrawal.completed'] }),
+  ),
+  object_id: Uuid('The record whose status changed.'),
+  status: OneOf(
+    ['PENDING', 'DELIVERED', 'FAILED'],
+    'FAILED: no attempt succeeded, and none is left. Recover or resend starts again.',
+  ),
+  attempts: Type.Integer({ minimum: 0, description: 'Attempts made in all.' }),
+  next_attempt_at: Type.Optional(Timestamp('When the next attempt is due.')),
+  created_at: Timestamp('Time of the event.'),
+  ended_at: Type.Optional(Timestamp('When it was DELIVERED or FAILED.')),
+})
 export type WebhookDelivery = Static<typeof WebhookDelivery>
 
 type Absent = 'event_type' | 'next_attempt_at' | 'ended_at'
@@ -57,20 +54,15 @@ export const startDeliveries = (select: string, restarts = 'true'): string => `
     and (${restarts})`
 
 /** An attempt of a delivery (API behaviour, Webhooks). It holds no secret. */
-export const WebhookAttempt = Type.Object(
-  {
-    id: Uuid('Id of the attempt.'),
-    attempt: Type.Integer({ minimum: 1, description: 'Its number.' }),
-    status_code: Type.Optional(
-      Type.Integer({ description: 'Status of the answer. Absent: no answer came.' }),
-    ),
-    error: Type.Optional(Type.String({ description: 'Why the attempt failed.' })),
-    duration_ms: Type.Integer({ minimum: 0, description: 'How long it took, in milliseconds.' }),
-    response: Type.Optional(Type.String({ description: 'The first bytes of the answer, 1 KiB at most.' })),
-    created_at: Timestamp('When it was made.'),
-  },
-  { $id: 'WebhookAttempt' },
-)
+export const WebhookAttempt = Named('WebhookAttempt', {
+  id: Uuid('Id of the attempt.'),
+  attempt: Type.Integer({ minimum: 1, description: 'Its number.' }),
+  status_code: Type.Optional(Type.Integer({ description: 'Status of the answer. Absent: no answer came.' })),
+  error: Type.Optional(Type.String({ description: 'Why the attempt failed.' })),
+  duration_ms: Type.Integer({ minimum: 0, description: 'How long it took, in milliseconds.' }),
+  response: Type.Optional(Type.String({ description: 'The first bytes of the answer, 1 KiB at most.' })),
+  created_at: Timestamp('When it was made.'),
+})
 export type WebhookAttempt = Static<typeof WebhookAttempt>
 
 export const ATTEMPT_COLUMNS = 'id, attempt, status_code, error, duration_ms, response, created_at'

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { Closed, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Closed, Named, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import type { Queryable, Transaction } from '../../db/database.ts'
 import { presentOf } from '../../db/rows.ts'
@@ -93,29 +93,26 @@ export const WebhookAuth = Type.Object(authFields, {
 export type WebhookAuth = Static<typeof WebhookAuth>
 
 /** An endpoint that events are delivered to (API behaviour, Webhooks). No secret is in it. */
-export const Webhook = Type.Object(
-  {
-    id: Uuid('Id of the webhook.'),
-    name: WebhookFields.name,
-    url: WebhookFields.url,
-    event_types: WebhookFields.event_types,
-    payload: WebhookFields.payload,
-    auth: WebhookAuth,
-    profile_ids: Type.Optional(WebhookFields.profile_ids),
-    rate_limit: WebhookFields.rate_limit,
-    status: WebhookFields.status,
-    disabled_reason: Type.Optional(
-      Type.String({ description: 'Why it is DISABLED, if nobody disabled it by its status.' }),
-    ),
-    failing_since: Type.Optional(Timestamp('The first failed attempt after the last success.')),
-    previous_secret_until: Type.Optional(
-      Timestamp('After a rotation: until when the previous secret signs, too.'),
-    ),
-    created_at: Timestamp('Creation time.'),
-    updated_at: Timestamp('Last update time.'),
-  },
-  { $id: 'Webhook' },
-)
+export const Webhook = Named('Webhook', {
+  id: Uuid('Id of the webhook.'),
+  name: WebhookFields.name,
+  url: WebhookFields.url,
+  event_types: WebhookFields.event_types,
+  payload: WebhookFields.payload,
+  auth: WebhookAuth,
+  profile_ids: Type.Optional(WebhookFields.profile_ids),
+  rate_limit: WebhookFields.rate_limit,
+  status: WebhookFields.status,
+  disabled_reason: Type.Optional(
+    Type.String({ description: 'Why it is DISABLED, if nobody disabled it by its status.' }),
+  ),
+  failing_since: Type.Optional(Timestamp('The first failed attempt after the last success.')),
+  previous_secret_until: Type.Optional(
+    Timestamp('After a rotation: until when the previous secret signs, too.'),
+  ),
+  created_at: Timestamp('Creation time.'),
+  updated_at: Timestamp('Last update time.'),
+})
 export type Webhook = Static<typeof Webhook>
 
 type Absent = 'profile_ids' | 'disabled_reason' | 'failing_since' | 'previous_secret_until'

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import type { Queryable, Transaction } from '../../db/database.ts'
 import { newId, type Moment } from '../../db/ids.ts'
 import { presentOf } from '../../db/rows.ts'
-import { Closed, Lines, Metadata, OneOf, RefId, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Closed, Lines, Metadata, Named, OneOf, RefId, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { requireDistinctMembers } from '../../money/records/members.ts'
 import { accountSummary, STATUSES, type Flags, type Status } from '../../money/records/holders.ts'
@@ -55,27 +55,24 @@ export function readMembers(members: NewMember[], field: string): ReadMember[] {
 }
 
 /** An account of an identity (API behaviour, Accounts). */
-export const Account = Type.Object(
-  {
-    id: Uuid('Account id used in all other interactions.'),
-    identity_id: Uuid('Primary identity of the account.'),
-    description: Type.Optional(Lines(500, 'Free-text description.')),
-    admin_disabled: Type.Boolean({ description: 'True if disabled by a platform administrator.' }),
-    user_disabled: Type.Boolean({ description: 'True if disabled by the API user.' }),
-    metadata: Type.Optional(Metadata),
-    ref_id: Type.Optional(RefId),
-    members: Type.Array(Member, { description: 'Additional identities with access to the account.' }),
-    created_at: Timestamp('Creation time.'),
-    updated_at: Timestamp('Last update time, of the account or of its primary identity.'),
-    summary_status: OneOf(
-      STATUSES,
-      'DISABLED by either flag, else the summary_status of the primary identity.',
-    ),
-    profile_id: Type.Optional(Uuid('Profile created with the account. Absent if none was requested.')),
-    type: AccountType,
-  },
-  { $id: 'Account' },
-)
+export const Account = Named('Account', {
+  id: Uuid('Account id used in all other interactions.'),
+  identity_id: Uuid('Primary identity of the account.'),
+  description: Type.Optional(Lines(500, 'Free-text description.')),
+  admin_disabled: Type.Boolean({ description: 'True if disabled by a platform administrator.' }),
+  user_disabled: Type.Boolean({ description: 'True if disabled by the API user.' }),
+  metadata: Type.Optional(Metadata),
+  ref_id: Type.Optional(RefId),
+  members: Type.Array(Member, { description: 'Additional identities with access to the account.' }),
+  created_at: Timestamp('Creation time.'),
+  updated_at: Timestamp('Last update time, of the account or of its primary identity.'),
+  summary_status: OneOf(
+    STATUSES,
+    'DISABLED by either flag, else the summary_status of the primary identity.',
+  ),
+  profile_id: Type.Optional(Uuid('Profile created with the account. Absent if none was requested.')),
+  type: AccountType,
+})
 export type Account = Static<typeof Account>
 
 type MemberRow = Omit<Account['members'][number], 'type'>

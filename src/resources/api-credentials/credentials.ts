@@ -1,24 +1,21 @@
 import { Type, type Static } from 'typebox'
-import { OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Named, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import { presentOf } from '../../db/rows.ts'
 
 /** The credentials of an API client, without its secret (API behaviour, API credentials). */
-export const ApiCredentials = Type.Object(
-  {
-    id: Uuid('The same as client_id.'),
-    client_id: Uuid('The id of the API client.'),
-    customer_id: Uuid('Customer id.'),
-    client_scopes: Type.Array(Type.String(), { description: 'The scopes that its tokens may have.' }),
-    client_scope_strings: Type.Array(Type.String(), { description: 'The same as client_scopes.' }),
-    status: OneOf(['APPROVED', 'DELETED'], 'DELETED: its tokens are refused.'),
-    created_at: Timestamp('Creation time.'),
-    updated_at: Timestamp('Last update time.'),
-    previous_secret_expires_at: Type.Optional(
-      Timestamp('After a rotation: until when the previous secret is accepted.'),
-    ),
-  },
-  { $id: 'ApiCredentials' },
-)
+export const ApiCredentials = Named('ApiCredentials', {
+  id: Uuid('The same as client_id.'),
+  client_id: Uuid('The id of the API client.'),
+  customer_id: Uuid('Customer id.'),
+  client_scopes: Type.Array(Type.String(), { description: 'The scopes that its tokens may have.' }),
+  client_scope_strings: Type.Array(Type.String(), { description: 'The same as client_scopes.' }),
+  status: OneOf(['APPROVED', 'DELETED'], 'DELETED: its tokens are refused.'),
+  created_at: Timestamp('Creation time.'),
+  updated_at: Timestamp('Last update time.'),
+  previous_secret_expires_at: Type.Optional(
+    Timestamp('After a rotation: until when the previous secret is accepted.'),
+  ),
+})
 
 export interface CredentialsRow {
   customer_id: string

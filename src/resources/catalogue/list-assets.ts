@@ -1,24 +1,21 @@
 import { Type } from 'typebox'
 import { ASSETS, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
-import { AssetSymbol, Network, OneOf } from '../../contract/fields.ts'
+import { AssetSymbol, Named, Network, OneOf } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { listingFields, listingOf } from './listing.ts'
 
-const AssetRecord = Type.Object(
-  {
-    asset: AssetSymbol,
-    name: Type.String({ description: 'Name.' }),
-    kind: OneOf(['FIAT', 'STABLECOIN', 'CRYPTO'], 'Kind.'),
-    decimals: Type.Integer({ description: 'Decimals of a balance.' }),
-    platform_stablecoin: Type.Boolean({
-      description: 'Worth one USD: it is exchanged for USD, and paid from it.',
-    }),
-    networks: Type.Array(Type.Object({ crypto_network: Network, ...listingFields }), {
-      description: 'The networks that carry it; none for fiat.',
-    }),
-  },
-  { $id: 'Asset' },
-)
+const AssetRecord = Named('Asset', {
+  asset: AssetSymbol,
+  name: Type.String({ description: 'Name.' }),
+  kind: OneOf(['FIAT', 'STABLECOIN', 'CRYPTO'], 'Kind.'),
+  decimals: Type.Integer({ description: 'Decimals of a balance.' }),
+  platform_stablecoin: Type.Boolean({
+    description: 'Worth one USD: it is exchanged for USD, and paid from it.',
+  }),
+  networks: Type.Array(Type.Object({ crypto_network: Network, ...listingFields }), {
+    description: 'The networks that carry it; none for fiat.',
+  }),
+})
 
 /** Lists the assets of the catalogue (API behaviour, Assets and networks). */
 export const listAssets = operation({

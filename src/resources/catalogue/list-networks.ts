@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { ASSETS, CRYPTO_NETWORKS, NETWORKS, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
-import { Amount, AssetSymbol, Network, OneOf, Timestamp } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, Named, Network, OneOf, Timestamp } from '../../contract/fields.ts'
 import type { NetworkAdapter } from '../../chains/network.ts'
 import { operatorFigures } from '../../chains/operator-figures.ts'
 import { networkHealth, type NetworkHealth } from '../../chains/network-health.ts'
@@ -70,31 +70,28 @@ const ForOperators = Type.Object(
   },
 )
 
-const NetworkRecord = Type.Object(
-  {
-    crypto_network: Network,
-    native_asset: Type.String({ description: 'The asset in which the network takes its fees.' }),
-    chain: Type.Optional(OneOf(['MAIN', 'TEST', 'SIMULATED'], 'The connected chain; absent where none is.')),
-    status: OneOf(
-      ['AVAILABLE', 'DELAYED', 'STOPPED', 'UNAVAILABLE'],
-      'DELAYED: withdrawals wait for the network. STOPPED: the platform pays nothing there for now, and withdrawals wait. UNAVAILABLE: not connected, and withdrawals are refused.',
-    ),
-    confirmations: Type.Optional(
-      Type.Integer({ description: 'Confirmations that a deposit or withdrawal needs, on a real chain.' }),
-    ),
-    finality: Type.Optional(
-      OneOf(['SAFE', 'FINALIZED'], "The chain's own finality, where it takes the place of `confirmations`."),
-    ),
-    fees: OneOf(
-      ['SCHEDULED', 'ESTIMATED'],
-      'ESTIMATED: a quote follows the cost of the chain, and the schedule may not cover it.',
-    ),
-    memo: Type.Boolean({ description: 'Whether a withdrawal can carry a memo.' }),
-    assets: Type.Array(Type.Object({ asset: AssetSymbol, ...listingFields })),
-    for_operators: Type.Optional(ForOperators),
-  },
-  { $id: 'NetworkRecord' },
-)
+const NetworkRecord = Named('NetworkRecord', {
+  crypto_network: Network,
+  native_asset: Type.String({ description: 'The asset in which the network takes its fees.' }),
+  chain: Type.Optional(OneOf(['MAIN', 'TEST', 'SIMULATED'], 'The connected chain; absent where none is.')),
+  status: OneOf(
+    ['AVAILABLE', 'DELAYED', 'STOPPED', 'UNAVAILABLE'],
+    'DELAYED: withdrawals wait for the network. STOPPED: the platform pays nothing there for now, and withdrawals wait. UNAVAILABLE: not connected, and withdrawals are refused.',
+  ),
+  confirmations: Type.Optional(
+    Type.Integer({ description: 'Confirmations that a deposit or withdrawal needs, on a real chain.' }),
+  ),
+  finality: Type.Optional(
+    OneOf(['SAFE', 'FINALIZED'], "The chain's own finality, where it takes the place of `confirmations`."),
+  ),
+  fees: OneOf(
+    ['SCHEDULED', 'ESTIMATED'],
+    'ESTIMATED: a quote follows the cost of the chain, and the schedule may not cover it.',
+  ),
+  memo: Type.Boolean({ description: 'Whether a withdrawal can carry a memo.' }),
+  assets: Type.Array(Type.Object({ asset: AssetSymbol, ...listingFields })),
+  for_operators: Type.Optional(ForOperators),
+})
 
 /** Lists the networks of the API, with their state for clients (API behaviour, Assets and networks). */
 export const listNetworks = operation({

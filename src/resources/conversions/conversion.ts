@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { Amount, AssetSymbol, Metadata, OneOf, RefId, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, Metadata, Named, OneOf, RefId, Timestamp, Uuid } from '../../contract/fields.ts'
 import { presentOf } from '../../db/rows.ts'
 import type { Transfer, TransferRow } from '../../money/ledger/transfer.ts'
 
@@ -7,24 +7,21 @@ import type { Transfer, TransferRow } from '../../money/ledger/transfer.ts'
  * A conversion of a profile's USD or stablecoins, one to one (API behaviour, Stablecoin conversions). It is an internal transfer
  * of a profile to itself: its id is that of the debit and of the group, which no other transfer's is.
  */
-export const StablecoinConversion = Type.Object(
-  {
-    id: Uuid('Id of the conversion, and of the transfer that debits it.'),
-    profile_id: Uuid('Profile whose balances change.'),
-    amount: Amount('Amount of both assets.'),
-    source_asset: AssetSymbol,
-    target_asset: AssetSymbol,
-    status: OneOf(['SETTLED'], 'Conversions settle at once.'),
-    ref_id: Type.Optional(RefId),
-    identity_id: Type.Optional(Uuid('Identity that asked for it.')),
-    account_id: Type.Optional(Uuid('Account that asked for it.')),
-    metadata: Type.Optional(Metadata),
-    created_at: Timestamp('Creation time.'),
-    updated_at: Timestamp('Last update time.'),
-    settled_at: Timestamp('When the balances changed.'),
-  },
-  { $id: 'StablecoinConversion' },
-)
+export const StablecoinConversion = Named('StablecoinConversion', {
+  id: Uuid('Id of the conversion, and of the transfer that debits it.'),
+  profile_id: Uuid('Profile whose balances change.'),
+  amount: Amount('Amount of both assets.'),
+  source_asset: AssetSymbol,
+  target_asset: AssetSymbol,
+  status: OneOf(['SETTLED'], 'Conversions settle at once.'),
+  ref_id: Type.Optional(RefId),
+  identity_id: Type.Optional(Uuid('Identity that asked for it.')),
+  account_id: Type.Optional(Uuid('Account that asked for it.')),
+  metadata: Type.Optional(Metadata),
+  created_at: Timestamp('Creation time.'),
+  updated_at: Timestamp('Last update time.'),
+  settled_at: Timestamp('When the balances changed.'),
+})
 export type StablecoinConversion = Static<typeof StablecoinConversion>
 
 export const CONVERSION_COLUMNS =

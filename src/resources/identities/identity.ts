@@ -2,7 +2,17 @@ import { Type, type Static } from 'typebox'
 import { inOrder, type Queryable, type Transaction } from '../../db/database.ts'
 import { Address } from '../../contract/bank-wire.ts'
 import { presentOf } from '../../db/rows.ts'
-import { BirthDate, Free, Metadata, OneOf, RefId, Text, Timestamp, Uuid } from '../../contract/fields.ts'
+import {
+  BirthDate,
+  Free,
+  Metadata,
+  Named,
+  OneOf,
+  RefId,
+  Text,
+  Timestamp,
+  Uuid,
+} from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { identitySummary, STATUSES } from '../../money/records/holders.ts'
 import {
@@ -70,47 +80,44 @@ const CustomerDueDiligence = Type.Object(
 export const SummaryStatus = OneOf(STATUSES, 'DISABLED by either flag, else the status.')
 
 /** A person or an institution that accounts belong to (API behaviour, Identities). */
-export const Identity = Type.Object(
-  {
-    id: Uuid('Identity id.'),
-    customer_id: Uuid('Customer id.'),
-    ref_id: RefId,
-    type: OneOf(['PERSON', 'INSTITUTION'], 'Kind of identity, and of its details.'),
-    status: OneOf(STATUSES, 'Status of the verification.'),
-    summary_status: SummaryStatus,
-    user_disabled: Type.Boolean({ description: 'True if disabled by the API user.' }),
-    admin_disabled: Type.Boolean({ description: 'True if disabled by a platform administrator.' }),
-    details: Type.Optional(
-      Type.Object(
-        {},
-        {
-          additionalProperties: true,
-          description:
-            'The same as person_details or institution_details. Absent only with `include_details=false`.',
-        },
-      ),
-    ),
-    person_details: Type.Optional(PersonDetails),
-    institution_details: Type.Optional(InstitutionDetails),
-    tax_details: Type.Optional(TaxDetails),
-    tax_details_not_required: Type.Optional(
-      Type.Boolean({ description: 'True if the law requires no tax details.' }),
-    ),
-    customer_due_diligence: Type.Optional(CustomerDueDiligence),
-    institution_members: Type.Optional(
-      Type.Array(InstitutionMember, {
+export const Identity = Named('Identity', {
+  id: Uuid('Identity id.'),
+  customer_id: Uuid('Customer id.'),
+  ref_id: RefId,
+  type: OneOf(['PERSON', 'INSTITUTION'], 'Kind of identity, and of its details.'),
+  status: OneOf(STATUSES, 'Status of the verification.'),
+  summary_status: SummaryStatus,
+  user_disabled: Type.Boolean({ description: 'True if disabled by the API user.' }),
+  admin_disabled: Type.Boolean({ description: 'True if disabled by a platform administrator.' }),
+  details: Type.Optional(
+    Type.Object(
+      {},
+      {
+        additionalProperties: true,
         description:
-          'Identities that stand behind an institution. Answered to the requests that write them, and with `include_institution_members=true`.',
-      }),
+          'The same as person_details or institution_details. Absent only with `include_details=false`.',
+      },
     ),
-    is_merchant: Type.Optional(Type.Boolean({ description: 'True if the identity is a merchant.' })),
-    last_kyc_refresh_date: Type.Optional(Timestamp('Time of the last periodic verification.')),
-    metadata: Type.Optional(Metadata),
-    created_at: Timestamp('Creation time.'),
-    updated_at: Timestamp('Last update time.'),
-  },
-  { $id: 'Identity' },
-)
+  ),
+  person_details: Type.Optional(PersonDetails),
+  institution_details: Type.Optional(InstitutionDetails),
+  tax_details: Type.Optional(TaxDetails),
+  tax_details_not_required: Type.Optional(
+    Type.Boolean({ description: 'True if the law requires no tax details.' }),
+  ),
+  customer_due_diligence: Type.Optional(CustomerDueDiligence),
+  institution_members: Type.Optional(
+    Type.Array(InstitutionMember, {
+      description:
+        'Identities that stand behind an institution. Answered to the requests that write them, and with `include_institution_members=true`.',
+    }),
+  ),
+  is_merchant: Type.Optional(Type.Boolean({ description: 'True if the identity is a merchant.' })),
+  last_kyc_refresh_date: Type.Optional(Timestamp('Time of the last periodic verification.')),
+  metadata: Type.Optional(Metadata),
+  created_at: Timestamp('Creation time.'),
+  updated_at: Timestamp('Last update time.'),
+})
 export type Identity = Static<typeof Identity>
 
 const OWN_COLUMNS = `id, customer_id, ref_id, type, status, user_disabled, admin_disabled, tax_details_not_required,

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { Closed, OneOf, Timestamp } from '../../contract/fields.ts'
+import { Closed, Named, OneOf, Timestamp } from '../../contract/fields.ts'
 import { pageOf, pageParameters, pageReply, type Page } from '../../http/lists.ts'
 import { operation } from '../operation.ts'
 import { INCREMENT_MINUTES, INCREMENTS, type Increment } from './increments.ts'
@@ -19,20 +19,17 @@ import { candlesOf } from './write-prices.ts'
 
 const price = (description: string) => Type.String({ description, examples: ['63450.125'] })
 
-const Candle = Type.Object(
-  {
-    timestamp: Timestamp('Start of the increment.'),
-    open: price('First price.'),
-    high: price('Highest price.'),
-    low: price('Lowest price.'),
-    close: price('Last price.'),
-    exact: Type.Boolean({
-      description:
-        'False where only an average, or a candle that exceeds this increment, is known of some minute; that minute counts with the average, or with that candle.',
-    }),
-  },
-  { $id: 'HistoricalCandle' },
-)
+const Candle = Named('HistoricalCandle', {
+  timestamp: Timestamp('Start of the increment.'),
+  open: price('First price.'),
+  high: price('Highest price.'),
+  low: price('Lowest price.'),
+  close: price('Last price.'),
+  exact: Type.Boolean({
+    description:
+      'False where only an average, or a candle that exceeds this increment, is known of some minute; that minute counts with the average, or with that candle.',
+  }),
+})
 type Candle = Static<typeof Candle>
 
 /**

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import type { Database } from '../../db/database.ts'
-import { Closed, OneOf, Timestamp } from '../../contract/fields.ts'
+import { Closed, Named, OneOf, Timestamp } from '../../contract/fields.ts'
 import { microsOf, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../http/lists.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
@@ -69,17 +69,14 @@ const ListHistoricalPricesQuery = Closed({
 })
 type ListHistoricalPricesQuery = Static<typeof ListHistoricalPricesQuery>
 
-const PricePoint = Type.Object(
-  {
-    average_price: Type.String({
-      description:
-        'Time-weighted average over the increment that begins at `timestamp`, over its minutes that have a price. At most 8 decimals.',
-      examples: ['63450.125'],
-    }),
-    timestamp: Timestamp('Start of the increment.'),
-  },
-  { $id: 'HistoricalPrice' },
-)
+const PricePoint = Named('HistoricalPrice', {
+  average_price: Type.String({
+    description:
+      'Time-weighted average over the increment that begins at `timestamp`, over its minutes that have a price. At most 8 decimals.',
+    examples: ['63450.125'],
+  }),
+  timestamp: Timestamp('Start of the increment.'),
+})
 
 /**
  * Lists the historical prices of a market, oldest first (API behaviour, Market history). Includes only increments

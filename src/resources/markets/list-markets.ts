@@ -1,24 +1,19 @@
 import { Type, type Static } from 'typebox'
 import type { Queryable } from '../../db/database.ts'
-import { OneOf, Timestamp } from '../../contract/fields.ts'
+import { Named, OneOf, Timestamp } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { assetsOf, MARKETS, type Market } from './markets.ts'
 
-const MarketRecord = Type.Object(
-  {
-    market: Type.Enum([...MARKETS], { type: 'string' }),
-    base_asset: Type.String({ description: 'The priced asset.' }),
-    quote_asset: Type.String({ description: 'The asset of the price.' }),
-    first_time: Type.Optional(
-      Timestamp('Start of the first minute that has a price; absent while none has.'),
-    ),
-    last_time: Type.Optional(Timestamp('Start of the last minute that has a price.')),
-    source: Type.Optional(
-      OneOf(['SIMULATED', 'REAL'], 'SIMULATED in a sandbox; REAL when imported or followed. Never both.'),
-    ),
-  },
-  { $id: 'Market' },
-)
+const MarketRecord = Named('Market', {
+  market: Type.Enum([...MARKETS], { type: 'string' }),
+  base_asset: Type.String({ description: 'The priced asset.' }),
+  quote_asset: Type.String({ description: 'The asset of the price.' }),
+  first_time: Type.Optional(Timestamp('Start of the first minute that has a price; absent while none has.')),
+  last_time: Type.Optional(Timestamp('Start of the last minute that has a price.')),
+  source: Type.Optional(
+    OneOf(['SIMULATED', 'REAL'], 'SIMULATED in a sandbox; REAL when imported or followed. Never both.'),
+  ),
+})
 
 /** Lists the markets in the API's order, with the time span of their prices (API behaviour, Market history). */
 export const listMarkets = operation({

@@ -1,23 +1,20 @@
 import { Type, type Static } from 'typebox'
-import { Closed, Filter, Timestamp } from '../../contract/fields.ts'
+import { Closed, Filter, Named, Timestamp } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { DAY } from './increments.ts'
 import { idOf, MARKETS, type Market } from './markets.ts'
 
-const MarketPrice = Type.Object(
-  {
-    market: Type.Enum([...MARKETS], { type: 'string' }),
-    current_price: Type.String({ description: 'The newest price.', examples: ['63450.12'] }),
-    yesterday_price: Type.Optional(
-      Type.String({
-        description: 'The newest price of 24 to 48 hours before; absent where there is none.',
-        examples: ['62980.5'],
-      }),
-    ),
-    snapshot_at: Timestamp('Start of the minute of the newest price.'),
-  },
-  { $id: 'MarketPrice' },
-)
+const MarketPrice = Named('MarketPrice', {
+  market: Type.Enum([...MARKETS], { type: 'string' }),
+  current_price: Type.String({ description: 'The newest price.', examples: ['63450.12'] }),
+  yesterday_price: Type.Optional(
+    Type.String({
+      description: 'The newest price of 24 to 48 hours before; absent where there is none.',
+      examples: ['62980.5'],
+    }),
+  ),
+  snapshot_at: Timestamp('Start of the minute of the newest price.'),
+})
 
 /**
  * Lists the newest price of each market that has prices, and the price of a day before (API behaviour, Market

@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
-import { Amount, AssetSymbol, Closed, Filter, Timestamp } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, Closed, Filter, Named, Timestamp } from '../../contract/fields.ts'
 import { requireKnownAssets } from '../../contract/known-assets.ts'
 import { problem } from '../../contract/problems.ts'
 import { transaction, type Transaction } from '../../db/database.ts'
@@ -15,16 +15,13 @@ const DAYS_MAX = 90
 /** Most balances that an answer sums. A day looks up the last entry of each that has changed since (measured: 6 us). */
 const BALANCES_MAX = 10_000
 
-const BalanceHistory = Type.Object(
-  {
-    asset: AssetSymbol,
-    points: Type.Array(
-      Type.Object({ at: Timestamp('Moment of the sum.'), available: Amount('Sum of the balances.') }),
-      { description: 'The oldest first. The last is now.' },
-    ),
-  },
-  { $id: 'BalanceHistory' },
-)
+const BalanceHistory = Named('BalanceHistory', {
+  asset: AssetSymbol,
+  points: Type.Array(
+    Type.Object({ at: Timestamp('Moment of the sum.'), available: Amount('Sum of the balances.') }),
+    { description: 'The oldest first. The last is now.' },
+  ),
+})
 
 /** Sums the customer's balances by asset, at the begin of each of the last days (API behaviour, Profiles). */
 export const listBalanceHistory = operation({

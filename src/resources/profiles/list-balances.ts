@@ -3,21 +3,18 @@ import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import type { Database } from '../../db/database.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Amount, AssetSymbol, Closed, Filter, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, Closed, Filter, Named, Timestamp, Uuid } from '../../contract/fields.ts'
 import { requireKnownAssets } from '../../contract/known-assets.ts'
 import { microsOf, microsToTimestamp } from '../../http/lists.ts'
 import { operation } from '../operation.ts'
 import { requireProfile } from '../../money/records/profile.ts'
 
 /** A balance of a profile. */
-export const Balance = Type.Object(
-  {
-    asset: AssetSymbol,
-    available: Amount('Spendable amount.'),
-    trading: Amount('Amount held by open orders. Always 0, because there are no orders.'),
-  },
-  { $id: 'Balance' },
-)
+export const Balance = Named('Balance', {
+  asset: AssetSymbol,
+  available: Amount('Spendable amount.'),
+  trading: Amount('Amount held by open orders. Always 0, because there are no orders.'),
+})
 
 /**
  * Lists a profile's balances (API behaviour, Profiles): every asset it has ever held, by symbol; as they are, or as they

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Amount, AssetSymbol, Closed, Filter, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, Closed, Filter, Named, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import { requireKnownAssets } from '../../contract/known-assets.ts'
 import type { Database } from '../../db/database.ts'
 import { momentAt } from '../../db/ids.ts'
@@ -22,28 +22,25 @@ import { operation } from '../operation.ts'
 import { requireProfile } from '../../money/records/profile.ts'
 
 /** One change of a profile's balance, as the ledger has recorded it. Entries are never changed or deleted. */
-const BalanceEntry = Type.Object(
-  {
-    transfer_id: Uuid('Transfer that changed the balance.'),
-    event: OneOf(
-      ['CREATED', 'SETTLED', 'REFUNDED'],
-      'CREATED: the transfer was made. REFUNDED: it failed, and the money came back.',
-    ),
-    asset: AssetSymbol,
-    amount: Type.String({
-      description: 'Change of the balance: negative for a debit.',
-      examples: ['-25.5'],
-    }),
-    balance_after: Amount('Available balance after the change.'),
-    sequence: Type.Integer({
-      minimum: 1,
-      description:
-        'Place among the changes of this balance, from 1 on. There is no gap, so a client can tell that it has all.',
-    }),
-    created_at: Timestamp('Time of the change.'),
-  },
-  { $id: 'BalanceEntry' },
-)
+const BalanceEntry = Named('BalanceEntry', {
+  transfer_id: Uuid('Transfer that changed the balance.'),
+  event: OneOf(
+    ['CREATED', 'SETTLED', 'REFUNDED'],
+    'CREATED: the transfer was made. REFUNDED: it failed, and the money came back.',
+  ),
+  asset: AssetSymbol,
+  amount: Type.String({
+    description: 'Change of the balance: negative for a debit.',
+    examples: ['-25.5'],
+  }),
+  balance_after: Amount('Available balance after the change.'),
+  sequence: Type.Integer({
+    minimum: 1,
+    description:
+      'Place among the changes of this balance, from 1 on. There is no gap, so a client can tell that it has all.',
+  }),
+  created_at: Timestamp('Time of the change.'),
+})
 type BalanceEntry = Static<typeof BalanceEntry>
 
 /** Lists the changes of a profile's balances (API behaviour, Profiles). */

@@ -1,22 +1,19 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Closed, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Closed, Named, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { findRecords, FOUND_BY, FOUND_MAX, FOUND_TYPES } from './find-records.ts'
 
 /** The longest name of a record: a `ref_id` of 256 characters. */
 const TEXT_LENGTH_MAX = 256
 
-const Found = Type.Object(
-  {
-    type: OneOf(Object.keys(FOUND_TYPES), 'Type of the record.'),
-    id: Uuid('Id of the record.'),
-    found_by: OneOf(FOUND_BY, 'Which of its names was searched for.'),
-    status: Type.Optional(Type.String({ description: 'Status of the record, where it has one.' })),
-    created_at: Timestamp('When the record was created.'),
-  },
-  { $id: 'FoundRecord' },
-)
+const Found = Named('FoundRecord', {
+  type: OneOf(Object.keys(FOUND_TYPES), 'Type of the record.'),
+  id: Uuid('Id of the record.'),
+  found_by: OneOf(FOUND_BY, 'Which of its names was searched for.'),
+  status: Type.Optional(Type.String({ description: 'Status of the record, where it has one.' })),
+  created_at: Timestamp('When the record was created.'),
+})
 
 /** Finds records by any of their names (API behaviour, Search). */
 export const searchRecords = operation({

@@ -9,6 +9,7 @@ import {
   FilterValue,
   FilterWithoutCommas,
   LENGTH_MAX,
+  Named,
   OneOf,
   Timestamp,
   Uuid,
@@ -33,25 +34,22 @@ const PaymentStatus = OneOf(
   'Status: PENDING until the statement is paid, then COMPLETED; never FAILED.',
 )
 
-const Payment = Type.Object(
-  {
-    id: Uuid("Payment id: the statement's id, because a statement is paid once."),
-    customer_id: Uuid('Customer.'),
-    profile_id: Uuid('Profile that is credited.'),
-    ref_id: Type.String({
-      description: 'The `next_payment_ref_id` that the statement had before it was paid.',
-    }),
-    product: OneOf([PRODUCT], 'Product.'),
-    payment_destination: Uuid('Profile that is credited.'),
-    payment_asset: AssetSymbol,
-    payment_amount: Amount('Amount.'),
-    payment_status: PaymentStatus,
-    payment_tx_id: Type.Optional(Uuid('Id of the transfer that paid it.')),
-    created_at: Timestamp('Creation time of the statement.'),
-    processed_at: Type.Optional(Timestamp('When it was paid.')),
-  },
-  { $id: 'StatementPayment' },
-)
+const Payment = Named('StatementPayment', {
+  id: Uuid("Payment id: the statement's id, because a statement is paid once."),
+  customer_id: Uuid('Customer.'),
+  profile_id: Uuid('Profile that is credited.'),
+  ref_id: Type.String({
+    description: 'The `next_payment_ref_id` that the statement had before it was paid.',
+  }),
+  product: OneOf([PRODUCT], 'Product.'),
+  payment_destination: Uuid('Profile that is credited.'),
+  payment_asset: AssetSymbol,
+  payment_amount: Amount('Amount.'),
+  payment_status: PaymentStatus,
+  payment_tx_id: Type.Optional(Uuid('Id of the transfer that paid it.')),
+  created_at: Timestamp('Creation time of the statement.'),
+  processed_at: Type.Optional(Timestamp('When it was paid.')),
+})
 type Payment = Static<typeof Payment>
 
 /** Lists the payments of the customer's generated statements that owe an amount (API behaviour, Statements). */

@@ -1,21 +1,18 @@
 import { Type } from 'typebox'
 import { findAsset } from '../../contract/assets/catalogue.ts'
-import { AssetSymbol, Closed, Network, Timestamp } from '../../contract/fields.ts'
+import { AssetSymbol, Closed, Named, Network, Timestamp } from '../../contract/fields.ts'
 import { requireKnownAssets } from '../../contract/known-assets.ts'
 import { operation } from '../operation.ts'
 import { REWARD_ASSET } from './statement.ts'
 
-const RewardRate = Type.Object(
-  {
-    id: Type.String({ description: 'Rate id.', examples: ['USDG-2026-01-01'] }),
-    asset_type: AssetSymbol,
-    rate: Type.String({ description: 'Annual rate: 0.0376 is 3.76 %.', examples: ['0.0376'] }),
-    networks: Type.Array(Network, { description: 'Networks of the asset; the rate is the same on all.' }),
-    effective_at: Timestamp('From when on the rate is in force, until that of the next rate.'),
-    created_at: Timestamp('When the rate was set.'),
-  },
-  { $id: 'RewardRate' },
-)
+const RewardRate = Named('RewardRate', {
+  id: Type.String({ description: 'Rate id.', examples: ['USDG-2026-01-01'] }),
+  asset_type: AssetSymbol,
+  rate: Type.String({ description: 'Annual rate: 0.0376 is 3.76 %.', examples: ['0.0376'] }),
+  networks: Type.Array(Network, { description: 'Networks of the asset; the rate is the same on all.' }),
+  effective_at: Timestamp('From when on the rate is in force, until that of the next rate.'),
+  created_at: Timestamp('When the rate was set.'),
+})
 
 /** Most rates of an answer: the newest. A rate a month fills it in 83 years. */
 const RATES_MAX = 1_000

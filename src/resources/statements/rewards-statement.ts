@@ -1,29 +1,26 @@
 import { Type, type Static } from 'typebox'
-import { Amount, AssetSymbol, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, Named, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import { StatementFiles } from './statement.ts'
 
 export const REWARDS_STATEMENT_TYPE = 'STATEMENT_TYPE_MONTHLY_REWARDS'
 
 /** A statement in the shape of the rewards operations (API behaviour, Statements). */
-export const RewardsStatement = Type.Object(
-  {
-    id: Uuid('Statement id: the same as in List Statements.'),
-    ref_id: Type.String({ description: 'Client-visible reference.' }),
-    asset_type: AssetSymbol,
-    period_start: Timestamp('Start of the period covered.'),
-    period_end: Timestamp('End of the period covered: its last microsecond.'),
-    status: OneOf(
-      ['STATEMENT_STATUS_GENERATING', 'STATEMENT_STATUS_COMPLETED'],
-      'GENERATING until the amounts are computed, then COMPLETED.',
-    ),
-    type: OneOf([REWARDS_STATEMENT_TYPE], 'Statement type.'),
-    total_accrued: Type.Optional(Amount('Reward of the period. Absent until it is COMPLETED.')),
-    amount_paid: Type.Optional(Amount('Amount paid so far. Absent until it is COMPLETED.')),
-    files: StatementFiles,
-    created_at: Timestamp('Creation time.'),
-  },
-  { $id: 'RewardsStatement' },
-)
+export const RewardsStatement = Named('RewardsStatement', {
+  id: Uuid('Statement id: the same as in List Statements.'),
+  ref_id: Type.String({ description: 'Client-visible reference.' }),
+  asset_type: AssetSymbol,
+  period_start: Timestamp('Start of the period covered.'),
+  period_end: Timestamp('End of the period covered: its last microsecond.'),
+  status: OneOf(
+    ['STATEMENT_STATUS_GENERATING', 'STATEMENT_STATUS_COMPLETED'],
+    'GENERATING until the amounts are computed, then COMPLETED.',
+  ),
+  type: OneOf([REWARDS_STATEMENT_TYPE], 'Statement type.'),
+  total_accrued: Type.Optional(Amount('Reward of the period. Absent until it is COMPLETED.')),
+  amount_paid: Type.Optional(Amount('Amount paid so far. Absent until it is COMPLETED.')),
+  files: StatementFiles,
+  created_at: Timestamp('Creation time.'),
+})
 export type RewardsStatement = Static<typeof RewardsStatement>
 
 export interface RewardsStatementRow {

@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
-import { Amount, AssetSymbol, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, Named, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import type { Transaction } from '../../db/database.ts'
 import type { Moment } from '../../db/ids.ts'
 import { insertEvents } from '../../money/ledger/events.ts'
@@ -31,44 +31,41 @@ export const StatementFiles = Type.Array(
 )
 
 /** A periodic statement of a customer (API behaviour, Statements). */
-export const Statement = Type.Object(
-  {
-    id: Uuid('Statement id.'),
-    ref_id: Type.String({ description: 'Client-visible reference.' }),
-    customer_id: Uuid('Customer.'),
-    type: OneOf([STATEMENT_TYPE], 'Statement type.'),
-    product: OneOf([PRODUCT], 'Product.'),
-    status: StatementStatus,
-    metadata: Type.Optional(
-      Type.Object(
-        { total_amount: Amount('Reward of the period.') },
-        { description: 'Absent until the statement is generated.' },
-      ),
+export const Statement = Named('Statement', {
+  id: Uuid('Statement id.'),
+  ref_id: Type.String({ description: 'Client-visible reference.' }),
+  customer_id: Uuid('Customer.'),
+  type: OneOf([STATEMENT_TYPE], 'Statement type.'),
+  product: OneOf([PRODUCT], 'Product.'),
+  status: StatementStatus,
+  metadata: Type.Optional(
+    Type.Object(
+      { total_amount: Amount('Reward of the period.') },
+      { description: 'Absent until the statement is generated.' },
     ),
-    statement_balances: Type.Optional(
-      Type.Array(
-        Type.Object({
-          asset: AssetSymbol,
-          amount_paid: Amount('Amount paid so far.'),
-          total_amount_owed: Amount('Reward of the period.'),
-          next_payment_ref_id: Type.Optional(
-            Type.String({ description: 'The `ref_id` of its payment. Absent when nothing is left to pay.' }),
-          ),
-        }),
-        { description: 'Balance per asset. Absent until the statement is generated.' },
-      ),
+  ),
+  statement_balances: Type.Optional(
+    Type.Array(
+      Type.Object({
+        asset: AssetSymbol,
+        amount_paid: Amount('Amount paid so far.'),
+        total_amount_owed: Amount('Reward of the period.'),
+        next_payment_ref_id: Type.Optional(
+          Type.String({ description: 'The `ref_id` of its payment. Absent when nothing is left to pay.' }),
+        ),
+      }),
+      { description: 'Balance per asset. Absent until the statement is generated.' },
     ),
-    period_start: Timestamp('Start of the period covered.'),
-    period_end: Timestamp('End of the period covered: its last microsecond.'),
-    generated_at: Type.Optional(Timestamp('When the statement was generated.')),
-    paid_at: Type.Optional(Timestamp('When the statement was paid.')),
-    created_at: Timestamp('Creation time.'),
-    statement_group_id: Uuid('Groups the versions of a statement. There is one version, so it equals `id`.'),
-    version: Type.Integer({ description: 'Version: 1, because a generated statement never changes.' }),
-    files: StatementFiles,
-  },
-  { $id: 'Statement' },
-)
+  ),
+  period_start: Timestamp('Start of the period covered.'),
+  period_end: Timestamp('End of the period covered: its last microsecond.'),
+  generated_at: Type.Optional(Timestamp('When the statement was generated.')),
+  paid_at: Type.Optional(Timestamp('When the statement was paid.')),
+  created_at: Timestamp('Creation time.'),
+  statement_group_id: Uuid('Groups the versions of a statement. There is one version, so it equals `id`.'),
+  version: Type.Integer({ description: 'Version: 1, because a generated statement never changes.' }),
+  files: StatementFiles,
+})
 export type Statement = Static<typeof Statement>
 
 export const STATEMENT_COLUMNS = `s.id, s.ref_id, s.customer_id, s.type, s.product, s.status, s.asset, s.total_amount_owed,

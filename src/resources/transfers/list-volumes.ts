@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { Type, type Static } from 'typebox'
 import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
-import { Amount, AssetSymbol, OneOf, Timestamp } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, Named, OneOf, Timestamp } from '../../contract/fields.ts'
 import { forEverybody } from '../../db/customer-pool.ts'
 import { transaction, type Database } from '../../db/database.ts'
 import { firstIdAt, readClock } from '../../db/ids.ts'
@@ -12,17 +12,14 @@ import { operation } from '../operation.ts'
 
 const DAY_MICROS = 86_400_000_000
 
-const Volume = Type.Object(
-  {
-    type: Type.String({ description: 'Type of the transfers.', examples: ['CRYPTO_WITHDRAWAL'] }),
-    direction: OneOf(['CREDIT', 'DEBIT'], 'Direction of the transfers.'),
-    asset: AssetSymbol,
-    status: TransferStatus,
-    count: Type.Integer({ description: 'Number of transfers.' }),
-    amount: Amount('Sum of their amounts.'),
-  },
-  { $id: 'TransferVolume' },
-)
+const Volume = Named('TransferVolume', {
+  type: Type.String({ description: 'Type of the transfers.', examples: ['CRYPTO_WITHDRAWAL'] }),
+  direction: OneOf(['CREDIT', 'DEBIT'], 'Direction of the transfers.'),
+  asset: AssetSymbol,
+  status: TransferStatus,
+  count: Type.Integer({ description: 'Number of transfers.' }),
+  amount: Amount('Sum of their amounts.'),
+})
 
 const ListVolumesReply = Type.Object({
   since: Timestamp('The beginning of the 24 hours.'),

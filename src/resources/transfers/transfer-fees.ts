@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { formatAmount, parseAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { valueIn } from '../../contract/assets/usd-value.ts'
-import { Amount, AssetSymbol, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, Named, Timestamp, Uuid } from '../../contract/fields.ts'
 import type { Database } from '../../db/database.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 import { selectQuoteOf } from '../../money/records/fee-quotes.ts'
@@ -10,43 +10,40 @@ import type { LedgerEntry } from './transfer-history.ts'
 import { newestUsdPrices } from '../../money/records/usd-prices.ts'
 
 /** The quoted fee and the real fee of a withdrawal. `fee` of the transfer is what its customer was charged. */
-export const TransferFees = Type.Object(
-  {
-    quote: Type.Optional(
-      Type.Object(
-        {
-          id: Uuid('The `fee_id` of the withdrawal.'),
-          fee: Amount('The quoted fee, in the asset of the transfer.'),
-          created_at: Timestamp('When it was quoted.'),
-          expires_at: Timestamp('End of the guarantee.'),
-        },
-        {
-          description:
-            'The fee quote that the withdrawal used. It is deleted 30 days after its end. Without a quote, the fee is that of the schedule.',
-        },
-      ),
-    ),
-    network_fee: Type.Optional(
-      Type.Object(
-        { asset: AssetSymbol, amount: Amount('What the network took for its transaction.') },
-        { description: 'Absent before the end, and on a simulated network.' },
-      ),
-    ),
-    network_fee_value: Type.Optional(
-      Amount(
-        'The network fee in the asset of the transfer, by the prices of its end, rounded up to at most eight decimals.',
-      ),
-    ),
-    difference: Type.Optional(
-      Type.String({
+export const TransferFees = Named('TransferFees', {
+  quote: Type.Optional(
+    Type.Object(
+      {
+        id: Uuid('The `fee_id` of the withdrawal.'),
+        fee: Amount('The quoted fee, in the asset of the transfer.'),
+        created_at: Timestamp('When it was quoted.'),
+        expires_at: Timestamp('End of the guarantee.'),
+      },
+      {
         description:
-          'The fee charged less `network_fee_value`: what the platform has won, or lost where it is negative. A fee that was given back counts as nothing.',
-        examples: ['-0.25'],
-      }),
+          'The fee quote that the withdrawal used. It is deleted 30 days after its end. Without a quote, the fee is that of the schedule.',
+      },
     ),
-  },
-  { $id: 'TransferFees' },
-)
+  ),
+  network_fee: Type.Optional(
+    Type.Object(
+      { asset: AssetSymbol, amount: Amount('What the network took for its transaction.') },
+      { description: 'Absent before the end, and on a simulated network.' },
+    ),
+  ),
+  network_fee_value: Type.Optional(
+    Amount(
+      'The network fee in the asset of the transfer, by the prices of its end, rounded up to at most eight decimals.',
+    ),
+  ),
+  difference: Type.Optional(
+    Type.String({
+      description:
+        'The fee charged less `network_fee_value`: what the platform has won, or lost where it is negative. A fee that was given back counts as nothing.',
+      examples: ['-0.25'],
+    }),
+  ),
+})
 export type TransferFees = Static<typeof TransferFees>
 
 /**

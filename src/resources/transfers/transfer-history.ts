@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
-import { Amount, AssetSymbol, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, Named, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import type { Queryable } from '../../db/database.ts'
 import { firstIdAt, momentAt } from '../../db/ids.ts'
 import { presentOf } from '../../db/rows.ts'
@@ -39,79 +39,67 @@ const SIGNED = Type.String({
 })
 
 /** An entry of the ledger, on a profile's balance or on an account of the platform. */
-export const LedgerEntry = Type.Object(
-  {
-    event: OneOf(
-      ['CREATED', 'SETTLED', 'REFUNDED'],
-      'CREATED: the transfer was made. SETTLED: it ended. REFUNDED: it failed, and the money came back.',
-    ),
-    position: Type.Integer({ minimum: 1, description: 'Its place among the entries of the event.' }),
-    account: Type.String({
-      description: '`profile`, or the account of the platform that is the other side.',
-      examples: ['in_flight:ETHEREUM'],
-    }),
-    profile_id: Type.Optional(Uuid('The profile, for `profile`.')),
-    asset: AssetSymbol,
-    amount: SIGNED,
-    balance_before: Type.Optional(Amount('Available balance of the profile before the entry.')),
-    balance_after: Type.Optional(Amount('Available balance of the profile after the entry.')),
-    sequence: Type.Optional(
-      Type.Integer({ minimum: 1, description: 'Place among the changes of this balance.' }),
-    ),
-    created_at: Timestamp('Time of the entry.'),
-  },
-  { $id: 'LedgerEntry' },
-)
+export const LedgerEntry = Named('LedgerEntry', {
+  event: OneOf(
+    ['CREATED', 'SETTLED', 'REFUNDED'],
+    'CREATED: the transfer was made. SETTLED: it ended. REFUNDED: it failed, and the money came back.',
+  ),
+  position: Type.Integer({ minimum: 1, description: 'Its place among the entries of the event.' }),
+  account: Type.String({
+    description: '`profile`, or the account of the platform that is the other side.',
+    examples: ['in_flight:ETHEREUM'],
+  }),
+  profile_id: Type.Optional(Uuid('The profile, for `profile`.')),
+  asset: AssetSymbol,
+  amount: SIGNED,
+  balance_before: Type.Optional(Amount('Available balance of the profile before the entry.')),
+  balance_after: Type.Optional(Amount('Available balance of the profile after the entry.')),
+  sequence: Type.Optional(
+    Type.Integer({ minimum: 1, description: 'Place among the changes of this balance.' }),
+  ),
+  created_at: Timestamp('Time of the entry.'),
+})
 export type LedgerEntry = Static<typeof LedgerEntry>
 
 /** A transaction that was signed for a transfer. */
-export const NetworkTransaction = Type.Object(
-  {
-    crypto_tx_hash: Type.String({ description: 'Hash of the transaction.' }),
-    state: OneOf(
-      ['SIGNED', 'BROADCAST', 'REPLACED', 'ENDED'],
-      'SIGNED: kept, not accepted by the network yet. BROADCAST: waits for the network. REPLACED: signed again for a higher fee; either may be mined. ENDED: the transfer has ended with it.',
-    ),
-    signed_at: Type.Optional(Timestamp('When it was signed.')),
-    broadcast_at: Type.Optional(Timestamp('When the network accepted it first.')),
-    confirmations: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        description: 'While it is in a block and not confirmed: the blocks from its own to the newest.',
-      }),
-    ),
-    confirmations_needed: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        description: 'How many make it final. Absent where the node decides, as with `finalized`.',
-      }),
-    ),
-    replaced_at: Type.Optional(Timestamp('When another took its place.')),
-  },
-  { $id: 'NetworkTransaction' },
-)
+export const NetworkTransaction = Named('NetworkTransaction', {
+  crypto_tx_hash: Type.String({ description: 'Hash of the transaction.' }),
+  state: OneOf(
+    ['SIGNED', 'BROADCAST', 'REPLACED', 'ENDED'],
+    'SIGNED: kept, not accepted by the network yet. BROADCAST: waits for the network. REPLACED: signed again for a higher fee; either may be mined. ENDED: the transfer has ended with it.',
+  ),
+  signed_at: Type.Optional(Timestamp('When it was signed.')),
+  broadcast_at: Type.Optional(Timestamp('When the network accepted it first.')),
+  confirmations: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      description: 'While it is in a block and not confirmed: the blocks from its own to the newest.',
+    }),
+  ),
+  confirmations_needed: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      description: 'How many make it final. Absent where the node decides, as with `finalized`.',
+    }),
+  ),
+  replaced_at: Type.Optional(Timestamp('When another took its place.')),
+})
 
 /** A delivery of one of the transfer's events, with its attempts. */
-export const DeliveryWithAttempts = Type.Object(
-  {
-    delivery: WebhookDelivery,
-    webhook_name: Type.String({ description: 'Name of the webhook.' }),
-    attempts: Type.Array(WebhookAttempt, { description: 'The latest attempts, oldest first.' }),
-  },
-  { $id: 'DeliveryWithAttempts' },
-)
+export const DeliveryWithAttempts = Named('DeliveryWithAttempts', {
+  delivery: WebhookDelivery,
+  webhook_name: Type.String({ description: 'Name of the webhook.' }),
+  attempts: Type.Array(WebhookAttempt, { description: 'The latest attempts, oldest first.' }),
+})
 
 /** An orchestration that a transfer belongs to. */
-export const OrchestrationOfTransfer = Type.Object(
-  {
-    id: Uuid('The orchestration.'),
-    status: OrchestrationStatus,
-    role: OneOf(['SOURCE', 'DESTINATION'], 'Whether the transfer brought the money, or took it on.'),
-    source_transfer_id: Type.Optional(Uuid('The transfer that brought the money.')),
-    destination_transfer_id: Type.Optional(Uuid('The transfer that took the money on.')),
-  },
-  { $id: 'OrchestrationOfTransfer' },
-)
+export const OrchestrationOfTransfer = Named('OrchestrationOfTransfer', {
+  id: Uuid('The orchestration.'),
+  status: OrchestrationStatus,
+  role: OneOf(['SOURCE', 'DESTINATION'], 'Whether the transfer brought the money, or took it on.'),
+  source_transfer_id: Type.Optional(Uuid('The transfer that brought the money.')),
+  destination_transfer_id: Type.Optional(Uuid('The transfer that took the money on.')),
+})
 
 interface EntryRow {
   event: LedgerEntry['event']
