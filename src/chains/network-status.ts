@@ -2,7 +2,8 @@ import { formatAmount, parseAmount, parseStoredAmount } from '../contract/assets
 import { decimalsOf, findAsset, NETWORKS, type CryptoNetwork } from '../contract/assets/catalogue.ts'
 import type { Database, Queryable } from '../db/database.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
-import type { ConfiguredNetwork, Depth } from './open-networks.ts'
+import type { Depth } from './network-sections.ts'
+import type { ConfiguredNetwork } from './open-networks.ts'
 import type { NetworkAdapter, TakenBack } from './network.ts'
 import type { WaitingReason } from './waiting.ts'
 

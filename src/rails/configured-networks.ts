@@ -1,7 +1,7 @@
-import { readFile } from 'node:fs/promises'
 import type { Logger } from 'pino'
 import { WrongChain } from '../chains/chain-of-mode.ts'
 import { formerWalletsIn, networkReports, type NetworkReport } from '../chains/network-status.ts'
+import { configuredTokens } from '../chains/network-sections.ts'
 import { configuredNetworks, type ConfiguredNetwork } from '../chains/open-networks.ts'
 import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
 import type { Database } from '../db/database.ts'
@@ -50,7 +50,7 @@ export async function checkNetworks(db: Database | undefined, settings: Settings
           ),
         ]
   if (db === undefined) {
-    JSON.parse(await readFile(networksFile, 'utf8'))
+    await configuredTokens(networksFile)
     const says = `${networksFile} is valid JSON; its networks cannot be checked without the database`
     return [warn(says, 'fix the database first')]
   }

@@ -43,8 +43,6 @@ export interface EvmConfig extends SweepConfig {
   maxFeePerGasCeiling: string
   /** Addresses of tokens by asset, instead of the catalogue's: for test networks. */
   tokens?: Record<string, string>
-  /** The amount of the gas asset below which the operator is warned. */
-  lowMark?: string
   /** Most transactions of the hot wallet that are signed and not mined at a time. */
   maxInFlight?: number | undefined
   pollMs?: number

@@ -1,0 +1,283 @@
+import { readFile } from 'node:fs/promises'
+import { Ajv } from 'ajv'
+import { Type, type Static } from 'typebox'
+import { formatAmount, parseAmount } from '../contract/assets/amount.ts'
+import {
+  CRYPTO_NETWORKS,
+  decimalsOf,
+  findAsset,
+  NETWORKS,
+  type CryptoNetwork,
+} from '../contract/assets/catalogue.ts'
+import { Closed } from '../contract/fields.ts'
+import type { Mode } from './chain-of-mode.ts'
+import { PERCENT_DECIMALS } from './evm/sweeps/worth.ts'
+import { FEE_MARGIN_DECIMALS, FEES_FACTOR_DECIMALS, type NetworkAdapter } from './network.ts'
+import type { TokenAddresses } from './signed-payments.ts'
+
+/**
+ * The JSON file of the real networks, with a section for each: its fields, its rules and what its limits mean. A section names
+ * where a secret is, in the environment or in a file of its own. A secret is never in a section, in the database or in a log.
+ */
+
+const Secret = Type.Union([
+  Closed({ env: Type.String({ minLength: 1 }) }),
+  Closed({ file: Type.String({ minLength: 1 }) }),
+])
+export type Secret = Static<typeof Secret>
+
+const Decimal = Type.String({ pattern: '^[0-9]+(\\.[0-9]+)?$', maxLength: 40 })
+const CONFIRMATIONS_MAX = 10_000
+const Confirmations = Type.Integer({ minimum: 1, maximum: CONFIRMATIONS_MAX })
+const shared = {
+  /** A URL may hold a key: then it is a secret. */
+  rpc_url: Type.Union([Type.String({ minLength: 1 }), Secret]),
+  /** Confirmations that a transaction needs, of a withdrawal and of a deposit. */
+  confirmations: Confirmations,
+  /** The least that the hot wallet should hold of the network's own asset; `bursar networks status` warns below it. */
+  low_mark: Type.Optional(Decimal),
+  /** The percentage that a quoted fee adds to the node's estimate. */
+  fee_margin: Type.Optional(Decimal),
+  /** Payouts stop when a day's transactions cost more than this many times the fees that withdrawals paid. */
+  fees_loss_factor: Type.Optional(Decimal),
+  /** And exceed those fees by at least this amount of the network's own asset. */
+  fees_loss_minimum: Type.Optional(Decimal),
+  /** By asset: smaller deposits wait until those at their address reach it together. By default the catalogue's. */
+  minimum_deposit: Type.Optional(Type.Record(Type.String(), Decimal)),
+}
+const BitcoinSection = Closed({
+  adapter: Type.Literal('bitcoin-core'),
+  ...shared,
+  rpc_user: Type.String({ minLength: 1 }),
+  rpc_password: Secret,
+  /** The node's wallet: the hot wallet. */
+  wallet: Type.Optional(Type.String({ minLength: 1 })),
+  /** In coins per 1,000 virtual bytes. */
+  fee_ceiling: Decimal,
+  /** An operator has reviewed what the wallet sent in blocks below this height. */
+  first_height: Type.Optional(Type.Integer({ minimum: 0 })),
+})
+const EvmSection = Closed({
+  adapter: Type.Literal('evm'),
+  ...shared,
+  /** A number, or a tag of the network's own finality, where its node has it. */
+  confirmations: Type.Union([Confirmations, Type.Literal('safe'), Type.Literal('finalized')]),
+  /** Of a sandbox's test network; by default the catalogue's. */
+  chain_id: Type.Optional(Type.Integer({ minimum: 1 })),
+  /** The hot wallet's private key, in hex. */
+  hot_wallet_key: Type.Optional(Secret),
+  /** The hot wallet's address. With it, a process without the worker does not read the key. */
+  hot_wallet_address: Type.Optional(Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' })),
+  /** Wallets that paid before this one: what they hold is in custody. With a key, their stuck transactions are replaced. */
+  former_hot_wallets: Type.Optional(
+    Type.Array(
+      Closed({
+        address: Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' }),
+        key: Type.Optional(Secret),
+      }),
+      { maxItems: 20 },
+    ),
+  ),
+  /**
+   * The mnemonic or extended key that deposit addresses are derived from; without it the network has none. A public
+   * extended key suffices for a process without the worker.
+   */
+  deposit_key: Type.Optional(Secret),
+  /** In gwei. */
+  fee_ceiling: Decimal,
+  /** Most transactions of the hot wallet that are signed and not mined at a time. */
+  max_in_flight: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
+  /** Contract addresses by asset, for test networks; by default the catalogue's. */
+  tokens: Type.Optional(Type.Record(Type.String(), Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' }))),
+  /** An operator has reviewed the hot wallet's transactions before this nonce: none paid an open withdrawal. */
+  first_nonce: Type.Optional(Type.Integer({ minimum: 0 })),
+  /** The highest cost of sweeping a deposit address, in percent of the swept amount. */
+  sweep_cost_max: Type.Optional(Decimal),
+  /** In gwei; by default the fee_ceiling. */
+  sweep_fee_ceiling: Type.Optional(Decimal),
+  /** Amounts by asset: from this amount on, a sweep may cost any part of it. */
+  sweep_minimum: Type.Optional(Type.Record(Type.String(), Decimal)),
+  /** A second, independent node, which must agree before a deposit is credited. */
+  verify_rpc_url: Type.Optional(Type.Union([Type.String({ minLength: 1 }), Secret])),
+  /** The amount of an asset from which the second node is asked; every amount, where an asset is not named. */
+  verify_above: Type.Optional(Type.Record(Type.String(), Decimal)),
+})
+const SECTIONS = { bitcoin: BitcoinSection, evm: EvmSection }
+export type BitcoinSection = Static<typeof BitcoinSection>
+export type EvmSection = Static<typeof EvmSection>
+export type Section = BitcoinSection | EvmSection
+
+const ajv = new Ajv({ allErrors: false, strict: true, strictTypes: false })
+
+/** When a transaction is confirmed: after a number of blocks, or by a tag of the network's own finality (EVM). */
+export type Depth = number | 'safe' | 'finalized'
+
+export const FEE_MARGIN = '20'
+const FEES_LOSS_FACTOR = '3'
+/** The least loss that stops payouts by default: this many withdrawal fees of the network's own asset, by the schedule. */
+const FEES_LOSS_MINIMUM_FEES = 1_000n
+
+/** The networks file, by network. The sections are not examined yet. */
+async function readSections(path: string): Promise<[CryptoNetwork, unknown][]> {
+  const sections = sectionsOf(await readFile(path, 'utf8'))
+  return Object.entries(sections).map(([name, section]) => [networkOf(name), section])
+}
+
+/** Reads and examines the networks file, by network. Throws with the section and the field that is wrong. */
+export async function* eachSection(path: string, mode: Mode): AsyncGenerator<[CryptoNetwork, Section]> {
+  for (const [network, section] of await readSections(path)) {
+    requireSection(network, section)
+    const { low_mark = '0', fee_margin = FEE_MARGIN, fee_ceiling, minimum_deposit = {} } = section
+    const gasDecimals = decimalsOf(NETWORKS[network].gasAsset)
+    requireAmount(`${network}.low_mark`, low_mark, gasDecimals)
+    requireAmount(`${network}.fee_margin`, fee_margin, FEE_MARGIN_DECIMALS)
+    const ceilingDecimals = section.adapter === 'evm' ? GWEI_DECIMALS : gasDecimals
+    if (requireAmount(`${network}.fee_ceiling`, fee_ceiling, ceilingDecimals) === 0n)
+      throw new Error(`${network}.fee_ceiling must be above 0: nothing could be paid`)
+    requireAmounts(`${network}.minimum_deposit`, network, minimum_deposit)
+    if (mode === 'live') requireLiveConfirmations(network, section.confirmations)
+    yield [network, section]
+  }
+}
+
+/** The token contracts in the file, by network, to check signed payments. Reads no secret. */
+export async function configuredTokens(path: string): Promise<TokenAddresses> {
+  const sections = (await readSections(path)) as [CryptoNetwork, { tokens?: Record<string, string> } | null][]
+  return new Map(
+    sections.flatMap(([network, section]) =>
+      section?.tokens === undefined ? [] : [[network, section.tokens]],
+    ),
+  )
+}
+
+function requireSection(network: CryptoNetwork, section: unknown): asserts section is Section {
+  const { family } = NETWORKS[network]
+  if (family !== 'bitcoin' && family !== 'evm')
+    throw new Error(`${network} has no adapter for a real network yet`)
+  const schema = SECTIONS[family]
+  const { adapter: named } = Object(section) as { adapter?: unknown }
+  const expected = schema.properties.adapter.const
+  if (named !== expected) throw new Error(`${network}.adapter must be '${expected}'`)
+  if (!ajv.validate(schema, section)) throw new Error(complaint(network))
+}
+
+function sectionsOf(content: string): Record<string, unknown> {
+  let sections: unknown
+  try {
+    sections = JSON.parse(content)
+  } catch (error) {
+    // The text itself is left out: it may be a secret that somebody wrote in place of its name.
+    const { message } = error as Error
+    throw new Error(`is not JSON: ${message.replace(/, .* is not valid JSON$/s, '')}`)
+  }
+  if (typeof sections !== 'object' || sections === null || Array.isArray(sections))
+    throw new Error('must be a JSON object with a section for each network')
+  return sections as Record<string, unknown>
+}
+
+function networkOf(name: string): CryptoNetwork {
+  const network = CRYPTO_NETWORKS.find((known) => known === name)
+  if (network === undefined) throw new Error(`${name} is no network; there are ${CRYPTO_NETWORKS.join(', ')}`)
+  return network
+}
+
+/** The first error of validation: the field, by its path from the network's name, and the rule. */
+function complaint(network: CryptoNetwork): string {
+  const { instancePath, keyword, params, message } = ajv.errors![0]!
+  const path = [network, ...instancePath.split('/').slice(1)].join('.')
+  const isOneOf = ajv.errors!.some((error) => error.keyword === 'anyOf')
+  if (isOneOf && instancePath === '/confirmations')
+    return `${path} must be a number from 1 to ${CONFIRMATIONS_MAX}, 'safe' or 'finalized'`
+  if (keyword === 'additionalProperties')
+    return `${path}.${(params as { additionalProperty: string }).additionalProperty} is not a known field`
+  if (keyword === 'required')
+    return `${path}.${(params as { missingProperty: string }).missingProperty} is required`
+  return `${path} ${message ?? 'is invalid'}`
+}
+
+/** Decimals of wei in gwei. */
+export const GWEI_DECIMALS = 9
+
+export function requireAmount(field: string, text: string, decimals: number): bigint {
+  const amount = parseAmount(text, decimals)
+  if (amount === undefined) throw new Error(`${field} has more than ${decimals} decimals`)
+  return amount
+}
+
+/** Throws with the field unless these are amounts of assets of the network. */
+export function requireAmounts(field: string, network: CryptoNetwork, amounts: Record<string, string>): void {
+  for (const [asset, amount] of Object.entries(amounts)) {
+    if (findAsset(asset)?.networks[network] === undefined)
+      throw new Error(`${field}.${asset} is no asset of ${network}`)
+    requireAmount(`${field}.${asset}`, amount, decimalsOf(asset))
+  }
+}
+
+/**
+ * Live mode needs at least the catalogue's confirmations: a deeper reorganisation costs the deposits that were credited. A
+ * safe or finalized block always suffices. Throws with the field.
+ */
+function requireLiveConfirmations(network: CryptoNetwork, confirmations: Depth): void {
+  const { liveConfirmations = 1 } = NETWORKS[network]
+  if (typeof confirmations === 'number' && confirmations < liveConfirmations)
+    throw new Error(`${network}.confirmations must be at least ${liveConfirmations} in live mode`)
+}
+
+/** When a day's network fees stop payouts. Throws with the field. */
+export function feesLossOf(
+  network: CryptoNetwork,
+  { fees_loss_factor = FEES_LOSS_FACTOR, fees_loss_minimum }: Section,
+): NonNullable<NetworkAdapter['feesLoss']> {
+  const decimals = decimalsOf(NETWORKS[network].gasAsset)
+  const factor = requireAmount(`${network}.fees_loss_factor`, fees_loss_factor, FEES_FACTOR_DECIMALS)
+  if (factor < 10n ** BigInt(FEES_FACTOR_DECIMALS))
+    throw new Error(`${network}.fees_loss_factor must be at least 1`)
+  const minimum = fees_loss_minimum ?? formatAmount(feesLossMinimumOf(network), decimals)
+  requireAmount(`${network}.fees_loss_minimum`, minimum, decimals)
+  return { factor: fees_loss_factor, minimum }
+}
+
+/** Minor units of the network's own asset, where the section names none. */
+function feesLossMinimumOf(network: CryptoNetwork): bigint {
+  const { gasAsset } = NETWORKS[network]
+  const { fee } = findAsset(gasAsset)!.networks[network]!
+  return parseAmount(fee, decimalsOf(gasAsset))! * FEES_LOSS_MINIMUM_FEES
+}
+
+/** A higher factor is no limit: when withdrawals cost 20 times their fees, a person should look at the loss. */
+const FEES_LOSS_FACTOR_HIGH = 20n
+/** A minimum loss above this many times the default is no limit. */
+const FEES_LOSS_MINIMUM_HIGH = 10n
+/** Percent: such a sweep costs as much as it moves. */
+const SWEEP_COST_HIGH = 100n
+
+/**
+ * The limits of a section that are too high to stop anything. `verify_above` is too high above the largest withdrawal of the
+ * asset: a forged deposit of that amount can leave at once.
+ */
+export function limitsOutOfReach(network: CryptoNetwork, section: Section): string[] {
+  const { fees_loss_factor, fees_loss_minimum } = section
+  const { sweep_cost_max, verify_above = {} }: Partial<EvmSection> = section.adapter === 'evm' ? section : {}
+  const { gasAsset } = NETWORKS[network]
+  const largest = (asset: string) => findAsset(asset)!.networks[network]!.maximum
+  const leastLoss = feesLossMinimumOf(network) * FEES_LOSS_MINIMUM_HIGH
+  const found: string[] = []
+  const look = (field: string, value: string | undefined, decimals: number, most: bigint, rule: string) => {
+    if (value !== undefined && parseAmount(value, decimals)! > most)
+      found.push(`${field} is ${value}, above ${rule}`)
+  }
+  const whole = (count: bigint, decimals: number) => count * 10n ** BigInt(decimals)
+  const factorMost = whole(FEES_LOSS_FACTOR_HIGH, FEES_FACTOR_DECIMALS)
+  look('fees_loss_factor', fees_loss_factor, FEES_FACTOR_DECIMALS, factorMost, `${FEES_LOSS_FACTOR_HIGH}`)
+  const gasDecimals = decimalsOf(gasAsset)
+  const leastLossText = `${formatAmount(leastLoss, gasDecimals)} ${gasAsset}`
+  look('fees_loss_minimum', fees_loss_minimum, gasDecimals, leastLoss, leastLossText)
+  const costMost = whole(SWEEP_COST_HIGH, PERCENT_DECIMALS) - 1n
+  look('sweep_cost_max', sweep_cost_max, PERCENT_DECIMALS, costMost, '99.9999 %')
+  for (const [asset, amount] of Object.entries(verify_above)) {
+    const decimals = decimalsOf(asset)
+    const most = parseAmount(largest(asset), decimals)!
+    look(`verify_above.${asset}`, amount, decimals, most, `the largest withdrawal, ${largest(asset)}`)
+  }
+  return found
+}
