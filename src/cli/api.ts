@@ -1,5 +1,5 @@
 import { InvalidArgumentError, type Command } from 'commander'
-import { CREDENTIALS, overApi } from './call-api.ts'
+import { overApi } from './call-api.ts'
 import { define, oneOf } from './define.ts'
 import { EXIT } from './exit.ts'
 import { readScreen } from './output.ts'
@@ -13,7 +13,6 @@ export function apiCommand(program: Command): void {
     .argument('<method>', METHODS.join(', '), oneOf(METHODS))
     .argument('<path>', 'path and query, such as /v2/profiles/{profile_id}/balances', path)
     .argument('[body]', 'JSON', json)
-    .option(...CREDENTIALS)
     .option('--json', 'print JSON on one line')
     .addHelpText(
       'after',

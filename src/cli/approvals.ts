@@ -3,7 +3,6 @@ import { chmod, readFile, writeFile } from 'node:fs/promises'
 import { InvalidArgumentError, type Command } from 'commander'
 import { Problem } from '../contract/problems.ts'
 import { tookTooLong } from '../db/database.ts'
-import { openMasterKeys } from '../keys/master-keys.ts'
 import {
   newPrivateKey,
   publicPartOf,
@@ -11,20 +10,16 @@ import {
   signStatement,
   thumbprintOf,
 } from '../governance/approvals/approval-statement.ts'
-import { withApprovedChange, type RequestedChange } from '../governance/approvals/approved-change.ts'
 import { addApprover, revokeApprover, selectApprovers } from '../governance/approvals/approver.ts'
-import { Policies } from '../governance/policy/policy.ts'
-import type { Settings } from '../settings.ts'
 import { decideApproval, listApprovals, readApproval } from '../rails/payouts/decide-approval.ts'
 import {
   APPROVAL,
+  approved,
   inDatabase,
   inOwnersDatabase,
-  logOperator,
-  originOfCommand,
-  requireCustomer,
   textUpTo,
   uuid,
+  type AskedChange,
 } from './command-line.ts'
 import { define, offline, type Subcommand, oneOf } from './define.ts'
 import { print } from './output.ts'
@@ -56,10 +51,7 @@ export function approvalCommands(program: Command): void {
     .list(inDatabase, {
       key: 'approvers',
       none: 'There are no approvers.',
-      read: async ({ db }, { customer }: { customer: string }) => {
-        await requireCustomer(db, customer)
-        return selectApprovers(db, customer)
-      },
+      read: ({ db }, { customer }: { customer: string }) => selectApprovers(db, customer),
       columns: ['id', 'name', 'role', 'status', ['thumbprint', ({ key }) => thumbprintOf(key)]],
     })
   defineRevoke(approvers)
@@ -96,10 +88,8 @@ function defineReading(approvals: Subcommand): void {
     .list(inDatabase, {
       key: 'approvals',
       none: 'There are no approvals.',
-      read: async ({ db }, { customer, status }: { customer: string; status?: string }) => {
-        await requireCustomer(db, customer)
-        return listApprovals(db, customer, status)
-      },
+      read: ({ db }, { customer, status }: { customer: string; status?: string }) =>
+        listApprovals(db, customer, status),
       columns: [
         'id',
         ['subject', ({ subject }) => `${subject.type} ${subject.id}`],
@@ -140,15 +130,15 @@ function defineDecision(approvals: Subcommand, name: 'approve' | 'reject', decis
     .requiredOption('--customer <id>', 'customer', uuid)
     .requiredOption('--approver <id>', 'your entry of bursar approvers list', uuid)
     .requiredOption('--key <file>', 'your key file')
-    .answer(inDatabase, async ({ db, settings }, id: string, options: DecideOptions) => {
+    .answer(inDatabase, async ({ db, did, origin }, id: string, options: DecideOptions) => {
       const { customer, approver: approver_id } = options
       const key = await readKeyFile(options.key)
       const { statements } = await readApproval(db, customer, id).catch(asError)
       // The person sees what is signed, also where somebody has prepared the command.
       if (!options.json) print(describe(statements[decision]))
       const given = { approver_id, decision, signed: signStatement(statements[decision], key) }
-      const approval = await decideApproval(db, customer, id, given, originOfCommand()).catch(asError)
-      logOperator(settings, `decided about an approval: ${decision}`, { approval_id: id })
+      const approval = await decideApproval(db, customer, id, given, origin).catch(asError)
+      did(`decided about an approval: ${decision}`, { approval_id: id })
       const { status, approvals: count, required } = approval
       return [approval, `\nApproval ${id} is ${status}, ${count} of ${required}.`]
     })
@@ -208,17 +198,15 @@ function defineAdd(approvers: Subcommand): void {
     .option('--operator <id>', 'the same person as an operator', uuid)
     .option('--client <id>', 'the same person as an API client', uuid)
     .option(...APPROVAL)
-    .answer(inOwnersDatabase, async ({ db: owner, settings }, options: AddOptions) => {
+    .answer(inOwnersDatabase, async (at, options: AddOptions) => {
       const { customer: customer_id, name, role, operator: operator_id, client: client_id } = options
-      await requireCustomer(owner, customer_id)
       const key = readApproverKey(await readKeyFile(options.key))
       const approver = { name, role, key, operator_id, client_id }
       const change = changeOf(options, 'approvers add', thumbprintOf(key), { ...approver, key })
-      const origin = originOfCommand()
-      const added = await withApprovedChange(owner, await policiesOf(settings), change, (tx) =>
-        addApprover(tx, customer_id, approver, origin),
+      const added = await approved(at, change, (tx) =>
+        addApprover(tx, customer_id, approver, at.origin),
       ).catch(asError)
-      logOperator(settings, 'added an approver', { approver_id: added.id, customer_id })
+      at.did('added an approver', { approver_id: added.id, customer_id })
       return [added, `Approver ${added.id}: ${added.name}, ${added.role}.`]
     })
 }
@@ -232,20 +220,15 @@ function defineRevoke(approvers: Subcommand): void {
     .argument('<approver_id>', 'approver', uuid)
     .requiredOption('--customer <id>', 'customer', uuid)
     .option(...APPROVAL)
-    .answer(
-      inOwnersDatabase,
-      async ({ db: owner, settings }, id: string, options: { customer: string; approval?: string }) => {
-        await requireCustomer(owner, options.customer)
-        const change = changeOf(options, 'approvers revoke', id, {})
-        const origin = originOfCommand()
-        const revoked = await withApprovedChange(owner, await policiesOf(settings), change, (tx) =>
-          revokeApprover(tx, options.customer, id, origin),
-        ).catch(asError)
-        if (revoked.changed) logOperator(settings, 'revoked an approver', { approver_id: id })
-        const when = revoked.changed ? '' : ` It was revoked before, at ${revoked.revoked_at}.`
-        return [{ id, ...revoked }, `Approver ${id} is REVOKED.${when}`]
-      },
-    )
+    .answer(inOwnersDatabase, async (at, id: string, options: { customer: string; approval?: string }) => {
+      const change = changeOf(options, 'approvers revoke', id, {})
+      const revoked = await approved(at, change, (tx) =>
+        revokeApprover(tx, options.customer, id, at.origin),
+      ).catch(asError)
+      if (revoked.changed) at.did('revoked an approver', { approver_id: id })
+      const when = revoked.changed ? '' : ` It was revoked before, at ${revoked.revoked_at}.`
+      return [{ id, ...revoked }, `Approver ${id} is REVOKED.${when}`]
+    })
 }
 
 const changeOf = (
@@ -253,17 +236,14 @@ const changeOf = (
   command: string,
   id: string,
   values: object,
-): RequestedChange => ({
+): AskedChange => ({
   subject: 'APPROVERS',
   customer_id: customer,
   operation: `bursar ${command}`,
   target: { type: 'approver', id },
   values,
-  origin: originOfCommand(),
-  approval_id: approval,
+  approval,
 })
-
-const policiesOf = async (settings: Settings) => new Policies(await openMasterKeys(settings))
 
 function role(text: string): string {
   if (!/^[A-Z][A-Z0-9_]{0,31}$/.test(text))

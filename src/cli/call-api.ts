@@ -5,11 +5,6 @@ import { readSettings } from '../settings.ts'
 import type { Door } from './define.ts'
 import { ownProcess } from './own-process.ts'
 
-export const CREDENTIALS = [
-  '--credentials <file>',
-  'credentials file (default: the one that the sandbox wrote)',
-] as const
-
 /** Longest wait for an answer. The service itself answers within 30 s. */
 const ANSWER_MS_MAX = 40_000
 
@@ -86,6 +81,7 @@ async function openApi(file?: string): Promise<Api> {
 /** The door of commands that call the API. */
 export const overApi: Door<Api, { credentials?: string }> = async (work, { credentials }) =>
   work(await openApi(credentials))
+overApi.option = ['--credentials <file>', 'credentials file (default: the one that the sandbox wrote)']
 
 const LOOK_EVERY_MS = 200
 

@@ -3,7 +3,14 @@ import { userInfo } from 'node:os'
 import { InvalidArgumentError } from 'commander'
 import { pino, type Logger } from 'pino'
 import { connect, type Connected } from '../program/connect.ts'
-import { openDatabase, OWNER, type Database } from '../db/database.ts'
+import {
+  openDatabase,
+  OWNER,
+  tookTooLong,
+  transaction,
+  type Database,
+  type Transaction,
+} from '../db/database.ts'
 import { UUID } from '../db/ids.ts'
 import { prepareDatabase, requireMode } from '../program/deployment.ts'
 import { logOptions, openLog, STANDARD_ERROR } from '../log.ts'
@@ -15,7 +22,9 @@ import type { Door } from './define.ts'
 import { ownProcess } from './own-process.ts'
 import { readSettings, type Settings } from '../settings.ts'
 import { sealBalancesWith } from '../money/ledger/balance-macs.ts'
-import { openMasterKeys } from '../keys/master-keys.ts'
+import { openMasterKeys, type MasterKeys } from '../keys/master-keys.ts'
+import { withApprovedChange, type RequestedChange } from '../governance/approvals/approved-change.ts'
+import { Policies } from '../governance/policy/policy.ts'
 import { recordMigrations } from '../money/records/audited.ts'
 import { RowMacs } from '../money/records/row-macs.ts'
 
@@ -53,8 +62,7 @@ export const APPROVAL = [
 ] as const
 
 /** Throws when there is no such customer, so that a mistyped id does not look like a customer without records. */
-export async function requireCustomer(db: Database, id: string | undefined): Promise<void> {
-  if (id === undefined) return
+export async function requireCustomer(db: Database, id: string): Promise<void> {
   const { rowCount } = await db.query('select 1 from customers where id = $1', [id])
   if (rowCount === 0) throw new Error(`there is no customer ${id}`)
 }
@@ -74,13 +82,6 @@ export const operatorName = (): string => {
   const { user, sudo_user } = operator()
   return sudo_user ?? user
 }
-
-/** Makes the MACs of rows. Throws `SettingsError` where live mode has no master key. */
-export const openRowMacs = async (settings: Settings): Promise<RowMacs> =>
-  new RowMacs(await openMasterKeys(settings))
-
-/** The origin of the changes that a command makes. */
-export const originOfCommand = (): Origin => originOfUser(operatorName())
 
 /** The user that runs this program, and under sudo also the user who called sudo. */
 function operator(): { user: string; sudo_user?: string } {
@@ -104,12 +105,21 @@ export interface AtDatabase extends Pick<Connected, 'open' | 'ownerUrl'> {
   log: Logger
   /** The migrations that ran. */
   applied: string[]
+  /** The origin of the changes that the command makes. */
+  origin: Origin
+  /** Logs what the operator did (`logOperator`). */
+  did: (what: string, on: Record<string, unknown>) => void
+  /** Throw `SettingsError` where live mode has no master key. */
+  keys: () => Promise<MasterKeys>
+  rowMacs: () => Promise<RowMacs>
 }
 
 /** The role that a command works as, and whether it migrates the schema first. */
 interface Access {
   as?: 'service' | 'owner'
   migrate?: boolean
+  /** A customer that must exist. */
+  customer?: string | undefined
 }
 
 /**
@@ -119,7 +129,7 @@ interface Access {
  * seal again.
  */
 export async function withDatabase(
-  { as = 'service', migrate = false }: Access,
+  { as = 'service', migrate = false, customer }: Access,
   work: (at: AtDatabase) => Promise<void>,
 ): Promise<void> {
   const settings = readSettings(ownProcess().env)
@@ -127,12 +137,17 @@ export async function withDatabase(
   const { log, close } = await openLog({ ...settings, logLevel }, ownProcess().log)
   try {
     const { db, open, ownerUrl, close: disconnect } = await connect(settings, log)
-    sealBalancesWith(() => openMasterKeys(settings))
+    const keys = () => openMasterKeys(settings)
+    sealBalancesWith(keys)
     try {
       await requireMode(db, settings.mode)
       const applied = migrate ? await prepareDatabase(db, settings, await ownerUrl()) : []
-      await recordMigrations(db, originOfCommand(), applied)
-      const at = { db, settings, log, open, ownerUrl, applied }
+      const origin = originOfUser(operatorName())
+      await recordMigrations(db, origin, applied)
+      if (customer !== undefined) await requireCustomer(db, customer)
+      const did: AtDatabase['did'] = (what, on) => logOperator(settings, what, on)
+      const rowMacs = async () => new RowMacs(await keys())
+      const at = { db, settings, log, open, ownerUrl, applied, origin, did, keys, rowMacs }
       await (as === 'service' ? work(at) : asOwner(await ownerUrl(), (owner) => work({ ...at, db: owner })))
     } finally {
       await disconnect()
@@ -159,10 +174,42 @@ export async function asOwner(
   }
 }
 
-/** The doors to the database (define.ts). Commands that write migrate: they may be the first to use a database. */
-export const inDatabase: Door<AtDatabase> = (work) => withDatabase({}, work)
-export const inMigratedDatabase: Door<AtDatabase> = (work) => withDatabase({ migrate: true }, work)
-export const inOwnersDatabase: Door<AtDatabase> = (work) => withDatabase({ as: 'owner' }, work)
+type OfCustomer = Pick<Access, 'customer'>
+
+/**
+ * The doors to the database (define.ts). Commands that write migrate: they may be the first to use a database. The customer of
+ * the option `--customer` must exist.
+ */
+export const inDatabase: Door<AtDatabase, OfCustomer> = (work, { customer }) =>
+  withDatabase({ customer }, work)
+export const inMigratedDatabase: Door<AtDatabase, OfCustomer> = (work, { customer }) =>
+  withDatabase({ customer, migrate: true }, work)
+export const inOwnersDatabase: Door<AtDatabase, OfCustomer> = (work, { customer }) =>
+  withDatabase({ customer, as: 'owner' }, work)
+
+/** A change that a customer's policy can make dependent on approvers. */
+export type AskedChange = Omit<RequestedChange, 'origin' | 'approval_id'> & { approval?: string | undefined }
+
+/** Makes a change in a transaction, after the approvers of the customer where its policy requires them. */
+export async function approved<T>(
+  { db, keys, origin }: AtDatabase,
+  { approval: approval_id, ...change }: AskedChange,
+  work: (tx: Transaction) => Promise<T>,
+): Promise<T> {
+  const { rowCount } = await db.query('select 1 from policies where customer_id = $1 limit 1', [
+    change.customer_id,
+  ])
+  // Without a policy, no change waits for approvers.
+  if (rowCount === 0 && approval_id === undefined) return transaction(db, work)
+  return withApprovedChange(db, new Policies(await keys()), { ...change, origin, approval_id }, work)
+}
+
+/** Turns a lock time-out into an error that says who holds what. */
+export const orBusy =
+  (busy: string) =>
+  (error: unknown): never => {
+    throw tookTooLong(error) ? new Error(`${busy}; try again`) : error
+  }
 
 /** What commands that credit work with, too. */
 export interface Crediting {
@@ -176,7 +223,7 @@ export async function crediting<At extends AtDatabase>(
   work: (at: At & Crediting) => Promise<void>,
 ): Promise<void> {
   const screening = await openScreeningOfCommand(at.db, at.settings)
-  const ledger = new Ledger(at.db, { macs: new WithdrawalMacs(await openMasterKeys(at.settings)) })
+  const ledger = new Ledger(at.db, { macs: new WithdrawalMacs(await at.keys()) })
   try {
     await work({ ...at, ledger, screening })
   } finally {

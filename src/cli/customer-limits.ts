@@ -12,14 +12,7 @@ import {
   type CustomerLimit,
 } from '../money/records/customer-limits.ts'
 import type { Settings } from '../settings.ts'
-import {
-  inDatabase,
-  inMigratedDatabase,
-  logOperator,
-  originOfCommand,
-  requireCustomer,
-  uuid,
-} from './command-line.ts'
+import { inDatabase, inMigratedDatabase, requireCustomer, uuid } from './command-line.ts'
 import { define, type Subcommand } from './define.ts'
 import { tableOf } from './output.ts'
 
@@ -44,7 +37,12 @@ export function defineCustomerLimits(customer: Subcommand): void {
     .argument('<value>', 'a whole number, 0 for no limit, or "default"', limitValue)
     .answer(
       inMigratedDatabase,
-      async ({ db, settings }, customer_id: string, limit: CustomerLimit, asked: number | 'default') => {
+      async (
+        { db, settings, did, origin },
+        customer_id: string,
+        limit: CustomerLimit,
+        asked: number | 'default',
+      ) => {
         await requireCustomer(db, customer_id)
         const value = asked === 'default' ? undefined : asked
         const usual = defaultOf(limit, requestDefaults(settings))
@@ -52,11 +50,11 @@ export function defineCustomerLimits(customer: Subcommand): void {
           const before = await setLimit(tx, customer_id, limit, value)
           if (before === value) return
           const changes = { before: { [limit]: before ?? null }, after: { [limit]: value ?? null } }
-          const record = audited(originOfCommand(), 'customer.set_limit', customer_id, changes)
+          const record = audited(origin, 'customer.set_limit', customer_id, changes)
           await recordNow(tx, customer_id, record)
         })
         const set = { customer_id, limit, value: value ?? usual, is_default: value === undefined }
-        logOperator(settings, 'set a limit of a customer', set)
+        did('set a limit of a customer', set)
         return [set, `${limit}: ${set.value}${set.is_default ? ' (default)' : ''}`]
       },
     )

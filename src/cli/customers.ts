@@ -2,11 +2,8 @@ import { InvalidArgumentError, type Command } from 'commander'
 import { setAccountDisabled } from '../resources/accounts/set-account-disabled.ts'
 import { createCustomer } from '../access/customers/create-customer.ts'
 import { listCustomers } from '../access/customers/list-customers.ts'
-import { transaction, type Database, type Transaction } from '../db/database.ts'
+import { transaction, type Database } from '../db/database.ts'
 import { SCOPES, scopesOf, type ClientScope } from '../contract/scopes.ts'
-import { openMasterKeys } from '../keys/master-keys.ts'
-import { withApprovedChange } from '../governance/approvals/approved-change.ts'
-import { Policies } from '../governance/policy/policy.ts'
 import { freeze, unfreeze } from '../money/records/freezes.ts'
 import type { Settings } from '../settings.ts'
 import {
@@ -20,14 +17,13 @@ import {
 import { audited, recordNow } from '../money/records/audited.ts'
 import {
   APPROVAL,
+  approved,
   inDatabase,
   inMigratedDatabase,
-  logOperator,
-  openRowMacs,
-  originOfCommand,
   requireCustomer,
   uuid,
   wholeNumber,
+  type AskedChange,
 } from './command-line.ts'
 import { defineCustomerLimits } from './customer-limits.ts'
 import { define, type Subcommand } from './define.ts'
@@ -48,10 +44,7 @@ export function customerCommands(program: Command): void {
     .option('--customer <id>', 'only clients of this customer', uuid)
     .list(inDatabase, {
       key: 'clients',
-      read: async ({ db }, { customer }: { customer?: string }) => {
-        await requireCustomer(db, customer)
-        return listApiClients(db, customer)
-      },
+      read: ({ db }, { customer }: { customer?: string }) => listApiClients(db, customer),
       columns: [
         ...(['client_id', 'customer_id', 'created_at', 'disabled_at'] as const),
         ['scopes', ({ scopes }, { settings }) => scopesInShort(scopes, settings.mode)],
@@ -66,14 +59,14 @@ export function customerCommands(program: Command): void {
 function defineCustomers(customer: Subcommand): void {
   define(customer, 'create', 'create a customer with its default profile')
     .requiredOption('--name <name>', 'name of the customer')
-    .answer(inMigratedDatabase, async ({ db, settings }, { name }: { name: string }) => {
+    .answer(inMigratedDatabase, async ({ db, did, origin }, { name }: { name: string }) => {
       const made = await transaction(db, async (tx) => {
         const created = await createCustomer(tx, name)
         const { customer_id } = created
-        await recordNow(tx, customer_id, audited(originOfCommand(), 'customer.create', customer_id))
+        await recordNow(tx, customer_id, audited(origin, 'customer.create', customer_id))
         return created
       })
-      logOperator(settings, 'created a customer', made)
+      did('created a customer', made)
       return [made, `customer_id: ${made.customer_id}\nprofile_id:  ${made.profile_id}`]
     })
   define(customer, 'list', 'list the customers, oldest first').list(inDatabase, {
@@ -87,12 +80,12 @@ function defineCustomers(customer: Subcommand): void {
     'freeze a customer and refuse its access tokens within a second; deposits are still credited',
   )
     .argument('<customer_id>', 'customer', uuid)
-    .answer(inDatabase, async ({ db, settings }, customer_id: string) => {
+    .answer(inDatabase, async ({ db, did, origin }, customer_id: string) => {
       await requireCustomer(db, customer_id)
       const target = { kind: 'CUSTOMER', customer_id } as const
       const detail = 'its access tokens are refused, and no money leaves it'
-      await freeze(db, originOfCommand(), target, 'DISABLED', detail)
-      logOperator(settings, 'disabled a customer', { customer_id })
+      await freeze(db, origin, target, 'DISABLED', detail)
+      did('disabled a customer', { customer_id })
       const signing_ended = await signingEnds(db)
       if (!signing_ended) ownProcess().exitCode = EXIT.failed
       const text = `Customer ${customer_id} is disabled.${signing_ended ? '' : `\n${STILL_SIGNING}`}`
@@ -100,11 +93,11 @@ function defineCustomers(customer: Subcommand): void {
     })
   define(customer, 'enable', 'undo disable; freezes with other causes stay')
     .argument('<customer_id>', 'customer', uuid)
-    .answer(inDatabase, async ({ db, settings }, customer_id: string) => {
+    .answer(inDatabase, async ({ db, did, origin, rowMacs }, customer_id: string) => {
       await requireCustomer(db, customer_id)
       const target = { kind: 'CUSTOMER', customer_id } as const
-      await unfreeze(db, await openRowMacs(settings), originOfCommand(), target, 'DISABLED')
-      logOperator(settings, 'enabled a customer', { customer_id })
+      await unfreeze(db, await rowMacs(), origin, target, 'DISABLED')
+      did('enabled a customer', { customer_id })
       return [{ customer_id, disabled: false }, `Customer ${customer_id} is enabled.`]
     })
 }
@@ -120,48 +113,40 @@ function defineCreateClient(client: Subcommand): void {
     .requiredOption('--customer <id>', 'customer of the client', uuid)
     .requiredOption('--scopes <scopes>', `comma-separated, or "all": ${SCOPES.join(', ')}`, scopes)
     .option(...APPROVAL)
-    .answer(inMigratedDatabase, async ({ db, settings }, options: CreateOptions) => {
-      const granted = grantableScopes(options.scopes, settings.mode)
-      await requireCustomer(db, options.customer)
-      const { customer: customer_id, approval } = options
-      const change = { operation: 'bursar client create', values: { scopes: granted }, approval }
-      const made = await approved(db, settings, { ...change, customer_id, id: 'new' }, async (tx) => {
-        const created = await createApiClient(tx, await openRowMacs(settings), customer_id, granted)
-        const changes = { after: { scopes: granted } }
-        const record = audited(originOfCommand(), 'api_client.create', created.client_id, changes)
-        await recordNow(tx, customer_id, record)
-        return created
-      })
-      const { client_id, client_secret } = made
-      logOperator(settings, 'created a client', { client_id, customer_id, scopes: granted })
-      return [made, `client_id:     ${client_id}\nclient_secret: ${client_secret}`]
-    })
+    .answer(
+      inMigratedDatabase,
+      async (at, { customer: customer_id, scopes: asked, approval }: CreateOptions) => {
+        const granted = grantableScopes(asked, at.settings.mode)
+        const change = changeOf(customer_id, 'new', 'create', { scopes: granted }, approval)
+        const made = await approved(at, change, async (tx) => {
+          const created = await createApiClient(tx, await at.rowMacs(), customer_id, granted)
+          const changes = { after: { scopes: granted } }
+          const record = audited(at.origin, 'api_client.create', created.client_id, changes)
+          await recordNow(tx, customer_id, record)
+          return created
+        })
+        const { client_id, client_secret } = made
+        at.did('created a client', { client_id, customer_id, scopes: granted })
+        return [made, `client_id:     ${client_id}\nclient_secret: ${client_secret}`]
+      },
+    )
 }
 
-interface AskedChange {
-  customer_id: string
-  /** The client, or `new`. */
-  id: string
-  operation: string
-  values: object
-  approval: string | undefined
-}
-
-/** Changes the credentials of a customer, after its approvers where its policy requires them. */
-async function approved<T>(
-  db: Database,
-  settings: Settings,
-  { customer_id, id, operation, values, approval }: AskedChange,
-  work: (tx: Transaction) => Promise<T>,
-): Promise<T> {
-  const { rowCount } = await db.query('select 1 from policies where customer_id = $1 limit 1', [customer_id])
-  // Without a policy, no change waits for approvers.
-  if (rowCount === 0 && approval === undefined) return transaction(db, work)
-  const policies = new Policies(await openMasterKeys(settings), { sandbox: settings.mode === 'sandbox' })
-  const change = { subject: 'CREDENTIALS', operation, target: { type: 'api_client', id }, values } as const
-  const asked = { ...change, customer_id, origin: originOfCommand(), approval_id: approval }
-  return withApprovedChange(db, policies, asked, work)
-}
+/** A change of the credentials of a customer. `id` is the client, or `new`. */
+const changeOf = (
+  customer_id: string,
+  id: string,
+  command: string,
+  values: object,
+  approval: string | undefined,
+): AskedChange => ({
+  subject: 'CREDENTIALS',
+  customer_id,
+  operation: `bursar client ${command}`,
+  target: { type: 'api_client', id },
+  values,
+  approval,
+})
 
 /** The customer of a client. Throws an Error when there is no such client. */
 async function customerOf(db: Database, clientId: string): Promise<string> {
@@ -185,18 +170,16 @@ function defineRotateClient(client: Subcommand): void {
     .option(...APPROVAL)
     .answer(
       inMigratedDatabase,
-      async ({ db, settings }, client_id: string, options: { grace: number; approval?: string }) => {
-        const { grace, approval } = options
-        const change = { operation: 'bursar client rotate', values: { grace_seconds: grace }, approval }
-        const of = { customer_id: await customerOf(db, client_id), id: client_id }
-        const rotated = await approved(db, settings, { ...of, ...change }, async (tx) => {
-          const macs = await openRowMacs(settings)
-          const changed = await rotateSecret(tx, macs, client_id, grace, originOfCommand())
+      async (at, client_id: string, { grace, approval }: { grace: number; approval?: string }) => {
+        const customer_id = await customerOf(at.db, client_id)
+        const change = changeOf(customer_id, client_id, 'rotate', { grace_seconds: grace }, approval)
+        const rotated = await approved(at, change, async (tx) => {
+          const changed = await rotateSecret(tx, await at.rowMacs(), client_id, grace, at.origin)
           if (changed === undefined) throw new Error(`there is no enabled client ${client_id}`)
           return changed
         })
         const { client_secret, previous_secret_expires_at } = rotated
-        logOperator(settings, "rotated a client's secret", { client_id, previous_secret_expires_at })
+        at.did("rotated a client's secret", { client_id, previous_secret_expires_at })
         return [
           { client_id, client_secret, previous_secret_expires_at },
           `client_id:     ${client_id}\nclient_secret: ${client_secret}\nThe previous secret is accepted until ${previous_secret_expires_at}.`,
@@ -208,22 +191,18 @@ function defineRotateClient(client: Subcommand): void {
 function defineClientChanges(client: Subcommand): void {
   define(client, 'disable', 'disable a client and refuse its access tokens within a second')
     .argument('<client_id>', 'client', uuid)
-    .answer(inDatabase, async ({ db, settings }, client_id: string) => {
-      if (!(await disableApiClient(db, client_id, originOfCommand())))
-        throw new Error(`there is no client ${client_id}`)
-      logOperator(settings, 'disabled a client', { client_id })
+    .answer(inDatabase, async ({ db, did, origin }, client_id: string) => {
+      if (!(await disableApiClient(db, client_id, origin))) throw new Error(`there is no client ${client_id}`)
+      did('disabled a client', { client_id })
       return [{ client_id, disabled: true }, `Client ${client_id} is disabled.`]
     })
   define(client, 'enable', 'undo disable; access tokens that have not expired are accepted again')
     .argument('<client_id>', 'client', uuid)
     .option(...APPROVAL)
-    .answer(inDatabase, async ({ db, settings }, client_id: string, { approval }: { approval?: string }) => {
-      const change = { operation: 'bursar client enable', values: {}, approval }
-      const of = { customer_id: await customerOf(db, client_id), id: client_id }
-      await approved(db, settings, { ...of, ...change }, async (tx) =>
-        enableApiClient(tx, await openRowMacs(settings), client_id, originOfCommand()),
-      )
-      logOperator(settings, 'enabled a client', { client_id })
+    .answer(inDatabase, async (at, client_id: string, { approval }: { approval?: string }) => {
+      const change = changeOf(await customerOf(at.db, client_id), client_id, 'enable', {}, approval)
+      await approved(at, change, async (tx) => enableApiClient(tx, await at.rowMacs(), client_id, at.origin))
+      at.did('enabled a client', { client_id })
       return [{ client_id, disabled: false }, `Client ${client_id} is enabled.`]
     })
 }
@@ -236,11 +215,11 @@ function defineAccountChanges(account: Subcommand): void {
     define(account, name, description)
       .argument('<account_id>', 'account', uuid)
       .option('--user', 'act for the API user instead of the administrator')
-      .answer(inDatabase, async ({ db, settings }, account_id: string, { user }: { user?: true }) => {
+      .answer(inDatabase, async ({ db, did, origin }, account_id: string, { user }: { user?: true }) => {
         const flags = user ? { user_disabled: disabled } : { admin_disabled: disabled }
-        const changed = await setAccountDisabled(db, account_id, flags, originOfCommand())
+        const changed = await setAccountDisabled(db, account_id, flags, origin)
         if (changed === undefined) throw new Error(`there is no account ${account_id}`)
-        logOperator(settings, `${name}d an account`, { account_id, ...flags })
+        did(`${name}d an account`, { account_id, ...flags })
         const { admin_disabled, user_disabled, summary_status } = changed
         const shown = { admin_disabled, user_disabled, summary_status }
         return [{ account_id, ...shown }, linesOf(shown)]

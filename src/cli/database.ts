@@ -11,14 +11,7 @@ import { configuredTokens } from '../chains/network-sections.ts'
 import { blame, readSettings } from '../settings.ts'
 import { audited, recordNow } from '../money/records/audited.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
-import {
-  asOwner,
-  inDatabase,
-  logOperator,
-  originOfCommand,
-  wholeNumber,
-  withDatabase,
-} from './command-line.ts'
+import { asOwner, inDatabase, logOperator, wholeNumber, withDatabase } from './command-line.ts'
 import { define, offline, type Answer } from './define.ts'
 import { EXIT } from './exit.ts'
 import { startProgress } from './output.ts'
@@ -137,16 +130,16 @@ function defineDeployment(program: Command): void {
     'stamp a live database with another token issuer, for a service that moves',
   )
     .argument('<url>', 'the new BURSAR_BASE_URL or BURSAR_OAUTH_ISSUER', issuerUrl)
-    .answer(inDatabase, async ({ db, settings }, url: string) => {
+    .answer(inDatabase, async ({ db, did, origin }, url: string) => {
       const stamp = await transaction(db, async (tx) => {
         const { issuer = null } = (await readStamp(tx)) ?? {}
         const changed = await changeIssuer(tx, url)
         const changes = { before: { issuer }, after: { issuer: changed.issuer } }
-        const record = audited(originOfCommand(), 'deployment.change_issuer', 'deployment', changes)
+        const record = audited(origin, 'deployment.change_issuer', 'deployment', changes)
         await recordNow(tx, PLATFORM_ID, record)
         return changed
       })
-      logOperator(settings, 'changed the issuer', { issuer: stamp.issuer })
+      did('changed the issuer', { issuer: stamp.issuer })
       return [stamp, `The issuer is ${stamp.issuer} from the next start on.`]
     })
 }

@@ -17,10 +17,11 @@ export const oneOf =
 export type Answer = readonly [json: unknown, text: string] | void
 
 /** Opens what a command works on, runs the work and closes it. It knows the command's options. */
-export type Door<Context, Options = object> = (
-  work: (context: Context) => Promise<void>,
-  options: Options,
-) => Promise<void>
+export interface Door<Context, Options = object> {
+  (work: (context: Context) => Promise<void>, options: Options): Promise<void>
+  /** An option that each of its commands has. */
+  option?: readonly [flags: string, description: string]
+}
 
 /** The door of a command that needs nothing. */
 export const offline: Door<object> = (work) => work({})
@@ -45,6 +46,7 @@ export class Subcommand extends Command {
     door: Door<Context, Options>,
     work: (context: Context, ...given: Given) => Promise<Answer>,
   ): this {
+    if (door.option !== undefined) this.option(...door.option)
     if (!this.options.some(({ long }) => long === '--json')) this.option('--json', 'print JSON')
     return this.action((...given: unknown[]) => {
       const options = this.opts<Options & { json?: true }>()

@@ -3,14 +3,7 @@ import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
 import { resumeAfterReorganisation } from '../rails/deposits/deposit-reorganisations.ts'
 import { selectUncredited, type ListedDeposit } from '../rails/deposits/incoming-transfers.ts'
 import { creditSaidDeposit, rescanDeposits } from '../rails/deposits/recover-deposits.ts'
-import {
-  crediting,
-  inDatabase,
-  logOperator,
-  openRowMacs,
-  originOfCommand,
-  type Crediting,
-} from './command-line.ts'
+import { crediting, inDatabase, type Crediting } from './command-line.ts'
 import { define, type Subcommand, type Door } from './define.ts'
 import { networkName, onNetwork, transactionHash, type AtNetwork } from './networks.ts'
 
@@ -48,9 +41,9 @@ export function depositCommands(program: Command): void {
     .answer(toCredit, async ({ adapter, ...context }, options: CreditOptions) => {
       const { network, address, asset, amount, txHash: crypto_tx_hash } = options
       const said = { address, asset, amount, crypto_tx_hash }
-      const transfer = await creditSaidDeposit(context, network, adapter, said, originOfCommand())
+      const transfer = await creditSaidDeposit(context, network, adapter, said, context.origin)
       const { id, profile_id } = transfer
-      logOperator(context.settings, 'credited a deposit', { transfer_id: id, ...said })
+      context.did('credited a deposit', { transfer_id: id, ...said })
       return [transfer, `Credited ${transfer.amount} ${asset} to profile ${profile_id}: ${id}.`]
     })
 }
@@ -66,9 +59,9 @@ function defineRescan(deposits: Subcommand): void {
     .requiredOption('--to <block>', 'last block', block)
     .answer(toCredit, async ({ adapter, ...context }, options: RescanOptions) => {
       const { network, from, to } = options
-      const result = await rescanDeposits(context, network, adapter, options, originOfCommand())
+      const result = await rescanDeposits(context, network, adapter, options, context.origin)
       const blocks = { from: String(from), to: String(to) }
-      logOperator(context.settings, 'read blocks for deposits again', { ...result, ...blocks })
+      context.did('read blocks for deposits again', { ...result, ...blocks })
       return [result, `Found ${result.found} missed deposits, credited ${result.credited}.`]
     })
   define(
@@ -82,20 +75,16 @@ function defineRescan(deposits: Subcommand): void {
       'scan from this block (default: the newest known block that is still in the chain)',
       block,
     )
-    .answer(
-      toCredit,
-      async ({ db, settings, adapter }, options: { network: CryptoNetwork; fromBlock?: bigint }) => {
-        const { network, fromBlock } = options
-        const macs = await openRowMacs(settings)
-        const origin = originOfCommand()
-        const cursor = await resumeAfterReorganisation(db, network, adapter, macs, origin, fromBlock)
-        logOperator(settings, 'resumed a network after a reorganisation', { network, cursor })
-        const gone = await selectUncredited(db, network, 'REORGANISED', LIST_MAX)
-        const resumes = `${network} resumes${cursor === null ? '' : ` after block ${cursor.split(':')[0]!}`}.`
-        const lost = gone.length === 0 ? [] : ['These credited deposits are gone:']
-        return [{ network, cursor, gone }, [resumes, ...lost, ...gone.map(describeDeposit)].join('\n')]
-      },
-    )
+    .answer(toCredit, async (at, { network, fromBlock }: { network: CryptoNetwork; fromBlock?: bigint }) => {
+      const { db, adapter, origin } = at
+      const macs = await at.rowMacs()
+      const cursor = await resumeAfterReorganisation(db, network, adapter, macs, origin, fromBlock)
+      at.did('resumed a network after a reorganisation', { network, cursor })
+      const gone = await selectUncredited(db, network, 'REORGANISED', LIST_MAX)
+      const resumes = `${network} resumes${cursor === null ? '' : ` after block ${cursor.split(':')[0]!}`}.`
+      const lost = gone.length === 0 ? [] : ['These credited deposits are gone:']
+      return [{ network, cursor, gone }, [resumes, ...lost, ...gone.map(describeDeposit)].join('\n')]
+    })
 }
 
 /** The door of commands that credit the deposits of a network. */

@@ -1,7 +1,7 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import { EVENT_TYPES } from '../contract/event-types.ts'
 import type { Event } from '../money/records/event.ts'
-import { CREDENTIALS, overApi } from './call-api.ts'
+import { overApi } from './call-api.ts'
 import { uuid, wholeNumber } from './command-line.ts'
 import { define } from './define.ts'
 import { followEvents, placeOf, stopSignal, type EventPage } from './follow-events.ts'
@@ -19,7 +19,6 @@ export function eventCommands(program: Command): void {
     )
     .option('--object <id>', 'events of this record', uuid)
     .option('--limit <number>', 'most events (1 to 100)', wholeNumber(1, 100), 20)
-    .option(...CREDENTIALS)
     .option('--json', 'print JSON, one line for each event')
     .list(overApi, {
       none: 'there are no such events',
@@ -33,7 +32,6 @@ export function eventCommands(program: Command): void {
     })
   define(events, 'show', 'show an event with its object')
     .argument('<event_id>', 'event', uuid)
-    .option(...CREDENTIALS)
     .option('--json', 'print JSON on one line')
     .answer(overApi, async (api, id: string) => {
       const event = await api.call<Event>('GET', `/v2/events/${id}`)
@@ -42,7 +40,6 @@ export function eventCommands(program: Command): void {
   define(events, 'tail', 'print events as they happen, each once, until Ctrl+C')
     .option('--type <type...>', 'types, such as transfer.*', eventTypes)
     .option('--after <place>', 'begin after this event id, or at this RFC 3339 time (default: now)')
-    .option(...CREDENTIALS)
     .option('--json', 'print JSON, one line for each event')
     .answer(overApi, async (api, { type: types, after, json }: TailOptions) => {
       const place = await placeOf(api, after ?? 'now')
@@ -54,7 +51,6 @@ export function eventCommands(program: Command): void {
   define(events, 'resend', 'deliver an event again to its webhooks, or to one of them')
     .argument('<event_id>', 'event', uuid)
     .option('--webhook <id>', 'only to this webhook', uuid)
-    .option(...CREDENTIALS)
     .option('--json', 'print JSON on one line')
     .answer(overApi, async (api, id: string, { webhook }: { webhook?: string }) => {
       const body = webhook === undefined ? {} : { webhook_id: webhook }

@@ -16,17 +16,8 @@ import {
 } from '../money/records/freezes.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
 import { selectAuditRecords } from '../money/records/audit-record.ts'
-import {
-  inDatabase,
-  logOperator,
-  openRowMacs,
-  originOfCommand,
-  requireCustomer,
-  textUpTo,
-  uuid,
-  type AtDatabase,
-} from './command-line.ts'
-import { define, type Answer, oneOf } from './define.ts'
+import { inDatabase, requireCustomer, textUpTo, uuid, withDatabase, type AtDatabase } from './command-line.ts'
+import { define, oneOf, type Answer, type Door } from './define.ts'
 import { EXIT } from './exit.ts'
 import { ownProcess } from './own-process.ts'
 
@@ -101,7 +92,7 @@ export function freezeCommands(program: Command): void {
         `reason, for other operators${name === 'all' ? '; live mode demands it' : ''}`,
         textUpTo(REASON_LENGTH_MAX),
       )
-      .answer(inDatabase, async (at, ...args: unknown[]) => {
+      .answer(onTarget, async (at, ...args: unknown[]) => {
         const [subject, options] = argumentsOf<{ reason?: string; customer?: string }>(args)
         return freezeTarget(at, await target(at.db, subject, options), options.reason)
       })
@@ -109,7 +100,7 @@ export function freezeCommands(program: Command): void {
       '--cause <cause>',
       `end only the freeze with this cause: ${FREEZE_REASONS.join(', ')}`,
       oneOf(FREEZE_REASONS),
-    ).answer(inDatabase, async (at, ...args: unknown[]) => {
+    ).answer(onTarget, async (at, ...args: unknown[]) => {
       const [subject, options] = argumentsOf<{ cause?: FreezeReason; customer?: string }>(args)
       return unfreezeTarget(at, await target(at.db, subject, options), options.cause)
     })
@@ -122,20 +113,23 @@ export function freezeCommands(program: Command): void {
   })
 }
 
+/** The target says which customer must exist. */
+const onTarget: Door<AtDatabase> = (work) => withDatabase({}, work)
+
 /** Commander passes the argument, if the command has one, and then the options. */
 const argumentsOf = <O>(args: unknown[]): [subject: string, options: O] =>
   typeof args[0] === 'string' ? [args[0], args[1] as O] : ['', args[0] as O]
 
 async function freezeTarget(
-  { db, settings }: AtDatabase,
+  { db, settings, did, origin }: AtDatabase,
   target: FreezeTarget,
   given: string | undefined,
 ): Promise<Answer> {
   if (given === undefined && target.kind === 'ALL' && settings.mode === 'live')
     throw new Error('freeze all stops every payment of every customer: say why, with --reason')
   const detail = given ?? 'no reason was given'
-  await freeze(db, originOfCommand(), target, 'OPERATOR', detail)
-  logOperator(settings, 'froze', { ...target, detail })
+  await freeze(db, origin, target, 'OPERATOR', detail)
+  did('froze', { ...target, detail })
   const signing_ended = await signingEnds(db)
   if (!signing_ended) ownProcess().exitCode = EXIT.failed
   const text = describeFreeze({ kind: target.kind, subject: subjectOf(target), reason: 'OPERATOR', detail })
@@ -159,12 +153,12 @@ export async function signingEnds(db: Database): Promise<boolean> {
 }
 
 async function unfreezeTarget(
-  { db, settings }: AtDatabase,
+  { db, did, origin, rowMacs }: AtDatabase,
   target: FreezeTarget,
   cause: FreezeReason | undefined,
 ): Promise<Answer> {
   const subject = subjectOf(target)
-  const macs = await openRowMacs(settings)
+  const macs = await rowMacs()
   const all = await selectFreezesOf(db, macs, target)
   const found = all.filter(({ reason }) => cause === undefined || reason === cause)
   if (found.length === 0) throw new Error(`not frozen${cause === undefined ? '' : ` for ${cause}`}`)
@@ -177,8 +171,8 @@ async function unfreezeTarget(
   const [one] = found as [Freeze]
   const { reason, detail, created_at } = one
   const frozen_by = await whoFroze(db, target, one)
-  await unfreeze(db, macs, originOfCommand(), target, reason)
-  logOperator(settings, 'unfroze', { ...target, reason })
+  await unfreeze(db, macs, origin, target, reason)
+  did('unfroze', { ...target, reason })
   const remaining = all.filter((one) => one.reason !== reason)
   const still_frozen_for = remaining.map((one) => one.reason)
   return [

@@ -4,7 +4,7 @@ import { listAllIdentities, IDENTITIES_MAX } from '../resources/identities/list-
 import type { Identity } from '../resources/identities/identity.ts'
 import { setIdentityStatus } from '../resources/identities/set-identity-status.ts'
 import { STATUSES, type Status } from '../money/records/holders.ts'
-import { inDatabase, logOperator, originOfCommand, requireCustomer, uuid } from './command-line.ts'
+import { inDatabase, uuid } from './command-line.ts'
 import { define } from './define.ts'
 import { linesOf } from './output.ts'
 
@@ -31,7 +31,6 @@ export function identityCommands(program: Command): void {
       key: 'identities',
       read: async ({ db }, options: { customer?: string; status?: Status; after?: string }) => {
         const { customer: customerId, status: summaryStatus, after } = options
-        await requireCustomer(db, customerId)
         return listAllIdentities(db, { customerId, summaryStatus, after })
       },
       columns: [
@@ -45,14 +44,17 @@ export function identityCommands(program: Command): void {
     const command = define(identity, name, description).argument('<identity_id>', 'identity', uuid)
     if (name === 'approve')
       command.option('--seen <updated_at>', 'refuse when the identity was updated after this time', time)
-    command.answer(inDatabase, async ({ db, settings }, identity_id: string, { seen }: { seen?: string }) => {
-      const changed = await setIdentityStatus(db, identity_id, { ...change, seen }, originOfCommand())
-      if (changed === undefined) throw new Error(`there is no identity ${identity_id}`)
-      logOperator(settings, `identity ${name}`, { identity_id, customer_id: changed.customer_id })
-      const { status, admin_disabled, user_disabled, summary_status } = changed
-      const shown = { status, admin_disabled, user_disabled, summary_status }
-      return [{ identity_id, ...shown }, linesOf(shown)]
-    })
+    command.answer(
+      inDatabase,
+      async ({ db, did, origin }, identity_id: string, { seen }: { seen?: string }) => {
+        const changed = await setIdentityStatus(db, identity_id, { ...change, seen }, origin)
+        if (changed === undefined) throw new Error(`there is no identity ${identity_id}`)
+        did(`identity ${name}`, { identity_id, customer_id: changed.customer_id })
+        const { status, admin_disabled, user_disabled, summary_status } = changed
+        const shown = { status, admin_disabled, user_disabled, summary_status }
+        return [{ identity_id, ...shown }, linesOf(shown)]
+      },
+    )
   }
 }
 

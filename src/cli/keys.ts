@@ -1,21 +1,14 @@
 import type { Command } from 'commander'
 import { transaction, type Transaction } from '../db/database.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
-import { openMasterKeys, type MasterKeys } from '../keys/master-keys.ts'
+import type { MasterKeys } from '../keys/master-keys.ts'
 import { sealBalances } from '../money/ledger/balance-macs.ts'
 import { listSigningKeys, retireSigningKey, rotateSigningKeys } from '../access/tokens/signing-keys.ts'
 import { audited, recordNow } from '../money/records/audited.ts'
 import { sealOrders } from '../money/records/orchestration.ts'
 import { RowMacs, SEALED_TABLES } from '../money/records/row-macs.ts'
 import { verify } from '../money/verify/verify.ts'
-import {
-  inDatabase,
-  inMigratedDatabase,
-  inOwnersDatabase,
-  logOperator,
-  originOfCommand,
-  uuid,
-} from './command-line.ts'
+import { inDatabase, inMigratedDatabase, inOwnersDatabase, uuid } from './command-line.ts'
 import { define } from './define.ts'
 
 /** Defines `bursar keys`. */
@@ -32,15 +25,14 @@ export function keyCommands(program: Command): void {
     'create a signing key that signs new tokens in a minute; older keys verify tokens until they are retired',
   )
     .option('--now', 'sign with the new key at once, for example after a leak of the old key')
-    .answer(inMigratedDatabase, async ({ db, settings }, { now = false }: { now?: boolean }) => {
-      const asked = { now, origin: originOfCommand() }
-      const made = await rotateSigningKeys(db, await openMasterKeys(settings), asked)
+    .answer(inMigratedDatabase, async (at, { now = false }: { now?: boolean }) => {
+      const made = await rotateSigningKeys(at.db, await at.keys(), { now, origin: at.origin })
       const { id, signs_from } = made
-      logOperator(settings, 'made a signing key', { id, signs_from })
+      at.did('made a signing key', { id, signs_from })
       return [
         made,
         `Signing key ${id} signs new tokens from ${signs_from} on.\n` +
-          `Older tokens expire at most ${settings.tokenTtlSeconds} s after that. Then retire the older keys (bursar keys list).`,
+          `Older tokens expire at most ${at.settings.tokenTtlSeconds} s after that. Then retire the older keys (bursar keys list).`,
       ]
     })
   define(
@@ -49,17 +41,17 @@ export function keyCommands(program: Command): void {
     'end a signing key permanently: delete its private half; every process refuses its tokens within ten seconds',
   )
     .argument('<id>', 'signing key', uuid)
-    .answer(inDatabase, async ({ db, settings }, id: string) => {
-      const retired = await retireSigningKey(db, id, originOfCommand())
-      if (retired) logOperator(settings, 'retired a signing key', { id })
+    .answer(inDatabase, async ({ db, did, origin }, id: string) => {
+      const retired = await retireSigningKey(db, id, origin)
+      if (retired) did('retired a signing key', { id })
       return [{ id, retired }, `Signing key ${id} ${retired ? 'is' : 'was already'} retired.`]
     })
   define(
     keys,
     'seal',
     'after the loss of a master key: give new MACs to what the lost key sealed, as it is. Only where bursar verify finds nothing else. Needs the role that owns the schema',
-  ).answer(inOwnersDatabase, async ({ db: owner, settings }) => {
-    const masterKeys = await openMasterKeys(settings)
+  ).answer(inOwnersDatabase, async ({ db: owner, did, origin, ...at }) => {
+    const masterKeys = await at.keys()
     const { disagreements } = await verify(owner)
     if (disagreements.length > 0)
       throw new Error(
@@ -68,9 +60,9 @@ export function keyCommands(program: Command): void {
     const master_key_id = masterKeys.current.id
     await transaction(owner, async (tx) => {
       await sealAgain(tx, masterKeys)
-      await recordNow(tx, PLATFORM_ID, audited(originOfCommand(), 'master_key.replace', master_key_id))
+      await recordNow(tx, PLATFORM_ID, audited(origin, 'master_key.replace', master_key_id))
     })
-    logOperator(settings, 'sealed all rows of a lost master key', { master_key_id })
+    did('sealed all rows of a lost master key', { master_key_id })
     return [
       { master_key_id },
       'All that the lost key sealed has new MACs. Look at bursar operator list and bursar client list.',

@@ -8,7 +8,7 @@ import { signatureHeaders } from '../http/outbound/signature.ts'
 import type { Event } from '../money/records/event.ts'
 import { newSigningSecret } from '../money/records/webhook-secrets.ts'
 import { readSettings } from '../settings.ts'
-import { CREDENTIALS, overApi } from './call-api.ts'
+import { overApi } from './call-api.ts'
 import { define } from './define.ts'
 import { eventTypes, lineOf } from './events.ts'
 import { followEvents, placeOf, stopSignal, type EventCursor, type Place } from './follow-events.ts'
@@ -34,7 +34,6 @@ export function listenCommand(program: Command): void {
     .option('--type <type...>', 'types, such as transfer.*', eventTypes)
     .option('--after <place>', 'begin after this event id, at this RFC 3339 time, or now')
     .addOption(new Option('--payload <kind>', 'body of the POST').choices(['THIN', 'FULL']).default('THIN'))
-    .option(...CREDENTIALS)
     .option('--json', 'print JSON: a line with the secret, then one line for each event')
     .addHelpText(
       'after',

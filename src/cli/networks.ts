@@ -1,7 +1,6 @@
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import { CRYPTO_NETWORKS, type CryptoNetwork } from '../contract/assets/catalogue.ts'
-import { tookTooLong, transaction } from '../db/database.ts'
-import { openMasterKeys } from '../keys/master-keys.ts'
+import { transaction } from '../db/database.ts'
 import { sealWithdrawal, WithdrawalMacs } from '../money/movements/withdrawal-macs.ts'
 import { formerWalletsIn, networkReports, type NetworkReport } from '../chains/network-status.ts'
 import type { NetworkAdapter, TakenBack } from '../chains/network.ts'
@@ -12,15 +11,7 @@ import { markWithdrawalPaid } from '../rails/payouts/mark-withdrawal-paid.ts'
 import { resendWithdrawal } from '../rails/payouts/resend-withdrawal.ts'
 import { resolveWithdrawal } from '../rails/payouts/resolve-withdrawal.ts'
 import { audited, recordNow } from '../money/records/audited.ts'
-import {
-  inDatabase,
-  logOperator,
-  originOfCommand,
-  requireCustomer,
-  uuid,
-  withDatabase,
-  type AtDatabase,
-} from './command-line.ts'
+import { inDatabase, orBusy, uuid, withDatabase, type AtDatabase } from './command-line.ts'
 import { define, type Subcommand, type Door, oneOf } from './define.ts'
 import { EXIT } from './exit.ts'
 import { ownProcess } from './own-process.ts'
@@ -68,10 +59,7 @@ function defineOpen(withdrawal: Subcommand): void {
     .list(inDatabase, {
       key: 'withdrawals',
       none: 'There are no open withdrawals.',
-      read: async ({ db }, { customer }: { customer?: string }) => {
-        await requireCustomer(db, customer)
-        return listOpenWithdrawals(db, customer)
-      },
+      read: ({ db }, { customer }: { customer?: string }) => listOpenWithdrawals(db, customer),
       columns: [
         ...(['transfer_id', 'created_at', '>amount', 'asset', 'network', 'state'] as const),
         ['waits since', ({ waiting_since }) => waiting_since],
@@ -84,15 +72,15 @@ function defineOpen(withdrawal: Subcommand): void {
     'accept a withdrawal as it is now, so that it is signed: it waits because it differs from the accepted request',
   )
     .argument('<transfer_id>', 'withdrawal', uuid)
-    .answer(inDatabase, async ({ db, settings }, id: string) => {
-      const macs = new WithdrawalMacs(await openMasterKeys(settings))
+    .answer(inDatabase, async ({ db, did, origin, keys }, id: string) => {
+      const macs = new WithdrawalMacs(await keys())
       const sealed = await transaction(db, async (tx) => {
         const accepted = await sealWithdrawal(tx, macs, id)
-        await recordNow(tx, accepted.customer_id, audited(originOfCommand(), 'transfer.seal', id))
+        await recordNow(tx, accepted.customer_id, audited(origin, 'transfer.seal', id))
         return accepted
       })
       const { customer_id, profile_id, asset, amount, network, destination, memo } = sealed
-      logOperator(settings, 'sealed a withdrawal', { transfer_id: id, customer_id })
+      did('sealed a withdrawal', { transfer_id: id, customer_id })
       return [
         sealed,
         `Withdrawal ${id} of customer ${customer_id}, profile ${profile_id}, is sealed:\n` +
@@ -105,12 +93,10 @@ function defineOpen(withdrawal: Subcommand): void {
     'cancel a withdrawal that is not signed: it becomes FAILED and its total is refunded, also for a frozen customer',
   )
     .argument('<transfer_id>', 'withdrawal', uuid)
-    .answer(inDatabase, async ({ db, settings }, id: string) => {
-      const cancelled = await cancelForOperator(db, id, originOfCommand()).catch((error: unknown) => {
-        if (tookTooLong(error)) throw new Error(`a worker is processing withdrawal ${id}; try again`)
-        throw error
-      })
-      if (cancelled.changed) logOperator(settings, 'cancelled a withdrawal', { ...cancelled })
+    .answer(inDatabase, async ({ db, did, origin }, id: string) => {
+      const busy = orBusy(`a worker is processing withdrawal ${id}`)
+      const cancelled = await cancelForOperator(db, id, origin).catch(busy)
+      if (cancelled.changed) did('cancelled a withdrawal', { ...cancelled })
       return [cancelled, `Withdrawal ${id} is cancelled, and its total is back on the profile.`]
     })
 }
@@ -123,9 +109,9 @@ function defineSent(withdrawal: Subcommand): void {
   )
     .argument('<transfer_id>', 'withdrawal', uuid)
     .requiredOption('--tx-hash <hash>', 'transaction', transactionHash)
-    .answer(onNetworks, async ({ db, settings, adapters }, id: string, { txHash }: { txHash: string }) => {
-      const marked = await markWithdrawalPaid(db, adapters, id, txHash, originOfCommand())
-      logOperator(settings, 'marked a withdrawal as paid', { transfer_id: id, crypto_tx_hash: txHash })
+    .answer(onNetworks, async ({ db, adapters, did, origin }, id: string, { txHash }: { txHash: string }) => {
+      const marked = await markWithdrawalPaid(db, adapters, id, txHash, origin)
+      did('marked a withdrawal as paid', { transfer_id: id, crypto_tx_hash: txHash })
       return [marked, `Withdrawal ${id} is paid by ${marked.crypto_tx_hash} on ${marked.crypto_network}.`]
     })
   define(
@@ -134,9 +120,9 @@ function defineSent(withdrawal: Subcommand): void {
     'broadcast the stored transaction of a completed withdrawal again, after a reorganisation removed it; nothing is signed',
   )
     .argument('<transfer_id>', 'withdrawal', uuid)
-    .answer(onNetworks, async ({ db, settings, adapters }, id: string) => {
-      const resent = await resendWithdrawal(db, adapters, id, originOfCommand())
-      logOperator(settings, 'resent the transaction of a withdrawal', { ...resent })
+    .answer(onNetworks, async ({ db, adapters, did, origin }, id: string) => {
+      const resent = await resendWithdrawal(db, adapters, id, origin)
+      did('resent the transaction of a withdrawal', { ...resent })
       const { crypto_tx_hash, crypto_network } = resent
       return [
         resent,
@@ -163,16 +149,15 @@ function defineResolve(withdrawal: Subcommand): void {
       evidenceText,
     )
     .option('--used-by <hash>', 'for sign-anew: the transaction with its nonce', transactionHash)
-    .answer(onNetworks, async ({ db, settings, adapters }, id: string, options: Resolving) => {
+    .answer(onNetworks, async ({ db, adapters, did, origin }, id: string, options: Resolving) => {
       const { outcome, evidence = '', usedBy = '' } = options
       if ((outcome === 'sign-anew') !== (usedBy !== ''))
         throw new Error('sign-anew takes --used-by, and nothing else does')
       if ((outcome === 'sign-anew') === (evidence !== ''))
         throw new Error('paid and not-paid take --evidence')
       const decision = outcome === 'sign-anew' ? { usedBy } : outcome === 'paid' ? 'PAID' : 'NOT_PAID'
-      const resolved = await resolveWithdrawal(db, adapters, id, decision, evidence, originOfCommand())
-      const did = { transfer_id: id, outcome, evidence, used_by: usedBy }
-      logOperator(settings, 'resolved a withdrawal', did)
+      const resolved = await resolveWithdrawal(db, adapters, id, decision, evidence, origin)
+      did('resolved a withdrawal', { transfer_id: id, outcome, evidence, used_by: usedBy })
       const next = resolved.status === 'PENDING' ? ', and is signed anew' : ''
       return [resolved, `Withdrawal ${id} is ${resolved.status}${next}.`]
     })

@@ -3,7 +3,6 @@ import { requireBuiltConsole } from '../access/console/files.ts'
 import { ROLES, type Role } from '../contract/roles.ts'
 import { transaction, type Database, type Transaction } from '../db/database.ts'
 import { readStamp } from '../program/deployment.ts'
-import { openMasterKeys } from '../keys/master-keys.ts'
 import {
   createOperator,
   disableOperator,
@@ -18,17 +17,14 @@ import {
 } from '../access/operators/operators.ts'
 import { listPasskeys, removePasskey } from '../access/operators/passkeys.ts'
 import { endSession, listSessions } from '../access/operators/sessions.ts'
-import { withApprovedChange } from '../governance/approvals/approved-change.ts'
-import { Policies } from '../governance/policy/policy.ts'
 import { SettingsError, type Settings } from '../settings.ts'
 import {
+  APPROVAL,
+  approved,
   inDatabase,
   inMigratedDatabase,
-  logOperator,
-  openRowMacs,
-  originOfCommand,
-  requireCustomer,
   uuid,
+  type AskedChange,
   type AtDatabase,
 } from './command-line.ts'
 import { define, type Answer, type Subcommand } from './define.ts'
@@ -55,11 +51,6 @@ const shownOf = ({ id, name, role, customer_id, openid_subject, created_at, disa
   ...{ operator_id: id, name, role, customer_id, openid_subject, created_at, disabled_at },
 })
 
-const APPROVAL = [
-  '--approval <id>',
-  'the approval of this change, where the customer requires approvers',
-] as const
-
 function defineCreate(operator: Subcommand): void {
   define(operator, 'create', 'create an operator; give it a way to sign in with: bursar operator link')
     .requiredOption('--name <name>', 'name of the person')
@@ -67,20 +58,18 @@ function defineCreate(operator: Subcommand): void {
     .option('--customer <id>', 'the only customer that the operator may act for (default: any)', uuid)
     .option('--openid-subject <subject>', 'its subject (sub) at the provider of BURSAR_OPENID_ISSUER')
     .option(...APPROVAL)
-    .answer(inMigratedDatabase, async ({ db, settings }, options: CreateOptions) => {
+    .answer(inMigratedDatabase, async (at, options: CreateOptions) => {
       const { name, role, customer: customerId, openidSubject, approval } = options
-      const openId = openIdOf(openidSubject, settings)
-      await requireCustomer(db, customerId)
+      const openId = openIdOf(openidSubject, at.settings)
       const values = { name, role, openid_subject: openidSubject ?? null }
-      const change = { customerId, approval, operation: 'operator create', id: 'new', values }
-      const made = await approved(db, settings, change, async (tx) => {
-        const macs = await openRowMacs(settings)
-        const operator = await createOperator(tx, macs, { name, role, customerId, openId })
+      const change = { approval, operation: 'operator create', values }
+      const made = await ofCustomer(at, customerId, 'new', change, async (tx) => {
+        const operator = await createOperator(tx, await at.rowMacs(), { name, role, customerId, openId })
         const after = { role, ...(customerId !== undefined && { customer_id: customerId }) }
-        await record(tx, operator, 'operator.create', { origin: originOfCommand(), changes: { after } })
+        await record(tx, operator, 'operator.create', { origin: at.origin, changes: { after } })
         return operator
       })
-      logOperator(settings, 'created an operator', { operator_id: made.id, role, customer_id: customerId })
+      at.did('created an operator', { operator_id: made.id, role, customer_id: customerId })
       return [shownOf(made), `operator_id: ${made.id}`]
     })
 }
@@ -117,19 +106,19 @@ function defineLink(operator: Subcommand): void {
 
 /** Makes a link with which an operator signs in on a page. Throws where the operator is disabled. */
 export async function linkOf(
-  { db, settings }: AtDatabase,
+  { db, settings, did, origin, rowMacs }: AtDatabase,
   operator_id: string,
   page: string,
-  did: string,
+  what: string,
 ): Promise<Answer> {
   const baseUrl =
     settings.baseUrl ?? (await readStamp(db))?.issuer ?? `http://${settings.host}:${settings.port}`
   const { secret, expires_at } = await changing(db, operator_id, async (tx, found) => {
     if (found.disabled_at !== null) throw new Error(`operator ${operator_id} is disabled`)
-    await record(tx, found, 'operator.link', { origin: originOfCommand() })
-    return makeLink(tx, await openRowMacs(settings), operator_id)
+    await record(tx, found, 'operator.link', { origin })
+    return makeLink(tx, await rowMacs(), operator_id)
   })
-  logOperator(settings, did, { operator_id, expires_at })
+  did(what, { operator_id, expires_at })
   // Browsers do not send the part after # to any server, so no log of a proxy has the secret.
   const shown = { link: `${baseUrl}${page}#${secret}`, expires_at }
   return [{ operator_id, ...shown }, linesOf(shown)]
@@ -144,19 +133,16 @@ function defineRole(operator: Subcommand): void {
     .argument('<operator_id>', 'operator', uuid)
     .addArgument(operator.createArgument('<role>', 'the new role').choices(ROLES))
     .option(...APPROVAL)
-    .answer(
-      inDatabase,
-      async ({ db, settings }, id: string, role: Role, { approval }: { approval?: string }) => {
-        const change = { approval, operation: 'operator role', id, values: { role } }
-        const before = await changingWithApproval(db, settings, change, async (tx, found) => {
-          if (found.role === role) return role
-          await setRole(tx, await openRowMacs(settings), found, role, originOfCommand())
-          return found.role
-        })
-        logOperator(settings, "changed an operator's role", { operator_id: id, before, role })
-        return [{ operator_id: id, role }, `Operator ${id} is ${role}.`]
-      },
-    )
+    .answer(inDatabase, async (at, id: string, role: Role, { approval }: { approval?: string }) => {
+      const change = { approval, operation: 'operator role', id, values: { role } }
+      const before = await changingWithApproval(at, change, async (tx, found) => {
+        if (found.role === role) return role
+        await setRole(tx, await at.rowMacs(), found, role, at.origin)
+        return found.role
+      })
+      at.did("changed an operator's role", { operator_id: id, before, role })
+      return [{ operator_id: id, role }, `Operator ${id} is ${role}.`]
+    })
 }
 
 function defineChanges(operator: Subcommand): void {
@@ -168,18 +154,18 @@ function defineChanges(operator: Subcommand): void {
     define(operator, name, description)
       .argument('<operator_id>', 'operator', uuid)
       .option(...APPROVAL)
-      .answer(inDatabase, async ({ db, settings }, id: string, { approval }: { approval?: string }) => {
+      .answer(inDatabase, async (at, id: string, { approval }: { approval?: string }) => {
         const asked = { approval, operation: `operator ${name}`, id, values: { disabled } }
         const work = async (tx: Transaction, found: Operator) => {
           if ((found.disabled_at !== null) === disabled) return
           if (disabled) await disableOperator(tx, id)
-          else await enableOperator(tx, await openRowMacs(settings), found)
-          await record(tx, found, `operator.${name}`, { origin: originOfCommand() })
+          else await enableOperator(tx, await at.rowMacs(), found)
+          await record(tx, found, `operator.${name}`, { origin: at.origin })
         }
         // Disabling is never delayed.
-        if (disabled) await changing(db, id, work)
-        else await changingWithApproval(db, settings, asked, work)
-        logOperator(settings, `${name}d an operator`, { operator_id: id })
+        if (disabled) await changing(at.db, id, work)
+        else await changingWithApproval(at, asked, work)
+        at.did(`${name}d an operator`, { operator_id: id })
         return [{ operator_id: id, disabled }, `Operator ${id} is ${name}d.`]
       })
   }
@@ -226,9 +212,8 @@ function defineRevoke(operator: Subcommand): void {
   )
     .argument('<operator_id>', 'operator', uuid)
     .argument('<id>', 'session or passkey', uuid)
-    .answer(inDatabase, async ({ db, settings }, operator_id: string, id: string) => {
+    .answer(inDatabase, async ({ db, did, origin }, operator_id: string, id: string) => {
       const kind = await changing(db, operator_id, async (tx, found) => {
-        const origin = originOfCommand()
         if (await endSession(tx, operator_id, id)) {
           await record(tx, found, 'session.revoke', { origin, subject: { type: 'session', id } })
           return 'session'
@@ -240,7 +225,7 @@ function defineRevoke(operator: Subcommand): void {
         await record(tx, found, 'passkey.delete', { origin, subject: { type: 'passkey', id } })
         return 'passkey'
       })
-      logOperator(settings, `revoked an operator's ${kind}`, { operator_id, [`${kind}_id`]: id })
+      did(`revoked an operator's ${kind}`, { operator_id, [`${kind}_id`]: id })
       return [{ [`${kind}_id`]: id, revoked: true }, `The ${kind} ${id} is revoked.`]
     })
 }
@@ -257,44 +242,24 @@ const changing = <T>(
     return change(tx, operator)
   })
 
-/** A change that gives an operator of a customer more rights. */
-interface AskedChange {
-  approval: string | undefined
-  operation: string
-  id: string
-  values: object
-}
-
-/** Makes a change, after the approvers of the operator's customer where its policy requires them. */
-async function approved<T>(
-  db: Database,
-  settings: Settings,
-  { customerId, approval, operation, id, values }: AskedChange & { customerId: string | null | undefined },
-  work: (tx: Transaction) => Promise<T>,
-): Promise<T> {
-  if (customerId == null) return transaction(db, work)
-  const policies = new Policies(await openMasterKeys(settings), { sandbox: settings.mode === 'sandbox' })
-  const change = {
-    subject: 'OPERATORS',
-    customer_id: customerId,
-    origin: originOfCommand(),
-    operation,
-    target: { type: 'operator', id },
-    values,
-    approval_id: approval,
-  } as const
-  return withApprovedChange(db, policies, change, work)
-}
-
-/** As `changing`, for changes that may need approvers. The operator's customer never changes. */
+/** As `changing`, for a change that may need the approvers of the operator's customer, which never changes. */
 async function changingWithApproval<T>(
-  db: Database,
-  settings: Settings,
-  asked: AskedChange,
+  at: AtDatabase,
+  { id, ...asked }: { id: string; operation: string; values: object; approval: string | undefined },
   change: (tx: Transaction, operator: Operator) => Promise<T>,
 ): Promise<T> {
-  const { customer_id: customerId } = await changing(db, asked.id, async (_tx, found) => found)
-  return approved(db, settings, { ...asked, customerId }, async (tx) =>
-    change(tx, (await lockOperator(tx, asked.id))!),
-  )
+  const { customer_id } = await changing(at.db, id, async (_tx, found) => found)
+  return ofCustomer(at, customer_id, id, asked, async (tx) => change(tx, (await lockOperator(tx, id))!))
 }
+
+/** Makes a change that gives an operator more rights, after the approvers of its customer where the policy requires them. */
+const ofCustomer = <T>(
+  at: AtDatabase,
+  customer_id: string | null | undefined,
+  id: string,
+  asked: Pick<AskedChange, 'operation' | 'values' | 'approval'>,
+  work: (tx: Transaction) => Promise<T>,
+): Promise<T> =>
+  customer_id == null
+    ? transaction(at.db, work)
+    : approved(at, { ...asked, subject: 'OPERATORS', customer_id, target: { type: 'operator', id } }, work)

@@ -14,16 +14,7 @@ import {
 } from '../governance/policy/policy-document.ts'
 import { Policies, type ExaminedVersion } from '../governance/policy/policy.ts'
 import type { Settings } from '../settings.ts'
-import {
-  APPROVAL,
-  inDatabase,
-  logOperator,
-  originOfCommand,
-  requireCustomer,
-  uuid,
-  wholeNumber,
-  type AtDatabase,
-} from './command-line.ts'
+import { APPROVAL, inDatabase, uuid, wholeNumber, type AtDatabase } from './command-line.ts'
 import { define, offline, type Answer, type Subcommand } from './define.ts'
 import { tableOf } from './output.ts'
 
@@ -80,7 +71,6 @@ async function showOne(
   customer_id: string,
   version: number | undefined,
 ): Promise<Answer> {
-  await requireCustomer(db, customer_id)
   const found = await policies.examine(db, customer_id, version)
   if (found === undefined && version !== undefined)
     throw new Error(`the policy of customer ${customer_id} has no version ${version}`)
@@ -127,12 +117,11 @@ function defineSet(policy: Subcommand): void {
       '--replace-untrusted',
       'also replace a version whose MAC is wrong, after you have looked at it with bursar policy show',
     )
-    .answer(inDatabase, async ({ db, settings }, options: SetOptions) => {
+    .answer(inDatabase, async ({ db, settings, did, origin }, options: SetOptions) => {
       const { customer: customer_id, approval: approval_id, replaceUntrusted: replace_untrusted } = options
       const document = await readPolicyFile(options.file)
       const masterKeys = await requireMasterKeys(settings)
       const policies = new Policies(masterKeys)
-      await requireCustomer(db, customer_id)
       const newest = await policies.examine(db, customer_id)
       if (newest !== undefined && isSame(newest, document, masterKeys)) {
         const { version, created_at } = newest
@@ -141,10 +130,10 @@ function defineSet(policy: Subcommand): void {
           `Version ${version} is this policy already: nothing was changed.`,
         ]
       }
-      const change = { customer_id, origin: originOfCommand(), approval_id, replace_untrusted }
+      const change = { customer_id, origin, approval_id, replace_untrusted }
       const replaced = await replacePolicy(db, policies, document, change).catch(asError)
       const { version, created_at, untrusted } = replaced
-      logOperator(settings, 'set a policy', { customer_id, version, untrusted })
+      did('set a policy', { customer_id, version, untrusted })
       const told = untrusted
         ? `\nIt replaces version ${untrusted.version}, which could not be trusted: ${untrusted.objection}.`
         : ''

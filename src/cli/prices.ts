@@ -6,10 +6,11 @@ import { MARKETS, type Market } from '../resources/markets/markets.ts'
 import { priceStatus } from '../resources/markets/price-status.ts'
 import { LAYOUT_NAMES, type LayoutName } from '../resources/markets/price-layouts.ts'
 import { COVERS_MINUTES_MAX } from '../resources/markets/write-prices.ts'
+import type { Origin } from '../contract/actor.ts'
 import { audited, recordNow } from '../money/records/audited.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
 import { transaction, type Database } from '../db/database.ts'
-import { inDatabase, inMigratedDatabase, originOfCommand } from './command-line.ts'
+import { inDatabase, inMigratedDatabase } from './command-line.ts'
 import { define, type Subcommand } from './define.ts'
 import { print, startProgress, tableOf } from './output.ts'
 import { stopSignal } from './follow-events.ts'
@@ -73,10 +74,10 @@ function defineImport(prices: Subcommand): void {
       intervalMinutes,
     )
     .option('--again', 're-import a file, overwriting prices that were imported after it')
-    .answer(inMigratedDatabase, async ({ db }, path: string, options: ImportArguments) => {
+    .answer(inMigratedDatabase, async ({ db, origin }, path: string, options: ImportArguments) => {
       const { market, layout, interval, again, json } = options
       const bar = startProgress(statSync(path, { throwIfNoEntry: false })?.size ?? 0, { quiet: json })
-      const asked = { path, market, layout, intervalMinutes: interval, again, origin: originOfCommand() }
+      const asked = { path, market, layout, intervalMinutes: interval, again, origin }
       const result = await importPrices(db, { ...asked, onBytes: bar.step }).finally(bar.stop)
       return [result, describeImport(result)]
     })
@@ -89,8 +90,8 @@ function defineFollow(prices: Subcommand): void {
     .option('--url <url>', "URL of the exchange's API (default: the URL in ccxt)")
     .option('--once', 'update each market once, then exit')
     .option('--json', 'print a line of JSON for each round')
-    .answer(inMigratedDatabase, async ({ db }, options: FollowArguments) => {
-      await recordFollow(db, options)
+    .answer(inMigratedDatabase, async ({ db, origin }, options: FollowArguments) => {
+      await recordFollow(db, origin, options)
       await followExchange(db, {
         ...options,
         once: options.once ?? false,
@@ -118,12 +119,12 @@ interface FollowArguments {
 }
 
 /** Records once that somebody follows an exchange: its rounds change prices each minute. */
-const recordFollow = (db: Database, { exchange, markets }: FollowArguments): Promise<void> =>
+const recordFollow = (db: Database, origin: Origin, { exchange, markets }: FollowArguments): Promise<void> =>
   transaction(db, (tx) =>
     recordNow(
       tx,
       PLATFORM_ID,
-      ...markets.map((one) => audited(originOfCommand(), 'market.follow', one, { after: { exchange } })),
+      ...markets.map((one) => audited(origin, 'market.follow', one, { after: { exchange } })),
     ),
   )
 

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { credentialsFile } from '../program/demo/credentials.ts'
 import { dropAll, requireResettable, type ToReset } from './reset-sandbox.ts'
 import { prepareDatabase } from '../program/deployment.ts'
-import { asOwner, inDatabase, logOperator, withDatabase, type AtDatabase } from './command-line.ts'
+import { asOwner, inDatabase, withDatabase, type AtDatabase } from './command-line.ts'
 import { define } from './define.ts'
 import { EXIT } from './exit.ts'
 import { ownProcess } from './own-process.ts'
@@ -26,7 +26,7 @@ export function sandboxCommands(program: Command): void {
         return [{ reset: false, ...found }, wouldDelete(found, confirm)]
       }
       await empty(at)
-      logOperator(at.settings, 'reset the sandbox', { ...found })
+      at.did('reset the sandbox', { ...found })
       return [
         { reset: true, ...found },
         `Deleted ${found.customers} customers and ${found.transfers} transfers. The next start makes the demo: bursar serve`,

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { askAgain, listScreened, SCREENED_MAX } from '../rails/screening/screen-payments.ts'
 import { waiveScreening } from '../rails/screening/requirement.ts'
-import { inDatabase, inOwnersDatabase, logOperator, originOfCommand } from './command-line.ts'
+import { inDatabase, inOwnersDatabase } from './command-line.ts'
 import { define } from './define.ts'
 
 /** Defines `bursar screening`. */
@@ -28,20 +28,20 @@ export function screeningCommands(program: Command): void {
   })
   define(screening, 'ask', 'ask about payments at once, also about rejected ones: the endpoint decides again')
     .argument('<payment...>', 'payments, as bursar screening list names them')
-    .answer(inDatabase, async ({ db, settings }, subjects: string[]) => {
-      const asked = await askAgain(db, [...new Set(subjects)], originOfCommand())
+    .answer(inDatabase, async ({ db, did, origin }, subjects: string[]) => {
+      const asked = await askAgain(db, [...new Set(subjects)], origin)
       for (const { customer_id, kind, subject } of asked)
-        logOperator(settings, 'asked for a screening again', { customer_id, kind, subject })
+        did('asked for a screening again', { customer_id, kind, subject })
       return [{ payments: asked }, `Asked about ${asked.length} payments: bursar screening list.`]
     })
   define(
     screening,
     'waive',
     'let payments go on without screening, as the role that owns the schema: stop the processes with BURSAR_SCREENING_URL first, because the next start with it requires screening again',
-  ).answer(inOwnersDatabase, async ({ db: owner, settings }) => {
-    const required_since = await waiveScreening(owner, originOfCommand())
+  ).answer(inOwnersDatabase, async ({ db: owner, did, origin }) => {
+    const required_since = await waiveScreening(owner, origin)
     if (required_since === undefined) return [{ changed: false }, 'Payments need no screening.']
-    logOperator(settings, 'waived the screening of payments', { required_since })
+    did('waived the screening of payments', { required_since })
     return [
       { changed: true, required_since },
       `Payments need no screening any more. They had to be screened since ${required_since}.`,

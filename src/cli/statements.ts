@@ -10,16 +10,7 @@ import { reversePayment } from '../resources/statements/reverse-payment.ts'
 import { listRewardRates, setRewardRate } from '../resources/statements/reward-rates.ts'
 import { RATE_DECIMALS, type Derivation } from '../resources/statements/reward.ts'
 import { Cluster, type Nodes } from '../db/nodes.ts'
-import {
-  inDatabase,
-  inMigratedDatabase,
-  logOperator,
-  originOfCommand,
-  requireCustomer,
-  uuid,
-  withDatabase,
-  type AtDatabase,
-} from './command-line.ts'
+import { inDatabase, inMigratedDatabase, uuid, type AtDatabase } from './command-line.ts'
 import { define, type Subcommand, type Door } from './define.ts'
 import { EXIT } from './exit.ts'
 import { startProgress, table, type Progress } from './output.ts'
@@ -41,7 +32,6 @@ export function statementCommands(program: Command): void {
     .list(inDatabase, {
       key: 'statements',
       read: async ({ db }, { period, customer }: Selection) => {
-        await requireCustomer(db, customer)
         return listAllStatements(db, { period, customerId: customer })
       },
       columns: [
@@ -62,14 +52,12 @@ function defineMonthly(statements: Subcommand): void {
   )
     .requiredOption('--period <YYYY-MM>', 'month, UTC', period)
     .option('--customer <id>', 'only for this customer', uuid)
-    .answer(onNodes, async ({ nodes, settings }, selected: Selection & { period: Period }) => {
+    .answer(onNodes, async ({ nodes, did, origin }, selected: Selection & { period: Period }) => {
       const { period, customer, json } = selected
-      await requireCustomer(nodes.shared, customer)
       const generated = await withBar(json, (onStart) =>
-        generateStatements(nodes, period, customer, onStart, originOfCommand()),
+        generateStatements(nodes, period, customer, onStart, origin),
       )
-      if (generated.length > 0)
-        logOperator(settings, 'generated statements', { period: period.name, count: generated.length })
+      if (generated.length > 0) did('generated statements', { period: period.name, count: generated.length })
       const lines = generated.map(({ ref_id, total_amount }) => `${ref_id}  ${total_amount} USDG`)
       const count = `${generated.length} statements generated for ${period.name}.`
       return [{ generated }, [...lines, count].join('\n')]
@@ -81,21 +69,19 @@ function defineMonthly(statements: Subcommand): void {
   )
     .option('--period <YYYY-MM>', 'only statements of this month', period)
     .option('--customer <id>', 'only for this customer', uuid)
-    .answer(inMigratedDatabase, async ({ db, settings }, { period, customer, json }: Selection) => {
-      await requireCustomer(db, customer)
+    .answer(inMigratedDatabase, async ({ db, did, origin }, { period, customer, json }: Selection) => {
       const paid = await withBar(json, (onStart) =>
-        payStatements(db, { period, customerId: customer, origin: originOfCommand() }, onStart),
+        payStatements(db, { period, customerId: customer, origin }, onStart),
       )
-      if (paid.length > 0)
-        logOperator(settings, 'paid statements', { statement_ids: paid.map((one) => one.statement_id) })
+      if (paid.length > 0) did('paid statements', { statement_ids: paid.map((one) => one.statement_id) })
       const lines = paid.map(({ ref_id, amount_paid }) => `${ref_id}  ${amount_paid} USDG`)
       return [{ paid }, [...lines, `${paid.length} statements paid.`].join('\n')]
     })
 }
 
 /** The door of a command that works on each node of a cluster. */
-const onNodes: Door<AtDatabase & { nodes: Nodes }> = (work) =>
-  withDatabase({ migrate: true }, async (at) => {
+const onNodes: Door<AtDatabase & { nodes: Nodes }, { customer?: string }> = (work, options) =>
+  inMigratedDatabase(async (at) => {
     const cluster = await Cluster.open(at.db, (err) =>
       at.log.warn({ err }, 'the places of the customers cannot be read; those read before stay in use'),
     )
@@ -105,7 +91,7 @@ const onNodes: Door<AtDatabase & { nodes: Nodes }> = (work) =>
     } finally {
       await cluster.close()
     }
-  })
+  }, options)
 
 /** Connections of a command to each node of a cluster besides the coordinator. */
 const NODE_CONNECTIONS = 2
@@ -131,9 +117,9 @@ function defineOne(statements: Subcommand): void {
     'take back the reward of a statement that was paid by mistake; it is not paid again',
   )
     .argument('<statement_id>', 'statement', uuid)
-    .answer(inMigratedDatabase, async ({ db, settings }, id: string) => {
-      const reversed = await reversePayment(db, id, originOfCommand())
-      logOperator(settings, 'took back the reward of a statement', { ...reversed })
+    .answer(inMigratedDatabase, async ({ db, did, origin }, id: string) => {
+      const reversed = await reversePayment(db, id, origin)
+      did('took back the reward of a statement', { ...reversed })
       return [reversed, `${reversed.amount} USDG taken back by transfer ${reversed.transfer_id}.`]
     })
 }
@@ -142,11 +128,14 @@ function defineRate(rate: Subcommand): void {
   define(rate, 'set', 'set the annual rate from a day on; generated statements stay unchanged')
     .requiredOption('--from <YYYY-MM-DD>', 'first day of the new rate, UTC', day)
     .requiredOption('--rate <rate>', 'annual rate from 0 to 1: 0.0376 is 3.76 %', rewardRate)
-    .answer(inMigratedDatabase, async ({ db, settings }, { from, rate }: { from: string; rate: string }) => {
-      const set = await setRewardRate(db, from, rate, originOfCommand())
-      logOperator(settings, 'set the reward rate', { ...set })
-      return [set, `The rate is ${set.rate} from ${set.effective_from} on.`]
-    })
+    .answer(
+      inMigratedDatabase,
+      async ({ db, did, origin }, { from, rate }: { from: string; rate: string }) => {
+        const set = await setRewardRate(db, from, rate, origin)
+        did('set the reward rate', { ...set })
+        return [set, `The rate is ${set.rate} from ${set.effective_from} on.`]
+      },
+    )
   define(rate, 'list', 'list every rate ever set; for each day, the last one counts').list(inDatabase, {
     key: 'rates',
     read: ({ db }) => listRewardRates(db),

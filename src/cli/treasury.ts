@@ -1,7 +1,5 @@
 import type { Command } from 'commander'
 import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
-import { tookTooLong } from '../db/database.ts'
-import { openMasterKeys } from '../keys/master-keys.ts'
 import { WithdrawalMacs } from '../money/movements/withdrawal-macs.ts'
 import type { TreasuryTransfer } from '../money/records/treasury.ts'
 import {
@@ -12,7 +10,7 @@ import {
   selectTreasuryTransfers,
   type Acknowledged,
 } from '../rails/treasury/treasury.ts'
-import { inDatabase, logOperator, originOfCommand, uuid, type AtDatabase } from './command-line.ts'
+import { inDatabase, orBusy, uuid, type AtDatabase } from './command-line.ts'
 import { define, type Subcommand } from './define.ts'
 import { networkName, onNetwork, transactionHash } from './networks.ts'
 
@@ -47,8 +45,7 @@ function defineTransfers(treasury: Subcommand): void {
     .answer(onNetwork, async (at, { network, asset, amount, to, reference }: SendOptions) => {
       const send = { network, asset, amount, destination_address: to, reference }
       const { transfer, is_new } = await orderTreasurySend(await orderingAt(at), at.adapter, send)
-      if (is_new)
-        logOperator(at.settings, 'ordered a treasury transfer', { transfer_id: transfer.id, ...send })
+      if (is_new) at.did('ordered a treasury transfer', { transfer_id: transfer.id, ...send })
       const text = `${is_new ? 'Ordered' : 'Already ordered'}: ${describeTransfer(transfer)}`
       return [{ ...transfer, is_new }, text]
     })
@@ -73,20 +70,18 @@ function defineTransfers(treasury: Subcommand): void {
     })
   define(treasury, 'cancel', 'cancel a treasury transfer or consolidation that is not signed')
     .argument('<id>', 'treasury transfer', uuid)
-    .answer(inDatabase, async ({ db, settings }, id: string) => {
-      const { changed } = await cancelTreasuryTransfer(db, id, originOfCommand()).catch((error: unknown) => {
-        if (tookTooLong(error)) throw new Error(`a worker is processing treasury transfer ${id}; try again`)
-        throw error
-      })
-      if (changed) logOperator(settings, 'cancelled a treasury transfer', { transfer_id: id })
+    .answer(inDatabase, async ({ db, did, origin }, id: string) => {
+      const busy = orBusy(`a worker is processing treasury transfer ${id}`)
+      const { changed } = await cancelTreasuryTransfer(db, id, origin).catch(busy)
+      if (changed) did('cancelled a treasury transfer', { transfer_id: id })
       return [{ id, changed }, `Treasury transfer ${id} is cancelled.`]
     })
 }
 
-const orderingAt = async ({ db, settings }: AtDatabase) => ({
+const orderingAt = async ({ db, origin, keys }: AtDatabase) => ({
   db,
-  macs: new WithdrawalMacs(await openMasterKeys(settings)),
-  origin: originOfCommand(),
+  macs: new WithdrawalMacs(await keys()),
+  origin,
 })
 
 function defineWallet(wallet: Subcommand): void {
@@ -104,7 +99,7 @@ function defineWallet(wallet: Subcommand): void {
       const { network, maxFeeRate } = options
       const ordering = await orderingAt(at)
       const { transfer, is_new } = await orderConsolidation(ordering, at.adapter, network, maxFeeRate)
-      if (is_new) logOperator(at.settings, 'ordered a consolidation', { transfer_id: transfer.id, network })
+      if (is_new) at.did('ordered a consolidation', { transfer_id: transfer.id, network })
       const text = `${is_new ? 'Ordered' : 'A consolidation is under way'}: ${describeTransfer(transfer)}`
       return [{ ...transfer, is_new }, text]
     })
@@ -119,18 +114,18 @@ function defineWallet(wallet: Subcommand): void {
       '--not-a-withdrawal',
       'the transaction paid none of the withdrawals with its amount and address: they are still paid',
     )
-    .answer(onNetwork, async ({ db, settings, adapter }, options: AcknowledgeOptions) => {
+    .answer(onNetwork, async ({ db, adapter, did, origin }, options: AcknowledgeOptions) => {
       const { network: crypto_network, txHash: crypto_tx_hash, notAWithdrawal = false } = options
-      const asked = { paysNoWithdrawal: notAWithdrawal, origin: originOfCommand() }
+      const asked = { paysNoWithdrawal: notAWithdrawal, origin }
       const said = await acknowledgeTransaction(db, adapter, crypto_network, crypto_tx_hash, asked)
       const { not_paid = [], ...posted } = said
-      if (said.is_new) logOperator(settings, 'acknowledged a transaction', posted)
+      if (said.is_new) did('acknowledged a transaction', posted)
       if (not_paid.length > 0)
-        logOperator(
-          settings,
-          'declared that a transaction did not pay the withdrawals of its amount and address',
-          { crypto_network, crypto_tx_hash, transfer_ids: not_paid },
-        )
+        did('declared that a transaction did not pay the withdrawals of its amount and address', {
+          crypto_network,
+          crypto_tx_hash,
+          transfer_ids: not_paid,
+        })
       return [said, describeAcknowledged(said)]
     })
 }

@@ -5,7 +5,7 @@ import { UUID } from '../db/ids.ts'
 import { matchesType } from '../money/records/event-type-patterns.ts'
 import type { Webhook, WebhookAuthBody } from '../money/records/webhook.ts'
 import type { WebhookAttempt, WebhookDelivery } from '../money/records/webhook-delivery.ts'
-import { CREDENTIALS, overApi, Refused, until, type Api } from './call-api.ts'
+import { overApi, Refused, until, type Api } from './call-api.ts'
 import { APPROVAL, uuid, wholeNumber } from './command-line.ts'
 import { define, type Subcommand } from './define.ts'
 import { linesOf, print } from './output.ts'
@@ -49,7 +49,6 @@ export function webhookCommands(program: Command): void {
   )
   defineCreate(webhooks)
   define(webhooks, 'list', 'list the webhooks, newest first; secrets are never shown again')
-    .option(...CREDENTIALS)
     .option('--json', 'print JSON, one line for each webhook')
     .list(overApi, {
       none: 'there are no webhooks',
@@ -97,7 +96,6 @@ function defineCreate(webhooks: Subcommand): void {
     .option('--api-key-header <name>', 'deliveries have an API key in this header')
     .option('--api-key-file <file>', 'file with that API key')
     .option(...APPROVAL)
-    .option(...CREDENTIALS)
     .option('--json', 'print JSON on one line: {webhook, secret}')
     .answer(overApi, async (api, options: CreateOptions) => {
       const auth = await apiKeyOf(options)
@@ -137,7 +135,6 @@ function defineTest(webhooks: Subcommand): void {
   )
     .argument('<webhook>', WEBHOOK)
     .addArgument(new Argument('[type]', 'type of the event').choices(TYPES).default(TESTED_TYPE))
-    .option(...CREDENTIALS)
     .option('--json', 'print JSON on one line: {delivery, attempt}')
     .answer(overApi, async (api, named: string, type: string, { json }: { json?: true }) => {
       const path = await pathOf(api, named)
@@ -170,7 +167,6 @@ function defineRotate(webhooks: Subcommand): void {
       wholeNumber(0, 7 * 24 * 60 * 60),
     )
     .option(...APPROVAL)
-    .option(...CREDENTIALS)
     .option('--json', 'print JSON on one line: {webhook, secret}')
     .answer(overApi, async (api, named: string, options: { graceSeconds?: number; approval?: string }) => {
       const path = await pathOf(api, named)
@@ -190,7 +186,6 @@ function defineRecover(webhooks: Subcommand): void {
     .argument('<webhook>', WEBHOOK)
     .requiredOption('--since <time>', 'events from then on (RFC 3339)')
     .option('--until <time>', 'events before then (default: now)')
-    .option(...CREDENTIALS)
     .option('--json', 'print JSON on one line: {recovered}')
     .answer(overApi, async (api, named: string, { since, until }: { since: string; until?: string }) => {
       const path = `${await pathOf(api, named)}/recover`
@@ -214,7 +209,6 @@ function defineDeliveries(webhooks: Subcommand): void {
     )
     .option('--type <type>', 'only of this type, or of its beginning such as transfer.*', type)
     .option('--limit <number>', 'most deliveries (1 to 100)', wholeNumber(1, PAGE), 20)
-    .option(...CREDENTIALS)
     .option('--json', 'print JSON, one line for each delivery')
     .addHelpText(
       'after',

@@ -1,12 +1,9 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import { AMOUNT_LENGTH_MAX } from '../contract/fields.ts'
-import { tookTooLong } from '../db/database.ts'
-import { openMasterKeys } from '../keys/master-keys.ts'
 import { bankReference } from '../money/records/bank-wires.ts'
 import { WithdrawalMacs } from '../money/movements/withdrawal-macs.ts'
 import type { WireOrder } from '../chains/bank/manual-wires.ts'
 import { openScreeningOfCommand } from '../rails/screening/open-screening.ts'
-import type { Settings } from '../settings.ts'
 import {
   listOpenWires,
   markWireFailed,
@@ -26,8 +23,8 @@ import { define, type Door } from './define.ts'
 import {
   crediting,
   inDatabase,
-  logOperator,
   operatorName,
+  orBusy,
   textUpTo,
   uuid,
   withDatabase,
@@ -79,8 +76,8 @@ function defineTake(wire: Command): void {
     'assign wires to yourself and print the bank details; a taken wire has one operator and cannot be cancelled. Exit code 1 when a wire may not be sent',
   )
     .argument('<transfer_id...>', 'wires', uuids)
-    .answer(inLiveMode, async ({ db, settings }, ids: string[], { json }: { json?: true }) => {
-      const macs = new WithdrawalMacs(await openMasterKeys(settings))
+    .answer(inLiveMode, async ({ db, settings, did, keys }, ids: string[], { json }: { json?: true }) => {
+      const macs = new WithdrawalMacs(await keys())
       const screening = await openScreeningOfCommand(db, settings)
       const wires: WireOrder[] = []
       const refused: { transfer_id: string; reason: string }[] = []
@@ -88,7 +85,7 @@ function defineTake(wire: Command): void {
         try {
           const taking = takeWire(db, macs, transfer_id, operatorName(), screening)
           wires.push(await withBusyError(transfer_id, taking))
-          logOperator(settings, 'took a wire', { transfer_id })
+          did('took a wire', { transfer_id })
         } catch (error) {
           // The wires that were taken must be printed even when another wire is refused.
           refused.push({ transfer_id, reason: (error as Error).message })
@@ -104,9 +101,9 @@ function defineMarks(wire: Command): void {
   define(wire, 'mark-sent', 'record that the bank sent a taken wire: it becomes COMPLETED')
     .argument('<transfer_id>', 'wire', uuid)
     .requiredOption('--bank-reference <reference>', "the bank's reference of the wire", reference)
-    .answer(inLiveMode, async ({ db, settings }, id: string, options: { bankReference: string }) => {
+    .answer(inLiveMode, async ({ db, did }, id: string, options: { bankReference: string }) => {
       const ended = await withBusyError(id, markWireSent(db, id, options.bankReference, operatorName()))
-      if (ended.changed) logOperator(settings, 'marked a wire as sent', { ...ended })
+      if (ended.changed) did('marked a wire as sent', { ...ended })
       const when = ended.changed ? '' : ' It was already marked.'
       return [ended, `Wire ${id} is COMPLETED, bank reference ${ended.bank_reference}.${when}`]
     })
@@ -117,9 +114,9 @@ function defineMarks(wire: Command): void {
   )
     .argument('<transfer_id>', 'wire', uuid)
     .requiredOption('--reason <text>', 'reason, shown to the client', textUpTo(REASON_LENGTH_MAX))
-    .answer(inLiveMode, async ({ db, settings }, id: string, { reason }: { reason: string }) => {
+    .answer(inLiveMode, async ({ db, did }, id: string, { reason }: { reason: string }) => {
       const ended = await withBusyError(id, markWireFailed(db, id, reason, operatorName()))
-      if (ended.changed) logOperator(settings, 'marked a wire as failed', { ...ended })
+      if (ended.changed) did('marked a wire as failed', { ...ended })
       const text = ended.changed
         ? `Wire ${id} is FAILED, and its total is back on the profile.`
         : `Wire ${id} was already marked FAILED: ${ended.reason}`
@@ -128,9 +125,9 @@ function defineMarks(wire: Command): void {
 }
 
 function defineIncoming(wire: Command): void {
-  const recorded = (settings: Settings, did: string, { transfer, changed }: RecordedWire) => {
+  const recorded = ({ did }: AtDatabase, what: string, { transfer, changed }: RecordedWire) => {
     const { id, customer_id, profile_id, amount, asset } = transfer
-    if (changed) logOperator(settings, did, { transfer_id: id, customer_id, profile_id, amount, asset })
+    if (changed) did(what, { transfer_id: id, customer_id, profile_id, amount, asset })
     const text = changed
       ? `Credited ${amount} ${asset} to profile ${profile_id}: ${id}.`
       : `Already recorded, nothing has changed: ${amount} ${asset} to profile ${profile_id}, ${id}.`
@@ -148,7 +145,7 @@ function defineIncoming(wire: Command): void {
     .answer(toCredit, async (at, options: { memo: string; amount: string; bankReference: string }) => {
       const { memo, amount, bankReference: bank_reference } = options
       const said = { memo, amount, bank_reference, operator: operatorName() }
-      return recorded(at.settings, 'recorded a wire that arrived', await recordWireDeposit(at, said))
+      return recorded(at, 'recorded a wire that arrived', await recordWireDeposit(at, said))
     })
 
   define(
@@ -161,19 +158,16 @@ function defineIncoming(wire: Command): void {
       "the bank's reference of the wire that arrived",
       reference,
     )
-    .answer(
-      inDatabase,
-      async ({ db, settings }, { bankReference: bank_reference }: { bankReference: string }) => {
-        const sent = await sendWireBack({ db }, { bank_reference, operator: operatorName() })
-        const { id, customer_id, amount, asset } = sent.transfer
-        const transfer = { transfer_id: id, customer_id, bank_reference }
-        if (sent.changed) logOperator(settings, 'recorded a wire that was sent back', transfer)
-        const text = sent.changed
-          ? `Wire ${bank_reference} of ${amount} ${asset} is FAILED: ${id}.`
-          : `Already recorded, nothing has changed: ${id} is FAILED.`
-        return [sent, text]
-      },
-    )
+    .answer(inDatabase, async ({ db, did }, { bankReference: bank_reference }: { bankReference: string }) => {
+      const sent = await sendWireBack({ db }, { bank_reference, operator: operatorName() })
+      const { id, customer_id, amount, asset } = sent.transfer
+      const transfer = { transfer_id: id, customer_id, bank_reference }
+      if (sent.changed) did('recorded a wire that was sent back', transfer)
+      const text = sent.changed
+        ? `Wire ${bank_reference} of ${amount} ${asset} is FAILED: ${id}.`
+        : `Already recorded, nothing has changed: ${id} is FAILED.`
+      return [sent, text]
+    })
 
   define(
     wire,
@@ -186,7 +180,7 @@ function defineIncoming(wire: Command): void {
     .answer(toCredit, async (at, transfer_id: string, options: { amount: string; bankReference: string }) => {
       const { amount, bankReference: bank_reference } = options
       const said = { transfer_id, amount, bank_reference, operator: operatorName() }
-      return recorded(at.settings, 'recorded a wire that came back', await recordWireReturn(at, said))
+      return recorded(at, 'recorded a wire that came back', await recordWireReturn(at, said))
     })
 }
 
@@ -203,10 +197,7 @@ const inLiveMode: Door<AtDatabase> = (work) =>
 
 /** Turns a lock time-out into an error that names the wire. */
 const withBusyError = <T>(id: string, work: Promise<T>): Promise<T> =>
-  work.catch((error: unknown) => {
-    if (tookTooLong(error)) throw new Error(`wire ${id} is being processed; try again`)
-    throw error
-  })
+  work.catch(orBusy(`wire ${id} is being processed`))
 
 /** The fields of a wire, for a person who types them into the bank's form. */
 function describeOrder({ payee, ...order }: WireOrder): string {

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { EventType } from '../../contract/event-types.ts'
-import { transaction, type Database } from '../../db/database.ts'
+import { transaction } from '../../db/database.ts'
 import { newPrivateKey, publicPartOf, signStatement } from '../../governance/approvals/approval-statement.ts'
 import { addApprover, revokeApprover } from '../../governance/approvals/approver.ts'
 import { Refused, until, type Api } from '../call-api.ts'
-import { originOfCommand, withDatabase } from '../command-line.ts'
+import { withDatabase, type AtDatabase } from '../command-line.ts'
 import { PROFILE, run, type Step } from './steps.ts'
 
 /** Of the rule's approvers: no other approver has it. */
@@ -30,9 +30,9 @@ export async function makeApproval(api: Api, type: EventType): Promise<string> {
     return approval!
   }
   let decided = ''
-  await withDatabase({ as: 'owner' }, async ({ db: owner }) => {
+  await withDatabase({ as: 'owner' }, async (at) => {
     const { id, approval } = await withdrawForApproval(api, false)
-    await decide(api, owner, id!, approval!, type === 'approval.approved' ? 'APPROVE' : 'REJECT')
+    await decide(api, at, id!, approval!, type === 'approval.approved' ? 'APPROVE' : 'REJECT')
     decided = approval!
   })
   return decided
@@ -98,14 +98,13 @@ async function changePolicy({ call }: Api, change: (policy: Policy) => Partial<P
 /** Adds an approver, who decides and is revoked. An approved withdrawal is paid first: a revoked approver does not count. */
 async function decide(
   { call, credentials: { customer_id } }: Api,
-  owner: Database,
+  { db: owner, origin }: AtDatabase,
   withdrawal: string,
   approval: string,
   decision: 'APPROVE' | 'REJECT',
 ): Promise<void> {
   const key = newPrivateKey()
   const approver = { name: `trigger ${randomUUID()}`, role: ROLE, key: publicPartOf(key) }
-  const origin = originOfCommand()
   const { id: approver_id } = await transaction(owner, (tx) => addApprover(tx, customer_id, approver, origin))
   try {
     const path = `/v2/approvals/${approval}`

@@ -7,7 +7,7 @@ import { payStatements } from '../../resources/statements/pay-statements.ts'
 import { lastPeriod, type Period } from '../../resources/statements/period.ts'
 import { reversePayment } from '../../resources/statements/reverse-payment.ts'
 import type { Api } from '../call-api.ts'
-import { originOfCommand, withDatabase } from '../command-line.ts'
+import { withDatabase } from '../command-line.ts'
 import { PROFILE, run } from './steps.ts'
 
 /**
@@ -17,17 +17,17 @@ import { PROFILE, run } from './steps.ts'
  */
 export async function makeStatement(api: Api, type: EventType): Promise<string> {
   let made = ''
-  await withDatabase({ migrate: true }, async ({ db, settings }) => {
+  await withDatabase({ migrate: true }, async ({ db, settings, origin }) => {
     if (settings.mode !== 'sandbox') throw new Error('only a sandbox invents holdings: this database is live')
     const { period, statement_id } = await generateEarlier(db, api)
     made = statement_id
     if (type === 'statement.generated') return
-    const asked = { period, customerId: api.credentials.customer_id, origin: originOfCommand() }
+    const asked = { period, customerId: api.credentials.customer_id, origin }
     const [paid] = await payStatements(db, asked)
     if (paid === undefined) throw new Error('another process paid the statement: try again')
     if (type === 'transfer.paxos_transfer_credit.completed') made = paid.transfer_id!
     if (type === 'transfer.paxos_transfer_debit.completed')
-      made = (await reversePayment(db, statement_id, originOfCommand())).transfer_id
+      made = (await reversePayment(db, statement_id, origin)).transfer_id
   })
   return made
 }

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import { EVENT_TYPES, type EventType } from '../../contract/event-types.ts'
-import { CREDENTIALS, overApi, until } from '../call-api.ts'
+import { overApi, until } from '../call-api.ts'
 import { define } from '../define.ts'
 import { lineOf } from '../events.ts'
 import type { EventPage } from '../follow-events.ts'
@@ -17,7 +17,6 @@ export function triggerCommand(program: Command): void {
   const types = Object.keys(EVENT_TYPES).map((type) => `  ${type}`)
   define(program, 'trigger', 'make an event happen in the sandbox, by the real operations, and print it')
     .argument('<event_type>', 'such as transfer.crypto_withdrawal.completed', eventType)
-    .option(...CREDENTIALS)
     .option('--json', 'print JSON on one line')
     .addHelpText('after', `\nEvent types:\n${types.join('\n')}`)
     .answer(overApi, async (api, type: EventType) => {
