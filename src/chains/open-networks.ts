@@ -75,7 +75,7 @@ export async function configuredNetworks(
   const networks = new Map<CryptoNetwork, ConfiguredNetwork>()
   for await (const [network, section] of eachSection(path, mode)) {
     const { confirmations, low_mark, fee_margin = FEE_MARGIN, minimum_deposit = {} } = section
-    const given = new Given(network, environment)
+    const given = readerOf(network, environment)
     const opening = { network, db, mode, given, ...use }
     const connected = await (section.adapter === 'evm'
       ? connectEvm(opening, section)
@@ -105,43 +105,32 @@ export async function configuredNetworks(
   return networks
 }
 
-/** What a section names, and where it was read. */
-class Given {
-  readonly nodes: ConfiguredNetwork['nodes'] = []
-  readonly secretFiles: ConfiguredNetwork['secretFiles'] = []
-  readonly #network: CryptoNetwork
-  readonly #environment: Record<string, string | undefined>
-
-  constructor(network: CryptoNetwork, environment: Record<string, string | undefined>) {
-    this.#network = network
-    this.#environment = environment
-  }
+/** Reads what a section names: secrets and nodes. It keeps the files that held a secret, and the nodes. */
+function readerOf(network: CryptoNetwork, environment: Record<string, string | undefined>) {
+  const nodes: ConfiguredNetwork['nodes'] = []
+  const secretFiles: ConfiguredNetwork['secretFiles'] = []
 
   /** The secret of a field. No message shows it. */
-  async secret(field: string, where: Secret): Promise<string> {
-    const of = `${this.#network}.${field}`
+  async function secret(field: string, where: Secret): Promise<string> {
     const isFile = 'file' in where
     const name = isFile ? where.file : where.env
-    if (isFile) this.secretFiles.push({ field, path: name })
-    const value = isFile ? await readSecretFile(of, name) : this.#environment[name]
-    if (value === undefined) throw new Error(`${of}: ${name} is not in the environment`)
-    if (value.trim() === '') throw new Error(`${of}: ${name} is empty`)
+    if (isFile) secretFiles.push({ field, path: name })
+    const value = isFile ? await readSecretFile(`${network}.${field}`, name) : environment[name]
+    if (value === undefined) throw new Error(`${network}.${field}: ${name} is not in the environment`)
+    if (value.trim() === '') throw new Error(`${network}.${field}: ${name} is empty`)
     return value.trim()
   }
 
   /** The URL of a node. It may hold a key or a password, so that errors do not show it. */
-  async url(field: string, where: string | Secret): Promise<string> {
-    const text = typeof where === 'string' ? where : await this.secret(field, where)
-    const { protocol, host, hostname, username, password } = URL.canParse(text)
-      ? new URL(text)
-      : ({} as Partial<URL>)
-    if (!/^https?:$/.test(protocol ?? '') || username || password)
-      throw new Error(
-        `${this.#network}.${field} must be an http or https URL without a user and password in it`,
-      )
-    this.nodes.push({ field, protocol: protocol!, host: host!, hostname: hostname! })
+  async function url(field: string, where: string | Secret): Promise<string> {
+    const text = typeof where === 'string' ? where : await secret(field, where)
+    const { protocol, host, hostname, username, password } = new URL(URL.canParse(text) ? text : 'none:')
+    if (!/^https?:$/.test(protocol) || username || password)
+      throw new Error(`${network}.${field} must be an http or https URL without a user and password in it`)
+    nodes.push({ field, protocol, host, hostname })
     return text
   }
+  return { nodes, secretFiles, secret, url }
 }
 
 const readSecretFile = (field: string, path: string): Promise<string> =>
@@ -154,7 +143,7 @@ interface Opening extends Use {
   network: CryptoNetwork
   db: Database
   mode: Mode
-  given: Given
+  given: ReturnType<typeof readerOf>
 }
 
 type Connected = Pick<

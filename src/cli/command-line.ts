@@ -128,10 +128,10 @@ interface Access {
  * role that owns the schema is needed and not configured: only that role may make and revoke approvers, waive screening and
  * seal again.
  */
-export async function withDatabase(
+export async function withDatabase<T>(
   { as = 'service', migrate = false, customer }: Access,
-  work: (at: AtDatabase) => Promise<void>,
-): Promise<void> {
+  work: (at: AtDatabase) => Promise<T>,
+): Promise<T> {
   const settings = readSettings(ownProcess().env)
   const logLevel = settings.logLevel === 'info' ? 'warn' : settings.logLevel
   const { log, close } = await openLog({ ...settings, logLevel }, ownProcess().log)
@@ -148,7 +148,8 @@ export async function withDatabase(
       const did: AtDatabase['did'] = (what, on) => logOperator(settings, what, on)
       const rowMacs = async () => new RowMacs(await keys())
       const at = { db, settings, log, open, ownerUrl, applied, origin, did, keys, rowMacs }
-      await (as === 'service' ? work(at) : asOwner(await ownerUrl(), (owner) => work({ ...at, db: owner })))
+      if (as === 'service') return await work(at)
+      return await asOwner(await ownerUrl(), (owner) => work({ ...at, db: owner }))
     } finally {
       await disconnect()
     }
@@ -158,17 +159,14 @@ export async function withDatabase(
 }
 
 /** Works in a session of the role that owns the schema. */
-export async function asOwner(
-  url: string | undefined,
-  work: (owner: Database) => Promise<void>,
-): Promise<void> {
+export async function asOwner<T>(url: string | undefined, work: (owner: Database) => Promise<T>): Promise<T> {
   if (url === undefined)
     throw new Error(
       'BURSAR_MIGRATIONS_DATABASE_URL: only the role that owns the schema makes and revokes approvers, waives screening and seals again; give its address',
     )
   const owner = openDatabase(url, { max: 1, onError: () => undefined, applicationName: OWNER })
   try {
-    await work(owner)
+    return await work(owner)
   } finally {
     await owner.end()
   }

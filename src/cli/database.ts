@@ -52,28 +52,23 @@ async function migrateAndDistribute(shards: number): Promise<Answer> {
       'BURSAR_MIGRATIONS_DATABASE_URL, DATABASE_URL: only the role that owns the schema distributes it; give the addresses of both roles',
     )
   const { applied, role } = await migrate()
-  let answer = undefined as Answer
-  await asOwner(settings.migrationsDatabaseUrl, async (owner) => {
-    const distributed = await distribute(owner, role, shards)
-    const { tables, nodes, shards: parts } = distributed
-    logOperator(settings, 'distributed the database', { ...distributed, tables: tables.length })
-    const did =
-      tables.length === 0 ? 'The database is distributed already' : `Distributed ${tables.length} tables`
-    const text = `${describeMigrations(applied)}\n${did}: ${parts} shards, nodes ${nodes.join(', ')}.`
-    answer = [{ applied, distributed }, text]
-  })
-  return answer
+  const distributed = await asOwner(settings.migrationsDatabaseUrl, (owner) =>
+    distribute(owner, role, shards),
+  )
+  const { tables, nodes, shards: parts } = distributed
+  logOperator(settings, 'distributed the database', { ...distributed, tables: tables.length })
+  const did =
+    tables.length === 0 ? 'The database is distributed already' : `Distributed ${tables.length} tables`
+  const text = `${describeMigrations(applied)}\n${did}: ${parts} shards, nodes ${nodes.join(', ')}.`
+  return [{ applied, distributed }, text]
 }
 
 /** Migrates the schema. Returns the migrations that ran, and the service's role. */
-async function migrate(): Promise<{ applied: string[]; role: string }> {
-  const done = { applied: [] as string[], role: '' }
-  await withDatabase({ migrate: true }, async ({ db, applied }) => {
+const migrate = (): Promise<{ applied: string[]; role: string }> =>
+  withDatabase({ migrate: true }, async ({ db, applied }) => {
     const { rows } = await db.query<{ role: string }>('select current_user as role')
-    Object.assign(done, { applied, role: rows[0]!.role })
+    return { applied, role: rows[0]!.role }
   })
-  return done
-}
 
 function defineVerify(program: Command): void {
   define(

@@ -9,7 +9,8 @@ import { periodOf, type Period } from '../resources/statements/period.ts'
 import { reversePayment } from '../resources/statements/reverse-payment.ts'
 import { listRewardRates, setRewardRate } from '../resources/statements/reward-rates.ts'
 import { RATE_DECIMALS, type Derivation } from '../resources/statements/reward.ts'
-import { Cluster, type Nodes } from '../db/nodes.ts'
+import type { Nodes } from '../db/nodes.ts'
+import { openCluster } from '../program/connect.ts'
 import { inDatabase, inMigratedDatabase, uuid, type AtDatabase } from './command-line.ts'
 import { define, type Subcommand, type Door } from './define.ts'
 import { EXIT } from './exit.ts'
@@ -82,9 +83,7 @@ function defineMonthly(statements: Subcommand): void {
 /** The door of a command that works on each node of a cluster. */
 const onNodes: Door<AtDatabase & { nodes: Nodes }, { customer?: string }> = (work, options) =>
   inMigratedDatabase(async (at) => {
-    const cluster = await Cluster.open(at.db, (err) =>
-      at.log.warn({ err }, 'the places of the customers cannot be read; those read before stay in use'),
-    )
+    const cluster = await openCluster(at.db, at.log)
     try {
       const nodes = cluster.nodes(at.db, (node) => at.open(NODE_CONNECTIONS, undefined, node))
       await work({ ...at, nodes })

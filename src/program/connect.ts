@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { openDatabase, type Database, type Limits } from '../db/database.ts'
 import { ServerCheck } from '../db/server-check.ts'
 import { EmbeddedPostgres } from '../db/embedded/server.ts'
-import { addressOn } from '../db/nodes.ts'
+import { addressOn, Cluster } from '../db/nodes.ts'
 import { blame, type Settings } from '../settings.ts'
 
 export interface Connected {
@@ -83,3 +83,9 @@ export async function connect(
     throw error
   }
 }
+
+/** Opens the nodes of a cluster, of which a plain database has one. */
+export const openCluster = (db: Database, log: Logger): Promise<Cluster> =>
+  Cluster.open(db, (err) =>
+    log.warn({ err }, 'the places of the customers cannot be read; those read before stay in use'),
+  )

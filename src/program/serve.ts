@@ -3,10 +3,10 @@ import { createServer, isIP, Server, type AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { checkUser } from './check-machine.ts'
-import { connect } from './connect.ts'
+import { connect, openCluster } from './connect.ts'
 import type { Database, Limits } from '../db/database.ts'
 import { bringUpToDate } from '../db/migrate.ts'
-import { Cluster, type Node, type Nodes } from '../db/nodes.ts'
+import type { Cluster, Node, Nodes } from '../db/nodes.ts'
 import { Deliverer } from '../deliveries/deliver.ts'
 import { faultsOfRole } from '../db/privileges.ts'
 import type { SandboxCredentials } from './demo/credentials.ts'
@@ -91,6 +91,11 @@ export async function serve(
   } = await connect(settings, log, { max: share, limits: BACKGROUND_LIMITS, checked: true })
   let metricsServer: MetricsServer | undefined
   let cluster: Cluster | undefined
+  const closeAll = async () => {
+    await metricsServer?.close()
+    await cluster?.close()
+    await disconnect()
+  }
   try {
     const masterKeys = await openMasterKeys(settings)
     const metrics = new Metrics()
@@ -98,12 +103,10 @@ export async function serve(
       () => Promise.resolve(masterKeys),
       (profileId, objection) => tellForged(log, metrics.forged)('balances', profileId, objection),
     )
-    await prepareDatabase(background, { settings, masterKeys, ownerUrl: await ownerUrl(), log })
+    await prepareDatabase(background, settings, masterKeys, await ownerUrl(), log)
     const forDeliveries =
       settings.worker && settings.databaseConnections >= SHARED_BELOW ? DELIVERIES_SHARE : 0
-    cluster = await Cluster.open(background, (err) =>
-      log.warn({ err }, 'the places of the customers cannot be read; those read before stay in use'),
-    )
+    cluster = await openCluster(background, log)
     const onNodes = (shared: Database, max: number, limits: Limits) =>
       cluster!.nodes(shared, (node) => open(max, limits, node))
     const backgroundNodes = onNodes(background, share, BACKGROUND_LIMITS)
@@ -116,16 +119,10 @@ export async function serve(
     const nodes = onNodes(open(forRequests, limits), forRequests, limits)
     metricsServer = await openMetrics(metrics, settings, log)
     const { address, demo, stop } = await startService({
-      settings,
-      log,
-      dropped,
-      nodes,
-      backgroundNodes,
-      deliveries,
+      ...{ settings, log, dropped, nodes, backgroundNodes, deliveries },
       // Beside the configured number, as the check of the server: health waits for no request.
       health: open(1, limits),
-      masterKeys,
-      metrics,
+      ...{ masterKeys, metrics },
       // Wallets of a test network hold coins that the new records would not know.
       beginAnew: settings.mode === 'sandbox' && settings.networksFile === undefined ? beginAnew : undefined,
     })
@@ -137,15 +134,11 @@ export async function serve(
       close: () =>
         within(settings.shutdownTimeoutMs, async () => {
           await stop()
-          await metricsServer?.close()
-          await cluster?.close()
-          await disconnect()
+          await closeAll()
         }),
     }
   } catch (error) {
-    await metricsServer?.close()
-    await cluster?.close()
-    await disconnect()
+    await closeAll()
     throw error
   }
 }
@@ -156,12 +149,10 @@ export async function serve(
  */
 async function prepareDatabase(
   db: Database,
-  {
-    settings,
-    masterKeys,
-    ownerUrl,
-    log,
-  }: { settings: Settings; masterKeys: MasterKeys; ownerUrl: string | undefined; log: Logger },
+  settings: Settings,
+  masterKeys: MasterKeys,
+  ownerUrl: string | undefined,
+  log: Logger,
 ): Promise<void> {
   const applied = await bringUpToDate(db, ownerUrl)
   if (applied.length > 0) log.info({ applied }, 'migrated')
@@ -207,24 +198,11 @@ interface Parts {
   beginAnew?: (() => void) | undefined
 }
 
-const secretsOf = (masterKeys: MasterKeys) => ({
-  rowMacs: new RowMacs(masterKeys),
-  webhookSecrets: new WebhookSecrets(masterKeys),
-})
-
 /** Starts the API, the demo and the worker. `stop` ends them: API first, then worker, then ledger. */
-async function startService({
-  settings,
-  log,
-  dropped,
-  nodes,
-  backgroundNodes,
-  deliveries,
-  health,
-  masterKeys,
-  metrics,
-  beginAnew,
-}: Parts): Promise<{ address: string; demo: SandboxCredentials | undefined; stop: () => Promise<void> }> {
+async function startService(
+  parts: Parts,
+): Promise<{ address: string; demo: SandboxCredentials | undefined; stop: () => Promise<void> }> {
+  const { settings, log, nodes, backgroundNodes, deliveries, masterKeys, metrics } = parts
   const { shared: db } = nodes
   const isSandbox = settings.mode === 'sandbox'
   const { shared: background } = backgroundNodes
@@ -233,52 +211,36 @@ async function startService({
   const timing = { meter: metrics.ledger, waitMsMax: settings.requestTimeoutMs }
   const ledger = new Ledger(nodes, { ...timing, macs, govern: governBy(policies) })
   // Check the settings before stamping the database: refused settings must leave no stamp.
-  const { networks, screening } = await openPayouts({ settings, db, masterKeys, macs, log, metrics })
+  const { networks, screening } = await openPayouts(parts, macs)
   await stampDatabase(background, settings)
   if (screening !== undefined) await requireScreening(background, originOfLoop('serve'))
   const { port, baseUrl } = await addressOf(settings)
   const app = await buildApp({
-    db,
-    nodes,
-    ledger,
-    networks,
-    settings,
-    masterKeys,
-    baseUrl,
-    log,
+    ...{ db, nodes, ledger, networks, settings, masterKeys, baseUrl, log, background, backgroundNodes },
     ...{ meter: metrics.request, onLimit: metrics.limit, onForged: metrics.forged },
     exampleRecords: async () => (isSandbox ? demoRecords(db) : undefined),
-    background,
-    backgroundNodes,
-    health,
-    beginAnew,
+    health: parts.health,
+    beginAnew: parts.beginAnew,
   })
+  const forDeliveries = deliveries !== backgroundNodes && { deliveries: deliveries.shared }
   metrics.measure({
-    pools: {
-      requests: db,
-      background,
-      ...(deliveries !== backgroundNodes && { deliveries: deliveries.shared }),
-    },
+    pools: { requests: db, background, ...forDeliveries },
     db: background,
     ledger,
     requests: app.requests,
-    logLinesDropped: dropped,
+    logLinesDropped: parts.dropped,
   })
   const address = await app
     .listen({ host: settings.host, port })
     .catch((error: NodeJS.ErrnoException) => blame(PORT_ERRORS.has(error.code) ? 'PORT' : 'HOST')(error))
-  const demoParts = { db: background, ledger, networks, ...secretsOf(masterKeys) }
+  const secrets = { rowMacs: new RowMacs(masterKeys), webhookSecrets: new WebhookSecrets(masterKeys) }
+  const demoParts = { db: background, ledger, networks, ...secrets }
   const demo = isSandbox ? await makeDemo(demoParts, { dataDir: settings.dataDir, baseUrl }) : undefined
   const worker = settings.worker
     ? startWorker({
-        db: backgroundNodes,
-        ledger,
-        networks,
-        settings,
-        log,
+        ...{ db: backgroundNodes, ledger, networks, settings, log, screening },
         meter: metrics.worker,
-        screening,
-        delivererOf: delivererOn({ deliveries, masterKeys, settings, log, metrics }),
+        delivererOf: delivererOn(parts),
       })
     : undefined
   const simulation = simulatePrices(background, settings, log)
@@ -309,13 +271,7 @@ function simulatePrices(db: Database, settings: Settings, log: Logger) {
 
 /** Returns the function that makes the deliverer of a node, which uses the connections for deliveries. */
 const delivererOn =
-  ({
-    deliveries,
-    masterKeys,
-    settings,
-    log,
-    metrics,
-  }: Pick<Parts, 'deliveries' | 'masterKeys' | 'settings' | 'log' | 'metrics'>) =>
+  ({ deliveries, masterKeys, settings, log, metrics }: Parts) =>
   (node: Node): Deliverer => {
     const { db, hints } = deliveries.list().find(({ name }) => name === node.name) ?? node
     const secrets = new WebhookSecrets(masterKeys)
@@ -326,20 +282,10 @@ const delivererOn =
  * Opens the networks, which sign only what was accepted and, where there is a screening endpoint, only what it allowed. Throws
  * `SettingsError` for refused settings.
  */
-async function openPayouts({
-  settings,
-  db,
-  masterKeys,
-  macs,
-  log,
-  metrics,
-}: Pick<Parts, 'settings' | 'masterKeys' | 'log' | 'metrics'> & {
-  db: Database
-  macs: WithdrawalMacs
-}): Promise<{
-  networks: Networks
-  screening: Screening | undefined
-}> {
+async function openPayouts(
+  { settings, nodes: { shared: db }, masterKeys, log, metrics }: Parts,
+  macs: WithdrawalMacs,
+): Promise<{ networks: Networks; screening: Screening | undefined }> {
   const screening = await openScreening(settings, () => Promise.resolve(masterKeys))
   if (screening !== undefined) {
     screening.endpoint.meter = metrics.screening

@@ -157,8 +157,8 @@ export function startWorker(options: {
     const isListed = () => nodes.list().some(({ name }) => name === node.name)
     const rounds = [
       ...roundsOfNode(ofNode),
-      ...(screener === undefined ? [] : [screenings(ofNode, screener)]),
-      ...(deliverer === undefined ? [] : [deliveries(ofNode, deliverer)]),
+      ...(screener === undefined ? [] : [restless(ofNode, 'screenings', () => screener.round())]),
+      ...(deliverer === undefined ? [] : [restless(ofNode, 'deliveries', () => deliverer.round())]),
     ]
     const ended = Promise.all(rounds.map((round) => repeat(round, isListed))).then(async () => {
       const graceMs = Math.min(DELIVERIES_GRACE_MS, options.settings.shutdownTimeoutMs / 4)
@@ -187,11 +187,26 @@ interface RunningNode {
   ended: Promise<void>
 }
 
+/** Work that rests as long after each round. */
+const every =
+  ({ attempt }: Shared, restMs: number, loop: Loop, work: () => Promise<unknown>): Round =>
+  async () => {
+    await attempt(loop, work())
+    return restMs
+  }
+
+/** Work that says how long it rests. Its requests to others go on between the rounds. */
+const restless =
+  ({ attempt }: Shared, loop: Loop, work: () => Promise<number>): Round =>
+  async () =>
+    (await attempt(loop, work())) ?? FAILURE_PAUSE_MS
+
 /** The rounds that belong to no customer, and those that span customers. */
 function roundsOf(shared: Shared): Round[] {
-  const { networks, settings } = shared
+  const { db, ledger, networks, settings, meter } = shared
   const all: [Network, NetworkAdapter][] = [...networks]
   const [inDatabase, ...real] = bySpeed(networks)
+  const suspicions: Suspicions = new Map()
   const canSweep = (some: Networks) => [...some.values()].some((adapter) => adapter.sweep !== undefined)
   return [
     ...all
@@ -200,25 +215,36 @@ function roundsOf(shared: Shared): Round[] {
     ...readable(networks).map(([network, adapter]) => deposits(shared, network, adapter)),
     ...all
       .filter(([, adapter]) => adapter.simulatedWireMs !== undefined)
-      .map(([, adapter]) => simulatedWires(shared, adapter)),
+      .map(([, bank]) =>
+        every(shared, DEPOSITS_EVERY_MS, 'deposits', () => endSimulatedWires({ db, ledger }, bank)),
+      ),
     ...[inDatabase, ...real].filter(canSweep).map((some) => sweeps(shared, some)),
     oldRows(shared),
     partitions(shared),
-    waitingFreezes(shared),
+    // Those that were placed while the node of the platform's audit log was gone.
+    every(shared, AUDIT_HEADS_EVERY_MS, 'audit_heads', () => recordWaitingFreezes(db)),
     // A sandbox credits deposits that never came over a chain: its custody says nothing.
-    ...(settings.mode === 'live' ? [custody(shared)] : []),
+    ...(settings.mode === 'live'
+      ? [
+          every(shared, shared.custodyEveryMs, 'custody', () =>
+            watchCustody(db, networks, suspicions, (...held) => meter?.formerWalletsHold(...held)),
+          ),
+        ]
+      : []),
   ]
 }
 
 /** The rounds for the customers of one node. */
 function roundsOfNode(shared: OfNode): Round[] {
+  const { node } = shared
   const [inDatabase, ...real] = bySpeed(shared.networks)
   return [
     payouts(shared, inDatabase, { startsOrchestrations: true }),
     ...real.map((some) => payouts(shared, some, { startsOrchestrations: false })),
     statements(shared),
-    addressBook(shared),
-    approvals(shared),
+    every(shared, ADDRESS_BOOK_EVERY_MS, 'address_book', () => approveCooledAddresses(node.db, node.hints)),
+    // Those of withdrawals end in settlement.
+    every(shared, APPROVALS_EVERY_MS, 'approvals', () => expireApprovals(node.db, node.hints)),
     auditHeads(shared),
   ]
 }
@@ -309,14 +335,6 @@ function deposits(
   }
 }
 
-/** Ends the wires that the simulated bank of a sandbox has announced. */
-function simulatedWires({ db, ledger, attempt }: Shared, bank: NetworkAdapter): Round {
-  return async () => {
-    await attempt('deposits', endSimulatedWires({ db, ledger }, bank))
-    return DEPOSITS_EVERY_MS
-  }
-}
-
 /** Sweeps deposit addresses, and audits the swept amounts. */
 function sweeps({ db, settings, log, attempt }: Shared, networks: Networks): Round {
   return async () => {
@@ -368,14 +386,6 @@ function statements({ node, log, attempt }: OfNode): Round {
   }
 }
 
-/** Approves addresses of the address book whose cooling time is over. */
-function addressBook({ node, attempt }: OfNode): Round {
-  return async () => {
-    await attempt('address_book', approveCooledAddresses(node.db, node.hints))
-    return ADDRESS_BOOK_EVERY_MS
-  }
-}
-
 /** Deletes rows that are too old (docs/guides/retention.md). */
 function oldRows({ db, settings, attempt }: Shared): Round {
   let simulationDueAt = 0
@@ -386,14 +396,6 @@ function oldRows({ db, settings, attempt }: Shared): Round {
       simulationDueAt = performance.now() + PARTITIONS_EVERY_MS
     }
     return result?.more === true ? MORE_OLD_ROWS_MS : OLD_ROWS_EVERY_MS
-  }
-}
-
-/** Ends approvals of changes at their deadlines. Those of withdrawals end in settlement. */
-function approvals({ node, attempt }: OfNode): Round {
-  return async () => {
-    await attempt('approvals', expireApprovals(node.db, node.hints))
-    return APPROVALS_EVERY_MS
   }
 }
 
@@ -420,33 +422,5 @@ function auditHeads({ node, log, attempt }: OfNode): Round {
     for (let from = 0; from < moved.length; from += HEADS_OF_LINE)
       log.info({ heads: moved.slice(from, from + HEADS_OF_LINE) }, 'audit heads')
     return AUDIT_HEADS_EVERY_MS
-  }
-}
-
-/** Records the freezes that were placed while the node of the platform's audit log was gone. */
-function waitingFreezes({ db, attempt }: Shared): Round {
-  return async () => {
-    await attempt('audit_heads', recordWaitingFreezes(db))
-    return AUDIT_HEADS_EVERY_MS
-  }
-}
-
-/** Delivers events to the endpoints of customers. The requests go on between the rounds. */
-function deliveries({ attempt }: Shared, deliverer: Deliverer): Round {
-  return async () => (await attempt('deliveries', deliverer.round())) ?? FAILURE_PAUSE_MS
-}
-
-/** Asks the screening endpoint about payments. The requests go on between the rounds. */
-function screenings({ attempt }: Shared, screener: Screener): Round {
-  return async () => (await attempt('screenings', screener.round())) ?? FAILURE_PAUSE_MS
-}
-
-/** Compares what real networks hold with what the ledgers have in custody there. */
-function custody({ db, networks, custodyEveryMs, meter, attempt }: Shared): Round {
-  const suspicions: Suspicions = new Map()
-  return async () => {
-    const round = watchCustody(db, networks, suspicions, (...held) => meter?.formerWalletsHold(...held))
-    await attempt('custody', round)
-    return custodyEveryMs
   }
 }

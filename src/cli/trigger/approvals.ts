@@ -29,13 +29,11 @@ export async function makeApproval(api: Api, type: EventType): Promise<string> {
     await api.call('POST', `/v2/transfer/transfers/${id}/cancel`)
     return approval!
   }
-  let decided = ''
-  await withDatabase({ as: 'owner' }, async (at) => {
+  return withDatabase({ as: 'owner' }, async (at) => {
     const { id, approval } = await withdrawForApproval(api, false)
     await decide(api, at, id!, approval!, type === 'approval.approved' ? 'APPROVE' : 'REJECT')
-    decided = approval!
+    return approval!
   })
-  return decided
 }
 
 const NEW_HOLDER: Step[] = [

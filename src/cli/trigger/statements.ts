@@ -15,22 +15,19 @@ import { PROFILE, run } from './steps.ts'
  * `bursar statements` does. It makes the statement of the month before the customer's first one, for a holding that the
  * sandbox invents for that month. Throws where the database is not a sandbox's.
  */
-export async function makeStatement(api: Api, type: EventType): Promise<string> {
-  let made = ''
-  await withDatabase({ migrate: true }, async ({ db, settings, origin }) => {
+export const makeStatement = (api: Api, type: EventType): Promise<string> =>
+  withDatabase({ migrate: true }, async ({ db, settings, origin }) => {
     if (settings.mode !== 'sandbox') throw new Error('only a sandbox invents holdings: this database is live')
     const { period, statement_id } = await generateEarlier(db, api)
-    made = statement_id
-    if (type === 'statement.generated') return
+    if (type === 'statement.generated') return statement_id
     const asked = { period, customerId: api.credentials.customer_id, origin }
     const [paid] = await payStatements(db, asked)
     if (paid === undefined) throw new Error('another process paid the statement: try again')
-    if (type === 'transfer.paxos_transfer_credit.completed') made = paid.transfer_id!
+    if (type === 'transfer.paxos_transfer_credit.completed') return paid.transfer_id!
     if (type === 'transfer.paxos_transfer_debit.completed')
-      made = (await reversePayment(db, statement_id, origin)).transfer_id
+      return (await reversePayment(db, statement_id, origin)).transfer_id
+    return statement_id
   })
-  return made
-}
 
 /** How often another month is tried, where another process has made the statement first. */
 const ATTEMPTS_MAX = 5
