@@ -32,6 +32,12 @@ interface ApiAnswer {
   content: unknown
 }
 
+/** A page of a list. */
+export interface Page<Item> {
+  items: Item[]
+  next_page_cursor?: string
+}
+
 /** The API, with the credentials of a file. */
 export interface Api {
   credentials: SandboxCredentials

@@ -1,10 +1,11 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import { EVENT_TYPES } from '../contract/event-types.ts'
 import type { Event } from '../money/records/event.ts'
-import { overApi } from './call-api.ts'
+import { overApi, type Page } from './call-api.ts'
 import { uuid, wholeNumber } from './command-line.ts'
 import { define } from './define.ts'
-import { followEvents, placeOf, stopSignal, type EventPage } from './follow-events.ts'
+import { stopSignal } from './exit.ts'
+import { followEvents, placeOf } from './follow-events.ts'
 import { print } from './output.ts'
 import { printError } from './own-process.ts'
 
@@ -26,7 +27,7 @@ export function eventCommands(program: Command): void {
         const query = new URLSearchParams({ limit: String(limit), order: 'DESC' })
         for (const one of type ?? []) query.append('types', one)
         if (object !== undefined) query.set('object_id', object)
-        return (await api.call<EventPage>('GET', `/v2/events?${query.toString()}`)).items
+        return (await api.call<Page<Event>>('GET', `/v2/events?${query.toString()}`)).items
       },
       columns: ['created_at', 'type', ['object', ({ object }) => object.id], 'id'],
     })

@@ -34,3 +34,14 @@ export function fail(error: unknown): void {
     for (const { message } of (error.errors as Error[]).slice(0, REASONS_MAX)) printError(`- ${message}`)
   ownProcess().exit(EXIT.failed)
 }
+
+/** Returns a signal that the first SIGINT or SIGTERM aborts. The second ends the process. */
+export function stopSignal(): AbortSignal {
+  const stopping = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    ownProcess().on(signal, () => {
+      if (stopping.signal.aborted) ownProcess().exit(130)
+      stopping.abort()
+    })
+  return stopping.signal
+}

@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Event } from '../money/records/event.ts'
-import { NoAnswer, Refused, type Api } from './call-api.ts'
-import { ownProcess } from './own-process.ts'
+import { NoAnswer, Refused, type Api, type Page } from './call-api.ts'
 
 /** A place in the events of a customer: the last event that was handled. */
 export interface EventCursor {
@@ -19,11 +18,6 @@ export interface FollowOptions {
   signal: AbortSignal
   /** Called when a read fails and is tried again. */
   onFailure: (reason: string, retryMs: number) => void
-}
-
-export interface EventPage {
-  items: Event[]
-  next_page_cursor?: string
 }
 
 const PAGE = 100
@@ -49,7 +43,7 @@ export async function* followEvents(api: Api, options: FollowOptions): AsyncGene
     let restMs = POLL_MS
     try {
       for (;;) {
-        const page = await api.call<EventPage>('GET', `/v2/events?${query.toString()}`, undefined, signal)
+        const page = await api.call<Page<Event>>('GET', `/v2/events?${query.toString()}`, undefined, signal)
         failures = 0
         for (const event of page.items) {
           if (last !== undefined && event.id <= last.id) continue
@@ -84,7 +78,7 @@ export type Place = { cursor: EventCursor } | { since: string }
 export async function placeOf(api: Api, after: string): Promise<Place> {
   if (after === 'now') {
     // The newest event, not this machine's time: its clock may be ahead of the database's.
-    const { items } = await api.call<EventPage>('GET', '/v2/events?order=DESC&limit=1')
+    const { items } = await api.call<Page<Event>>('GET', '/v2/events?order=DESC&limit=1')
     const [newest] = items
     if (newest === undefined) return { since: new Date(0).toISOString() }
     return { cursor: { id: newest.id, created_at: newest.created_at } }
@@ -95,15 +89,4 @@ export async function placeOf(api: Api, after: string): Promise<Place> {
   }
   if (/^\d{4}-\d\d-\d\dT/.test(after) && !Number.isNaN(Date.parse(after))) return { since: after }
   throw new Error('--after must be an event id, an RFC 3339 time or now')
-}
-
-/** Returns a signal that the first SIGINT or SIGTERM aborts. The second ends the process. */
-export function stopSignal(): AbortSignal {
-  const stopping = new AbortController()
-  for (const signal of ['SIGINT', 'SIGTERM'] as const)
-    ownProcess().on(signal, () => {
-      if (stopping.signal.aborted) ownProcess().exit(130)
-      stopping.abort()
-    })
-  return stopping.signal
 }

@@ -12,9 +12,8 @@ import { PLATFORM_ID } from '../db/ids.ts'
 import { transaction, type Database } from '../db/database.ts'
 import { inDatabase, inMigratedDatabase } from './command-line.ts'
 import { define, type Subcommand } from './define.ts'
-import { stopSignal } from './follow-events.ts'
+import { stopSignal } from './exit.ts'
 import { print, startProgress, tableOf } from './output.ts'
-import { stopSignal } from './follow-events.ts'
 import { printError } from './own-process.ts'
 
 /** Defines `bursar prices`. */

@@ -8,7 +8,7 @@ import { openLog, type Log } from '../log.ts'
 import { serve, type Service } from '../program/serve.ts'
 import { readSettings, SETTINGS, type Settings } from '../settings.ts'
 import { define, offline, type Answer } from './define.ts'
-import { fail } from './exit.ts'
+import { EXIT, fail, stopSignal } from './exit.ts'
 import { emptyStopped } from './sandbox.ts'
 import { ownProcess } from './own-process.ts'
 
@@ -90,17 +90,7 @@ function describeSettings(): string {
   return `Settings, from the environment:\n${lines.join('\n')}`
 }
 
-/** The first signal shuts down in order, after the start if that is still under way. The second exits at once. */
+/** The first signal shuts down in order, after the start if that is still under way. */
 function stopOnSignal(close: () => Promise<void>): void {
-  let stopping = false
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    ownProcess().on(signal, () => {
-      if (stopping) ownProcess().exit(130)
-      stopping = true
-      close().then(
-        () => ownProcess().exit(0),
-        (error: unknown) => fail(error),
-      )
-    })
-  }
+  stopSignal().addEventListener('abort', () => void close().then(() => ownProcess().exit(EXIT.done), fail))
 }

@@ -5,7 +5,7 @@ import { UUID } from '../db/ids.ts'
 import { matchesType } from '../money/records/event-type-patterns.ts'
 import type { Webhook, WebhookAuthBody } from '../money/records/webhook.ts'
 import type { WebhookAttempt, WebhookDelivery } from '../money/records/webhook-delivery.ts'
-import { overApi, Refused, until, type Api } from './call-api.ts'
+import { overApi, Refused, until, type Api, type Page } from './call-api.ts'
 import { APPROVAL, uuid, wholeNumber } from './command-line.ts'
 import { define, type Subcommand } from './define.ts'
 import { linesOf, print } from './output.ts'
@@ -28,11 +28,6 @@ async function change(api: Api, path: string, body: object, approval: string | u
       { cause: error },
     )
   }
-}
-
-interface Page<Item> {
-  items: Item[]
-  next_page_cursor?: string
 }
 
 interface WithSecret {
