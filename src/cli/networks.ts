@@ -11,7 +11,7 @@ import { markWithdrawalPaid } from '../rails/payouts/mark-withdrawal-paid.ts'
 import { resendWithdrawal } from '../rails/payouts/resend-withdrawal.ts'
 import { resolveWithdrawal } from '../rails/payouts/resolve-withdrawal.ts'
 import { audited, recordNow } from '../money/records/audited.ts'
-import { inDatabase, orBusy, textUpTo, uuid, withDatabase, type AtDatabase } from './command-line.ts'
+import { inDatabase, orBusy, uuid, withDatabase, type AtDatabase } from './command-line.ts'
 import { define, type Subcommand, type Door, oneOf } from './define.ts'
 import { EXIT } from './exit.ts'
 import { ownProcess } from './own-process.ts'
@@ -146,7 +146,7 @@ function defineResolve(withdrawal: Subcommand): void {
     .option(
       '--evidence <text>',
       'for paid and not-paid: what you checked, and where; kept with the record',
-      textUpTo(EVIDENCE_MAX),
+      evidenceText,
     )
     .option('--used-by <hash>', 'for sign-anew: the transaction with its nonce', transactionHash)
     .answer(onNetworks, async ({ db, adapters, did, origin }, id: string, options: Resolving) => {
@@ -191,6 +191,13 @@ export const onNetwork: Door<AtNetwork, { network: CryptoNetwork }> = (work, { n
 export const networkName = oneOf(CRYPTO_NETWORKS)
 
 const EVIDENCE_MAX = 1_000
+
+/** Parses the evidence for an operator's decision for commander. */
+function evidenceText(text: string): string {
+  if (text.trim() === '' || text.length > EVIDENCE_MAX)
+    throw new InvalidArgumentError(`must be 1 to ${EVIDENCE_MAX} characters.`)
+  return text
+}
 
 /** Parses a transaction hash, of Bitcoin's or of Ethereum's family, for commander. */
 export function transactionHash(text: string): string {

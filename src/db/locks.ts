@@ -20,6 +20,8 @@ const LOCKS = {
   signingUnderFreezes: 7_311_016,
   /** Of a customer: its endpoints become ACTIVE one after the other, so that their number holds. */
   activeEndpoints: 7_311_020,
+  /** One process at a time invents a holding of an earlier month and makes its statement: two would miss each other's holding. */
+  earlierStatement: 7_311_021,
   /** One operator is made for the demo's console. */
   demoConsole: 7_311_058,
 } as const

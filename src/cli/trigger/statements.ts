@@ -1,5 +1,6 @@
 import type { EventType } from '../../contract/event-types.ts'
 import { transaction, type Database } from '../../db/database.ts'
+import { takeLock } from '../../db/locks.ts'
 import { makeEarlierHolding } from '../../program/demo/history.ts'
 import { generateStatements } from '../../resources/statements/generate-statements.ts'
 import { listAllStatements } from '../../resources/statements/list-all-statements.ts'
@@ -29,21 +30,18 @@ export const makeStatement = (api: Api, type: EventType): Promise<string> =>
     return statement_id
   })
 
-/** How often another month is tried, where another process has made the statement first. */
-const ATTEMPTS_MAX = 5
-
 async function generateEarlier(db: Database, api: Api): Promise<{ period: Period; statement_id: string }> {
   const { customer_id } = api.credentials
-  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
+  return transaction(db, async (tx) => {
+    await takeLock(tx, 'earlierStatement')
     const oldest = (await listAllStatements(db, { customerId: customer_id })).at(-1)
     if (oldest === undefined) throw new Error('the demo has no statement yet: try again once it is made')
     const period = lastPeriod(`${oldest.period}-01`)
     // Only a new profile can have a deposit in the past.
     const { to } = await run(api, [PROFILE])
-    await transaction(db, (tx) => makeEarlierHolding(tx, { customer_id, profile_id: to! }, period))
-    const generated = await generateStatements(db, period, customer_id)
+    await transaction(db, (own) => makeEarlierHolding(own, { customer_id, profile_id: to! }, period))
+    await generateStatements(db, period, customer_id)
     const [made] = await listAllStatements(db, { period, customerId: customer_id })
-    if (generated.length > 0) return { period, statement_id: made!.statement_id }
-  }
-  throw new Error('other processes make statements at the same time: try again')
+    return { period, statement_id: made!.statement_id }
+  })
 }
