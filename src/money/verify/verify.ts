@@ -1,6 +1,6 @@
 import { NETWORKS } from '../../contract/assets/catalogue.ts'
 import { disagreementOf, type SignedPayment, type TokenAddresses } from '../../chains/signed-payments.ts'
-import { onCitus, transaction, type Database, type Transaction } from '../../db/database.ts'
+import { inOrder, onCitus, transaction, type Database, type Transaction } from '../../db/database.ts'
 import { balanceMacs, forgedBalances } from '../ledger/balance-macs.ts'
 import { PAYOUT_NETWORK, PAYOUT_TYPES, PLATFORM_ID, WITHDRAWAL_TYPES } from '../records/treasury.ts'
 import { EVENT_RULES } from './event-rules.ts'
@@ -280,7 +280,7 @@ async function wronglySigned(tx: Transaction, id: string, tokens: TokenAddresses
   const found: string[] = []
   let after = '00000000-0000-0000-0000-000000000000'
   for (;;) {
-    const { rows } = await tx.query<SignedRow>(SIGNED, [id, after])
+    const { rows } = await tx.query<SignedRow>({ name: 'verify signed', text: SIGNED, values: [id, after] })
     for (const { raw_transaction, crypto_tx_hash, ...row } of rows) {
       const disagreement =
         raw_transaction === null ? undefined : disagreementOf({ ...row, raw_transaction }, tokens)
@@ -355,27 +355,27 @@ async function verifyCustomer(
 ): Promise<void> {
   if (id !== PLATFORM_ID) found.customers += 1
   await tx.query('set local enable_seqscan = on')
-  let most = 0
-  for (const table of ['entries', 'balances', 'transfers', 'events'] as const) {
-    const counted = await tx.query<{ count: string }>({
-      name: `verify ${table}`,
-      text: `select count(*) from ${table} where customer_id = $1`,
-      values: [id],
-    })
-    const count = Number(counted.rows[0]!.count)
-    if (table !== 'events') found[table] += count
-    most = Math.max(most, count)
-  }
+  const counts = await inOrder(
+    (['entries', 'balances', 'transfers', 'events'] as const).map(async (table) => {
+      const text = `select count(*) from ${table} where customer_id = $1`
+      const { rows } = await tx.query<{ count: string }>({ name: `verify ${table}`, text, values: [id] })
+      const count = Number(rows[0]!.count)
+      if (table !== 'events') found[table] += count
+      return count
+    }),
+  )
   if (!onCitus(tx))
-    await tx.query(`set local plan_cache_mode = force_${most > FEW_ROWS ? 'custom' : 'generic'}_plan`)
-  for (const [index, [rule, text]] of EVERY_RULE.entries()) {
-    const { rows } = await tx.query<{ detail: string }>({
-      name: `verify ${index}`,
-      text: `${text} limit ${SHOWN_MAX}`,
-      values: [id],
-    })
-    found.disagreements.push(...rows.map(({ detail }) => ({ customer_id: id, rule, detail })))
-  }
+    await tx.query(
+      `set local plan_cache_mode = force_${Math.max(...counts) > FEW_ROWS ? 'custom' : 'generic'}_plan`,
+    )
+  const broken = await inOrder(
+    EVERY_RULE.map(async ([rule, text], index) => {
+      const query = { name: `verify ${index}`, text: `${text} limit ${SHOWN_MAX}`, values: [id] }
+      const { rows } = await tx.query<{ detail: string }>(query)
+      return rows.map(({ detail }) => ({ customer_id: id, rule, detail }))
+    }),
+  )
+  found.disagreements.push(...broken.flat())
   const report = (rule: string, details: readonly string[]) =>
     found.disagreements.push(
       ...details.slice(0, SHOWN_MAX).map((detail) => ({ customer_id: id, rule, detail })),
