@@ -1,5 +1,5 @@
-import { poolOf } from '../db/customer-pool.ts'
 import type { Queryable } from '../db/database.ts'
+import { keptFor } from '../db/kept.ts'
 import type { Network } from './network.ts'
 
 /** The health of a network as clients see it: nothing about its nodes or the hot wallet. */
@@ -14,20 +14,9 @@ export interface NetworkHealth {
 
 /** Time for which an answer is reused, because clients ask more often than it changes. */
 const KEPT_MS = 10_000
-const kept = new WeakMap<Queryable, { readAt: number; health: Promise<NetworkHealth> }>()
 
 /** Returns the health of all networks, at most ten seconds old. Throws when it cannot be read. */
-export function networkHealth(asked: Queryable): Promise<NetworkHealth> {
-  const db = poolOf(asked)
-  const known = kept.get(db)
-  const now = performance.now()
-  if (known !== undefined && now - known.readAt < KEPT_MS) return known.health
-  const health = readNetworkHealth(db)
-  kept.set(db, { readAt: now, health })
-  // After a failure, the next caller reads again.
-  health.catch(() => kept.delete(db))
-  return health
-}
+export const networkHealth = keptFor(KEPT_MS, readNetworkHealth)
 
 /** Reads the health of all networks. */
 export async function readNetworkHealth(db: Queryable): Promise<NetworkHealth> {

@@ -1,8 +1,8 @@
 import { parseAmount } from '../../contract/assets/amount.ts'
 import { ASSETS } from '../../contract/assets/catalogue.ts'
 import { PRICE_DECIMALS, type UsdPrices } from '../../contract/assets/usd-value.ts'
-import { poolOf } from '../../db/customer-pool.ts'
 import type { Queryable } from '../../db/database.ts'
+import { keptFor } from '../../db/kept.ts'
 import { ownRowMacs, sealOf, type Seal } from './row-macs.ts'
 
 /** Older prices of market history are ignored: a value computed from them would be out of date. */
@@ -10,26 +10,12 @@ const PRICE_AGE_MAX_MINUTES = 1_440
 /** Prices are per minute, so a cache of this age saves a query for each transfer. */
 const KEPT_MS = 10_000
 
-interface KeptPrices {
-  readAt: number
-  prices: Promise<UsdPrices>
-}
-const keptLive = new WeakMap<Queryable, KeptPrices>()
-const keptSandbox = new WeakMap<Queryable, KeptPrices>()
+const livePrices = keptFor(KEPT_MS, (db) => newestUsdPrices(db, false))
+const sandboxPrices = keptFor(KEPT_MS, (db) => newestUsdPrices(db, true))
 
 /** Returns the newest prices, at most ten seconds old. Throws when they cannot be read. */
-export function usdPrices(asked: Queryable, sandbox: boolean): Promise<UsdPrices> {
-  const db = poolOf(asked)
-  const kept = sandbox ? keptSandbox : keptLive
-  const known = kept.get(db)
-  const now = performance.now()
-  if (known !== undefined && now - known.readAt < KEPT_MS) return known.prices
-  const prices = newestUsdPrices(db, sandbox)
-  kept.set(db, { readAt: now, prices })
-  // After a failure, the next caller reads again.
-  prices.catch(() => kept.delete(db))
-  return prices
-}
+export const usdPrices = (db: Queryable, sandbox: boolean): Promise<UsdPrices> =>
+  sandbox ? sandboxPrices(db) : livePrices(db)
 
 /**
  * Reads the newest real prices, each with its MAC; platform stablecoins are worth one USD. In the sandbox simulated prices

@@ -1,0 +1,20 @@
+import { poolOf } from './customer-pool.ts'
+import type { Queryable } from './database.ts'
+
+/** Returns what `read` gives for a database, read again once it is this old. After a failure, the next caller reads again. */
+export function keptFor<T>(
+  ms: number,
+  read: (db: Queryable) => Promise<T>,
+): (asked: Queryable) => Promise<T> {
+  const kept = new WeakMap<Queryable, { readAt: number; value: Promise<T> }>()
+  return (asked) => {
+    const db = poolOf(asked)
+    const known = kept.get(db)
+    const now = performance.now()
+    if (known !== undefined && now - known.readAt < ms) return known.value
+    const value = read(db)
+    kept.set(db, { readAt: now, value })
+    value.catch(() => kept.delete(db))
+    return value
+  }
+}
