@@ -1,7 +1,7 @@
 import { failed, ok, orElse, warn, type Finding } from '../finding.ts'
 import type { Database } from './database.ts'
 import { readHorizon, type Horizon } from './horizon.ts'
-import { schemaVersions } from './migrate.ts'
+import { schemaVersions, UPDATE_ADVICE } from './migrate.ts'
 import { faultsOfRole } from './privileges.ts'
 
 /** The checks of the database server, its schema and the service's role. They change nothing. */
@@ -31,8 +31,7 @@ export async function checkSchema(db: Database): Promise<Finding> {
   if (current === 0)
     return warn('there is no schema yet', 'bursar migrate creates it, and so does bursar serve')
   if (current < known) return warn(`version ${current}, this program needs ${known}`, 'bursar migrate')
-  if (current > known)
-    return failed(`version ${current}, this program only knows ${known}`, 'update this program')
+  if (current > known) return failed(`version ${current}, this program only knows ${known}`, UPDATE_ADVICE)
   return ok(`version ${current}, up to date`)
 }
 

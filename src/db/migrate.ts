@@ -46,8 +46,12 @@ export async function migrate(owner: Database, serviceRole: string): Promise<str
   })
 }
 
+/** What to do about a schema that this program does not know. */
+export const UPDATE_ADVICE =
+  'update this program; a database from before the first release: docs/upgrading.md'
+
 const newerDatabase = (current: number, known: number) =>
-  new Error(`the database is at version ${current}, this program knows ${known}: update it`)
+  new Error(`the database is at version ${current}, this program only knows ${known}: ${UPDATE_ADVICE}`)
 
 /**
  * Brings the schema up to date for the service. `ownerUrl` is the address of the same database for the role that owns
