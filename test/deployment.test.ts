@@ -14,6 +14,7 @@ import type { Database } from '../src/db/database.ts'
 import { makeDemo } from '../src/program/demo/make-demo.ts'
 import {
   changeIssuer,
+  checkMode,
   prepareDatabase,
   readStamp,
   requireMode,
@@ -81,6 +82,8 @@ test('an unused database changes its mode', async () => {
     await prepareDatabase(db, settings)
     await requireMode(db, settings.mode)
     expect(await readStamp(db)).toMatchObject({ mode: settings.mode })
+    // The check of `bursar doctor` allows what the service does.
+    for (const next of [SANDBOX, LIVE]) expect((await checkMode(db, next)).result).not.toBe('FAIL')
   }
 })
 
@@ -156,6 +159,10 @@ test('a live database keeps its issuer until an operator changes the issuer', as
     /^BURSAR_BASE_URL: this live database belongs to the token issuer https:\/\/one.example, .*bursar deployment change-issuer/
   await expectRefused(db, () => stampDatabase(db, liveAt('https://two.example')), refusal)
   await expectRefused(db, () => stampDatabase(db, LIVE), /and the settings name none/)
+  expect(await checkMode(db, LIVE)).toMatchObject({
+    result: 'FAIL',
+    says: 'the database belongs to the token issuer https://one.example, the settings name none',
+  })
   const external = testSettings({ BURSAR_MODE: 'live', BURSAR_OAUTH_ISSUER: 'https://two.example' })
   await expectRefused(db, () => stampDatabase(db, external), /^BURSAR_OAUTH_ISSUER: /)
   // Commands need no issuer.
