@@ -1,27 +1,19 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Command, type CommanderError } from 'commander'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startFakeKraken } from '../../test/exchange.ts'
 import {
   actionsOfCommands,
   atEnd,
   cloneDatabase,
-  endOf,
-  ENVIRONMENT,
-  PROGRAM,
-  spawnBursar,
+  serveBursar,
+  startBursar,
   type TestDatabase,
 } from '../../test/support.ts'
 import { MARKETS } from '../resources/markets/markets.ts'
-import { priceCommands } from './prices.ts'
 import type { MarketStatus } from '../resources/markets/price-status.ts'
-
-// `bursar prices`, started as from a shell.
 
 const FIXTURE = fileURLToPath(new URL('../../test/fixtures/XBTUSD_60.csv.gz', import.meta.url))
 
@@ -36,17 +28,10 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-function start(args: string[]) {
-  return spawn(process.execPath, [...PROGRAM, 'prices', ...args], {
-    env: { ...ENVIRONMENT, DATABASE_URL: database.url, BURSAR_DATA_DIR: folder },
-    stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: 55_000,
-  })
-}
+const start = (args: string[]) =>
+  startBursar(['prices', ...args], { DATABASE_URL: database.url, BURSAR_DATA_DIR: folder })
 
-async function bursar(...args: string[]) {
-  return endOf(start(args))
-}
+const bursar = (...args: string[]) => start(args).ended
 
 async function json<T>(...args: string[]): Promise<T> {
   const { code, stdout, stderr } = await bursar(...args, '--json')
@@ -61,34 +46,15 @@ const statusOf = async (market: string) => {
   return markets.find((one) => one.market === market)!
 }
 
-/** Parses arguments in this process, which is quicker, and stops before the action. */
-function parse(args: string[]): { code: string; said: string } {
-  let said = ''
-  const program = new Command('bursar').exitOverride().configureOutput({
-    writeOut: (part) => (said += part),
-    writeErr: (part) => (said += part),
-  })
-  priceCommands(program)
-  const inherit = (command: Command): void =>
-    command.commands.forEach((each) => inherit(each.copyInheritedSettings(command)))
-  inherit(program)
-  try {
-    program.parse(['prices', ...args], { from: 'user' })
-  } catch (error) {
-    return { code: (error as CommanderError).code, said }
-  }
-  throw new Error('it was accepted')
-}
-
 test.each<[string, string[]]>([
   ['', ['import', 'follow', 'status']],
   ['import', ['<file>', '--market <market>', '--layout', '--interval <length>', '--again', '--json']],
   ['follow', ['--exchange <name>', '--markets <markets>', '--url', '--once', '--json', 'ccxt']],
   ['status', ['--json']],
-])('help of bursar prices %s', (command, expected) => {
-  const { code, said } = parse([...(command === '' ? [] : [command]), '--help'])
-  expect(code).toBe('commander.helpDisplayed')
-  for (const word of expected) expect(said).toContain(word)
+])('help of bursar prices %s', async (command, expected) => {
+  const { code, stdout } = await bursar(...(command === '' ? [] : [command]), '--help')
+  expect(code).toBe(0)
+  for (const word of expected) expect(stdout).toContain(word)
 })
 
 test.each<[string, string[], RegExp]>([
@@ -100,10 +66,10 @@ test.each<[string, string[], RegExp]>([
   ],
   ['interval', ['import', 'a.csv', '--market', 'BTCUSD', '--interval', '16d'], /at most 15 days/],
   ['list of markets', ['follow', '--exchange', 'kraken', '--markets', ','], /no market/],
-])('a bad %s is refused', (_name, args, message) => {
-  const { code, said } = parse(args)
-  expect(code).toBe('commander.invalidArgument')
-  expect(said).toMatch(message)
+])('a bad %s is refused', async (_name, args, message) => {
+  const { code, stderr } = await bursar(...args)
+  expect(code).toBe(2)
+  expect(stderr).toMatch(message)
 })
 
 test('import reports its result as text or JSON, without a progress bar outside a terminal', async () => {
@@ -173,23 +139,11 @@ test('an error is reported by its message alone', async () => {
 test('follow prints each round and ends cleanly on SIGTERM', async () => {
   const kraken = await startFakeKraken()
   atEnd(kraken.close)
-  const child = start([
-    'follow',
-    '--exchange',
-    'kraken',
-    '--markets',
-    'ETHUSD',
-    '--url',
-    kraken.url,
-    '--json',
-  ])
-  const closed = once(child, 'close')
-  let stdout = ''
-  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (stdout += chunk))
-  await expect.poll(() => stdout, { timeout: 30_000 }).toContain('\n')
-  expect(JSON.parse(stdout)).toMatchObject({ exchange: 'kraken', markets: [{ market: 'ETHUSD' }] })
-  child.kill('SIGTERM')
-  expect(await closed).toEqual([0, null])
+  const exchange = ['--exchange', 'kraken', '--markets', 'ETHUSD', '--url', kraken.url]
+  const command = start(['follow', ...exchange, '--json'])
+  await command.printed((stdout) => stdout.includes('\n'))
+  expect(JSON.parse(command.stdout())).toMatchObject({ exchange: 'kraken', markets: [{ market: 'ETHUSD' }] })
+  expect((await command.stop()).code).toBe(0)
   expect((await statusOf('ETHUSD')).minutes).toBeGreaterThanOrEqual(719 * 60)
   expect(await actionsOfCommands(database.db)).toContain('market.follow')
 })
@@ -197,7 +151,7 @@ test('follow prints each round and ends cleanly on SIGTERM', async () => {
 test('a sandbox has simulated prices soon after its start', async () => {
   const own = await cloneDatabase()
   atEnd(own.drop)
-  const service = await spawnBursar({
+  await serveBursar({
     DATABASE_URL: own.url,
     BURSAR_DATA_DIR: join(folder, 'sandbox'),
     BURSAR_SIMULATED_PRICE_DAYS: '1',
@@ -207,5 +161,4 @@ test('a sandbox has simulated prices soon after its start', async () => {
       timeout: 30_000,
     })
     .toBe(MARKETS.length)
-  await service.end('SIGTERM')
 })
