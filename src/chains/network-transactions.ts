@@ -6,7 +6,7 @@ import {
   type Transaction,
 } from '../db/database.ts'
 import type { Network, SignedTransaction } from './network.ts'
-import { arraysOf } from '../db/rows.ts'
+import { arraysOf, grouped } from '../db/rows.ts'
 
 /**
  * The transactions of the shared wallets, each once, with whom it pays. On a cluster they are on the coordinator, and are
@@ -33,8 +33,7 @@ export async function keepTransactions(
   kept: readonly KeptTransaction[],
   kind: TransactionKind = 'WITHDRAWALS',
 ): Promise<void> {
-  const byHash = new Map<string, KeptTransaction[]>()
-  for (const one of kept) byHash.set(one.crypto_tx_hash, [...(byHash.get(one.crypto_tx_hash) ?? []), one])
+  const byHash = grouped(kept, ({ crypto_tx_hash }) => crypto_tx_hash)
   if (byHash.size === 0) return
   const payees = [...byHash.values()]
   const literals = (idOf: (one: KeptTransaction) => string) =>
@@ -217,9 +216,7 @@ interface Paid {
 async function endedOf(db: Database, paid: readonly Paid[]): Promise<{ done: Set<string>; isAll: boolean }> {
   const done = new Set<string>()
   let isAll = true
-  const byCustomer = new Map<string, Paid[]>()
-  for (const one of paid) byCustomer.set(one.customer_id, [...(byCustomer.get(one.customer_id) ?? []), one])
-  for (const [customerId, own] of byCustomer)
+  for (const [customerId, own] of grouped(paid, ({ customer_id }) => customer_id))
     try {
       for (const isTopUp of [false, true]) {
         const ids = own.flatMap((one) => (one.isTopUp === isTopUp ? one.id : []))

@@ -12,3 +12,14 @@ export const arraysOf = <Row, Column extends keyof Row>(
   rows: readonly Row[],
   ...columns: readonly Column[]
 ): Row[Column][][] => columns.map((column) => rows.map((row) => row[column]))
+
+/** Returns the rows by their keys, each group in the order of the rows. */
+export function grouped<Key, Row>(rows: Iterable<Row>, keyOf: (row: Row) => Key): Map<Key, Row[]> {
+  const groups = new Map<Key, Row[]>()
+  for (const row of rows) {
+    const group = groups.get(keyOf(row))
+    if (group === undefined) groups.set(keyOf(row), [row])
+    else group.push(row)
+  }
+  return groups
+}

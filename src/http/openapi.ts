@@ -10,6 +10,7 @@ import { PROBLEMS, type ProblemSlug } from '../contract/problems.ts'
 import { SCOPES } from '../contract/scopes.ts'
 import { TAGS, type Tag } from '../contract/tags.ts'
 import { OWN_KEYWORDS } from './validation.ts'
+import { grouped } from '../db/rows.ts'
 
 const described = (baseUrl: string) => `\
 Balances on a double-entry ledger, withdrawals and deposits, orchestrations, statements and market history.
@@ -225,11 +226,7 @@ export function problemResponses(
     ...(body || method === 'POST' || method === 'PUT' ? WITH_BODY : []),
     ...problems,
   ]
-  const byStatus = new Map<number, ProblemSlug[]>()
-  for (const slug of new Set(slugs)) {
-    const { status } = PROBLEMS[slug]
-    byStatus.set(status, [...(byStatus.get(status) ?? []), slug])
-  }
+  const byStatus = grouped(new Set(slugs), (slug) => PROBLEMS[slug].status)
   return Object.fromEntries(
     [...byStatus].map(([status, kinds]) => [
       status,

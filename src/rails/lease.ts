@@ -15,7 +15,7 @@ import {
   type Kept,
 } from './payouts/outgoing-transfers.ts'
 import { takeLock } from '../db/locks.ts'
-import { arraysOf } from '../db/rows.ts'
+import { arraysOf, grouped } from '../db/rows.ts'
 
 /** Which withdrawals are due, and who takes them: claims in a transaction, leases without one. */
 
@@ -194,12 +194,5 @@ export async function behindOthers(
 }
 
 /** Rows by their customer. */
-export function byCustomer<T extends { customer_id: string }>(rows: readonly T[]): Map<string, T[]> {
-  const groups = new Map<string, T[]>()
-  for (const row of rows) {
-    const group = groups.get(row.customer_id)
-    if (group === undefined) groups.set(row.customer_id, [row])
-    else group.push(row)
-  }
-  return groups
-}
+export const byCustomer = <T extends { customer_id: string }>(rows: readonly T[]): Map<string, T[]> =>
+  grouped(rows, ({ customer_id }) => customer_id)

@@ -8,6 +8,7 @@ import {
 } from '../ledger/audit.ts'
 import { momentAt } from '../../db/ids.ts'
 import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
+import { grouped } from '../../db/rows.ts'
 
 /** The first place of a chain that is not as it was written. */
 export interface ChainFault {
@@ -331,9 +332,7 @@ class ChainCheck {
     const last = links.at(-1)
     if (last === undefined) return new Map()
     const { rows } = await this.#tx.query<StoredRow>(RECORDS, [this.#customerId, after, last.position])
-    const byPosition = new Map<string, StoredRow[]>()
-    for (const row of rows) byPosition.set(row.position, [...(byPosition.get(row.position) ?? []), row])
-    return byPosition
+    return grouped(rows, ({ position }) => position)
   }
 
   /** Finds records that no link has, and entries that no record covers. */
