@@ -221,8 +221,12 @@ test('a page of 100 accounts takes as many queries as a page of one', async () =
     expect(await customer.call('GET', `${ACCOUNTS}?limit=${limit}`)).toMatchObject({ status: 200 })
     return query.mock.calls.length
   }
-  expect([await queries(1), await queries(100)]).toEqual([1, 1])
-  query.mockRestore()
+  try {
+    // Loops of the service ask the database, too. An attempt between them has the queries of the list alone.
+    await vi.waitFor(async () => expect([await queries(1), await queries(100)]).toEqual([1, 1]))
+  } finally {
+    query.mockRestore()
+  }
 })
 
 test.each([
