@@ -144,7 +144,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     const { page } = await openPage(started.context, `${address}/console/transfers`)
     await isIn(page)
     // With the mark of a sign-out, the sandbox does not sign in by itself.
-    await page.evaluate(`sessionStorage.setItem('return to', '')`)
+    await page.evaluate(`sessionStorage.setItem('signed out', 'yes')`)
     await started.database.owner.query(`update operator_sessions set ${change} where ended_at is null`)
     await page.reload()
     await isOut(page)

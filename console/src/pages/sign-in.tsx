@@ -29,6 +29,8 @@ const operators = (path: string) => `${API}/v2/operators/${path}`
 
 /** Where the page was before the sign-in, so that it returns there. */
 const RETURN_TO = 'return to'
+/** Set by a sign-out in this tab. */
+const SIGNED_OUT = 'signed out'
 const ATTEMPT = 'attempt'
 
 async function signedIn(): Promise<void> {
@@ -37,6 +39,7 @@ async function signedIn(): Promise<void> {
   signInReason.value = ''
   const to = sessionStorage.getItem(RETURN_TO) ?? ''
   sessionStorage.removeItem(RETURN_TO)
+  sessionStorage.removeItem(SIGNED_OUT)
   // The address first: with a session, the address of the sign-in would show it again.
   open(to, { replace: true })
   await readSession()
@@ -82,7 +85,7 @@ async function endOpenId(): Promise<void> {
 /** Ends the session here and at the service. */
 export async function signOut(): Promise<void> {
   await send({ method: 'POST', path: '/v2/operators/sign-out', body: {} }).catch(() => undefined)
-  sessionStorage.setItem(RETURN_TO, '')
+  sessionStorage.setItem(SIGNED_OUT, 'yes')
   forgetSession('')
 }
 
@@ -104,7 +107,7 @@ export function SignIn() {
     if (secret !== undefined) return run(() => signInWithLink(secret))
     if (path === 'sign-in/openid') return run(endOpenId)
     // A sandbox on this machine needs no question. After a sign-out, it asks.
-    const signedOutHere = sessionStorage.getItem(RETURN_TO) === ''
+    const signedOutHere = sessionStorage.getItem(SIGNED_OUT) !== null
     if (path !== 'sign-in' && !signedOutHere)
       sessionStorage.setItem(RETURN_TO, path + (query.size > 0 ? `?${query.toString()}` : ''))
     if (service.peek()?.demo && !signedOutHere && signInReason.peek() === '') run(signInToDemo)
