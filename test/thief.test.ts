@@ -1,3 +1,4 @@
+// @slow
 /*
  * A thief has the service's database role and no master key. The test does what that role may do (src/db/privileges.ts), one
  * thing at a time: it changes each column, inserts into each table and deletes from each table, on a database with records of

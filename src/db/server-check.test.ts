@@ -1,3 +1,4 @@
+// @slow
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSilentProxy } from '../../test/silent-proxy.ts'
