@@ -56,7 +56,7 @@ import { recordWireDeposit, sendWireBack } from '../rails/wires/record-wires.ts'
 import { settleWithdrawals } from '../rails/payouts/settle-withdrawals.ts'
 import { askAgain, Screener } from '../rails/screening/screen-payments.ts'
 import { requireScreening } from '../rails/screening/requirement.ts'
-import { signingOnlyScreened } from '../rails/screening/sign-only-screened.ts'
+import { guardedNetworks } from '../rails/signing-guards.ts'
 import { newSigningSecret } from '../money/records/webhook-secrets.ts'
 import { ScreeningEndpoint } from '../rails/screening/endpoint.ts'
 import { NotAllowed, Screening } from '../rails/screening/screening.ts'
@@ -1106,7 +1106,7 @@ describe('with a screening endpoint', () => {
     const screening = new Screening(new ScreeningEndpoint(receiver.url, secrets, TIMEOUT_MS), MASTER_KEYS)
     const screener = new Screener({ db: service.db, screening, log: pino({ level: 'silent' }) })
     atEnd(() => screener.stop())
-    const networks = signingOnlyScreened(service.networks, screening)
+    const networks = guardedNetworks(service.networks, { macs: service.ledger.macs!, screening })
     const round = async () => {
       await service.owner.query(
         'update outgoing_transfers set due_at = (select clock_timestamp()) where due_at is not null',

@@ -39,6 +39,7 @@ const LISTS_MAX = 16
  * orchestrations with the longest metadata.
  */
 const COPIED_MAX = 1
+
 /**
  * Builds the HTTP service, the same for production, tests and benchmarks. The caller listens and closes. Throws when the
  * signing keys cannot be read.

@@ -110,7 +110,7 @@ export function startWorker(options: {
   meter?: WorkerMeter
   /** Makes what delivers the events of a node's customers; it has its own connections. */
   delivererOf?: (node: Node) => Deliverer
-  /** Screens payments. `networks` must sign only screened ones then (`signingOnlyScreened`). */
+  /** Screens payments. `networks` must sign only screened ones then (`guardedNetworks`). */
   screening?: Screening | undefined
   /** Rest between two looks at the custody of real networks. */
   custodyEveryMs?: number

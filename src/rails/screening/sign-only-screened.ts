@@ -1,5 +1,5 @@
 import type { Transaction } from '../../db/database.ts'
-import type { NetworkAdapter, Networks, Signing, Withdrawal } from '../../chains/network.ts'
+import type { NetworkAdapter, Signing, Withdrawal } from '../../chains/network.ts'
 import { deferred } from '../../chains/waiting.ts'
 import { PLATFORM_ID } from '../../money/records/treasury.ts'
 import { lacksSettings, screenedSince } from './requirement.ts'
@@ -34,10 +34,6 @@ export function signOnlyScreened(adapter: NetworkAdapter, screening: Screening |
     },
   }
 }
-
-/** Wraps all networks. */
-export const signingOnlyScreened = (networks: Networks, screening: Screening | undefined): Networks =>
-  new Map([...networks].map(([network, adapter]) => [network, signOnlyScreened(adapter, screening)]))
 
 /** Why withdrawals wait in a process without the settings of screening: all of them, once they must be screened. */
 async function heldUnasked(
