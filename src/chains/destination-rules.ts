@@ -49,6 +49,8 @@ const TOKENS: ReadonlyMap<string, string> = new Map(
   ),
 )
 
+const TOKEN_ADDRESSES = new Set([...TOKENS.keys()].map((key) => key.slice(key.indexOf(' ') + 1)))
+
 // By their scripts, which are the same on each chain of the family: 1BitcoinEaterAddressDontSendf59kuE and
 // 1CounterpartyXXXXXXXXXXXXXXXUWLpVr.
 const EATERS = new Set([
@@ -116,6 +118,7 @@ export const ADDRESS_RULES: readonly DestinationRule[] = [
     refuses: 'the contracts of the tokens in the catalogue, on each EVM network',
     source: 'https://eips.ethereum.org/EIPS/eip-20',
     fault({ address }, network) {
+      if (!TOKEN_ADDRESSES.has(address)) return undefined
       const on = [network, ...EVM].find((one) => TOKENS.has(`${one} ${address}`))
       if (on === undefined) return undefined
       return `it is the contract of ${TOKENS.get(`${on} ${address}`)}${

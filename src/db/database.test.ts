@@ -1,6 +1,8 @@
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { runs } from '../../test/seed.ts'
 import { atEnd, cloneDatabase } from '../../test/support.ts'
-import { openDatabase } from './database.ts'
+import { arrayLiteral, openDatabase } from './database.ts'
 
 test('connections override the planner settings of the database', async () => {
   const { url, owner, drop } = await cloneDatabase(1)
@@ -18,4 +20,36 @@ test('connections override the planner settings of the database', async () => {
     { name: 'enable_seqscan', setting: 'off' },
     { name: 'jit', setting: 'off' },
   ])
+})
+
+test('PostgreSQL reads each array as it was given', async () => {
+  const { db, drop } = await cloneDatabase(1)
+  atEnd(drop)
+  const special = fc.constantFrom(
+    '',
+    'null',
+    'NULL',
+    'Null',
+    '{}',
+    ',',
+    ' ',
+    '\n',
+    '"',
+    '\\',
+    "'",
+    'a b',
+    'é',
+  )
+  const element = fc.oneof(fc.string({ unit: 'binary' }), special, fc.constant(null))
+  await fc.assert(
+    fc.asyncProperty(fc.array(element), async (values) => {
+      // PostgreSQL stores no NUL character, and the contract refuses it.
+      fc.pre(!values.some((value) => value?.includes('\0')))
+      // Repeated, because an element that equals the one before is not looked at again.
+      const given = values.flatMap((value) => [value, value])
+      const { rows } = await db.query<{ read: unknown }>('select $1::text[] as read', [arrayLiteral(given)])
+      expect(rows[0]!.read).toEqual(given)
+    }),
+    runs(400),
+  )
 })

@@ -275,20 +275,32 @@ export async function inOrder<const T extends readonly unknown[]>(
   return Promise.all(sent)
 }
 
-const NEEDS_QUOTES = /["\\{},\s]|^$|^null$/i
+const NEEDS_NO_QUOTES = /^[\w.:/+-]+$/
 
 /** Formats a one-dimensional array as PostgreSQL reads it. The driver's own writer takes several times as long. */
 export function arrayLiteral(values: readonly (string | number | null | undefined)[]): string {
   let literal = '{'
+  // Many columns repeat a value: it is looked at once.
+  let last: string | undefined
+  let quoted = ''
   for (let index = 0; index < values.length; index++) {
     const value = values[index] ?? null
     if (index > 0) literal += ','
     if (value === null) literal += 'NULL'
-    else if (typeof value === 'number' || !NEEDS_QUOTES.test(value)) literal += value
-    else literal += `"${value.replaceAll(/["\\]/g, '\\$&')}"`
+    else if (typeof value === 'number') literal += value
+    else {
+      if (value !== last) quoted = quotedElement((last = value))
+      literal += quoted
+    }
   }
   return `${literal}}`
 }
+
+/** An element with the word NULL in any case must be quoted. */
+const quotedElement = (value: string): string =>
+  NEEDS_NO_QUOTES.test(value) && (value.length !== 4 || value.toLowerCase() !== 'null')
+    ? value
+    : `"${value.replaceAll(/["\\]/g, '\\$&')}"`
 
 /** Returns the name of the constraint that refused a statement; undefined for other errors. */
 export function violatedConstraint(error: unknown): string | undefined {

@@ -29,8 +29,8 @@ export class HmacSha256 {
     const most = BLOCK_BYTES + 3 * text.length
     if (this.#inner.length < most) this.#inner = Buffer.concat([this.#inner, Buffer.alloc(most)])
     const length = this.#inner.write(text, BLOCK_BYTES)
-    const digest = hash('sha256', this.#inner.subarray(0, BLOCK_BYTES + length), 'hex')
-    this.#outer.write(digest, BLOCK_BYTES, 'hex')
+    const digest = hash('sha256', this.#inner.subarray(0, BLOCK_BYTES + length), 'binary')
+    this.#outer.write(digest, BLOCK_BYTES, 'binary')
     return hash('sha256', this.#outer, 'base64url')
   }
 }

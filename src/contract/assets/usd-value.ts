@@ -1,5 +1,5 @@
 import { formatAmount } from './amount.ts'
-import { decimalsOf, type Asset } from './catalogue.ts'
+import { ASSETS, decimalsOf, type Asset } from './catalogue.ts'
 
 /** The USD price of one whole unit of each asset, times 10^18, by symbol. Assets without a price are absent. */
 export type UsdPrices = ReadonlyMap<string, bigint>
@@ -7,6 +7,12 @@ export type UsdPrices = ReadonlyMap<string, bigint>
 /** Decimals of the prices. */
 export const PRICE_DECIMALS = 18
 const CENT_DECIMALS = 2
+const DECIMALS_MAX = Math.max(...ASSETS.map(({ decimals }) => decimals))
+/** By the decimals of an asset, how much an amount in minor units times a price exceeds its value in cents. */
+const CENTS_OF = Array.from(
+  { length: DECIMALS_MAX + 1 },
+  (_, decimals) => 10n ** BigInt(decimals + PRICE_DECIMALS - CENT_DECIMALS),
+)
 
 /**
  * Computes the USD value of an amount in minor units, in cents rounded down (API behaviour, Transfers). Undefined
@@ -15,8 +21,7 @@ const CENT_DECIMALS = 2
 export function notionalUsd(minor: bigint, asset: Asset, prices: UsdPrices): string | undefined {
   const price = prices.get(asset.symbol)
   if (price === undefined) return undefined
-  const scale = 10n ** BigInt(asset.decimals + PRICE_DECIMALS - CENT_DECIMALS)
-  return formatAmount((minor * price) / scale, CENT_DECIMALS)
+  return formatAmount((minor * price) / CENTS_OF[asset.decimals]!, CENT_DECIMALS)
 }
 
 /** Decimals of a value in another asset, and of what limits in USD count: more would be exact to no purpose. */

@@ -30,8 +30,13 @@ export type OnForgedBalance = (profileId: string, objection: string) => void
 /** As of withdrawals: 22 characters are 132 bits. */
 const MAC_LENGTH = 22
 
+/** Balances whose MACs a process remembers. */
+const PROVEN_MAX = 10_000
+
 export class BalanceMacs {
   readonly #macs: Macs
+  /** The last MAC of a balance that was made here or found right, with the text that it covers: most are read as they were written. */
+  readonly #proven = new Map<string, { text: string; mac: string }>()
   readonly onForged: OnForgedBalance
   /** For MACs of other rows. */
   readonly masterKeys: MasterKeys
@@ -44,7 +49,10 @@ export class BalanceMacs {
 
   /** Makes the MAC of a balance; `updatedAt` is the time of its last entry. */
   make(customerId: string, balance: Sealed, updatedAt: string): string {
-    return this.#macs.make(textOfBalance(customerId, balance, updatedAt))
+    const text = textOfBalance(customerId, balance, updatedAt)
+    const mac = this.#macs.make(text)
+    this.#prove(balance, text, mac)
+    return mac
   }
 
   /** Returns what is wrong with a balance; undefined when a Bursar with the master key wrote it. */
@@ -54,11 +62,22 @@ export class BalanceMacs {
     updatedAt: string,
     mac: string | null,
   ): string | undefined {
-    return mac === null
-      ? 'it has no MAC: no Bursar with the master key wrote it'
-      : this.#macs.objectionTo(textOfBalance(customerId, balance, updatedAt), mac)
+    if (mac === null) return 'it has no MAC: no Bursar with the master key wrote it'
+    const text = textOfBalance(customerId, balance, updatedAt)
+    const proven = this.#proven.get(keyOf(balance))
+    if (proven?.text === text && proven.mac === mac) return undefined
+    const objection = this.#macs.objectionTo(text, mac)
+    if (objection === undefined) this.#prove(balance, text, mac)
+    return objection
+  }
+
+  #prove(balance: Sealed, text: string, mac: string): void {
+    if (this.#proven.size >= PROVEN_MAX) this.#proven.clear()
+    this.#proven.set(keyOf(balance), { text, mac })
   }
 }
+
+const keyOf = ({ profile_id, asset }: Sealed): string => `${profile_id.toLowerCase()} ${asset}`
 
 /** No member has a space. */
 const textOfBalance = (

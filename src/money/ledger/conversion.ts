@@ -17,6 +17,7 @@ const isUsd = (asset: string, usdc: boolean) =>
  * decimals.
  */
 export function inUnitsOf(to: string, minor: bigint, from: string): bigint | undefined {
+  if (to === from) return minor
   const finer = decimalsOf(to) - decimalsOf(from)
   if (finer >= 0) return minor * 10n ** BigInt(finer)
   const unit = 10n ** BigInt(-finer)

@@ -1,5 +1,6 @@
 import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
 import {
+  ASSETS,
   findAsset,
   type Asset,
   type AssetOnNetwork,
@@ -131,10 +132,10 @@ export function termsOf(request: WithdrawalRequest, context: Destinations): With
   const route = listedAt(request, context)
   const { asset } = route
   const decimals = decimalsOfListed(route)
-  if (parseAmount(asked, decimals) === undefined) {
-    throw problem.exceedPrecision(field, { asset: asset.symbol, decimals })
-  }
-  return { ...route, asked: { field, minor: parseAmount(asked, asset.decimals)! } }
+  const exact = parseAmount(asked, decimals)
+  if (exact === undefined) throw problem.exceedPrecision(field, { asset: asset.symbol, decimals })
+  const minor = decimals === asset.decimals ? exact : parseAmount(asked, asset.decimals)!
+  return { asset, listing: route.listing, asked: { field, minor } }
 }
 
 /**
@@ -159,9 +160,19 @@ export function amountOrTotal({
   throw problem.badRequest('exactly one of amount and total must be given', 'amount', 'total')
 }
 
+/** What a listing charges and allows, in minor units: the same for each request. */
+const LIMITS = new Map(
+  ASSETS.flatMap(({ decimals, networks }) =>
+    Object.values(networks).map((listing) => {
+      const { fee, minimum, maximum } = listing
+      const [feeMinor, least, most] = [fee, minimum, maximum].map((text) => parseAmount(text, decimals)!)
+      return [listing, { fee: feeMinor!, least: least!, most: most! }] as const
+    }),
+  ),
+)
+
 /** Returns the fee of the network's schedule, in minor units. */
-export const scheduledFee = ({ asset, listing }: WithdrawalTerms): bigint =>
-  parseAmount(listing.fee, asset.decimals)!
+export const scheduledFee = ({ listing }: WithdrawalTerms): bigint => LIMITS.get(listing)!.fee
 
 /**
  * Computes amount, fee and total of a request at this fee. Throws below-min-withdraw-limit or
@@ -177,18 +188,16 @@ export function amountsAt(
     asked.field === 'amount'
       ? { amount: asked.minor, fee, total: asked.minor + fee }
       : { amount: asked.minor - fee, fee, total: asked.minor }
+  const { least, most } = LIMITS.get(listing)!
+  if (amounts.amount >= least && amounts.amount <= most) return amounts
   const { minimum, maximum } = listing
   const what =
     asked.field === 'amount' ? field : `${field} less the fee of ${formatAmount(fee, asset.decimals)}`
   // A total that is less than the fee would send nothing.
   const amount = formatAmount(amounts.amount < 0n ? 0n : amounts.amount, asset.decimals)
-  if (amounts.amount < parseAmount(minimum, asset.decimals)!) {
-    throw problem.belowMinimum(field, { asset: asset.symbol, minimum, amount }, what)
-  }
-  if (amounts.amount > parseAmount(maximum, asset.decimals)!) {
-    throw problem.aboveMaximum(field, { asset: asset.symbol, maximum, amount }, what)
-  }
-  return amounts
+  throw amounts.amount < least
+    ? problem.belowMinimum(field, { asset: asset.symbol, minimum, amount }, what)
+    : problem.aboveMaximum(field, { asset: asset.symbol, maximum, amount }, what)
 }
 
 /** The request's fields that are copied to the withdrawal's record. */
