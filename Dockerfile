@@ -1,5 +1,5 @@
 # The API and the worker on a PostgreSQL that DATABASE_URL names: the embedded one is not in here.
-# docs/guides/container.md tells how it is run; test/container.test.ts holds what it promises.
+# docs/guides/container.md tells how it is run; test/container.program.test.ts holds what it promises.
 ARG NODE_IMAGE=node:24.21.0-bookworm-slim
 
 FROM ${NODE_IMAGE} AS build

@@ -1,7 +1,5 @@
 import { defineConfig } from 'vitest/config'
-import { projectOf, PROJECTS, testFiles } from './test/projects.ts'
-
-const files = testFiles().map((file) => ({ file, project: projectOf(file) }))
+import { filesOf, PROJECTS } from './test/projects.ts'
 
 export default defineConfig({
   test: {
@@ -9,7 +7,7 @@ export default defineConfig({
       extends: true as const,
       test: {
         name,
-        include: files.flatMap(({ file, project }) => (project === name ? [file] : [])),
+        ...filesOf(name),
         ...(name !== 'unit' && { globalSetup: 'test/global-setup.ts' }),
       },
     })),

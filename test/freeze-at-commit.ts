@@ -1,5 +1,5 @@
 /*
- * A program's start that test/ascending-walks.test.ts loads into a service (`node --import`). After SIGUSR2, the process stops
+ * A program's start that test/ascending-walks.program.test.ts loads into a service (`node --import`). After SIGUSR2, the process stops
  * itself (SIGSTOP) in the middle of its next transaction that inserts into the table FREEZE_TABLE: after the insert and
  * before the statements that end the transaction. It first writes the file FREEZE_FILE, and goes on at SIGCONT.
  */

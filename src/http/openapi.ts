@@ -127,7 +127,7 @@ interface SecurityScheme {
 
 /**
  * An answer of each operation for its first example, by method and path. Real answers, which
- * `npx vitest run test/documented-examples.test.ts --update` writes where one is missing or no longer fits. Answers to what
+ * `npx vitest run test/documented-examples.program.test.ts --update` writes where one is missing or no longer fits. Answers to what
  * the demo does not have are written by hand.
  */
 const ANSWER_EXAMPLES = new URL('../contract/answer-examples.json', import.meta.url)

@@ -1,4 +1,4 @@
-/** Generated from openapi.yaml by openapi-typescript; `--update` of foreign-client.test.ts writes it. */
+/** Generated from openapi.yaml by openapi-typescript; `--update` of foreign-client.db.test.ts writes it. */
 export interface paths {
   '/v2/profiles': {
     parameters: {

@@ -1,4 +1,4 @@
--- Written by test/generated-sql.test.ts, for readers. Parameters are $1, $2 and so on.
+-- Written by test/generated-sql.db.test.ts, for readers. Parameters are $1, $2 and so on.
 
 select a.id, a.identity_id, a.description, a.admin_disabled, a.user_disabled, a.metadata, a.ref_id, a.type,
        a.created_at, greatest(a.updated_at, i.updated_at) as updated_at,

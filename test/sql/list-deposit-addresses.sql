@@ -1,4 +1,4 @@
--- Written by test/generated-sql.test.ts, for readers. Parameters are $1, $2 and so on.
+-- Written by test/generated-sql.db.test.ts, for readers. Parameters are $1, $2 and so on.
 
 select id, customer_id, profile_id, crypto_network, address, conversion_target_asset,
 ref_id, identity_id, account_id, metadata, created_at from deposit_addresses

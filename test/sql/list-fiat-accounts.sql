@@ -1,4 +1,4 @@
--- Written by test/generated-sql.test.ts, for readers. Parameters are $1, $2 and so on.
+-- Written by test/generated-sql.db.test.ts, for readers. Parameters are $1, $2 and so on.
 
 select id, customer_id, status, fiat_account_owner, fiat_network_instructions, ref_id,
 identity_id, account_id, metadata, created_at, coalesce(updated_at, created_at) as updated_at, deleted_at from fiat_accounts

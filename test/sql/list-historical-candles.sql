@@ -1,4 +1,4 @@
--- Written by test/generated-sql.test.ts, for readers. Parameters are $1, $2 and so on.
+-- Written by test/generated-sql.db.test.ts, for readers. Parameters are $1, $2 and so on.
 
 select starts_at, timestamptz 'epoch' + starts_at * interval '1 minute' as timestamp,
            trim_scale(open) as open, trim_scale(high) as high, trim_scale(low) as low, trim_scale(close) as close,

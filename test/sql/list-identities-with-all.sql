@@ -1,4 +1,4 @@
--- Written by test/generated-sql.test.ts, for readers. Parameters are $1, $2 and so on.
+-- Written by test/generated-sql.db.test.ts, for readers. Parameters are $1, $2 and so on.
 
 select id, customer_id, ref_id, type, status, user_disabled, admin_disabled, tax_details_not_required,
 is_merchant, last_kyc_refresh_date, metadata, created_at, updated_at, details, tax_details, customer_due_diligence,

@@ -1,4 +1,4 @@
--- Written by test/generated-sql.test.ts, for readers. Parameters are $1, $2 and so on.
+-- Written by test/generated-sql.db.test.ts, for readers. Parameters are $1, $2 and so on.
 
 select id, customer_id, ref_id, profile_id, status, nickname, source_asset, destination_asset,
 source, destination, identity_id, account_id, created_at, updated_at from orchestration_rules

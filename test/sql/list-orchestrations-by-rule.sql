@@ -1,4 +1,4 @@
--- Written by test/generated-sql.test.ts, for readers. Parameters are $1, $2 and so on.
+-- Written by test/generated-sql.db.test.ts, for readers. Parameters are $1, $2 and so on.
 
 with recursive
 filters as (

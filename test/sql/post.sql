@@ -1,4 +1,4 @@
--- Written by test/generated-sql.test.ts, for readers. Parameters are $1, $2 and so on.
+-- Written by test/generated-sql.db.test.ts, for readers. Parameters are $1, $2 and so on.
 
 with part_1 as (insert into balances (customer_id, updated_at, profile_id, asset, available, version, mac) values ($1, $2, unnest($3::uuid[]), unnest($4::text[]), unnest($5::numeric[]), unnest($6::bigint[]), unnest($7::text[]))),
   part_2 as (insert into entries (customer_id, created_at, transfer_id, event, position, account, profile_id, asset, amount, balance_after, version) values ($1, $8, unnest($9::uuid[]), unnest($10::text[]), unnest($11::smallint[]), unnest($12::text[]), unnest($13::uuid[]), unnest($14::text[]), unnest($15::numeric[]), unnest($16::numeric[]), unnest($17::bigint[]))),

@@ -1,0 +1,183 @@
+/*
+ * Cancels withdrawals that are not signed, and tests the refusals. src/rails/payouts/cancel-withdrawal.db.test.ts tests a
+ * cancellation while a worker signs the same withdrawal.
+ */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import {
+  ROW_MACS,
+  caller,
+  credit,
+  fetchToken,
+  newCustomer,
+  startTestService,
+  TEST_ORIGIN,
+  type TestCustomer,
+  type TestService,
+  withdrawalOf,
+} from '../../../test/support.ts'
+import type { ClientScope } from '../../contract/scopes.ts'
+import type { Transfer } from '../../money/ledger/transfer.ts'
+import { NodeRefusal } from '../../chains/node-failure.ts'
+import { createApiClient } from '../../access/tokens/api-clients.ts'
+import { freeze, unfreeze } from '../../money/records/freezes.ts'
+import { CANCELLED_BY } from '../../rails/payouts/cancel-withdrawal.ts'
+import { settleWithdrawals } from '../../rails/payouts/settle-withdrawals.ts'
+import { verify } from '../../money/verify/verify.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startTestService()
+})
+afterAll(() => service.close())
+
+async function withdraw(customer: TestCustomer): Promise<Transfer> {
+  const { status, body } = await customer.call<Transfer>(
+    'POST',
+    '/v2/transfer/crypto-withdrawals',
+    withdrawalOf(customer),
+  )
+  expect({ status, body }).toMatchObject({ status: 200, body: { status: 'PENDING' } })
+  return body
+}
+const read = async (customer: TestCustomer, id: string) =>
+  (await customer.call<Transfer>('GET', `/v2/transfer/transfers/${id}`)).body
+const available = async (customer: TestCustomer) =>
+  (await customer.call(`GET`, `/v2/profiles/${customer.profile_id}/balances/USD`)).body.available
+
+async function settle(rounds = 5): Promise<void> {
+  for (let round = 1; round <= rounds; round++) {
+    await service.db.query(
+      'update outgoing_transfers set due_at = (select clock_timestamp()) where due_at is not null',
+    )
+    await settleWithdrawals(service.db, service.networks)
+  }
+}
+
+/** Counts the transactions of a withdrawal on its network. */
+async function onChain(id: string): Promise<number> {
+  const { rowCount } = await service.db.query(
+    `select from simulated_chain where position(convert_to($1, 'UTF8') in raw_transaction) > 0`,
+    [id],
+  )
+  return rowCount!
+}
+const requireClean = async () => expect((await verify(service.db)).disagreements).toEqual([])
+
+const cancel = (customer: TestCustomer, id: string, body?: object) =>
+  customer.call<Transfer>('POST', `/v2/transfer/transfers/${id}/cancel`, body)
+async function wire(customer: TestCustomer): Promise<Transfer> {
+  const account = await customer.call<{ id: string }>('POST', '/v2/transfer/fiat-accounts', {
+    fiat_account_owner: { institution_details: { name: 'Acme' } },
+    fiat_network_instructions: { wire: { account_number: '000987654321' } },
+  })
+  const { profile_id } = customer
+  const order = { profile_id, asset: 'USD', amount: '10', fiat_account_id: account.body.id }
+  return (await customer.call<Transfer>('POST', '/v2/transfer/fiat-withdrawals', order)).body
+}
+
+test.each([
+  ['a crypto withdrawal', withdraw],
+  ['a wire', wire],
+])('%s ends FAILED and is refunded; a repeat answers the same record', async (_, make) => {
+  const customer = await newCustomer(service)
+  await credit(service.ledger, customer, 'USD', '100')
+  const created = await make(customer)
+  const answer = await cancel(customer, created.id)
+  expect(answer).toMatchObject({
+    status: 200,
+    body: {
+      ...created,
+      status: 'FAILED',
+      secondary_status: CANCELLED_BY.client,
+      updated_at: expect.any(String) as string,
+    },
+  })
+  expect((await cancel(customer, created.id, {})).body).toEqual(answer.body)
+  expect(await read(customer, created.id)).toEqual(answer.body)
+  expect(await available(customer)).toBe('100')
+  await settle()
+  expect([await available(customer), await onChain(created.id)]).toEqual(['100', 0])
+  await requireClean()
+})
+
+test.each(['PROFILE', 'NETWORK'] as const)(
+  'a withdrawal can be cancelled while its %s is frozen',
+  async (kind) => {
+    const customer = await newCustomer(service)
+    await credit(service.ledger, customer, 'USD', '100')
+    const { id } = await withdraw(customer)
+    const { customer_id, profile_id } = customer
+    const target =
+      kind === 'PROFILE' ? { kind, customer_id, profile_id } : { kind, network: 'ETHEREUM' as const }
+    await freeze(service.db, TEST_ORIGIN, target, 'OPERATOR', 'a leak')
+    try {
+      await settle(2)
+      expect(await cancel(customer, id)).toMatchObject({ status: 200, body: { status: 'FAILED' } })
+      expect(await available(customer)).toBe('100')
+    } finally {
+      await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, target)
+    }
+    await requireClean()
+  },
+)
+
+test('a transfer that is signed, has ended or is not a withdrawal is refused with its status', async () => {
+  const customer = await newCustomer(service)
+  const deposit = await credit(service.ledger, customer, 'USD', '100')
+  const { id } = await withdraw(customer)
+  const refusal = (transferId: string, status: string, why: string) => ({
+    status: 409,
+    body: {
+      type: expect.stringMatching(/\/problems\/not-cancellable$/) as string,
+      detail: `transfer ${transferId} ${why}`,
+      meta: { id: transferId, status },
+    },
+  })
+  expect(await cancel(customer, deposit.id)).toMatchObject(
+    refusal(deposit.id, 'COMPLETED', 'is not a withdrawal'),
+  )
+  const broadcast = () => Promise.reject(new NodeRefusal('no'))
+  await settleWithdrawals(
+    service.db,
+    new Map([...service.networks].map(([network, one]) => [network, { ...one, broadcast }])),
+  )
+  expect(await cancel(customer, id)).toMatchObject(
+    refusal(id, 'PENDING', 'is signed: it may be paid already'),
+  )
+  await settle()
+  expect(await cancel(customer, id)).toMatchObject(refusal(id, 'COMPLETED', 'is COMPLETED'))
+  expect(await onChain(id)).toBe(1)
+  await requireClean()
+})
+
+const callerWith = async ({ customer_id }: TestCustomer, scope: ClientScope) =>
+  caller(
+    service.app,
+    await fetchToken(service.app, await createApiClient(service.db, ROW_MACS, customer_id, [scope])),
+  )
+test('the token needs the scope that matches the type of the withdrawal', async () => {
+  const customer = await newCustomer(service)
+  await credit(service.ledger, customer, 'USD', '100')
+  const made = { CRYPTO: await withdraw(customer), WIRE: await wire(customer) }
+  const SCOPE = {
+    CRYPTO: 'transfer:write_crypto_withdrawal',
+    WIRE: 'transfer:write_fiat_withdrawal',
+  } as const
+  const holders = {
+    CRYPTO: await callerWith(customer, SCOPE.CRYPTO),
+    WIRE: await callerWith(customer, SCOPE.WIRE),
+  }
+  for (const [type, other] of [
+    ['CRYPTO', 'WIRE'],
+    ['WIRE', 'CRYPTO'],
+  ] as const) {
+    const path = `/v2/transfer/transfers/${made[type].id}/cancel`
+    expect(await holders[other]('POST', path)).toMatchObject({
+      status: 403,
+      body: { meta: { required_scope: SCOPE[type], found_scopes: [SCOPE[other]] } },
+    })
+    expect(await read(customer, made[type].id)).toEqual(made[type])
+    expect(await holders[type]('POST', path)).toMatchObject({ status: 200, body: { status: 'FAILED' } })
+  }
+  expect(await available(customer)).toBe('100')
+})

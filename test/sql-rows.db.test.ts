@@ -1,0 +1,306 @@
+/*
+ * Rows match their declared types. `query<Row>(text)` is a cast that no compiler checks. This test finds each such call
+ * in src and has PostgreSQL describe the statement on the real schema, without executing it. It compares the columns
+ * with the properties of Row, by name and by kind (text, number, boolean). It does not check whether a column may be
+ * null.
+ */
+import { relative } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import pg from 'pg'
+import ts from 'typescript'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { cloneDatabase, type TestDatabase } from './support.ts'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+
+/**
+ * Functions that compose their statements at run time, so that this test cannot read them. Their own tests and
+ * test/generated-sql.db.test.ts run these statements. The list may only shrink.
+ */
+const COMPOSED = [
+  'src/chains/bitcoin/claims.ts claimTransaction',
+  'src/chains/bitcoin/claims.ts movedBy',
+  'src/chains/bitcoin/deposits.ts recordedOutputs',
+  'src/chains/bitcoin/status.ts withdrawalsPaidWith',
+  'src/chains/evm/taken-back.ts endedTopUps',
+  'src/chains/evm/taken-back.ts endedWithdrawals',
+  'src/db/lock-rows.ts lockRows',
+  'src/deliveries/claim.ts endpointsWithWork',
+  'src/deliveries/claim.ts lease',
+  'src/deliveries/claim.ts selectDue',
+  'src/deliveries/claim.ts selectNew',
+  'src/http/lists.ts listByCreation',
+  'src/money/movements/own-custody.ts selectSpendable',
+  'src/money/movements/withdrawal-macs.ts notAccepted',
+  'src/money/movements/withdrawal-macs.ts objectionsTo',
+  'src/money/movements/withdrawal-macs.ts readAccepted',
+  'src/money/movements/withdrawal-macs.ts sealWithdrawal',
+  'src/money/records/audit-record.ts selectAuditRecords',
+  'src/money/records/customer-limits.ts countRecords',
+  'src/money/records/row-macs.ts notGenuine',
+  'src/money/records/row-macs.ts renew',
+  'src/money/records/row-macs.ts seal',
+  'src/money/records/row-macs.ts sealAll',
+  'src/money/verify/audit-chains.ts #records',
+  'src/money/verify/row-rules.ts rowDisagreements',
+  'src/money/verify/verify.ts verifyCustomer',
+  'src/resources/events/list-events.ts selectEvents',
+  'src/resources/markets/list-historical-candles.ts selectCandles',
+  'src/resources/markets/list-historical-prices.ts countPoints',
+  'src/resources/markets/list-historical-prices.ts findPage',
+  'src/resources/markets/list-historical-prices.ts selectPoints',
+  'src/resources/markets/write-prices.ts writePrices',
+  'src/resources/orchestrations/create-orchestration-rule.ts findRule',
+  'src/resources/orchestrations/list-orchestrations.ts selectOrchestrations',
+  'src/resources/statements/generate-statements.ts selectDays',
+  'src/upkeep/metrics/database-gauges.ts rowsOf',
+  'src/upkeep/retention/partition-status.ts partitionStatus',
+]
+
+/** Functions that read a cluster's own tables, which a plain database lacks. */
+const OF_A_CLUSTER = [
+  'src/db/database.ts begin',
+  'src/db/database.ts requirePlaces',
+  'src/db/distribution.ts distribute',
+  'src/db/distribution.ts distributeNewTables',
+  'src/db/distribution.ts requireCoordinator',
+  'src/db/distribution.ts workerNodes',
+  'src/db/nodes.ts readPlaces',
+  'src/db/nodes.ts withTables',
+  'src/db/distribution.ts isDistributed',
+  'src/chains/network-transactions.ts byNode',
+]
+
+let database: TestDatabase
+let client: pg.Client
+beforeAll(async () => {
+  database = await cloneDatabase(1)
+  client = new pg.Client({ connectionString: database.ownerUrl })
+  await client.connect()
+})
+afterAll(async () => {
+  await client.end()
+  await database.drop()
+})
+
+interface Call {
+  /** `src/access/tokens/api-clients.ts listApiClients` */
+  where: string
+  row: ts.Type
+  node: ts.Node
+  /** One text for each combination of its conditions; undefined when the statement is composed at run time. */
+  texts: string[] | undefined
+}
+
+const config = ts.readConfigFile(`${ROOT}/tsconfig.json`, (file) => ts.sys.readFile(file))
+const { options } = ts.parseJsonConfigFileContent(config.config, ts.sys, ROOT)
+const program = ts.createProgram([`${ROOT}/src/main.ts`], options)
+const checker = program.getTypeChecker()
+
+test('the columns of every statement match its row type', async () => {
+  const calls: Call[] = []
+  for (const source of program.getSourceFiles()) {
+    if (!source.fileName.includes('/src/') || source.fileName.includes('node_modules')) continue
+    for (const call of callsIn(source)) calls.push(await call)
+  }
+  expect(calls.length).toBeGreaterThan(100)
+  const composed = calls.filter(({ texts }) => texts === undefined).map(({ where }) => where)
+  const faults: string[] = []
+  for (const { where, row, node, texts = [] } of calls) {
+    if (OF_A_CLUSTER.includes(where)) continue
+    for (const text of texts) {
+      const columns = await describe(text).catch((error: Error) => `${error.message}: ${text.slice(0, 200)}`)
+      const found = typeof columns === 'string' ? [columns] : differences(columns, row, node)
+      faults.push(...found.map((fault) => `${where}: ${fault}`))
+    }
+  }
+  expect.soft([...new Set(faults)]).toEqual([])
+  expect([...new Set(composed)].sort()).toEqual(COMPOSED)
+})
+
+interface Column {
+  name: string
+  dataTypeID: number
+}
+
+/** Returns the columns of a statement's rows. The server parses and describes the statement without executing it. */
+function describe(text: string): Promise<Column[]> {
+  return new Promise((resolve, reject) => {
+    let columns: Column[] = []
+    client.query({
+      submit(connection: pg.Connection & { sync: () => void }) {
+        connection.parse({ text, name: '', types: [] }, true)
+        connection.describe({ type: 'S', name: '' }, true)
+        connection.sync()
+      },
+      handleRowDescription: (message: { fields: Column[] }) => void (columns = message.fields),
+      handleError: reject,
+      handleReadyForQuery: () => resolve(columns),
+    } as unknown as pg.Submittable)
+  })
+}
+
+/** The JavaScript type of the driver's values, for the PostgreSQL types with a simple one. */
+const KINDS: Record<number, ts.TypeFlags> = {
+  [pg.types.builtins.BOOL]: ts.TypeFlags.BooleanLike,
+  [pg.types.builtins.INT2]: ts.TypeFlags.NumberLike,
+  [pg.types.builtins.INT4]: ts.TypeFlags.NumberLike,
+  [pg.types.builtins.FLOAT8]: ts.TypeFlags.NumberLike,
+  [pg.types.builtins.INT8]: ts.TypeFlags.StringLike,
+  [pg.types.builtins.NUMERIC]: ts.TypeFlags.StringLike,
+  [pg.types.builtins.TEXT]: ts.TypeFlags.StringLike,
+  [pg.types.builtins.UUID]: ts.TypeFlags.StringLike,
+  [pg.types.builtins.TIMESTAMPTZ]: ts.TypeFlags.StringLike,
+}
+
+function differences(columns: Column[], row: ts.Type, node: ts.Node): string[] {
+  const members = new Map(
+    (row.isUnion() ? row.types : [row])
+      .flatMap((type) => checker.getPropertiesOfType(type))
+      .map((its) => [its.name, its]),
+  )
+  const named = new Set(columns.map(({ name }) => name))
+  const missing = [...members.values()]
+    .filter(({ name, flags }) => !named.has(name) && !(flags & ts.SymbolFlags.Optional) && !row.isUnion())
+    .map(({ name }) => `${name} is no column`)
+  const wrong = columns.flatMap(({ name, dataTypeID }) => {
+    const member = members.get(name)
+    if (member === undefined) return [`column ${name} is not in the type`]
+    const type = checker.getNonNullableType(checker.getTypeOfSymbolAtLocation(member, node))
+    const parts = type.isUnion() ? type.types : [type]
+    const kind = KINDS[dataTypeID]
+    const fits = kind === undefined || parts.every(({ flags, ...part }) => isOf(kind, { flags, ...part }))
+    return fits ? [] : [`column ${name} is no ${checker.typeToString(type)}`]
+  })
+  return [...missing, ...wrong]
+}
+
+/** Returns whether a type is of a kind. A branded text is an intersection with text. */
+const isOf = (kind: ts.TypeFlags, type: ts.Type): boolean =>
+  (type.flags & (kind | ts.TypeFlags.Any | ts.TypeFlags.Unknown)) !== 0 ||
+  ((type.flags & ts.TypeFlags.Intersection) !== 0 &&
+    (type as ts.IntersectionType).types.some((part) => isOf(kind, part)))
+
+/** Finds every call `….query<Row>(statement)` in a file. */
+function callsIn(source: ts.SourceFile): Promise<Call>[] {
+  const found: Promise<Call>[] = []
+  const visit = (node: ts.Node): void => {
+    if (
+      ts.isCallExpression(node) &&
+      ts.isPropertyAccessExpression(node.expression) &&
+      node.expression.name.text === 'query' &&
+      node.typeArguments?.length === 1
+    ) {
+      const row = checker.getTypeFromTypeNode(node.typeArguments[0]!)
+      const where = `${relative(ROOT, source.fileName)} ${nameAround(node)}`
+      found.push(textsOf(statementOf(node.arguments[0]!)).then((texts) => ({ where, row, node, texts })))
+    }
+    ts.forEachChild(node, visit)
+  }
+  visit(source)
+  return found
+}
+
+/** Returns the name of the function or constant that contains a call. */
+function nameAround(node: ts.Node): string {
+  for (let at = node.parent; !ts.isSourceFile(at); at = at.parent) {
+    if (ts.isSourceFile(at.parent) && ts.isVariableStatement(at))
+      return at.declarationList.declarations[0]!.name.getText()
+    if ((ts.isFunctionDeclaration(at) || ts.isMethodDeclaration(at)) && at.name) return at.name.getText()
+  }
+  return 'module'
+}
+
+/** Returns the text of a statement, which may be the `text` of `{ text, values }`. */
+function statementOf(argument: ts.Expression): ts.Expression | undefined {
+  if (!ts.isObjectLiteralExpression(argument)) return argument
+  for (const property of argument.properties) {
+    if (ts.isPropertyAssignment(property) && property.name.getText() === 'text') return property.initializer
+    if (ts.isShorthandPropertyAssignment(property) && property.name.text === 'text') return property.name
+  }
+  return undefined
+}
+
+/** The outcome of each condition, by its source text: equal conditions have equal outcomes. */
+type Ways = Map<string, boolean>
+
+/** Returns one text for each combination of outcomes; undefined when a part of the statement is not constant. */
+async function textsOf(node: ts.Expression | undefined): Promise<string[] | undefined> {
+  const ways: Ways = new Map()
+  const first = node && (await textOf(node, ways))
+  if (node === undefined || first === undefined) return undefined
+  const conditions = [...ways.keys()]
+  const texts = [first]
+  for (let bits = 1; bits < 2 ** conditions.length; bits++) {
+    const others: Ways = new Map(conditions.map((words, place) => [words, (bits & (1 << place)) === 0]))
+    const text = await textOf(node, others)
+    if (text === undefined) return undefined
+    texts.push(text)
+  }
+  return texts
+}
+
+async function textOf(node: ts.Expression, ways: Ways): Promise<string | undefined> {
+  if (ts.isParenthesizedExpression(node) || ts.isAsExpression(node)) return textOf(node.expression, ways)
+  if (ts.isStringLiteralLike(node) || ts.isNumericLiteral(node)) return node.text
+  if (ts.isConditionalExpression(node)) {
+    const words = node.condition.getText()
+    if (!ways.has(words)) ways.set(words, true)
+    return textOf(ways.get(words) ? node.whenTrue : node.whenFalse, ways)
+  }
+  if (ts.isTemplateExpression(node)) {
+    let text = node.head.text
+    for (const { expression, literal } of node.templateSpans) {
+      const part = await textOf(expression, ways)
+      if (part === undefined) return undefined
+      text += part + literal.text
+    }
+    return text
+  }
+  if (ts.isCallExpression(node)) return textOfCall(node, ways)
+  return ts.isIdentifier(node) ? textOfName(node, ways) : undefined
+}
+
+/** What an exported function gives for constant texts, such as `sealOf('operators')`. */
+async function textOfCall(call: ts.CallExpression, ways: Ways): Promise<string | undefined> {
+  const texts: string[] = []
+  for (const argument of call.arguments) {
+    const text = await textOf(argument, ways)
+    if (text === undefined) return undefined
+    texts.push(text)
+  }
+  const declaration = symbolOf(call.expression)?.valueDeclaration
+  if (declaration === undefined) return undefined
+  const made = await exported(declaration)
+  const text = typeof made === 'function' ? (made as (...texts: string[]) => unknown)(...texts) : undefined
+  return typeof text === 'string' ? text : undefined
+}
+
+/** The value of an exported constant or function, from its module. */
+async function exported(declaration: ts.Declaration): Promise<unknown> {
+  if (!(ts.getCombinedModifierFlags(declaration) & ts.ModifierFlags.Export)) return undefined
+  const name = ts.getNameOfDeclaration(declaration)?.getText()
+  const path = declaration.getSourceFile().fileName
+  if (name === undefined || !path.startsWith(`${ROOT}src/`)) return undefined
+  return ((await import(pathToFileURL(path).href)) as Record<string, unknown>)[name]
+}
+
+function symbolOf(name: ts.Node): ts.Symbol | undefined {
+  let symbol = ts.isShorthandPropertyAssignment(name.parent)
+    ? checker.getShorthandAssignmentValueSymbol(name.parent)
+    : checker.getSymbolAtLocation(name)
+  if (symbol && symbol.flags & ts.SymbolFlags.Alias) symbol = checker.getAliasedSymbol(symbol)
+  return symbol
+}
+
+async function textOfName(name: ts.Identifier, ways: Ways): Promise<string | undefined> {
+  const declaration = symbolOf(name)?.valueDeclaration
+  if (declaration === undefined || !ts.isVariableDeclaration(declaration)) return undefined
+  const isConstant = (ts.getCombinedNodeFlags(declaration) & ts.NodeFlags.Const) !== 0
+  if (!isConstant || declaration.initializer === undefined) return undefined
+  const text = await textOf(declaration.initializer, ways)
+  if (text !== undefined) return text
+  // A computed constant.
+  const value = await exported(declaration)
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
+}
