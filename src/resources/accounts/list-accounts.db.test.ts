@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
-import { beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { runs } from '../../../test/seed.ts'
 import { newCustomer, type TestCustomer, sharedTestService } from '../../../test/support.ts'
 import { momentAt, newId } from '../../db/ids.ts'
@@ -170,73 +170,75 @@ const bounds = fc.uniqueArray(
   { selector: ({ field, comparison }) => `${field}.${comparison}`, maxLength: 2 },
 )
 
-test('any combination of filters, order and page size equals a filter in memory', async () => {
-  await fc.assert(
-    fc.asyncProperty(
-      filters,
-      bounds,
-      fc.constantFrom('ASC', 'DESC', undefined),
-      fc.constantFrom(7, 30, 1000),
-      async (chosen, bounds, order, limit) => {
-        const query: [string, string][] = [
-          ...Object.entries(chosen).flatMap(([name, values]) =>
-            values.map((value): [string, string] => [name, value]),
-          ),
-          ...bounds.map(({ field, comparison, value }): [string, string] => [
-            `${field}.${comparison}`,
-            value,
-          ]),
-          ...(order === undefined ? [] : [['order', order] satisfies [string, string]]),
-          ...(limit === 7 ? [['order_by', 'CREATED_AT'] satisfies [string, string]] : []),
-          ['limit', String(limit)],
-        ]
-        const expected = all
-          .filter((account) =>
-            Object.entries(chosen).every(([name, values]) =>
-              (values as string[]).includes(account[FIELD_OF[name]!] as string),
+describe('List Accounts', () => {
+  test('any combination of filters, order and page size equals a filter in memory', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        filters,
+        bounds,
+        fc.constantFrom('ASC', 'DESC', undefined),
+        fc.constantFrom(7, 30, 1000),
+        async (chosen, bounds, order, limit) => {
+          const query: [string, string][] = [
+            ...Object.entries(chosen).flatMap(([name, values]) =>
+              values.map((value): [string, string] => [name, value]),
             ),
-          )
-          .filter((account) =>
-            bounds.every(({ field, comparison, value }) =>
-              COMPARE[comparison]!(account[field as 'created_at'], value),
-            ),
-          )
-        expect(await walk(query)).toEqual(order === 'ASC' ? expected : expected.reverse())
-      },
-    ),
-    runs(100),
-  )
-})
+            ...bounds.map(({ field, comparison, value }): [string, string] => [
+              `${field}.${comparison}`,
+              value,
+            ]),
+            ...(order === undefined ? [] : [['order', order] satisfies [string, string]]),
+            ...(limit === 7 ? [['order_by', 'CREATED_AT'] satisfies [string, string]] : []),
+            ['limit', String(limit)],
+          ]
+          const expected = all
+            .filter((account) =>
+              Object.entries(chosen).every(([name, values]) =>
+                (values as string[]).includes(account[FIELD_OF[name]!] as string),
+              ),
+            )
+            .filter((account) =>
+              bounds.every(({ field, comparison, value }) =>
+                COMPARE[comparison]!(account[field as 'created_at'], value),
+              ),
+            )
+          expect(await walk(query)).toEqual(order === 'ASC' ? expected : expected.reverse())
+        },
+      ),
+      runs(100),
+    )
+  })
 
-test('each account equals the read by its id', async () => {
-  for (const account of all.slice(0, 20)) {
-    expect((await customer.call('GET', `${ACCOUNTS}/${account.id}`)).body).toEqual(account)
-  }
-})
+  test('each account equals the read by its id', async () => {
+    for (const account of all.slice(0, 20)) {
+      expect((await customer.call('GET', `${ACCOUNTS}/${account.id}`)).body).toEqual(account)
+    }
+  })
 
-test('a page of 100 accounts takes as many queries as a page of one', async () => {
-  const query = vi.spyOn(service.nodes.of(customer.customer_id), 'query')
-  const queries = async (limit: number) => {
-    query.mockClear()
-    expect(await customer.call('GET', `${ACCOUNTS}?limit=${limit}`)).toMatchObject({ status: 200 })
-    return query.mock.calls.length
-  }
-  try {
-    // Loops of the service ask the database, too. An attempt between them has the queries of the list alone.
-    await vi.waitFor(async () => expect([await queries(1), await queries(100)]).toEqual([1, 1]))
-  } finally {
-    query.mockRestore()
-  }
-})
+  test('a page of 100 accounts takes as many queries as a page of one', async () => {
+    const query = vi.spyOn(service.nodes.of(customer.customer_id), 'query')
+    const queries = async (limit: number) => {
+      query.mockClear()
+      expect(await customer.call('GET', `${ACCOUNTS}?limit=${limit}`)).toMatchObject({ status: 200 })
+      return query.mock.calls.length
+    }
+    try {
+      // Loops of the service ask the database, too. An attempt between them has the queries of the list alone.
+      await vi.waitFor(async () => expect([await queries(1), await queries(100)]).toEqual([1, 1]))
+    } finally {
+      query.mockRestore()
+    }
+  })
 
-test.each([
-  'summary_statuses=DENIED',
-  'limit=0',
-  'page_cursor=x',
-  'created_at.lt=soon',
-  'updated_at.gt=soon',
-  'order=UP',
-  'order_by=UPDATED_AT',
-])('refused: %s', async (query) => {
-  expect((await customer.call('GET', `${ACCOUNTS}?${query}`)).status).toBe(400)
+  test.each([
+    'summary_statuses=DENIED',
+    'limit=0',
+    'page_cursor=x',
+    'created_at.lt=soon',
+    'updated_at.gt=soon',
+    'order=UP',
+    'order_by=UPDATED_AT',
+  ])('refused: %s', async (query) => {
+    expect((await customer.call('GET', `${ACCOUNTS}?${query}`)).status).toBe(400)
+  })
 })

@@ -40,7 +40,7 @@ const callAs = async (token: string, method: 'GET' | 'POST' | 'DELETE', url: str
   return { status: answer.statusCode, body: answer.json<Record<string, unknown>>() }
 }
 
-describe('a rotation', () => {
+describe('Rotate API Credentials', () => {
   test('gives a new secret, which no other answer shows; both secrets are accepted for a day', async () => {
     const client = await newClient()
     const rotated = await rotate(client)
@@ -117,7 +117,7 @@ describe('a rotation', () => {
   })
 })
 
-describe('deleting', () => {
+describe('Delete API Credentials', () => {
   test('refuses the secret and the tokens, lists the client as DELETED, and can be repeated', async () => {
     const client = await newClient()
     await rotate(client)

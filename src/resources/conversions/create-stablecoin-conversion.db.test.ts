@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   atEnd,
   credit,
@@ -29,55 +29,57 @@ const convert = (by: TestCustomer, source_asset: string, target_asset: string, c
 const balanceOf = async ({ call, profile_id }: TestCustomer, asset: string) =>
   (await call<{ available: string }>('GET', `/v2/profiles/${profile_id}/balances/${asset}`)).body.available
 
-test('converts one to one at once; the record is read, listed and found by its ref_id', async () => {
-  await credit(service.ledger, customer, 'USD', '10')
-  const asked = { amount: '2.50', ref_id: 'a', metadata: { order: '1' } }
-  const { status, body: made } = await convert(customer, 'USD', 'USDG', asked)
-  const { id, created_at } = made
-  expect({ status, made }).toEqual({
-    status: 200,
-    made: {
-      ...{ id, profile_id: customer.profile_id, amount: '2.5', source_asset: 'USD', target_asset: 'USDG' },
-      ...{ status: 'SETTLED', ref_id: 'a', metadata: { order: '1' } },
-      ...{ created_at, updated_at: created_at, settled_at: created_at },
-    },
-  })
-  expect([await balanceOf(customer, 'USD'), await balanceOf(customer, 'USDG')]).toEqual(['7.5', '2.5'])
-  expect((await customer.call('GET', `${CONVERSIONS}/${id}`)).body).toEqual(made)
-  const { body: second } = await convert(customer, 'USDG', 'PYUSD')
-  for (const [query, expected] of [
-    ['', [second, made]],
-    ['?order=ASC', [made, second]],
-    ['?ref_id=a', [made]],
-    [`?profile_id=${customer.profile_id}&limit=1`, [second]],
-    [`?created_at.gt=${created_at}`, [second]],
-  ] as const)
-    expect((await customer.call('GET', CONVERSIONS + query)).body.items, query).toEqual(expected)
-
-  const before = await everyTable(service.db)
-  expect((await convert(customer, 'USD', 'USDG', asked)).status).toBe(409)
-  expect((await convert(customer, 'USD', 'USDG', { amount: '7.51' })).status).toBe(403)
-  expect(await everyTable(service.db)).toEqual(before)
-  // Other transfers of a profile to itself, or of a group, are none.
-  expect((await customer.call('GET', CONVERSIONS)).body.items).toHaveLength(2)
-  expect((await verify(service.db)).disagreements).toEqual([])
-})
-
-test('USDC converts in a sandbox, and in live mode where the operator says so', async () => {
-  await credit(service.ledger, customer, 'USDC', '5')
-  expect((await convert(customer, 'USDC', 'USD')).status).toBe(200)
-  expect((await convert(customer, 'USDC', 'USDG')).status).toBe(200)
-  expect((await verify(service.db)).disagreements).toEqual([])
-  for (const [allowed, status] of [
-    ['false', 400],
-    ['true', 403],
-  ] as const) {
-    const live = await startTestService({ BURSAR_MODE: 'live', BURSAR_CONVERT_USDC: allowed })
-    atEnd(() => live.close())
-    const answer = await convert(await newCustomer(live), 'USDC', 'USD')
-    expect({ status: answer.status, detail: answer.body.detail }).toEqual({
-      status,
-      detail: expect.stringMatching(status === 400 ? /cannot be converted/ : /are needed/) as string,
+describe('Create Stablecoin Conversion', () => {
+  test('converts one to one at once; the record is read, listed and found by its ref_id', async () => {
+    await credit(service.ledger, customer, 'USD', '10')
+    const asked = { amount: '2.50', ref_id: 'a', metadata: { order: '1' } }
+    const { status, body: made } = await convert(customer, 'USD', 'USDG', asked)
+    const { id, created_at } = made
+    expect({ status, made }).toEqual({
+      status: 200,
+      made: {
+        ...{ id, profile_id: customer.profile_id, amount: '2.5', source_asset: 'USD', target_asset: 'USDG' },
+        ...{ status: 'SETTLED', ref_id: 'a', metadata: { order: '1' } },
+        ...{ created_at, updated_at: created_at, settled_at: created_at },
+      },
     })
-  }
+    expect([await balanceOf(customer, 'USD'), await balanceOf(customer, 'USDG')]).toEqual(['7.5', '2.5'])
+    expect((await customer.call('GET', `${CONVERSIONS}/${id}`)).body).toEqual(made)
+    const { body: second } = await convert(customer, 'USDG', 'PYUSD')
+    for (const [query, expected] of [
+      ['', [second, made]],
+      ['?order=ASC', [made, second]],
+      ['?ref_id=a', [made]],
+      [`?profile_id=${customer.profile_id}&limit=1`, [second]],
+      [`?created_at.gt=${created_at}`, [second]],
+    ] as const)
+      expect((await customer.call('GET', CONVERSIONS + query)).body.items, query).toEqual(expected)
+
+    const before = await everyTable(service.db)
+    expect((await convert(customer, 'USD', 'USDG', asked)).status).toBe(409)
+    expect((await convert(customer, 'USD', 'USDG', { amount: '7.51' })).status).toBe(403)
+    expect(await everyTable(service.db)).toEqual(before)
+    // Other transfers of a profile to itself, or of a group, are none.
+    expect((await customer.call('GET', CONVERSIONS)).body.items).toHaveLength(2)
+    expect((await verify(service.db)).disagreements).toEqual([])
+  })
+
+  test('USDC converts in a sandbox, and in live mode where the operator says so', async () => {
+    await credit(service.ledger, customer, 'USDC', '5')
+    expect((await convert(customer, 'USDC', 'USD')).status).toBe(200)
+    expect((await convert(customer, 'USDC', 'USDG')).status).toBe(200)
+    expect((await verify(service.db)).disagreements).toEqual([])
+    for (const [allowed, status] of [
+      ['false', 400],
+      ['true', 403],
+    ] as const) {
+      const live = await startTestService({ BURSAR_MODE: 'live', BURSAR_CONVERT_USDC: allowed })
+      atEnd(() => live.close())
+      const answer = await convert(await newCustomer(live), 'USDC', 'USD')
+      expect({ status: answer.status, detail: answer.body.detail }).toEqual({
+        status,
+        detail: expect.stringMatching(status === 400 ? /cannot be converted/ : /are needed/) as string,
+      })
+    }
+  })
 })

@@ -69,198 +69,200 @@ async function newHolder(of: TestCustomer): Promise<{ identity_id: string; accou
   return { identity_id, account_id: account.body.id as string }
 }
 
-describe('no address is given to an identity that', () => {
-  const STATES = [
-    [{ status: 'PENDING' }, 'identity-verification-required'],
-    [{ status: 'ERROR' }, 'identity-verification-required'],
-    [{ status: 'DENIED' }, 'identity-verification-required'],
-    [{ status: 'APPROVED', admin_disabled: true }, 'disabled'],
-  ] as const
-  test.each(STATES)('is %j', async (state, slug) => {
-    const { identity_id, account_id } = await newHolder(customer)
-    const made = await customer.call<{ profile_id: string }>('POST', '/v2/identity/accounts', {
-      account: { identity_id },
-      create_profile: true,
-    })
-    await customer.call('PUT', `/v2/identity/identities/${identity_id}/sandbox-status`, state)
-    for (const [ref_path, named] of [
-      ['identity_id', { identity_id }],
-      ['account_id', { account_id }],
-      ['profile_id', { profile_id: made.body.profile_id }],
-    ] as const) {
-      const body = { profile_id: customer.profile_id, crypto_network: 'ETHEREUM', ...named }
-      const before = await everyTable(service.db)
-      const answer = await customer.call('POST', '/v2/transfer/deposit-addresses', body)
-      expect(answer, ref_path).toMatchObject({
-        status: 403,
-        body: {
-          type: expect.stringMatching(new RegExp(`/problems/${slug}$`)) as string,
-          ...(slug === 'disabled' ? {} : { meta: { ref_path, identity_id, current_status: state.status } }),
-        },
+describe('Create Deposit Address', () => {
+  describe('no address is given to an identity that', () => {
+    const STATES = [
+      [{ status: 'PENDING' }, 'identity-verification-required'],
+      [{ status: 'ERROR' }, 'identity-verification-required'],
+      [{ status: 'DENIED' }, 'identity-verification-required'],
+      [{ status: 'APPROVED', admin_disabled: true }, 'disabled'],
+    ] as const
+    test.each(STATES)('is %j', async (state, slug) => {
+      const { identity_id, account_id } = await newHolder(customer)
+      const made = await customer.call<{ profile_id: string }>('POST', '/v2/identity/accounts', {
+        account: { identity_id },
+        create_profile: true,
       })
-      expect(await everyTable(service.db)).toEqual(before)
-    }
-  })
-})
-
-describe('an address', () => {
-  test.each(CRYPTO_NETWORKS)(
-    'of %s is valid on that network, and each request gives a new address',
-    async (network) => {
-      const records = [await made(customer, { crypto_network: network })]
-      for (let n = 1; n < 5; n++) records.push(await made(customer, { crypto_network: network }))
-      for (const record of records) {
-        expect(record).toEqual({
-          id: A_UUID,
-          customer_id: customer.customer_id,
-          profile_id: customer.profile_id,
-          crypto_network: network,
-          address: expect.any(String) as string,
-          compatible_crypto_networks: compatible(network),
-          conversion_target_asset: 'NO_CONVERSION',
-          identity_id: NIL_UUID,
-          created_at: A_TIME,
+      await customer.call('PUT', `/v2/identity/identities/${identity_id}/sandbox-status`, state)
+      for (const [ref_path, named] of [
+        ['identity_id', { identity_id }],
+        ['account_id', { account_id }],
+        ['profile_id', { profile_id: made.body.profile_id }],
+      ] as const) {
+        const body = { profile_id: customer.profile_id, crypto_network: 'ETHEREUM', ...named }
+        const before = await everyTable(service.db)
+        const answer = await customer.call('POST', '/v2/transfer/deposit-addresses', body)
+        expect(answer, ref_path).toMatchObject({
+          status: 403,
+          body: {
+            type: expect.stringMatching(new RegExp(`/problems/${slug}$`)) as string,
+            ...(slug === 'disabled' ? {} : { meta: { ref_path, identity_id, current_status: state.status } }),
+          },
         })
-        for (const each of compatible(network)) {
-          expect(canonicalAddress(each, record.address, { testNetworks: false })).toBe(record.address)
-        }
+        expect(await everyTable(service.db)).toEqual(before)
       }
-      expect(new Set(records.map(({ address }) => address)).size).toBe(records.length)
-      const ids = records.map(({ id }) => id).join()
-      const list = await customer.call('GET', `${ADDRESSES}?order=ASC&ids=${ids}`)
-      expect(list.body).toEqual({ items: records })
+    })
+  })
+
+  describe('an address', () => {
+    test.each(CRYPTO_NETWORKS)(
+      'of %s is valid on that network, and each request gives a new address',
+      async (network) => {
+        const records = [await made(customer, { crypto_network: network })]
+        for (let n = 1; n < 5; n++) records.push(await made(customer, { crypto_network: network }))
+        for (const record of records) {
+          expect(record).toEqual({
+            id: A_UUID,
+            customer_id: customer.customer_id,
+            profile_id: customer.profile_id,
+            crypto_network: network,
+            address: expect.any(String) as string,
+            compatible_crypto_networks: compatible(network),
+            conversion_target_asset: 'NO_CONVERSION',
+            identity_id: NIL_UUID,
+            created_at: A_TIME,
+          })
+          for (const each of compatible(network)) {
+            expect(canonicalAddress(each, record.address, { testNetworks: false })).toBe(record.address)
+          }
+        }
+        expect(new Set(records.map(({ address }) => address)).size).toBe(records.length)
+        const ids = records.map(({ id }) => id).join()
+        const list = await customer.call('GET', `${ADDRESSES}?order=ASC&ids=${ids}`)
+        expect(list.body).toEqual({ items: records })
+      },
+    )
+
+    test('is answered with all fields of the request', async () => {
+      const given = {
+        ...(await newHolder(customer)),
+        ref_id: 'everything, and a comma',
+        metadata: { order: '1041', '': '' },
+        conversion_target_asset: 'USD',
+      }
+      const record = await made(customer, given)
+      expect(record).toMatchObject(given)
+      const list = await customer.call('GET', `${ADDRESSES}?ids=${record.id}`)
+      expect(list.body).toEqual({ items: [record] })
+    })
+  })
+
+  describe('a ref_id', () => {
+    test('that is taken is answered with its record, whatever the other fields', async () => {
+      const first = await made(customer, { ref_id: 'taken' })
+      const before = await everyTable(service.db)
+      for (const changes of [{}, { crypto_network: 'BITCOIN' }, { profile_id: NOBODY }]) {
+        const again = await customer.call('POST', ADDRESSES, {
+          profile_id: customer.profile_id,
+          crypto_network: 'ETHEREUM',
+          ref_id: 'taken',
+          ...changes,
+        })
+        expect(again).toMatchObject({ status: 409, body: { title: 'Already Exists' } })
+        expect(again.body.meta).toEqual({ existing: first, differs: Object.keys(changes) })
+      }
+      expect(await everyTable(service.db)).toEqual(before)
+      // Another customer may use the same ref_id.
+      await made(other, { ref_id: 'taken' })
+    })
+
+    test('in many requests at once creates one address, and the others get its record', async () => {
+      for (let round = 1; round <= 5; round++) {
+        const ref_id = `at once ${round}`
+        const answers = await Promise.all(
+          CRYPTO_NETWORKS.map((crypto_network) =>
+            customer.call<DepositAddress & { meta: unknown }>('POST', ADDRESSES, {
+              profile_id: customer.profile_id,
+              crypto_network,
+              ref_id,
+            }),
+          ),
+        )
+        const [winner, ...others] = answers.filter(({ status }) => status === 200)
+        expect(others).toEqual([])
+        for (const { status, body } of answers.filter((answer) => answer !== winner)) {
+          expect({ status, meta: body.meta }).toEqual({
+            status: 409,
+            meta: { existing: winner!.body, differs: ['crypto_network'] },
+          })
+        }
+        const list = await customer.call('GET', `${ADDRESSES}?ref_ids=${encodeURIComponent(ref_id)}`)
+        expect(list.body).toEqual({ items: [winner!.body] })
+      }
+    })
+  })
+
+  test.each(['profile', 'identity', 'account'] as const)(
+    'the %s must exist and belong to the customer',
+    async (what) => {
+      const theirs = { profile_id: other.profile_id, ...(await newHolder(other)) }
+      const before = await everyTable(service.db)
+      for (const id of [theirs[`${what}_id`], NOBODY]) {
+        const answer = await customer.call('POST', ADDRESSES, {
+          profile_id: customer.profile_id,
+          crypto_network: 'ETHEREUM',
+          [`${what}_id`]: id,
+        })
+        expect(answer).toMatchObject({ status: 404, body: { detail: `${what} ${id} not found` } })
+      }
+      expect(await everyTable(service.db)).toEqual(before)
     },
   )
 
-  test('is answered with all fields of the request', async () => {
-    const given = {
-      ...(await newHolder(customer)),
-      ref_id: 'everything, and a comma',
-      metadata: { order: '1041', '': '' },
-      conversion_target_asset: 'USD',
-    }
-    const record = await made(customer, given)
-    expect(record).toMatchObject(given)
-    const list = await customer.call('GET', `${ADDRESSES}?ids=${record.id}`)
-    expect(list.body).toEqual({ items: [record] })
-  })
-})
-
-describe('a ref_id', () => {
-  test('that is taken is answered with its record, whatever the other fields', async () => {
-    const first = await made(customer, { ref_id: 'taken' })
-    const before = await everyTable(service.db)
-    for (const changes of [{}, { crypto_network: 'BITCOIN' }, { profile_id: NOBODY }]) {
-      const again = await customer.call('POST', ADDRESSES, {
-        profile_id: customer.profile_id,
-        crypto_network: 'ETHEREUM',
-        ref_id: 'taken',
-        ...changes,
-      })
-      expect(again).toMatchObject({ status: 409, body: { title: 'Already Exists' } })
-      expect(again.body.meta).toEqual({ existing: first, differs: Object.keys(changes) })
-    }
-    expect(await everyTable(service.db)).toEqual(before)
-    // Another customer may use the same ref_id.
-    await made(other, { ref_id: 'taken' })
+  test('an address that is derived from a key can be derived again from its id alone', async () => {
+    const keys = depositKeysOf({ mnemonic: 'test test test test test test test test test test test junk' })
+    const simulated = service.networks.get('ETHEREUM')!
+    const networks = new Map([
+      ...service.networks,
+      ['ETHEREUM', { ...simulated, newDepositAddress: async () => (id: string) => keys.newAddress(id) }],
+    ] satisfies [Network, NetworkAdapter][])
+    const { customer_id, profile_id } = customer
+    const order = { profile_id, crypto_network: 'ETHEREUM' } as const
+    const { id, address } = await insertDepositAddress(
+      service.db,
+      { networks, rowMacs: ROW_MACS },
+      customer_id,
+      order,
+    )
+    const derived = keys.newAddress(id)
+    expect(address).toBe(derived.address)
+    const { rows } = await service.db.query('select derivation from deposit_addresses where id = $1', [id])
+    expect(rows).toEqual([{ derivation: derived.derivation }])
   })
 
-  test('in many requests at once creates one address, and the others get its record', async () => {
-    for (let round = 1; round <= 5; round++) {
-      const ref_id = `at once ${round}`
-      const answers = await Promise.all(
-        CRYPTO_NETWORKS.map((crypto_network) =>
-          customer.call<DepositAddress & { meta: unknown }>('POST', ADDRESSES, {
-            profile_id: customer.profile_id,
-            crypto_network,
-            ref_id,
-          }),
-        ),
-      )
-      const [winner, ...others] = answers.filter(({ status }) => status === 200)
-      expect(others).toEqual([])
-      for (const { status, body } of answers.filter((answer) => answer !== winner)) {
-        expect({ status, meta: body.meta }).toEqual({
-          status: 409,
-          meta: { existing: winner!.body, differs: ['crypto_network'] },
-        })
+  test('in live mode without connected networks no address is created, and the list is empty', async () => {
+    const live = await startTestService({ BURSAR_MODE: 'live' })
+    try {
+      const { call, profile_id } = await newCustomer(live)
+      for (const crypto_network of CRYPTO_NETWORKS) {
+        const answer = await call('POST', ADDRESSES, { profile_id, crypto_network })
+        expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': '1' } })
+        expect(answer.body.detail).toContain(crypto_network)
       }
-      const list = await customer.call('GET', `${ADDRESSES}?ref_ids=${encodeURIComponent(ref_id)}`)
-      expect(list.body).toEqual({ items: [winner!.body] })
+      expect(await call('GET', ADDRESSES)).toMatchObject({ status: 200, body: { items: [] } })
+    } finally {
+      await live.close()
     }
+  })
+
+  test('an address names the networks whose deposits are read; a simulated address names no real network', async () => {
+    const { db, networks } = service
+    const [ethereum, base, ink] = (['ETHEREUM', 'BASE', 'INK'] as const).map((name) => networks.get(name)!)
+    const some: Networks = new Map([
+      ['ETHEREUM', ethereum!],
+      ['BASE', { ...base!, asksNode: true }],
+      ['INK', ink!],
+    ])
+    const { customer_id, profile_id } = customer
+    const given = await insertDepositAddress(db, { networks: some, rowMacs: ROW_MACS }, customer_id, {
+      profile_id,
+      crypto_network: 'INK',
+    })
+    expect(given.compatible_crypto_networks).toEqual(['ETHEREUM', 'INK'])
   })
 })
 
-test.each(['profile', 'identity', 'account'] as const)(
-  'the %s must exist and belong to the customer',
-  async (what) => {
-    const theirs = { profile_id: other.profile_id, ...(await newHolder(other)) }
-    const before = await everyTable(service.db)
-    for (const id of [theirs[`${what}_id`], NOBODY]) {
-      const answer = await customer.call('POST', ADDRESSES, {
-        profile_id: customer.profile_id,
-        crypto_network: 'ETHEREUM',
-        [`${what}_id`]: id,
-      })
-      expect(answer).toMatchObject({ status: 404, body: { detail: `${what} ${id} not found` } })
-    }
-    expect(await everyTable(service.db)).toEqual(before)
-  },
-)
-
-test('an address that is derived from a key can be derived again from its id alone', async () => {
-  const keys = depositKeysOf({ mnemonic: 'test test test test test test test test test test test junk' })
-  const simulated = service.networks.get('ETHEREUM')!
-  const networks = new Map([
-    ...service.networks,
-    ['ETHEREUM', { ...simulated, newDepositAddress: async () => (id: string) => keys.newAddress(id) }],
-  ] satisfies [Network, NetworkAdapter][])
-  const { customer_id, profile_id } = customer
-  const order = { profile_id, crypto_network: 'ETHEREUM' } as const
-  const { id, address } = await insertDepositAddress(
-    service.db,
-    { networks, rowMacs: ROW_MACS },
-    customer_id,
-    order,
-  )
-  const derived = keys.newAddress(id)
-  expect(address).toBe(derived.address)
-  const { rows } = await service.db.query('select derivation from deposit_addresses where id = $1', [id])
-  expect(rows).toEqual([{ derivation: derived.derivation }])
-})
-
-test('in live mode without connected networks no address is created, and the list is empty', async () => {
-  const live = await startTestService({ BURSAR_MODE: 'live' })
-  try {
-    const { call, profile_id } = await newCustomer(live)
-    for (const crypto_network of CRYPTO_NETWORKS) {
-      const answer = await call('POST', ADDRESSES, { profile_id, crypto_network })
-      expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': '1' } })
-      expect(answer.body.detail).toContain(crypto_network)
-    }
-    expect(await call('GET', ADDRESSES)).toMatchObject({ status: 200, body: { items: [] } })
-  } finally {
-    await live.close()
-  }
-})
-
-test('an address names the networks whose deposits are read; a simulated address names no real network', async () => {
-  const { db, networks } = service
-  const [ethereum, base, ink] = (['ETHEREUM', 'BASE', 'INK'] as const).map((name) => networks.get(name)!)
-  const some: Networks = new Map([
-    ['ETHEREUM', ethereum!],
-    ['BASE', { ...base!, asksNode: true }],
-    ['INK', ink!],
-  ])
-  const { customer_id, profile_id } = customer
-  const given = await insertDepositAddress(db, { networks: some, rowMacs: ROW_MACS }, customer_id, {
-    profile_id,
-    crypto_network: 'INK',
-  })
-  expect(given.compatible_crypto_networks).toEqual(['ETHEREUM', 'INK'])
-})
-
-describe('the list', () => {
+describe('List Deposit Addresses', () => {
   /** The number of addresses: nine on each of eleven networks. */
   const COUNT = 99
   let owner: TestCustomer

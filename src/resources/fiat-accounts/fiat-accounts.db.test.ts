@@ -60,13 +60,27 @@ const ruleTo = (fiat_account_id: string) => ({
 })
 const isNotFound = (id: string) => ({ status: 404, body: { detail: `fiat account ${id} not found` } })
 
-test('a fiat account is read by id and listed as it was created', async () => {
-  const created = await create({ ref_id: 'read', metadata: { order: '1' } })
-  expect(created.updated_at).toBe(created.created_at)
-  expect((await customer.call('GET', at(created.id))).body).toEqual(created)
-  expect(await listed('ref_ids=read&statuses=APPROVED')).toEqual([created])
-  expect(await listed('ref_ids=read&statuses=REJECTED')).toEqual([])
-  expect((await listed('order_by=CREATED_AT&order=ASC')).at(-1)).toEqual(created)
+describe('Get Fiat Account', () => {
+  test('answers the record as it was created', async () => {
+    const created = await create({ metadata: { order: '1' } })
+    expect(created.updated_at).toBe(created.created_at)
+    expect((await customer.call('GET', at(created.id))).body).toEqual(created)
+  })
+
+  test("another customer's is a 404", async () => {
+    const { id } = await create()
+    const other = await newCustomer(service)
+    expect(await other.call('GET', at(id))).toMatchObject(isNotFound(id))
+  })
+})
+
+describe('List Fiat Accounts', () => {
+  test('filters by ref_id and status, in both orders', async () => {
+    const created = await create({ ref_id: 'read', metadata: { order: '1' } })
+    expect(await listed('ref_ids=read&statuses=APPROVED')).toEqual([created])
+    expect(await listed('ref_ids=read&statuses=REJECTED')).toEqual([])
+    expect((await listed('order_by=CREATED_AT&order=ASC')).at(-1)).toEqual(created)
+  })
 })
 
 test('the read scope does not permit writing, and the write scope does not permit reading', async () => {
@@ -78,34 +92,38 @@ test('the read scope does not permit writing, and the write scope does not permi
   expect((await writer.call('GET', at(id))).status).toBe(403)
 })
 
-// The rules are tried one by one in bank-identifiers.test.ts.
-test.each([
-  ['account_number', { account_number: '****1234' }],
-  ['account_number', { account_number: 'DE89370400440532013001' }],
-  [
-    'routing_details.routing_number',
-    { routing_details: { routing_number_type: 'ABA', routing_number: '021000022' } },
-  ],
-  [
-    'routing_details.routing_number',
-    { routing_details: { routing_number_type: 'SWIFT', routing_number: 'hello' } },
-  ],
-  ['routing_details.routing_number_type', { routing_details: { routing_number_type: 'FOO' } }],
-  ['account_type', { account_type: 'FOO' }],
-  ['fiat_account_owner_address.city', { fiat_account_owner_address: { city: 'Bonn \u{1F600}' } }],
-])('what no bank has is refused: %s of %j', async (field, wire) => {
-  const before = await everyTable(service.db)
-  const body = { ...BODY, fiat_network_instructions: { wire: { account_number: '1', ...wire } } }
-  expect(await customer.call('POST', FIAT_ACCOUNTS, body)).toMatchObject({
-    status: 400,
-    body: {
-      detail: expect.stringMatching(`^fiat_network_instructions\\.wire\\.${field} must (not )?be `) as string,
-    },
+describe('Create Fiat Account', () => {
+  // The rules are tried one by one in bank-identifiers.test.ts.
+  test.each([
+    ['account_number', { account_number: '****1234' }],
+    ['account_number', { account_number: 'DE89370400440532013001' }],
+    [
+      'routing_details.routing_number',
+      { routing_details: { routing_number_type: 'ABA', routing_number: '021000022' } },
+    ],
+    [
+      'routing_details.routing_number',
+      { routing_details: { routing_number_type: 'SWIFT', routing_number: 'hello' } },
+    ],
+    ['routing_details.routing_number_type', { routing_details: { routing_number_type: 'FOO' } }],
+    ['account_type', { account_type: 'FOO' }],
+    ['fiat_account_owner_address.city', { fiat_account_owner_address: { city: 'Bonn \u{1F600}' } }],
+  ])('what no bank has is refused: %s of %j', async (field, wire) => {
+    const before = await everyTable(service.db)
+    const body = { ...BODY, fiat_network_instructions: { wire: { account_number: '1', ...wire } } }
+    expect(await customer.call('POST', FIAT_ACCOUNTS, body)).toMatchObject({
+      status: 400,
+      body: {
+        detail: expect.stringMatching(
+          `^fiat_network_instructions\\.wire\\.${field} must (not )?be `,
+        ) as string,
+      },
+    })
+    expect(await everyTable(service.db)).toEqual(before)
   })
-  expect(await everyTable(service.db)).toEqual(before)
 })
 
-describe('an update', () => {
+describe('Update Fiat Account', () => {
   test('replaces the metadata; owner and bank details may be repeated, in any order of their members', async () => {
     const created = await create({ metadata: { a: '1', b: '2' } })
     const { status, body } = await customer.call<FiatAccount>('PUT', at(created.id), {
@@ -161,90 +179,92 @@ describe('an update', () => {
   })
 })
 
-describe('a deleted fiat account', () => {
-  test('is not found, updated or paid; include_deleted shows it, and a repeat changes nothing', async () => {
-    const created = await create({ ref_id: 'deleted' })
-    const { status, body: deleted } = await customer.call<FiatAccount>('DELETE', at(created.id))
-    const { deleted_at, updated_at } = deleted
-    expect({ status, deleted }).toEqual({ status: 200, deleted: { ...created, deleted_at, updated_at } })
-    expect(deleted_at! > created.created_at).toBe(true)
-    const before = await everyTable(service.db)
+describe('Delete Fiat Account', () => {
+  describe('a deleted fiat account', () => {
+    test('is not found, updated or paid; include_deleted shows it, and a repeat changes nothing', async () => {
+      const created = await create({ ref_id: 'deleted' })
+      const { status, body: deleted } = await customer.call<FiatAccount>('DELETE', at(created.id))
+      const { deleted_at, updated_at } = deleted
+      expect({ status, deleted }).toEqual({ status: 200, deleted: { ...created, deleted_at, updated_at } })
+      expect(deleted_at! > created.created_at).toBe(true)
+      const before = await everyTable(service.db)
 
-    expect(await customer.call('DELETE', at(created.id))).toMatchObject({ status: 200, body: deleted })
-    for (const [method, url, body] of [
-      ['GET', at(created.id), undefined],
-      ['PUT', at(created.id), { metadata: {} }],
-      ['POST', '/v2/transfer/fiat-withdrawals', wireTo(created.id)],
-      ['POST', RULES, ruleTo(created.id)],
-      [
-        'POST',
-        '/v2/orchestration/orchestrations',
-        {
-          ref_id: 'to deleted',
-          source_asset: 'USDG',
-          destination_asset: 'USD',
-          source_amount: '1',
-          source: { profile: { profile_id: customer.profile_id } },
-          destination: { fiat: { fiat_account_id: created.id } },
-        },
-      ],
-    ] as const)
-      expect(await customer.call(method, url, body), url).toMatchObject(isNotFound(created.id))
-    expect(await everyTable(service.db)).toEqual(before)
+      expect(await customer.call('DELETE', at(created.id))).toMatchObject({ status: 200, body: deleted })
+      for (const [method, url, body] of [
+        ['GET', at(created.id), undefined],
+        ['PUT', at(created.id), { metadata: {} }],
+        ['POST', '/v2/transfer/fiat-withdrawals', wireTo(created.id)],
+        ['POST', RULES, ruleTo(created.id)],
+        [
+          'POST',
+          '/v2/orchestration/orchestrations',
+          {
+            ref_id: 'to deleted',
+            source_asset: 'USDG',
+            destination_asset: 'USD',
+            source_amount: '1',
+            source: { profile: { profile_id: customer.profile_id } },
+            destination: { fiat: { fiat_account_id: created.id } },
+          },
+        ],
+      ] as const)
+        expect(await customer.call(method, url, body), url).toMatchObject(isNotFound(created.id))
+      expect(await everyTable(service.db)).toEqual(before)
 
-    expect((await customer.call('GET', `${at(created.id)}?include_deleted=true`)).body).toEqual(deleted)
-    expect(await listed('ref_ids=deleted')).toEqual([])
-    expect(await listed('ref_ids=deleted&include_deleted=true')).toEqual([deleted])
-    // Its ref_id stays taken, so a late repeat of the request that created it creates no second one.
-    expect(await customer.call('POST', FIAT_ACCOUNTS, { ...BODY, ref_id: 'deleted' })).toMatchObject({
-      status: 409,
-      body: { meta: { existing: deleted } },
+      expect((await customer.call('GET', `${at(created.id)}?include_deleted=true`)).body).toEqual(deleted)
+      expect(await listed('ref_ids=deleted')).toEqual([])
+      expect(await listed('ref_ids=deleted&include_deleted=true')).toEqual([deleted])
+      // Its ref_id stays taken, so a late repeat of the request that created it creates no second one.
+      expect(await customer.call('POST', FIAT_ACCOUNTS, { ...BODY, ref_id: 'deleted' })).toMatchObject({
+        status: 409,
+        body: { meta: { existing: deleted } },
+      })
     })
-  })
 
-  test('still gets the wires that were accepted before', async () => {
-    const { id } = await create()
-    const wire = await post<Transfer>('/v2/transfer/fiat-withdrawals', wireTo(id))
-    expect((await customer.call('DELETE', at(id))).status).toBe(200)
-    for (let round = 1; round <= 3; round++) {
-      await service.db.query(
-        'update outgoing_transfers set due_at = (select clock_timestamp()) where due_at is not null',
-      )
-      await settleWithdrawals(service.db, service.networks)
-    }
-    expect((await customer.call('GET', `/v2/transfer/transfers/${wire.id}`)).body).toMatchObject({
-      status: 'COMPLETED',
-      fiat_account_id: id,
-    })
-  })
-})
-
-describe('an active rule that pays to a fiat account', () => {
-  test('blocks the delete, whose refusal names the rule; after the rule is deleted, the delete works', async () => {
-    const { id } = await create()
-    const { rule } = await post<{ rule: { id: string } }>(RULES, ruleTo(id))
-    const before = await everyTable(service.db)
-    expect(await customer.call('DELETE', at(id))).toMatchObject({
-      status: 400,
-      body: {
-        detail: `fiat account ${id} is paid by the active orchestration rule ${rule.id}: delete the rule first`,
-      },
-    })
-    expect(await everyTable(service.db)).toEqual(before)
-    await customer.call('DELETE', `${RULES}/${rule.id}`)
-    expect((await customer.call('DELETE', at(id))).status).toBe(200)
-  })
-
-  test('never pays to a deleted account, when rule and delete are requested at once', async () => {
-    for (let round = 1; round <= 15; round++) {
+    test('still gets the wires that were accepted before', async () => {
       const { id } = await create()
-      const [made, deleted] = await Promise.all([
-        customer.call('POST', RULES, ruleTo(id)),
-        customer.call('DELETE', at(id)),
-      ])
-      expect([made.status, deleted.status]).toSatisfy(
-        ([rule, account]) => (rule === 200 && account === 400) || (rule === 404 && account === 200),
-      )
-    }
+      const wire = await post<Transfer>('/v2/transfer/fiat-withdrawals', wireTo(id))
+      expect((await customer.call('DELETE', at(id))).status).toBe(200)
+      for (let round = 1; round <= 3; round++) {
+        await service.db.query(
+          'update outgoing_transfers set due_at = (select clock_timestamp()) where due_at is not null',
+        )
+        await settleWithdrawals(service.db, service.networks)
+      }
+      expect((await customer.call('GET', `/v2/transfer/transfers/${wire.id}`)).body).toMatchObject({
+        status: 'COMPLETED',
+        fiat_account_id: id,
+      })
+    })
+  })
+
+  describe('an active rule that pays to a fiat account', () => {
+    test('blocks the delete, whose refusal names the rule; after the rule is deleted, the delete works', async () => {
+      const { id } = await create()
+      const { rule } = await post<{ rule: { id: string } }>(RULES, ruleTo(id))
+      const before = await everyTable(service.db)
+      expect(await customer.call('DELETE', at(id))).toMatchObject({
+        status: 400,
+        body: {
+          detail: `fiat account ${id} is paid by the active orchestration rule ${rule.id}: delete the rule first`,
+        },
+      })
+      expect(await everyTable(service.db)).toEqual(before)
+      await customer.call('DELETE', `${RULES}/${rule.id}`)
+      expect((await customer.call('DELETE', at(id))).status).toBe(200)
+    })
+
+    test('never pays to a deleted account, when rule and delete are requested at once', async () => {
+      for (let round = 1; round <= 15; round++) {
+        const { id } = await create()
+        const [made, deleted] = await Promise.all([
+          customer.call('POST', RULES, ruleTo(id)),
+          customer.call('DELETE', at(id)),
+        ])
+        expect([made.status, deleted.status]).toSatisfy(
+          ([rule, account]) => (rule === 200 && account === 400) || (rule === 404 && account === 200),
+        )
+      }
+    })
   })
 })

@@ -1,4 +1,4 @@
-import { beforeAll, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { NIL_UUID } from '../../contract/fields.ts'
 import type { FiatDepositInstructions } from '../../money/records/fiat-deposit-instructions.ts'
 import {
@@ -39,58 +39,65 @@ async function newHolder() {
   return { identity_id: identity.body.id, account_id: body.id }
 }
 
-test('instructions are read by id as they were created', async () => {
-  const created = await create({ ref_id: 'read', metadata: { order: '1' }, routing_number_type: 'SWIFT' })
-  expect(await customer.call('GET', `${INSTRUCTIONS}/${created.id}`)).toMatchObject({
-    status: 200,
-    body: created,
+describe('Create Fiat Deposit Instructions', () => {
+  test('instructions that name no identity answer the nil UUID, which no filter matches', async () => {
+    const created = await create()
+    expect(created).toMatchObject({ identity_id: NIL_UUID })
+    expect(created).not.toHaveProperty('account_id')
+    const { rows } = await service.db.query(
+      'select identity_id from fiat_deposit_instructions where id = $1',
+      [created.id],
+    )
+    expect(rows).toEqual([{ identity_id: null }])
+    expect(await listed(`identity_ids=${NIL_UUID}`)).toEqual([])
   })
 })
 
-test('instructions that name no identity answer the nil UUID, which no filter matches', async () => {
-  const created = await create()
-  expect(created).toMatchObject({ identity_id: NIL_UUID })
-  expect(created).not.toHaveProperty('account_id')
-  const { rows } = await service.db.query('select identity_id from fiat_deposit_instructions where id = $1', [
-    created.id,
-  ])
-  expect(rows).toEqual([{ identity_id: null }])
-  expect(await listed(`identity_ids=${NIL_UUID}`)).toEqual([])
+describe('List Fiat Deposit Instructions', () => {
+  test('the list is filtered by identities, accounts and networks', async () => {
+    const holder = await newHolder()
+    const { identity_id, account_id } = holder
+    const ofIdentity = await create({ identity_id })
+    const ofBoth = await create(holder)
+    expect(ofBoth).toMatchObject(holder)
+    expect(await listed(`identity_ids=${identity_id}`)).toEqual([ofBoth.id, ofIdentity.id])
+    expect(await listed(`account_ids=${account_id}&networks=WIRE`)).toEqual([ofBoth.id])
+    expect(await listed(`account_ids=${identity_id}`)).toEqual([])
+    expect(await listed('order_by=CREATED_AT&order=ASC&limit=1000')).toEqual(
+      (await listed('limit=1000')).reverse(),
+    )
+  })
 })
 
-test('the list is filtered by identities, accounts and networks', async () => {
-  const holder = await newHolder()
-  const { identity_id, account_id } = holder
-  const ofIdentity = await create({ identity_id })
-  const ofBoth = await create(holder)
-  expect(ofBoth).toMatchObject(holder)
-  expect(await listed(`identity_ids=${identity_id}`)).toEqual([ofBoth.id, ofIdentity.id])
-  expect(await listed(`account_ids=${account_id}&networks=WIRE`)).toEqual([ofBoth.id])
-  expect(await listed(`account_ids=${identity_id}`)).toEqual([])
-  expect(await listed('order_by=CREATED_AT&order=ASC&limit=1000')).toEqual(
-    (await listed('limit=1000')).reverse(),
-  )
-})
-
-test("an unknown id, and another customer's, is a 404", async () => {
-  const { id } = await create()
-  const other = await newCustomer(service)
-  for (const [call, asked] of [
-    [other.call, id],
-    [customer.call, crypto.randomUUID()],
-  ] as const)
-    expect(await call('GET', `${INSTRUCTIONS}/${asked}`)).toMatchObject({
-      status: 404,
-      body: { detail: `fiat deposit instructions ${asked} not found` },
+describe('Get Fiat Deposit Instructions', () => {
+  test('instructions are read by id as they were created', async () => {
+    const created = await create({ ref_id: 'read', metadata: { order: '1' }, routing_number_type: 'SWIFT' })
+    expect(await customer.call('GET', `${INSTRUCTIONS}/${created.id}`)).toMatchObject({
+      status: 200,
+      body: created,
     })
-})
+  })
 
-test('without a bank it is a 503: the account that wires go to is unknown', async () => {
-  const live = await startTestService({ BURSAR_MODE: 'live' })
-  try {
-    const { call } = await newCustomer(live)
-    expect(await call('GET', `${INSTRUCTIONS}/${crypto.randomUUID()}`)).toMatchObject({ status: 503 })
-  } finally {
-    await live.close()
-  }
+  test("an unknown id, and another customer's, is a 404", async () => {
+    const { id } = await create()
+    const other = await newCustomer(service)
+    for (const [call, asked] of [
+      [other.call, id],
+      [customer.call, crypto.randomUUID()],
+    ] as const)
+      expect(await call('GET', `${INSTRUCTIONS}/${asked}`)).toMatchObject({
+        status: 404,
+        body: { detail: `fiat deposit instructions ${asked} not found` },
+      })
+  })
+
+  test('without a bank it is a 503: the account that wires go to is unknown', async () => {
+    const live = await startTestService({ BURSAR_MODE: 'live' })
+    try {
+      const { call } = await newCustomer(live)
+      expect(await call('GET', `${INSTRUCTIONS}/${crypto.randomUUID()}`)).toMatchObject({ status: 503 })
+    } finally {
+      await live.close()
+    }
+  })
 })

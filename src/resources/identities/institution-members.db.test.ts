@@ -35,142 +35,146 @@ const read = async (id: string) =>
   (await customer.call<Identity>('GET', `${IDENTITIES}/${id}?include_institution_members=true`)).body
 const memberOf = (identity_id: string | undefined) => ({ identity_id, roles: ['BENEFICIAL_OWNER'] })
 
-test('members are added and removed', async () => {
-  const { id, institution_members, updated_at } = await institution([memberOf(ids[0])])
-  const members = [
-    { ...memberOf(ids[1]), ownership: '25', position: 'Director', name: 'Ada' },
-    { ...memberOf(ids[2]), roles: ['GRANTOR', 'TRUSTEE'] },
-  ]
-  const added = await add(id, ...members)
-  expect(added).toMatchObject({ status: 200, body: { institution_id: id, members } })
-  const all = [...institution_members!, ...added.body.members]
-  const grown = await read(id)
-  expect(grown).toMatchObject({ institution_members: all, status: 'PENDING' })
-  expect(grown.updated_at > updated_at).toBe(true)
-
-  expect(await remove(all[1]!.id.toUpperCase())).toMatchObject({ status: 200, body: {} })
-  const shrunk = await read(id)
-  expect(shrunk.institution_members).toEqual([all[0], all[2]])
-  expect(shrunk.updated_at > grown.updated_at).toBe(true)
-  const before = await everyTable(service.db)
-  expect(await remove(all[1]!.id)).toMatchObject({ status: 200, body: {} })
-  expect(await everyTable(service.db)).toEqual(before)
-  expect((await add(id, memberOf(ids[1]))).status).toBe(200)
+describe('Remove Institution Member', () => {
+  test('many concurrent removals of one member all succeed and remove it once', async () => {
+    const { institution_members } = await institution([memberOf(ids[0])])
+    const { id } = institution_members![0]!
+    const answers = await Promise.all(Array.from({ length: 6 }, () => remove(id)))
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200])
+    const { rows } = await service.db.query('select removed_at from institution_members where id = $1', [id])
+    expect(rows).toEqual([{ removed_at: expect.any(String) as string }])
+  })
 })
 
-test.each(STATUSES)(
-  'a change of members ends the approval of an institution, and keeps other statuses: %s',
-  async (status) => {
-    const { id, institution_members } = await institution([memberOf(ids[0])])
-    const set = () => customer.call('PUT', `${IDENTITIES}/${id}/sandbox-status`, { status })
-    const expected = status === 'APPROVED' ? 'PENDING' : status
-    await set()
-    await add(id, memberOf(ids[1]))
-    expect(await read(id)).toMatchObject({ status: expected })
-    await set()
-    await remove(institution_members![0]!.id)
-    expect(await read(id)).toMatchObject({ status: expected })
-  },
-)
+describe('Add Institution Members', () => {
+  test('members are added and removed', async () => {
+    const { id, institution_members, updated_at } = await institution([memberOf(ids[0])])
+    const members = [
+      { ...memberOf(ids[1]), ownership: '25', position: 'Director', name: 'Ada' },
+      { ...memberOf(ids[2]), roles: ['GRANTOR', 'TRUSTEE'] },
+    ]
+    const added = await add(id, ...members)
+    expect(added).toMatchObject({ status: 200, body: { institution_id: id, members } })
+    const all = [...institution_members!, ...added.body.members]
+    const grown = await read(id)
+    expect(grown).toMatchObject({ institution_members: all, status: 'PENDING' })
+    expect(grown.updated_at > updated_at).toBe(true)
 
-test('one of many concurrent requests for one member is accepted, and the others answer that member', async () => {
-  const { id } = await institution()
-  const answers = await Promise.all(Array.from({ length: 6 }, () => add(id, memberOf(ids[0]))))
-  const accepted = answers.filter(({ status }) => status === 200)
-  expect(accepted).toHaveLength(1)
-  const existing = accepted[0]!.body.members[0]
-  for (const answer of answers.filter((one) => one !== accepted[0]))
-    expect(answer).toMatchObject({ status: 409, body: { meta: { existing } } })
-})
-
-test('many concurrent removals of one member all succeed and remove it once', async () => {
-  const { institution_members } = await institution([memberOf(ids[0])])
-  const { id } = institution_members![0]!
-  const answers = await Promise.all(Array.from({ length: 6 }, () => remove(id)))
-  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200])
-  const { rows } = await service.db.query('select removed_at from institution_members where id = $1', [id])
-  expect(rows).toEqual([{ removed_at: expect.any(String) as string }])
-})
-
-describe('refused, and nothing changes:', () => {
-  type Refusal = [
-    what: string,
-    status: number,
-    detail: string,
-    request: () => Promise<[institution: string, ...members: object[]]>,
-  ]
-  const NOBODY = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
-  const acme = async () => (await institution([memberOf(ids[0])])).id
-  test.each<Refusal>([
-    ['no members', 400, 'members must have at least 1 value', async () => [await acme()]],
-    ['an unknown institution', 404, `identity ${NOBODY} not found`, async () => [NOBODY, memberOf(ids[0])]],
-    ['a person as the institution', 400, 'is a person', async () => [ids[0]!, memberOf(ids[1])]],
-    [
-      'an unknown member after a known member',
-      404,
-      `identity ${NOBODY} not found`,
-      async () => [await acme(), memberOf(ids[1]), memberOf(NOBODY)],
-    ],
-    [
-      "another customer's identity",
-      404,
-      'not found',
-      async () => [await acme(), memberOf((await personOf(other)).id)],
-    ],
-    [
-      'the institution itself',
-      400,
-      'members.1.identity_id is institution_id',
-      async () => {
-        const id = await acme()
-        return [id, memberOf(ids[1]), memberOf(id.toUpperCase())]
-      },
-    ],
-    [
-      'a member that is listed twice',
-      400,
-      'members.1.identity_id is that of members.0',
-      async () => [await acme(), memberOf(ids[1]), memberOf(ids[1])],
-    ],
-    [
-      'a member that the institution has already',
-      409,
-      'members.1.identity_id exists',
-      async () => [await acme(), memberOf(ids[1]), memberOf(ids[0])],
-    ],
-    [
-      "an account's role",
-      400,
-      'members.0.roles.0 must be one of BENEFICIAL_OWNER',
-      async () => [await acme(), { ...memberOf(ids[1]), roles: ['FINANCIAL_ADVISOR'] }],
-    ],
-  ])('%s', async (_, status, detail, request) => {
-    const [id, ...members] = await request()
+    expect(await remove(all[1]!.id.toUpperCase())).toMatchObject({ status: 200, body: {} })
+    const shrunk = await read(id)
+    expect(shrunk.institution_members).toEqual([all[0], all[2]])
+    expect(shrunk.updated_at > grown.updated_at).toBe(true)
     const before = await everyTable(service.db)
-    const answer = await add(id, ...members)
-    expect(answer).toMatchObject({ status, body: { detail: expect.stringContaining(detail) as string } })
+    expect(await remove(all[1]!.id)).toMatchObject({ status: 200, body: {} })
     expect(await everyTable(service.db)).toEqual(before)
+    expect((await add(id, memberOf(ids[1]))).status).toBe(200)
   })
 
-  test('more than 100 members in all', async () => {
-    const many = await Promise.all(Array.from({ length: 99 }, async () => (await personOf(customer)).id))
-    const { id } = await institution(many.map(memberOf))
-    const before = await everyTable(service.db)
-    expect(await add(id, memberOf(ids[0]), memberOf(ids[1]))).toMatchObject({
-      status: 400,
-      body: { detail: 'members: there may be 100 in all, and 99 are there' },
+  test.each(STATUSES)(
+    'a change of members ends the approval of an institution, and keeps other statuses: %s',
+    async (status) => {
+      const { id, institution_members } = await institution([memberOf(ids[0])])
+      const set = () => customer.call('PUT', `${IDENTITIES}/${id}/sandbox-status`, { status })
+      const expected = status === 'APPROVED' ? 'PENDING' : status
+      await set()
+      await add(id, memberOf(ids[1]))
+      expect(await read(id)).toMatchObject({ status: expected })
+      await set()
+      await remove(institution_members![0]!.id)
+      expect(await read(id)).toMatchObject({ status: expected })
+    },
+  )
+
+  test('one of many concurrent requests for one member is accepted, and the others answer that member', async () => {
+    const { id } = await institution()
+    const answers = await Promise.all(Array.from({ length: 6 }, () => add(id, memberOf(ids[0]))))
+    const accepted = answers.filter(({ status }) => status === 200)
+    expect(accepted).toHaveLength(1)
+    const existing = accepted[0]!.body.members[0]
+    for (const answer of answers.filter((one) => one !== accepted[0]))
+      expect(answer).toMatchObject({ status: 409, body: { meta: { existing } } })
+  })
+
+  describe('refused, and nothing changes:', () => {
+    type Refusal = [
+      what: string,
+      status: number,
+      detail: string,
+      request: () => Promise<[institution: string, ...members: object[]]>,
+    ]
+    const NOBODY = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
+    const acme = async () => (await institution([memberOf(ids[0])])).id
+    test.each<Refusal>([
+      ['no members', 400, 'members must have at least 1 value', async () => [await acme()]],
+      ['an unknown institution', 404, `identity ${NOBODY} not found`, async () => [NOBODY, memberOf(ids[0])]],
+      ['a person as the institution', 400, 'is a person', async () => [ids[0]!, memberOf(ids[1])]],
+      [
+        'an unknown member after a known member',
+        404,
+        `identity ${NOBODY} not found`,
+        async () => [await acme(), memberOf(ids[1]), memberOf(NOBODY)],
+      ],
+      [
+        "another customer's identity",
+        404,
+        'not found',
+        async () => [await acme(), memberOf((await personOf(other)).id)],
+      ],
+      [
+        'the institution itself',
+        400,
+        'members.1.identity_id is institution_id',
+        async () => {
+          const id = await acme()
+          return [id, memberOf(ids[1]), memberOf(id.toUpperCase())]
+        },
+      ],
+      [
+        'a member that is listed twice',
+        400,
+        'members.1.identity_id is that of members.0',
+        async () => [await acme(), memberOf(ids[1]), memberOf(ids[1])],
+      ],
+      [
+        'a member that the institution has already',
+        409,
+        'members.1.identity_id exists',
+        async () => [await acme(), memberOf(ids[1]), memberOf(ids[0])],
+      ],
+      [
+        "an account's role",
+        400,
+        'members.0.roles.0 must be one of BENEFICIAL_OWNER',
+        async () => [await acme(), { ...memberOf(ids[1]), roles: ['FINANCIAL_ADVISOR'] }],
+      ],
+    ])('%s', async (_, status, detail, request) => {
+      const [id, ...members] = await request()
+      const before = await everyTable(service.db)
+      const answer = await add(id, ...members)
+      expect(answer).toMatchObject({ status, body: { detail: expect.stringContaining(detail) as string } })
+      expect(await everyTable(service.db)).toEqual(before)
     })
-    expect(await everyTable(service.db)).toEqual(before)
-    expect((await add(id, memberOf(ids[0]))).status).toBe(200)
-  })
 
-  test("another customer's institution and member", async () => {
-    const { id, institution_members } = await institution([memberOf(ids[0])])
-    const { id: theirs } = await personOf(other)
-    const before = await everyTable(service.db)
-    const body = { institution_id: id, members: [memberOf(theirs)] }
-    expect((await other.call('POST', MEMBERS, body)).status).toBe(404)
-    expect((await other.call('DELETE', `${MEMBERS}/${institution_members![0]!.id}`)).status).toBe(404)
-    expect(await everyTable(service.db)).toEqual(before)
+    test('more than 100 members in all', async () => {
+      const many = await Promise.all(Array.from({ length: 99 }, async () => (await personOf(customer)).id))
+      const { id } = await institution(many.map(memberOf))
+      const before = await everyTable(service.db)
+      expect(await add(id, memberOf(ids[0]), memberOf(ids[1]))).toMatchObject({
+        status: 400,
+        body: { detail: 'members: there may be 100 in all, and 99 are there' },
+      })
+      expect(await everyTable(service.db)).toEqual(before)
+      expect((await add(id, memberOf(ids[0]))).status).toBe(200)
+    })
+
+    test("another customer's institution and member", async () => {
+      const { id, institution_members } = await institution([memberOf(ids[0])])
+      const { id: theirs } = await personOf(other)
+      const before = await everyTable(service.db)
+      const body = { institution_id: id, members: [memberOf(theirs)] }
+      expect((await other.call('POST', MEMBERS, body)).status).toBe(404)
+      expect((await other.call('DELETE', `${MEMBERS}/${institution_members![0]!.id}`)).status).toBe(404)
+      expect(await everyTable(service.db)).toEqual(before)
+    })
   })
 })

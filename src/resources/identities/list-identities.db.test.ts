@@ -3,7 +3,7 @@
  * order, each once, with its current content.
  */
 import fc from 'fast-check'
-import { beforeAll, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { runs } from '../../../test/seed.ts'
 import { newCustomer, type TestCustomer, sharedTestService } from '../../../test/support.ts'
 import { momentAt, newId } from '../../db/ids.ts'
@@ -116,66 +116,68 @@ const bounds = fc.uniqueArray(
   { selector: ({ field, comparison }) => `${field}.${comparison}`, maxLength: 2 },
 )
 
-test('any combination of filters, order and page size equals a filter in memory', async () => {
-  await fc.assert(
-    fc.asyncProperty(
-      filters,
-      bounds,
-      fc.constantFrom('ASC', 'DESC', undefined),
-      fc.constantFrom(7, 30, 1000),
-      async (chosen, bounds, order, limit) => {
-        const query: [string, string][] = [
-          ...Object.entries(chosen).flatMap(([name, values]) =>
-            values.map((value): [string, string] => [name, value]),
-          ),
-          ...bounds.map(({ field, comparison, value }): [string, string] => [
-            `${field}.${comparison}`,
-            value,
-          ]),
-          ...(order === undefined ? [] : [['order', order] satisfies [string, string]]),
-          ...(limit === 7 ? [['order_by', 'CREATED_AT'] satisfies [string, string]] : []),
-          ['limit', String(limit)],
-        ]
-        const expected = all
-          .filter((identity) =>
-            Object.entries(chosen).every(([name, values]) =>
-              (values as string[]).includes(identity[FIELD_OF[name]!] as string),
+describe('List Identities', () => {
+  test('any combination of filters, order and page size equals a filter in memory', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        filters,
+        bounds,
+        fc.constantFrom('ASC', 'DESC', undefined),
+        fc.constantFrom(7, 30, 1000),
+        async (chosen, bounds, order, limit) => {
+          const query: [string, string][] = [
+            ...Object.entries(chosen).flatMap(([name, values]) =>
+              values.map((value): [string, string] => [name, value]),
             ),
-          )
-          .filter((identity) =>
-            bounds.every(({ field, comparison, value }) =>
-              COMPARE[comparison]!(identity[field as 'created_at'], value),
-            ),
-          )
-        expect(await walk(query)).toEqual(order === 'ASC' ? expected : expected.reverse())
-      },
-    ),
-    runs(100),
-  )
-})
+            ...bounds.map(({ field, comparison, value }): [string, string] => [
+              `${field}.${comparison}`,
+              value,
+            ]),
+            ...(order === undefined ? [] : [['order', order] satisfies [string, string]]),
+            ...(limit === 7 ? [['order_by', 'CREATED_AT'] satisfies [string, string]] : []),
+            ['limit', String(limit)],
+          ]
+          const expected = all
+            .filter((identity) =>
+              Object.entries(chosen).every(([name, values]) =>
+                (values as string[]).includes(identity[FIELD_OF[name]!] as string),
+              ),
+            )
+            .filter((identity) =>
+              bounds.every(({ field, comparison, value }) =>
+                COMPARE[comparison]!(identity[field as 'created_at'], value),
+              ),
+            )
+          expect(await walk(query)).toEqual(order === 'ASC' ? expected : expected.reverse())
+        },
+      ),
+      runs(100),
+    )
+  })
 
-test('commas may separate values that cannot contain a comma', async () => {
-  const [one, two] = [all[3]!, all[5]!]
-  expect(await walk([['ids', `${one.id},${two.id.toUpperCase()}`]])).toEqual([two, one])
-  const denied = await walk([['summary_statuses', 'DENIED,ERROR']])
-  expect(denied).toEqual(
-    all.filter(({ summary_status }) => ['DENIED', 'ERROR'].includes(summary_status)).reverse(),
-  )
-  expect(await walk([['ref_ids', 'ref,3']])).toHaveLength(1)
-})
+  test('commas may separate values that cannot contain a comma', async () => {
+    const [one, two] = [all[3]!, all[5]!]
+    expect(await walk([['ids', `${one.id},${two.id.toUpperCase()}`]])).toEqual([two, one])
+    const denied = await walk([['summary_statuses', 'DENIED,ERROR']])
+    expect(denied).toEqual(
+      all.filter(({ summary_status }) => ['DENIED', 'ERROR'].includes(summary_status)).reverse(),
+    )
+    expect(await walk([['ref_ids', 'ref,3']])).toHaveLength(1)
+  })
 
-test.each([
-  'summary_statuses=FROZEN',
-  'summary_status=FROZEN',
-  'identity_type=ROBOT',
-  'statuses=DENIED',
-  'limit=0',
-  'page_cursor=x',
-  'created_at.lt=soon',
-  'updated_at.gt=soon',
-  'include_details=yes',
-  'include_institution_members=1',
-  'order_by=UPDATED_AT',
-])('refused: %s', async (query) => {
-  expect((await customer.call('GET', `/v2/identity/identities?${query}`)).status).toBe(400)
+  test.each([
+    'summary_statuses=FROZEN',
+    'summary_status=FROZEN',
+    'identity_type=ROBOT',
+    'statuses=DENIED',
+    'limit=0',
+    'page_cursor=x',
+    'created_at.lt=soon',
+    'updated_at.gt=soon',
+    'include_details=yes',
+    'include_institution_members=1',
+    'order_by=UPDATED_AT',
+  ])('refused: %s', async (query) => {
+    expect((await customer.call('GET', `/v2/identity/identities?${query}`)).status).toBe(400)
+  })
 })

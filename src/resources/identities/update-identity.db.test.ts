@@ -49,177 +49,182 @@ async function updated(id: string, body: object): Promise<Identity> {
   return answer.body
 }
 
-describe('an update', () => {
-  test('changes the given members of each object, and keeps the rest', async () => {
-    const before = await made({
-      person_details: { ...PERSON, address: { city: 'London', country: 'GB' }, x: 1 },
-      customer_due_diligence: { source_of_wealth: 'INHERITANCE', y: [1] },
-      tax_details: [{ tax_payer_id: '1' }, { tax_payer_id: '2' }],
-      metadata: { a: 'b' },
-    })
-    const after = await updated(before.id, {
-      id: before.id.toUpperCase(),
-      ref_id: before.ref_id,
-      person_details: { last_name: 'Byron', address: { city: 'Paris' }, z: null },
-      customer_due_diligence: { employment_status: 'RETIRED' },
-      tax_details: [{ tax_payer_id: '3' }],
-      set_tax_details_not_required: true,
-      is_merchant: true,
-      last_kyc_refresh_date: '2026-01-31T10:30:00.1234567+01:00',
-      metadata: { c: 'd' },
-    })
-    const details = { ...PERSON, last_name: 'Byron', address: { city: 'Paris' }, x: 1, z: null }
-    expect(after).toEqual({
-      ...before,
-      details,
-      person_details: details,
-      customer_due_diligence: { source_of_wealth: 'INHERITANCE', y: [1], employment_status: 'RETIRED' },
-      tax_details: [{ tax_payer_id: '3' }],
-      tax_details_not_required: true,
-      is_merchant: true,
-      last_kyc_refresh_date: '2026-01-31T09:30:00.123456Z',
-      metadata: { c: 'd' },
-      updated_at: A_TIME,
-    })
-    expect(after.updated_at > before.updated_at).toBe(true)
-  })
-
-  test('that changes nothing leaves updated_at as it is', async () => {
-    const before = await updated((await made()).id, {
-      last_kyc_refresh_date: '2026-01-31T09:30:00Z',
-      tax_details: [{ tax_payer_id: '1' }],
-    })
-    const same = {
-      person_details: { last_name: 'Lovelace' },
-      last_kyc_refresh_date: '2026-01-31T10:30:00+01:00',
-      tax_details: [{ tax_payer_id: '1' }],
-      set_user_disabled: false,
-    }
-    expect(await updated(before.id, same)).toEqual(before)
-  })
-
-  test('of an institution keeps its members', async () => {
-    const { id: identity_id } = await made()
-    const institution_members = [{ identity_id, roles: ['TRUSTEE'] }]
-    const { id } = await made({ institution_details: { name: 'Acme' }, institution_members })
-    const answer = await update(id, { institution_details: { institution_type: 'LLC' } })
-    expect(answer.body).toMatchObject({
-      details: { name: 'Acme', institution_type: 'LLC' },
-      institution_members,
-    })
-  })
-
-  test('loses no change of many concurrent updates', async () => {
-    const { id } = await made()
-    await Promise.all(
-      Array.from({ length: 8 }, (_, n) => update(id, { person_details: { [`member_${n}`]: n } })),
-    )
-    const { details } = await read(id)
-    expect(Object.keys(details!)).toHaveLength(Object.keys(PERSON).length + 8)
-  })
-})
-
-describe('approval', () => {
-  const other = { first_name: 'Mallory' }
-
-  test.each(STATUSES)('ends when the details change, and other statuses stay: %s', async (status) => {
-    const { id } = await made()
-    await customer.call('PUT', `${IDENTITIES}/${id}/sandbox-status`, { status })
-    const after = await updated(id, { person_details: other })
-    expect(after.status).toBe(status === 'APPROVED' ? 'PENDING' : status)
-  })
-
-  test.each<[string, object]>([
-    ['contact details', { person_details: { email: 'new@example.com', phone_number: '1' } }],
-    ['details that equal the old ones', { person_details: { first_name: 'Ada' } }],
-    ['metadata, merchant flag and tax details', { metadata: { a: 'b' }, is_merchant: true, tax_details: [] }],
-    ['due diligence', { customer_due_diligence: { source_of_wealth: 'INHERITANCE' } }],
-  ])('is kept with changed %s', async (_, change) => {
-    const { id } = await made()
-    await customer.call('PUT', `${IDENTITIES}/${id}/sandbox-status`, { status: 'APPROVED' })
-    expect(await updated(id, change)).toMatchObject({ status: 'APPROVED', summary_status: 'APPROVED' })
-  })
-
-  test('of the previous details permits no withdrawal', async () => {
-    const { id: identity_id } = await made()
-    await setIdentityStatus(service.db, identity_id, { status: 'APPROVED' }, TEST_ORIGIN)
-    const withdraw = () =>
-      customer.call('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf(customer, { identity_id }))
-    expect(await withdraw()).toMatchObject({ status: 200 })
-    await updated(identity_id, { person_details: other })
-    expect(await withdraw()).toMatchObject({
-      status: 403,
-      body: { meta: { ref_path: 'identity_id', identity_id, current_status: 'PENDING' } },
-    })
-  })
-})
-
-describe('flags', () => {
-  test("the client sets and lifts its own flag; the administrator's flag stays", async () => {
-    const { id } = await made()
-    await setIdentityStatus(service.db, id, { status: 'DENIED', admin_disabled: true }, TEST_ORIGIN)
-    for (const set_user_disabled of [true, false]) {
-      expect(await updated(id, { set_user_disabled })).toMatchObject({
-        status: 'DENIED',
-        user_disabled: set_user_disabled,
-        admin_disabled: true,
-        summary_status: 'DISABLED',
+describe('Update Identity', () => {
+  describe('an update', () => {
+    test('changes the given members of each object, and keeps the rest', async () => {
+      const before = await made({
+        person_details: { ...PERSON, address: { city: 'London', country: 'GB' }, x: 1 },
+        customer_due_diligence: { source_of_wealth: 'INHERITANCE', y: [1] },
+        tax_details: [{ tax_payer_id: '1' }, { tax_payer_id: '2' }],
+        metadata: { a: 'b' },
       })
-    }
-    await setIdentityStatus(service.db, id, { admin_disabled: false }, TEST_ORIGIN)
-    expect(await read(id)).toMatchObject({ status: 'DENIED', summary_status: 'DENIED' })
-  })
-})
-
-describe('refused, and nothing changes:', () => {
-  const future = new Date(Date.now() + 24 * 3600 * 1000).toISOString()
-  test.each<[string, object, string]>([
-    ['an empty body', {}, 'at least one of person_details, institution_details, tax_details'],
-    ['a body with only the id', { id: 'own' }, 'at least one of'],
-    ['another id', { id: randomUUID(), is_merchant: true }, 'id must be that of the path'],
-    ['another ref_id', { ref_id: 'another', is_merchant: true }, 'ref_id cannot be changed'],
-    ['another type', { institution_details: { name: 'A' } }, 'institution_details must not be given'],
-    ['a status', { status: 'APPROVED' }, 'status is not a known field'],
-    ["the administrator's flag", { admin_disabled: false }, 'admin_disabled is not a known field'],
-    ['text as a flag', { set_user_disabled: 'false' }, 'set_user_disabled must be a boolean'],
-    ['an empty first name', { person_details: { first_name: '' } }, 'first_name must have at least 1'],
-    ['members', { institution_members: [] }, 'institution_members is not a known field'],
-    ['a date in the future', { last_kyc_refresh_date: future }, 'last_kyc_refresh_date must be between'],
-    ['an old date', { last_kyc_refresh_date: '1969-12-31T23:59:59Z' }, 'last_kyc_refresh_date must be'],
-    [
-      'the last possible moment',
-      { last_kyc_refresh_date: '9999-12-31T23:59:59-01:00' },
-      'last_kyc_refresh_date must',
-    ],
-  ])('%s', async (_, body, rule) => {
-    const { id } = await made()
-    const before = await everyTable(service.db)
-    const named = 'id' in body && body.id === 'own' ? { id } : body
-    const answer = await update(id, named)
-    expect(answer).toMatchObject({ status: 400, body: { detail: expect.stringContaining(rule) as string } })
-    expect(await everyTable(service.db)).toEqual(before)
-  })
-
-  test.each(['person_details', 'customer_due_diligence'])('%s that grow beyond 8 KiB', async (field) => {
-    const { id } = await made()
-    const half = 'x'.repeat(5_000)
-    await updated(id, { [field]: { a: half } })
-    const before = await everyTable(service.db)
-    expect(await update(id, { [field]: { b: half } })).toMatchObject({
-      status: 400,
-      body: { detail: `${field} must have at most 8192 bytes as JSON, changes included` },
+      const after = await updated(before.id, {
+        id: before.id.toUpperCase(),
+        ref_id: before.ref_id,
+        person_details: { last_name: 'Byron', address: { city: 'Paris' }, z: null },
+        customer_due_diligence: { employment_status: 'RETIRED' },
+        tax_details: [{ tax_payer_id: '3' }],
+        set_tax_details_not_required: true,
+        is_merchant: true,
+        last_kyc_refresh_date: '2026-01-31T10:30:00.1234567+01:00',
+        metadata: { c: 'd' },
+      })
+      const details = { ...PERSON, last_name: 'Byron', address: { city: 'Paris' }, x: 1, z: null }
+      expect(after).toEqual({
+        ...before,
+        details,
+        person_details: details,
+        customer_due_diligence: { source_of_wealth: 'INHERITANCE', y: [1], employment_status: 'RETIRED' },
+        tax_details: [{ tax_payer_id: '3' }],
+        tax_details_not_required: true,
+        is_merchant: true,
+        last_kyc_refresh_date: '2026-01-31T09:30:00.123456Z',
+        metadata: { c: 'd' },
+        updated_at: A_TIME,
+      })
+      expect(after.updated_at > before.updated_at).toBe(true)
     })
-    expect(await everyTable(service.db)).toEqual(before)
+
+    test('that changes nothing leaves updated_at as it is', async () => {
+      const before = await updated((await made()).id, {
+        last_kyc_refresh_date: '2026-01-31T09:30:00Z',
+        tax_details: [{ tax_payer_id: '1' }],
+      })
+      const same = {
+        person_details: { last_name: 'Lovelace' },
+        last_kyc_refresh_date: '2026-01-31T10:30:00+01:00',
+        tax_details: [{ tax_payer_id: '1' }],
+        set_user_disabled: false,
+      }
+      expect(await updated(before.id, same)).toEqual(before)
+    })
+
+    test('of an institution keeps its members', async () => {
+      const { id: identity_id } = await made()
+      const institution_members = [{ identity_id, roles: ['TRUSTEE'] }]
+      const { id } = await made({ institution_details: { name: 'Acme' }, institution_members })
+      const answer = await update(id, { institution_details: { institution_type: 'LLC' } })
+      expect(answer.body).toMatchObject({
+        details: { name: 'Acme', institution_type: 'LLC' },
+        institution_members,
+      })
+    })
+
+    test('loses no change of many concurrent updates', async () => {
+      const { id } = await made()
+      await Promise.all(
+        Array.from({ length: 8 }, (_, n) => update(id, { person_details: { [`member_${n}`]: n } })),
+      )
+      const { details } = await read(id)
+      expect(Object.keys(details!)).toHaveLength(Object.keys(PERSON).length + 8)
+    })
   })
 
-  test("another customer's identity", async () => {
-    const { id } = await made()
-    const other = await newCustomer(service)
-    const before = await everyTable(service.db)
-    expect(await other.call('PUT', `${IDENTITIES}/${id}`, { is_merchant: true })).toMatchObject({
-      status: 404,
-      body: { detail: `identity ${id} not found` },
+  describe('approval', () => {
+    const other = { first_name: 'Mallory' }
+
+    test.each(STATUSES)('ends when the details change, and other statuses stay: %s', async (status) => {
+      const { id } = await made()
+      await customer.call('PUT', `${IDENTITIES}/${id}/sandbox-status`, { status })
+      const after = await updated(id, { person_details: other })
+      expect(after.status).toBe(status === 'APPROVED' ? 'PENDING' : status)
     })
-    expect(await everyTable(service.db)).toEqual(before)
+
+    test.each<[string, object]>([
+      ['contact details', { person_details: { email: 'new@example.com', phone_number: '1' } }],
+      ['details that equal the old ones', { person_details: { first_name: 'Ada' } }],
+      [
+        'metadata, merchant flag and tax details',
+        { metadata: { a: 'b' }, is_merchant: true, tax_details: [] },
+      ],
+      ['due diligence', { customer_due_diligence: { source_of_wealth: 'INHERITANCE' } }],
+    ])('is kept with changed %s', async (_, change) => {
+      const { id } = await made()
+      await customer.call('PUT', `${IDENTITIES}/${id}/sandbox-status`, { status: 'APPROVED' })
+      expect(await updated(id, change)).toMatchObject({ status: 'APPROVED', summary_status: 'APPROVED' })
+    })
+
+    test('of the previous details permits no withdrawal', async () => {
+      const { id: identity_id } = await made()
+      await setIdentityStatus(service.db, identity_id, { status: 'APPROVED' }, TEST_ORIGIN)
+      const withdraw = () =>
+        customer.call('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf(customer, { identity_id }))
+      expect(await withdraw()).toMatchObject({ status: 200 })
+      await updated(identity_id, { person_details: other })
+      expect(await withdraw()).toMatchObject({
+        status: 403,
+        body: { meta: { ref_path: 'identity_id', identity_id, current_status: 'PENDING' } },
+      })
+    })
+  })
+
+  describe('flags', () => {
+    test("the client sets and lifts its own flag; the administrator's flag stays", async () => {
+      const { id } = await made()
+      await setIdentityStatus(service.db, id, { status: 'DENIED', admin_disabled: true }, TEST_ORIGIN)
+      for (const set_user_disabled of [true, false]) {
+        expect(await updated(id, { set_user_disabled })).toMatchObject({
+          status: 'DENIED',
+          user_disabled: set_user_disabled,
+          admin_disabled: true,
+          summary_status: 'DISABLED',
+        })
+      }
+      await setIdentityStatus(service.db, id, { admin_disabled: false }, TEST_ORIGIN)
+      expect(await read(id)).toMatchObject({ status: 'DENIED', summary_status: 'DENIED' })
+    })
+  })
+
+  describe('refused, and nothing changes:', () => {
+    const future = new Date(Date.now() + 24 * 3600 * 1000).toISOString()
+    test.each<[string, object, string]>([
+      ['an empty body', {}, 'at least one of person_details, institution_details, tax_details'],
+      ['a body with only the id', { id: 'own' }, 'at least one of'],
+      ['another id', { id: randomUUID(), is_merchant: true }, 'id must be that of the path'],
+      ['another ref_id', { ref_id: 'another', is_merchant: true }, 'ref_id cannot be changed'],
+      ['another type', { institution_details: { name: 'A' } }, 'institution_details must not be given'],
+      ['a status', { status: 'APPROVED' }, 'status is not a known field'],
+      ["the administrator's flag", { admin_disabled: false }, 'admin_disabled is not a known field'],
+      ['text as a flag', { set_user_disabled: 'false' }, 'set_user_disabled must be a boolean'],
+      ['an empty first name', { person_details: { first_name: '' } }, 'first_name must have at least 1'],
+      ['members', { institution_members: [] }, 'institution_members is not a known field'],
+      ['a date in the future', { last_kyc_refresh_date: future }, 'last_kyc_refresh_date must be between'],
+      ['an old date', { last_kyc_refresh_date: '1969-12-31T23:59:59Z' }, 'last_kyc_refresh_date must be'],
+      [
+        'the last possible moment',
+        { last_kyc_refresh_date: '9999-12-31T23:59:59-01:00' },
+        'last_kyc_refresh_date must',
+      ],
+    ])('%s', async (_, body, rule) => {
+      const { id } = await made()
+      const before = await everyTable(service.db)
+      const named = 'id' in body && body.id === 'own' ? { id } : body
+      const answer = await update(id, named)
+      expect(answer).toMatchObject({ status: 400, body: { detail: expect.stringContaining(rule) as string } })
+      expect(await everyTable(service.db)).toEqual(before)
+    })
+
+    test.each(['person_details', 'customer_due_diligence'])('%s that grow beyond 8 KiB', async (field) => {
+      const { id } = await made()
+      const half = 'x'.repeat(5_000)
+      await updated(id, { [field]: { a: half } })
+      const before = await everyTable(service.db)
+      expect(await update(id, { [field]: { b: half } })).toMatchObject({
+        status: 400,
+        body: { detail: `${field} must have at most 8192 bytes as JSON, changes included` },
+      })
+      expect(await everyTable(service.db)).toEqual(before)
+    })
+
+    test("another customer's identity", async () => {
+      const { id } = await made()
+      const other = await newCustomer(service)
+      const before = await everyTable(service.db)
+      expect(await other.call('PUT', `${IDENTITIES}/${id}`, { is_merchant: true })).toMatchObject({
+        status: 404,
+        body: { detail: `identity ${id} not found` },
+      })
+      expect(await everyTable(service.db)).toEqual(before)
+    })
   })
 })

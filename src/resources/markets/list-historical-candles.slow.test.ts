@@ -168,116 +168,122 @@ const record: fc.Arbitrary<PriceRecord> = fc
     return { first, covers, prices: covers === 1 && shape === 0 ? [one] : [three, high, low, four] }
   })
 
-test('every candle combines its minutes, and the candles of every finer increment', async () => {
-  let next = 0
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(record, { minLength: 1, maxLength: 40 }),
-      fc.integer({ min: 150, max: 1000 }),
-      fc.constantFrom('ASC', 'DESC'),
-      async (records, limit, order) => {
-        const market = MARKETS[next++ % MARKETS.length]!
-        await service.owner.query('truncate price_minutes, price_points')
-        await write(market, records)
-        const minutes = minutesOf(records)
-        // Lists up to this length are read back whole; longer lists of minutes only in part.
-        const shown = new Map<Increment, Folded[]>()
-        for (const increment of INCREMENTS) {
-          const length = INCREMENT_MINUTES[increment]
-          const expected = fold(minutes, length)
-          const part = expected.slice(-2000)
-          const answered = await everyCandle(market, {
-            increment,
-            limit,
-            order,
-            'range.begin': at(part[0]!.at),
-          })
-          expect(answered).toEqual(onTheWire(part, length))
-          shown.set(increment, expected)
-          for (const [finer, candles] of shown)
-            if (INCREMENT_MINUTES[finer] < length) expect(fold(candles, length)).toEqual(expected)
-        }
-      },
-    ),
-    runs(12),
-  )
-})
-
-test('one batch of many minutes leaves the same tables as single minutes', async () => {
-  const [one, other] = ['BTCUSD', 'ETHUSD'] as const
-  await service.owner.query('truncate price_minutes, price_points')
-  const records: PriceRecord[] = Array.from({ length: 400 }, (_, n) => {
-    const [open, close] = [100 + ((n * 37) % 90), 100 + ((n * 53) % 90)]
-    return {
-      first: START + ((n * 7) % 400) * 3,
-      covers: 1,
-      prices: [open, Math.max(open, close) + 5, Math.min(open, close) - 5, close],
-    }
-  })
-  await write(one, records)
-  await transaction(service.db, async (tx) => {
-    const id = await lockMarket(tx, other, 'REAL')
-    await writePrices(tx, id!, {
-      coversMinutes: 1,
-      minute: records.map(({ first }) => first),
-      second: records.map(() => 0),
-      prices: [0, 1, 2, 3].map((column) => records.map(({ prices }) => decimal(prices[column]!))) as [
-        string[],
-        string[],
-        string[],
-        string[],
-      ],
-    })
-  })
-  for (const increment of INCREMENTS)
-    expect(await everyCandle(other, { increment })).toEqual(await everyCandle(one, { increment }))
-})
-
-describe('requests', () => {
-  const MARKET: Market = 'BTCUSD'
-  beforeAll(async () => {
-    await service.owner.query('truncate price_minutes, price_points')
-    await write(
-      MARKET,
-      Array.from({ length: 120 }, (_, n) => ({ first: START + n, covers: 1, prices: [n + 1] })),
+describe('List Historical Candles', () => {
+  test('every candle combines its minutes, and the candles of every finer increment', async () => {
+    let next = 0
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(record, { minLength: 1, maxLength: 40 }),
+        fc.integer({ min: 150, max: 1000 }),
+        fc.constantFrom('ASC', 'DESC'),
+        async (records, limit, order) => {
+          const market = MARKETS[next++ % MARKETS.length]!
+          await service.owner.query('truncate price_minutes, price_points')
+          await write(market, records)
+          const minutes = minutesOf(records)
+          // Lists up to this length are read back whole; longer lists of minutes only in part.
+          const shown = new Map<Increment, Folded[]>()
+          for (const increment of INCREMENTS) {
+            const length = INCREMENT_MINUTES[increment]
+            const expected = fold(minutes, length)
+            const part = expected.slice(-2000)
+            const answered = await everyCandle(market, {
+              increment,
+              limit,
+              order,
+              'range.begin': at(part[0]!.at),
+            })
+            expect(answered).toEqual(onTheWire(part, length))
+            shown.set(increment, expected)
+            for (const [finer, candles] of shown)
+              if (INCREMENT_MINUTES[finer] < length) expect(fold(candles, length)).toEqual(expected)
+          }
+        },
+      ),
+      runs(12),
     )
   })
-  const starts = ({ body }: { body: Candles }) =>
-    body.items.map(({ timestamp }) => Date.parse(timestamp) / 60_000 - START)
 
-  test('newest first by default; the bounds are inclusive', async () => {
-    const bounds = { increment: 'THIRTY_MINUTES', 'range.begin': at(START + 30), 'range.end': at(START + 90) }
-    expect(starts(await ask(MARKET, bounds))).toEqual([90, 60, 30])
-    expect(starts(await ask(MARKET, { ...bounds, order: 'ASC' }))).toEqual([30, 60, 90])
+  test('one batch of many minutes leaves the same tables as single minutes', async () => {
+    const [one, other] = ['BTCUSD', 'ETHUSD'] as const
+    await service.owner.query('truncate price_minutes, price_points')
+    const records: PriceRecord[] = Array.from({ length: 400 }, (_, n) => {
+      const [open, close] = [100 + ((n * 37) % 90), 100 + ((n * 53) % 90)]
+      return {
+        first: START + ((n * 7) % 400) * 3,
+        covers: 1,
+        prices: [open, Math.max(open, close) + 5, Math.min(open, close) - 5, close],
+      }
+    })
+    await write(one, records)
+    await transaction(service.db, async (tx) => {
+      const id = await lockMarket(tx, other, 'REAL')
+      await writePrices(tx, id!, {
+        coversMinutes: 1,
+        minute: records.map(({ first }) => first),
+        second: records.map(() => 0),
+        prices: [0, 1, 2, 3].map((column) => records.map(({ prices }) => decimal(prices[column]!))) as [
+          string[],
+          string[],
+          string[],
+          string[],
+        ],
+      })
+    })
+    for (const increment of INCREMENTS)
+      expect(await everyCandle(other, { increment })).toEqual(await everyCandle(one, { increment }))
   })
 
-  test.each([
-    [{ max_data_points: 120 }, 'ONE_MINUTE', 100],
-    [{ max_data_points: 119 }, 'FIVE_MINUTES', 24],
-    [{ max_data_points: 4 }, 'THIRTY_MINUTES', 4],
-    [{}, 'FIVE_MINUTES', 24],
-    [{ limit: 2 }, 'ONE_HOUR', 2],
-  ] as const)('%j infers %s', async (query, increment, count) => {
-    const { body } = await ask(MARKET, query)
-    expect([body.increment, body.items.length]).toEqual([increment, count])
-  })
+  describe('requests', () => {
+    const MARKET: Market = 'BTCUSD'
+    beforeAll(async () => {
+      await service.owner.query('truncate price_minutes, price_points')
+      await write(
+        MARKET,
+        Array.from({ length: 120 }, (_, n) => ({ first: START + n, covers: 1, prices: [n + 1] })),
+      )
+    })
+    const starts = ({ body }: { body: Candles }) =>
+      body.items.map(({ timestamp }) => Date.parse(timestamp) / 60_000 - START)
 
-  test('later pages keep the increment of the first', async () => {
-    const first = await ask(MARKET, { max_data_points: 120, limit: 70 })
-    const cursor = first.body.next_page_cursor
-    const second = await ask(MARKET, { max_data_points: 120, limit: 70, page_cursor: cursor })
-    expect(second.body).toMatchObject({ increment: 'ONE_MINUTE' })
-    expect(second.body.next_page_cursor).toBeUndefined()
-    expect([...starts(first), ...starts(second)]).toEqual(Array.from({ length: 120 }, (_, n) => 119 - n))
-    const other = await ask('ETHUSD', { max_data_points: 120, page_cursor: cursor })
-    expect(other.status).toBe(400)
-  })
+    test('newest first by default; the bounds are inclusive', async () => {
+      const bounds = {
+        increment: 'THIRTY_MINUTES',
+        'range.begin': at(START + 30),
+        'range.end': at(START + 90),
+      }
+      expect(starts(await ask(MARKET, bounds))).toEqual([90, 60, 30])
+      expect(starts(await ask(MARKET, { ...bounds, order: 'ASC' }))).toEqual([30, 60, 90])
+    })
 
-  test('a market without prices has no candle', async () => {
-    expect((await ask('PYUSDGBP', { increment: 'ONE_DAY' })).body).toEqual({
-      market: 'PYUSDGBP',
-      increment: 'ONE_DAY',
-      items: [],
+    test.each([
+      [{ max_data_points: 120 }, 'ONE_MINUTE', 100],
+      [{ max_data_points: 119 }, 'FIVE_MINUTES', 24],
+      [{ max_data_points: 4 }, 'THIRTY_MINUTES', 4],
+      [{}, 'FIVE_MINUTES', 24],
+      [{ limit: 2 }, 'ONE_HOUR', 2],
+    ] as const)('%j infers %s', async (query, increment, count) => {
+      const { body } = await ask(MARKET, query)
+      expect([body.increment, body.items.length]).toEqual([increment, count])
+    })
+
+    test('later pages keep the increment of the first', async () => {
+      const first = await ask(MARKET, { max_data_points: 120, limit: 70 })
+      const cursor = first.body.next_page_cursor
+      const second = await ask(MARKET, { max_data_points: 120, limit: 70, page_cursor: cursor })
+      expect(second.body).toMatchObject({ increment: 'ONE_MINUTE' })
+      expect(second.body.next_page_cursor).toBeUndefined()
+      expect([...starts(first), ...starts(second)]).toEqual(Array.from({ length: 120 }, (_, n) => 119 - n))
+      const other = await ask('ETHUSD', { max_data_points: 120, page_cursor: cursor })
+      expect(other.status).toBe(400)
+    })
+
+    test('a market without prices has no candle', async () => {
+      expect((await ask('PYUSDGBP', { increment: 'ONE_DAY' })).body).toEqual({
+        market: 'PYUSDGBP',
+        increment: 'ONE_DAY',
+        items: [],
+      })
     })
   })
 })

@@ -211,127 +211,129 @@ const range = fc
     return a !== undefined && b !== undefined && a > b ? { begin: b, end: a } : { begin: a, end: b }
   })
 
-test('an increment is missing until its last minute arrives or is late', async () => {
-  const random = randomFrom(SEED)
-  // The market's last price is some minutes ago; its increments count as ended after five minutes.
-  const prices = async () => {
-    const now = await minuteUnderWay()
-    const end = now - (now % 5)
-    return { now, end, ...(await ask('BCHUSD', { increment: 'FIVE_MINUTES' })) }
-  }
-  const { end } = await prices()
-  const [first, last] = [end - 10, end - 1]
-  const minutes = (from: number, to: number) =>
-    new Map(Array.from({ length: to - from }, (_, n) => [from + n, 10_000n] as const))
-  await write('BCHUSD', minutes(first, last), random)
-  const before = await prices()
-  const there = (starts: number[]) => starts.map((at) => ({ average_price: '1', timestamp: timestamp(at) }))
-  expect(before.prices).toEqual(there(before.end === end ? [first] : [first, first + 5]))
-  expect(before.total_count).toBe(before.prices.length)
-  await write('BCHUSD', minutes(last, end), random)
-  expect((await prices()).prices).toEqual(there([first, first + 5]))
-})
+describe('List Historical Prices', () => {
+  test('an increment is missing until its last minute arrives or is late', async () => {
+    const random = randomFrom(SEED)
+    // The market's last price is some minutes ago; its increments count as ended after five minutes.
+    const prices = async () => {
+      const now = await minuteUnderWay()
+      const end = now - (now % 5)
+      return { now, end, ...(await ask('BCHUSD', { increment: 'FIVE_MINUTES' })) }
+    }
+    const { end } = await prices()
+    const [first, last] = [end - 10, end - 1]
+    const minutes = (from: number, to: number) =>
+      new Map(Array.from({ length: to - from }, (_, n) => [from + n, 10_000n] as const))
+    await write('BCHUSD', minutes(first, last), random)
+    const before = await prices()
+    const there = (starts: number[]) => starts.map((at) => ({ average_price: '1', timestamp: timestamp(at) }))
+    expect(before.prices).toEqual(there(before.end === end ? [first] : [first, first + 5]))
+    expect(before.total_count).toBe(before.prices.length)
+    await write('BCHUSD', minutes(last, end), random)
+    expect((await prices()).prices).toEqual(there([first, first + 5]))
+  })
 
-describe('properties', () => {
-  test('points of an increment are the exact averages of the minutes in it', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        markets,
-        fc.constantFrom(...INCREMENTS),
-        range,
-        fc.constantFrom(1, 10, 100, 1000),
-        fc.oneof(fc.nat(20), fc.nat(20_000)),
-        async (market, increment, rangeAt, limit, offset) => {
-          const asked = { ...rangeAt(), increment }
-          await eitherSide(
-            () =>
-              ask(market, {
+  describe('properties', () => {
+    test('points of an increment are the exact averages of the minutes in it', async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          markets,
+          fc.constantFrom(...INCREMENTS),
+          range,
+          fc.constantFrom(1, 10, 100, 1000),
+          fc.oneof(fc.nat(20), fc.nat(20_000)),
+          async (market, increment, rangeAt, limit, offset) => {
+            const asked = { ...rangeAt(), increment }
+            await eitherSide(
+              () =>
+                ask(market, {
+                  ...bounds(asked),
+                  increment,
+                  'pagination.limit': limit,
+                  'pagination.offset': offset,
+                }),
+              (now) => {
+                const all = reference(market, increment, asked, now)
+                const prices = onTheWire(all.slice(offset, offset + limit))
+                return { market, prices, items: prices, total_count: all.length }
+              },
+            )
+          },
+        ),
+        runs(400),
+      )
+    })
+
+    test('max_data_points selects the finest increment that fits', async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          markets,
+          range,
+          fc.oneof(fc.integer({ min: 1, max: 60 }), fc.integer({ min: 1, max: 9000 })),
+          fc.constantFrom(undefined, 1, 100, 1000),
+          fc.constantFrom(undefined, 0, 3, 700),
+          fc.boolean(),
+          async (market, rangeAt, points, limit, offset, given) => {
+            const asked = rangeAt()
+            const max = given ? points : (limit ?? 100)
+            await eitherSide(
+              () =>
+                ask(market, {
+                  ...bounds(asked),
+                  max_data_points: given ? points : undefined,
+                  'pagination.limit': limit,
+                  'pagination.offset': offset,
+                }),
+              (now) => {
+                const every = INCREMENTS.map((increment) => reference(market, increment, asked, now))
+                const all = every.find((found) => found.length <= max) ?? every.at(-1)!
+                const skipped = offset ?? 0
+                const prices = onTheWire(all.slice(skipped, skipped + Math.min(limit ?? 100, max)))
+                return { market, prices, items: prices, total_count: all.length }
+              },
+            )
+          },
+        ),
+        runs(250),
+      )
+    })
+
+    test('the pages together equal one big page', async () => {
+      const PAGES = 40
+      let [asks, ofSeveralPages] = [0, 0]
+      await fc.assert(
+        fc.asyncProperty(
+          fc.constantFrom<Market>('BTCUSD', 'ETHUSD'),
+          fc.constantFrom(...INCREMENTS),
+          range,
+          fc.integer({ min: 1, max: 30 }),
+          async (market, increment, rangeAt, limitMin) => {
+            // Increments that ended five minutes before the start do not change, so the clock may advance.
+            const ended = start - 5 - INCREMENT_MINUTES[increment]
+            const { begin, end = Infinity } = rangeAt()
+            const asked = { begin, end: Math.min(end, (ended + 1) * 60_000_000), increment }
+            if (begin !== undefined && begin > asked.end) return
+            const all = onTheWire(reference(market, increment, asked, start))
+            const limit = Math.min(1000, Math.max(limitMin, Math.ceil(all.length / PAGES)))
+            asks += 1
+            if (all.length > limit) ofSeveralPages += 1
+            const seen: unknown[] = []
+            for (let page = 0; page <= all.length / limit; page++) {
+              const { prices, total_count } = await ask(market, {
                 ...bounds(asked),
                 increment,
                 'pagination.limit': limit,
-                'pagination.offset': offset,
-              }),
-            (now) => {
-              const all = reference(market, increment, asked, now)
-              const prices = onTheWire(all.slice(offset, offset + limit))
-              return { market, prices, items: prices, total_count: all.length }
-            },
-          )
-        },
-      ),
-      runs(400),
-    )
-  })
-
-  test('max_data_points selects the finest increment that fits', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        markets,
-        range,
-        fc.oneof(fc.integer({ min: 1, max: 60 }), fc.integer({ min: 1, max: 9000 })),
-        fc.constantFrom(undefined, 1, 100, 1000),
-        fc.constantFrom(undefined, 0, 3, 700),
-        fc.boolean(),
-        async (market, rangeAt, points, limit, offset, given) => {
-          const asked = rangeAt()
-          const max = given ? points : (limit ?? 100)
-          await eitherSide(
-            () =>
-              ask(market, {
-                ...bounds(asked),
-                max_data_points: given ? points : undefined,
-                'pagination.limit': limit,
-                'pagination.offset': offset,
-              }),
-            (now) => {
-              const every = INCREMENTS.map((increment) => reference(market, increment, asked, now))
-              const all = every.find((found) => found.length <= max) ?? every.at(-1)!
-              const skipped = offset ?? 0
-              const prices = onTheWire(all.slice(skipped, skipped + Math.min(limit ?? 100, max)))
-              return { market, prices, items: prices, total_count: all.length }
-            },
-          )
-        },
-      ),
-      runs(250),
-    )
-  })
-
-  test('the pages together equal one big page', async () => {
-    const PAGES = 40
-    let [asks, ofSeveralPages] = [0, 0]
-    await fc.assert(
-      fc.asyncProperty(
-        fc.constantFrom<Market>('BTCUSD', 'ETHUSD'),
-        fc.constantFrom(...INCREMENTS),
-        range,
-        fc.integer({ min: 1, max: 30 }),
-        async (market, increment, rangeAt, limitMin) => {
-          // Increments that ended five minutes before the start do not change, so the clock may advance.
-          const ended = start - 5 - INCREMENT_MINUTES[increment]
-          const { begin, end = Infinity } = rangeAt()
-          const asked = { begin, end: Math.min(end, (ended + 1) * 60_000_000), increment }
-          if (begin !== undefined && begin > asked.end) return
-          const all = onTheWire(reference(market, increment, asked, start))
-          const limit = Math.min(1000, Math.max(limitMin, Math.ceil(all.length / PAGES)))
-          asks += 1
-          if (all.length > limit) ofSeveralPages += 1
-          const seen: unknown[] = []
-          for (let page = 0; page <= all.length / limit; page++) {
-            const { prices, total_count } = await ask(market, {
-              ...bounds(asked),
-              increment,
-              'pagination.limit': limit,
-              'pagination.offset': page * limit,
-            })
-            expect(total_count).toBe(all.length)
-            seen.push(...prices)
-          }
-          expect(seen).toEqual(all)
-        },
-      ),
-      { seed: SEED, numRuns: 60 },
-    )
-    expect(ofSeveralPages, `of ${asks} asks`).toBeGreaterThan(asks / 5)
+                'pagination.offset': page * limit,
+              })
+              expect(total_count).toBe(all.length)
+              seen.push(...prices)
+            }
+            expect(seen).toEqual(all)
+          },
+        ),
+        { seed: SEED, numRuns: 60 },
+      )
+      expect(ofSeveralPages, `of ${asks} asks`).toBeGreaterThan(asks / 5)
+    })
   })
 })

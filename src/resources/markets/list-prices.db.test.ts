@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startTestService, type TestService } from '../../../test/support.ts'
 import { transaction } from '../../db/database.ts'
 import { microsToTimestamp } from '../../http/lists.ts'
@@ -37,46 +37,48 @@ async function prices(query = '') {
   return found
 }
 
-test('the newest price is the close of its minute; the one before is a day to two days older', async () => {
-  await write('BTCUSD', {
-    [START]: ['10', '20', '5', '15.50'],
-    [START - DAY]: ['9'],
-    [START - DAY + 1]: ['8'],
-    [START - 2 * DAY + 1]: ['7'],
+describe('List Prices', () => {
+  test('the newest price is the close of its minute; the one before is a day to two days older', async () => {
+    await write('BTCUSD', {
+      [START]: ['10', '20', '5', '15.50'],
+      [START - DAY]: ['9'],
+      [START - DAY + 1]: ['8'],
+      [START - 2 * DAY + 1]: ['7'],
+    })
+    await write('ETHUSD', { [START]: ['3'], [START - 2 * DAY + 1]: ['2.5', '2.5', '2', '2.25'] })
+    await write('LTCUSD', { [START]: ['1'], [START - 2 * DAY]: ['4'] })
+    expect(await prices()).toEqual([
+      { market: 'ETHUSD', current_price: '3', yesterday_price: '2.25', snapshot_at: at(START) },
+      { market: 'BTCUSD', current_price: '15.5', yesterday_price: '9', snapshot_at: at(START) },
+      { market: 'LTCUSD', current_price: '1', snapshot_at: at(START) },
+    ])
   })
-  await write('ETHUSD', { [START]: ['3'], [START - 2 * DAY + 1]: ['2.5', '2.5', '2', '2.25'] })
-  await write('LTCUSD', { [START]: ['1'], [START - 2 * DAY]: ['4'] })
-  expect(await prices()).toEqual([
-    { market: 'ETHUSD', current_price: '3', yesterday_price: '2.25', snapshot_at: at(START) },
-    { market: 'BTCUSD', current_price: '15.5', yesterday_price: '9', snapshot_at: at(START) },
-    { market: 'LTCUSD', current_price: '1', snapshot_at: at(START) },
-  ])
-})
 
-test('the named markets, once each and in the order of the API; without prices they are left out', async () => {
-  await write('BTCUSD', { [START]: ['1'] })
-  await write('ETHUSD', { [START]: ['2'] })
-  expect(await prices('?markets=BTCUSD,LTCUSD&markets=BTCUSD')).toMatchObject([{ market: 'BTCUSD' }])
-  expect(await prices('?markets=LTCUSD')).toEqual([])
-  expect(await prices()).toHaveLength(2)
-})
-
-test('an address above the rate limit gets the time to ask again', async () => {
-  const limited = await startTestService({
-    BURSAR_RATE_LIMIT_PER_SECOND: '1',
-    BURSAR_RATE_LIMIT_BURST: '2',
+  test('the named markets, once each and in the order of the API; without prices they are left out', async () => {
+    await write('BTCUSD', { [START]: ['1'] })
+    await write('ETHUSD', { [START]: ['2'] })
+    expect(await prices('?markets=BTCUSD,LTCUSD&markets=BTCUSD')).toMatchObject([{ market: 'BTCUSD' }])
+    expect(await prices('?markets=LTCUSD')).toEqual([])
+    expect(await prices()).toHaveLength(2)
   })
-  try {
-    const from = (remoteAddress: string) =>
-      limited.app.inject({ url: '/v2/all-markets/prices', remoteAddress })
-    expect((await from('192.0.2.1')).statusCode).toBe(200)
-    expect((await from('192.0.2.1')).statusCode).toBe(200)
-    const refused = await from('192.0.2.1')
-    expect(refused.statusCode).toBe(429)
-    expect(refused.headers['retry-after']).toBe('1')
-    expect(refused.json()).toMatchObject({ detail: expect.stringContaining('address') as unknown })
-    expect((await from('192.0.2.2')).statusCode).toBe(200)
-  } finally {
-    await limited.close()
-  }
+
+  test('an address above the rate limit gets the time to ask again', async () => {
+    const limited = await startTestService({
+      BURSAR_RATE_LIMIT_PER_SECOND: '1',
+      BURSAR_RATE_LIMIT_BURST: '2',
+    })
+    try {
+      const from = (remoteAddress: string) =>
+        limited.app.inject({ url: '/v2/all-markets/prices', remoteAddress })
+      expect((await from('192.0.2.1')).statusCode).toBe(200)
+      expect((await from('192.0.2.1')).statusCode).toBe(200)
+      const refused = await from('192.0.2.1')
+      expect(refused.statusCode).toBe(429)
+      expect(refused.headers['retry-after']).toBe('1')
+      expect(refused.json()).toMatchObject({ detail: expect.stringContaining('address') as unknown })
+      expect((await from('192.0.2.2')).statusCode).toBe(200)
+    } finally {
+      await limited.close()
+    }
+  })
 })

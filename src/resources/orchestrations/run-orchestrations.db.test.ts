@@ -698,20 +698,22 @@ test("the rule of a deposit's own place precedes the profile's rule, which takes
   expect((await wire(world, memoOf(own), '5')).group_id).toBeUndefined()
 })
 
-test('a deleted rule leaves later deposits on the profile, and its orchestrations go on', async () => {
-  const world = await newWorld()
-  const rule = await newRule(world, ruleOf())
-  const before = await startedBy(world, await wire(world, memoOf(rule), '5'))
-  await payAll()
-  const inFlight = await startedBy(world, await wire(world, memoOf(rule), '6'))
-  const deleted = await deleteRule(world, rule)
-  expect(deleted).toEqual({ ...rule, status: 'DELETED', updated_at: deleted.updated_at })
-  expect(await deleteRule(world, rule)).toEqual(deleted)
-  expect((await wire(world, memoOf(rule), '7')).group_id).toBeUndefined()
-  await finish()
-  for (const { id } of [before, inFlight]) expect((await read(world, id)).status).toBe('COMPLETED')
-  expect(await balancesOf(world)).toEqual({ '0 USD': '7' })
-  expect((await requireSound(world)).orchestrations).toHaveLength(2)
+describe('Delete Orchestration Rule', () => {
+  test('a deleted rule leaves later deposits on the profile, and its orchestrations go on', async () => {
+    const world = await newWorld()
+    const rule = await newRule(world, ruleOf())
+    const before = await startedBy(world, await wire(world, memoOf(rule), '5'))
+    await payAll()
+    const inFlight = await startedBy(world, await wire(world, memoOf(rule), '6'))
+    const deleted = await deleteRule(world, rule)
+    expect(deleted).toEqual({ ...rule, status: 'DELETED', updated_at: deleted.updated_at })
+    expect(await deleteRule(world, rule)).toEqual(deleted)
+    expect((await wire(world, memoOf(rule), '7')).group_id).toBeUndefined()
+    await finish()
+    for (const { id } of [before, inFlight]) expect((await read(world, id)).status).toBe('COMPLETED')
+    expect(await balancesOf(world)).toEqual({ '0 USD': '7' })
+    expect((await requireSound(world)).orchestrations).toHaveLength(2)
+  })
 })
 
 /** The `fail_reason` of each permanently refused destination. */
@@ -878,7 +880,7 @@ async function secondProcess() {
   return app
 }
 
-describe('a direct orchestration', () => {
+describe('Create Orchestration', () => {
   test('debits the money immediately and ends as its destination does', async () => {
     const world = await newWorld()
     await deposit(world, 0, 'USD', '20')
@@ -907,7 +909,7 @@ describe('a direct orchestration', () => {
     await requireSound(world)
   })
 
-  test('that converts on the profile is COMPLETED in the answer', async () => {
+  test('one that converts on the profile is COMPLETED in the answer', async () => {
     const world = await newWorld()
     await deposit(world, 0, 'USD', '20')
     const started = body(await start(world, { ...(await directOf(world)), destination: undefined }))

@@ -20,122 +20,132 @@ const DAY_LIMIT = {
   action: 'BLOCK',
 } as const
 
-test('a policy is put, read, listed, and kept with its author in the audit log', async () => {
-  const by = await newCustomer(service)
-  expect((await by.call('GET', '/v2/policy')).body).toEqual({ version: 0, rules: [] })
-  const put = await by.call('PUT', '/v2/policy', { rules: [DAY_LIMIT], replaces: 0 })
-  expect(put).toMatchObject({ status: 200, body: { version: 1, rules: [DAY_LIMIT] } })
-  expect(await by.call('PUT', '/v2/policy', { rules: [], replaces: 0 })).toMatchObject({
-    status: 409,
-    body: { meta: { existing: put.body } },
+describe('Put Policy', () => {
+  test('a policy is put, read, listed, and kept with its author in the audit log', async () => {
+    const by = await newCustomer(service)
+    expect((await by.call('GET', '/v2/policy')).body).toEqual({ version: 0, rules: [] })
+    const put = await by.call('PUT', '/v2/policy', { rules: [DAY_LIMIT], replaces: 0 })
+    expect(put).toMatchObject({ status: 200, body: { version: 1, rules: [DAY_LIMIT] } })
+    expect(await by.call('PUT', '/v2/policy', { rules: [], replaces: 0 })).toMatchObject({
+      status: 409,
+      body: { meta: { existing: put.body } },
+    })
+    expect((await by.call('GET', '/v2/policy')).body).toEqual(put.body)
+    await by.call('PUT', '/v2/policy', { rules: [] })
+    const versions = async (query = '') =>
+      (await by.call<{ items: object[] }>('GET', `/v2/policy/versions${query}`)).body.items
+    expect(await versions()).toMatchObject([
+      { policy: { version: 2, rules: [] }, trusted: true },
+      { policy: put.body, trusted: true },
+    ])
+    expect(await versions('?before=2')).toHaveLength(1)
+    const { rows } = await service.db.query<object>(
+      "select actor_id, action, changes from audit_log where customer_id = $1 and action = 'policy.set' order by id",
+      [by.customer_id],
+    )
+    expect(rows).toMatchObject([
+      { actor_id: by.client_id, changes: { before: { rules: [] }, after: { rules: [DAY_LIMIT] } } },
+      { actor_id: by.client_id, changes: { before: { rules: [DAY_LIMIT] }, after: { rules: [] } } },
+    ])
+    const other = await newCustomer(service)
+    expect((await other.call('GET', '/v2/policy')).body).toEqual({ version: 0, rules: [] })
   })
-  expect((await by.call('GET', '/v2/policy')).body).toEqual(put.body)
-  await by.call('PUT', '/v2/policy', { rules: [] })
-  const versions = async (query = '') =>
-    (await by.call<{ items: object[] }>('GET', `/v2/policy/versions${query}`)).body.items
-  expect(await versions()).toMatchObject([
-    { policy: { version: 2, rules: [] }, trusted: true },
-    { policy: put.body, trusted: true },
-  ])
-  expect(await versions('?before=2')).toHaveLength(1)
-  const { rows } = await service.db.query<object>(
-    "select actor_id, action, changes from audit_log where customer_id = $1 and action = 'policy.set' order by id",
-    [by.customer_id],
-  )
-  expect(rows).toMatchObject([
-    { actor_id: by.client_id, changes: { before: { rules: [] }, after: { rules: [DAY_LIMIT] } } },
-    { actor_id: by.client_id, changes: { before: { rules: [DAY_LIMIT] }, after: { rules: [] } } },
-  ])
-  const other = await newCustomer(service)
-  expect((await other.call('GET', '/v2/policy')).body).toEqual({ version: 0, rules: [] })
-})
 
-test('of versions that are put at the same time, each counts once', async () => {
-  const by = await newCustomer(service)
-  const answers = await Promise.all(
-    Array.from({ length: 8 }, () => by.call('PUT', '/v2/policy', { rules: [], replaces: 0 })),
-  )
-  expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
-  expect(answers.filter(({ status }) => status === 409)).toHaveLength(7)
-})
-
-test('a policy that requires approval of its changes is not changed without it', async () => {
-  const by = await newCustomer(service)
-  const guarded = { rules: [], changes: { subjects: ['POLICY'], approvals: 2 } }
-  expect(await by.call('PUT', '/v2/policy', guarded)).toMatchObject({ status: 200 })
-  expect(await by.call('PUT', '/v2/policy', { rules: [] })).toMatchObject({
-    status: 403,
-    body: { type: expect.stringMatching(/approval-required$/) as string },
+  test('of versions that are put at the same time, each counts once', async () => {
+    const by = await newCustomer(service)
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => by.call('PUT', '/v2/policy', { rules: [], replaces: 0 })),
+    )
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
+    expect(answers.filter(({ status }) => status === 409)).toHaveLength(7)
   })
-  expect((await by.call('GET', '/v2/policy')).body).toMatchObject({ version: 1 })
-})
 
-test('a version that cannot be trusted is listed as such, and not replaced over the API', async () => {
-  const by = await newCustomer(service)
-  await by.call('PUT', '/v2/policy', { rules: [] })
-  await service.db.query(
-    `insert into policies (customer_id, version, document, mac, created_at)
-     select customer_id, 2, document, mac, created_at from policies where customer_id = $1`,
-    [by.customer_id],
-  )
-  const { body } = await by.call<{ items: object[] }>('GET', '/v2/policy/versions')
-  expect(body.items).toMatchObject([{ trusted: false }, { trusted: true }])
-  expect(await by.call('GET', '/v2/policy')).toMatchObject({ status: 503 })
-  expect(await by.call('PUT', '/v2/policy', { rules: [] })).toMatchObject({ status: 503 })
-})
-
-test('utilizations show what is left of each limit', async () => {
-  const by = await newCustomer(service)
-  await fund(by, '1000')
-  const each = {
-    id: 'each',
-    limit: { amount: '90', asset: 'USDP', period_seconds: 0 },
-    action: 'BLOCK',
-  } as const
-  const all = {
-    id: 'all',
-    limit: { amount: '500.5', asset: 'USD', period_seconds: 60 },
-    action: 'APPROVE',
-    approvals: 1,
-  } as const
-  await setPolicy(service.db, by.customer_id, {
-    rules: [
-      { action: 'BLOCK', match: { assets: ['BTC'] } },
-      { ...DAY_LIMIT, match: { transfer_types: [...DAY_LIMIT.match.transfer_types] } },
-      each,
-      all,
-    ],
+  test('a policy that requires approval of its changes is not changed without it', async () => {
+    const by = await newCustomer(service)
+    const guarded = { rules: [], changes: { subjects: ['POLICY'], approvals: 2 } }
+    expect(await by.call('PUT', '/v2/policy', guarded)).toMatchObject({ status: 200 })
+    expect(await by.call('PUT', '/v2/policy', { rules: [] })).toMatchObject({
+      status: 403,
+      body: { type: expect.stringMatching(/approval-required$/) as string },
+    })
+    expect((await by.call('GET', '/v2/policy')).body).toMatchObject({ version: 1 })
   })
-  const listed = async (query = '') =>
-    (await by.call<{ items: object[] }>('GET', `/v2/transfer/limits/utilizations${query}`)).body.items
-  expect(await listed()).toMatchObject([
-    { id: 'each', remaining: '90' },
-    { id: 'all', remaining: '500.5' },
-  ])
-  await by.call(
-    'POST',
-    '/v2/transfer/crypto-withdrawals',
-    withdrawalOf(by, { amount: undefined, total: '30.25' }),
-  )
-  expect(await listed()).toMatchObject([
-    {
-      id: `day:${by.profile_id}`,
-      rule_id: 'day',
-      per: 'PROFILE',
-      subject: by.profile_id,
-      limit: '100',
-      remaining: '69.75',
-      limit_asset: 'USD',
-    },
-    { id: 'each', period_seconds: 0, limit: '90', remaining: '90', limit_asset: 'USDP' },
-    { id: 'all', per: 'CUSTOMER', limit: '500.5', remaining: '470.25' },
-  ])
-  expect(await listed('?transfer_type=INTERNAL_TRANSFER_DEBIT')).toMatchObject([
-    { id: 'each' },
-    { id: 'all' },
-  ])
-  const nobody = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
-  expect(await listed(`?profile_id=${nobody}`)).toMatchObject([{ subject: nobody, remaining: '100' }, {}, {}])
+})
+
+describe('List Policy Versions', () => {
+  test('a version that cannot be trusted is listed as such, and not replaced over the API', async () => {
+    const by = await newCustomer(service)
+    await by.call('PUT', '/v2/policy', { rules: [] })
+    await service.db.query(
+      `insert into policies (customer_id, version, document, mac, created_at)
+       select customer_id, 2, document, mac, created_at from policies where customer_id = $1`,
+      [by.customer_id],
+    )
+    const { body } = await by.call<{ items: object[] }>('GET', '/v2/policy/versions')
+    expect(body.items).toMatchObject([{ trusted: false }, { trusted: true }])
+    expect(await by.call('GET', '/v2/policy')).toMatchObject({ status: 503 })
+    expect(await by.call('PUT', '/v2/policy', { rules: [] })).toMatchObject({ status: 503 })
+  })
+})
+
+describe('List Transfer Limits', () => {
+  test('utilizations show what is left of each limit', async () => {
+    const by = await newCustomer(service)
+    await fund(by, '1000')
+    const each = {
+      id: 'each',
+      limit: { amount: '90', asset: 'USDP', period_seconds: 0 },
+      action: 'BLOCK',
+    } as const
+    const all = {
+      id: 'all',
+      limit: { amount: '500.5', asset: 'USD', period_seconds: 60 },
+      action: 'APPROVE',
+      approvals: 1,
+    } as const
+    await setPolicy(service.db, by.customer_id, {
+      rules: [
+        { action: 'BLOCK', match: { assets: ['BTC'] } },
+        { ...DAY_LIMIT, match: { transfer_types: [...DAY_LIMIT.match.transfer_types] } },
+        each,
+        all,
+      ],
+    })
+    const listed = async (query = '') =>
+      (await by.call<{ items: object[] }>('GET', `/v2/transfer/limits/utilizations${query}`)).body.items
+    expect(await listed()).toMatchObject([
+      { id: 'each', remaining: '90' },
+      { id: 'all', remaining: '500.5' },
+    ])
+    await by.call(
+      'POST',
+      '/v2/transfer/crypto-withdrawals',
+      withdrawalOf(by, { amount: undefined, total: '30.25' }),
+    )
+    expect(await listed()).toMatchObject([
+      {
+        id: `day:${by.profile_id}`,
+        rule_id: 'day',
+        per: 'PROFILE',
+        subject: by.profile_id,
+        limit: '100',
+        remaining: '69.75',
+        limit_asset: 'USD',
+      },
+      { id: 'each', period_seconds: 0, limit: '90', remaining: '90', limit_asset: 'USDP' },
+      { id: 'all', per: 'CUSTOMER', limit: '500.5', remaining: '470.25' },
+    ])
+    expect(await listed('?transfer_type=INTERNAL_TRANSFER_DEBIT')).toMatchObject([
+      { id: 'each' },
+      { id: 'all' },
+    ])
+    const nobody = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
+    expect(await listed(`?profile_id=${nobody}`)).toMatchObject([
+      { subject: nobody, remaining: '100' },
+      {},
+      {},
+    ])
+  })
 })
 
 describe('dry_run', () => {

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { move } from '../../../test/history.ts'
 import { credit, newCustomer, type TestCustomer, sharedTestService } from '../../../test/support.ts'
 import { momentAt } from '../../db/ids.ts'
@@ -12,50 +12,54 @@ interface History {
 const historyOf = async (customer: TestCustomer, query: string) =>
   (await customer.call<{ items: History[] }>('GET', `/v2/balances/history?${query}`)).body.items
 
-test("the sum of all profiles at the begin of each day, and now, is what the entries left; another customer's do not count", async () => {
-  const customer = await newCustomer(service)
-  const { body: second } = await customer.call<{ id: string }>('POST', '/v2/profiles', { nickname: 'second' })
-  expect(await historyOf(customer, 'days=1')).toEqual([])
-  await credit(service.ledger, await newCustomer(service), 'USD', '5')
-  const deposit = (to: string, at: string, minor: bigint) =>
-    move(service.db, customer.customer_id, momentAt(at), { to, asset: 'USD', minor })
-  const today = `${new Date().toISOString().slice(0, 10)}T00:00:00Z`
-  const midnight = (ago: number) =>
-    `${new Date(Date.parse(today) - ago * 86_400_000).toISOString().slice(0, 19)}Z`
-  // At the begin of a day, in its first microsecond, and in the last one of the day before.
-  await deposit(customer.profile_id, midnight(3).replace('Z', '.000000Z'), 100_01n)
-  await deposit(customer.profile_id, midnight(2).replace('Z', '.000001Z'), 2n)
-  await deposit(second.id, midnight(1).replace('00:00:00Z', '00:00:00.000000Z'), 7_00n)
-  await move(service.db, customer.customer_id, undefined, { from: second.id, asset: 'USD', minor: 1_00n })
-  await credit(service.ledger, customer, 'BTC', '0.1')
-  const [btc, usd, ...rest] = await historyOf(customer, 'days=5')
-  expect(rest).toEqual([])
-  const amounts = (history: History | undefined) => history!.points.map(({ available }) => available)
-  expect(amounts(btc)).toEqual(['0', '0', '0', '0', '0', '0.1'])
-  expect(amounts(usd)).toEqual(['0', '100.01', '100.01', '107.03', '107.03', '106.03'])
-  expect(usd!.points.map(({ at }) => at).slice(0, 5)).toEqual([4, 3, 2, 1, 0].map(midnight))
-  const [onlyBtc, ...others] = await historyOf(customer, 'assets=BTC')
-  expect(others).toEqual([])
-  expect(onlyBtc).toMatchObject({ asset: 'BTC' })
-  expect(onlyBtc!.points).toHaveLength(31)
-})
-
-test('more balances than an answer sums are refused', async () => {
-  const customer = await newCustomer(service)
-  await service.owner.query(
-    `with made as (
-       insert into profiles (customer_id, id, type, nickname, created_at)
-       select $1, gen_random_uuid(), 'NORMAL', 'many ' || n, clock_timestamp() from generate_series(1, 10001) n
-       returning id)
-     insert into balances (customer_id, profile_id, asset, available, version, updated_at)
-     select $1, id, 'USD', 1, 1, clock_timestamp() from made`,
-    [customer.customer_id],
-  )
-  const { status, body } = await customer.call('GET', '/v2/balances/history')
-  expect(status).toBe(400)
-  expect(body).toMatchObject({
-    detail:
-      'assets must name fewer: more than 10000 balances are too many for one answer; List Profile Balances has those of a profile at a moment',
+describe('List Balance History', () => {
+  test("the sum of all profiles at the begin of each day, and now, is what the entries left; another customer's do not count", async () => {
+    const customer = await newCustomer(service)
+    const { body: second } = await customer.call<{ id: string }>('POST', '/v2/profiles', {
+      nickname: 'second',
+    })
+    expect(await historyOf(customer, 'days=1')).toEqual([])
+    await credit(service.ledger, await newCustomer(service), 'USD', '5')
+    const deposit = (to: string, at: string, minor: bigint) =>
+      move(service.db, customer.customer_id, momentAt(at), { to, asset: 'USD', minor })
+    const today = `${new Date().toISOString().slice(0, 10)}T00:00:00Z`
+    const midnight = (ago: number) =>
+      `${new Date(Date.parse(today) - ago * 86_400_000).toISOString().slice(0, 19)}Z`
+    // At the begin of a day, in its first microsecond, and in the last one of the day before.
+    await deposit(customer.profile_id, midnight(3).replace('Z', '.000000Z'), 100_01n)
+    await deposit(customer.profile_id, midnight(2).replace('Z', '.000001Z'), 2n)
+    await deposit(second.id, midnight(1).replace('00:00:00Z', '00:00:00.000000Z'), 7_00n)
+    await move(service.db, customer.customer_id, undefined, { from: second.id, asset: 'USD', minor: 1_00n })
+    await credit(service.ledger, customer, 'BTC', '0.1')
+    const [btc, usd, ...rest] = await historyOf(customer, 'days=5')
+    expect(rest).toEqual([])
+    const amounts = (history: History | undefined) => history!.points.map(({ available }) => available)
+    expect(amounts(btc)).toEqual(['0', '0', '0', '0', '0', '0.1'])
+    expect(amounts(usd)).toEqual(['0', '100.01', '100.01', '107.03', '107.03', '106.03'])
+    expect(usd!.points.map(({ at }) => at).slice(0, 5)).toEqual([4, 3, 2, 1, 0].map(midnight))
+    const [onlyBtc, ...others] = await historyOf(customer, 'assets=BTC')
+    expect(others).toEqual([])
+    expect(onlyBtc).toMatchObject({ asset: 'BTC' })
+    expect(onlyBtc!.points).toHaveLength(31)
   })
-  expect(await historyOf(customer, 'assets=BTC')).toEqual([])
+
+  test('more balances than an answer sums are refused', async () => {
+    const customer = await newCustomer(service)
+    await service.owner.query(
+      `with made as (
+         insert into profiles (customer_id, id, type, nickname, created_at)
+         select $1, gen_random_uuid(), 'NORMAL', 'many ' || n, clock_timestamp() from generate_series(1, 10001) n
+         returning id)
+       insert into balances (customer_id, profile_id, asset, available, version, updated_at)
+       select $1, id, 'USD', 1, 1, clock_timestamp() from made`,
+      [customer.customer_id],
+    )
+    const { status, body } = await customer.call('GET', '/v2/balances/history')
+    expect(status).toBe(400)
+    expect(body).toMatchObject({
+      detail:
+        'assets must name fewer: more than 10000 balances are too many for one answer; List Profile Balances has those of a profile at a moment',
+    })
+    expect(await historyOf(customer, 'assets=BTC')).toEqual([])
+  })
 })

@@ -101,293 +101,295 @@ const recordOf = (profile_id: string, asset: string, amount: string) => ({
   updated_at: A_TIME,
 })
 
-describe('a deposit of', () => {
-  test.each(ASSETS.filter(({ kind }) => kind === 'fiat').map(({ symbol }) => symbol))(
-    '%s arrives by wire, from the bank',
-    async (asset) => {
+describe('Deposit To Sandbox Profile', () => {
+  describe('a deposit of', () => {
+    test.each(ASSETS.filter(({ kind }) => kind === 'fiat').map(({ symbol }) => symbol))(
+      '%s arrives by wire, from the bank',
+      async (asset) => {
+        const profile_id = await newProfile()
+        const transfer = await deposited(profile_id, { asset, amount: '10.50' })
+        expect(transfer).toEqual({ ...recordOf(profile_id, asset, '10.5'), type: 'WIRE_DEPOSIT' })
+        expect(await entriesOf(service.db, transfer.id)).toEqual([
+          `CREATED bank ${asset} -10.5`,
+          `CREATED profile ${asset} 10.5`,
+        ])
+        expect(await balances(profile_id)).toEqual({ [asset]: '10.5' })
+      },
+    )
+
+    test.each(
+      ASSETS.flatMap(({ symbol, networks }) =>
+        (Object.keys(networks) as CryptoNetwork[]).map((network) => [symbol, network] as const),
+      ),
+    )('%s over %s comes from custody on that network', async (asset, crypto_network) => {
       const profile_id = await newProfile()
-      const transfer = await deposited(profile_id, { asset, amount: '10.50' })
-      expect(transfer).toEqual({ ...recordOf(profile_id, asset, '10.5'), type: 'WIRE_DEPOSIT' })
-      expect(await entriesOf(service.db, transfer.id)).toEqual([
-        `CREATED bank ${asset} -10.5`,
-        `CREATED profile ${asset} 10.5`,
-      ])
-      expect(await balances(profile_id)).toEqual({ [asset]: '10.5' })
-    },
-  )
-
-  test.each(
-    ASSETS.flatMap(({ symbol, networks }) =>
-      (Object.keys(networks) as CryptoNetwork[]).map((network) => [symbol, network] as const),
-    ),
-  )('%s over %s comes from custody on that network', async (asset, crypto_network) => {
-    const profile_id = await newProfile()
-    const body = { asset, amount: '.25', crypto_network }
-    const [first, second] = [await deposited(profile_id, body), await deposited(profile_id, body)]
-    expect(first).toEqual({
-      ...recordOf(profile_id, asset, '0.25'),
-      type: 'CRYPTO_DEPOSIT',
-      crypto_network,
-      crypto_tx_hash: expect.stringMatching(HASHES[NETWORKS[crypto_network].family]) as string,
-      crypto_tx_index: '0',
-      notional_value: expect.stringMatching(/^\d+(\.\d\d?)?$/) as string,
-    })
-    expect(second.crypto_tx_hash).not.toBe(first.crypto_tx_hash)
-    expect(await entriesOf(service.db, first.id)).toEqual([
-      `CREATED simulated:${crypto_network} ${asset} -0.25`,
-      `CREATED profile ${asset} 0.25`,
-    ])
-    expect(await balances(profile_id)).toEqual({ [asset]: '0.5' })
-  })
-
-  test.each([
-    ['USDP', 'ETHEREUM'],
-    ['PYUSD', 'ETHEREUM'],
-    ['BTC', 'BITCOIN'],
-    ['SOL', 'SOLANA'],
-    ['XLM', 'STELLAR'],
-    ['POL', 'POLYGON_POS'],
-    ['OKB', 'XLAYER'],
-  ])('%s arrives over %s when the request names no network', async (asset, crypto_network) => {
-    expect(await deposited(customer.profile_id, { asset, amount: '1' })).toMatchObject({ crypto_network })
-  })
-
-  test.each([
-    ['USDP', '12.349', '12.34'],
-    ['USDG', '1000000', '1000000'],
-    ['PYUSD', '0.009', '0'],
-    ['BTC', '0.00012349', '12.34'],
-    ['ETH', '0.000000000000000001', '0'],
-    ['ETH', '1', '3500'],
-  ])('%s has its notional value in USD: %s is worth %s', async (asset, amount, notional_value) => {
-    const transfer = await deposited(customer.profile_id, { asset, amount })
-    expect(transfer).toMatchObject({ amount, total: amount, notional_value })
-  })
-})
-
-describe('a deposit to an address', () => {
-  test("takes the address's identity and account", async () => {
-    const person_details = { first_name: 'Ada', last_name: 'Lovelace' }
-    const { body: identity } = await customer.call('POST', '/v2/identity/identities', {
-      ref_id: randomUUID(),
-      person_details,
-    })
-    const identity_id = identity.id as string
-    await approve(customer, identity_id)
-    const { body: account } = await customer.call('POST', '/v2/identity/accounts', {
-      account: { identity_id },
-    })
-    const owner = { identity_id, account_id: account.id as string, metadata: { order: '1041', '': '' } }
-    const profile_id = await newProfile()
-    const { address } = await newAddress(profile_id, { ...owner, ref_id: randomUUID() })
-    const transfer = await deposited(profile_id, {
-      asset: 'USDP',
-      amount: '5',
-      crypto_network: 'ETHEREUM',
-      crypto_address: address,
-    })
-    // The ref_id of the address does not become the transfer's.
-    expect(transfer).toEqual({
-      ...recordOf(profile_id, 'USDP', '5'),
-      ...owner,
-      type: 'CRYPTO_DEPOSIT',
-      destination_address: address,
-      crypto_network: 'ETHEREUM',
-      crypto_tx_hash: expect.any(String) as string,
-      crypto_tx_index: '0',
-      notional_value: '5',
-    })
-  })
-
-  test.each(CRYPTO_NETWORKS)('of %s arrives over that network', async (crypto_network) => {
-    const { symbol: asset } = ASSETS.find(({ networks }) => networks[crypto_network] !== undefined)!
-    const { address: crypto_address } = await newAddress(customer.profile_id, { crypto_network })
-    const transfer = await deposited(customer.profile_id, {
-      asset,
-      amount: '1',
-      crypto_network,
-      crypto_address,
-    })
-    expect(transfer).toMatchObject({ crypto_network, destination_address: crypto_address, amount: '1' })
-  })
-
-  test('of one EVM network may arrive over another, in any spelling of the address', async () => {
-    const metadata = { order: '17' }
-    const { address } = await newAddress(customer.profile_id, { crypto_network: 'BASE', metadata })
-    for (const crypto_address of [
-      address,
-      address.toLowerCase(),
-      `0x${address.slice(2).toUpperCase()}`,
-    ] as const) {
-      const body = { asset: 'USDG', amount: '1', crypto_network: 'INK', crypto_address }
-      const transfer = await deposited(customer.profile_id, body)
-      expect(transfer).toMatchObject({
-        crypto_network: 'INK',
-        destination_address: crypto_address,
-        metadata,
-      })
-      expect(await entriesOf(service.db, transfer.id)).toContain('CREATED simulated:INK USDG -1')
-    }
-  })
-
-  test.each([
-    ['USDP', 'ETHEREUM', '10.50', '10.5'],
-    ['USDP', 'SOLANA', '0.010000', '0.01'],
-    ['PYUSD', 'STELLAR', '1000000', '1000000'],
-    ['USDG', 'XLAYER', '.25', '0.25'],
-  ] as const)(
-    'that converts credits %s over %s, an amount of %s, as USD',
-    async (asset, crypto_network, sent, amount) => {
-      const profile_id = await newProfile()
-      const { address: crypto_address } = await newAddress(profile_id, {
-        crypto_network,
-        conversion_target_asset: 'USD',
-      })
-      const body = { asset, amount: sent, crypto_network, crypto_address }
-      const transfer = await deposited(profile_id, body)
-      expect(transfer).toEqual({
-        ...recordOf(profile_id, asset, amount),
+      const body = { asset, amount: '.25', crypto_network }
+      const [first, second] = [await deposited(profile_id, body), await deposited(profile_id, body)]
+      expect(first).toEqual({
+        ...recordOf(profile_id, asset, '0.25'),
         type: 'CRYPTO_DEPOSIT',
-        balance_asset: 'USD',
-        auto_conversion: {},
-        destination_address: crypto_address,
         crypto_network,
+        crypto_tx_hash: expect.stringMatching(HASHES[NETWORKS[crypto_network].family]) as string,
+        crypto_tx_index: '0',
+        notional_value: expect.stringMatching(/^\d+(\.\d\d?)?$/) as string,
+      })
+      expect(second.crypto_tx_hash).not.toBe(first.crypto_tx_hash)
+      expect(await entriesOf(service.db, first.id)).toEqual([
+        `CREATED simulated:${crypto_network} ${asset} -0.25`,
+        `CREATED profile ${asset} 0.25`,
+      ])
+      expect(await balances(profile_id)).toEqual({ [asset]: '0.5' })
+    })
+
+    test.each([
+      ['USDP', 'ETHEREUM'],
+      ['PYUSD', 'ETHEREUM'],
+      ['BTC', 'BITCOIN'],
+      ['SOL', 'SOLANA'],
+      ['XLM', 'STELLAR'],
+      ['POL', 'POLYGON_POS'],
+      ['OKB', 'XLAYER'],
+    ])('%s arrives over %s when the request names no network', async (asset, crypto_network) => {
+      expect(await deposited(customer.profile_id, { asset, amount: '1' })).toMatchObject({ crypto_network })
+    })
+
+    test.each([
+      ['USDP', '12.349', '12.34'],
+      ['USDG', '1000000', '1000000'],
+      ['PYUSD', '0.009', '0'],
+      ['BTC', '0.00012349', '12.34'],
+      ['ETH', '0.000000000000000001', '0'],
+      ['ETH', '1', '3500'],
+    ])('%s has its notional value in USD: %s is worth %s', async (asset, amount, notional_value) => {
+      const transfer = await deposited(customer.profile_id, { asset, amount })
+      expect(transfer).toMatchObject({ amount, total: amount, notional_value })
+    })
+  })
+
+  describe('a deposit to an address', () => {
+    test("takes the address's identity and account", async () => {
+      const person_details = { first_name: 'Ada', last_name: 'Lovelace' }
+      const { body: identity } = await customer.call('POST', '/v2/identity/identities', {
+        ref_id: randomUUID(),
+        person_details,
+      })
+      const identity_id = identity.id as string
+      await approve(customer, identity_id)
+      const { body: account } = await customer.call('POST', '/v2/identity/accounts', {
+        account: { identity_id },
+      })
+      const owner = { identity_id, account_id: account.id as string, metadata: { order: '1041', '': '' } }
+      const profile_id = await newProfile()
+      const { address } = await newAddress(profile_id, { ...owner, ref_id: randomUUID() })
+      const transfer = await deposited(profile_id, {
+        asset: 'USDP',
+        amount: '5',
+        crypto_network: 'ETHEREUM',
+        crypto_address: address,
+      })
+      // The ref_id of the address does not become the transfer's.
+      expect(transfer).toEqual({
+        ...recordOf(profile_id, 'USDP', '5'),
+        ...owner,
+        type: 'CRYPTO_DEPOSIT',
+        destination_address: address,
+        crypto_network: 'ETHEREUM',
         crypto_tx_hash: expect.any(String) as string,
         crypto_tx_index: '0',
-        notional_value: amount,
+        notional_value: '5',
       })
-      expect(await entriesOf(service.db, transfer.id)).toEqual([
-        `CREATED simulated:${crypto_network} ${asset} -${amount}`,
-        `CREATED profile USD ${amount}`,
-        `CREATED conversion USD -${amount}`,
-        `CREATED conversion ${asset} ${amount}`,
-      ])
-      expect(await balances(profile_id)).toEqual({ USD: amount })
-    },
-  )
-
-  test.each([
-    ['a part of a cent', 'USDP', 'ETHEREUM', '10.005', 'USD'],
-    ['the smallest unit of the asset', 'USDP', 'ETHEREUM', '0.000000000000000001', 'USD'],
-    ['an asset that the platform does not issue', 'BTC', 'BITCOIN', '1', 'USD'],
-    ['an asset that the platform does not issue', 'ETH', 'ETHEREUM', '1.25', 'USD'],
-    ['a deposit to an address without conversion', 'USDP', 'ETHEREUM', '10.5', 'NO_CONVERSION'],
-  ] as const)(
-    '%s is credited without conversion: %s',
-    async (_, asset, crypto_network, amount, conversion_target_asset) => {
-      const profile_id = await newProfile()
-      const { address } = await newAddress(profile_id, { crypto_network, conversion_target_asset })
-      const body = { asset, amount, crypto_network, crypto_address: address }
-      const transfer = await deposited(profile_id, body)
-      expect(transfer).toMatchObject({ asset, balance_asset: asset, amount, total: amount })
-      expect(transfer).not.toHaveProperty('auto_conversion')
-      expect(await entriesOf(service.db, transfer.id)).toEqual([
-        `CREATED simulated:${crypto_network} ${asset} -${amount}`,
-        `CREATED profile ${asset} ${amount}`,
-      ])
-      expect(await balances(profile_id)).toEqual({ [asset]: amount })
-    },
-  )
-})
-
-describe('a deposit is refused and changes nothing:', () => {
-  let theirs: string
-  let anothers: string
-  beforeAll(async () => {
-    const stranger = await other.call<DepositAddress>('POST', '/v2/transfer/deposit-addresses', {
-      profile_id: other.profile_id,
-      crypto_network: 'ETHEREUM',
     })
-    theirs = stranger.body.address
-    anothers = (await newAddress(await newProfile())).address
+
+    test.each(CRYPTO_NETWORKS)('of %s arrives over that network', async (crypto_network) => {
+      const { symbol: asset } = ASSETS.find(({ networks }) => networks[crypto_network] !== undefined)!
+      const { address: crypto_address } = await newAddress(customer.profile_id, { crypto_network })
+      const transfer = await deposited(customer.profile_id, {
+        asset,
+        amount: '1',
+        crypto_network,
+        crypto_address,
+      })
+      expect(transfer).toMatchObject({ crypto_network, destination_address: crypto_address, amount: '1' })
+    })
+
+    test('of one EVM network may arrive over another, in any spelling of the address', async () => {
+      const metadata = { order: '17' }
+      const { address } = await newAddress(customer.profile_id, { crypto_network: 'BASE', metadata })
+      for (const crypto_address of [
+        address,
+        address.toLowerCase(),
+        `0x${address.slice(2).toUpperCase()}`,
+      ] as const) {
+        const body = { asset: 'USDG', amount: '1', crypto_network: 'INK', crypto_address }
+        const transfer = await deposited(customer.profile_id, body)
+        expect(transfer).toMatchObject({
+          crypto_network: 'INK',
+          destination_address: crypto_address,
+          metadata,
+        })
+        expect(await entriesOf(service.db, transfer.id)).toContain('CREATED simulated:INK USDG -1')
+      }
+    })
+
+    test.each([
+      ['USDP', 'ETHEREUM', '10.50', '10.5'],
+      ['USDP', 'SOLANA', '0.010000', '0.01'],
+      ['PYUSD', 'STELLAR', '1000000', '1000000'],
+      ['USDG', 'XLAYER', '.25', '0.25'],
+    ] as const)(
+      'that converts credits %s over %s, an amount of %s, as USD',
+      async (asset, crypto_network, sent, amount) => {
+        const profile_id = await newProfile()
+        const { address: crypto_address } = await newAddress(profile_id, {
+          crypto_network,
+          conversion_target_asset: 'USD',
+        })
+        const body = { asset, amount: sent, crypto_network, crypto_address }
+        const transfer = await deposited(profile_id, body)
+        expect(transfer).toEqual({
+          ...recordOf(profile_id, asset, amount),
+          type: 'CRYPTO_DEPOSIT',
+          balance_asset: 'USD',
+          auto_conversion: {},
+          destination_address: crypto_address,
+          crypto_network,
+          crypto_tx_hash: expect.any(String) as string,
+          crypto_tx_index: '0',
+          notional_value: amount,
+        })
+        expect(await entriesOf(service.db, transfer.id)).toEqual([
+          `CREATED simulated:${crypto_network} ${asset} -${amount}`,
+          `CREATED profile USD ${amount}`,
+          `CREATED conversion USD -${amount}`,
+          `CREATED conversion ${asset} ${amount}`,
+        ])
+        expect(await balances(profile_id)).toEqual({ USD: amount })
+      },
+    )
+
+    test.each([
+      ['a part of a cent', 'USDP', 'ETHEREUM', '10.005', 'USD'],
+      ['the smallest unit of the asset', 'USDP', 'ETHEREUM', '0.000000000000000001', 'USD'],
+      ['an asset that the platform does not issue', 'BTC', 'BITCOIN', '1', 'USD'],
+      ['an asset that the platform does not issue', 'ETH', 'ETHEREUM', '1.25', 'USD'],
+      ['a deposit to an address without conversion', 'USDP', 'ETHEREUM', '10.5', 'NO_CONVERSION'],
+    ] as const)(
+      '%s is credited without conversion: %s',
+      async (_, asset, crypto_network, amount, conversion_target_asset) => {
+        const profile_id = await newProfile()
+        const { address } = await newAddress(profile_id, { crypto_network, conversion_target_asset })
+        const body = { asset, amount, crypto_network, crypto_address: address }
+        const transfer = await deposited(profile_id, body)
+        expect(transfer).toMatchObject({ asset, balance_asset: asset, amount, total: amount })
+        expect(transfer).not.toHaveProperty('auto_conversion')
+        expect(await entriesOf(service.db, transfer.id)).toEqual([
+          `CREATED simulated:${crypto_network} ${asset} -${amount}`,
+          `CREATED profile ${asset} ${amount}`,
+        ])
+        expect(await balances(profile_id)).toEqual({ [asset]: amount })
+      },
+    )
   })
 
-  type Refusal = [what: string, status: number, detail: string, body: () => object]
-  test.each<Refusal>([
-    ['an unknown asset', 400, 'asset DOGE is unknown', () => ({ asset: 'DOGE' })],
-    ['an amount of zero', 400, 'amount must be greater than zero', () => ({ amount: '0.00' })],
-    ['a part of a cent', 400, 'amount has more than 2 decimals', () => ({ asset: 'USD', amount: '.001' })],
-    [
-      'more decimals than the asset has on the network',
-      400,
-      'amount has more than 6 decimals, the maximum for USDP',
-      () => ({ crypto_network: 'SOLANA', amount: '1.0000001' }),
-    ],
-    [
-      'a network that does not carry the asset',
-      400,
-      'crypto_network BITCOIN does not support USDP',
-      () => ({ crypto_network: 'BITCOIN' }),
-    ],
-    [
-      'fiat over a network',
-      400,
-      'crypto_network ETHEREUM does not support USD',
-      () => ({ asset: 'USD', crypto_network: 'ETHEREUM' }),
-    ],
-    [
-      'an address without its network',
-      400,
-      'crypto_address needs crypto_network',
-      () => ({ crypto_address: anothers }),
-    ],
-    [
-      'an address that is invalid on the network',
-      400,
-      'crypto_address is not an address of SOLANA',
-      () => ({ crypto_network: 'SOLANA', crypto_address: anothers }),
-    ],
-    [
-      'an address that no customer was given',
-      404,
-      'crypto_address',
-      () => ({
+  describe('a deposit is refused and changes nothing:', () => {
+    let theirs: string
+    let anothers: string
+    beforeAll(async () => {
+      const stranger = await other.call<DepositAddress>('POST', '/v2/transfer/deposit-addresses', {
+        profile_id: other.profile_id,
         crypto_network: 'ETHEREUM',
-        crypto_address: addressFromBytes('ETHEREUM', Buffer.alloc(32, 7)),
-      }),
-    ],
-    [
-      "another customer's address",
-      404,
-      'crypto_address',
-      () => ({ crypto_network: 'ETHEREUM', crypto_address: theirs }),
-    ],
-    [
-      "another profile's address",
-      404,
-      'crypto_address',
-      () => ({ crypto_network: 'ETHEREUM', crypto_address: anothers }),
-    ],
-  ])('%s', async (_, status, detail, body) => {
-    const before = await everyTable(service.db)
-    const answer = await customer.call('POST', urlOf(customer.profile_id), {
-      asset: 'USDP',
-      amount: '1',
-      ...body(),
+      })
+      theirs = stranger.body.address
+      anothers = (await newAddress(await newProfile())).address
     })
-    expect(answer).toMatchObject({ status, body: { detail: expect.stringContaining(detail) as string } })
-    expect(await everyTable(service.db)).toEqual(before)
+
+    type Refusal = [what: string, status: number, detail: string, body: () => object]
+    test.each<Refusal>([
+      ['an unknown asset', 400, 'asset DOGE is unknown', () => ({ asset: 'DOGE' })],
+      ['an amount of zero', 400, 'amount must be greater than zero', () => ({ amount: '0.00' })],
+      ['a part of a cent', 400, 'amount has more than 2 decimals', () => ({ asset: 'USD', amount: '.001' })],
+      [
+        'more decimals than the asset has on the network',
+        400,
+        'amount has more than 6 decimals, the maximum for USDP',
+        () => ({ crypto_network: 'SOLANA', amount: '1.0000001' }),
+      ],
+      [
+        'a network that does not carry the asset',
+        400,
+        'crypto_network BITCOIN does not support USDP',
+        () => ({ crypto_network: 'BITCOIN' }),
+      ],
+      [
+        'fiat over a network',
+        400,
+        'crypto_network ETHEREUM does not support USD',
+        () => ({ asset: 'USD', crypto_network: 'ETHEREUM' }),
+      ],
+      [
+        'an address without its network',
+        400,
+        'crypto_address needs crypto_network',
+        () => ({ crypto_address: anothers }),
+      ],
+      [
+        'an address that is invalid on the network',
+        400,
+        'crypto_address is not an address of SOLANA',
+        () => ({ crypto_network: 'SOLANA', crypto_address: anothers }),
+      ],
+      [
+        'an address that no customer was given',
+        404,
+        'crypto_address',
+        () => ({
+          crypto_network: 'ETHEREUM',
+          crypto_address: addressFromBytes('ETHEREUM', Buffer.alloc(32, 7)),
+        }),
+      ],
+      [
+        "another customer's address",
+        404,
+        'crypto_address',
+        () => ({ crypto_network: 'ETHEREUM', crypto_address: theirs }),
+      ],
+      [
+        "another profile's address",
+        404,
+        'crypto_address',
+        () => ({ crypto_network: 'ETHEREUM', crypto_address: anothers }),
+      ],
+    ])('%s', async (_, status, detail, body) => {
+      const before = await everyTable(service.db)
+      const answer = await customer.call('POST', urlOf(customer.profile_id), {
+        asset: 'USDP',
+        amount: '1',
+        ...body(),
+      })
+      expect(answer).toMatchObject({ status, body: { detail: expect.stringContaining(detail) as string } })
+      expect(await everyTable(service.db)).toEqual(before)
+    })
+
+    test("an unknown profile, or another customer's profile", async () => {
+      const before = await everyTable(service.db)
+      for (const id of [NOBODY, other.profile_id]) {
+        const answer = await customer.call('POST', urlOf(id), { asset: 'USD', amount: '1' })
+        expect(answer).toMatchObject({ status: 404, body: { detail: `profile ${id} not found` } })
+      }
+      expect(await everyTable(service.db)).toEqual(before)
+    })
   })
 
-  test("an unknown profile, or another customer's profile", async () => {
-    const before = await everyTable(service.db)
-    for (const id of [NOBODY, other.profile_id]) {
-      const answer = await customer.call('POST', urlOf(id), { asset: 'USD', amount: '1' })
-      expect(answer).toMatchObject({ status: 404, body: { detail: `profile ${id} not found` } })
+  test('the operation does not exist in live mode', async () => {
+    const live = await startTestService({ BURSAR_MODE: 'live' })
+    try {
+      const { call, profile_id } = await newCustomer(live)
+      const before = await everyTable(live.db)
+      const answer = await call('POST', urlOf(profile_id), { asset: 'USD', amount: '1' })
+      expect(answer).toMatchObject({ status: 404, body: { type: 'about:blank' } })
+      expect(await everyTable(live.db)).toEqual(before)
+    } finally {
+      await live.close()
     }
-    expect(await everyTable(service.db)).toEqual(before)
   })
-})
-
-test('the operation does not exist in live mode', async () => {
-  const live = await startTestService({ BURSAR_MODE: 'live' })
-  try {
-    const { call, profile_id } = await newCustomer(live)
-    const before = await everyTable(live.db)
-    const answer = await call('POST', urlOf(profile_id), { asset: 'USD', amount: '1' })
-    expect(answer).toMatchObject({ status: 404, body: { type: 'about:blank' } })
-    expect(await everyTable(live.db)).toEqual(before)
-  } finally {
-    await live.close()
-  }
 })

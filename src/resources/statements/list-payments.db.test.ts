@@ -4,7 +4,7 @@
  * 2. a paid statement has the same payment, COMPLETED, with the transfer that paid it; a reward of 0 has no payment;
  * 3. rewards statements are the statements, with the same ids, in the order of their periods.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { move } from '../../../test/history.ts'
 import {
   newCustomer,
@@ -68,83 +68,87 @@ const statements = async () => {
   return body.statements
 }
 
-test('a statement names its payment until it is paid, and the payment stays the same', async () => {
-  const due = await statements()
-  const refIds = due.map((one) => one.statement_balances![0]!.next_payment_ref_id!)
-  expect(refIds[0]).toBe(
-    `${customer.customer_id}-${due[0]!.ref_id}-USDG-${due[0]!.metadata!.total_amount}-seq#1`,
-  )
-  const pending = await payments()
-  expect(pending.payments).toEqual(
-    due.map((one, index) => ({
-      id: one.id,
-      customer_id: customer.customer_id,
-      profile_id: customer.profile_id,
-      ref_id: refIds[index],
-      product: 'USDG_REWARDS',
-      payment_destination: customer.profile_id,
-      payment_asset: 'USDG',
-      payment_amount: one.metadata!.total_amount,
-      payment_status: 'PAYMENT_STATUS_PENDING',
-      created_at: one.created_at,
-    })),
-  )
+describe('List Payments', () => {
+  test('a statement names its payment until it is paid, and the payment stays the same', async () => {
+    const due = await statements()
+    const refIds = due.map((one) => one.statement_balances![0]!.next_payment_ref_id!)
+    expect(refIds[0]).toBe(
+      `${customer.customer_id}-${due[0]!.ref_id}-USDG-${due[0]!.metadata!.total_amount}-seq#1`,
+    )
+    const pending = await payments()
+    expect(pending.payments).toEqual(
+      due.map((one, index) => ({
+        id: one.id,
+        customer_id: customer.customer_id,
+        profile_id: customer.profile_id,
+        ref_id: refIds[index],
+        product: 'USDG_REWARDS',
+        payment_destination: customer.profile_id,
+        payment_asset: 'USDG',
+        payment_amount: one.metadata!.total_amount,
+        payment_status: 'PAYMENT_STATUS_PENDING',
+        created_at: one.created_at,
+      })),
+    )
 
-  await payStatements(service.db, { period: periodOf(MONTHS[0]!) })
-  const paid = (await statements()).at(-1)!
-  expect(paid.statement_balances![0]).not.toHaveProperty('next_payment_ref_id')
-  const [completed, ...none] = (await payments('?payment_status=PAYMENT_STATUS_COMPLETED')).payments
-  expect(none).toEqual([])
-  expect(completed).toEqual({
-    ...pending.payments.at(-1),
-    payment_status: 'PAYMENT_STATUS_COMPLETED',
-    payment_tx_id: expect.any(String) as string,
-    processed_at: paid.paid_at,
+    await payStatements(service.db, { period: periodOf(MONTHS[0]!) })
+    const paid = (await statements()).at(-1)!
+    expect(paid.statement_balances![0]).not.toHaveProperty('next_payment_ref_id')
+    const [completed, ...none] = (await payments('?payment_status=PAYMENT_STATUS_COMPLETED')).payments
+    expect(none).toEqual([])
+    expect(completed).toEqual({
+      ...pending.payments.at(-1),
+      payment_status: 'PAYMENT_STATUS_COMPLETED',
+      payment_tx_id: expect.any(String) as string,
+      processed_at: paid.paid_at,
+    })
+    const { body } = await customer.call('GET', `/v2/transfer/transfers/${completed!.payment_tx_id!}`)
+    expect(body).toMatchObject({ type: 'PAXOS_TRANSFER_CREDIT', group_id: paid.id })
   })
-  const { body } = await customer.call('GET', `/v2/transfer/transfers/${completed!.payment_tx_id!}`)
-  expect(body).toMatchObject({ type: 'PAXOS_TRANSFER_CREDIT', group_id: paid.id })
-})
 
-test('filters by ref_id, id and status, and pages in both orders', async () => {
-  const all = (await payments()).payments
-  expect(all).toHaveLength(3)
-  const query = `?ref_ids=${encodeURIComponent(all[1]!.ref_id)}&ref_ids=none`
-  expect((await payments(query)).payments).toEqual([all[1]])
-  expect((await payments(`?payment_ids=${all[2]!.id},me`)).payments).toEqual([all[2]])
-  expect((await payments('?payment_status=PAYMENT_STATUS_PENDING')).payments).toEqual(all.slice(0, 2))
-  expect((await payments('?payment_status=PAYMENT_STATUS_FAILED')).payments).toEqual([])
-  expect((await payments(`?product=USDG_REWARDS&customer_id=${customer.customer_id}`)).payments).toEqual(all)
-  const first = await payments('?limit=2&order=ASC')
-  const rest = await payments(`?limit=2&order=ASC&page_cursor=${first.next_page_cursor!}`)
-  expect([...first.payments, ...rest.payments]).toEqual(all.toReversed())
-  expect(rest.next_page_cursor).toBeUndefined()
-})
-
-test("shows no other customer's payments, and refuses another customer's list", async () => {
-  const ours = (await payments()).payments.map(({ id }) => id)
-  const theirs = (await payments('', other)).payments
-  expect(theirs).toHaveLength(3)
-  expect(ours).not.toContain(theirs[0]!.id)
-  expect((await payments(`?payment_ids=${theirs[0]!.id}`)).payments).toEqual([])
-  const refused = await customer.call('GET', `/v2/statements/payments?customer_id=${other.customer_id}`)
-  expect(refused.status).toBe(403)
-})
-
-test('a reward of 0 has a statement and no payment', async () => {
-  const poor = await newCustomer(service)
-  await move(service.db, poor.customer_id, momentAt('2024-03-31T23:59:59.000000Z'), {
-    to: poor.profile_id,
-    minor: 1n,
+  test('filters by ref_id, id and status, and pages in both orders', async () => {
+    const all = (await payments()).payments
+    expect(all).toHaveLength(3)
+    const query = `?ref_ids=${encodeURIComponent(all[1]!.ref_id)}&ref_ids=none`
+    expect((await payments(query)).payments).toEqual([all[1]])
+    expect((await payments(`?payment_ids=${all[2]!.id},me`)).payments).toEqual([all[2]])
+    expect((await payments('?payment_status=PAYMENT_STATUS_PENDING')).payments).toEqual(all.slice(0, 2))
+    expect((await payments('?payment_status=PAYMENT_STATUS_FAILED')).payments).toEqual([])
+    expect((await payments(`?product=USDG_REWARDS&customer_id=${customer.customer_id}`)).payments).toEqual(
+      all,
+    )
+    const first = await payments('?limit=2&order=ASC')
+    const rest = await payments(`?limit=2&order=ASC&page_cursor=${first.next_page_cursor!}`)
+    expect([...first.payments, ...rest.payments]).toEqual(all.toReversed())
+    expect(rest.next_page_cursor).toBeUndefined()
   })
-  await generateStatements(service.db, periodOf('2024-03')!, poor.customer_id)
-  const { body } = await poor.call<{ statements: Statement[] }>(
-    'GET',
-    `/v2/statements?customer_id=${poor.customer_id}`,
-  )
-  expect(body.statements[0]!.statement_balances).toEqual([
-    { asset: 'USDG', amount_paid: '0', total_amount_owed: '0' },
-  ])
-  expect((await payments('', poor)).payments).toEqual([])
+
+  test("shows no other customer's payments, and refuses another customer's list", async () => {
+    const ours = (await payments()).payments.map(({ id }) => id)
+    const theirs = (await payments('', other)).payments
+    expect(theirs).toHaveLength(3)
+    expect(ours).not.toContain(theirs[0]!.id)
+    expect((await payments(`?payment_ids=${theirs[0]!.id}`)).payments).toEqual([])
+    const refused = await customer.call('GET', `/v2/statements/payments?customer_id=${other.customer_id}`)
+    expect(refused.status).toBe(403)
+  })
+
+  test('a reward of 0 has a statement and no payment', async () => {
+    const poor = await newCustomer(service)
+    await move(service.db, poor.customer_id, momentAt('2024-03-31T23:59:59.000000Z'), {
+      to: poor.profile_id,
+      minor: 1n,
+    })
+    await generateStatements(service.db, periodOf('2024-03')!, poor.customer_id)
+    const { body } = await poor.call<{ statements: Statement[] }>(
+      'GET',
+      `/v2/statements?customer_id=${poor.customer_id}`,
+    )
+    expect(body.statements[0]!.statement_balances).toEqual([
+      { asset: 'USDG', amount_paid: '0', total_amount_owed: '0' },
+    ])
+    expect((await payments('', poor)).payments).toEqual([])
+  })
 })
 
 test('rewards statements are the statements; the rates are those in force', async () => {

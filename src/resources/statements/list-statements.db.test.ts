@@ -135,303 +135,307 @@ async function walk(query: Query, limit: number, by = customer): Promise<Stateme
 
 // ---------------------------------------------------------------------------------------------- the record
 
-test('shows the fields of past events only', async () => {
-  const own = await newCustomer(service)
-  const { customer_id } = own
-  const { db } = service
-  const period = periodOf('2024-02')!
-  await setRewardRate(db, '2024-01-01', '0.0376', TEST_ORIGIN)
-  const at = momentAt('2024-01-15T12:00:00.000000Z')
-  await move(db, customer_id, at, { to: own.profile_id, minor: 1_000_000_000n })
-  const shown = async () => {
-    const { status, body } = await get([], own)
-    expect({ status, cursor: body.next_page_cursor }).toEqual({ status: 200 })
-    return body.statements
-  }
-  const moment = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/) as string
-  const balance = (amount_paid: string, next: object = {}) => [
-    { asset: 'USDG', amount_paid, total_amount_owed: '2.987397', ...next },
-  ]
-  const next_payment_ref_id = `${customer_id}-USDG_REWARDS-${customer_id}-2024-02-USDG-2.987397-seq#1`
+describe('List Statements', () => {
+  test('shows the fields of past events only', async () => {
+    const own = await newCustomer(service)
+    const { customer_id } = own
+    const { db } = service
+    const period = periodOf('2024-02')!
+    await setRewardRate(db, '2024-01-01', '0.0376', TEST_ORIGIN)
+    const at = momentAt('2024-01-15T12:00:00.000000Z')
+    await move(db, customer_id, at, { to: own.profile_id, minor: 1_000_000_000n })
+    const shown = async () => {
+      const { status, body } = await get([], own)
+      expect({ status, cursor: body.next_page_cursor }).toEqual({ status: 200 })
+      return body.statements
+    }
+    const moment = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/) as string
+    const balance = (amount_paid: string, next: object = {}) => [
+      { asset: 'USDG', amount_paid, total_amount_owed: '2.987397', ...next },
+    ]
+    const next_payment_ref_id = `${customer_id}-USDG_REWARDS-${customer_id}-2024-02-USDG-2.987397-seq#1`
 
-  // A worker stops after one step, then after the next, until a statement is visible.
-  for (let step = 0; step < 20 && (await shown()).length === 0; step++) {
-    const failures = new Failures((at) => (at === step ? 'AFTER' : undefined))
-    await generateStatements(failures.database(db), period, customer_id).catch(() => undefined)
-  }
-  const [initiated] = await shown()
-  expect(initiated).toEqual({
-    id: expect.any(String) as string,
-    ref_id: `USDG_REWARDS-${customer_id}-2024-02`,
-    customer_id,
-    type: 'STATEMENT_TYPE_USDG_REWARD',
-    product: 'USDG_REWARDS',
-    status: 'STATEMENT_STATUS_INITIATED',
-    period_start: '2024-02-01T00:00:00.000000Z',
-    period_end: '2024-02-29T23:59:59.999999Z',
-    created_at: moment,
-    statement_group_id: initiated!.id,
-    version: 1,
-    files: [],
-  })
-
-  await generateStatements(db, period, customer_id)
-  const [generated] = await shown()
-  expect(generated).toEqual({
-    ...initiated,
-    status: 'STATEMENT_STATUS_GENERATED',
-    metadata: { total_amount: '2.987397' },
-    statement_balances: balance('0', { next_payment_ref_id }),
-    generated_at: moment,
-  })
-
-  await payStatements(db, { customerId: customer_id })
-  expect(await shown()).toEqual([
-    {
-      ...generated,
-      status: 'STATEMENT_STATUS_PAID',
-      statement_balances: balance('2.987397'),
-      paid_at: moment,
-    },
-  ])
-})
-
-// ---------------------------------------------------------------------------------------------- the customer
-
-describe('customer_id', () => {
-  const of = (value: string) => customer.call<Page>('GET', `${LIST}?customer_id=${encodeURIComponent(value)}`)
-
-  test.each(['', '?limit=5', '?statuses=STATEMENT_STATUS_PAID'])('is required: %j', async (query) => {
-    const { status, body } = await customer.call<Page>('GET', LIST + query)
-    expect({ status, body }).toMatchObject({ status: 400, body: { detail: 'customer_id is required' } })
-  })
-
-  test("other than the token's is a 403 that reveals nothing", async () => {
-    const refusal = await of(small.customer_id)
-    expect(refusal).toMatchObject({
-      status: 403,
-      body: { status: 403, detail: "customer_id must be the token's customer" },
+    // A worker stops after one step, then after the next, until a statement is visible.
+    for (let step = 0; step < 20 && (await shown()).length === 0; step++) {
+      const failures = new Failures((at) => (at === step ? 'AFTER' : undefined))
+      await generateStatements(failures.database(db), period, customer_id).catch(() => undefined)
+    }
+    const [initiated] = await shown()
+    expect(initiated).toEqual({
+      id: expect.any(String) as string,
+      ref_id: `USDG_REWARDS-${customer_id}-2024-02`,
+      customer_id,
+      type: 'STATEMENT_TYPE_USDG_REWARD',
+      product: 'USDG_REWARDS',
+      status: 'STATEMENT_STATUS_INITIATED',
+      period_start: '2024-02-01T00:00:00.000000Z',
+      period_end: '2024-02-29T23:59:59.999999Z',
+      created_at: moment,
+      statement_group_id: initiated!.id,
+      version: 1,
+      files: [],
     })
-    for (const value of [randomUUID(), 'me', '', '%', `${customer.customer_id} `, 'x'.repeat(5_000)]) {
-      const { status, body } = await of(value)
-      expect({ value, status, body }).toEqual({ value, status: 403, body: refusal.body })
-    }
-  })
 
-  test('is a UUID in any spelling', async () => {
-    const { status, body } = await of(customer.customer_id.toUpperCase())
-    expect(status).toBe(200)
-    expect(body).toEqual((await get([])).body)
-  })
+    await generateStatements(db, period, customer_id)
+    const [generated] = await shown()
+    expect(generated).toEqual({
+      ...initiated,
+      status: 'STATEMENT_STATUS_GENERATED',
+      metadata: { total_amount: '2.987397' },
+      statement_balances: balance('0', { next_payment_ref_id }),
+      generated_at: moment,
+    })
 
-  test("never returns another customer's statements, with any filters", async () => {
-    for (const { id, ref_id } of few) {
-      for (const query of [
-        [['statement_ids', id]],
-        [['ref_ids', ref_id]],
-        [
-          ['statement_ids', id],
-          ['statement_ids', all[7]!.id],
-        ],
-      ] as Query[]) {
-        const { status, body } = await get(query)
-        const own = query.length === 1 ? [] : [all[7]]
-        expect({ status, statements: body.statements }).toEqual({ status: 200, statements: own })
-      }
-    }
-    const cursor = (await get([['limit', '5']], small)).body.next_page_cursor!
-    const { status } = await get([['page_cursor', cursor]])
-    expect(status).toBe(400)
-  })
-})
-
-// ---------------------------------------------------------------------------------------------- pages
-
-describe('pages', () => {
-  const inOrder = (statements: Statement[], order: string | undefined) =>
-    order === 'ASC' ? statements : [...statements].reverse()
-
-  test.each(['ASC', 'DESC'])('of every size, %s', async (order) => {
-    for (let limit = 1; limit <= few.length + 1; limit++) {
-      expect(await walk([['order', order]], limit, small)).toEqual(inOrder(few, order))
-    }
-    for (const limit of [99, 100, 999, 1000]) {
-      expect(await walk([['order', order]], limit)).toEqual(inOrder(all, order))
-    }
-  })
-
-  test('have 100 statements by default, the latest period first', async () => {
-    expect((await get([])).body.statements).toEqual(inOrder(all, 'DESC').slice(0, 100))
-  })
-
-  test.each(['0', '-1', '1001', '5.5', 'x', ''])('of %j are refused', async (limit) => {
-    const detail = expect.stringContaining('limit') as string
-    expect(await get([['limit', limit]])).toMatchObject({ status: 400, body: { detail } })
-  })
-})
-
-// ---------------------------------------------------------------------------------------------- filters
-
-describe('filters equal a filter in memory', () => {
-  const FILTERS: Record<string, { of: (statement: Statement) => string; commas: boolean; none: string[] }> = {
-    ref_ids: {
-      of: ({ ref_id }) => ref_id,
-      commas: false,
-      none: ['nobody', '', `USDG_REWARDS-${randomUUID()}-2024-02`],
-    },
-    statement_ids: { of: ({ id }) => id, commas: true, none: ['nobody', randomUUID()] },
-    statuses: { of: ({ status }) => status, commas: true, none: ['STATEMENT_STATUS_UNSPECIFIED'] },
-  }
-  const NAMES = Object.keys(FILTERS)
-
-  /** Values of one filter: some match records, others match none. */
-  const valuesOf = (name: string): fc.Arbitrary<string[]> => {
-    const { of, none } = FILTERS[name]!
-    const some = fc.nat().map((n) => of(all[n % all.length]!))
-    return fc.array(
-      fc.oneof({ weight: 8, arbitrary: some }, { weight: 1, arbitrary: fc.constantFrom(...none) }),
+    await payStatements(db, { customerId: customer_id })
+    expect(await shown()).toEqual([
       {
-        minLength: 1,
-        maxLength: name === 'statuses' ? 3 : 100,
-        size: 'max',
+        ...generated,
+        status: 'STATEMENT_STATUS_PAID',
+        statement_balances: balance('2.987397'),
+        paid_at: moment,
       },
-    )
-  }
-  const filtersOf = (names: string[]) =>
-    fc.record(Object.fromEntries(names.map((name) => [name, valuesOf(name)] as const)))
-  interface View {
-    order: 'ASC' | 'DESC' | undefined
-    limit: number
-    /** Whether the values are separated by commas. */
-    commas: boolean
-    upperCase: boolean
-  }
-  const anyView: fc.Arbitrary<View> = fc.record({
-    order: fc.constantFrom('ASC', 'DESC', undefined),
-    limit: fc.constantFrom(17, 100, 1000),
-    commas: fc.boolean(),
-    upperCase: fc.boolean(),
-  })
-
-  /** Returns the number of matches. */
-  async function requireSame(
-    filters: Record<string, string[]>,
-    { order, limit, commas, upperCase }: View,
-  ): Promise<number> {
-    const query = Object.entries(filters).flatMap(([name, values]): Query => {
-      const written = upperCase && name === 'statement_ids' ? values.map((id) => id.toUpperCase()) : values
-      if (commas && FILTERS[name]!.commas) return [[name, written.join(',')]]
-      return written.map((value) => [name, value])
-    })
-    const expected = all.filter((one) =>
-      Object.entries(filters).every(([name, values]) => values.includes(FILTERS[name]!.of(one))),
-    )
-    if (order !== undefined) query.push(['order', order])
-    if (order !== 'ASC') expected.reverse()
-    expect(await walk(query, limit)).toEqual(expected)
-    return expected.length
-  }
-
-  const cases = [...NAMES.map((name) => [name]), ['ref_ids', 'statement_ids'], NAMES]
-  test.each(cases.map((names) => [names]))('by %j', async (names) => {
-    let found = 0
-    await fc.assert(
-      fc.asyncProperty(filtersOf(names), anyView, async (filters, view) => {
-        found += await requireSame(filters, view)
-      }),
-      { seed: SEED, numRuns: 25 },
-    )
-    expect(found).toBeGreaterThan(0)
-  })
-})
-
-test.each([
-  [['statuses', 'GENERATED'], 'statuses'],
-  [['statuses', ''], 'statuses'],
-  [['statuses', 'STATEMENT_STATUS_PAID,STATEMENT_STATUS_LOST'], 'statuses'],
-  [['statement_ids', Array(101).fill('x').join(',')], 'statement_ids'],
-  [['order', 'asc'], 'order'],
-  [['ids', 'x'], 'ids'],
-  [['created_at.gt', '2026-01-31T00:00:00Z'], 'created_at.gt'],
-  [['customer_id', 'x'], 'customer_id'],
-] as [Query[number], string][])('%j is a 400 that names the parameter', async (parameter, name) => {
-  const detail = expect.stringContaining(name) as string
-  expect(await get([parameter])).toMatchObject({ status: 400, body: { detail } })
-})
-
-// ---------------------------------------------------------------------------------------------- cursors
-
-describe('a cursor', () => {
-  /** Queries with more than one page. */
-  const queries: Query[] = [
-    [],
-    [['order', 'ASC']],
-    [['statuses', 'STATEMENT_STATUS_PAID']],
-    [['statuses', 'STATEMENT_STATUS_PAID,STATEMENT_STATUS_GENERATED']],
-    [
-      ['statuses', 'STATEMENT_STATUS_PAID'],
-      ['order', 'ASC'],
-    ],
-  ]
-  const cursors = new Map<Query, string>()
-  beforeAll(async () => {
-    for (const query of queries)
-      cursors.set(query, (await get([...query, ['limit', '3']])).body.next_page_cursor!)
-  })
-  const cursorOf = (query: Query) => cursors.get(query)!
-
-  async function requireRefused(query: Query, cursor: string): Promise<void> {
-    const { status, body } = await get([...query, ['page_cursor', cursor]])
-    const detail = expect.stringContaining('page_cursor') as string
-    expect({ cursor, status, body }).toMatchObject({ status: 400, body: { detail } })
-  }
-
-  test('is valid for its filters and order only, with any limit', async () => {
-    for (const made of queries) {
-      for (const used of queries) {
-        if (made !== used) await requireRefused(used, cursorOf(made))
-      }
-      const { status, body } = await get([...made, ['limit', '9'], ['page_cursor', cursorOf(made)]])
-      expect(status).toBe(200)
-      expect(body.statements).toHaveLength(9)
-    }
-    // DESC is the default order.
-    const spelledOut = await get([
-      ['order', 'DESC'],
-      ['page_cursor', cursorOf(queries[0]!)],
     ])
-    expect(spelledOut.status).toBe(200)
   })
 
-  test("is not valid for another list, nor is another list's cursor valid here", async () => {
-    const { body } = await customer.call<Page>('POST', '/v2/profiles', { nickname: 'Second' })
-    expect(body).toHaveProperty('id')
-    const other = await customer.call<Page>('GET', '/v2/profiles?limit=1')
-    await requireRefused([], other.body.next_page_cursor!)
-    const used = await customer.call('GET', `/v2/profiles?page_cursor=${cursorOf(queries[0]!)}`)
-    expect(used.status).toBe(400)
-  })
+  // ---------------------------------------------------------------------------------------------- the customer
 
-  const edits: Record<string, fc.Arbitrary<(cursor: string) => string>> = {
-    'cut short': fc.nat().map((at) => (cursor) => cursor.slice(0, at % cursor.length)),
-    'with another byte inside': fc.tuple(fc.nat(), fc.integer({ min: 1, max: 255 })).map(([at, change]) => {
-      return (cursor: string) => {
-        const bytes = Buffer.from(cursor, 'base64url')
-        bytes[at % bytes.length]! ^= change
-        return bytes.toString('base64url')
+  describe('customer_id', () => {
+    const of = (value: string) =>
+      customer.call<Page>('GET', `${LIST}?customer_id=${encodeURIComponent(value)}`)
+
+    test.each(['', '?limit=5', '?statuses=STATEMENT_STATUS_PAID'])('is required: %j', async (query) => {
+      const { status, body } = await customer.call<Page>('GET', LIST + query)
+      expect({ status, body }).toMatchObject({ status: 400, body: { detail: 'customer_id is required' } })
+    })
+
+    test("other than the token's is a 403 that reveals nothing", async () => {
+      const refusal = await of(small.customer_id)
+      expect(refusal).toMatchObject({
+        status: 403,
+        body: { status: 403, detail: "customer_id must be the token's customer" },
+      })
+      for (const value of [randomUUID(), 'me', '', '%', `${customer.customer_id} `, 'x'.repeat(5_000)]) {
+        const { status, body } = await of(value)
+        expect({ value, status, body }).toEqual({ value, status: 403, body: refusal.body })
       }
-    }),
-    'that is any text': anyText().map((text) => () => text),
-  }
-  test.each(Object.entries(edits))('%s is refused', async (_, edit) => {
-    await fc.assert(
-      fc.asyncProperty(fc.constantFrom(...queries), edit, async (query, edit) => {
-        const cursor = cursorOf(query)
-        const edited = edit(cursor)
-        fc.pre(edited !== cursor)
-        await requireRefused(query, edited)
+    })
+
+    test('is a UUID in any spelling', async () => {
+      const { status, body } = await of(customer.customer_id.toUpperCase())
+      expect(status).toBe(200)
+      expect(body).toEqual((await get([])).body)
+    })
+
+    test("never returns another customer's statements, with any filters", async () => {
+      for (const { id, ref_id } of few) {
+        for (const query of [
+          [['statement_ids', id]],
+          [['ref_ids', ref_id]],
+          [
+            ['statement_ids', id],
+            ['statement_ids', all[7]!.id],
+          ],
+        ] as Query[]) {
+          const { status, body } = await get(query)
+          const own = query.length === 1 ? [] : [all[7]]
+          expect({ status, statements: body.statements }).toEqual({ status: 200, statements: own })
+        }
+      }
+      const cursor = (await get([['limit', '5']], small)).body.next_page_cursor!
+      const { status } = await get([['page_cursor', cursor]])
+      expect(status).toBe(400)
+    })
+  })
+
+  // ---------------------------------------------------------------------------------------------- pages
+
+  describe('pages', () => {
+    const inOrder = (statements: Statement[], order: string | undefined) =>
+      order === 'ASC' ? statements : [...statements].reverse()
+
+    test.each(['ASC', 'DESC'])('of every size, %s', async (order) => {
+      for (let limit = 1; limit <= few.length + 1; limit++) {
+        expect(await walk([['order', order]], limit, small)).toEqual(inOrder(few, order))
+      }
+      for (const limit of [99, 100, 999, 1000]) {
+        expect(await walk([['order', order]], limit)).toEqual(inOrder(all, order))
+      }
+    })
+
+    test('have 100 statements by default, the latest period first', async () => {
+      expect((await get([])).body.statements).toEqual(inOrder(all, 'DESC').slice(0, 100))
+    })
+
+    test.each(['0', '-1', '1001', '5.5', 'x', ''])('of %j are refused', async (limit) => {
+      const detail = expect.stringContaining('limit') as string
+      expect(await get([['limit', limit]])).toMatchObject({ status: 400, body: { detail } })
+    })
+  })
+
+  // ---------------------------------------------------------------------------------------------- filters
+
+  describe('filters equal a filter in memory', () => {
+    const FILTERS: Record<string, { of: (statement: Statement) => string; commas: boolean; none: string[] }> =
+      {
+        ref_ids: {
+          of: ({ ref_id }) => ref_id,
+          commas: false,
+          none: ['nobody', '', `USDG_REWARDS-${randomUUID()}-2024-02`],
+        },
+        statement_ids: { of: ({ id }) => id, commas: true, none: ['nobody', randomUUID()] },
+        statuses: { of: ({ status }) => status, commas: true, none: ['STATEMENT_STATUS_UNSPECIFIED'] },
+      }
+    const NAMES = Object.keys(FILTERS)
+
+    /** Values of one filter: some match records, others match none. */
+    const valuesOf = (name: string): fc.Arbitrary<string[]> => {
+      const { of, none } = FILTERS[name]!
+      const some = fc.nat().map((n) => of(all[n % all.length]!))
+      return fc.array(
+        fc.oneof({ weight: 8, arbitrary: some }, { weight: 1, arbitrary: fc.constantFrom(...none) }),
+        {
+          minLength: 1,
+          maxLength: name === 'statuses' ? 3 : 100,
+          size: 'max',
+        },
+      )
+    }
+    const filtersOf = (names: string[]) =>
+      fc.record(Object.fromEntries(names.map((name) => [name, valuesOf(name)] as const)))
+    interface View {
+      order: 'ASC' | 'DESC' | undefined
+      limit: number
+      /** Whether the values are separated by commas. */
+      commas: boolean
+      upperCase: boolean
+    }
+    const anyView: fc.Arbitrary<View> = fc.record({
+      order: fc.constantFrom('ASC', 'DESC', undefined),
+      limit: fc.constantFrom(17, 100, 1000),
+      commas: fc.boolean(),
+      upperCase: fc.boolean(),
+    })
+
+    /** Returns the number of matches. */
+    async function requireSame(
+      filters: Record<string, string[]>,
+      { order, limit, commas, upperCase }: View,
+    ): Promise<number> {
+      const query = Object.entries(filters).flatMap(([name, values]): Query => {
+        const written = upperCase && name === 'statement_ids' ? values.map((id) => id.toUpperCase()) : values
+        if (commas && FILTERS[name]!.commas) return [[name, written.join(',')]]
+        return written.map((value) => [name, value])
+      })
+      const expected = all.filter((one) =>
+        Object.entries(filters).every(([name, values]) => values.includes(FILTERS[name]!.of(one))),
+      )
+      if (order !== undefined) query.push(['order', order])
+      if (order !== 'ASC') expected.reverse()
+      expect(await walk(query, limit)).toEqual(expected)
+      return expected.length
+    }
+
+    const cases = [...NAMES.map((name) => [name]), ['ref_ids', 'statement_ids'], NAMES]
+    test.each(cases.map((names) => [names]))('by %j', async (names) => {
+      let found = 0
+      await fc.assert(
+        fc.asyncProperty(filtersOf(names), anyView, async (filters, view) => {
+          found += await requireSame(filters, view)
+        }),
+        { seed: SEED, numRuns: 25 },
+      )
+      expect(found).toBeGreaterThan(0)
+    })
+  })
+
+  test.each([
+    [['statuses', 'GENERATED'], 'statuses'],
+    [['statuses', ''], 'statuses'],
+    [['statuses', 'STATEMENT_STATUS_PAID,STATEMENT_STATUS_LOST'], 'statuses'],
+    [['statement_ids', Array(101).fill('x').join(',')], 'statement_ids'],
+    [['order', 'asc'], 'order'],
+    [['ids', 'x'], 'ids'],
+    [['created_at.gt', '2026-01-31T00:00:00Z'], 'created_at.gt'],
+    [['customer_id', 'x'], 'customer_id'],
+  ] as [Query[number], string][])('%j is a 400 that names the parameter', async (parameter, name) => {
+    const detail = expect.stringContaining(name) as string
+    expect(await get([parameter])).toMatchObject({ status: 400, body: { detail } })
+  })
+
+  // ---------------------------------------------------------------------------------------------- cursors
+
+  describe('a cursor', () => {
+    /** Queries with more than one page. */
+    const queries: Query[] = [
+      [],
+      [['order', 'ASC']],
+      [['statuses', 'STATEMENT_STATUS_PAID']],
+      [['statuses', 'STATEMENT_STATUS_PAID,STATEMENT_STATUS_GENERATED']],
+      [
+        ['statuses', 'STATEMENT_STATUS_PAID'],
+        ['order', 'ASC'],
+      ],
+    ]
+    const cursors = new Map<Query, string>()
+    beforeAll(async () => {
+      for (const query of queries)
+        cursors.set(query, (await get([...query, ['limit', '3']])).body.next_page_cursor!)
+    })
+    const cursorOf = (query: Query) => cursors.get(query)!
+
+    async function requireRefused(query: Query, cursor: string): Promise<void> {
+      const { status, body } = await get([...query, ['page_cursor', cursor]])
+      const detail = expect.stringContaining('page_cursor') as string
+      expect({ cursor, status, body }).toMatchObject({ status: 400, body: { detail } })
+    }
+
+    test('is valid for its filters and order only, with any limit', async () => {
+      for (const made of queries) {
+        for (const used of queries) {
+          if (made !== used) await requireRefused(used, cursorOf(made))
+        }
+        const { status, body } = await get([...made, ['limit', '9'], ['page_cursor', cursorOf(made)]])
+        expect(status).toBe(200)
+        expect(body.statements).toHaveLength(9)
+      }
+      // DESC is the default order.
+      const spelledOut = await get([
+        ['order', 'DESC'],
+        ['page_cursor', cursorOf(queries[0]!)],
+      ])
+      expect(spelledOut.status).toBe(200)
+    })
+
+    test("is not valid for another list, nor is another list's cursor valid here", async () => {
+      const { body } = await customer.call<Page>('POST', '/v2/profiles', { nickname: 'Second' })
+      expect(body).toHaveProperty('id')
+      const other = await customer.call<Page>('GET', '/v2/profiles?limit=1')
+      await requireRefused([], other.body.next_page_cursor!)
+      const used = await customer.call('GET', `/v2/profiles?page_cursor=${cursorOf(queries[0]!)}`)
+      expect(used.status).toBe(400)
+    })
+
+    const edits: Record<string, fc.Arbitrary<(cursor: string) => string>> = {
+      'cut short': fc.nat().map((at) => (cursor) => cursor.slice(0, at % cursor.length)),
+      'with another byte inside': fc.tuple(fc.nat(), fc.integer({ min: 1, max: 255 })).map(([at, change]) => {
+        return (cursor: string) => {
+          const bytes = Buffer.from(cursor, 'base64url')
+          bytes[at % bytes.length]! ^= change
+          return bytes.toString('base64url')
+        }
       }),
-      runs(60),
-    )
+      'that is any text': anyText().map((text) => () => text),
+    }
+    test.each(Object.entries(edits))('%s is refused', async (_, edit) => {
+      await fc.assert(
+        fc.asyncProperty(fc.constantFrom(...queries), edit, async (query, edit) => {
+          const cursor = cursorOf(query)
+          const edited = edit(cursor)
+          fc.pre(edited !== cursor)
+          await requireRefused(query, edited)
+        }),
+        runs(60),
+      )
+    })
   })
 })

@@ -2,7 +2,7 @@
  * Cancels withdrawals that are not signed, and tests the refusals. src/rails/payouts/cancel-withdrawal.db.test.ts tests a
  * cancellation while a worker signs the same withdrawal.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   ROW_MACS,
   caller,
@@ -75,109 +75,112 @@ async function wire(customer: TestCustomer): Promise<Transfer> {
   return (await customer.call<Transfer>('POST', '/v2/transfer/fiat-withdrawals', order)).body
 }
 
-test.each([
-  ['a crypto withdrawal', withdraw],
-  ['a wire', wire],
-])('%s ends FAILED and is refunded; a repeat answers the same record', async (_, make) => {
-  const customer = await newCustomer(service)
-  await credit(service.ledger, customer, 'USD', '100')
-  const created = await make(customer)
-  const answer = await cancel(customer, created.id)
-  expect(answer).toMatchObject({
-    status: 200,
-    body: {
-      ...created,
-      status: 'FAILED',
-      secondary_status: CANCELLED_BY.client,
-      updated_at: expect.any(String) as string,
-    },
-  })
-  expect((await cancel(customer, created.id, {})).body).toEqual(answer.body)
-  expect(await read(customer, created.id)).toEqual(answer.body)
-  expect(await available(customer)).toBe('100')
-  await settle()
-  expect([await available(customer), await onChain(created.id)]).toEqual(['100', 0])
-  await requireClean()
-})
-
-test.each(['PROFILE', 'NETWORK'] as const)(
-  'a withdrawal can be cancelled while its %s is frozen',
-  async (kind) => {
-    const customer = await newCustomer(service)
-    await credit(service.ledger, customer, 'USD', '100')
-    const { id } = await withdraw(customer)
-    const { customer_id, profile_id } = customer
-    const target =
-      kind === 'PROFILE' ? { kind, customer_id, profile_id } : { kind, network: 'ETHEREUM' as const }
-    await freeze(service.db, TEST_ORIGIN, target, 'OPERATOR', 'a leak')
-    try {
-      await settle(2)
-      expect(await cancel(customer, id)).toMatchObject({ status: 200, body: { status: 'FAILED' } })
-      expect(await available(customer)).toBe('100')
-    } finally {
-      await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, target)
-    }
-    await requireClean()
-  },
-)
-
-test('a transfer that is signed, has ended or is not a withdrawal is refused with its status', async () => {
-  const customer = await newCustomer(service)
-  const deposit = await credit(service.ledger, customer, 'USD', '100')
-  const { id } = await withdraw(customer)
-  const refusal = (transferId: string, status: string, why: string) => ({
-    status: 409,
-    body: {
-      type: expect.stringMatching(/\/problems\/not-cancellable$/) as string,
-      detail: `transfer ${transferId} ${why}`,
-      meta: { id: transferId, status },
-    },
-  })
-  expect(await cancel(customer, deposit.id)).toMatchObject(
-    refusal(deposit.id, 'COMPLETED', 'is not a withdrawal'),
-  )
-  const broadcast = () => Promise.reject(new NodeRefusal('no'))
-  await settleWithdrawals(
-    service.db,
-    new Map([...service.networks].map(([network, one]) => [network, { ...one, broadcast }])),
-  )
-  expect(await cancel(customer, id)).toMatchObject(
-    refusal(id, 'PENDING', 'is signed: it may be paid already'),
-  )
-  await settle()
-  expect(await cancel(customer, id)).toMatchObject(refusal(id, 'COMPLETED', 'is COMPLETED'))
-  expect(await onChain(id)).toBe(1)
-  await requireClean()
-})
-
 const callerWith = async ({ customer_id }: TestCustomer, scope: ClientScope) =>
   caller(
     service.app,
     await fetchToken(service.app, await createApiClient(service.db, ROW_MACS, customer_id, [scope])),
   )
-test('the token needs the scope that matches the type of the withdrawal', async () => {
-  const customer = await newCustomer(service)
-  await credit(service.ledger, customer, 'USD', '100')
-  const made = { CRYPTO: await withdraw(customer), WIRE: await wire(customer) }
-  const SCOPE = {
-    CRYPTO: 'transfer:write_crypto_withdrawal',
-    WIRE: 'transfer:write_fiat_withdrawal',
-  } as const
-  const holders = {
-    CRYPTO: await callerWith(customer, SCOPE.CRYPTO),
-    WIRE: await callerWith(customer, SCOPE.WIRE),
-  }
-  for (const [type, other] of [
-    ['CRYPTO', 'WIRE'],
-    ['WIRE', 'CRYPTO'],
-  ] as const) {
-    const path = `/v2/transfer/transfers/${made[type].id}/cancel`
-    expect(await holders[other]('POST', path)).toMatchObject({
-      status: 403,
-      body: { meta: { required_scope: SCOPE[type], found_scopes: [SCOPE[other]] } },
+
+describe('Cancel Transfer', () => {
+  test.each([
+    ['a crypto withdrawal', withdraw],
+    ['a wire', wire],
+  ])('%s ends FAILED and is refunded; a repeat answers the same record', async (_, make) => {
+    const customer = await newCustomer(service)
+    await credit(service.ledger, customer, 'USD', '100')
+    const created = await make(customer)
+    const answer = await cancel(customer, created.id)
+    expect(answer).toMatchObject({
+      status: 200,
+      body: {
+        ...created,
+        status: 'FAILED',
+        secondary_status: CANCELLED_BY.client,
+        updated_at: expect.any(String) as string,
+      },
     })
-    expect(await read(customer, made[type].id)).toEqual(made[type])
-    expect(await holders[type]('POST', path)).toMatchObject({ status: 200, body: { status: 'FAILED' } })
-  }
-  expect(await available(customer)).toBe('100')
+    expect((await cancel(customer, created.id, {})).body).toEqual(answer.body)
+    expect(await read(customer, created.id)).toEqual(answer.body)
+    expect(await available(customer)).toBe('100')
+    await settle()
+    expect([await available(customer), await onChain(created.id)]).toEqual(['100', 0])
+    await requireClean()
+  })
+
+  test.each(['PROFILE', 'NETWORK'] as const)(
+    'a withdrawal can be cancelled while its %s is frozen',
+    async (kind) => {
+      const customer = await newCustomer(service)
+      await credit(service.ledger, customer, 'USD', '100')
+      const { id } = await withdraw(customer)
+      const { customer_id, profile_id } = customer
+      const target =
+        kind === 'PROFILE' ? { kind, customer_id, profile_id } : { kind, network: 'ETHEREUM' as const }
+      await freeze(service.db, TEST_ORIGIN, target, 'OPERATOR', 'a leak')
+      try {
+        await settle(2)
+        expect(await cancel(customer, id)).toMatchObject({ status: 200, body: { status: 'FAILED' } })
+        expect(await available(customer)).toBe('100')
+      } finally {
+        await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, target)
+      }
+      await requireClean()
+    },
+  )
+
+  test('a transfer that is signed, has ended or is not a withdrawal is refused with its status', async () => {
+    const customer = await newCustomer(service)
+    const deposit = await credit(service.ledger, customer, 'USD', '100')
+    const { id } = await withdraw(customer)
+    const refusal = (transferId: string, status: string, why: string) => ({
+      status: 409,
+      body: {
+        type: expect.stringMatching(/\/problems\/not-cancellable$/) as string,
+        detail: `transfer ${transferId} ${why}`,
+        meta: { id: transferId, status },
+      },
+    })
+    expect(await cancel(customer, deposit.id)).toMatchObject(
+      refusal(deposit.id, 'COMPLETED', 'is not a withdrawal'),
+    )
+    const broadcast = () => Promise.reject(new NodeRefusal('no'))
+    await settleWithdrawals(
+      service.db,
+      new Map([...service.networks].map(([network, one]) => [network, { ...one, broadcast }])),
+    )
+    expect(await cancel(customer, id)).toMatchObject(
+      refusal(id, 'PENDING', 'is signed: it may be paid already'),
+    )
+    await settle()
+    expect(await cancel(customer, id)).toMatchObject(refusal(id, 'COMPLETED', 'is COMPLETED'))
+    expect(await onChain(id)).toBe(1)
+    await requireClean()
+  })
+
+  test('the token needs the scope that matches the type of the withdrawal', async () => {
+    const customer = await newCustomer(service)
+    await credit(service.ledger, customer, 'USD', '100')
+    const made = { CRYPTO: await withdraw(customer), WIRE: await wire(customer) }
+    const SCOPE = {
+      CRYPTO: 'transfer:write_crypto_withdrawal',
+      WIRE: 'transfer:write_fiat_withdrawal',
+    } as const
+    const holders = {
+      CRYPTO: await callerWith(customer, SCOPE.CRYPTO),
+      WIRE: await callerWith(customer, SCOPE.WIRE),
+    }
+    for (const [type, other] of [
+      ['CRYPTO', 'WIRE'],
+      ['WIRE', 'CRYPTO'],
+    ] as const) {
+      const path = `/v2/transfer/transfers/${made[type].id}/cancel`
+      expect(await holders[other]('POST', path)).toMatchObject({
+        status: 403,
+        body: { meta: { required_scope: SCOPE[type], found_scopes: [SCOPE[other]] } },
+      })
+      expect(await read(customer, made[type].id)).toEqual(made[type])
+      expect(await holders[type]('POST', path)).toMatchObject({ status: 200, body: { status: 'FAILED' } })
+    }
+    expect(await available(customer)).toBe('100')
+  })
 })

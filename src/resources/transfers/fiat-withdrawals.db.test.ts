@@ -262,294 +262,301 @@ describe('a fiat account', () => {
 
 // ---------------------------------------------------------------------------------------------- withdrawals
 
-describe('a withdrawal', () => {
-  test.each(['amount', 'total'])('by %s is PENDING, then COMPLETED', async (field) => {
-    const profile_id = await newProfile()
-    const { id: fiat_account_id } = await newFiatAccount(customer)
-    const said = {
-      ...(await newHolder(customer)),
-      ref_id: randomUUID(),
-      memo: 'invoice 17',
-      metadata: { order: '17' },
-    }
-    const created = await withdrawn({ profile_id, fiat_account_id, [field]: '40.10', ...said })
-    expect(created).toEqual({
-      id: A_UUID,
-      customer_id: customer.customer_id,
-      profile_id,
-      type: 'WIRE_WITHDRAWAL',
-      direction: 'DEBIT',
-      status: 'PENDING',
-      asset: 'USD',
-      balance_asset: 'USD',
-      amount: '40.1',
-      fee: '0',
-      total: '40.1',
-      fiat_account_id,
-      ...said,
-      created_at: A_TIME,
-      updated_at: created.created_at,
-    })
-    expect(await read(created)).toEqual(created)
-    expect(await available(profile_id)).toBe('59.9')
-    const debited = ['CREATED profile USD -40.1', 'CREATED in_flight:WIRE USD 40.1']
-    expect(await entriesOf(service.db, created.id)).toEqual(debited)
-
-    await settle()
-    const paid = await read(created)
-    expect(paid).toEqual({ ...created, status: 'COMPLETED', updated_at: A_TIME })
-    expect(paid.updated_at > created.updated_at).toBe(true)
-    expect(await available(profile_id)).toBe('59.9')
-    expect(await entriesOf(service.db, created.id)).toEqual([
-      ...debited,
-      'SETTLED in_flight:WIRE USD -40.1',
-      'SETTLED bank USD 40.1',
-    ])
-    expect(await wiresOf(created)).toEqual([
-      {
-        network: 'WIRE',
-        asset: 'USD',
-        amount: '40.1',
-        account_number: WIRE.account_number,
-        memo: 'invoice 17',
-      },
-    ])
-  })
-
-  test('of the minimum, and of the whole remaining balance, is paid', async () => {
-    const profile_id = await newProfile()
-    // A bank account needs no further details.
-    const { id: fiat_account_id } = await newFiatAccount(customer, undefined, {
-      fiat_network_instructions: { wire: {} },
-    })
-    const least = await withdrawn({ profile_id, fiat_account_id, amount: '.01' })
-    const rest = await withdrawn({ profile_id, fiat_account_id, total: '99.990' })
-    expect([least.amount, rest.amount, await available(profile_id)]).toEqual(['0.01', '99.99', '0'])
-    await settle()
-    for (const one of [least, rest]) {
-      expect((await read(one)).status).toBe('COMPLETED')
-      expect(await wiresOf(one)).toMatchObject([{ amount: one.amount }])
-    }
-  })
-
-  test('with a ref_id that is taken is answered with its record, also of many at once', async () => {
-    const profile_id = await newProfile()
-    const { id: fiat_account_id } = await newFiatAccount(customer)
-    const ref_id = randomUUID()
-    const order = (n: number) =>
-      customer.call<Transfer & { meta: unknown }>('POST', WITHDRAWALS, {
-        profile_id,
-        asset: 'USD',
-        fiat_account_id: n % 3 === 0 ? NOBODY : fiat_account_id,
-        amount: String(n),
-        ref_id,
-      })
-    // A repeat is answered before further refusals.
-    const first = await order(10)
-    const before = await everyTable(service.db)
-    const answers = await Promise.all(Array.from({ length: 10 }, (_, n) => order(n + 1)))
-    for (const { status, body } of answers) {
-      expect({ status, meta: body.meta }).toMatchObject({ status: 409, meta: { existing: first.body } })
-    }
-    expect(await everyTable(service.db)).toEqual(before)
-  })
-})
-
-describe('a withdrawal is refused and changes nothing:', () => {
-  let mine: {
-    profile_id: string
-    fiat_account_id: string
-    denied: { identity_id: string; account_id: string }
-  }
-  let theirs: { profile_id: string; fiat_account_id: string; identity_id: string; account_id: string }
-  beforeAll(async () => {
-    const denied = await newHolder(customer)
-    await customer.call('PUT', `/v2/identity/identities/${denied.identity_id}/sandbox-status`, {
-      status: 'DENIED',
-    })
-    const { id } = await newFiatAccount(customer)
-    mine = { profile_id: await newProfile(), fiat_account_id: id, denied }
-    const { id: fiat_account_id } = await newFiatAccount(other)
-    theirs = { profile_id: other.profile_id, fiat_account_id, ...(await newHolder(other)) }
-  })
-
-  type Refusal = [what: string, status: number, detail: string, changes: () => object]
-  test.each<Refusal>([
-    ['amount and total', 400, 'exactly one of amount and total', () => ({ total: '1' })],
-    ['neither amount nor total', 400, 'exactly one of amount and total', () => ({ amount: undefined })],
-    ['an asset that wires do not carry', 400, 'asset USDP cannot be sent by wire', () => ({ asset: 'USDP' })],
-    ['another fiat asset', 400, 'asset EUR cannot be sent by wire', () => ({ asset: 'EUR' })],
-    ['a part of a cent', 400, 'amount has more than 2 decimals', () => ({ amount: '1.001' })],
-    ['an amount of zero', 400, 'amount is below the minimum of 0.01 USD', () => ({ amount: '0' })],
-    [
-      'a total of zero',
-      400,
-      'total is below the minimum of 0.01 USD',
-      () => ({ amount: undefined, total: '0.00' }),
-    ],
-    [
-      'an amount above the maximum',
-      400,
-      'amount is above the maximum of 10000000 USD',
-      () => ({ amount: '10000000.01' }),
-    ],
-    [
-      'more than the available balance',
-      403,
-      'the profile has 100 USD available',
-      () => ({ amount: '100.01' }),
-    ],
-    ['an unknown profile', 404, `profile ${NOBODY} not found`, () => ({ profile_id: NOBODY })],
-    ['an unknown fiat account', 404, `fiat account ${NOBODY}`, () => ({ fiat_account_id: NOBODY })],
-    ['an unknown account', 404, `account ${NOBODY} not found`, () => ({ account_id: NOBODY })],
-    ['an unknown identity', 404, `identity ${NOBODY} not found`, () => ({ identity_id: NOBODY })],
-    ["another customer's profile", 404, 'profile', () => ({ profile_id: theirs.profile_id })],
-    [
-      "another customer's fiat account",
-      404,
-      'fiat account',
-      () => ({ fiat_account_id: theirs.fiat_account_id }),
-    ],
-    ["another customer's account", 404, 'account', () => ({ account_id: theirs.account_id })],
-    ["another customer's identity", 404, 'identity', () => ({ identity_id: theirs.identity_id })],
-    ['for a denied identity', 403, 'is DENIED', () => ({ identity_id: mine.denied.identity_id })],
-    ["for a denied identity's account", 403, 'is DENIED', () => ({ account_id: mine.denied.account_id })],
-  ])('%s', async (_, status, detail, changes) => {
-    const before = await everyTable(service.db)
-    const { profile_id, fiat_account_id } = mine
-    const answer = await customer.call('POST', WITHDRAWALS, {
-      profile_id,
-      asset: 'USD',
-      fiat_account_id,
-      amount: '10',
-      ref_id: randomUUID(),
-      ...changes(),
-    })
-    expect(answer).toMatchObject({ status, body: { detail: expect.stringContaining(detail) as string } })
-    expect(await everyTable(service.db)).toEqual(before)
-  })
-})
-
 // ---------------------------------------------------------------------------------------------- account numbers
 
-describe('a wire to the account number of', () => {
-  /** Sends 40 of a profile's 100 USD to the account number of this outcome. */
-  async function wiredTo(outcome: MagicOutcome): Promise<Transfer> {
-    const { id: fiat_account_id, status } = await newFiatAccount(customer, magicAccountNumber(outcome))
-    expect(status).toBe('APPROVED')
-    return withdrawn({ profile_id: await newProfile(), fiat_account_id, amount: '40' })
-  }
+describe('Create Fiat Withdrawal', () => {
+  describe('a withdrawal', () => {
+    test.each(['amount', 'total'])('by %s is PENDING, then COMPLETED', async (field) => {
+      const profile_id = await newProfile()
+      const { id: fiat_account_id } = await newFiatAccount(customer)
+      const said = {
+        ...(await newHolder(customer)),
+        ref_id: randomUUID(),
+        memo: 'invoice 17',
+        metadata: { order: '17' },
+      }
+      const created = await withdrawn({ profile_id, fiat_account_id, [field]: '40.10', ...said })
+      expect(created).toEqual({
+        id: A_UUID,
+        customer_id: customer.customer_id,
+        profile_id,
+        type: 'WIRE_WITHDRAWAL',
+        direction: 'DEBIT',
+        status: 'PENDING',
+        asset: 'USD',
+        balance_asset: 'USD',
+        amount: '40.1',
+        fee: '0',
+        total: '40.1',
+        fiat_account_id,
+        ...said,
+        created_at: A_TIME,
+        updated_at: created.created_at,
+      })
+      expect(await read(created)).toEqual(created)
+      expect(await available(profile_id)).toBe('59.9')
+      const debited = ['CREATED profile USD -40.1', 'CREATED in_flight:WIRE USD 40.1']
+      expect(await entriesOf(service.db, created.id)).toEqual(debited)
 
-  /** Requires that the wire was sent and completed once. */
-  async function requirePaid(created: Transfer): Promise<void> {
-    expect(await read(created)).toEqual({ ...created, status: 'COMPLETED', updated_at: A_TIME })
-    expect(await wiresOf(created)).toMatchObject([{ network: 'WIRE', amount: '40' }])
-    expect(await available(created.profile_id)).toBe('60')
-    expect(await entriesOf(service.db, created.id)).toContain('SETTLED bank USD 40')
-  }
+      await settle()
+      const paid = await read(created)
+      expect(paid).toEqual({ ...created, status: 'COMPLETED', updated_at: A_TIME })
+      expect(paid.updated_at > created.updated_at).toBe(true)
+      expect(await available(profile_id)).toBe('59.9')
+      expect(await entriesOf(service.db, created.id)).toEqual([
+        ...debited,
+        'SETTLED in_flight:WIRE USD -40.1',
+        'SETTLED bank USD 40.1',
+      ])
+      expect(await wiresOf(created)).toEqual([
+        {
+          network: 'WIRE',
+          asset: 'USD',
+          amount: '40.1',
+          account_number: WIRE.account_number,
+          memo: 'invoice 17',
+        },
+      ])
+    })
 
-  /** Requires that the wire was never sent, and that the profile has its money back. */
-  async function requireRefused(created: Transfer, why: Partial<Transfer>): Promise<void> {
-    expect(await read(created)).toEqual({ ...created, status: 'FAILED', updated_at: A_TIME, ...why })
-    expect(await wiresOf(created)).toEqual([])
-    expect(await available(created.profile_id)).toBe('100')
-    expect(await entriesOf(service.db, created.id)).toEqual([
-      'CREATED profile USD -40',
-      'CREATED in_flight:WIRE USD 40',
-      'REFUNDED profile USD 40',
-      'REFUNDED in_flight:WIRE USD -40',
-    ])
-  }
+    test('of the minimum, and of the whole remaining balance, is paid', async () => {
+      const profile_id = await newProfile()
+      // A bank account needs no further details.
+      const { id: fiat_account_id } = await newFiatAccount(customer, undefined, {
+        fiat_network_instructions: { wire: {} },
+      })
+      const least = await withdrawn({ profile_id, fiat_account_id, amount: '.01' })
+      const rest = await withdrawn({ profile_id, fiat_account_id, total: '99.990' })
+      expect([least.amount, rest.amount, await available(profile_id)]).toEqual(['0.01', '99.99', '0'])
+      await settle()
+      for (const one of [least, rest]) {
+        expect((await read(one)).status).toBe('COMPLETED')
+        expect(await wiresOf(one)).toMatchObject([{ amount: one.amount }])
+      }
+    })
 
-  test('INVALID_DESTINATION_ADDRESS fails, and the total is given back', async () => {
-    const created = await wiredTo('INVALID_DESTINATION_ADDRESS')
-    await settle()
-    const destination_address = magicAccountNumber('INVALID_DESTINATION_ADDRESS')!
-    await requireRefused(created, {
-      status_details: { invalid_destination_address: { message: A_TEXT, destination_address } },
+    test('with a ref_id that is taken is answered with its record, also of many at once', async () => {
+      const profile_id = await newProfile()
+      const { id: fiat_account_id } = await newFiatAccount(customer)
+      const ref_id = randomUUID()
+      const order = (n: number) =>
+        customer.call<Transfer & { meta: unknown }>('POST', WITHDRAWALS, {
+          profile_id,
+          asset: 'USD',
+          fiat_account_id: n % 3 === 0 ? NOBODY : fiat_account_id,
+          amount: String(n),
+          ref_id,
+        })
+      // A repeat is answered before further refusals.
+      const first = await order(10)
+      const before = await everyTable(service.db)
+      const answers = await Promise.all(Array.from({ length: 10 }, (_, n) => order(n + 1)))
+      for (const { status, body } of answers) {
+        expect({ status, meta: body.meta }).toMatchObject({ status: 409, meta: { existing: first.body } })
+      }
+      expect(await everyTable(service.db)).toEqual(before)
     })
   })
 
-  test('CUSTOMER_REJECTED fails unsigned, and the total is given back', async () => {
-    const created = await wiredTo('CUSTOMER_REJECTED')
-    await settle()
-    await requireRefused(created, { secondary_status: { name: 'CUSTOMER_REJECTED', detail: A_TEXT } })
-  })
-
-  test('PENDING_CUSTOMER_APPROVAL is held, and paid when the hold is over', async () => {
-    const created = await wiredTo('PENDING_CUSTOMER_APPROVAL')
-    for (let round = 1; round <= 3; round++) await settleWithdrawals(service.db, service.networks)
-    expect(await read(created)).toEqual({
-      ...created,
-      secondary_status: { name: 'PENDING_CUSTOMER_APPROVAL', detail: A_TEXT },
-      status_details: { pending_customer_approval: { message: A_TEXT } },
-      updated_at: A_TIME,
-    })
-    expect(await wiresOf(created)).toEqual([])
-    await settle()
-    await requirePaid(created)
-  })
-
-  test('DROPPED_ONCE is sent again with the same bytes, and paid once', async () => {
-    const created = await wiredTo('DROPPED_ONCE')
-    const bank = service.networks.get('WIRE')!
-    const sent: Buffer[] = []
-    const watched: typeof bank = {
-      ...bank,
-      broadcast(withdrawals) {
-        sent.push(...withdrawals.map(({ raw_transaction }) => raw_transaction))
-        return bank.broadcast(withdrawals)
-      },
+  describe('a withdrawal is refused and changes nothing:', () => {
+    let mine: {
+      profile_id: string
+      fiat_account_id: string
+      denied: { identity_id: string; account_id: string }
     }
-    await settle(new Map([['WIRE', watched]]))
-    expect(sent).toHaveLength(2)
-    expect(sent[1]).toEqual(sent[0])
-    await requirePaid(created)
-  })
+    let theirs: { profile_id: string; fiat_account_id: string; identity_id: string; account_id: string }
+    beforeAll(async () => {
+      const denied = await newHolder(customer)
+      await customer.call('PUT', `/v2/identity/identities/${denied.identity_id}/sandbox-status`, {
+        status: 'DENIED',
+      })
+      const { id } = await newFiatAccount(customer)
+      mine = { profile_id: await newProfile(), fiat_account_id: id, denied }
+      const { id: fiat_account_id } = await newFiatAccount(other)
+      theirs = { profile_id: other.profile_id, fiat_account_id, ...(await newHolder(other)) }
+    })
 
-  test('NEVER_CONFIRMS is sent once, and stays PENDING', async () => {
-    const created = await wiredTo('NEVER_CONFIRMS')
-    await settle()
-    expect(await read(created)).toEqual(created)
-    expect(await wiresOf(created)).toMatchObject([{ network: 'WIRE', amount: '40' }])
-    expect(await available(created.profile_id)).toBe('60')
-  })
-
-  test('the other outcomes have no account number', () => {
-    const others: MagicOutcome[] = [
-      'STALE_FEE_QUOTE',
-      'MISSING_TRUSTLINE',
-      'MAX_RENT_EXCEEDED',
-      'TRAVEL_RULE_REJECTED',
-      'TRAVEL_RULE_INFO_REQUESTED',
-    ]
-    expect(MAGIC_OUTCOMES.filter((outcome) => magicAccountNumber(outcome) === undefined)).toEqual(others)
-  })
-})
-
-test('in live mode no bank is connected', async () => {
-  const live = await startTestService({ BURSAR_MODE: 'live' })
-  try {
-    const { call, profile_id } = await newCustomer(live)
-    const before = await everyTable(live.db)
-    const answers = [
-      await call('POST', ACCOUNTS, {
-        fiat_account_owner: PERSON,
-        fiat_network_instructions: { wire: WIRE },
-      }),
-      await call('POST', WITHDRAWALS, {
+    type Refusal = [what: string, status: number, detail: string, changes: () => object]
+    test.each<Refusal>([
+      ['amount and total', 400, 'exactly one of amount and total', () => ({ total: '1' })],
+      ['neither amount nor total', 400, 'exactly one of amount and total', () => ({ amount: undefined })],
+      [
+        'an asset that wires do not carry',
+        400,
+        'asset USDP cannot be sent by wire',
+        () => ({ asset: 'USDP' }),
+      ],
+      ['another fiat asset', 400, 'asset EUR cannot be sent by wire', () => ({ asset: 'EUR' })],
+      ['a part of a cent', 400, 'amount has more than 2 decimals', () => ({ amount: '1.001' })],
+      ['an amount of zero', 400, 'amount is below the minimum of 0.01 USD', () => ({ amount: '0' })],
+      [
+        'a total of zero',
+        400,
+        'total is below the minimum of 0.01 USD',
+        () => ({ amount: undefined, total: '0.00' }),
+      ],
+      [
+        'an amount above the maximum',
+        400,
+        'amount is above the maximum of 10000000 USD',
+        () => ({ amount: '10000000.01' }),
+      ],
+      [
+        'more than the available balance',
+        403,
+        'the profile has 100 USD available',
+        () => ({ amount: '100.01' }),
+      ],
+      ['an unknown profile', 404, `profile ${NOBODY} not found`, () => ({ profile_id: NOBODY })],
+      ['an unknown fiat account', 404, `fiat account ${NOBODY}`, () => ({ fiat_account_id: NOBODY })],
+      ['an unknown account', 404, `account ${NOBODY} not found`, () => ({ account_id: NOBODY })],
+      ['an unknown identity', 404, `identity ${NOBODY} not found`, () => ({ identity_id: NOBODY })],
+      ["another customer's profile", 404, 'profile', () => ({ profile_id: theirs.profile_id })],
+      [
+        "another customer's fiat account",
+        404,
+        'fiat account',
+        () => ({ fiat_account_id: theirs.fiat_account_id }),
+      ],
+      ["another customer's account", 404, 'account', () => ({ account_id: theirs.account_id })],
+      ["another customer's identity", 404, 'identity', () => ({ identity_id: theirs.identity_id })],
+      ['for a denied identity', 403, 'is DENIED', () => ({ identity_id: mine.denied.identity_id })],
+      ["for a denied identity's account", 403, 'is DENIED', () => ({ account_id: mine.denied.account_id })],
+    ])('%s', async (_, status, detail, changes) => {
+      const before = await everyTable(service.db)
+      const { profile_id, fiat_account_id } = mine
+      const answer = await customer.call('POST', WITHDRAWALS, {
         profile_id,
         asset: 'USD',
-        fiat_account_id: NOBODY,
-        amount: '1',
-      }),
-    ]
-    for (const answer of answers) {
-      expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': '1' } })
-      expect(answer.body.detail).toBe('fiat_network WIRE is not connected to a bank')
+        fiat_account_id,
+        amount: '10',
+        ref_id: randomUUID(),
+        ...changes(),
+      })
+      expect(answer).toMatchObject({ status, body: { detail: expect.stringContaining(detail) as string } })
+      expect(await everyTable(service.db)).toEqual(before)
+    })
+  })
+
+  describe('a wire to the account number of', () => {
+    /** Sends 40 of a profile's 100 USD to the account number of this outcome. */
+    async function wiredTo(outcome: MagicOutcome): Promise<Transfer> {
+      const { id: fiat_account_id, status } = await newFiatAccount(customer, magicAccountNumber(outcome))
+      expect(status).toBe('APPROVED')
+      return withdrawn({ profile_id: await newProfile(), fiat_account_id, amount: '40' })
     }
-    expect(await everyTable(live.db)).toEqual(before)
-  } finally {
-    await live.close()
-  }
+
+    /** Requires that the wire was sent and completed once. */
+    async function requirePaid(created: Transfer): Promise<void> {
+      expect(await read(created)).toEqual({ ...created, status: 'COMPLETED', updated_at: A_TIME })
+      expect(await wiresOf(created)).toMatchObject([{ network: 'WIRE', amount: '40' }])
+      expect(await available(created.profile_id)).toBe('60')
+      expect(await entriesOf(service.db, created.id)).toContain('SETTLED bank USD 40')
+    }
+
+    /** Requires that the wire was never sent, and that the profile has its money back. */
+    async function requireRefused(created: Transfer, why: Partial<Transfer>): Promise<void> {
+      expect(await read(created)).toEqual({ ...created, status: 'FAILED', updated_at: A_TIME, ...why })
+      expect(await wiresOf(created)).toEqual([])
+      expect(await available(created.profile_id)).toBe('100')
+      expect(await entriesOf(service.db, created.id)).toEqual([
+        'CREATED profile USD -40',
+        'CREATED in_flight:WIRE USD 40',
+        'REFUNDED profile USD 40',
+        'REFUNDED in_flight:WIRE USD -40',
+      ])
+    }
+
+    test('INVALID_DESTINATION_ADDRESS fails, and the total is given back', async () => {
+      const created = await wiredTo('INVALID_DESTINATION_ADDRESS')
+      await settle()
+      const destination_address = magicAccountNumber('INVALID_DESTINATION_ADDRESS')!
+      await requireRefused(created, {
+        status_details: { invalid_destination_address: { message: A_TEXT, destination_address } },
+      })
+    })
+
+    test('CUSTOMER_REJECTED fails unsigned, and the total is given back', async () => {
+      const created = await wiredTo('CUSTOMER_REJECTED')
+      await settle()
+      await requireRefused(created, { secondary_status: { name: 'CUSTOMER_REJECTED', detail: A_TEXT } })
+    })
+
+    test('PENDING_CUSTOMER_APPROVAL is held, and paid when the hold is over', async () => {
+      const created = await wiredTo('PENDING_CUSTOMER_APPROVAL')
+      for (let round = 1; round <= 3; round++) await settleWithdrawals(service.db, service.networks)
+      expect(await read(created)).toEqual({
+        ...created,
+        secondary_status: { name: 'PENDING_CUSTOMER_APPROVAL', detail: A_TEXT },
+        status_details: { pending_customer_approval: { message: A_TEXT } },
+        updated_at: A_TIME,
+      })
+      expect(await wiresOf(created)).toEqual([])
+      await settle()
+      await requirePaid(created)
+    })
+
+    test('DROPPED_ONCE is sent again with the same bytes, and paid once', async () => {
+      const created = await wiredTo('DROPPED_ONCE')
+      const bank = service.networks.get('WIRE')!
+      const sent: Buffer[] = []
+      const watched: typeof bank = {
+        ...bank,
+        broadcast(withdrawals) {
+          sent.push(...withdrawals.map(({ raw_transaction }) => raw_transaction))
+          return bank.broadcast(withdrawals)
+        },
+      }
+      await settle(new Map([['WIRE', watched]]))
+      expect(sent).toHaveLength(2)
+      expect(sent[1]).toEqual(sent[0])
+      await requirePaid(created)
+    })
+
+    test('NEVER_CONFIRMS is sent once, and stays PENDING', async () => {
+      const created = await wiredTo('NEVER_CONFIRMS')
+      await settle()
+      expect(await read(created)).toEqual(created)
+      expect(await wiresOf(created)).toMatchObject([{ network: 'WIRE', amount: '40' }])
+      expect(await available(created.profile_id)).toBe('60')
+    })
+
+    test('the other outcomes have no account number', () => {
+      const others: MagicOutcome[] = [
+        'STALE_FEE_QUOTE',
+        'MISSING_TRUSTLINE',
+        'MAX_RENT_EXCEEDED',
+        'TRAVEL_RULE_REJECTED',
+        'TRAVEL_RULE_INFO_REQUESTED',
+      ]
+      expect(MAGIC_OUTCOMES.filter((outcome) => magicAccountNumber(outcome) === undefined)).toEqual(others)
+    })
+  })
+
+  test('in live mode no bank is connected', async () => {
+    const live = await startTestService({ BURSAR_MODE: 'live' })
+    try {
+      const { call, profile_id } = await newCustomer(live)
+      const before = await everyTable(live.db)
+      const answers = [
+        await call('POST', ACCOUNTS, {
+          fiat_account_owner: PERSON,
+          fiat_network_instructions: { wire: WIRE },
+        }),
+        await call('POST', WITHDRAWALS, {
+          profile_id,
+          asset: 'USD',
+          fiat_account_id: NOBODY,
+          amount: '1',
+        }),
+      ]
+      for (const answer of answers) {
+        expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': '1' } })
+        expect(answer.body.detail).toBe('fiat_network WIRE is not connected to a bank')
+      }
+      expect(await everyTable(live.db)).toEqual(before)
+    } finally {
+      await live.close()
+    }
+  })
 })

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   credit,
   newCustomer,
@@ -42,47 +42,49 @@ async function settle(): Promise<void> {
   }
 }
 
-test('a withdrawal is read as it was created, and with its transaction once the network has confirmed it', async () => {
-  const created = await withdraw({ metadata: { order: '1041' } })
-  expect(await read(created.id)).toMatchObject({ status: 200, body: created })
-  expect((await read(created.id.toUpperCase())).body).toEqual(created)
-  await settle()
-  expect((await read(created.id)).body).toEqual({
-    ...created,
-    status: 'COMPLETED',
-    crypto_tx_hash: expect.stringMatching(/^0x[0-9a-f]{64}$/) as string,
-    crypto_tx_index: '0',
-    updated_at: expect.any(String) as string,
+describe('Get Transfer', () => {
+  test('a withdrawal is read as it was created, and with its transaction once the network has confirmed it', async () => {
+    const created = await withdraw({ metadata: { order: '1041' } })
+    expect(await read(created.id)).toMatchObject({ status: 200, body: created })
+    expect((await read(created.id.toUpperCase())).body).toEqual(created)
+    await settle()
+    expect((await read(created.id)).body).toEqual({
+      ...created,
+      status: 'COMPLETED',
+      crypto_tx_hash: expect.stringMatching(/^0x[0-9a-f]{64}$/) as string,
+      crypto_tx_index: '0',
+      updated_at: expect.any(String) as string,
+    })
   })
-})
 
-test('a refused withdrawal has the details of its failure, and the money is back', async () => {
-  const balance = async () =>
-    (await customer.call('GET', `/v2/profiles/${customer.profile_id}/balances/USD`)).body.available
-  const before = await balance()
-  const destination_address = magicAddress('ETHEREUM', 'INVALID_DESTINATION_ADDRESS')!
-  const { id } = await withdraw({ destination_address })
-  await settle()
-  const { body } = await read(id)
-  expect(body).toMatchObject({
-    status: 'FAILED',
-    status_details: { invalid_destination_address: { destination_address } },
+  test('a refused withdrawal has the details of its failure, and the money is back', async () => {
+    const balance = async () =>
+      (await customer.call('GET', `/v2/profiles/${customer.profile_id}/balances/USD`)).body.available
+    const before = await balance()
+    const destination_address = magicAddress('ETHEREUM', 'INVALID_DESTINATION_ADDRESS')!
+    const { id } = await withdraw({ destination_address })
+    await settle()
+    const { body } = await read(id)
+    expect(body).toMatchObject({
+      status: 'FAILED',
+      status_details: { invalid_destination_address: { destination_address } },
+    })
+    expect(body).not.toHaveProperty('crypto_tx_hash')
+    expect(await balance()).toBe(before)
   })
-  expect(body).not.toHaveProperty('crypto_tx_hash')
-  expect(await balance()).toBe(before)
-})
 
-test('an unknown id and the transfer of another customer have the same answer', async () => {
-  const other = await newCustomer(service)
-  const { id } = await withdraw()
-  const unknown = crypto.randomUUID()
-  const [foreign, missing] = [await read(id, other), await read(unknown, other)]
-  expect([foreign.status, missing.status]).toEqual([404, 404])
-  const withoutId = ({ detail }: { detail?: unknown }, used: string) => String(detail).replace(used, '<id>')
-  expect(withoutId(foreign.body as object, id)).toBe(withoutId(missing.body as object, unknown))
-  expect((await read(id)).status).toBe(200)
-})
+  test('an unknown id and the transfer of another customer have the same answer', async () => {
+    const other = await newCustomer(service)
+    const { id } = await withdraw()
+    const unknown = crypto.randomUUID()
+    const [foreign, missing] = [await read(id, other), await read(unknown, other)]
+    expect([foreign.status, missing.status]).toEqual([404, 404])
+    const withoutId = ({ detail }: { detail?: unknown }, used: string) => String(detail).replace(used, '<id>')
+    expect(withoutId(foreign.body as object, id)).toBe(withoutId(missing.body as object, unknown))
+    expect((await read(id)).status).toBe(200)
+  })
 
-test('an id that is not a UUID is a 400', async () => {
-  expect(await read('1041')).toMatchObject({ status: 400, body: { detail: 'id must be a UUID' } })
+  test('an id that is not a UUID is a 400', async () => {
+    expect(await read('1041')).toMatchObject({ status: 400, body: { detail: 'id must be a UUID' } })
+  })
 })

@@ -6,7 +6,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
-import { beforeAll, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { runs } from '../../../test/seed.ts'
 import { newCustomer, type TestCustomer, sharedTestService } from '../../../test/support.ts'
 import { momentAt, newId } from '../../db/ids.ts'
@@ -126,75 +126,81 @@ const COMPARE: Record<string, (a: string, b: string) => boolean> = {
   gt: (a, b) => a > b,
 }
 
-test('any combination of filters, order and page size equals a filter in memory', async () => {
-  // One or two filters at a time, so that some records match.
-  const someFilters = fc.tuple(filters, fc.subarray(Object.keys(FIELD_OF), { maxLength: 2 }))
-  await fc.assert(
-    fc.asyncProperty(
-      someFilters,
-      fc.array(anyBound, { maxLength: 2 }),
-      fc.constantFrom('ASC', 'DESC'),
-      fc.constantFrom('CREATED_AT', 'UPDATED_AT'),
-      fc.constantFrom(7, 50, 1000),
-      async ([values, names], bounds, order, orderBy, limit) => {
-        const chosen = Object.entries(values).filter(
-          ([name, value]) => names.includes(name) && value !== undefined,
-        )
-        // Each bound may appear only once, because the service refuses a repeated parameter.
-        const distinct = [...new Map(bounds.map((bound) => [`${bound.field}.${bound.comparison}`, bound]))]
-        const query: [string, string][] = [
-          ...chosen.flatMap(([name, value]) => value!.map((one): [string, string] => [name, one])),
-          ...distinct.map(([name, { value }]): [string, string] => [name, value]),
+describe('List Transfers', () => {
+  test('any combination of filters, order and page size equals a filter in memory', async () => {
+    // One or two filters at a time, so that some records match.
+    const someFilters = fc.tuple(filters, fc.subarray(Object.keys(FIELD_OF), { maxLength: 2 }))
+    await fc.assert(
+      fc.asyncProperty(
+        someFilters,
+        fc.array(anyBound, { maxLength: 2 }),
+        fc.constantFrom('ASC', 'DESC'),
+        fc.constantFrom('CREATED_AT', 'UPDATED_AT'),
+        fc.constantFrom(7, 50, 1000),
+        async ([values, names], bounds, order, orderBy, limit) => {
+          const chosen = Object.entries(values).filter(
+            ([name, value]) => names.includes(name) && value !== undefined,
+          )
+          // Each bound may appear only once, because the service refuses a repeated parameter.
+          const distinct = [...new Map(bounds.map((bound) => [`${bound.field}.${bound.comparison}`, bound]))]
+          const query: [string, string][] = [
+            ...chosen.flatMap(([name, value]) => value!.map((one): [string, string] => [name, one])),
+            ...distinct.map(([name, { value }]): [string, string] => [name, value]),
+            ['order', order],
+            ['order_by', orderBy],
+            ['limit', String(limit)],
+          ]
+          const expected = all
+            .filter((transfer) =>
+              chosen.every(([name, value]) => (value as string[]).includes(FIELD_OF[name]!(transfer) ?? '')),
+            )
+            .filter((transfer) =>
+              distinct.every(([, { field, comparison, value }]) =>
+                COMPARE[comparison]!(transfer[field], value),
+              ),
+            )
+          const key = ({ id, updated_at }: Transfer) => (orderBy === 'UPDATED_AT' ? updated_at + id : id)
+          expected.sort((a, b) => (key(a) < key(b) === (order === 'ASC') ? -1 : 1))
+          const seen = await walk(query)
+          expect(seen.map(({ id }) => id)).toEqual(expected.map(({ id }) => id))
+        },
+      ),
+      runs(120),
+    )
+  })
+
+  test('the order of ids is the order of creation', () => {
+    const byTime = [...all].sort((a, b) => (a.created_at + a.id < b.created_at + b.id ? -1 : 1))
+    expect(all).toEqual(byTime)
+  })
+
+  test.each(['ASC', 'DESC'])(
+    'records that are added while the list is read disturb no page (%s)',
+    async (order) => {
+      let added = 0
+      const seen = await walk(
+        [
           ['order', order],
-          ['order_by', orderBy],
-          ['limit', String(limit)],
-        ]
-        const expected = all
-          .filter((transfer) =>
-            chosen.every(([name, value]) => (value as string[]).includes(FIELD_OF[name]!(transfer) ?? '')),
+          ['limit', '13'],
+        ],
+        async () => {
+          // These records are created before, within and after the part that has been read.
+          const records = [1, COUNT / 2, COUNT * 3].map((n) => ({
+            ...recordOf(n),
+            ref_id: undefined,
+            id: '',
+          }))
+          await insert(
+            records.map((record) => ({ ...record, id: newId(momentAt(record.created_at), 5000 + added++) })),
           )
-          .filter((transfer) =>
-            distinct.every(([, { field, comparison, value }]) =>
-              COMPARE[comparison]!(transfer[field], value),
-            ),
-          )
-        const key = ({ id, updated_at }: Transfer) => (orderBy === 'UPDATED_AT' ? updated_at + id : id)
-        expected.sort((a, b) => (key(a) < key(b) === (order === 'ASC') ? -1 : 1))
-        const seen = await walk(query)
-        expect(seen.map(({ id }) => id)).toEqual(expected.map(({ id }) => id))
-      },
-    ),
-    runs(120),
+        },
+      )
+      const ids = seen.map(({ id }) => id)
+      expect(new Set(ids).size).toBe(ids.length)
+      const known = new Set(all.map(({ id }) => id))
+      const before = ids.filter((id) => known.has(id))
+      const expected = all.map(({ id }) => id)
+      expect(before).toEqual(order === 'ASC' ? expected : expected.reverse())
+    },
   )
 })
-
-test('the order of ids is the order of creation', () => {
-  const byTime = [...all].sort((a, b) => (a.created_at + a.id < b.created_at + b.id ? -1 : 1))
-  expect(all).toEqual(byTime)
-})
-
-test.each(['ASC', 'DESC'])(
-  'records that are added while the list is read disturb no page (%s)',
-  async (order) => {
-    let added = 0
-    const seen = await walk(
-      [
-        ['order', order],
-        ['limit', '13'],
-      ],
-      async () => {
-        // These records are created before, within and after the part that has been read.
-        const records = [1, COUNT / 2, COUNT * 3].map((n) => ({ ...recordOf(n), ref_id: undefined, id: '' }))
-        await insert(
-          records.map((record) => ({ ...record, id: newId(momentAt(record.created_at), 5000 + added++) })),
-        )
-      },
-    )
-    const ids = seen.map(({ id }) => id)
-    expect(new Set(ids).size).toBe(ids.length)
-    const known = new Set(all.map(({ id }) => id))
-    const before = ids.filter((id) => known.has(id))
-    const expected = all.map(({ id }) => id)
-    expect(before).toEqual(order === 'ASC' ? expected : expected.reverse())
-  },
-)

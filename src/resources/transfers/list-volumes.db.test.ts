@@ -1,50 +1,52 @@
-import { expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { fund, newCustomer, withdrawalOf, sharedTestService } from '../../../test/support.ts'
 
 const service = await sharedTestService()
 
-test("the last day's transfers of the customer alone, by type, asset and status, with exact sums", async () => {
-  const customer = await newCustomer(service)
-  const other = await newCustomer(service)
-  await fund(other, '5')
-  // An answer is given again for two seconds.
-  const volumes = async () =>
-    (await customer.call<{ since: string; items: object[] }>('GET', '/v2/transfer/volumes')).body
-  await fund(customer, '100.01')
-  await fund(customer, '0.02')
-  await customer.call('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf(customer, { amount: '10' }))
-  const { since, items } = await volumes()
-  expect(Date.parse(since)).toBeGreaterThan(Date.now() - 86_460_000)
-  expect(Date.parse(since)).toBeLessThan(Date.now() - 86_340_000)
-  expect(items).toEqual([
-    expect.objectContaining({ type: 'CRYPTO_WITHDRAWAL', direction: 'DEBIT', count: 1 }),
-    {
-      type: 'WIRE_DEPOSIT',
-      direction: 'CREDIT',
-      asset: 'USD',
-      status: 'COMPLETED',
-      count: 2,
-      amount: '100.03',
-    },
-  ])
-  // Yesterday's do not count.
-  await service.owner.query(
-    `update transfers set id = '0192f3a4-0000-7000-8000-00000000aaaa' where customer_id = $1 and type = 'WIRE_DEPOSIT' and amount = 0.02`,
-    [customer.customer_id],
-  )
-  await expect
-    .poll(async () => (await volumes()).items[1], { timeout: 20_000 })
-    .toMatchObject({ count: 1, amount: '100.01' })
-})
+describe('List Transfer Volumes', () => {
+  test("the last day's transfers of the customer alone, by type, asset and status, with exact sums", async () => {
+    const customer = await newCustomer(service)
+    const other = await newCustomer(service)
+    await fund(other, '5')
+    // An answer is given again for two seconds.
+    const volumes = async () =>
+      (await customer.call<{ since: string; items: object[] }>('GET', '/v2/transfer/volumes')).body
+    await fund(customer, '100.01')
+    await fund(customer, '0.02')
+    await customer.call('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf(customer, { amount: '10' }))
+    const { since, items } = await volumes()
+    expect(Date.parse(since)).toBeGreaterThan(Date.now() - 86_460_000)
+    expect(Date.parse(since)).toBeLessThan(Date.now() - 86_340_000)
+    expect(items).toEqual([
+      expect.objectContaining({ type: 'CRYPTO_WITHDRAWAL', direction: 'DEBIT', count: 1 }),
+      {
+        type: 'WIRE_DEPOSIT',
+        direction: 'CREDIT',
+        asset: 'USD',
+        status: 'COMPLETED',
+        count: 2,
+        amount: '100.03',
+      },
+    ])
+    // Yesterday's do not count.
+    await service.owner.query(
+      `update transfers set id = '0192f3a4-0000-7000-8000-00000000aaaa' where customer_id = $1 and type = 'WIRE_DEPOSIT' and amount = 0.02`,
+      [customer.customer_id],
+    )
+    await expect
+      .poll(async () => (await volumes()).items[1], { timeout: 20_000 })
+      .toMatchObject({ count: 1, amount: '100.01' })
+  })
 
-test('requests that ask at once are answered by one sum', async () => {
-  const customer = await newCustomer(service)
-  await fund(customer, '1')
-  const begun = vi.spyOn(service.nodes.of(customer.customer_id), 'connect')
-  const answers = await Promise.all(
-    Array.from({ length: 60 }, () => customer.call('GET', '/v2/transfer/volumes')),
-  )
-  expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1)
-  expect(begun).toHaveBeenCalledTimes(1)
-  begun.mockRestore()
+  test('requests that ask at once are answered by one sum', async () => {
+    const customer = await newCustomer(service)
+    await fund(customer, '1')
+    const begun = vi.spyOn(service.nodes.of(customer.customer_id), 'connect')
+    const answers = await Promise.all(
+      Array.from({ length: 60 }, () => customer.call('GET', '/v2/transfer/volumes')),
+    )
+    expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1)
+    expect(begun).toHaveBeenCalledTimes(1)
+    begun.mockRestore()
+  })
 })
