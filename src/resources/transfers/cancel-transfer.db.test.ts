@@ -107,23 +107,28 @@ describe('Cancel Transfer', () => {
     await requireClean()
   })
 
-  test.each(['PROFILE', 'NETWORK'] as const)(
-    'a withdrawal can be cancelled while its %s is frozen',
+  test.each(['CUSTOMER', 'PROFILE', 'NETWORK'] as const)(
+    'a withdrawal can be cancelled while its %s is frozen, and is never paid',
     async (kind) => {
       const customer = await newCustomer(service)
       await credit(service.ledger, customer, 'USD', '100')
       const { id } = await withdraw(customer)
       const { customer_id, profile_id } = customer
-      const target =
-        kind === 'PROFILE' ? { kind, customer_id, profile_id } : { kind, network: 'ETHEREUM' as const }
-      await freeze(service.db, TEST_ORIGIN, target, 'OPERATOR', 'a leak')
+      const target = {
+        CUSTOMER: { kind: 'CUSTOMER', customer_id },
+        PROFILE: { kind: 'PROFILE', customer_id, profile_id },
+        NETWORK: { kind: 'NETWORK', network: 'ETHEREUM' },
+      } as const
+      await freeze(service.db, TEST_ORIGIN, target[kind], 'OPERATOR', 'a leak')
       try {
         await settle(2)
         expect(await cancel(customer, id)).toMatchObject({ status: 200, body: { status: 'FAILED' } })
         expect(await available(customer)).toBe('100')
       } finally {
-        await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, target)
+        await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, target[kind])
       }
+      await settle()
+      expect([await available(customer), await onChain(id)]).toEqual(['100', 0])
       await requireClean()
     },
   )
@@ -153,6 +158,10 @@ describe('Cancel Transfer', () => {
     )
     await settle()
     expect(await cancel(customer, id)).toMatchObject(refusal(id, 'COMPLETED', 'is COMPLETED'))
+    const become = 'update transfers set status = $2 where id = $1'
+    await service.db.query(become, [id, 'FAILED'])
+    expect(await cancel(customer, id)).toMatchObject(refusal(id, 'FAILED', 'is FAILED'))
+    await service.db.query(become, [id, 'COMPLETED'])
     expect(await onChain(id)).toBe(1)
     await requireClean()
   })
