@@ -440,6 +440,17 @@ export async function approve({ call }: Pick<TestCustomer, 'call'>, identityId: 
   if (answer.status !== 200) throw new Error(`not approved: ${JSON.stringify(answer.body)}`)
 }
 
+/** Creates an approved identity with an account. */
+export async function newHolder(of: TestCustomer): Promise<{ identity_id: string; account_id: string }> {
+  const person_details = { first_name: 'Ada', last_name: 'Lovelace' }
+  const identity = { ref_id: randomUUID(), person_details }
+  const { id } = (await of.call<{ id: string }>('POST', '/v2/identity/identities', identity)).body
+  await approve(of, id)
+  const account = { identity_id: id }
+  const { body } = await of.call<{ id: string }>('POST', '/v2/identity/accounts', { account })
+  return { identity_id: id, account_id: body.id }
+}
+
 export const DESTINATION = '0x52908400098527886E0F7030069857D2E4169EE7'
 
 /** A withdrawal body that is accepted, paid from USD. */

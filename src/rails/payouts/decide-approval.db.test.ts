@@ -275,14 +275,6 @@ describe('the operation refuses', () => {
       (await readApproval(service.db, customer.customer_id, one.approval_id)).approval.decisions,
     ).toEqual([])
   })
-
-  test('the approval of another customer', async () => {
-    const one = await withdraw()
-    const other = await newCustomer(service)
-    await expect(readApproval(service.db, other.customer_id, one.approval_id)).rejects.toMatchObject({
-      slug: 'not-found',
-    })
-  })
 })
 
 describe("the signer refuses, though the service's role wrote it past the operation,", () => {

@@ -59,7 +59,7 @@ async function updated(body: object): Promise<Account> {
   return answer.body
 }
 
-describe('an update', () => {
+describe('Update Account', () => {
   test('changes the given fields and keeps the rest', async () => {
     const before = await made({ description: 'Savings', metadata: { a: 'b' } })
     const { id, ref_id } = before
@@ -147,12 +147,13 @@ describe('an update', () => {
   })
 })
 
-describe('members', () => {
-  const add = (account_id: string, ...members: object[]) =>
-    customer.call<{ members: Account['members'] }>('POST', MEMBERS, { account_id, members })
-  const remove = (id: string) => customer.call('DELETE', `${MEMBERS}/${id}`)
+const add = (account_id: string, ...members: object[]) =>
+  customer.call<{ members: Account['members'] }>('POST', MEMBERS, { account_id, members })
+const remove = (id: string) => customer.call('DELETE', `${MEMBERS}/${id}`)
+const memberOf = (identity_id: string | undefined) => ({ identity_id, roles: [] as string[] })
 
-  test('are added and removed', async () => {
+describe('Add Account Members', () => {
+  test('members are added and removed', async () => {
     const { id, members: first, updated_at } = await made({ members: [{ identity_id: ids[1] }] })
     const added = await add(id, { identity_id: ids[2], type: 'AUTHORIZED_USER' }, { identity_id: ids[0] })
     expect(added).toMatchObject({
@@ -177,7 +178,7 @@ describe('members', () => {
     expect(await read(id)).toEqual(shrunk)
   })
 
-  test('withdraw for the account while they are members, and not afterwards', async () => {
+  test('members withdraw for the account, and no longer once they are removed', async () => {
     const { id: account_id } = await made()
     const withdraw = () =>
       customer.call(
@@ -192,7 +193,7 @@ describe('members', () => {
     expect((await withdraw()).status).toBe(400)
   })
 
-  test('are added once: of many concurrent requests one is accepted, and the others answer the existing member', async () => {
+  test('of many concurrent requests one is accepted, and the others answer the existing member', async () => {
     const { id } = await made()
     const answers = await Promise.all(Array.from({ length: 6 }, () => add(id, { identity_id: ids[1] })))
     const accepted = answers.filter(({ status }) => status === 200)
@@ -200,13 +201,6 @@ describe('members', () => {
     const existing = accepted[0]!.body.members[0]
     for (const answer of answers.filter((one) => one !== accepted[0]))
       expect(answer).toMatchObject({ status: 409, body: { meta: { existing } } })
-  })
-
-  test('are removed once by many concurrent requests, which all succeed', async () => {
-    const { id, members } = await made({ members: [{ identity_id: ids[1] }] })
-    const answers = await Promise.all(Array.from({ length: 6 }, () => remove(members[0]!.id)))
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200])
-    expect((await read(id)).members).toEqual([])
   })
 
   test.each<[string, number, string, () => object[]]>([
@@ -236,7 +230,7 @@ describe('members', () => {
       'members.0.roles.0 must be one of',
       () => [{ ...memberOf(ids[1]), roles: ['TRUSTEE'] }],
     ],
-  ])('are refused, and nothing changes: %s', async (_, status, detail, members) => {
+  ])('is refused, and nothing changes: %s', async (_, status, detail, members) => {
     const { id } = await made({ members: [{ identity_id: ids[3] }] })
     const before = await everyTable(service.db)
     expect(await add(id, ...members())).toMatchObject({
@@ -246,7 +240,7 @@ describe('members', () => {
     expect(await everyTable(service.db)).toEqual(before)
   })
 
-  test("are refused for an unknown account and for another customer's", async () => {
+  test("is refused for an unknown account and for another customer's", async () => {
     const { id, members } = await made({ members: [{ identity_id: ids[1] }] })
     const theirs = await identityOf(other)
     const before = await everyTable(service.db)
@@ -258,7 +252,7 @@ describe('members', () => {
     expect(await everyTable(service.db)).toEqual(before)
   })
 
-  test('are limited to 100', async () => {
+  test('members are limited to 100', async () => {
     const many = await Promise.all(Array.from({ length: 99 }, () => identityOf(customer)))
     const { id } = await made({ members: many.map(memberOf) })
     expect(await add(id, memberOf(ids[1]), memberOf(ids[2]))).toMatchObject({
@@ -269,4 +263,11 @@ describe('members', () => {
   })
 })
 
-const memberOf = (identity_id: string | undefined) => ({ identity_id, roles: [] as string[] })
+describe('Remove Account Member', () => {
+  test('many concurrent requests remove a member once, and all succeed', async () => {
+    const { id, members } = await made({ members: [{ identity_id: ids[1] }] })
+    const answers = await Promise.all(Array.from({ length: 6 }, () => remove(members[0]!.id)))
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200])
+    expect((await read(id)).members).toEqual([])
+  })
+})

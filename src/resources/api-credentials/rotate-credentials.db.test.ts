@@ -40,6 +40,23 @@ const callAs = async (token: string, method: 'GET' | 'POST' | 'DELETE', url: str
   return { status: answer.statusCode, body: answer.json<Record<string, unknown>>() }
 }
 
+describe('List API Credentials', () => {
+  test('has the clients of the customer alone, newest first, without secrets', async () => {
+    const by = await newCustomer(service)
+    const { client_id, client_secret } = await createApiClient(service.db, ROW_MACS, by.customer_id, [
+      'funding:read_profile',
+    ])
+    const { body } = await by.call('GET', CREDENTIALS)
+    expect(body.items).toMatchObject([
+      { client_id, status: 'APPROVED', client_scopes: ['funding:read_profile'] },
+      { client_id: by.client_id },
+    ])
+    expect(JSON.stringify(body)).not.toContain(client_secret)
+    const { body: one } = await by.call('GET', `${CREDENTIALS}?client_ids=${client_id}`)
+    expect(one.items).toMatchObject([{ client_id }])
+  })
+})
+
 describe('Rotate API Credentials', () => {
   test('gives a new secret, which no other answer shows; both secrets are accepted for a day', async () => {
     const client = await newClient()

@@ -52,16 +52,35 @@ async function listed(networks: ReadonlyMap<Network, Partial<NetworkAdapter>>, m
   const { items } = answer as { items: NetworkRecord[] }
   return new Map(items.map((item) => [item.crypto_network, item]))
 }
+/** The assets, as anybody reads them without a token. */
+async function assetsListed() {
+  const assets = await service.app.inject('/v2/assets')
+  expect(assets.statusCode).toBe(200)
+  return assets.json<{ items: { asset: string; decimals: number; networks: Listing[] }[] }>().items
+}
 const SIMULATED = new Map(CRYPTO_NETWORKS.map((network) => [network, { isSimulated: true }] as const))
 
-describe('List Networks', () => {
-  test('every asset and network is listed, with the terms that withdrawals are held to', async () => {
-    const assets = await service.app.inject('/v2/assets')
-    expect(assets.statusCode).toBe(200)
-    const { items } = assets.json<{ items: { asset: string; decimals: number; networks: Listing[] }[] }>()
+describe('List Assets', () => {
+  test('every asset is listed, with the terms that withdrawals are held to', async () => {
+    const items = await assetsListed()
     expect(items.map(({ asset, decimals }) => [asset, decimals])).toEqual(
       ASSETS.map(({ symbol, decimals }) => [symbol, decimals]),
     )
+
+    const usdp = items.find(({ asset }) => asset === 'USDP')!.networks[0]!
+    const quote = await customer.call('POST', '/v2/transfer/fees/crypto-withdrawal', {
+      asset: 'USDP',
+      crypto_network: usdp.crypto_network,
+      destination_address: withdrawalOf(customer).destination_address,
+      amount: usdp.withdrawal_minimum,
+    })
+    expect(quote).toMatchObject({ status: 200, body: { fee: usdp.withdrawal_fee } })
+  })
+})
+
+describe('List Networks', () => {
+  test('every network is listed, with the assets and terms that List Assets has', async () => {
+    const items = await assetsListed()
     const { body } = await customer.call<{ items: NetworkRecord[] }>('GET', '/v2/networks')
     expect(body.items.map(({ crypto_network }) => crypto_network)).toEqual(CRYPTO_NETWORKS)
     for (const { crypto_network, assets: carried } of body.items) {
@@ -73,15 +92,6 @@ describe('List Networks', () => {
         expect(listing).toContainEqual({ crypto_network, ...terms })
       }
     }
-
-    const usdp = items.find(({ asset }) => asset === 'USDP')!.networks[0]!
-    const quote = await customer.call('POST', '/v2/transfer/fees/crypto-withdrawal', {
-      asset: 'USDP',
-      crypto_network: usdp.crypto_network,
-      destination_address: withdrawalOf(customer).destination_address,
-      amount: usdp.withdrawal_minimum,
-    })
-    expect(quote).toMatchObject({ status: 200, body: { fee: usdp.withdrawal_fee } })
   })
 
   test('a freeze stops a network, or all; withdrawals that wait for a node delay it', async () => {

@@ -30,7 +30,7 @@ const balanceOf = async ({ call, profile_id }: TestCustomer, asset: string) =>
   (await call<{ available: string }>('GET', `/v2/profiles/${profile_id}/balances/${asset}`)).body.available
 
 describe('Create Stablecoin Conversion', () => {
-  test('converts one to one at once; the record is read, listed and found by its ref_id', async () => {
+  test('converts one to one at once; a repeat, or more than the balance, changes nothing', async () => {
     await credit(service.ledger, customer, 'USD', '10')
     const asked = { amount: '2.50', ref_id: 'a', metadata: { order: '1' } }
     const { status, body: made } = await convert(customer, 'USD', 'USDG', asked)
@@ -44,23 +44,10 @@ describe('Create Stablecoin Conversion', () => {
       },
     })
     expect([await balanceOf(customer, 'USD'), await balanceOf(customer, 'USDG')]).toEqual(['7.5', '2.5'])
-    expect((await customer.call('GET', `${CONVERSIONS}/${id}`)).body).toEqual(made)
-    const { body: second } = await convert(customer, 'USDG', 'PYUSD')
-    for (const [query, expected] of [
-      ['', [second, made]],
-      ['?order=ASC', [made, second]],
-      ['?ref_id=a', [made]],
-      [`?profile_id=${customer.profile_id}&limit=1`, [second]],
-      [`?created_at.gt=${created_at}`, [second]],
-    ] as const)
-      expect((await customer.call('GET', CONVERSIONS + query)).body.items, query).toEqual(expected)
-
     const before = await everyTable(service.db)
     expect((await convert(customer, 'USD', 'USDG', asked)).status).toBe(409)
     expect((await convert(customer, 'USD', 'USDG', { amount: '7.51' })).status).toBe(403)
     expect(await everyTable(service.db)).toEqual(before)
-    // Other transfers of a profile to itself, or of a group, are none.
-    expect((await customer.call('GET', CONVERSIONS)).body.items).toHaveLength(2)
     expect((await verify(service.db)).disagreements).toEqual([])
   })
 
@@ -81,5 +68,32 @@ describe('Create Stablecoin Conversion', () => {
         detail: expect.stringMatching(status === 400 ? /cannot be converted/ : /are needed/) as string,
       })
     }
+  })
+})
+
+describe('Get Stablecoin Conversion', () => {
+  test("answers the record as it was made; another customer's is a 404", async () => {
+    await credit(service.ledger, customer, 'USD', '1')
+    const { body: made } = await convert(customer, 'USD', 'USDG')
+    const path = `${CONVERSIONS}/${made.id}`
+    expect((await customer.call('GET', path)).body).toEqual(made)
+    expect((await (await newCustomer(service)).call('GET', path)).status).toBe(404)
+  })
+})
+
+describe('List Stablecoin Conversions', () => {
+  test('filters by profile, ref_id and time; other transfers are none', async () => {
+    const by = await newCustomer(service)
+    await credit(service.ledger, by, 'USD', '10')
+    const { body: made } = await convert(by, 'USD', 'USDG', { ref_id: 'a' })
+    const { body: second } = await convert(by, 'USDG', 'PYUSD')
+    for (const [query, expected] of [
+      ['', [second, made]],
+      ['?order=ASC', [made, second]],
+      ['?ref_id=a', [made]],
+      [`?profile_id=${by.profile_id}&limit=1`, [second]],
+      [`?created_at.gt=${made.created_at}`, [second]],
+    ] as const)
+      expect((await by.call('GET', CONVERSIONS + query)).body.items, query).toEqual(expected)
   })
 })

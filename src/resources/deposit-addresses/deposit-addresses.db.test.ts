@@ -8,15 +8,16 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { COMPARE, walkList, type Query } from '../../../test/list-in-memory.ts'
 import { SEED } from '../../../test/seed.ts'
 import {
-  approve,
   everyTable,
   newCustomer,
   ROW_MACS,
   startTestService,
   type TestCustomer,
   sharedTestService,
+  newHolder,
 } from '../../../test/support.ts'
 import { CRYPTO_NETWORKS, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import { NIL_UUID } from '../../contract/fields.ts'
@@ -43,11 +44,6 @@ beforeAll(async () => {
   other = await newCustomer(service)
 })
 
-interface List {
-  items: DepositAddress[]
-  next_page_cursor?: string
-}
-
 async function made(by: TestCustomer, changes: object = {}): Promise<DepositAddress> {
   const answer = await by.call<DepositAddress>('POST', ADDRESSES, {
     profile_id: by.profile_id,
@@ -56,17 +52,6 @@ async function made(by: TestCustomer, changes: object = {}): Promise<DepositAddr
   })
   expect(answer).toMatchObject({ status: 200 })
   return answer.body
-}
-
-/** Creates an approved identity with an account. */
-async function newHolder(of: TestCustomer): Promise<{ identity_id: string; account_id: string }> {
-  const { call } = of
-  const person_details = { first_name: 'Ada', last_name: 'Lovelace' }
-  const identity = await call('POST', '/v2/identity/identities', { ref_id: randomUUID(), person_details })
-  const identity_id = identity.body.id as string
-  await approve(of, identity_id)
-  const account = await call('POST', '/v2/identity/accounts', { account: { identity_id } })
-  return { identity_id, account_id: account.body.id as string }
 }
 
 describe('Create Deposit Address', () => {
@@ -307,22 +292,7 @@ describe('List Deposit Addresses', () => {
     )
   })
 
-  /** Reads the list to its end. */
-  async function walk(query: [string, string][]): Promise<DepositAddress[]> {
-    const seen: DepositAddress[] = []
-    let cursor: string | undefined
-    for (let page = 0; page <= COUNT; page++) {
-      const parameters = new URLSearchParams(
-        cursor === undefined ? query : [...query, ['page_cursor', cursor]],
-      )
-      const { status, body } = await owner.call<List>('GET', `${ADDRESSES}?${parameters.toString()}`)
-      expect(status).toBe(200)
-      seen.push(...body.items)
-      cursor = body.next_page_cursor
-      if (cursor === undefined) return seen
-    }
-    throw new Error('the list has no end')
-  }
+  const walk = (query: Query) => walkList<DepositAddress>(owner, ADDRESSES, query)
 
   const FIELD_OF: Record<string, (record: DepositAddress) => string | undefined> = {
     ids: ({ id }) => id,
@@ -333,13 +303,6 @@ describe('List Deposit Addresses', () => {
     networks: ({ crypto_network }) => crypto_network,
     identity_ids: ({ identity_id }) => (identity_id === NIL_UUID ? undefined : identity_id),
     account_ids: ({ account_id }) => account_id,
-  }
-  const COMPARE: Record<string, (a: string, b: string) => boolean> = {
-    lt: (a, b) => a < b,
-    lte: (a, b) => a <= b,
-    eq: (a, b) => a === b,
-    gte: (a, b) => a >= b,
-    gt: (a, b) => a > b,
   }
 
   test('has all addresses without filters, in the order of creation', async () => {

@@ -287,10 +287,7 @@ describe('List Events', () => {
   })
 
   test('events of another customer do not exist', async () => {
-    const [event] = await walk('')
-    const stranger = await newCustomer(service)
-    expect(await walk('', stranger)).toEqual([])
-    expect((await stranger.call('GET', `${EVENTS}/${event!.id}`)).status).toBe(404)
+    expect(await walk('', await newCustomer(service))).toEqual([])
   })
 
   test('the index of rare types leaves out exactly the types that lists take for frequent', async () => {
@@ -301,5 +298,14 @@ describe('List Events', () => {
     expect(predicate).toMatch(/^\(type <> ALL \(ARRAY\[.*\]\)\)$/)
     const left = [...predicate.matchAll(/'([^']+)'/g)].map(([, type]) => type)
     expect(left.sort()).toEqual([...FREQUENT_EVENT_TYPES].sort())
+  })
+})
+
+describe('Get Event', () => {
+  test("answers the event as the list has it; another customer's is a 404", async () => {
+    const [event] = await walk('')
+    const path = `${EVENTS}/${event!.id}`
+    expect((await customer.call('GET', path)).body).toEqual(event)
+    expect((await (await newCustomer(service)).call('GET', path)).status).toBe(404)
   })
 })

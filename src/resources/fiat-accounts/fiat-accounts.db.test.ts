@@ -1,24 +1,50 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
+  BASE_URL,
   everyTable,
   fund,
   newCustomer,
   startTestService,
   type TestCustomer,
   type TestService,
+  newHolder,
 } from '../../../test/support.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 import type { FiatAccount } from '../../money/records/fiat-account.ts'
+import { REJECTED_ACCOUNT_NUMBER } from '../../chains/simulated/magic-addresses.ts'
 import { settleWithdrawals } from '../../rails/payouts/settle-withdrawals.ts'
 
 const FIAT_ACCOUNTS = '/v2/transfer/fiat-accounts'
 const RULES = '/v2/orchestration/rules'
 
+const A_UUID = expect.stringMatching(
+  /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/,
+) as string
+const A_TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/) as string
+const NOBODY = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
+
+const PERSON = { person_details: { first_name: 'Ada', last_name: 'Lovelace' } }
+const INSTITUTION = { institution_details: { name: 'Acme Ltd' } }
+const WIRE = {
+  account_number: '000987654321',
+  fiat_account_owner_address: { country: 'GB', city: 'London', po_box: '7' },
+  routing_details: {
+    routing_number_type: 'ABA',
+    routing_number: '021000021',
+    bank_name: 'First Example Bank',
+    bank_address: { country: 'US' },
+    branch: 'Main Street',
+  },
+  intermediary: { bank_name: 'Second Example Bank' },
+}
+
 let service: TestService
 let customer: TestCustomer
+let other: TestCustomer
 beforeAll(async () => {
   service = await startTestService()
   customer = await newCustomer(service)
+  other = await newCustomer(service)
   await fund(customer, '1000')
 })
 afterAll(() => service.close())
@@ -69,7 +95,6 @@ describe('Get Fiat Account', () => {
 
   test("another customer's is a 404", async () => {
     const { id } = await create()
-    const other = await newCustomer(service)
     expect(await other.call('GET', at(id))).toMatchObject(isNotFound(id))
   })
 })
@@ -93,6 +118,118 @@ test('the read scope does not permit writing, and the write scope does not permi
 })
 
 describe('Create Fiat Account', () => {
+  test.each([
+    ['a person', PERSON],
+    ['an institution', INSTITUTION],
+    ['a person with an unlisted detail', { person_details: { ...PERSON.person_details, title: 'Countess' } }],
+    [
+      'an institution with unlisted members',
+      { institution_details: { name: 'Acme', lei: '7' }, since: '1843' },
+    ],
+  ])('an account of %s is answered as the request gave it', async (_, fiat_account_owner) => {
+    const given = { fiat_account_owner, fiat_network_instructions: { wire: WIRE } }
+    const { body } = await customer.call('POST', FIAT_ACCOUNTS, given)
+    expect(body).toEqual({
+      id: A_UUID,
+      customer_id: customer.customer_id,
+      status: 'APPROVED',
+      ...given,
+      created_at: A_TIME,
+      updated_at: body.created_at,
+    })
+  })
+
+  test('an account is answered with all fields of the request', async () => {
+    const given = {
+      ...(await newHolder(customer)),
+      ref_id: crypto.randomUUID(),
+      metadata: { order: '1041', '': '' },
+    }
+    expect(await create(given)).toMatchObject(given)
+  })
+
+  test('an account that the bank refuses is REJECTED and cannot be paid', async () => {
+    const { id, status } = await create({
+      fiat_network_instructions: { wire: { account_number: REJECTED_ACCOUNT_NUMBER } },
+    })
+    expect(status).toBe('REJECTED')
+    const before = await everyTable(service.db)
+    expect(await customer.call('POST', '/v2/transfer/fiat-withdrawals', wireTo(id))).toMatchObject({
+      status: 403,
+      body: { type: `${BASE_URL}/problems/disabled`, meta: { id, status } },
+    })
+    expect(await everyTable(service.db)).toEqual(before)
+  })
+
+  test.each<[string, object, string]>([
+    ['an empty owner', {}, 'fiat_account_owner'],
+    [
+      'an owner of an unknown kind',
+      { somebody: 'else' },
+      'exactly one of person_details and institution_details',
+    ],
+    [
+      'both a person and an institution',
+      { ...PERSON, ...INSTITUTION },
+      'exactly one of person_details and institution_details',
+    ],
+    [
+      'a person without a last name',
+      { person_details: { first_name: 'Ada' } },
+      'person_details.last_name is required',
+    ],
+    ['an institution with an empty name', { institution_details: { name: '' } }, 'institution_details.name'],
+  ])('an account of %s is refused', async (_, fiat_account_owner, detail) => {
+    const before = await everyTable(service.db)
+    const answer = await customer.call('POST', FIAT_ACCOUNTS, {
+      fiat_account_owner,
+      fiat_network_instructions: { wire: WIRE },
+    })
+    expect(answer).toMatchObject({
+      status: 400,
+      body: { detail: expect.stringContaining(detail) as string },
+    })
+    expect(await everyTable(service.db)).toEqual(before)
+  })
+
+  test.each(['identity', 'account'] as const)(
+    "an account of an unknown %s, or of another customer's, is refused",
+    async (what) => {
+      const theirs = (await newHolder(other))[`${what}_id`]
+      const before = await everyTable(service.db)
+      for (const id of [theirs, NOBODY]) {
+        const answer = await customer.call('POST', FIAT_ACCOUNTS, {
+          fiat_account_owner: PERSON,
+          fiat_network_instructions: { wire: WIRE },
+          [`${what}_id`]: id,
+        })
+        expect(answer).toMatchObject({ status: 404, body: { detail: `${what} ${id} not found` } })
+      }
+      expect(await everyTable(service.db)).toEqual(before)
+    },
+  )
+
+  test('a ref_id that is taken is answered with its record, also of many at once', async () => {
+    const ref_id = crypto.randomUUID()
+    const order = (n: number) =>
+      customer.call<FiatAccount & { meta: unknown }>('POST', FIAT_ACCOUNTS, {
+        fiat_account_owner: { institution_details: { name: `Acme ${n}` } },
+        fiat_network_instructions: { wire: WIRE },
+        ref_id,
+      })
+    const answers = await Promise.all(Array.from({ length: 10 }, (_, n) => order(n)))
+    const [winner, ...others] = answers.filter(({ status }) => status === 200)
+    expect(others).toEqual([])
+    const before = await everyTable(service.db)
+    answers.push(await order(10))
+    for (const { status, body } of answers.filter((answer) => answer !== winner)) {
+      expect({ status, meta: body.meta }).toMatchObject({ status: 409, meta: { existing: winner!.body } })
+    }
+    expect(await everyTable(service.db)).toEqual(before)
+    // Another customer may use the same ref_id.
+    expect((await other.call('POST', FIAT_ACCOUNTS, { ...BODY, ref_id })).status).toBe(200)
+  })
+
   // The rules are tried one by one in bank-identifiers.test.ts.
   test.each([
     ['account_number', { account_number: '****1234' }],

@@ -2,11 +2,11 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { NIL_UUID } from '../../contract/fields.ts'
 import type { FiatDepositInstructions } from '../../money/records/fiat-deposit-instructions.ts'
 import {
-  approve,
   newCustomer,
   startTestService,
   type TestCustomer,
   sharedTestService,
+  newHolder,
 } from '../../../test/support.ts'
 
 const INSTRUCTIONS = '/v2/transfer/fiat-deposit-instructions'
@@ -28,17 +28,6 @@ const listed = async (query: string) => {
   return body.items.map(({ id }) => id)
 }
 
-async function newHolder() {
-  const identity = await customer.call<{ id: string }>('POST', '/v2/identity/identities', {
-    ref_id: crypto.randomUUID(),
-    person_details: { first_name: 'Ada', last_name: 'Lovelace' },
-  })
-  await approve(customer, identity.body.id)
-  const account = { account: { identity_id: identity.body.id } }
-  const { body } = await customer.call<{ id: string }>('POST', '/v2/identity/accounts', account)
-  return { identity_id: identity.body.id, account_id: body.id }
-}
-
 describe('Create Fiat Deposit Instructions', () => {
   test('instructions that name no identity answer the nil UUID, which no filter matches', async () => {
     const created = await create()
@@ -55,7 +44,7 @@ describe('Create Fiat Deposit Instructions', () => {
 
 describe('List Fiat Deposit Instructions', () => {
   test('the list is filtered by identities, accounts and networks', async () => {
-    const holder = await newHolder()
+    const holder = await newHolder(customer)
     const { identity_id, account_id } = holder
     const ofIdentity = await create({ identity_id })
     const ofBoth = await create(holder)

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
-  approve,
   everyTable,
   newCustomer,
   startTestService,
   type TestCustomer,
   type TestService,
+  newHolder,
 } from '../../../test/support.ts'
 import type { Orchestration } from '../../money/records/orchestration.ts'
 import type { OrchestrationRule } from '../../money/records/orchestration-rule.ts'
@@ -21,7 +21,7 @@ let holder: { identity_id: string; account_id: string }
 beforeAll(async () => {
   service = await startTestService()
   customer = await newCustomer(service)
-  holder = await newHolder()
+  holder = await newHolder(customer)
 })
 afterAll(() => service.close())
 
@@ -29,16 +29,6 @@ async function post<T>(url: string, body: object): Promise<T> {
   const answer = await customer.call<T>('POST', url, body)
   if (answer.status !== 200) throw new Error(`${url}: ${JSON.stringify(answer.body)}`)
   return answer.body
-}
-
-async function newHolder() {
-  const { id } = await post<{ id: string }>('/v2/identity/identities', {
-    ref_id: crypto.randomUUID(),
-    person_details: { first_name: 'Ada', last_name: 'Lovelace' },
-  })
-  await approve(customer, id)
-  const account = await post<{ id: string }>('/v2/identity/accounts', { account: { identity_id: id } })
-  return { identity_id: id, account_id: account.id }
 }
 
 const ruleOf = (changes: object = {}) => ({
@@ -168,7 +158,7 @@ describe('Create Orchestration Rule', () => {
       const { id: profile_id } = await post<{ id: string }>('/v2/profiles', {
         nickname: 'Address of another',
       })
-      const other = await newHolder()
+      const other = await newHolder(customer)
       const place = { profile_id, crypto_network: 'ETHEREUM' }
       const { address } = await post<{ address: string }>('/v2/transfer/deposit-addresses', {
         ...place,
@@ -191,7 +181,7 @@ describe('Create Orchestration Rule', () => {
     })
 
     test('must belong together and be approved; a refusal records nothing', async () => {
-      const other = await newHolder()
+      const other = await newHolder(customer)
       const before = await everyTable(service.db)
       const foreign = { identity_id: holder.identity_id, account_id: other.account_id }
       for (const [, source] of sources())
@@ -203,7 +193,7 @@ describe('Create Orchestration Rule', () => {
     })
 
     test('denied later, stop the payout: the orchestration fails and the money stays', async () => {
-      const later = await newHolder()
+      const later = await newHolder(customer)
       const rule = await newRule(later)
       const path = `/v2/identity/identities/${later.identity_id}/sandbox-status`
       await customer.call('PUT', path, { status: 'DENIED' })

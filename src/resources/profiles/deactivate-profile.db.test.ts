@@ -248,30 +248,3 @@ describe('Deactivate Profile', () => {
     })
   })
 })
-
-describe('an update', () => {
-  test('replaces the given fields, also of the default profile', async () => {
-    const id = await newProfile()
-    const nickname = crypto.randomUUID()
-    const named = await customer.call('PUT', `/v2/profiles/${id}`, { nickname })
-    expect(named).toMatchObject({ status: 200, body: { id, nickname, type: 'NORMAL' } })
-    const described = await customer.call('PUT', `/v2/profiles/${id}`, { nickname, description: 'New' })
-    expect(described.body).toEqual({ id, nickname, type: 'NORMAL', description: 'New' })
-    expect((await customer.call('GET', `/v2/profiles/${id}`)).body).toEqual(described.body)
-    expect(
-      await customer.call('PUT', `/v2/profiles/${customer.profile_id}`, { description: 'Main' }),
-    ).toMatchObject({ status: 200, body: { type: 'DEFAULT', description: 'Main' } })
-  })
-
-  test('to the nickname of another profile is a 409 with that profile', async () => {
-    const [first, second] = [await newProfile(), await newProfile()]
-    const { body: existing } = await customer.call('GET', `/v2/profiles/${first}`)
-    const before = await everyTable(service.db)
-    const answer = await customer.call('PUT', `/v2/profiles/${second}`, {
-      nickname: existing.nickname,
-      description: 'lost',
-    })
-    expect(answer).toMatchObject({ status: 409, body: { meta: { existing } } })
-    expect(await everyTable(service.db)).toEqual(before)
-  })
-})

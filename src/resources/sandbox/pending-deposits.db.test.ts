@@ -242,60 +242,62 @@ describe('by wire,', () => {
     ])
   })
 
-  test('the wire of a memo is found as documented: by its ref_id, and as the newest of its profile', async () => {
-    const { body: to } = await customer.call<{ memo_id: string }>(
-      'POST',
-      '/v2/transfer/fiat-deposit-instructions',
-      { profile_id: customer.profile_id, fiat_network: 'WIRE' },
-    )
-    const found = async (query: string) =>
-      (await customer.call<{ items: Transfer[] }>('GET', `/v2/transfer/transfers?${query}`)).body.items
-    for (const [ref_id, amount] of [
-      ['first wire', '10'],
-      ['second wire', MAGIC_AMOUNTS.COMPLETED_LATER],
-      ['third wire', '30'],
-    ]) {
+  describe('Initiate Sandbox Fiat Deposit', () => {
+    test('the wire of a memo is found as documented: by its ref_id, and as the newest of its profile', async () => {
+      const { body: to } = await customer.call<{ memo_id: string }>(
+        'POST',
+        '/v2/transfer/fiat-deposit-instructions',
+        { profile_id: customer.profile_id, fiat_network: 'WIRE' },
+      )
+      const found = async (query: string) =>
+        (await customer.call<{ items: Transfer[] }>('GET', `/v2/transfer/transfers?${query}`)).body.items
+      for (const [ref_id, amount] of [
+        ['first wire', '10'],
+        ['second wire', MAGIC_AMOUNTS.COMPLETED_LATER],
+        ['third wire', '30'],
+      ]) {
+        const sent = await customer.call('POST', '/v2/sandbox/fiat-deposits', {
+          ...{ amount, asset: 'USD', memo_id: to.memo_id, fiat_network_instructions: { wire: {} } },
+          ...(amount !== MAGIC_AMOUNTS.COMPLETED_LATER && { ref_id }),
+        })
+        expect(sent).toMatchObject({ status: 200, body: {} })
+        const newest = await found(`type=WIRE_DEPOSIT&profile_ids=${customer.profile_id}&limit=1`)
+        expect(newest).toMatchObject([{ amount, memo: to.memo_id }])
+        const named = await found(`ref_ids=${encodeURIComponent(ref_id!)}`)
+        expect(named).toEqual(amount === MAGIC_AMOUNTS.COMPLETED_LATER ? [] : newest)
+      }
+    })
+
+    test('a wire with a memo starts the orchestration of its rule when it is credited, not before', async () => {
+      const { body: to } = await customer.call<{ id: string }>('POST', '/v2/profiles', { nickname: 'to' })
+      const { body } = await customer.call<{ rule: { source: { fiat: { memo_id: string } } } }>(
+        'POST',
+        '/v2/orchestration/rules',
+        {
+          ...{ ref_id: `rule-${to.id}`, profile_id: customer.profile_id },
+          ...{ source_asset: 'USD', destination_asset: 'USDG', source: { fiat: { network: 'WIRE' } } },
+          destination: { profile: { profile_id: to.id } },
+        },
+      )
+      const { memo_id } = body.rule.source.fiat
       const sent = await customer.call('POST', '/v2/sandbox/fiat-deposits', {
-        ...{ amount, asset: 'USD', memo_id: to.memo_id, fiat_network_instructions: { wire: {} } },
-        ...(amount !== MAGIC_AMOUNTS.COMPLETED_LATER && { ref_id }),
+        ...{ amount: MAGIC_AMOUNTS.COMPLETED_LATER, asset: 'USD', memo_id },
+        fiat_network_instructions: { wire: { account_number: '000123456789' } },
       })
       expect(sent).toMatchObject({ status: 200, body: {} })
-      const newest = await found(`type=WIRE_DEPOSIT&profile_ids=${customer.profile_id}&limit=1`)
-      expect(newest).toMatchObject([{ amount, memo: to.memo_id }])
-      const named = await found(`ref_ids=${encodeURIComponent(ref_id!)}`)
-      expect(named).toEqual(amount === MAGIC_AMOUNTS.COMPLETED_LATER ? [] : newest)
-    }
-  })
-
-  test('a wire with a memo starts the orchestration of its rule when it is credited, not before', async () => {
-    const { body: to } = await customer.call<{ id: string }>('POST', '/v2/profiles', { nickname: 'to' })
-    const { body } = await customer.call<{ rule: { source: { fiat: { memo_id: string } } } }>(
-      'POST',
-      '/v2/orchestration/rules',
-      {
-        ...{ ref_id: `rule-${to.id}`, profile_id: customer.profile_id },
-        ...{ source_asset: 'USD', destination_asset: 'USDG', source: { fiat: { network: 'WIRE' } } },
-        destination: { profile: { profile_id: to.id } },
-      },
-    )
-    const { memo_id } = body.rule.source.fiat
-    const sent = await customer.call('POST', '/v2/sandbox/fiat-deposits', {
-      ...{ amount: MAGIC_AMOUNTS.COMPLETED_LATER, asset: 'USD', memo_id },
-      fiat_network_instructions: { wire: { account_number: '000123456789' } },
+      const [pending] = (
+        await customer.call<{ items: Transfer[] }>('GET', '/v2/transfer/transfers?statuses=PENDING')
+      ).body.items
+      expect(pending).toMatchObject({ type: 'WIRE_DEPOSIT', memo: memo_id })
+      expect(pending).not.toHaveProperty('group_id')
+      await confirm()
+      expect(await round()).toBe(1)
+      expect(await read(pending!.id)).toMatchObject({
+        status: 'COMPLETED',
+        group_id: expect.any(String) as string,
+      })
+      await runOrchestrations(service.db, { ...service, macs: service.ledger.macs })
+      expect(await available('USD')).toBe('0')
     })
-    expect(sent).toMatchObject({ status: 200, body: {} })
-    const [pending] = (
-      await customer.call<{ items: Transfer[] }>('GET', '/v2/transfer/transfers?statuses=PENDING')
-    ).body.items
-    expect(pending).toMatchObject({ type: 'WIRE_DEPOSIT', memo: memo_id })
-    expect(pending).not.toHaveProperty('group_id')
-    await confirm()
-    expect(await round()).toBe(1)
-    expect(await read(pending!.id)).toMatchObject({
-      status: 'COMPLETED',
-      group_id: expect.any(String) as string,
-    })
-    await runOrchestrations(service.db, { ...service, macs: service.ledger.macs })
-    expect(await available('USD')).toBe('0')
   })
 })

@@ -54,6 +54,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
+const REWARDS = '/v2/rewards/statements'
 const payments = async (query = '', by = customer) => {
   const { status, body } = await by.call<Payments>('GET', `/v2/statements/payments${query}`)
   expect(status, JSON.stringify(body)).toBe(200)
@@ -151,8 +152,9 @@ describe('List Payments', () => {
   })
 })
 
-test('rewards statements are the statements; the rates are those in force', async () => {
-  const expected = (await statements()).map((one) => ({
+/** The statements, as the rewards have them. */
+const rewards = async () =>
+  (await statements()).map((one) => ({
     id: one.id,
     ref_id: one.ref_id,
     asset_type: 'USDG',
@@ -165,30 +167,42 @@ test('rewards statements are the statements; the rates are those in force', asyn
     files: [],
     created_at: one.created_at,
   }))
-  const list = '/v2/rewards/statements'
-  expect((await customer.call('GET', list)).body).toEqual({ items: expected })
-  expect((await customer.call('GET', `${list}?asset_type=USDG`)).body).toEqual({ items: expected })
-  expect((await customer.call('GET', `${list}?asset_type=PYUSD`)).body).toEqual({ items: [] })
-  const [one] = expected
-  expect((await customer.call('GET', `${list}/${one!.id}`)).body).toEqual({ statement: one })
-  expect((await other.call('GET', `${list}/${one!.id}`)).status).toBe(404)
 
-  await service.db.query(
-    `update statements set status = 'STATEMENT_STATUS_INITIATED', generated_at = null, total_amount_owed = null,
-                           amount_paid = null, reward_method = null
-     where id = $1`,
-    [one!.id],
-  )
-  const generating = await customer.call<{ statement: object }>('GET', `${list}/${one!.id}`)
-  expect(generating.body.statement).toMatchObject({ status: 'STATEMENT_STATUS_GENERATING', files: [] })
-  expect(generating.body.statement).not.toHaveProperty('total_accrued')
+describe('List Rewards Statements', () => {
+  test('has the statements, filtered by asset', async () => {
+    const expected = await rewards()
+    expect((await customer.call('GET', REWARDS)).body).toEqual({ items: expected })
+    expect((await customer.call('GET', `${REWARDS}?asset_type=USDG`)).body).toEqual({ items: expected })
+    expect((await customer.call('GET', `${REWARDS}?asset_type=PYUSD`)).body).toEqual({ items: [] })
+  })
+})
 
-  const rates = await customer.call<{ rates: object[] }>('GET', '/v2/rewards/rates')
-  expect(rates.body.rates).toMatchObject([
-    { id: 'USDG-2024-02-15', rate: '0.04', effective_at: '2024-02-15T00:00:00.000000Z' },
-    { id: 'USDG-2024-01-01', rate: '0.05', effective_at: '2024-01-01T00:00:00.000000Z' },
-  ])
-  const none = await customer.call('GET', '/v2/rewards/rates?asset_type=PYUSD')
-  expect(none.body).toEqual({ rates: [], items: [] })
-  expect((await customer.call('GET', '/v2/rewards/rates?asset_type=DOGE')).status).toBe(400)
+describe('Get Rewards Statement', () => {
+  test('answers the statement, also while it is generated; to another customer, a 404', async () => {
+    const [one] = await rewards()
+    expect((await customer.call('GET', `${REWARDS}/${one!.id}`)).body).toEqual({ statement: one })
+    expect((await other.call('GET', `${REWARDS}/${one!.id}`)).status).toBe(404)
+    await service.db.query(
+      `update statements set status = 'STATEMENT_STATUS_INITIATED', generated_at = null, total_amount_owed = null,
+                             amount_paid = null, reward_method = null
+       where id = $1`,
+      [one!.id],
+    )
+    const generating = await customer.call<{ statement: object }>('GET', `${REWARDS}/${one!.id}`)
+    expect(generating.body.statement).toMatchObject({ status: 'STATEMENT_STATUS_GENERATING', files: [] })
+    expect(generating.body.statement).not.toHaveProperty('total_accrued')
+  })
+})
+
+describe('List Rewards Rates', () => {
+  test('has the rates in force', async () => {
+    const rates = await customer.call<{ rates: object[] }>('GET', '/v2/rewards/rates')
+    expect(rates.body.rates).toMatchObject([
+      { id: 'USDG-2024-02-15', rate: '0.04', effective_at: '2024-02-15T00:00:00.000000Z' },
+      { id: 'USDG-2024-01-01', rate: '0.05', effective_at: '2024-01-01T00:00:00.000000Z' },
+    ])
+    const none = await customer.call('GET', '/v2/rewards/rates?asset_type=PYUSD')
+    expect(none.body).toEqual({ rates: [], items: [] })
+    expect((await customer.call('GET', '/v2/rewards/rates?asset_type=DOGE')).status).toBe(400)
+  })
 })

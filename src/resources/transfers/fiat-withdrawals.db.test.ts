@@ -1,5 +1,5 @@
 /*
- * Invariants of fiat accounts and of the wires to them:
+ * Invariants of wires to fiat accounts:
  * 1. a wire is paid exactly once or not at all, and every attempt sends the same bytes;
  * 2. a wire ends with the outcome of its account number; a refused wire gives back its total;
  * 3. a ref_id is used once, and a refused request changes nothing.
@@ -8,8 +8,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
-  approve,
-  BASE_URL,
   credit,
   entriesOf,
   everyTable,
@@ -17,6 +15,7 @@ import {
   startTestService,
   type TestCustomer,
   type TestService,
+  newHolder,
 } from '../../../test/support.ts'
 import type { FiatAccount } from '../../money/records/fiat-account.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
@@ -24,7 +23,6 @@ import { verify } from '../../money/verify/verify.ts'
 import {
   MAGIC_OUTCOMES,
   magicAccountNumber,
-  REJECTED_ACCOUNT_NUMBER,
   type MagicOutcome,
 } from '../../chains/simulated/magic-addresses.ts'
 import type { Networks } from '../../chains/network.ts'
@@ -40,7 +38,6 @@ const A_TEXT = expect.any(String) as string
 const NOBODY = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
 
 const PERSON = { person_details: { first_name: 'Ada', last_name: 'Lovelace' } }
-const INSTITUTION = { institution_details: { name: 'Acme Ltd' } }
 const WIRE = {
   account_number: '000987654321',
   fiat_account_owner_address: { country: 'GB', city: 'London', po_box: '7' },
@@ -80,16 +77,6 @@ async function newFiatAccount(
   })
   expect(answer).toMatchObject({ status: 200 })
   return answer.body
-}
-
-/** Creates an approved identity with an account. */
-async function newHolder(of: TestCustomer): Promise<{ identity_id: string; account_id: string }> {
-  const { call } = of
-  const identity = await call('POST', '/v2/identity/identities', { ref_id: randomUUID(), ...PERSON })
-  const identity_id = identity.body.id as string
-  await approve(of, identity_id)
-  const account = await call('POST', '/v2/identity/accounts', { account: { identity_id } })
-  return { identity_id, account_id: account.body.id as string }
 }
 
 /** Creates a profile with 100 USD. */
@@ -138,127 +125,6 @@ async function wiresOf({ id }: Transfer) {
     return { network: crypto_network, asset, amount, account_number: destination_address, memo }
   })
 }
-
-// ---------------------------------------------------------------------------------------------- fiat accounts
-
-describe('a fiat account', () => {
-  test.each([
-    ['a person', PERSON],
-    ['an institution', INSTITUTION],
-    ['a person with an unlisted detail', { person_details: { ...PERSON.person_details, title: 'Countess' } }],
-    [
-      'an institution with unlisted members',
-      { institution_details: { name: 'Acme', lei: '7' }, since: '1843' },
-    ],
-  ])('of %s is answered as the request gave it', async (_, fiat_account_owner) => {
-    const given = { fiat_account_owner, fiat_network_instructions: { wire: WIRE } }
-    const { body } = await customer.call('POST', ACCOUNTS, given)
-    expect(body).toEqual({
-      id: A_UUID,
-      customer_id: customer.customer_id,
-      status: 'APPROVED',
-      ...given,
-      created_at: A_TIME,
-      updated_at: body.created_at,
-    })
-  })
-
-  test('is answered with all fields of the request', async () => {
-    const given = {
-      ...(await newHolder(customer)),
-      ref_id: randomUUID(),
-      metadata: { order: '1041', '': '' },
-    }
-    expect(await newFiatAccount(customer, undefined, given)).toMatchObject(given)
-  })
-
-  test('that the bank refuses is REJECTED and cannot be paid', async () => {
-    const { id, status } = await newFiatAccount(customer, REJECTED_ACCOUNT_NUMBER)
-    expect(status).toBe('REJECTED')
-    const profile_id = await newProfile()
-    const before = await everyTable(service.db)
-    const answer = await customer.call('POST', WITHDRAWALS, {
-      profile_id,
-      asset: 'USD',
-      fiat_account_id: id,
-      amount: '1',
-    })
-    expect(answer).toMatchObject({
-      status: 403,
-      body: { type: `${BASE_URL}/problems/disabled`, meta: { id, status } },
-    })
-    expect(await everyTable(service.db)).toEqual(before)
-  })
-
-  test.each<[string, object, string]>([
-    ['an empty owner', {}, 'fiat_account_owner'],
-    [
-      'an owner of an unknown kind',
-      { somebody: 'else' },
-      'exactly one of person_details and institution_details',
-    ],
-    [
-      'both a person and an institution',
-      { ...PERSON, ...INSTITUTION },
-      'exactly one of person_details and institution_details',
-    ],
-    [
-      'a person without a last name',
-      { person_details: { first_name: 'Ada' } },
-      'person_details.last_name is required',
-    ],
-    ['an institution with an empty name', { institution_details: { name: '' } }, 'institution_details.name'],
-  ])('of %s is refused', async (_, fiat_account_owner, detail) => {
-    const before = await everyTable(service.db)
-    const answer = await customer.call('POST', ACCOUNTS, {
-      fiat_account_owner,
-      fiat_network_instructions: { wire: WIRE },
-    })
-    expect(answer).toMatchObject({
-      status: 400,
-      body: { detail: expect.stringContaining(detail) as string },
-    })
-    expect(await everyTable(service.db)).toEqual(before)
-  })
-
-  test.each(['identity', 'account'] as const)(
-    "of an unknown %s, or of another customer's, is refused",
-    async (what) => {
-      const theirs = (await newHolder(other))[`${what}_id`]
-      const before = await everyTable(service.db)
-      for (const id of [theirs, NOBODY]) {
-        const answer = await customer.call('POST', ACCOUNTS, {
-          fiat_account_owner: PERSON,
-          fiat_network_instructions: { wire: WIRE },
-          [`${what}_id`]: id,
-        })
-        expect(answer).toMatchObject({ status: 404, body: { detail: `${what} ${id} not found` } })
-      }
-      expect(await everyTable(service.db)).toEqual(before)
-    },
-  )
-
-  test('with a ref_id that is taken is answered with its record, also of many at once', async () => {
-    const ref_id = randomUUID()
-    const order = (n: number) =>
-      customer.call<FiatAccount & { meta: unknown }>('POST', ACCOUNTS, {
-        fiat_account_owner: { institution_details: { name: `Acme ${n}` } },
-        fiat_network_instructions: { wire: WIRE },
-        ref_id,
-      })
-    const answers = await Promise.all(Array.from({ length: 10 }, (_, n) => order(n)))
-    const [winner, ...others] = answers.filter(({ status }) => status === 200)
-    expect(others).toEqual([])
-    const before = await everyTable(service.db)
-    answers.push(await order(10))
-    for (const { status, body } of answers.filter((answer) => answer !== winner)) {
-      expect({ status, meta: body.meta }).toMatchObject({ status: 409, meta: { existing: winner!.body } })
-    }
-    expect(await everyTable(service.db)).toEqual(before)
-    // Another customer may use the same ref_id.
-    await newFiatAccount(other, undefined, { ref_id })
-  })
-})
 
 // ---------------------------------------------------------------------------------------------- withdrawals
 

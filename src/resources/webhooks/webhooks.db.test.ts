@@ -77,8 +77,6 @@ describe('Create Webhook', () => {
     })
     expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
     expect(await secretsOf(webhook)).toEqual({ signing: secret })
-    expect((await customer.call('GET', `${WEBHOOKS}/${webhook.id}`)).body).toEqual(webhook)
-    expect((await customer.call('GET', WEBHOOKS)).body).toEqual({ items: [webhook] })
   })
 
   test('keeps what is asked for, and the secret of authentication encrypted', async () => {
@@ -208,6 +206,25 @@ describe('Create Webhook', () => {
     await customer.call('DELETE', `${WEBHOOKS}/${active.body.items[0]!.id}`)
     const woken = await Promise.all(disabled.map(({ id }) => wake(id)))
     expect(woken.map(({ status }) => status).sort()).toEqual([200, 400, 400])
+  })
+})
+
+describe('Get Webhook', () => {
+  test("answers the endpoint as it was created; another customer's is a 404", async () => {
+    const { webhook } = await created()
+    const path = `${WEBHOOKS}/${webhook.id}`
+    expect((await customer.call('GET', path)).body).toEqual(webhook)
+    expect((await (await newCustomer(service)).call('GET', path)).status).toBe(404)
+  })
+})
+
+describe('List Webhooks', () => {
+  test('has the endpoints of the customer alone, newest first', async () => {
+    const { webhook: first } = await created()
+    const { webhook: second } = await created(customer, { name: 'Second' })
+    await created(await newCustomer(service))
+    expect((await customer.call('GET', WEBHOOKS)).body).toEqual({ items: [second, first] })
+    expect((await customer.call('GET', `${WEBHOOKS}?order=ASC`)).body).toEqual({ items: [first, second] })
   })
 })
 
