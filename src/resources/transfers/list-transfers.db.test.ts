@@ -7,6 +7,7 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { COMPARE, walkList, type Query } from '../../../test/list-in-memory.ts'
 import { runs } from '../../../test/seed.ts'
 import { newCustomer, type TestCustomer, sharedTestService } from '../../../test/support.ts'
 import { momentAt, newId } from '../../db/ids.ts'
@@ -65,24 +66,8 @@ const insert = (records: Transfer[]) =>
     JSON.stringify(records),
   ])
 
-/** Reads the list to its end, and calls `between` before each further page. */
-async function walk(query: [string, string][], between?: () => Promise<unknown>): Promise<Transfer[]> {
-  const seen: Transfer[] = []
-  let cursor: string | undefined
-  for (let page = 0; page <= COUNT * 2; page++) {
-    const parameters = new URLSearchParams(cursor === undefined ? query : [...query, ['page_cursor', cursor]])
-    const { status, body } = await customer.call<{ items: Transfer[]; next_page_cursor?: string }>(
-      'GET',
-      `/v2/transfer/transfers?${parameters.toString()}`,
-    )
-    expect(status).toBe(200)
-    seen.push(...body.items)
-    cursor = body.next_page_cursor
-    if (cursor === undefined) return seen
-    await between?.()
-  }
-  throw new Error('the list has no end')
-}
+const walk = (query: Query, between?: () => Promise<unknown>) =>
+  walkList<Transfer>(customer, '/v2/transfer/transfers', query, between)
 
 const anyOf = <T>(values: readonly T[]) =>
   fc.option(fc.subarray([...values], { minLength: 1 }), { nil: undefined })
@@ -117,13 +102,6 @@ const FIELD_OF: Record<string, (transfer: Transfer) => string | undefined> = {
   statuses: (transfer) => transfer.status,
   secondary_statuses: (transfer) => transfer.secondary_status?.name,
   ref_ids: (transfer) => transfer.ref_id,
-}
-const COMPARE: Record<string, (a: string, b: string) => boolean> = {
-  lt: (a, b) => a < b,
-  lte: (a, b) => a <= b,
-  eq: (a, b) => a === b,
-  gte: (a, b) => a >= b,
-  gt: (a, b) => a > b,
 }
 
 describe('List Transfers', () => {
