@@ -11,6 +11,7 @@ RUN npm ci --workspaces=false --ignore-scripts --no-audit --no-fund
 COPY tsconfig*.json ./
 COPY src src
 COPY console console
+COPY docs-page docs-page
 RUN npm run build:server && npm run build:console
 
 FROM ${NODE_IMAGE} AS dependencies
@@ -39,6 +40,7 @@ RUN install -d -o 1000 -g 1000 -m 700 /data
 VOLUME /data
 COPY --from=dependencies /app/node_modules node_modules
 COPY package.json LICENSE ./
+COPY docs-page docs-page
 COPY migrations migrations
 COPY --from=build /app/dist dist
 # A number, so that Kubernetes can see that it is not root. Everything in /app is root's.

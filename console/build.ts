@@ -29,7 +29,7 @@ const { outputFiles } = await build({
   write: false,
 })
 
-const icon = readFileSync(join(HERE, 'icon.svg'))
+const icon = readFileSync(join(HERE, '../docs-page/icon.svg'))
 const files = new Map<string, Uint8Array>([
   ...outputFiles.map(({ path, contents }) => [basename(path), contents] as const),
   ['icon.svg', icon],

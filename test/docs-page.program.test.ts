@@ -69,6 +69,8 @@ test('without a token, in live mode too: the page, its policy and its files', as
       const token = await app.inject({ method: 'POST', url: '/docs/demo-token' })
       expect(token.statusCode).toBe(mode === 'sandbox' ? 403 : 404)
       expect(page.body.includes('id="demo"')).toBe(mode === 'sandbox')
+      expect(page.body.includes('data-sandbox')).toBe(mode === 'sandbox')
+      expect(page.body).not.toContain('{{')
       expect(document.servers).toEqual([{ url: '/' }])
       expect('/v2/sandbox/fiat-deposits' in document.paths).toBe(mode === 'sandbox')
     } finally {

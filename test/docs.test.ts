@@ -130,7 +130,7 @@ test('every code of a waiting withdrawal is documented with its label', () => {
 
 test('files and folders that documents name exist', () => {
   const missing = documents.flatMap((file) =>
-    [...read(file).matchAll(/`((?:src|client|test|bench|examples|ops|migrations)\/[\w./-]*)`/g)]
+    [...read(file).matchAll(/`((?:src|client|test|bench|examples|ops|migrations|docs-page)\/[\w./-]*)`/g)]
       .map(([, named]) => named!)
       .filter((named) => !existsSync(join(ROOT, named)))
       .map((named) => `${file}: ${named}`),

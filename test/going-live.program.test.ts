@@ -114,7 +114,7 @@ sudo() { while [[ $1 == -* ]]; do [[ $1 == -u ]] && shift; shift; done; "$@"; }
 useradd() { :; }
 systemctl() { :; }
 install() { local kept=() word; for word; do case $word in -g|-o|bursar|root) ;; *) kept+=("$word");; esac; done; command install "${'$'}{kept[@]}"; }
-git() { mkdir "$3"; cp -r $CHECKOUT/{package.json,tsconfig.json,src,console,migrations,ops} "$3"; ln -s $CHECKOUT/node_modules "$3"; }
+git() { mkdir "$3"; cp -r $CHECKOUT/{package.json,tsconfig.json,src,console,docs-page,migrations,ops} "$3"; ln -s $CHECKOUT/node_modules "$3"; }
 npm() {
   case "$1 $2" in
     'ci '*) ;;
