@@ -200,7 +200,7 @@ export function parseJson(app: FastifyInstance): void {
   })
 }
 
-/** Nearly all text: what is unreadable has other characters, and looking for them takes three times as long. */
+/** Nearly all text. What is unreadable has other characters, and the pattern of those is slower. */
 const PLAIN = /^[ -~]*$/
 
 /** Deepest nesting of a value: more than any record needs, and far less than PostgreSQL's JSON parser supports. */

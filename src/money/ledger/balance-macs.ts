@@ -77,7 +77,10 @@ export class BalanceMacs {
   }
 }
 
-const keyOf = ({ profile_id, asset }: Sealed): string => `${profile_id.toLowerCase()} ${asset}`
+/** The text that names a balance. */
+export const keyOfBalance = (profile_id: string, asset: string): string => `${profile_id}/${asset}`
+
+const keyOf = ({ profile_id, asset }: Sealed): string => keyOfBalance(profile_id.toLowerCase(), asset)
 
 /** No member has a space. */
 const textOfBalance = (
