@@ -27,7 +27,7 @@ function membersOf(value: unknown, depth = 0): number {
   if (depth > DEPTH_MAX) return NaN
   let count = 0
   const isObject = !Array.isArray(value)
-  for (const inner of Object.values(value)) count += (isObject ? 1 : 0) + membersOf(inner, depth + 1)
+  for (const name in value) count += (isObject ? 1 : 0) + membersOf(value[name as never], depth + 1)
   return count
 }
 

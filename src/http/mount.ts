@@ -113,7 +113,6 @@ export function mount(
       preHandler: requireRateOfItems(manyIn, rateLimit),
     }),
     ...(takesNoBody && { preHandler: requireEmptyBody }),
-    ...(method === 'POST' && requests.noteRecord && { preSerialization: requests.noteRecord }),
     // Without a token, a request counts as one for a page.
     config: {
       ...(scope !== null && { counts: 'operation' as const }),
@@ -161,15 +160,12 @@ function handlerOf(
       asker: reply.raw,
     } as never)
   }
-  // oxlint-disable-next-line typescript/no-useless-default-assignment -- a public operation has no caller
-  const customerOf = ({ caller = NOBODY }: FastifyRequest) => caller.customerId
   if (pages === undefined)
-    return (request, reply) =>
-      requests.run(customerOf(request), () => performFor(request, reply, request.query), late)
+    return (request, reply) => requests.run(request, () => performFor(request, reply, request.query), late)
   return (request, reply) => {
     const run = (query: unknown, before?: () => Promise<void>) =>
       requests.run(
-        customerOf(request),
+        request,
         async () => {
           await before?.()
           return performFor(request, reply, query)

@@ -5,7 +5,6 @@ import type {
   FastifyReply,
   FastifyRequest,
   onRequestHookHandler,
-  preSerializationHookHandler,
   RouteOptions,
 } from 'fastify'
 import type { Logger } from 'pino'
@@ -117,13 +116,10 @@ interface Noted {
 }
 
 /** Notes the id of the answered record. A rule is a member of its answer; other records are the answer itself. */
-const noteRecord: preSerializationHookHandler<unknown> = (request, reply, payload, done) => {
-  if (reply.statusCode === 200) {
-    const { id, rule, items } = payload as Noted
-    request.recordId = id ?? rule?.id
-    request.recordIds = items?.flatMap(({ transfer }) => transfer?.id ?? [])
-  }
-  done(null, payload)
+function noteRecord(request: FastifyRequest, answer: unknown): void {
+  const { id, rule, items } = answer as Noted
+  request.recordId = id ?? rule?.id
+  request.recordIds = items?.flatMap(({ transfer }) => transfer?.id ?? [])
 }
 
 const tooMany = () => problem.unavailable('too many concurrent requests; nothing was changed; try again')
@@ -242,14 +238,6 @@ export class Requests {
     )
   }
 
-  /**
-   * The hook that notes the answered record for the log line: no table says which client created a record. Undefined when
-   * requests are not logged. A callback hook, because a promise for each request costs too much.
-   */
-  get noteRecord(): preSerializationHookHandler<unknown> | undefined {
-    return this.#options.log === undefined ? undefined : noteRecord
-  }
-
   /** Refuses an operation before its token and body are read, while the limit is reached. */
   readonly refuseWhenFull: onRequestHookHandler = (_request, _reply, done) =>
     done(this.#running >= this.#options.max ? tooMany() : undefined)
@@ -258,10 +246,14 @@ export class Requests {
    * Runs an operation unless the limit is reached. A customer never has more under way than there are places left, so one that asks
    * faster than it is answered leaves places to the others. Rejects with `late()` at the time limit; the work may continue unawaited.
    * The limit counts running work, because work continues after its client disconnects. A request whose body is still
-   * arriving does not count: slow senders could otherwise take all places at no cost.
+   * arriving does not count: slow senders could otherwise take all places at no cost. Where requests are logged, it notes the
+   * record that a POST answered: no table says which client created a record.
    */
-  run<T>(customerId: string, work: () => Promise<T>, late: () => Problem): Promise<T> {
-    const left = this.#options.max - this.#running
+  run<T>(request: FastifyRequest, work: () => Promise<T>, late: () => Problem): Promise<T> {
+    // A public operation has no caller.
+    const customerId = (request.caller as typeof request.caller | undefined)?.customerId ?? ''
+    const { max, log, timeoutMs } = this.#options
+    const left = max - this.#running
     if (left <= 0) throw tooMany()
     const own = this.#ofCustomer.get(customerId) ?? 0
     if (own >= left) throw tooManyOfCustomer(own)
@@ -277,10 +269,11 @@ export class Requests {
       clearTimeout(timer)
     }
     return new Promise((resolve, reject) => {
-      timer = setTimeout(() => reject(late()), this.#options.timeoutMs)
+      timer = setTimeout(() => reject(late()), timeoutMs)
       doing.then(
         (result) => {
           ended()
+          if (log !== undefined && request.method === 'POST') noteRecord(request, result)
           resolve(result)
         },
         (error: Error) => {

@@ -226,8 +226,10 @@ function findUnreadable(
   }
   if (typeof value !== 'object' || value === null) return undefined
   if (depth === DEPTH_MAX) return { path: [], rule: `must be nested at most ${DEPTH_MAX} deep` }
-  for (const [key, inner] of Object.entries(value)) {
-    const found = findUnreadable(key, unreadable, depth) ?? findUnreadable(inner, unreadable, depth + 1)
+  // Parsed JSON inherits no members.
+  for (const key in value) {
+    const found =
+      findUnreadable(key, unreadable, depth) ?? findUnreadable(value[key as never], unreadable, depth + 1)
     if (found !== undefined) return { path: [key, ...found.path], rule: found.rule }
   }
   return undefined

@@ -144,6 +144,7 @@ export class Balances {
   /** The version and MAC of the customer's policy; undefined where it has none. */
   readonly policy: string | undefined
   #balances = new Map<string, Balance>()
+  #found: Balance | undefined
   readonly #sealing: Sealing | undefined
 
   /** Without `sealing` no balance can move: none was locked. */
@@ -170,13 +171,19 @@ export class Balances {
     }
   }
 
+  /** A movement asks for its balance several times, one after the other: the last answer needs no key. */
+  #find(profile_id: string, asset: string): Balance | undefined {
+    if (this.#found?.profile_id === profile_id && this.#found.asset === asset) return this.#found
+    return (this.#found = this.#balances.get(keyOfBalance(profile_id, asset)))
+  }
+
   available(profile_id: string, asset: string): bigint {
-    return this.#balances.get(keyOfBalance(profile_id, asset))?.available ?? 0n
+    return this.#find(profile_id, asset)?.available ?? 0n
   }
 
   /** Throws unavailable for a balance that is not as Bursar wrote it: whoever changed it in the database would be paid. */
   requireGenuine(profile_id: string, asset: string): void {
-    const balance = this.#balances.get(keyOfBalance(profile_id, asset))
+    const balance = this.#find(profile_id, asset)
     if (balance?.row === undefined) return
     balance.isGenuine ??= this.#isGenuine(balance, balance.row)
     if (!balance.isGenuine)
@@ -197,17 +204,16 @@ export class Balances {
 
   /** Applies an entry and returns the balance after it. The caller has checked the funds. */
   move(profile_id: string, asset: string, amount: bigint): Balance {
-    const key = keyOfBalance(profile_id, asset)
-    const balance = this.#balances.get(key) ?? {
-      profile_id,
-      asset,
-      available: 0n,
-      version: 0,
-      versionRead: 0,
-    }
-    this.#balances.set(key, balance)
+    const balance = this.#find(profile_id, asset) ?? this.#begin(profile_id, asset)
     balance.available += amount
     balance.version += 1
+    return balance
+  }
+
+  /** Adds a balance that has no row yet. */
+  #begin(profile_id: string, asset: string): Balance {
+    const balance: Balance = { profile_id, asset, available: 0n, version: 0, versionRead: 0 }
+    this.#balances.set(keyOfBalance(profile_id, asset), balance)
     return balance
   }
 

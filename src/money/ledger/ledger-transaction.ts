@@ -74,9 +74,9 @@ export class LedgerTransaction {
     for (const { profile_id, asset, amount } of entries) {
       if (profile_id === null || amount >= 0n) continue
       const available = this.balances.available(profile_id, asset)
-      const change = entries
-        .filter((entry) => entry.profile_id === profile_id && entry.asset === asset)
-        .reduce((sum, entry) => sum + entry.amount, 0n)
+      let change = 0n
+      for (const entry of entries)
+        if (entry.profile_id === profile_id && entry.asset === asset) change += entry.amount
       if (available + change < 0n) return { profile_id, asset, available, needed: -change }
     }
     return undefined
