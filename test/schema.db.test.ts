@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { transaction, type Queryable } from '../src/db/database.ts'
 import { PLACES } from '../src/db/distribution.ts'
+import { migrate } from '../src/db/migrate.ts'
 import { PRIVILEGES } from '../src/db/privileges.ts'
 import { CLUSTER } from './cluster.ts'
 import { cloneDatabase, type TestDatabase } from './support.ts'
@@ -92,6 +94,32 @@ async function otherObjects(db: Queryable): Promise<string[]> {
     order by 1`)
   return rows.map(({ object }) => object)
 }
+
+/** Makes the database's schema the last of these migrations, as a program from before the first release left it. */
+async function haveMigrations(last: number): Promise<void> {
+  await database.owner.query('delete from schema_version where version > 1')
+  await database.owner.query(
+    "update schema_version set name = 'roles', md5 = 'of another file' where version = 1",
+  )
+  await database.owner.query(
+    "insert into schema_version (version, name, md5) select n, 'later', 'of another file' from generate_series(2, $1::int) n",
+    [last],
+  )
+}
+
+test('the statement of docs/upgrading.md takes over a database from before the first release', async () => {
+  const [, takeOver = ''] = /```sql\n([^]*?)```/.exec(readFileSync('docs/upgrading.md', 'utf8'))!
+  const migrated = () => migrate(database.owner, new URL(database.url).username)
+
+  await haveMigrations(151)
+  expect(await database.owner.query(takeOver)).toMatchObject({ rowCount: 0 })
+  await expect(migrated()).rejects.toThrow('the database is at version 151')
+
+  await haveMigrations(152)
+  await expect(migrated()).rejects.toThrow('the database is at version 152')
+  expect(await database.owner.query(takeOver)).toMatchObject({ rowCount: 1 })
+  expect(await migrated()).toEqual([])
+})
 
 test('keys of tenant-owned tables begin with customer_id', async () => {
   expect(await keysAcrossTenants(database.owner)).toEqual([])
