@@ -9,6 +9,7 @@ import { placesOf, runs } from '../../test/seed.ts'
 import { CRYPTO_NETWORKS, type CryptoNetwork, NETWORKS } from '../contract/assets/catalogue.ts'
 import { addressFault, addressFromBytes, canonicalAddress, outputScriptOf } from './addresses.ts'
 import { MAGIC_OUTCOMES, magicAddress, magicOutcome } from './simulated/magic-addresses.ts'
+import { countCpu } from '../../test/cpu-time.ts'
 
 const LIVE = { testNetworks: false }
 const SANDBOX = { testNetworks: true }
@@ -296,13 +297,13 @@ describe('hostile strings', () => {
   })
 
   test.each(CRYPTO_NETWORKS)('on %s are refused quickly, however long', (network) => {
-    const started = performance.now()
+    const cpuMs = countCpu()
     for (const unit of ['1', 'q', 'A', 'bitcoincash:', '0x', '\u{1f4b0}']) {
       for (const length of [42, 61, 74, 128, 129, 1_000_000]) {
         expect(canonicalAddress(network, unit.repeat(length).slice(0, length), SANDBOX)).toBeUndefined()
       }
     }
-    expect(performance.now() - started).toBeLessThan(500)
+    expect(cpuMs()).toBeLessThan(500)
   })
 })
 

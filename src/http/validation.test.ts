@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { Amount, AssetSymbol, Filter, Timestamp } from '../contract/fields.ts'
 import { Problem, type FieldError } from '../contract/problems.ts'
 import { validatorCompiler } from './validation.ts'
+import { countCpu } from '../../test/cpu-time.ts'
 
 const Body = Type.Object(
   {
@@ -76,10 +77,10 @@ describe('the errors of a body', () => {
   })
 
   test('contain only the first error of a large body, because its patterns would take too long', () => {
-    const started = performance.now()
+    const cpuMs = countCpu()
     const hostile = { amount: '1'.repeat(60_000), asset: 'a'.repeat(60_000), wire: {}, colour: 'red' }
     expect(errorsOf('body', hostile)).toHaveLength(1)
-    expect(performance.now() - started).toBeLessThan(100)
+    expect(cpuMs()).toBeLessThan(100)
     const many = Array.from({ length: 5_000 }, () => 'nobody')
     expect(errorsOf('body', { amount: '-1', asset: 'usd', roles: many })).toHaveLength(1)
   })
