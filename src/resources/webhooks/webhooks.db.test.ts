@@ -417,6 +417,10 @@ test('where the horizon is unknown, no endpoint begins to get events, and nothin
   } finally {
     await untracked.end()
     await asAdmin(`alter database ${name} reset track_activities`)
+    // The service may have opened a connection in between.
+    await asAdmin(
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}' and state = 'disabled'`,
+    )
   }
   const put = () => customer.call('PUT', `${WEBHOOKS}/${webhook.id}`, { status: 'ACTIVE' })
   await expect.poll(async () => (await put()).status).toBe(200)
