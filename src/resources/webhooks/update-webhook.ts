@@ -136,31 +136,24 @@ async function update(
   const { rows: updated } = await tx.query<WebhookRow>(
     `
     with changed as (
-    update webhooks
-    set updated_at = (select clock_timestamp()), name = $3, url = $4, event_types = $5, payload = $6, auth = $7,
-        profile_ids = $8, rate_limit = $9, status = $10, encrypted_secrets = $11,
-        cursor_id = coalesce($12, cursor_id),
-        failing_since = case when $13 then null else failing_since end,
-        slow_until = case when $13 then null else slow_until end,
-        -- The old URL's Retry-After ends. A second keeps every rate limit.
-        next_at = case when $13 then least(next_at, (select clock_timestamp() + interval '1 second')) else next_at end,
-        disabled_reason = case when $10 = 'ACTIVE' then null else disabled_reason end
-    where customer_id = $1 and id = $2
-    returning *
+      update webhooks w
+      set updated_at = (select clock_timestamp()), name = n.name, url = n.url, event_types = n.event_types,
+          payload = n.payload, auth = n.auth, profile_ids = n.profile_ids, rate_limit = n.rate_limit, status = n.status,
+          encrypted_secrets = n.encrypted_secrets, cursor_id = coalesce($4, w.cursor_id),
+          failing_since = case when $5 then null else w.failing_since end,
+          slow_until = case when $5 then null else w.slow_until end,
+          -- The old URL's Retry-After ends. A second keeps every rate limit.
+          next_at = case when $5 then least(w.next_at, (select clock_timestamp() + interval '1 second')) else w.next_at end,
+          disabled_reason = case when n.status = 'ACTIVE' then null else w.disabled_reason end
+      from json_populate_record(null::webhooks, $3) n
+      where w.customer_id = $1 and w.id = $2
+      returning w.*
     )
     select ${WEBHOOK_COLUMNS} from changed`,
     [
       customerId,
       id,
-      after.name,
-      after.url,
-      after.event_types,
-      after.payload,
-      after.auth,
-      after.profile_ids,
-      after.rate_limit,
-      after.status,
-      sealed,
+      JSON.stringify({ ...after, encrypted_secrets: sealed }),
       wakes ? await cursorFromNow(tx) : null,
       starts,
     ],
