@@ -65,7 +65,11 @@ export async function decideAs(
   decision: ApprovalDecision = 'APPROVE',
 ) {
   const signed = signStatement(await statementOf(db, customer_id, approval_id, decision), jwk)
-  return decideApproval(db, customer_id, approval_id, { approver_id, decision, signed }, TEST_ORIGIN)
+  return decideApproval(
+    db,
+    { customerId: customer_id, id: approval_id, origin: TEST_ORIGIN },
+    { approver_id, decision, signed },
+  )
 }
 
 /** Writes a decision past the operation, as somebody with the service's role could. */

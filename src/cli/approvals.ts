@@ -137,7 +137,7 @@ function defineDecision(approvals: Subcommand, name: 'approve' | 'reject', decis
       // The person sees what is signed, also where somebody has prepared the command.
       if (!options.json) print(describe(statements[decision]))
       const given = { approver_id, decision, signed: signStatement(statements[decision], key) }
-      const approval = await decideApproval(db, customer, id, given, origin).catch(asError)
+      const approval = await decideApproval(db, { customerId: customer, id, origin }, given).catch(asError)
       did(`decided about an approval: ${decision}`, { approval_id: id })
       const { status, approvals: count, required } = approval
       return [approval, `\nApproval ${id} is ${status}, ${count} of ${required}.`]

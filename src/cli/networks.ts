@@ -156,7 +156,7 @@ function defineResolve(withdrawal: Subcommand): void {
       if ((outcome === 'sign-anew') === (evidence !== ''))
         throw new Error('paid and not-paid take --evidence')
       const decision = outcome === 'sign-anew' ? { usedBy } : outcome === 'paid' ? 'PAID' : 'NOT_PAID'
-      const resolved = await resolveWithdrawal(db, adapters, id, decision, evidence, origin)
+      const resolved = await resolveWithdrawal(db, adapters, id, { outcome: decision, evidence, origin })
       did('resolved a withdrawal', { transfer_id: id, outcome, evidence, used_by: usedBy })
       const next = resolved.status === 'PENDING' ? ', and is signed anew' : ''
       return [resolved, `Withdrawal ${id} is ${resolved.status}${next}.`]

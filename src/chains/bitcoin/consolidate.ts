@@ -3,9 +3,9 @@ import type { Transaction } from '../../db/database.ts'
 import type { ConsolidationPlan, Withdrawal } from '../network.ts'
 import { DECIMALS, decimalOf, minorOf, smaller } from './amounts.ts'
 import { Batch, CHANGE_MIN, consolidationOf, worthSpending, type Coin } from './batch.ts'
-import { reconcileLocks, type Coins } from './coins.ts'
+import { reconcileLocks } from './coins.ts'
 import { newDepositAddress } from './deposits.ts'
-import { deferred, payableAmong, signAccepted, type Payable, type Signings } from './sign-batch.ts'
+import { deferred, payableAmong, signAccepted, type Payable, type SigningRound } from './sign-batch.ts'
 import { signingBlockedReason } from './unknown-spends.ts'
 import { coinText, type BitcoinWallet } from './wallet.ts'
 
@@ -65,9 +65,7 @@ export async function signConsolidation(
   tx: Transaction,
   wallet: BitcoinWallet,
   withdrawal: Withdrawal,
-  { spendable, open }: Coins,
-  rate: bigint,
-  signings: Signings,
+  { coins: { spendable, open }, rate, signings }: SigningRound,
 ): Promise<void> {
   const most = feeMaxOf(withdrawal)!
   if (rate > most) {

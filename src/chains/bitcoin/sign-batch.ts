@@ -7,7 +7,7 @@ import type { WaitingReason } from '../waiting.ts'
 import { minorOf } from './amounts.ts'
 import { missingAncestorFee, rememberAncestorRate } from './ancestor-fees.ts'
 import { Batch, type Coin, type BatchPayment, type Plan, type PlanLimits } from './batch.ts'
-import { setLocks } from './coins.ts'
+import { setLocks, type Coins } from './coins.ts'
 import { decode, hashIn, splitOutpoint } from './decode.ts'
 import { RpcError, type RpcCall } from './rpc.ts'
 import { hotWalletAddresses, OWN_ADDRESS, type AddressInfo, type BitcoinWallet } from './wallet.ts'
@@ -31,6 +31,14 @@ export interface Payable extends BatchPayment {
 
 /** The outcome for each withdrawal, as it becomes known. */
 export type Signings = Map<Withdrawal, Signing>
+
+/** What the withdrawals of one signing share. */
+export interface SigningRound {
+  coins: Coins
+  /** The fee rate. */
+  rate: bigint
+  signings: Signings
+}
 
 export interface SigningLimits extends PlanLimits {
   /** The hashes of the open transactions. */

@@ -14,7 +14,7 @@ import { Batch, spendableAtOnce } from './batch.ts'
 import { reconcileLocks, type Coins } from './coins.ts'
 import { feeMaxOf, signConsolidation } from './consolidate.ts'
 import { feeRate } from './fees.ts'
-import { deferred, payableAmong, signAccepted, type Payable, type Signings } from './sign-batch.ts'
+import { deferred, payableAmong, signAccepted, type Payable, type SigningRound } from './sign-batch.ts'
 import { signingBlockedReason } from './unknown-spends.ts'
 import { coinText, type BitcoinWallet } from './wallet.ts'
 
@@ -37,11 +37,12 @@ export async function sign(
     const detail = `the network's fee is ${now} per kvB, above the ceiling of ${most}`
     return withdrawals.map(() => deferred({ code: 'FEE_ABOVE_CEILING', detail }))
   }
-  const signings: Signings = new Map()
+  const round: SigningRound = { coins, rate, signings: new Map() }
   const payouts = withdrawals.filter((one) => feeMaxOf(one) === undefined)
   const consolidations = withdrawals.filter((one) => feeMaxOf(one) !== undefined)
-  if (payouts.length > 0) await signPayouts(tx, wallet, payouts, coins, rate, signings)
-  else await signConsolidation(tx, wallet, consolidations[0]!, coins, rate, signings)
+  if (payouts.length > 0) await signPayouts(tx, wallet, payouts, round)
+  else await signConsolidation(tx, wallet, consolidations[0]!, round)
+  const { signings } = round
   for (const one of consolidations)
     if (!signings.has(one))
       signings.set(one, deferred({ code: 'NEXT_TRANSACTION', detail: 'another transaction is signed first' }))
@@ -52,22 +53,20 @@ async function signPayouts(
   tx: Transaction,
   wallet: BitcoinWallet,
   payouts: Withdrawal[],
-  coins: Coins,
-  rate: bigint,
-  signings: Signings,
+  round: SigningRound,
 ): Promise<void> {
+  const { coins, rate, signings } = round
   const payable = await payableAmong(tx, wallet, payouts, signings)
   const [reserved] = await longestWaiting(tx, wallet.network, wallet.reserveAfterMs)
   const unsigned = payouts.some(isTreasurySend) ? await unsignedWithdrawals(tx, wallet.network) : []
   const needed = unsigned && sum(unsigned.map(({ amount }) => minorOf(amount)))
-  const chosen = choose(wallet, payable, coins, { rate, reserved, needed }, signings)
+  const chosen = choose(wallet, payable, round, { reserved, needed })
   const limits = { rate, changeScriptBytes: wallet.dialect.changeScriptBytes, open: coins.open }
   await signAccepted(wallet, chosen, coins.spendable, limits, signings)
 }
 
 /** What `choose` takes into account in addition to the coins. */
 interface Claims {
-  rate: bigint
   /** The older withdrawal that the hot wallet's money is kept for. */
   reserved: Reserved | undefined
   /** What customers' unsigned withdrawals need: a send to cold storage leaves it, in minor units. Undefined: unknown. */
@@ -78,13 +77,12 @@ interface Claims {
 function choose(
   wallet: BitcoinWallet,
   payable: Payable[],
-  coins: Coins,
+  { coins, rate, signings }: SigningRound,
   claims: Claims,
-  signings: Signings,
 ): Payable[] {
   const { changeScriptBytes } = wallet.dialect
   const total = sum(coins.spendable.map(({ amount }) => amount))
-  const batch = new Batch<Payable>(coins.spendable, { rate: claims.rate, changeScriptBytes })
+  const batch = new Batch<Payable>(coins.spendable, { rate, changeScriptBytes })
   const waitingProfiles = new Set<string>()
   for (const one of payable) {
     const { withdrawal, amount } = one

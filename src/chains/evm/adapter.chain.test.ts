@@ -410,7 +410,11 @@ test('with the role of the database, a failed transaction of somebody else refun
     `${crypto_tx_hash}, which was signed for it as well, is UNKNOWN`,
   ])
   const resolving = () =>
-    resolveWithdrawal(service.db, wallet.networks, created.id, 'NOT_PAID', 'seen', TEST_ORIGIN)
+    resolveWithdrawal(service.db, wallet.networks, created.id, {
+      outcome: 'NOT_PAID',
+      evidence: 'seen',
+      origin: TEST_ORIGIN,
+    })
   await expect(resolving()).rejects.toThrow('may be paid yet')
   await chain.sendRawTransaction({ serializedTransaction: `0x${raw_transaction.toString('hex')}` })
   // Put right by the schema's owner.
@@ -897,7 +901,11 @@ describe('a receipt of status 1', () => {
     ])
     // The node now returns the whole receipt, so nothing is left to decide.
     await expect(
-      resolveWithdrawal(service.db, wallet.networks, created.id, 'NOT_PAID', 'the explorer', TEST_ORIGIN),
+      resolveWithdrawal(service.db, wallet.networks, created.id, {
+        outcome: 'NOT_PAID',
+        evidence: 'the explorer',
+        origin: TEST_ORIGIN,
+      }),
     ).rejects.toThrow('needs no decision: ETHEREUM says CONFIRMED')
     await step(wallet)
     expect(await read(customer, created)).toMatchObject({ status: 'COMPLETED', crypto_tx_hash: hash })
@@ -917,14 +925,11 @@ describe('a receipt of status 1', () => {
     } as never)
     const stripped = { result: { ...receipt, logs: [] } }
     await withReplies('"eth_getTransactionReceipt"', stripped, async () => {
-      const resolved = await resolveWithdrawal(
-        service.db,
-        wallet.networks,
-        created.id,
-        'NOT_PAID',
-        'the explorer',
-        TEST_ORIGIN,
-      )
+      const resolved = await resolveWithdrawal(service.db, wallet.networks, created.id, {
+        outcome: 'NOT_PAID',
+        evidence: 'the explorer',
+        origin: TEST_ORIGIN,
+      })
       expect(resolved).toMatchObject({ outcome: 'NOT_PAID', status: 'FAILED' })
     })
     expect(await read(customer, created)).toMatchObject({ status: 'FAILED' })
@@ -948,14 +953,11 @@ describe('a receipt of status 1', () => {
     ])
     // An operator settles the difference with the customer.
     const resolve = (outcome: Resolution) =>
-      resolveWithdrawal(
-        service.db,
-        wallet.networks,
-        created.id,
+      resolveWithdrawal(service.db, wallet.networks, created.id, {
         outcome,
-        'balance seen on two explorers',
-        TEST_ORIGIN,
-      )
+        evidence: 'balance seen on two explorers',
+        origin: TEST_ORIGIN,
+      })
     expect(await resolve('PAID')).toMatchObject({ outcome: 'PAID', status: 'COMPLETED' })
     await expect(resolve('NOT_PAID')).rejects.toThrow(`withdrawal ${created.id} is COMPLETED already`)
     expect(await read(customer, created)).toMatchObject({ status: 'COMPLETED' })

@@ -436,7 +436,11 @@ describe('a nonce that another transaction of the wallet used', () => {
       waiting_detail: expect.stringContaining(`${created.id} --outcome sign-anew --used-by <hash>`) as string,
     })
     const resolve = (outcome: Resolution) =>
-      resolveWithdrawal(service.db, wallet.networks, created.id, outcome, 'the explorer', TEST_ORIGIN)
+      resolveWithdrawal(service.db, wallet.networks, created.id, {
+        outcome,
+        evidence: 'the explorer',
+        origin: TEST_ORIGIN,
+      })
     await expect(resolve('NOT_PAID')).rejects.toThrow('may be paid yet')
     const other = await anvil.chain.sendTransaction({ chain: null, to: newAddress(), value: 1n })
     await expect(resolve({ usedBy: other })).rejects.toThrow(/was signed by 0x\w+, and not by its wallet/)

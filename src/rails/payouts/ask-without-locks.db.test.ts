@@ -97,14 +97,11 @@ test('resolving a withdrawal holds no lock during the request to the node', asyn
       return unresolved(withdrawals)
     },
   })
-  const said = await resolveWithdrawal(
-    service.db,
-    asking,
-    created.id,
-    'PAID',
-    'looked at the explorer',
-    TEST_ORIGIN,
-  )
+  const said = await resolveWithdrawal(service.db, asking, created.id, {
+    outcome: 'PAID',
+    evidence: 'looked at the explorer',
+    origin: TEST_ORIGIN,
+  })
   expect(said).toMatchObject({ outcome: 'PAID', status: 'COMPLETED' })
   expect(asked).toBe(1)
   expect(await status(customer, created)).toBe('COMPLETED')
@@ -128,7 +125,11 @@ test('a withdrawal that a worker and an operator end simultaneously ends once', 
     },
   })
   await expect(
-    resolveWithdrawal(service.db, late, created.id, 'NOT_PAID', 'nothing arrived', TEST_ORIGIN),
+    resolveWithdrawal(service.db, late, created.id, {
+      outcome: 'NOT_PAID',
+      evidence: 'nothing arrived',
+      origin: TEST_ORIGIN,
+    }),
   ).rejects.toThrow('taken further by another worker')
   expect(await status(customer, created)).toBe('COMPLETED')
   const { rowCount } = await service.db.query('select from resolved_withdrawals where transfer_id = $1', [

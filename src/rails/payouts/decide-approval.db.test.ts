@@ -106,6 +106,9 @@ const statement = ({ approval_id }: Waiting, decision?: ApprovalDecision) =>
   statementOf(service.db, customer.customer_id, approval_id, decision)
 const decide = ({ approval_id }: Waiting, by: TestApprover, decision?: ApprovalDecision) =>
   decideAs(service.db, customer.customer_id, approval_id, by, decision)
+const requestOf = ({ approval_id }: Waiting) => ({
+  ...{ customerId: customer.customer_id, id: approval_id, origin: ORIGIN },
+})
 /** Writes a decision as the service's role, past the operation. */
 const insert = ({ approval_id }: Waiting, approver_id: string, signed: object) =>
   insertDecision(service.db, customer.customer_id, approval_id, approver_id, signed)
@@ -257,17 +260,11 @@ describe('the operation refuses', () => {
     const one = await withdraw()
     const other = await withdraw()
     const send = (text: string, by: TestApprover) =>
-      decideApproval(
-        service.db,
-        customer.customer_id,
-        one.approval_id,
-        {
-          approver_id: ada.id,
-          decision: 'APPROVE',
-          signed: signStatement(text, by.jwk),
-        },
-        ORIGIN,
-      )
+      decideApproval(service.db, requestOf(one), {
+        approver_id: ada.id,
+        decision: 'APPROVE',
+        signed: signStatement(text, by.jwk),
+      })
     await expect(send(await statement(other), ada)).rejects.toMatchObject({ slug: 'bad-request' })
     await expect(send(await statement(one, 'REJECT'), ada)).rejects.toMatchObject({ slug: 'bad-request' })
     await expect(send(await statement(one), bob)).rejects.toMatchObject({ slug: 'bad-request' })
@@ -518,13 +515,7 @@ describe('an approver with a passkey', () => {
   }
   const sha256 = (data: string | Buffer) => createHash('sha256').update(data).digest()
   const send = (one: Waiting, signed: SignedStatement) =>
-    decideApproval(
-      service.db,
-      customer.customer_id,
-      one.approval_id,
-      { approver_id: passkey.id, decision: 'APPROVE', signed },
-      ORIGIN,
-    )
+    decideApproval(service.db, requestOf(one), { approver_id: passkey.id, decision: 'APPROVE', signed })
 
   test('approves with an assertion over the statement', async () => {
     const one = await withdraw()
@@ -538,13 +529,11 @@ describe('an approver with a passkey', () => {
     const one = await withdraw()
     const [yes, no] = [await statement(one), await statement(one, 'REJECT')]
     const reject = (text: string) =>
-      decideApproval(
-        service.db,
-        customer.customer_id,
-        one.approval_id,
-        { approver_id: passkey.id, decision: 'REJECT', signed: assertion(text) },
-        ORIGIN,
-      )
+      decideApproval(service.db, requestOf(one), {
+        approver_id: passkey.id,
+        decision: 'REJECT',
+        signed: assertion(text),
+      })
     await expect(reject(yes)).rejects.toMatchObject({ slug: 'bad-request' })
     expect(await reject(no)).toMatchObject({ status: 'REJECTED' })
   })

@@ -42,6 +42,13 @@ export async function readApproval(db: Queryable, customerId: string, id: string
   return { approval: approvalToWire(row, await selectDecisions(db, customerId, [id])), statements }
 }
 
+/** Which approval of a customer is decided, and by which request. */
+interface DecisionRequest {
+  customerId: string
+  id: string
+  origin: Origin
+}
+
 /** A decision that an approver has signed. */
 export interface SignedDecision {
   approver_id: string
@@ -57,17 +64,12 @@ export interface SignedDecision {
  */
 export async function decideApproval(
   db: Database,
-  customerId: string,
-  id: string,
+  request: DecisionRequest,
   given: SignedDecision,
-  origin: Origin,
 ): Promise<Approval> {
-  const { transfer_id } = await selectApproval(db, customerId, id)
-  if (transfer_id === null)
-    return transaction(db, (tx) => decide(tx, customerId, id, given, origin, undefined))
-  return holdWithdrawal(db, { customer_id: customerId, transfer_id }, (tx, held) =>
-    decide(tx, customerId, id, given, origin, held),
-  )
+  const { customer_id, transfer_id } = await selectApproval(db, request.customerId, request.id)
+  if (transfer_id === null) return transaction(db, (tx) => decide(tx, request, given, undefined))
+  return holdWithdrawal(db, { customer_id, transfer_id }, (tx, held) => decide(tx, request, given, held))
 }
 
 async function selectApproval(db: Queryable, customerId: string, id: string): Promise<ApprovalRow> {
@@ -90,10 +92,8 @@ async function statementOf(db: Queryable, row: ApprovalRow): Promise<StatementOf
 
 async function decide(
   tx: Transaction,
-  customerId: string,
-  id: string,
+  { customerId, id, origin }: DecisionRequest,
   given: SignedDecision,
-  origin: Origin,
   held: HeldWithdrawal | undefined,
 ): Promise<Approval> {
   await tx.query('select 1 from approvals where customer_id = $1 and id = $2 for update', [customerId, id])

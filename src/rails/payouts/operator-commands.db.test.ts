@@ -159,7 +159,11 @@ test.each([
   })
   await settle(networks, 3)
   const resolve = () =>
-    resolveWithdrawal(service.db, networks, made.id, outcome, 'looked at the explorer', ORIGIN)
+    resolveWithdrawal(service.db, networks, made.id, {
+      outcome,
+      evidence: 'looked at the explorer',
+      origin: ORIGIN,
+    })
   expect(await recordedBy(resolve)).toEqual(only('transfer.resolve', made.id))
   expect(await statusOf(made)).toBe(ends)
   expect(await recordedBy(() => expect(resolve()).rejects.toThrow(`is ${ends} already`))).toEqual([])

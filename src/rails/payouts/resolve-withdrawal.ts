@@ -42,9 +42,7 @@ export async function resolveWithdrawal(
   db: Database,
   networks: Networks,
   transferId: string,
-  outcome: Resolution,
-  evidence: string,
-  origin: Origin,
+  { outcome, evidence, origin }: { outcome: Resolution; evidence: string; origin: Origin },
 ): Promise<ResolvedWithdrawal> {
   const { status, ...withdrawal } = await findSigned(db, transferId)
   const { customer_id, transfer_id, network } = withdrawal

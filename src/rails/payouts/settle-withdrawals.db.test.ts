@@ -526,7 +526,11 @@ describe('a withdrawal to', () => {
         expect(rows).toEqual([{ state: 'BROADCAST', waiting_code: 'UNRESOLVED', waiting_detail }])
         // It may be mined yet: a refund might pay it twice.
         const resolve = (outcome: 'PAID' | 'NOT_PAID') =>
-          resolveWithdrawal(service.db, networks, odd.id, outcome, 'looked', TEST_ORIGIN)
+          resolveWithdrawal(service.db, networks, odd.id, {
+            outcome,
+            evidence: 'looked',
+            origin: TEST_ORIGIN,
+          })
         await expect(resolve('NOT_PAID')).rejects.toThrow('may be paid yet')
         expect(await resolve('PAID')).toMatchObject({ status: 'COMPLETED' })
       }

@@ -20,9 +20,9 @@ export const approve = operation({
   example: { params: { id: EXAMPLE_APPROVAL }, bodies: { 'Signed with a key file': EXAMPLE_DECISION } },
   reply: Approval,
   problems: ['not-found', 'already-exists', 'approval-ended'],
-  run: ({ params, body, customerId, origin, db }) => {
+  run: ({ params: { id }, body, customerId, origin, db }) => {
     const { approver_id } = body
     const given = { approver_id, decision: 'APPROVE', signed: signedStatementOf(body) } as const
-    return decideApproval(db, customerId, params.id, given, origin)
+    return decideApproval(db, { customerId, id, origin }, given)
   },
 })
