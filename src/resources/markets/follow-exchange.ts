@@ -4,7 +4,7 @@ import { transaction, type Database } from '../../db/database.ts'
 import { minuteUnderWay } from './import-prices.ts'
 import { assetsOf, type Market } from './markets.ts'
 import { isPrice } from './price-layouts.ts'
-import { COVERS_MINUTES_MAX, lockMarket, writePrices } from './write-prices.ts'
+import { COVERS_MINUTES_MAX, lockMarket, writePrices, type PriceRecords } from './write-prices.ts'
 
 export interface FollowOptions {
   /** The exchange's name in ccxt. */
@@ -115,48 +115,58 @@ async function followMarket(
   }
   for (const { timeframe, minutes } of CANDLES) {
     if (minutes > 1 && lastOf['1m'] !== undefined && now - lastOf['1m'] <= MINUTES_KEPT) continue
+    const ended = async (since: number | undefined) =>
+      (await exchange.fetchOHLCV(symbol, timeframe, since && since * 60_000))
+        .map((candle) => readCandle(candle))
+        .filter(({ minute }) => minute + minutes <= now)
     const last = lastOf[timeframe]
-    // Without a history, begin at the oldest candles that the exchange returns by default.
     let from = last === undefined ? undefined : last + 1 - Math.max(AGAIN_MINUTES, minutes)
     for (let page = 0; page < PAGES_MAX; page++) {
-      const since = from === undefined ? undefined : from * 60_000
-      const candles = (await exchange.fetchOHLCV(symbol, timeframe, since)).map((candle) =>
-        readCandle(candle),
-      )
-      const ended = candles.filter(({ minute }) => minute + minutes <= now)
-      const youngest = ended.at(-1)
-      if (youngest === undefined || (from !== undefined && youngest.minute < from)) {
-        // The gap exceeds the exchange's retention. Ask again without `since` for its oldest candles.
-        if (from === undefined || now - from <= MINUTES_KEPT) break
-        from = undefined
-        continue
-      }
-      result.candles += ended.length
+      const candles = await candlesFrom(from, now, ended)
+      if (candles.length === 0) break
+      result.candles += candles.length
       result.minutes_changed += await transaction(db, async (tx) => {
         const marketId = (await lockMarket(tx, market, 'REAL'))!
         return writePrices(tx, marketId, {
           coversMinutes: minutes,
-          minute: ended.map(({ minute }) => minute),
-          second: ended.map(() => 0),
-          prices: [0, 1, 2, 3].map((column) => ended.map(({ prices }) => prices[column]!)) as [
-            string[],
-            string[],
-            string[],
-            string[],
-          ],
+          minute: candles.map(({ minute }) => minute),
+          second: candles.map(() => 0),
+          prices: [0, 1, 2, 3].map((column) =>
+            candles.map(({ prices }) => prices[column]!),
+          ) as PriceRecords['prices'],
         })
       })
-      from = youngest.minute + minutes
+      from = candles.at(-1)!.minute + minutes
       if (from + minutes > now) break
     }
   }
   return result
 }
 
+interface Candle {
+  minute: number
+  prices: string[]
+}
+
+/**
+ * Returns a page of candles from a minute on. Without a history, and where the exchange no longer keeps that minute, it begins
+ * at the oldest candles that the exchange returns by default. Empty: there are no further candles.
+ */
+async function candlesFrom(
+  from: number | undefined,
+  now: number,
+  ended: (since: number | undefined) => Promise<Candle[]>,
+): Promise<Candle[]> {
+  const candles = await ended(from)
+  const youngest = candles.at(-1)
+  if (from === undefined || (youngest !== undefined && youngest.minute >= from)) return candles
+  return now - from > MINUTES_KEPT ? ended(undefined) : []
+}
+
 /**
  * Reads a candle of ccxt: milliseconds, open, high, low, close, volume; the prices as text, because we set `number`.
  */
-function readCandle(candle: readonly unknown[]): { minute: number; prices: string[] } {
+function readCandle(candle: readonly unknown[]): Candle {
   const [milliseconds, ...values] = candle
   const minute = Number(milliseconds) / 60_000
   const prices = values.slice(0, 4)
