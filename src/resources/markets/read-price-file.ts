@@ -109,78 +109,117 @@ interface Row {
   prices: string[]
 }
 
+/** What the start of a file tells of all its records. */
+interface Format extends Pick<Style, 'decimal' | 'dates'> {
+  name: string
+  columns: Columns
+}
+
 async function* batches(
   name: string,
   lines: AsyncIterable<Line>,
   head: string[][],
-  { layout, intervalMinutes, now, skip }: PriceFileOptions,
+  options: PriceFileOptions,
 ): AsyncGenerator<PriceBatch> {
-  let columns: Columns | undefined
-  let style: Pick<Style, 'decimal' | 'dates'>
-  const seen = new Seen()
-  /** Read but not yet in a batch: the head of the file, until the candle length is known. */
+  let format: Format | undefined
+  let collector: Collector | undefined
+  /** The head of the file, until it tells the candle length. */
   const waiting: Row[] = []
-  let covers: number | undefined
-  let first: number | undefined
-  let batch = new Batch()
-  let read = 0
-  let unfinished = 0
-  let overwritten = 0
-  let firstUnfinished: number | undefined
-
-  const add = (row: Row, covers: number) => {
-    read += 1
-    // Several prices within a minute are usual, several candles of it are not.
-    const again = row.second === 0 && seen.add(row.minute)
-    if (read <= skip) return
-    if (again) overwritten += 1
-    if (row.minute > now) throw fault(name, row.line, columns!, columns!.time, 'is in the future')
-    if ((row.minute - (first ?? row.minute)) % covers !== 0)
-      throw fault(
-        name,
-        row.line,
-        columns!,
-        columns!.time,
-        `is not a multiple of ${covers} minutes from the first`,
-      )
-    if (row.minute + covers <= now) return batch.add(row)
-    unfinished += 1
-    firstUnfinished ??= read - 1
-  }
-  const take = (covers: number): PriceBatch => {
-    const taken = {
-      records: batch.records(covers),
-      read,
-      done: firstUnfinished ?? read,
-      unfinished,
-      overwritten,
-    }
-    batch = new Batch()
-    unfinished = 0
-    overwritten = 0
-    return taken
-  }
-  function* full(): Generator<PriceBatch> {
-    covers ??= intervalOf(name, waiting, columns, intervalMinutes)
-    for (const row of waiting.splice(0)) {
-      first ??= row.minute
-      add(row, covers)
-      if (batch.length * covers >= BATCH_MINUTES_MAX) yield take(covers)
-    }
-  }
-
+  const begin = () =>
+    new Collector(format, intervalOf(name, waiting, format, options.intervalMinutes), options)
   for await (const { info, record } of lines) {
-    if (columns === undefined) {
-      columns = columnsOf(name, record, layout)
-      style = styleOf(columns.header ? head.slice(1) : head, columns)
+    if (format === undefined) {
+      const columns = columnsOf(name, record, options.layout)
+      format = { name, columns, ...styleOf(columns.header ? head.slice(1) : head, columns) }
       if (columns.header) continue
     }
-    waiting.push(rowOf(name, info.lines, record, columns, style!))
-    if (covers !== undefined || waiting.length === HEAD_RECORDS_MAX) yield* full()
+    waiting.push(rowOf(format, info.lines, record))
+    if (collector === undefined && waiting.length < HEAD_RECORDS_MAX) continue
+    collector ??= begin()
+    yield* collector.add(waiting.splice(0))
   }
-  yield* full()
-  yield take(covers ?? 1)
+  collector ??= begin()
+  yield* collector.add(waiting)
+  yield collector.take()
 }
+
+/** Checks the records in their order, and collects them as columns. */
+class Collector {
+  /** Undefined for a file without records. */
+  readonly #format: Format | undefined
+  readonly #covers: number
+  readonly #options: PriceFileOptions
+  readonly #seen = new Seen()
+  #first: number | undefined
+  #read = 0
+  #firstUnfinished: number | undefined
+  #batch = emptyBatch()
+
+  constructor(format: Format | undefined, coversMinutes: number, options: PriceFileOptions) {
+    this.#format = format
+    this.#covers = coversMinutes
+    this.#options = options
+  }
+
+  /** Adds records, and yields each batch that they fill. */
+  *add(rows: Row[]): Generator<PriceBatch> {
+    for (const row of rows) {
+      this.#push(row)
+      if (this.#batch.minute.length * this.#covers >= BATCH_MINUTES_MAX) yield this.take()
+    }
+  }
+
+  #push({ line, minute, second, prices }: Row): void {
+    const { now, skip } = this.#options
+    this.#first ??= minute
+    this.#read += 1
+    // Several prices within a minute are usual, several candles of it are not.
+    const again = second === 0 && this.#seen.add(minute)
+    if (this.#read <= skip) return
+    if (again) this.#batch.overwritten += 1
+    if (minute > now) throw this.#faultOfTime(line, 'is in the future')
+    if ((minute - this.#first) % this.#covers !== 0)
+      throw this.#faultOfTime(line, `is not a multiple of ${this.#covers} minutes from the first`)
+    if (minute + this.#covers > now) {
+      this.#batch.unfinished += 1
+      this.#firstUnfinished ??= this.#read - 1
+      return
+    }
+    this.#batch.minute.push(minute)
+    this.#batch.second.push(second)
+    prices.forEach((price, column) => this.#batch.prices[column]!.push(price))
+  }
+
+  #faultOfTime(line: number, what: string): PriceFileError {
+    const format = this.#format!
+    return fault(format, line, format.columns.time, what)
+  }
+
+  /** Takes what was added since the last batch. */
+  take(): PriceBatch {
+    const { minute, second, prices, ...counts } = this.#batch
+    this.#batch = emptyBatch()
+    const [open, high] = prices
+    const records = {
+      coversMinutes: this.#covers,
+      minute,
+      second,
+      prices: high!.length === 0 ? [open!] : prices,
+    }
+    return {
+      records: records as PriceRecords,
+      read: this.#read,
+      done: this.#firstUnfinished ?? this.#read,
+      ...counts,
+    }
+  }
+}
+
+const emptyBatch = () => ({
+  ...{ minute: [] as number[], second: [] as number[], prices: [[], [], [], []] as string[][] },
+  unfinished: 0,
+  overwritten: 0,
+})
 
 /** The minutes that a file had a record for, as bits of each day. */
 class Seen {
@@ -195,33 +234,6 @@ class Seen {
     const before = (bits[at]! & bit) !== 0
     bits[at]! |= bit
     return before
-  }
-}
-
-/** Collects rows as columns. */
-class Batch {
-  #minute: number[] = []
-  #second: number[] = []
-  #prices: string[][] = [[], [], [], []]
-
-  get length(): number {
-    return this.#minute.length
-  }
-
-  add({ minute, second, prices }: Row): void {
-    this.#minute.push(minute)
-    this.#second.push(second)
-    for (let column = 0; column < prices.length; column++) this.#prices[column]!.push(prices[column]!)
-  }
-
-  records(coversMinutes: number): PriceRecords {
-    const [open, high, low, close] = this.#prices as [string[], string[], string[], string[]]
-    return {
-      coversMinutes,
-      minute: this.#minute,
-      second: this.#second,
-      prices: high.length === 0 ? [open] : [open, high, low, close],
-    }
   }
 }
 
@@ -243,13 +255,8 @@ function columnsOf(name: string, first: string[], layout: LayoutName | undefined
   )
 }
 
-function rowOf(
-  name: string,
-  line: number,
-  record: string[],
-  columns: Columns,
-  { decimal, dates }: Pick<Style, 'decimal' | 'dates'>,
-): Row {
+function rowOf(format: Format, line: number, record: string[]): Row {
+  const { name, columns, decimal, dates } = format
   if (record.length < columns.names.length)
     throw new PriceFileError(
       `${name}, line ${line}: ${record.length} columns where ${columns.names.length} are due (${columns.names.join(', ')})`,
@@ -258,9 +265,8 @@ function rowOf(
   const time = timeOf(written, dates)
   if (time === undefined)
     throw fault(
-      name,
+      format,
       line,
-      columns,
       columns.time,
       isAmbiguousDate(written, dates)
         ? `is ambiguous: ${quoted(written)}, and no date at the start of the file tells days from months; write 2024-12-31`
@@ -268,20 +274,19 @@ function rowOf(
     )
   const candle = columns.prices.length > 1
   if (candle && time.second !== 0)
-    throw fault(name, line, columns, columns.time, 'is not the start of a minute, which a candle needs')
+    throw fault(format, line, columns.time, 'is not the start of a minute, which a candle needs')
   const prices = columns.prices.map((column) => {
     const text = record[column]!
     if (decimal === undefined && text.includes(','))
       throw fault(
-        name,
+        format,
         line,
-        columns,
         column,
         `is ambiguous: ${quoted(text)}, and no number at the start of the file tells thousands from decimals`,
       )
     const price = priceOf(text, decimal)
     if (price === undefined)
-      throw fault(name, line, columns, column, `is not a decimal number above 0: ${quoted(text)}`)
+      throw fault(format, line, column, `is not a decimal number above 0: ${quoted(text)}`)
     return price
   })
   // Six columns may be in Coinbase's order or in the usual one: an open is never below the low.
@@ -300,7 +305,7 @@ function isBelow(one: string, other: string): boolean {
   return fraction.padEnd(decimals, '0') < otherFraction.padEnd(decimals, '0')
 }
 
-function fault(name: string, line: number, columns: Columns, column: number, what: string) {
+function fault({ name, columns }: Format, line: number, column: number, what: string) {
   return new PriceFileError(`${name}, line ${line}, column ${column + 1} (${columns.names[column]!}) ${what}`)
 }
 
@@ -312,14 +317,9 @@ const CANDLE_MINUTES = [1, 5, 15, 30, 60, 120, 240, 360, 720, 1440, 10_080, COVE
 /**
  * Determines the length of each record: as given, else by the name of Kraken's files, else by the spacing of candles.
  */
-function intervalOf(
-  name: string,
-  head: Row[],
-  columns: Columns | undefined,
-  told: number | undefined,
-): number {
+function intervalOf(name: string, head: Row[], format: Format | undefined, told: number | undefined): number {
   if (told !== undefined) return told
-  if (columns === undefined || columns.prices.length === 1) return 1
+  if (format === undefined || format.columns.prices.length === 1) return 1
   const named = Number(/_([0-9]{1,5})\.csv(?:\.gz|\.zip)?$/i.exec(name)?.[1])
   const apart = head.reduce((found, { minute }) => greatestDivisor(found, minute - head[0]!.minute), 0)
   const divides = (length: number) => apart % length === 0
