@@ -131,6 +131,38 @@ export async function anyActive(db: Queryable): Promise<boolean> {
  */
 const FROZEN_SECONDS = 1
 
+/** Where a claim reads events, and what follows from how far it came. */
+interface Reading {
+  from: string
+  /** The cursor, once all events up to `readTo` have their deliveries; undefined: all that are visible. */
+  cursorAt: (readTo: string | undefined) => string
+  /** `passedAt` of the next position. */
+  passedAt: (isAtEnd: boolean) => number | undefined
+}
+
+/** Reads from the cursor, which moves up to the horizon at most. */
+const fromCursor = ({ cursor_id }: LockedRow, horizonId: string): Reading => ({
+  from: cursor_id,
+  cursorAt: (readTo = horizonId) => (readTo > horizonId ? horizonId : readTo),
+  passedAt: (isAtEnd) => (isAtEnd ? performance.now() : undefined),
+})
+
+/** Reads on from the position of this process. It ends the pass that an earlier claim began at the cursor. */
+const fromPosition = ({ cursor_id }: LockedRow, { id, passedAt }: Position): Reading => ({
+  from: id,
+  cursorAt: () => cursor_id,
+  passedAt: (isAtEnd) => passedAt ?? (isAtEnd ? performance.now() : undefined),
+})
+
+function readingOf(row: LockedRow, now: Moment, horizon: Moment, position: Position): Reading {
+  const isFrozen = now.micros - horizon.micros > FROZEN_SECONDS * 1e6
+  const { id, passedAt = Infinity } = position
+  const isPassDue = performance.now() - passedAt > FROZEN_SECONDS * 1000
+  return !isFrozen || id < row.cursor_id || isPassDue
+    ? fromCursor(row, firstIdAt(horizon.micros))
+    : fromPosition(row, position)
+}
+
 interface LockedRow extends Omit<Endpoint, keyof EndpointKey> {
   cursor_id: string
   rate_limit: number
@@ -170,12 +202,8 @@ export function claimDeliveries(
     const slots = nextSlots(rate, most)
     if (slots.length === 0) return { claim: undefined, position }
     const now = momentAt(row.now)
-    const isFrozen = now.micros - horizon.micros > FROZEN_SECONDS * 1e6
-    const fromCursor =
-      !isFrozen ||
-      position.id < row.cursor_id ||
-      (position.passedAt !== undefined && performance.now() - position.passedAt > FROZEN_SECONDS * 1000)
-    const from = fromCursor ? row.cursor_id : position.id
+    const reading = readingOf(row, now, horizon, position)
+    const { from } = reading
     const [due, found] = await inOrder([
       selectDue(tx, key, row.now, slots.length),
       selectNew(tx, key, {
@@ -185,12 +213,6 @@ export function claimDeliveries(
       }),
     ])
     const { sent, parked, readTo } = choose(due, found, from, slots.length)
-    const horizonId = firstIdAt(horizon.micros)
-    const cursor = !fromCursor
-      ? row.cursor_id
-      : readTo === undefined || readTo > horizonId
-        ? horizonId
-        : readTo
     const [isLeased] = await inOrder([
       lease(tx, key, row, { sent, parked }),
       tx.query(
@@ -202,7 +224,7 @@ export function claimDeliveries(
         [
           key.customer_id,
           key.id,
-          cursor,
+          reading.cursorAt(readTo),
           // A claim that sends nothing counts as service, too: `endpointsWithWork` finds the others first then.
           sent.length === 0 ? 0 : slots[sent.length - 1]! + intervalOf(rate),
           row.now,
@@ -212,7 +234,7 @@ export function claimDeliveries(
     return {
       position: {
         id: readTo ?? found.lastRead ?? from,
-        passedAt: passedAtOf(position, fromCursor, readTo === undefined),
+        passedAt: reading.passedAt(readTo === undefined),
         isSparse: found.isCut && found.candidates.length < slots.length,
       },
       claim: claimOf(
@@ -224,12 +246,6 @@ export function claimDeliveries(
       ),
     }
   })
-}
-
-/** When the pass from the cursor ended, which this claim may have begun. */
-function passedAtOf({ passedAt }: Position, begins: boolean, isAtEnd: boolean): number | undefined {
-  if (!begins && passedAt !== undefined) return passedAt
-  return isAtEnd ? performance.now() : undefined
 }
 
 const deliveryOf = ({ event_id, attempts_of_round, attempts, since }: Candidate, now: Moment) => ({
@@ -375,12 +391,8 @@ function choose(due: Candidate[], found: Found, from: string, most: number): Cho
   const parked: Candidate[] = []
   const firstOf = new Map<string, string>()
   let readTo = from
-  const waiting = { due: [...due].reverse(), fresh: [...found.candidates].reverse() }
-  while (sent.length < most) {
-    const [nextDue, nextNew] = [waiting.due.at(-1), waiting.fresh.at(-1)]
-    const takesNew = nextNew !== undefined && (nextDue === undefined || nextNew.since <= nextDue.since)
-    const next = takesNew ? waiting.fresh.pop() : waiting.due.pop()
-    if (next === undefined) break
+  for (const next of [...found.candidates, ...due].sort(byAge)) {
+    if (sent.length === most) break
     if (next.isNew) readTo = next.event_id
     const earlier = firstOf.get(next.object_id)
     if (next.is_behind || (earlier !== undefined && earlier < next.event_id)) {
@@ -391,11 +403,15 @@ function choose(due: Candidate[], found: Found, from: string, most: number): Cho
     sent.push(next)
     if (next.attempts === 0) firstOf.set(next.object_id, earlier ?? next.event_id)
   }
-  if (waiting.fresh.length > 0) return { sent, parked, readTo }
+  const lastFound = found.candidates.at(-1)?.event_id
+  if (lastFound !== undefined && readTo !== lastFound) return { sent, parked, readTo }
   if (!found.isCut) return { sent, parked, readTo: undefined }
   // Cut by the number that match, or by the number that were read.
   return { sent, parked, readTo: found.candidates.length >= most ? readTo : (found.lastRead ?? from) }
 }
+
+/** Those that have waited longest come first. New events keep the order of their ids, which are made from their times. */
+const byAge = (a: Candidate, b: Candidate) => (a.since < b.since ? -1 : Number(a.since > b.since))
 
 /** Leases the deliveries to send, and inserts those that have no row yet. Returns the ids of the leased ones. */
 async function lease(
