@@ -93,8 +93,7 @@ class PolicyGovernor implements Governor {
     const isRead = this.#policy === policy
     if (!isRead) this.#begin(policy)
     if (policy.readsIdentities)
-      for (const [{ holder }, one] of this.#facts)
-        if (holder !== undefined) one.identities = holders.identitiesOf(holder)
+      for (const one of this.#facts.values()) one.identities = holders.identitiesOf(one.payment)
     // Always in two steps, so that every process locks in the same order.
     const lockedEarly = isRead ? undefined : this.#windows.lock(tx, customerId)
     wantWindows(this.#windows, this.#facts, 'LATE')

@@ -69,10 +69,9 @@ export const GOVERNED_TYPES = [
 ] as const
 type GovernedType = (typeof GOVERNED_TYPES)[number]
 
-/** The facts of a payment by which a policy judges it, as far as they are known before it is decided. */
-export interface Payment {
+/** A payment as it is known before it is decided: whose money it takes, and by what a policy judges it. */
+export interface Payment extends Holder {
   type: GovernedType
-  profile_id: string
   asset: string
   /** Of a crypto withdrawal. */
   crypto_network?: CryptoNetwork
@@ -90,14 +89,9 @@ export interface Movement {
   existing?: Need | undefined
   /** The profile balances that its entries may touch. */
   balances: BalanceKey[]
-  /**
-   * The profile, account and identity whose money the movement takes, if any. They must exist and may not be barred
-   * from withdrawing.
-   */
-  holder?: Holder
   /** The account and identity that an internal transfer names for its receiver. They must exist and belong together. */
   receiver?: Pick<Holder, 'account_id' | 'identity_id'> | undefined
-  /** What it pays, where a policy governs it. */
+  /** The payment of a customer that it makes, if any. Its holder must exist and may not be barred from withdrawing. */
   payment?: Payment | undefined
   /** Decides everything and posts nothing. */
   dryRun?: boolean | undefined

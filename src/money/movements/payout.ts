@@ -37,7 +37,7 @@ export type Order = Pick<
 >
 
 /** The transfer to an orchestration's destination, as far as it is known without records. */
-export interface Payout extends Pick<Movement, 'balances' | 'holder' | 'payment' | 'needs'> {
+export interface Payout extends Pick<Movement, 'balances' | 'payment' | 'needs'> {
   /** Throws not-found or disabled for the records that it needs. `group_id` is the orchestration's id. */
   decide: (view: View, group_id: string) => Decision
 }
@@ -111,13 +111,9 @@ export function payoutOf(
   const minor = payable(order, remainder)
   const total = formatAmount(minor, decimalsOf(destination_asset))
   const balances: BalanceKey[] = [{ profile_id, asset: source_asset }]
-  const paid = { profile_id, asset: destination_asset }
-  const record = {
-    profile_id,
-    identity_id: order.identity_id,
-    account_id: order.account_id,
-    metadata: order.metadata,
-  }
+  const holder = { profile_id, identity_id: order.identity_id, account_id: order.account_id }
+  const paid = { ...holder, asset: destination_asset }
+  const record = { ...holder, metadata: order.metadata }
 
   if (crypto !== undefined) {
     const { address: destination_address, network: crypto_network } = crypto
@@ -129,7 +125,6 @@ export function payoutOf(
     const route = { profile_id, crypto_network, asset: destination_asset }
     return {
       balances,
-      holder: order,
       payment: { type: 'CRYPTO_WITHDRAWAL', ...paid, crypto_network, destination: destination_address },
       needs: needsOf(context.networks, { crypto_network, asset: destination_asset }),
       decide(view, group_id) {
@@ -146,7 +141,6 @@ export function payoutOf(
     const { bank_account_id } = fiat
     return {
       balances,
-      holder: order,
       payment: { type: 'WIRE_WITHDRAWAL', ...paid, destination: bank_account_id },
       needs: [need(FIAT_ACCOUNTS, bank_account_id)],
       decide(view, group_id) {
@@ -160,7 +154,6 @@ export function payoutOf(
   const to_profile_id = profile!.profile_id
   return {
     balances: [...balances, { profile_id: to_profile_id, asset: destination_asset }],
-    holder: order,
     payment: { type: 'INTERNAL_TRANSFER_DEBIT', ...paid, destination: to_profile_id },
     decide(view, group_id) {
       view.requireOpen(to_profile_id)

@@ -129,12 +129,9 @@ function sidesOf(asked: PlatformTransfer, receiver: string): { debit: Movement; 
       ref_id,
       dryRun,
       requireCaller: asked.requireCaller,
-      holder: { profile_id: from_profile_id, identity_id, account_id },
       payment: {
         type: 'PAXOS_TRANSFER_DEBIT',
-        profile_id: from_profile_id,
-        asset,
-        destination: to_profile_id,
+        ...{ profile_id: from_profile_id, identity_id, account_id, asset, destination: to_profile_id },
       },
       balances: [{ profile_id: from_profile_id, asset }],
       decide: (view) => ({

@@ -122,7 +122,7 @@ async function readFor(
   const holders = await Holders.read(tx, customerId, {
     balances: ledger.balances,
     profileIds: keys.map((key) => key.profile_id),
-    holders: movements.flatMap(({ holder }) => holder ?? []),
+    holders: movements.flatMap(({ payment }) => payment ?? []),
     receivers: movements.flatMap(({ receiver }) => receiver ?? []),
   })
   const view: View = {
@@ -171,12 +171,12 @@ const isDryRun = ({ dryRun }: Movement): boolean => dryRun === true
 /** Decides one movement, in the contract's order, and posts it in memory. Throws its refusal. */
 function decide(batch: Batch, movement: Movement): Decision {
   const { ledger, holders, existing, known, view } = batch
-  const { ref_id, holder } = movement
+  const { ref_id, payment } = movement
   movement.requireCaller?.()
   requireNew(ref_id === undefined ? undefined : existing.get(ref_id))
   if (movement.existing !== undefined)
     requireNew(knownOf(known, movement.existing.kind).get(movement.existing.key) as object | undefined)
-  if (holder !== undefined) holders.requireMayWithdraw(holder)
+  if (payment !== undefined) holders.requireMayWithdraw(payment)
   if (movement.receiver !== undefined) holders.requireReceiver(movement.receiver)
   const decided = movement.decide(view)
   const verdict =

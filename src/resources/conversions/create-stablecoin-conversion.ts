@@ -50,8 +50,11 @@ export const createStablecoinConversion = operation({
     const minor = minorOf(amount, source_asset, target_asset)
     const { transfer } = await ledger.submit(customerId, {
       ref_id: asked.ref_id,
-      holder: { profile_id, identity_id: asked.identity_id, account_id: asked.account_id },
-      payment: { type: 'INTERNAL_TRANSFER_DEBIT', profile_id, asset: target_asset, destination: profile_id },
+      payment: {
+        type: 'INTERNAL_TRANSFER_DEBIT',
+        ...{ profile_id, identity_id: asked.identity_id, account_id: asked.account_id },
+        ...{ asset: target_asset, destination: profile_id },
+      },
       requireCaller,
       origin,
       balances: [

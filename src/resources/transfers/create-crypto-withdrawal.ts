@@ -293,20 +293,17 @@ export function movementOf(
   { networks, prices, origin, requireCaller, dryRun }: MovementContext,
 ): Movement {
   const quoted = body.fee_id !== undefined
+  const { profile_id, identity_id, account_id, asset, crypto_network, destination_address } = body
   return {
     ref_id: body.ref_id,
-    holder: body,
     payment: {
       type: 'CRYPTO_WITHDRAWAL',
-      profile_id: body.profile_id,
-      asset: terms.asset.symbol,
-      crypto_network: body.crypto_network,
-      destination: body.destination_address,
+      ...{ profile_id, identity_id, account_id, asset, crypto_network, destination: destination_address },
     },
     origin,
     requireCaller,
     dryRun,
-    balances: [{ profile_id: body.profile_id, asset: balanceAsset }],
+    balances: [{ profile_id, asset: balanceAsset }],
     needs: [...(quoted ? [need(FEE_QUOTES, body.fee_id!)] : []), ...needsOf(networks, body)],
     decide(view) {
       const amounts = quoted ? amountsAt(quotedFee(body, terms, view), terms) : scheduled!

@@ -59,11 +59,13 @@ export const createFiatWithdrawal = operation({
   problems: [...PAYMENT_PROBLEMS, 'below-min-withdraw-limit', 'exceed-max-withdraw-limit', 'unavailable'],
   async run({ query: { dry_run }, body, customerId, origin, requireCaller, ledger, networks }) {
     const minor = wireAmount(body, networks)
-    const { profile_id, asset, fiat_account_id } = body
+    const { profile_id, identity_id, account_id, asset, fiat_account_id } = body
     const { transfer } = await ledger.submit(customerId, {
       ref_id: body.ref_id,
-      holder: body,
-      payment: { type: 'WIRE_WITHDRAWAL', profile_id, asset, destination: fiat_account_id },
+      payment: {
+        type: 'WIRE_WITHDRAWAL',
+        ...{ profile_id, identity_id, account_id, asset, destination: fiat_account_id },
+      },
       requireCaller,
       dryRun: dry_run,
       origin,

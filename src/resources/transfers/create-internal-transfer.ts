@@ -69,13 +69,11 @@ export const createInternalTransfer = operation({
     const receiver = { identity_id: body.to_identity_id, account_id: body.to_account_id }
     const { transfer } = await ledger.submit(customerId, {
       ref_id: body.ref_id,
-      holder: { profile_id: from_profile_id, ...sender, prefix: 'from_', staysWithCustomer: true },
       receiver: body.to_identity_id === undefined && body.to_account_id === undefined ? undefined : receiver,
       payment: {
         type: 'INTERNAL_TRANSFER_DEBIT',
-        profile_id: from_profile_id,
-        asset: symbol,
-        destination: to_profile_id,
+        ...{ profile_id: from_profile_id, ...sender, prefix: 'from_', staysWithCustomer: true },
+        ...{ asset: symbol, destination: to_profile_id },
       },
       requireCaller,
       dryRun: dry_run,
