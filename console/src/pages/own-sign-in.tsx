@@ -35,7 +35,7 @@ export function OwnSignInPage() {
     <>
       <Title>Your sign-in</Title>
       <p>
-        {name}, {role}. This session ends at <Time at={session.value!.expires_at} />, or after an hour in
+        {name}, {inWords(role)}. This session ends at <Time at={session.value!.expires_at} />, or after an hour in
         which nobody uses the page.
       </p>
       <Passkeys />

@@ -170,7 +170,7 @@ function approvalLines(approval: Approval | undefined): Line[] {
     key: id,
     at: created_at,
     kind: 'wait',
-    title: `The policy requires ${required} of the role ${role}`,
+    title: `The policy requires ${required} of the role ${inWords(role)}`,
     body: (
       <p>
         Rule <code>{rule_id ?? 'default'}</code> of version {policy_version}; until <Time at={deadline} />
@@ -192,7 +192,7 @@ function approvalLines(approval: Approval | undefined): Line[] {
   const ended: Line[] =
     ended_at === undefined
       ? []
-      : [{ key: `${id} end`, at: ended_at, kind: 'plain', title: `The approval is ${status}`, proof }]
+      : [{ key: `${id} end`, at: ended_at, kind: 'plain', title: `The approval is ${inWords(status)}`, proof }]
   return [asked, ...decided, ...ended]
 }
 
