@@ -35,8 +35,8 @@ export function OwnSignInPage() {
     <>
       <Title>Your sign-in</Title>
       <p>
-        {name}, {inWords(role)}. This session ends at <Time at={session.value!.expires_at} />, or after an hour in
-        which nobody uses the page.
+        {name}, {inWords(role)}. This session ends at <Time at={session.value!.expires_at} />, or after an
+        hour in which nobody uses the page.
       </p>
       <Passkeys />
       <Sessions />

@@ -192,7 +192,15 @@ function approvalLines(approval: Approval | undefined): Line[] {
   const ended: Line[] =
     ended_at === undefined
       ? []
-      : [{ key: `${id} end`, at: ended_at, kind: 'plain', title: `The approval is ${inWords(status)}`, proof }]
+      : [
+          {
+            key: `${id} end`,
+            at: ended_at,
+            kind: 'plain',
+            title: `The approval is ${inWords(status)}`,
+            proof,
+          },
+        ]
   return [asked, ...decided, ...ended]
 }
 
