@@ -100,7 +100,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 /** The rooms of the floor of money, in the order in which they may import each other: the ledger knows no other room. */
 const MONEY = ['money/verify', 'money/movements', 'money/records', 'money/ledger']
 
-test('`bursar api` loads neither the server nor a library of a network', () => {
+/** The packages that these files of src import, also through other files, but not those that an action imports later. */
+function packagesOf(...files: string[]): string[] {
   const seen = new Set<string>()
   const packages = new Set<string>()
   const load = (file: string) => {
@@ -111,9 +112,15 @@ test('`bursar api` loads neither the server nor a library of a network', () => {
       if (name!.startsWith('.')) load(join(dirname(file), name!))
       else if (!name!.startsWith('node:')) packages.add(name!)
   }
-  load('main.ts')
-  load('cli/api.ts')
-  expect([...packages].sort()).toEqual(['cli-progress', 'cli-table3', 'commander', 'envalid'])
+  files.forEach(load)
+  return [...packages].sort()
+}
+
+test('commands that call the API load no library of the service', () => {
+  expect(packagesOf('main.ts')).toEqual(['commander'])
+  expect(packagesOf('main.ts', 'cli/api.ts')).toEqual(['commander', 'envalid'])
+  for (const file of ['cli/events.ts', 'cli/trigger/trigger.ts'])
+    expect(packagesOf('main.ts', file)).toEqual(['commander', 'envalid', 'temporal-polyfill'])
 })
 
 interface Import {

@@ -12,15 +12,8 @@ import {
 } from '../governance/approvals/approval-statement.ts'
 import { addApprover, revokeApprover, selectApprovers } from '../governance/approvals/approver.ts'
 import { decideApproval, listApprovals, readApproval } from '../rails/payouts/decide-approval.ts'
-import {
-  APPROVAL,
-  approved,
-  inDatabase,
-  inOwnersDatabase,
-  textUpTo,
-  uuid,
-  type AskedChange,
-} from './command-line.ts'
+import { APPROVAL, textUpTo, uuid } from './arguments.ts'
+import { approved, inDatabase, inOwnersDatabase, type AskedChange } from './command-line.ts'
 import { define, offline, type Subcommand, oneOf } from './define.ts'
 import { print } from './output.ts'
 import { APPROVAL_STATUSES, type ApprovalDecision } from '../contract/approval.ts'

@@ -1,6 +1,5 @@
 import { originOfUser, type Origin } from '../contract/actor.ts'
 import { userInfo } from 'node:os'
-import { InvalidArgumentError } from 'commander'
 import { pino, type Logger } from 'pino'
 import { connect, type Connected } from '../program/connect.ts'
 import {
@@ -11,7 +10,6 @@ import {
   type Database,
   type Transaction,
 } from '../db/database.ts'
-import { UUID } from '../db/ids.ts'
 import { prepareDatabase, requireMode } from '../program/deployment.ts'
 import { logOptions, openLog, STANDARD_ERROR } from '../log.ts'
 import { Ledger } from '../money/movements/queue.ts'
@@ -28,38 +26,7 @@ import { Policies } from '../governance/policy/policy.ts'
 import { recordMigrations } from '../money/records/audited.ts'
 import { RowMacs } from '../money/records/row-macs.ts'
 
-/** Shared by the commands: arguments, exit codes, the database connection, error messages. */
-
-/** Reads an id. For commander. */
-export function uuid(text: string): string {
-  if (!UUID.test(text)) throw new InvalidArgumentError('must be a UUID.')
-  return text.toLowerCase()
-}
-
-/** Reads a whole number in a range. For commander. */
-export const wholeNumber =
-  (min: number, max: number) =>
-  (text: string): number => {
-    if (!/^\d{1,10}$/.test(text) || Number(text) < min || Number(text) > max)
-      throw new InvalidArgumentError(`must be a whole number from ${min} to ${max}.`)
-    return Number(text)
-  }
-
-/** Reads a text of a length. For commander. */
-export const textUpTo =
-  (max: number) =>
-  (text: string): string => {
-    if (text.trim() === '' || text.length > max)
-      throw new InvalidArgumentError(`must have 1 to ${max} characters.`)
-    return text.trim()
-  }
-
-/** The option of changes that a policy can make dependent on approvers. */
-export const APPROVAL = [
-  '--approval <id>',
-  'approval of this change, where the policy requires one',
-  uuid,
-] as const
+/** Shared by the commands that work on the database: the connection, the roles, changes that wait for approvers. */
 
 /** Throws when there is no such customer, so that a mistyped id does not look like a customer without records. */
 export async function requireCustomer(db: Database, id: string): Promise<void> {

@@ -12,9 +12,10 @@ import {
   type CustomerLimit,
 } from '../money/records/customer-limits.ts'
 import type { Settings } from '../settings.ts'
-import { inDatabase, inMigratedDatabase, requireCustomer, uuid } from './command-line.ts'
+import { uuid } from './arguments.ts'
+import { inDatabase, inMigratedDatabase, requireCustomer } from './command-line.ts'
 import { define, type Subcommand } from './define.ts'
-import { tableOf } from './output.ts'
+import { tableOf } from './table.ts'
 
 /** The largest value of a limit. */
 const VALUE_MAX = 1_000_000_000

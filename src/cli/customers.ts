@@ -15,14 +15,12 @@ import {
   rotateSecret,
 } from '../access/tokens/api-clients.ts'
 import { audited, recordNow } from '../money/records/audited.ts'
+import { APPROVAL, uuid, wholeNumber } from './arguments.ts'
 import {
-  APPROVAL,
   approved,
   inDatabase,
   inMigratedDatabase,
   requireCustomer,
-  uuid,
-  wholeNumber,
   type AskedChange,
 } from './command-line.ts'
 import { defineCustomerLimits } from './customer-limits.ts'

@@ -11,10 +11,11 @@ import { configuredTokens } from '../chains/network-sections.ts'
 import { blame, readSettings } from '../settings.ts'
 import { audited, recordNow } from '../money/records/audited.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
-import { asOwner, inDatabase, logOperator, wholeNumber, withDatabase } from './command-line.ts'
+import { wholeNumber } from './arguments.ts'
+import { asOwner, inDatabase, logOperator, withDatabase } from './command-line.ts'
 import { define, offline, type Answer } from './define.ts'
 import { EXIT } from './exit.ts'
-import { startProgress } from './output.ts'
+import { startProgress } from './progress.ts'
 import { ownProcess } from './own-process.ts'
 
 /** Defines `bursar migrate`, `bursar verify` and `bursar deployment`. */

@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander'
-import { print, tableOf, type Column } from './output.ts'
+import { print } from './output.ts'
+import type { Column } from './table.ts'
 
 /** How commands are defined: their options, their answers and their lists. It loads nothing of the service. */
 
@@ -64,6 +65,8 @@ export class Subcommand extends Command {
   ): this {
     return this.answer(door, async (context, ...given: Given) => {
       const rows = await read(context, ...given)
+      // Loaded for lists only: a library draws tables.
+      const { tableOf } = await import('./table.ts')
       const text = rows.length === 0 && none !== undefined ? none : tableOf(rows, columns, context)
       if (key !== undefined) return [{ [key]: rows }, text]
       if (!this.opts<{ json?: true }>().json) return [undefined, text]

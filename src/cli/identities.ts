@@ -4,7 +4,8 @@ import { listAllIdentities, IDENTITIES_MAX } from '../resources/identities/list-
 import type { Identity } from '../resources/identities/identity.ts'
 import { setIdentityStatus } from '../resources/identities/set-identity-status.ts'
 import { STATUSES, type Status } from '../money/records/holders.ts'
-import { inDatabase, uuid } from './command-line.ts'
+import { uuid } from './arguments.ts'
+import { inDatabase } from './command-line.ts'
 import { define } from './define.ts'
 import { linesOf } from './output.ts'
 

@@ -8,7 +8,8 @@ import { audited, recordNow } from '../money/records/audited.ts'
 import { sealOrders } from '../money/records/orchestration.ts'
 import { RowMacs, SEALED_TABLES } from '../money/records/row-macs.ts'
 import { verify } from '../money/verify/verify.ts'
-import { inDatabase, inMigratedDatabase, inOwnersDatabase, uuid } from './command-line.ts'
+import { uuid } from './arguments.ts'
+import { inDatabase, inMigratedDatabase, inOwnersDatabase } from './command-line.ts'
 import { define } from './define.ts'
 
 /** Defines `bursar keys`. */

@@ -18,12 +18,11 @@ import {
 import { listPasskeys, removePasskey } from '../access/operators/passkeys.ts'
 import { endSession, listSessions } from '../access/operators/sessions.ts'
 import { SettingsError, type Settings } from '../settings.ts'
+import { APPROVAL, uuid } from './arguments.ts'
 import {
-  APPROVAL,
   approved,
   inDatabase,
   inMigratedDatabase,
-  uuid,
   type AskedChange,
   type AtDatabase,
 } from './command-line.ts'

@@ -14,9 +14,10 @@ import {
 } from '../governance/policy/policy-document.ts'
 import { Policies, type ExaminedVersion } from '../governance/policy/policy.ts'
 import type { Settings } from '../settings.ts'
-import { APPROVAL, inDatabase, uuid, wholeNumber, type AtDatabase } from './command-line.ts'
+import { APPROVAL, uuid, wholeNumber } from './arguments.ts'
+import { inDatabase, type AtDatabase } from './command-line.ts'
 import { define, offline, type Answer, type Subcommand } from './define.ts'
-import { tableOf } from './output.ts'
+import { tableOf } from './table.ts'
 
 /** As large as the body of a request. */
 const FILE_BYTES_MAX = 64 * 1024

@@ -13,7 +13,9 @@ import { transaction, type Database } from '../db/database.ts'
 import { inDatabase, inMigratedDatabase } from './command-line.ts'
 import { define, type Subcommand } from './define.ts'
 import { stopSignal } from './exit.ts'
-import { print, startProgress, tableOf } from './output.ts'
+import { print } from './output.ts'
+import { startProgress } from './progress.ts'
+import { tableOf } from './table.ts'
 import { printError } from './own-process.ts'
 
 /** Defines `bursar prices`. */

@@ -77,7 +77,7 @@ export async function runProgram(args: readonly string[]): Promise<void> {
   try {
     // Help and completion list all commands, so they load all groups.
     if (!isVersion) for (const [, load] of asked.length > 0 ? asked : GROUPS) (await load())(program)
-    if (asked.length === 0) (await import('./completion.ts')).completionCommand(program)
+    if (!isVersion && asked.length === 0) (await import('./completion.ts')).completionCommand(program)
     await program.parseAsync(args, { from: 'user' })
   } catch (error) {
     if (!(error instanceof CommanderError)) return fail(error)

@@ -11,10 +11,12 @@ import { listRewardRates, setRewardRate } from '../resources/statements/reward-r
 import { RATE_DECIMALS, type Derivation } from '../resources/statements/reward.ts'
 import type { Nodes } from '../db/nodes.ts'
 import { openCluster } from '../program/connect.ts'
-import { inDatabase, inMigratedDatabase, uuid, type AtDatabase } from './command-line.ts'
+import { uuid } from './arguments.ts'
+import { inDatabase, inMigratedDatabase, type AtDatabase } from './command-line.ts'
 import { define, type Subcommand, type Door } from './define.ts'
 import { EXIT } from './exit.ts'
-import { startProgress, table, type Progress } from './output.ts'
+import { startProgress, type Progress } from './progress.ts'
+import { table } from './table.ts'
 import { ownProcess } from './own-process.ts'
 
 interface Selection {

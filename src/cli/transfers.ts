@@ -5,7 +5,8 @@ import { listCustomerBalances } from '../resources/profiles/list-balances.ts'
 import { selectLedgerEntries, selectPayout } from '../resources/transfers/transfer-history.ts'
 import { findOwner } from '../money/records/treasury.ts'
 import { selectTransfers } from '../resources/transfers/list-transfers.ts'
-import { inDatabase, uuid, wholeNumber } from './command-line.ts'
+import { uuid, wholeNumber } from './arguments.ts'
+import { inDatabase } from './command-line.ts'
 import { define, type Subcommand } from './define.ts'
 
 /** Most records in a list. */

@@ -10,7 +10,8 @@ import {
   selectTreasuryTransfers,
   type Acknowledged,
 } from '../rails/treasury/treasury.ts'
-import { inDatabase, orBusy, uuid, type AtDatabase } from './command-line.ts'
+import { uuid } from './arguments.ts'
+import { inDatabase, orBusy, type AtDatabase } from './command-line.ts'
 import { define, type Subcommand } from './define.ts'
 import { networkName, onNetwork, transactionHash } from './networks.ts'
 

@@ -6,7 +6,7 @@ import { matchesType } from '../money/records/event-type-patterns.ts'
 import type { Webhook, WebhookAuthBody } from '../money/records/webhook.ts'
 import type { WebhookAttempt, WebhookDelivery } from '../money/records/webhook-delivery.ts'
 import { overApi, Refused, until, type Api, type Page } from './call-api.ts'
-import { APPROVAL, uuid, wholeNumber } from './command-line.ts'
+import { APPROVAL, uuid, wholeNumber } from './arguments.ts'
 import { define, type Subcommand } from './define.ts'
 import { linesOf, print } from './output.ts'
 

@@ -20,13 +20,12 @@ import {
   type RecordedWire,
 } from '../rails/wires/record-wires.ts'
 import { define, type Door } from './define.ts'
+import { textUpTo, uuid } from './arguments.ts'
 import {
   crediting,
   inDatabase,
   operatorName,
   orBusy,
-  textUpTo,
-  uuid,
   withDatabase,
   type AtDatabase,
   type Crediting,

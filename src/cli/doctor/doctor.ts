@@ -5,7 +5,8 @@ import { define, offline } from '../define.ts'
 import { EXIT } from '../exit.ts'
 import type { Finding } from '../../finding.ts'
 import { examine } from './checks.ts'
-import { readScreen, tableOf } from '../output.ts'
+import { readScreen } from '../output.ts'
+import { tableOf } from '../table.ts'
 import { ownProcess } from '../own-process.ts'
 
 type Checked = Finding & { check: string }

@@ -4,7 +4,6 @@ import type { Event } from '../../money/records/event.ts'
 import { overApi, until, type Page } from '../call-api.ts'
 import { define } from '../define.ts'
 import { lineOf } from '../events.ts'
-import { makeEvent } from './recipes.ts'
 
 /**
  * Longest wait for the event. A simulated confirmation takes 2 s unless set otherwise, and a restart some more. The shortest
@@ -20,6 +19,8 @@ export function triggerCommand(program: Command): void {
     .option('--json', 'print JSON on one line')
     .addHelpText('after', `\nEvent types:\n${types.join('\n')}`)
     .answer(overApi, async (api, type: EventType) => {
+      // Loaded here: some recipes work on the database, which the help needs not.
+      const { makeEvent } = await import('./recipes.ts')
       const object_id = await makeEvent(api, type)
       const query = new URLSearchParams({ type, object_id, limit: '1' })
       const read = async () => (await api.call<Page<Event>>('GET', `/v2/events?${query.toString()}`)).items[0]

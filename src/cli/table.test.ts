@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util'
 import { expect, test } from 'vitest'
-import { table } from './output.ts'
+import { table } from './table.ts'
 
 const COLUMNS = ['name', '>count', 'flag']
 const ROWS = [

@@ -1,0 +1,35 @@
+import { InvalidArgumentError } from 'commander'
+import { UUID } from '../db/ids.ts'
+
+/** How commands read arguments and options. It loads nothing that works on the database. */
+
+/** Reads an id. For commander. */
+export function uuid(text: string): string {
+  if (!UUID.test(text)) throw new InvalidArgumentError('must be a UUID.')
+  return text.toLowerCase()
+}
+
+/** Reads a whole number in a range. For commander. */
+export const wholeNumber =
+  (min: number, max: number) =>
+  (text: string): number => {
+    if (!/^\d{1,10}$/.test(text) || Number(text) < min || Number(text) > max)
+      throw new InvalidArgumentError(`must be a whole number from ${min} to ${max}.`)
+    return Number(text)
+  }
+
+/** Reads a text of a length. For commander. */
+export const textUpTo =
+  (max: number) =>
+  (text: string): string => {
+    if (text.trim() === '' || text.length > max)
+      throw new InvalidArgumentError(`must have 1 to ${max} characters.`)
+    return text.trim()
+  }
+
+/** The option of changes that a policy can make dependent on approvers. */
+export const APPROVAL = [
+  '--approval <id>',
+  'approval of this change, where the policy requires one',
+  uuid,
+] as const
