@@ -77,14 +77,13 @@ test('a policy is set and shown, and the same file again changes nothing', async
   expect(await said(open)).toMatch(/^Version 2 counts since \S+Z\.$/)
   expect(await bursar('show', ...of)).toMatchObject({ version: 2, trusted: true, policy: { rules: [] } })
   expect(await said(['show', ...of, '--version', '1'])).toMatch(/^Version 1, since \S+Z\.\n{\n.*"no-btc"/s)
-  expect(await bursar('show')).toMatchObject({
-    policies: [
-      {
-        ...{ customer_id: customer.customer_id, version: 2, rules: 0, trusted: true },
-        master_key_id: MASTER_KEYS.current.id,
-      },
-    ],
-  })
+  // Other tests have customers with policies in this database.
+  const shown = {
+    ...{ customer_id: customer.customer_id, version: 2, rules: 0, trusted: true },
+    master_key_id: MASTER_KEYS.current.id,
+  }
+  const all = expect.arrayContaining([expect.objectContaining(shown)]) as unknown
+  expect(await bursar('show')).toMatchObject({ policies: all })
   expect((await customer.call('GET', '/v2/policy')).body).toMatchObject({ version: 2, rules: [] })
   expect(await records(customer)).toEqual([
     { actor_type: 'COMMAND_LINE', changes: { before: { rules: [] }, after: { rules: [BLOCK] } } },
