@@ -21,6 +21,7 @@ import { generateLastStatements } from '../resources/statements/generate-stateme
 import type { Unattributed } from '../rails/deposits/unattributed.ts'
 import { auditSweeps } from '../rails/treasury/audit-sweeps.ts'
 import { creditDepositsOn, readable } from '../rails/deposits/credit-deposits.ts'
+import { networksWithDeposits } from '../rails/deposits/incoming-transfers.ts'
 import type { Screening } from '../rails/screening/screening.ts'
 import { Screener } from '../rails/screening/screen-payments.ts'
 import { endSimulatedWires } from '../rails/wires/pending-wires.ts'
@@ -34,6 +35,8 @@ import { watchCustody, type Suspicions } from '../rails/treasury/watch-custody.t
 const FAILURE_PAUSE_MS = 1_000
 /** Rest between two reads of a network for deposits. */
 const DEPOSITS_EVERY_MS = 1_000
+/** Simulated networks without deposits are read this often, so that the age of their last reading tells that they are. */
+const ALL_DEPOSITS_EVERY_MS = 300_000
 /** Rest between two rounds of sweeps. A step waits for blocks, and each look costs the node some requests. */
 const SWEEPS_EVERY_MS = 10_000
 /** Rest between two looks for transactions that a chain has taken back. */
@@ -203,7 +206,7 @@ const restless =
 
 /** The rounds that belong to no customer, and those that span customers. */
 function roundsOf(shared: Shared): Round[] {
-  const { db, ledger, networks, settings, meter } = shared
+  const { db, networks, settings, meter } = shared
   const all: [Network, NetworkAdapter][] = [...networks]
   const [inDatabase, ...real] = bySpeed(networks)
   const suspicions: Suspicions = new Map()
@@ -212,12 +215,8 @@ function roundsOf(shared: Shared): Round[] {
     ...all
       .filter(([, adapter]) => adapter.rebroadcastTakenBack !== undefined)
       .map(([network, adapter]) => rebroadcasts(shared, network, adapter)),
-    ...readable(networks).map(([network, adapter]) => deposits(shared, network, adapter)),
-    ...all
-      .filter(([, adapter]) => adapter.simulatedWireMs !== undefined)
-      .map(([, bank]) =>
-        every(shared, DEPOSITS_EVERY_MS, 'deposits', () => endSimulatedWires({ db, ledger }, bank)),
-      ),
+    ...readable(new Map(real.flatMap((one) => [...one]))).map((one) => deposits(shared, ...one)),
+    simulatedDeposits(shared, inDatabase),
     ...[inDatabase, ...real].filter(canSweep).map((some) => sweeps(shared, some)),
     oldRows(shared),
     partitions(shared),
@@ -332,6 +331,29 @@ function deposits(
     if (result?.isBehind === true) return 0
     await attempt('sightings', seeDepositsOn({ db, settings }, network, adapter))
     return DEPOSITS_EVERY_MS
+  }
+}
+
+/** Reads the networks that are simulated in the database: one look says which of them have something to read. */
+function simulatedDeposits(shared: Shared, networks: Networks): Round {
+  const { db, ledger } = shared
+  const rounds = new Map<Network, Round>(
+    readable(networks).map(([network, adapter]) => [network, deposits(shared, network, adapter)]),
+  )
+  const bank = networks.get('WIRE')
+  if (bank?.simulatedWireMs !== undefined)
+    rounds.set(
+      'WIRE',
+      every(shared, DEPOSITS_EVERY_MS, 'deposits', () => endSimulatedWires({ db, ledger }, bank)),
+    )
+  let allDueAt = 0
+  return async () => {
+    const isAllDue = performance.now() >= allDueAt
+    if (isAllDue) allDueAt = performance.now() + ALL_DEPOSITS_EVERY_MS
+    // Where the look fails, each network's own round says why.
+    const found = isAllDue ? undefined : await networksWithDeposits(db).catch(() => undefined)
+    const due = [...rounds].filter(([network]) => found?.has(network) ?? true)
+    return Math.min(DEPOSITS_EVERY_MS, ...(await Promise.all(due.map(([, round]) => round()))))
   }
 }
 

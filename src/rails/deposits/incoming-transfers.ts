@@ -282,6 +282,29 @@ export async function selectDue(
   return rows
 }
 
+/** How long a transaction that the simulated chain has taken back is news, at least. Its PENDING transfer is, until it fails. */
+const TAKEN_BACK_MINUTES = 5
+
+/**
+ * The networks that have deposits to credit or to show, or that were shown and have not ended: the others' rounds would find
+ * nothing on a simulated chain. WIRE is the simulated bank.
+ */
+export async function networksWithDeposits(db: Queryable): Promise<Set<string>> {
+  const { rows } = await db.query<{ network: string }>({
+    name: 'networks with deposits',
+    text: `
+      select crypto_network as network from simulated_chain
+      where arrives is not false
+        and (dropped_at is null or crypto_network = 'WIRE'
+             or dropped_at > clock_timestamp() - make_interval(mins => ${TAKEN_BACK_MINUTES}))
+      union
+      select network from incoming_transfers where state = 'WAITING' and reason is distinct from 'BELOW_MINIMUM'
+      union
+      select network from seen_deposits where state = 'PENDING'`,
+  })
+  return new Set(rows.map(({ network }) => network))
+}
+
 /** The longest pause before a deposit is tried again: pauses double, beginning with a second. */
 const RETRY_SECONDS_MAX = 3_600
 

@@ -2,7 +2,8 @@
  * Deposits of a sandbox that do not arrive at once. Invariants:
  * 1. a PENDING or FAILED deposit has no entries and changes no balance;
  * 2. a PENDING deposit ends once, COMPLETED or FAILED, under the same id, and each status has one event;
- * 3. a deposit of any other amount is credited before the answer, as ever.
+ * 3. a deposit of any other amount is credited before the answer, as ever;
+ * 4. the worker's look names each network whose round finds something, and none where everything has ended.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import {
@@ -18,6 +19,7 @@ import { MAGIC_AMOUNTS } from '../../chains/simulated/magic-amounts.ts'
 import { runOrchestrations } from '../orchestrations/run-orchestrations.ts'
 import type { DepositAddress } from '../../money/records/deposit-address.ts'
 import { creditDepositsOn } from '../../rails/deposits/credit-deposits.ts'
+import { networksWithDeposits } from '../../rails/deposits/incoming-transfers.ts'
 import { endSimulatedWires } from '../../rails/wires/pending-wires.ts'
 import { seeDepositsOn } from '../../rails/deposits/see-deposits.ts'
 import { settleWithdrawals } from '../../rails/payouts/settle-withdrawals.ts'
@@ -43,15 +45,21 @@ afterEach(async () => {
   expect((await verify(service.db)).disagreements).toEqual([])
   await confirm()
   await round()
-  await endSimulatedWires(service, service.networks.get('WIRE')!)
+  const found = await networksWithDeposits(service.db)
+  const ended = await endSimulatedWires(service, service.networks.get('WIRE')!)
+  if (ended > 0) expect(found).toContain('WIRE')
+  expect(await networksWithDeposits(service.db)).not.toContain('WIRE')
 })
 
 /** One round of the worker on the network. */
 async function round() {
   const adapter = service.networks.get('ETHEREUM')!
   await hurry(service.db)
+  const found = await networksWithDeposits(service.db)
   const { credited } = await creditDepositsOn(service, 'ETHEREUM', adapter)
-  return { credited, ...(await seeDepositsOn(service, 'ETHEREUM', adapter)) }
+  const moved = { credited, ...(await seeDepositsOn(service, 'ETHEREUM', adapter)) }
+  if (moved.credited + moved.seen + moved.failed > 0) expect(found).toContain('ETHEREUM')
+  return moved
 }
 
 /** Lets the time of the confirmation pass on the simulated chain. */
@@ -96,6 +104,7 @@ describe('over a simulated network,', () => {
     expect(await read(id)).toEqual({ ...pending, status: 'COMPLETED', updated_at })
     expect(await available()).toBe('9000.01')
     expect(await round()).toEqual({ credited: 0, seen: 0, failed: 0 })
+    expect(await networksWithDeposits(service.db)).not.toContain('ETHEREUM')
     expect(await eventsOf(id)).toEqual(['pending', 'completed'])
     const { rows } = await service.db.query(
       `select action, actor_type from audit_log where customer_id = $1 and (subject_id = $2 or $3 = any (subject_ids)) order by id`,
