@@ -28,6 +28,7 @@ import { readSettings } from '../src/settings.ts'
 import { createCryptoWithdrawal } from '../src/resources/transfers/create-crypto-withdrawal.ts'
 import { httpLoad, type LoadResult } from './http-load.ts'
 import { measureFirstSession } from './clone.ts'
+import { measureIdle } from './idle.ts'
 import { measureDeliveries } from './deliveries.ts'
 import { measureOrchestrationReads, measureOrchestrationRuns } from './orchestrations.ts'
 import { measureStatements } from './statements.ts'
@@ -48,12 +49,14 @@ const { values: options } = parseArgs({
     rows: { type: 'string', default: '1000000' },
     /** How long the steady load runs: 600 seconds, or 3600 for the hour that Mojaloop publishes. */
     'steady-seconds': { type: 'string', default: '600' },
+    /** How long an idle service is looked at. */
+    'idle-seconds': { type: 'string', default: '60' },
     /** Milliseconds that a slower disk needs to make a commit durable, in addition to this one. */
     'slower-disk': { type: 'string', default: '0' },
-    /** All but the steady load, which takes ten minutes, and the clone, which fetches packages. */
+    /** All but those that take long: the steady load, the clone, which fetches packages, and the idle service. */
     only: {
       type: 'string',
-      default: PARTS.filter((part) => part !== 'steady' && part !== 'clone').join(','),
+      default: PARTS.filter((part) => !['steady', 'clone', 'idle'].includes(part)).join(','),
     },
     /** The page that receives the tables: docs/performance.md. */
     write: { type: 'string' },
@@ -78,6 +81,7 @@ const REPEATED: Partial<Record<Part, string>> = {
   steady: 'one run',
   recovery: `${ROUNDS} rounds`,
   clone: `${ROUNDS} rounds`,
+  idle: `${ROUNDS} rounds`,
 }
 /** The measured tables, for `--write`. */
 const tables: Partial<Record<Part, TableRow[]>> = {}
@@ -160,6 +164,11 @@ try {
     report.clone = await measureFirstSession(ROUNDS)
     console.log('\nSeconds from a clone to the first paid withdrawal')
     show('clone', report.clone as TableRow[])
+  }
+  if (options.only.includes('idle')) {
+    report.idle = await measureIdle(ROUNDS, Number(options['idle-seconds']))
+    console.log('\nA sandbox that nobody uses')
+    show('idle', report.idle as TableRow[])
   }
   if (options.only.includes('deliveries')) {
     const masterKeys = await openMasterKeys({ ...readSettings({}), dataDir })

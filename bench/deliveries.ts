@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { pino } from 'pino'
 import { createCustomer } from '../src/access/customers/create-customer.ts'
+import { usualMs } from '../src/db/changes.ts'
 import { openDatabase, transaction, type Database } from '../src/db/database.ts'
 import { momentAt } from '../src/db/ids.ts'
 import { Deliverer } from '../src/deliveries/deliver.ts'
@@ -55,7 +56,7 @@ export async function measureDeliveries(bench: DeliveryBench): Promise<DeliveryF
   const deliverer = new Deliverer({ db, secrets, settings: readSettings({}), log: pino({ level: 'warn' }) })
   let isStopping = false
   const running = (async () => {
-    while (!isStopping) await pause(await deliverer.round())
+    while (!isStopping) await pause(usualMs(await deliverer.round()))
   })()
   const endpoint = (customerId: string, name: string): Promise<Endpoint> =>
     transaction(db, async (tx) => {
@@ -216,7 +217,7 @@ interface Receiver {
 }
 
 /** Opens an HTTP server that answers each delivery at once. The database has the clock of this machine. */
-async function openReceiver(): Promise<Receiver> {
+export async function openReceiver(): Promise<Receiver> {
   let waits: number[] = []
   const server = createServer((request, reply) => {
     const parts: Buffer[] = []

@@ -15,6 +15,7 @@ export const PARTS = [
   'steady',
   'recovery',
   'clone',
+  'idle',
 ] as const
 export type Part = (typeof PARTS)[number]
 

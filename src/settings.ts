@@ -88,7 +88,7 @@ export const SETTINGS = {
   BURSAR_WORKER: bool({ default: true, desc: 'whether this process runs the settlement worker' }),
   BURSAR_WORKER_INTERVAL_MS: wholeNumber(10, 60_000, {
     default: 200,
-    desc: 'pause of the worker when it is idle, in ms',
+    desc: 'rest of the worker after it found nothing, in ms; longer where nothing has changed for 5 s',
   }),
   BURSAR_NETWORKS_FILE: str({
     default: undefined,

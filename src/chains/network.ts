@@ -374,6 +374,8 @@ interface Chain {
    * be given again. Throws ChainReorganised when the chain has dropped blocks that were scanned before.
    */
   scanDeposits?(cursor: string | null): Promise<DepositScan>
+  /** Names the newest block: while it is the same, a scan finds nothing new. Absent where a scan costs no more. */
+  newestBlock?(): Promise<string>
   /**
    * Returns the deposits in blocks without enough confirmations, and the number of the cursor's block. One node
    * reports these deposits, and nothing has verified them. Absent if the adapter finds only confirmed deposits.

@@ -8,6 +8,8 @@ export type Database = pg.Pool
 export interface Transaction extends pg.PoolClient {
   /** Rows that it collects and sends with its commit; undefined where `begin` did not begin it. */
   atCommit?: LastWrite[] | undefined
+  /** Called after a commit that sent such rows. */
+  onChange?: (() => void) | undefined
 }
 /**
  * Rows that a transaction sends together with its commit. Rows that many transactions lock are locked there: after all others,
@@ -75,6 +77,8 @@ export function openDatabase(
     applicationName?: string
     /** Makes the sockets: `ServerCheck` ends them. */
     socket?: (() => Socket) | undefined
+    /** Called after each commit that recorded a change. */
+    onChange?: (() => void) | undefined
   },
 ): Database {
   let citus: Promise<boolean> | undefined
@@ -106,7 +110,10 @@ export function openDatabase(
   pool.on('error', options.onError)
   // While a connection is in use, the pool does not listen for its errors. Its statements fail, which is how we learn
   // of the loss. Without a listener, the event would end the process.
-  pool.on('connect', (client) => void client.on('error', () => undefined))
+  pool.on('connect', (client: Transaction) => {
+    client.on('error', () => undefined)
+    client.onChange = options.onChange
+  })
   return pool
 }
 
@@ -254,6 +261,7 @@ async function requirePlaces(tx: Transaction): Promise<void> {
 export async function commit(tx: Transaction): Promise<void> {
   const writes = (tx.atCommit ?? []).map((write) => write.send(tx))
   await inOrder([...writes, ...(onCitus(tx) ? [requirePlaces(tx)] : []), tx.query('commit')])
+  if (writes.length > 0) tx.onChange?.()
 }
 
 /** Runs `work` in the transaction that `db` is, or in a transaction of its own if `db` is the pool. */

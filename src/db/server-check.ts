@@ -1,6 +1,7 @@
 import { isIP, Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
+import { LISTEN } from './changes.ts'
 import { CHECKER, CONNECTION_MS_MAX, TCP_LIMITS } from './database.ts'
 
 /** How often a server is asked. */
@@ -22,6 +23,8 @@ type Answer = 'ANSWER' | 'SILENCE' | 'UNKNOWN'
 export interface ServerCheckOptions {
   /** Called when the server falls silent, and when it answers again. */
   onChange: (isSilent: boolean) => void
+  /** Called when another process tells of a change (`Changes`). */
+  onTold?: (() => void) | undefined
   everyMs?: number
   silentMs?: number
 }
@@ -42,7 +45,7 @@ interface Session {
  */
 export class ServerCheck {
   readonly #url: string
-  readonly #options: Required<ServerCheckOptions>
+  readonly #options: ServerCheckOptions & { everyMs: number; silentMs: number }
   readonly #sockets = new Set<Socket>()
   readonly #stopping = new AbortController()
   readonly #running: Promise<void>
@@ -52,9 +55,9 @@ export class ServerCheck {
   #session: Session | undefined
 
   /** Begins to ask the server of this address. `stop` ends that. */
-  constructor(url: string, { everyMs = EVERY_MS, silentMs = SILENT_MS, onChange }: ServerCheckOptions) {
+  constructor(url: string, options: ServerCheckOptions) {
     this.#url = url
-    this.#options = { onChange, everyMs, silentMs }
+    this.#options = { everyMs: EVERY_MS, silentMs: SILENT_MS, ...options }
     this.#running = this.#follow()
   }
 
@@ -141,7 +144,11 @@ export class ServerCheck {
     // Its statements fail, which is how the check learns of the loss.
     client.on('error', () => undefined)
     const phase = isIP(client.host) > 0 ? 'CONNECTING' : 'LOOKING_UP'
-    const session: Session = { client, socket, phase, ready: client.connect() }
+    const { onTold } = this.#options
+    client.on('notification', () => onTold?.())
+    // A standby refuses to listen. Then the worker's loops find changes at the end of their rests.
+    const listen = () => (onTold === undefined ? undefined : client.query(LISTEN).catch(() => undefined))
+    const session: Session = { client, socket, phase, ready: client.connect().then(listen) }
     socket.once('lookup', () => (session.phase = 'CONNECTING'))
     socket.once('connect', () => (session.phase = 'CONNECTING'))
     return session

@@ -6,6 +6,7 @@ import {
   type Queryable,
   type Transaction,
 } from '../db/database.ts'
+import { firstIn } from '../db/changes.ts'
 import { firstIdAt, momentAt, type Moment } from '../db/ids.ts'
 import { eventMatches, type WebhookAuth } from '../money/records/webhook.ts'
 import { intervalOf, nextSlots } from './schedule.ts'
@@ -118,11 +119,16 @@ export async function endpointsWithWork(
   return rows
 }
 
-/** Whether any customer has an ACTIVE endpoint. */
-export async function anyActive(db: Queryable): Promise<boolean> {
-  const { rows } = await db.query(`select 1 from webhooks where status = 'ACTIVE' limit 1`)
-  return rows.length > 0
-}
+/** In how many milliseconds the next attempt is due, as `firstIn`. */
+export const deliveryDueIn = (hints: Queryable): Promise<number | undefined> =>
+  firstIn(
+    hints,
+    `
+    select greatest(w.next_at, d.due_at, d.leased_until) as at
+    from webhooks w
+    join webhook_deliveries d on d.customer_id = w.customer_id and d.webhook_id = w.id and d.status = 'PENDING'
+    where w.status = 'ACTIVE'`,
+  )
 
 /**
  * While a transaction is under way for longer than this, the cursor stays before it, and each reading from there passes

@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { pino } from 'pino'
 import { Webhook as Verifier } from 'standardwebhooks'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { usualMs } from '../db/changes.ts'
 import { createCustomer } from '../access/customers/create-customer.ts'
 import { newSigningSecret, WebhookSecrets } from '../money/records/webhook-secrets.ts'
 import {
@@ -58,7 +59,7 @@ function startDeliverer(options: Partial<DelivererOptions> = {}) {
   let stopped: Promise<void> | undefined
   let isStopping = false
   const running = (async () => {
-    while (!isStopping) await pause(Math.min(await deliverer.round(), 100))
+    while (!isStopping) await pause(Math.min(usualMs(await deliverer.round()), 100))
   })()
   const stop = (graceMs = 100) =>
     (stopped ??= (async () => {

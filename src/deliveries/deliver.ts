@@ -3,6 +3,7 @@ import { setMaxListeners } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
+import type { Rest } from '../db/changes.ts'
 import type { Database, Queryable } from '../db/database.ts'
 import { readHorizon } from '../db/horizon.ts'
 import type { Moment } from '../db/ids.ts'
@@ -12,8 +13,8 @@ import type { Settings } from '../settings.ts'
 import { AccessTokens } from './access-tokens.ts'
 import { attemptDelivery, type Means, type Outcome } from './attempt.ts'
 import {
-  anyActive,
   claimDeliveries,
+  deliveryDueIn,
   endpointsWithWork,
   LEASE_SECONDS,
   pauseEndpoint,
@@ -34,8 +35,6 @@ import { targetRules } from './targets.ts'
 const POLL_MS = 100
 /** Looks take this part of the time at most: rests grow with the number of endpoints. */
 const LOOK_SHARE = 4
-/** Rest while no customer has an ACTIVE endpoint. */
-const IDLE_MS = 1_000
 /** Claims at once. Each takes a connection. */
 const CLAIMS_AT_ONCE = 2
 /** A horizon is used this long: a later one would let cursors come further. */
@@ -99,14 +98,14 @@ export class Deliverer {
     setMaxListeners(0, this.#stopping.signal, this.#aborting.signal)
   }
 
-  /** Claims what may be sent now and begins to send it. Returns how long to rest, in milliseconds. */
-  async round(): Promise<number> {
+  /** Claims what may be sent now and begins to send it. Returns how long to rest. */
+  async round(): Promise<Rest> {
     const { db, hints = db } = this.#options
     const start = performance.now()
     if (this.#places.areFull) return POLL_MS
     const endpoints = await endpointsWithWork(hints, this.#places.full(), this.#places.admitted())
     const restMs = Math.max(POLL_MS, LOOK_SHARE * (performance.now() - start))
-    if (endpoints.length === 0) return (await anyActive(hints)) ? restMs : IDLE_MS
+    if (endpoints.length === 0) return { usualMs: restMs, dueIn: () => deliveryDueIn(hints) }
     let horizon: { moment: Moment; at: number } | undefined
     const freshHorizon = async () => {
       const now = performance.now()

@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import type { Logger } from 'pino'
+import { Changes } from '../db/changes.ts'
 import { openDatabase, type Database, type Limits } from '../db/database.ts'
 import { ServerCheck } from '../db/server-check.ts'
 import { EmbeddedPostgres } from '../db/embedded/server.ts'
@@ -18,12 +19,18 @@ export interface Connected {
 
 /**
  * Connects to DATABASE_URL, or starts the embedded server. `db` has at most `max` connections. With `checked`, connections to a
- * server that does not answer are ended (`ServerCheck`): for a process that goes on without them.
+ * server that does not answer are ended (`ServerCheck`): for a process that goes on without them. `changes` gets what this
+ * process commits and what others tell; without it, the process is a command, and tells others.
  */
 export async function connect(
   settings: Settings,
   log: Logger,
-  { max, limits, checked = false }: { max: number; limits?: Limits; checked?: boolean } = {
+  {
+    max,
+    limits,
+    checked = false,
+    changes = new Changes(),
+  }: { max: number; limits?: Limits; checked?: boolean; changes?: Changes } = {
     max: settings.databaseConnections,
   },
 ): Promise<Connected> {
@@ -53,7 +60,7 @@ export async function connect(
       isSilent
         ? log.error({ server }, 'the database server does not answer; its connections are ended')
         : log.info({ server }, 'the database server answers again')
-    const made = new ServerCheck(url, { onChange })
+    const made = new ServerCheck(url, { onChange, onTold: changes.note })
     checks.set(url, made)
     return made
   }
@@ -62,6 +69,7 @@ export async function connect(
     const pool = openDatabase(url, {
       max,
       socket: checked ? checkOf(url).socket : undefined,
+      onChange: changes.note,
       onError: (error) => log.warn({ err: error }, 'an idle database connection was lost'),
       ...(limits && { limits }),
     })
@@ -77,12 +85,16 @@ export async function connect(
   }
   try {
     await db.query('select').catch(blame('DATABASE_URL'))
+    if (!checked) changes.tellOthers(db, (err) => log.debug({ err }, NOT_TOLD))
     return { db, open, ownerUrl, close }
   } catch (error) {
     await close()
     throw error
   }
 }
+
+/** What a process logs that could not tell others of a change: their workers find it a little later. */
+export const NOT_TOLD = 'the workers of other processes were not told of a change'
 
 /** Opens the nodes of a cluster, of which a plain database has one. */
 export const openCluster = (db: Database, log: Logger): Promise<Cluster> =>

@@ -3,7 +3,8 @@ import { createServer, isIP, Server, type AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { checkUser } from './check-machine.ts'
-import { connect, openCluster } from './connect.ts'
+import { connect, NOT_TOLD, openCluster } from './connect.ts'
+import { Changes } from '../db/changes.ts'
 import type { Database, Limits } from '../db/database.ts'
 import { bringUpToDate } from '../db/migrate.ts'
 import type { Cluster, Node, Nodes } from '../db/nodes.ts'
@@ -83,12 +84,13 @@ export async function serve(
   { beginAnew }: { beginAnew?: () => void } = {},
 ): Promise<Service> {
   const share = backgroundShare(settings.databaseConnections)
+  const changes = new Changes()
   const {
     db: background,
     open,
     ownerUrl,
     close: disconnect,
-  } = await connect(settings, log, { max: share, limits: BACKGROUND_LIMITS, checked: true })
+  } = await connect(settings, log, { max: share, limits: BACKGROUND_LIMITS, checked: true, changes })
   let metricsServer: MetricsServer | undefined
   let cluster: Cluster | undefined
   const closeAll = async () => {
@@ -122,7 +124,7 @@ export async function serve(
       ...{ settings, log, dropped, nodes, backgroundNodes, deliveries },
       // Beside the configured number, as the check of the server: health waits for no request.
       health: open(1, limits),
-      ...{ masterKeys, metrics },
+      ...{ masterKeys, metrics, changes },
       // Wallets of a test network hold coins that the new records would not know.
       beginAnew: settings.mode === 'sandbox' && settings.networksFile === undefined ? beginAnew : undefined,
     })
@@ -195,6 +197,7 @@ interface Parts {
   health: Database
   masterKeys: MasterKeys
   metrics: Metrics
+  changes: Changes
   beginAnew?: (() => void) | undefined
 }
 
@@ -202,7 +205,7 @@ interface Parts {
 async function startService(
   parts: Parts,
 ): Promise<{ address: string; demo: SandboxCredentials | undefined; stop: () => Promise<void> }> {
-  const { settings, log, nodes, backgroundNodes, deliveries, masterKeys, metrics } = parts
+  const { settings, log, nodes, backgroundNodes, deliveries, masterKeys, metrics, changes } = parts
   const { shared: db } = nodes
   const isSandbox = settings.mode === 'sandbox'
   const { shared: background } = backgroundNodes
@@ -238,11 +241,13 @@ async function startService(
   const demo = isSandbox ? await makeDemo(demoParts, { dataDir: settings.dataDir, baseUrl }) : undefined
   const worker = settings.worker
     ? startWorker({
-        ...{ db: backgroundNodes, ledger, networks, settings, log, screening },
+        ...{ db: backgroundNodes, ledger, networks, settings, log, screening, changes },
         meter: metrics.worker,
         delivererOf: delivererOn(parts),
       })
     : undefined
+  if (!settings.worker)
+    changes.tellOthers(background, (err) => log.debug({ err }, NOT_TOLD))
   const simulation = simulatePrices(background, settings, log)
   return {
     address,

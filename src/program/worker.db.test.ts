@@ -1,12 +1,24 @@
 import { originOfLoop } from '../contract/actor.ts'
 import { setTimeout as pause } from 'node:timers/promises'
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { credit, newCustomer, startTestService, type TestService } from '../../test/support.ts'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import {
+  atEnd,
+  credit,
+  DESTINATION,
+  newCustomer,
+  ROW_MACS,
+  startTestService,
+  type TestService,
+} from '../../test/support.ts'
 import { deposit } from '../money/movements/deposit.ts'
-import { selectFreezes } from '../money/records/freezes.ts'
+import { freeze, selectFreezes, unfreeze } from '../money/records/freezes.ts'
+import { Changes } from '../db/changes.ts'
+import { ServerCheck } from '../db/server-check.ts'
+import { CHECKER } from '../db/database.ts'
 import type { Transfer } from '../money/ledger/transfer.ts'
 import type { NetworkAdapter, Networks } from '../chains/network.ts'
+import { Metrics } from '../upkeep/metrics/metrics.ts'
 import { startWorker } from './worker.ts'
 
 let service: TestService
@@ -17,6 +29,81 @@ beforeAll(async () => {
   })
 })
 afterAll(() => service.close())
+
+// First, while no payment of another test is under way.
+
+/** A worker that has found nothing. It rests for ten minutes, or as long as given. */
+async function startIdleWorker(restMsMax = 600_000) {
+  const changes = new Changes({ recentMs: 0, restMsMax })
+  const check = new ServerCheck(service.url, { onChange: () => undefined, onTold: changes.note })
+  const meter = new Metrics().worker
+  const rounds = vi.spyOn(meter, 'round')
+  const worker = startWorker({
+    ...{ db: service.db, ledger: service.ledger, networks: service.networks, settings: service.settings },
+    log: pino({ level: 'silent' }),
+    changes,
+    meter,
+  })
+  atEnd(async () => {
+    await worker.stop()
+    await check.stop()
+  })
+  const listening = `select 1 from pg_stat_activity
+    where datname = current_database() and application_name = '${CHECKER}' and state = 'idle'`
+  await vi.waitUntil(async () => (await service.db.query(listening)).rowCount! > 0, 20_000)
+  await vi.waitUntil(() => rounds.mock.calls.some(([loop]) => loop === 'settlement'), 20_000)
+  return { changes }
+}
+
+/** A withdrawal that no process told the worker of. */
+async function withdraw() {
+  const customer = await newCustomer(service)
+  await credit(service.ledger, customer, 'ETH', '10')
+  const { status, body } = await customer.call<Transfer>('POST', '/v2/transfer/crypto-withdrawals', {
+    ...{ profile_id: customer.profile_id, amount: '1', asset: 'ETH' },
+    ...{ crypto_network: 'ETHEREUM', destination_address: DESTINATION },
+  })
+  expect(status).toBe(200)
+  const isCompleted = async () => {
+    const found = await service.db.query('select 1 from transfers where id = $1 and status = $2', [
+      body.id,
+      'COMPLETED',
+    ])
+    return found.rowCount! > 0
+  }
+  return { isCompleted }
+}
+
+describe('a worker that has nothing to do', () => {
+  test('rests until another process tells it of a change', async () => {
+    await startIdleWorker()
+    const { isCompleted } = await withdraw()
+    await pause(1_000)
+    expect(await isCompleted()).toBe(false)
+    const other = new Changes()
+    other.tellOthers(service.db, () => undefined)
+    other.note()
+    await vi.waitUntil(isCompleted, 20_000)
+  })
+
+  test('finds what no process told it of at the end of its rest', async () => {
+    await startIdleWorker(1_000)
+    const { isCompleted } = await withdraw()
+    await vi.waitUntil(isCompleted, 20_000)
+  })
+
+  test('rests no longer than until something is due by itself', async () => {
+    const { changes } = await startIdleWorker()
+    const target = { kind: 'NETWORK', network: 'ETHEREUM' } as const
+    await freeze(service.db, originOfLoop('test'), target, 'OPERATOR', 'a test')
+    const { isCompleted } = await withdraw()
+    changes.note()
+    const held = `select 1 from outgoing_transfers where state = 'HELD' and waiting_code is not null`
+    await vi.waitUntil(async () => (await service.db.query(held)).rowCount! > 0, 20_000)
+    await unfreeze(service.db, ROW_MACS, originOfLoop('test'), target)
+    await vi.waitUntil(isCompleted, 20_000)
+  })
+})
 
 test('a hanging node delays neither withdrawals nor deposits of other networks', async () => {
   const customer = await newCustomer(service)

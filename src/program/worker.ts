@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
+import { usualMs, type Changes, type LoopRest, type Rest } from '../db/changes.ts'
 import type { Database } from '../db/database.ts'
 import { failuresIn, ReportedFailures } from '../db/each-alone.ts'
 import { nodesOf, type Node, type Nodes } from '../db/nodes.ts'
@@ -10,6 +11,7 @@ import type { Deliverer } from '../deliveries/deliver.ts'
 import type { Ledger } from '../money/movements/queue.ts'
 import type { Loop, WorkerMeter } from '../upkeep/metrics/metrics.ts'
 import type { Network, NetworkAdapter, Networks } from '../chains/network.ts'
+import { withdrawalDueIn } from '../rails/lease.ts'
 import { runOrchestrations } from '../resources/orchestrations/run-orchestrations.ts'
 import { expireApprovals } from '../governance/approvals/approved-change.ts'
 import { deleteOldRows, deleteOldSimulation } from '../upkeep/retention/delete-old-rows.ts'
@@ -21,7 +23,7 @@ import { generateLastStatements } from '../resources/statements/generate-stateme
 import type { Unattributed } from '../rails/deposits/unattributed.ts'
 import { auditSweeps } from '../rails/treasury/audit-sweeps.ts'
 import { creditDepositsOn, readable } from '../rails/deposits/credit-deposits.ts'
-import { networksWithDeposits } from '../rails/deposits/incoming-transfers.ts'
+import { depositDueIn, networksWithDeposits } from '../rails/deposits/incoming-transfers.ts'
 import type { Screening } from '../rails/screening/screening.ts'
 import { Screener } from '../rails/screening/screen-payments.ts'
 import { endSimulatedWires } from '../rails/wires/pending-wires.ts'
@@ -37,6 +39,8 @@ const FAILURE_PAUSE_MS = 1_000
 const DEPOSITS_EVERY_MS = 1_000
 /** Simulated networks without deposits are read this often, so that the age of their last reading tells that they are. */
 const ALL_DEPOSITS_EVERY_MS = 300_000
+/** Real networks without a new block are. An operator may have made a waiting deposit due. */
+const SAME_BLOCK_MS_MAX = 30_000
 /** Rest between two rounds of sweeps. A step waits for blocks, and each look costs the node some requests. */
 const SWEEPS_EVERY_MS = 10_000
 /** Rest between two looks for transactions that a chain has taken back. */
@@ -85,6 +89,7 @@ interface Shared {
   meter: WorkerMeter | undefined
   screening?: Screening | undefined
   custodyEveryMs: number
+  changes?: Changes | undefined
   /** Measures some work of a loop. Returns its result, or undefined where it failed: that is logged, and tried again. */
   attempt: <T>(loop: Loop, work: Promise<T>) => Promise<T | undefined>
 }
@@ -94,8 +99,10 @@ interface OfNode extends Shared {
   node: Node
 }
 
-/** One round of a loop. Returns how long the loop rests then, in milliseconds. */
-type Round = () => Promise<number>
+/** One round of a loop. Returns how long the loop rests then. */
+type Round = () => Promise<Rest>
+/** One that rests no longer where nothing changes. */
+type RestingRound = () => Promise<number>
 
 /**
  * Starts the worker: loops for orchestrations and settlement, which go on without a rest while there is work, and loops for
@@ -117,12 +124,13 @@ export function startWorker(options: {
   screening?: Screening | undefined
   /** Rest between two looks at the custody of real networks. */
   custodyEveryMs?: number
+  /** What this process and others change. Without it, idle loops do not rest longer. */
+  changes?: Changes
 }): Worker {
-  const { meter, log, custodyEveryMs = CUSTODY_EVERY_MS } = options
+  const { meter, log, custodyEveryMs = CUSTODY_EVERY_MS, changes } = options
   const stopping = new AbortController()
   // Every loop listens while it rests, and there is no limit to the number of real networks.
   setMaxListeners(0, stopping.signal)
-  const isStopping = () => stopping.signal.aborted
   const attempts = (node: string) => {
     const where = node === '' ? {} : { node }
     const reported = new ReportedFailures()
@@ -143,12 +151,7 @@ export function startWorker(options: {
       }
     }
   }
-  async function repeat(round: Round, isNeeded: () => boolean = () => true): Promise<void> {
-    while (!isStopping() && isNeeded()) {
-      const restMs = await round()
-      await pause(restMs, undefined, { signal: stopping.signal }).catch(() => undefined)
-    }
-  }
+  const repeat = repeatUntil(stopping.signal, changes)
   const nodes = nodesOf(options.db)
   const shared = { ...options, db: nodes.shared, meter, custodyEveryMs, attempt: attempts('') }
   const running = new Map<string, RunningNode>()
@@ -178,12 +181,26 @@ export function startWorker(options: {
   return {
     async stop() {
       stopping.abort()
+      changes?.note()
       await others
       await Promise.all([...running.values()].map(({ ended }) => ended))
       await options.screening?.endpoint.close()
     },
   }
 }
+
+/** Repeats rounds, until the signal, or until they are not needed any more. */
+const repeatUntil =
+  (stopping: AbortSignal, changes: Changes | undefined) =>
+  async (round: Round, isNeeded: () => boolean = () => true): Promise<void> => {
+    const restOf = changes?.restsOfLoop() ?? ((rest: Rest): LoopRest => ({ ms: usualMs(rest) }))
+    while (!stopping.aborted && isNeeded()) {
+      const seen = changes?.count ?? 0
+      const rest = await round()
+      const { ms, endedBy } = await restOf(rest, seen)
+      await pause(ms, undefined, { signal: endedBy ?? stopping }).catch(() => undefined)
+    }
+  }
 
 /** The loops of a node. */
 interface RunningNode {
@@ -192,7 +209,7 @@ interface RunningNode {
 
 /** Work that rests as long after each round. */
 const every =
-  ({ attempt }: Shared, restMs: number, loop: Loop, work: () => Promise<unknown>): Round =>
+  ({ attempt }: Shared, restMs: number, loop: Loop, work: () => Promise<unknown>): RestingRound =>
   async () => {
     await attempt(loop, work())
     return restMs
@@ -200,9 +217,11 @@ const every =
 
 /** Work that says how long it rests. Its requests to others go on between the rounds. */
 const restless =
-  ({ attempt }: Shared, loop: Loop, work: () => Promise<number>): Round =>
-  async () =>
-    (await attempt(loop, work())) ?? FAILURE_PAUSE_MS
+  ({ attempt }: Shared, loop: Loop, work: () => Promise<Rest>): Round =>
+  async () => {
+    const rest = (await attempt(loop, work())) ?? FAILURE_PAUSE_MS
+    return typeof rest === 'number' ? rest : { ...rest, dueIn: () => attempt(loop, rest.dueIn()) }
+  }
 
 /** The rounds that belong to no customer, and those that span customers. */
 function roundsOf(shared: Shared): Round[] {
@@ -289,7 +308,9 @@ function payouts(
       : 0
     const settled = await attempt('settlement', settleWithdrawals(db, networks, ended, node.hints))
     if (started === undefined || settled === undefined) return FAILURE_PAUSE_MS
-    return started + settled > 0 ? 0 : settings.workerIntervalMs
+    if (started + settled > 0) return 0
+    const dueIn = () => attempt('settlement', withdrawalDueIn(node.hints, [...networks.keys()]))
+    return { usualMs: settings.workerIntervalMs, dueIn }
   }
 }
 
@@ -313,13 +334,24 @@ async function checkNetworkFees(
     else log.error({ network, detail }, 'network fees: payouts over the network are frozen')
 }
 
-/** Scans a network for deposits, without a pause while there is more to read, and then reads its newest blocks. */
+/**
+ * Scans a network for deposits, without a pause while there is more to read, and then reads its newest blocks. Where the newest
+ * block is that of the last round, nothing is due and nothing has changed, that is all it asks.
+ */
 function deposits(
-  { db, ledger, settings, screening, log, attempt }: Shared,
+  { db, ledger, settings, screening, log, changes, attempt }: Shared,
   network: CryptoNetwork,
   adapter: NetworkAdapter,
-): Round {
+): RestingRound {
+  let last: { block: string | undefined; seen: number | undefined; until: number } | undefined
   return async () => {
+    const now = performance.now()
+    const seen = changes?.count
+    // Where the node does not answer, the round says why.
+    const block = await adapter.newestBlock?.().catch(() => undefined)
+    if (block !== undefined && last?.block === block && last.seen === seen && now < last.until)
+      return DEPOSITS_EVERY_MS
+    last = undefined
     const result = await attempt(
       'deposits',
       creditDepositsOn({ db, ledger, settings, screening }, network, adapter),
@@ -329,7 +361,10 @@ function deposits(
     for (const profile_id of result?.deactivated ?? [])
       log.warn({ network, profile_id }, 'a deposit was credited to a deactivated profile: tell its customer')
     if (result?.isBehind === true) return 0
-    await attempt('sightings', seeDepositsOn({ db, settings }, network, adapter))
+    const sighting = await attempt('sightings', seeDepositsOn({ db, settings }, network, adapter))
+    if (result === undefined || sighting === undefined || block === undefined) return DEPOSITS_EVERY_MS
+    const dueMs = (await attempt('deposits', depositDueIn(db, network))) ?? SAME_BLOCK_MS_MAX
+    last = { block, seen, until: now + Math.min(dueMs, SAME_BLOCK_MS_MAX) }
     return DEPOSITS_EVERY_MS
   }
 }
@@ -337,7 +372,7 @@ function deposits(
 /** Reads the networks that are simulated in the database: one look says which of them have something to read. */
 function simulatedDeposits(shared: Shared, networks: Networks): Round {
   const { db, ledger } = shared
-  const rounds = new Map<Network, Round>(
+  const rounds = new Map<Network, RestingRound>(
     readable(networks).map(([network, adapter]) => [network, deposits(shared, network, adapter)]),
   )
   const bank = networks.get('WIRE')
@@ -348,11 +383,13 @@ function simulatedDeposits(shared: Shared, networks: Networks): Round {
     )
   let allDueAt = 0
   return async () => {
+    if (rounds.size === 0) return ALL_DEPOSITS_EVERY_MS
     const isAllDue = performance.now() >= allDueAt
     if (isAllDue) allDueAt = performance.now() + ALL_DEPOSITS_EVERY_MS
     // Where the look fails, each network's own round says why.
     const found = isAllDue ? undefined : await networksWithDeposits(db).catch(() => undefined)
     const due = [...rounds].filter(([network]) => found?.has(network) ?? true)
+    if (due.length === 0) return { usualMs: DEPOSITS_EVERY_MS, dueIn: async () => undefined }
     return Math.min(DEPOSITS_EVERY_MS, ...(await Promise.all(due.map(([, round]) => round()))))
   }
 }

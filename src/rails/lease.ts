@@ -1,3 +1,4 @@
+import { firstIn } from '../db/changes.ts'
 import { type Database, type Queryable, type Transaction } from '../db/database.ts'
 import { IS_NOT_BEGUN, PAYOUT_NETWORK, PAYOUT_TYPES } from '../money/records/treasury.ts'
 import type { Network } from '../chains/network.ts'
@@ -56,6 +57,17 @@ export async function workToDo(
   )
   return { work: rows, at: rows[0]?.at ?? '' }
 }
+
+/** In how many milliseconds the next withdrawal over these networks is due, as `firstIn`. */
+export const withdrawalDueIn = (
+  hints: Queryable,
+  networks: readonly Network[],
+): Promise<number | undefined> =>
+  firstIn(
+    hints,
+    'select greatest(due_at, leased_until) as at from outgoing_transfers where due_at is not null and network = any ($1)',
+    [networks],
+  )
 
 /** Begins withdrawals that no worker has begun. The primary key of outgoing_transfers decides between two workers that try. */
 export async function claimNew(

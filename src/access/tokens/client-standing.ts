@@ -16,16 +16,16 @@ export const STALE_MS_MAX = 5_000
 /** How long a request waits for a list that is too old. */
 const CATCH_UP_MS_MAX = 1_000
 
-/** The disabled clients and customers of a node. */
-interface Callers {
+/** What a part of the list says. */
+interface Lists {
   clients: ReadonlySet<string>
   customers: ReadonlySet<string>
-}
-/** The ended sessions, and the generations of the operators that changed lately. */
-interface Others {
+  /** The ended sessions. */
   sessions: ReadonlySet<string>
+  /** The generations of the operators that changed lately. */
   operators: ReadonlyMap<string, number>
 }
+const NONE: Lists = { clients: new Set(), customers: new Set(), sessions: new Set(), operators: new Map() }
 
 const idsOf = (rows: readonly { kind: string; id: string }[], wanted: string): ReadonlySet<string> =>
   new Set(rows.flatMap(({ kind, id }) => (kind === wanted ? [id] : [])))
@@ -37,51 +37,50 @@ const idsOf = (rows: readonly { kind: string; id: string }[], wanted: string): R
  * the withdrawals of its own customers only.
  */
 export class ClientStanding implements CallerStanding {
-  readonly #callers: RefreshedOfNodes<Callers>
-  readonly #others: Refreshed<Others>
+  /** On a plain database, the whole list. */
+  readonly #ofNodes: RefreshedOfNodes<Lists>
+  /** Operators and their sessions, which belong to no node of a cluster. */
+  readonly #others: Refreshed<Lists> | undefined
 
   private constructor(nodes: Nodes, log: Logger) {
     const onFailure = (error: unknown) =>
       log.warn({ err: error }, 'the list of disabled clients cannot be read; trying again')
-    const none = new Set<string>()
-    this.#callers = new RefreshedOfNodes<Callers>(
-      nodes,
-      { clients: none, customers: none },
-      ({ hints }) => readCallers(hints),
-      onFailure,
-    )
-    this.#others = new Refreshed<Others>(
-      { sessions: none, operators: new Map() },
-      () => readOthers(nodes.shared),
-      onFailure,
-    )
+    const isPlain = nodes.list().every(({ hints }) => hints === nodes.shared)
+    const ofNode = isPlain ? `${DISABLED_CALLERS} union all ${DISABLED_OPERATORS}` : DISABLED_CALLERS
+    this.#ofNodes = new RefreshedOfNodes(nodes, NONE, ({ hints }) => readLists(hints, ofNode), onFailure)
+    if (!isPlain)
+      this.#others = new Refreshed(NONE, () => readLists(nodes.shared, DISABLED_OPERATORS), onFailure)
   }
 
   /** Reads the list, and again every second until `stop`. Throws where no part can be read. */
   static async start(nodes: Nodes, log: Logger): Promise<ClientStanding> {
     const standing = new ClientStanding(nodes, log)
-    await standing.#others.read()
+    await standing.#others?.read()
     // A node that is gone must not stop the start of a process that serves the customers of the others.
-    const [first, ...rest] = [...standing.#callers.parts.values()].map((part) => part.read())
+    const [first, ...rest] = [...standing.#ofNodes.parts.values()].map((part) => part.read())
     if (rest.length === 0) await first
     else await Promise.allSettled([first, ...rest])
-    standing.#others.follow(REFRESH_MS)
-    standing.#callers.follow(REFRESH_MS)
+    standing.#others?.follow(REFRESH_MS)
+    standing.#ofNodes.follow(REFRESH_MS)
     return standing
   }
 
   requireEnabled({ clientId, customerId, session }: Caller): void {
-    if (session !== undefined) this.#requireSession(clientId, session)
+    if (session !== undefined) this.#requireSession(clientId, customerId, session)
     // Shards that move are on the list of one of the nodes.
-    for (const { value } of this.#callers.parts.values()) {
+    for (const { value } of this.#ofNodes.parts.values()) {
       const { clients, customers } = value
       if (clients.has(clientId)) throw invalidToken('the API client of the access token is disabled')
       if (customers.has(customerId)) throw invalidToken('the customer of the access token is disabled')
     }
   }
 
-  #requireSession(operatorId: string, { id, generation }: NonNullable<Caller['session']>): void {
-    const { sessions, operators } = this.#others.value
+  #requireSession(
+    operatorId: string,
+    customerId: string,
+    { id, generation }: NonNullable<Caller['session']>,
+  ): void {
+    const { sessions, operators } = (this.#others ?? this.#ofNodes.of(customerId)).value
     if (sessions.has(id)) throw invalidToken(ENDED)
     if ((operators.get(operatorId) ?? generation) !== generation) throw invalidToken(CHANGED)
   }
@@ -91,13 +90,13 @@ export class ClientStanding implements CallerStanding {
   }
 
   #isNewFor({ customerId }: Caller): boolean {
-    const readAt = Math.min(this.#callers.of(customerId).readAt, this.#others.readAt)
+    const readAt = Math.min(this.#ofNodes.of(customerId).readAt, this.#others?.readAt ?? Infinity)
     return performance.now() - readAt <= STALE_MS_MAX
   }
 
   /** Reads the list for a request that finds it too old, as the first one does after this process stood still. */
   async #catchUp(caller: Caller): Promise<void> {
-    const parts = [this.#others, this.#callers.of(caller.customerId)]
+    const parts = [this.#ofNodes.of(caller.customerId), ...(this.#others ? [this.#others] : [])]
     const tooLong = pause(CATCH_UP_MS_MAX, undefined, { ref: false })
     // What is under way may have begun before the process stood still.
     for (let attempt = 0; attempt < 2 && !this.#isNewFor(caller); attempt++) {
@@ -113,20 +112,17 @@ export class ClientStanding implements CallerStanding {
   }
 
   async stop(): Promise<void> {
-    await this.#others.stop()
-    await this.#callers.stop()
+    await this.#others?.stop()
+    await this.#ofNodes.stop()
   }
 }
 
-async function readCallers(hints: Queryable): Promise<Callers> {
-  const { rows } = await hints.query<{ kind: string; id: string }>(DISABLED_CALLERS)
-  return { clients: idsOf(rows, 'CLIENT'), customers: idsOf(rows, 'CUSTOMER') }
-}
-
-async function readOthers(shared: Queryable): Promise<Others> {
-  const { rows } = await shared.query<{ kind: string; id: string; generation: number }>(DISABLED)
+async function readLists(db: Queryable, sql: string): Promise<Lists> {
+  const { rows } = await db.query<{ kind: string; id: string; generation: number }>(sql)
   const operators = rows.filter(({ kind }) => kind === 'OPERATOR')
   return {
+    clients: idsOf(rows, 'CLIENT'),
+    customers: idsOf(rows, 'CUSTOMER'),
     sessions: idsOf(rows, 'SESSION'),
     operators: new Map(operators.map(({ id, generation }) => [id, generation])),
   }
@@ -135,12 +131,12 @@ async function readOthers(shared: Queryable): Promise<Others> {
 // A disabled client gets no new token, and no token lasts longer than a day (BURSAR_TOKEN_TTL_SECONDS). So clients that
 // were disabled more than 25 hours ago need not be on the list.
 const DISABLED_CALLERS = `
-  select 'CLIENT' as kind, id::text from api_clients where disabled_at > clock_timestamp() - interval '25 hours'
+  select 'CLIENT' as kind, id::text, 0 as generation from api_clients where disabled_at > clock_timestamp() - interval '25 hours'
   union all
-  select 'CUSTOMER', customer_id::text from customer_freezes where subject = customer_id and reason = 'DISABLED'
+  select 'CUSTOMER', customer_id::text, 0 from customer_freezes where subject = customer_id and reason = 'DISABLED'
     and lifted_at is null`
 
-const DISABLED = `
+const DISABLED_OPERATORS = `
   select 'SESSION' as kind, id::text, 0 as generation
   from operator_sessions where ended_at > clock_timestamp() - interval '25 hours'
   union all

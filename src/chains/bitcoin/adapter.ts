@@ -56,6 +56,7 @@ export function bitcoinAdapter(
       return () => made
     },
     scanDeposits: (cursor) => scanDeposits(wallet, cursor),
+    newestBlock: () => wallet.rpc.call<string>('getbestblockhash'),
     seeDeposits: (cursor) => seeDeposits(wallet, cursor),
     scanBlocks: (first) => scanBlocks(wallet, first),
     estimateFee: (asset, destination) => estimateFee(wallet, asset, destination),

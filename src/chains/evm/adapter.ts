@@ -103,6 +103,7 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
     }),
     initialCursor: async (cursor) => (isCursor(cursor) ? undefined : initialCursor(chain)),
     scanDeposits: (cursor) => deposits.scanDeposits(cursor),
+    newestBlock: () => deposits.newestBlock(),
     seeDeposits: (cursor) => deposits.seeDeposits(cursor),
     scanBlocks: (first, last) => deposits.scanBlocks(first, last),
     verifyDeposits: (found) => verifyDeposits(chain, found),

@@ -42,6 +42,7 @@ export interface DepositReader {
    * value, and are not found. Top-ups of gas for sweeping are our own and are left out.
    */
   scanDeposits(cursor: string | null): Promise<DepositScan>
+  newestBlock(): Promise<string>
   /** Finds deposits in these blocks. Throws when the last of them is not confirmed. */
   scanBlocks(first: bigint, last: bigint): Promise<FoundDeposit[]>
   /**
@@ -92,6 +93,7 @@ export function depositReader(db: Database, chain: EvmChain): DepositReader {
       const last = blocks.at(-1)!
       return { cursor: cursorOf(last), found, isBehind: hexToBigInt(last.number) < head }
     },
+    newestBlock: () => newestBlock(chain),
     async scanBlocks(first, last) {
       await chain.ready()
       const head = await confirmedHead(chain)
@@ -113,8 +115,7 @@ export function depositReader(db: Database, chain: EvmChain): DepositReader {
       if (!isCursor(cursor)) return { seen: [], readUpTo: 0n, isBehind: true }
       await chain.ready()
       const readUpTo = numberOf(cursor)
-      const [head] = await chain.node.all<Hex>([['eth_blockNumber']])
-      const latest = hexToBigInt(head!)
+      const latest = hexToBigInt(await newestBlock(chain))
       const oldest = latest - LOOKED_MAX > readUpTo ? latest - LOOKED_MAX : readUpTo
       const goesOn =
         looked !== undefined && numberOf(looked) >= oldest && (await isInChain(chain, looked, latest))
@@ -136,6 +137,11 @@ export function depositReader(db: Database, chain: EvmChain): DepositReader {
       }
     },
   }
+}
+
+async function newestBlock({ node }: EvmChain): Promise<Hex> {
+  const [number] = await node.all<Hex>([['eth_blockNumber']])
+  return number!
 }
 
 /** Where reading begins: the newest confirmed block. The first address is given out after this cursor is kept. */

@@ -1,3 +1,4 @@
+import { firstIn } from '../../db/changes.ts'
 import { formatAmount, parseAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf, findAsset, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import type { Queryable, Transaction } from '../../db/database.ts'
@@ -281,6 +282,16 @@ export async function selectDue(
   )
   return rows
 }
+
+/** In how many milliseconds the next waiting deposit of a network is due, as `firstIn`. */
+export const depositDueIn = (db: Queryable, network: CryptoNetwork): Promise<number | undefined> =>
+  firstIn(
+    db,
+    `
+    select due_at as at from incoming_transfers
+    where network = $1 and state = 'WAITING' and reason is distinct from 'BELOW_MINIMUM'`,
+    [network],
+  )
 
 /** How long a transaction that the simulated chain has taken back is news, at least. Its PENDING transfer is, until it fails. */
 const TAKEN_BACK_MINUTES = 5

@@ -1,10 +1,12 @@
 import { setMaxListeners } from 'node:events'
 import type { Logger } from 'pino'
 import type { Origin } from '../../contract/actor.ts'
+import type { Rest } from '../../db/changes.ts'
 import type { Database, Queryable } from '../../db/database.ts'
 import {
   endQuestion,
   makeDue,
+  questionDueIn,
   selectDueQuestions,
   type DueQuestion,
   type PaymentToScreen,
@@ -62,8 +64,8 @@ export class Screener {
     setMaxListeners(0, this.#stopping.signal)
   }
 
-  /** Leases the questions that are due and begins to ask them. Returns how long to rest, in milliseconds. */
-  async round(): Promise<number> {
+  /** Leases the questions that are due and begins to ask them. Returns how long to rest. */
+  async round(): Promise<Rest> {
     const free = PLACES_MAX - this.#underWay.size
     if (free === 0) return POLL_MS
     const due = (await selectDueQuestions(this.#hints, free)).slice(0, free)
@@ -77,7 +79,7 @@ export class Screener {
         await this.#beginAll(customerId, await this.#screening.lease(this.#db, customerId, some))
       },
     )
-    return POLL_MS
+    return due.length > 0 ? POLL_MS : { usualMs: POLL_MS, dueIn: () => questionDueIn(this.#hints) }
   }
 
   /** Ends the requests under way: their questions are asked again. Call it when no round runs. */

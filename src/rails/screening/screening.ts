@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { originOfLoop, type Origin } from '../../contract/actor.ts'
+import { firstIn } from '../../db/changes.ts'
 import { transaction, type Database, type Queryable } from '../../db/database.ts'
 import { readClock } from '../../db/ids.ts'
 import { Macs } from '../../keys/macs.ts'
@@ -251,6 +252,10 @@ export async function selectDueQuestions(db: Queryable, limit: number): Promise<
   )
   return rows
 }
+
+/** In how many milliseconds the next question is due, as `firstIn`. */
+export const questionDueIn = (hints: Queryable): Promise<number | undefined> =>
+  firstIn(hints, `select due_at as at from screenings where state = 'WAITING'`)
 
 /** Ends a leased question whose payment needs no answer any more. */
 export async function endQuestion(

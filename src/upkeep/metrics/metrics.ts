@@ -69,7 +69,8 @@ export class Metrics {
 
   constructor() {
     const registers = [this.registry]
-    collectDefaultMetrics({ register: this.registry })
+    // In ms, and part of the lags that are shown: with prom-client's 10, they took half a percent of an idle service's core.
+    collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: 100 })
     const { version } = JSON.parse(
       readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'),
     ) as {

@@ -1,0 +1,218 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { openDatabase, transaction, type Database } from '../src/db/database.ts'
+import { EmbeddedPostgres } from '../src/db/embedded/server.ts'
+import { openMasterKeys } from '../src/keys/master-keys.ts'
+import { insertWebhook } from '../src/resources/webhooks/create-webhook.ts'
+import { WebhookSecrets } from '../src/money/records/webhook-secrets.ts'
+import { readSettings } from '../src/settings.ts'
+import { openReceiver } from './deliveries.ts'
+
+const PROGRAM = fileURLToPath(new URL('../dist/main.js', import.meta.url))
+const POLL_MS = 20
+const START_MS_MAX = 120_000
+/** After the start, until nothing of it goes on. */
+const SETTLE_MS = 60_000
+/** The rest before each withdrawal: the worker has found nothing for a while. */
+const BETWEEN_MS = 9_000
+const WAKES = 10
+const TICKS_A_SECOND = 100
+
+/** A fresh sandbox that nobody uses. */
+export interface IdleFigure {
+  round: number
+  'ready s': number
+  'CPU s of the start': number
+  'MB on disk': number
+  'MB of Node': number
+  'commits a second': number
+  '% of a core': number
+  /** Of withdrawals that come one by one, the slowest of them. */
+  'ms to the signature': number
+  'ms to the delivery': number
+}
+
+/** Starts sandboxes of their own in turn, with the embedded PostgreSQL, and looks at each for so many seconds. */
+export async function measureIdle(rounds: number, seconds: number): Promise<IdleFigure[]> {
+  const figures: IdleFigure[] = []
+  for (let round = 1; round <= rounds; round++) {
+    const dataDir = await mkdtemp(join(tmpdir(), 'bursar-idle-'))
+    // Under root, PostgreSQL runs as another user.
+    await chmod(dataDir, 0o711)
+    try {
+      figures.push({ round, ...(await measureOne(dataDir, seconds)) })
+    } finally {
+      await rm(dataDir, { recursive: true, force: true, maxRetries: 5 })
+    }
+  }
+  return figures
+}
+
+async function measureOne(dataDir: string, seconds: number): Promise<Omit<IdleFigure, 'round'>> {
+  const begunAt = performance.now()
+  const service = spawn(process.execPath, [PROGRAM, 'serve'], {
+    env: { ...process.env, BURSAR_DATA_DIR: dataDir, PORT: '0', BURSAR_METRICS_PORT: '0' },
+    stdio: 'ignore',
+  })
+  const pid = service.pid!
+  const ended = once(service, 'exit')
+  try {
+    const file = join(dataDir, 'sandbox-credentials.json')
+    const credentials = JSON.parse(await readWhenThere(file)) as Credentials
+    const readyMs = performance.now() - begunAt
+    const startTicks = await ticksOf(pid)
+    await pause(SETTLE_MS)
+    const postgres = await EmbeddedPostgres.start({ dataDir, log: () => undefined })
+    const db = openDatabase(postgres.url, { max: 2, onError: () => undefined })
+    try {
+      const before = { ticks: await ticksOf(pid), commits: await commitsOf(db) }
+      await pause(seconds * 1_000)
+      const after = { ticks: await ticksOf(pid), commits: await commitsOf(db) }
+      const memory = /VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))![1]
+      const wakes = await measureWakes(db, dataDir, credentials)
+      return {
+        'ready s': Number((readyMs / 1000).toFixed(1)),
+        'CPU s of the start': startTicks / TICKS_A_SECOND,
+        'MB on disk': Math.round((await bytesIn(dataDir)) / 1e6),
+        'MB of Node': Math.round(Number(memory) / 1024),
+        // But for the question itself.
+        'commits a second': Number(((after.commits - before.commits - 1) / seconds).toFixed(1)),
+        '% of a core': Number((((after.ticks - before.ticks) / TICKS_A_SECOND / seconds) * 100).toFixed(1)),
+        ...wakes,
+      }
+    } finally {
+      await db.end()
+      await postgres.stop()
+    }
+  } finally {
+    service.kill('SIGTERM')
+    await ended
+  }
+}
+
+interface Credentials {
+  base_url: string
+  client_id: string
+  client_secret: string
+  profile_id: string
+  customer_id: string
+}
+
+async function readWhenThere(file: string): Promise<string> {
+  for (const until = performance.now() + START_MS_MAX; performance.now() < until; await pause(POLL_MS)) {
+    const text = await readFile(file, 'utf8').catch(() => '')
+    if (text.endsWith('}\n')) return text
+  }
+  throw new Error('the sandbox did not start')
+}
+
+/** Orders withdrawals one by one, with rests in between, and waits for the signature and the first event of each. */
+async function measureWakes(
+  db: Database,
+  dataDir: string,
+  { base_url, client_id, client_secret, profile_id, customer_id }: Credentials,
+): Promise<Pick<IdleFigure, 'ms to the signature' | 'ms to the delivery'>> {
+  const secrets = new WebhookSecrets(await openMasterKeys({ ...readSettings({}), dataDir }))
+  const receiver = await openReceiver()
+  try {
+    const endpoint = { name: 'idle', url: receiver.url, event_types: ['*'] }
+    await transaction(db, (tx) => insertWebhook(tx, secrets, customer_id, endpoint))
+    const body = new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret })
+    const granted = await fetch(`${base_url}/oauth2/token`, { method: 'POST', body })
+    const { access_token } = (await granted.json()) as { access_token: string }
+    const signed: number[] = []
+    const delivered: number[] = []
+    for (let wake = 0; wake < WAKES; wake++) {
+      await pause(BETWEEN_MS)
+      receiver.take()
+      const answer = await fetch(`${base_url}/v2/transfer/crypto-withdrawals`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({
+          ...{ profile_id, asset: 'USDP', balance_asset: 'USD', crypto_network: 'ETHEREUM', amount: '1' },
+          destination_address: '0x52908400098527886E0F7030069857D2E4169EE7',
+        }),
+      })
+      if (!answer.ok)
+        throw new Error(`a withdrawal was answered with ${answer.status}: ${await answer.text()}`)
+      const { id } = (await answer.json()) as { id: string }
+      signed.push(await msToSignature(db, customer_id, id))
+      let waits: number[] = []
+      while (waits.length === 0) {
+        await pause(POLL_MS)
+        waits = receiver.take()
+      }
+      delivered.push(waits[0]!)
+    }
+    return {
+      'ms to the signature': Math.round(Math.max(...signed)),
+      'ms to the delivery': Math.round(Math.max(...delivered)),
+    }
+  } finally {
+    await receiver.close()
+  }
+}
+
+async function msToSignature(db: Database, customerId: string, id: string): Promise<number> {
+  for (;;) {
+    const { rows } = await db.query<{ ms: number }>(
+      `select (extract(epoch from o.signed_at - t.created_at) * 1000)::float8 as ms
+       from outgoing_transfers o join transfers t on t.customer_id = o.customer_id and t.id = o.transfer_id
+       where o.customer_id = $1 and o.transfer_id = $2 and o.signed_at is not null`,
+      [customerId, id],
+    )
+    if (rows[0] !== undefined) return rows[0].ms
+    await pause(POLL_MS)
+  }
+}
+
+/** The commits of the database so far, those of sessions that are idle included. */
+async function commitsOf(db: Database): Promise<number> {
+  const { rows } = await db.query<{ commits: string }>(
+    'select xact_commit as commits from pg_stat_database where datname = current_database()',
+  )
+  return Number(rows[0]!.commits)
+}
+
+/** The CPU time of a process, of those that it started, and of those of them that have ended. */
+async function ticksOf(root: number): Promise<number> {
+  const stats = await Promise.all(
+    (await readdir('/proc'))
+      .filter((name) => /^\d+$/.test(name))
+      .map(async (pid) => {
+        const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined)
+        const fields = text
+          ?.slice(text.lastIndexOf(')') + 2)
+          .split(' ')
+          .map(Number)
+        return fields === undefined
+          ? []
+          : [{ pid: Number(pid), parent: fields[1]!, ticks: fields.slice(11, 15).reduce((a, b) => a + b) }]
+      }),
+  )
+  const all = stats.flat()
+  const family = new Set([root])
+  for (let size = 0; size < family.size;) {
+    size = family.size
+    for (const { pid, parent } of all) if (family.has(parent)) family.add(pid)
+  }
+  return all.reduce((sum, { pid, ticks }) => (family.has(pid) ? sum + ticks : sum), 0)
+}
+
+async function bytesIn(folder: string): Promise<number> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  const files = entries.filter((entry) => entry.isFile())
+  const sizes = files.map(({ parentPath, name }) =>
+    // PostgreSQL may have removed it.
+    stat(join(parentPath, name)).then(
+      ({ blocks }) => blocks * 512,
+      () => 0,
+    ),
+  )
+  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0)
+}
