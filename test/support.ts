@@ -274,19 +274,19 @@ export async function ownedAsDepositAddress(
   await owner.query('delete from deposit_addresses where customer_id = $1 and id = $2', [customer_id, id])
 }
 
-/** Makes a price, of that age, the newest of a market whose source is changed to this one. */
+/** Makes a real price, of that age, the newest of a market. */
 export const setPrice = (
   db: Database,
   market: Market,
   price: string,
-  { source = 'REAL', minutesAgo = 1 }: { source?: 'REAL' | 'SIMULATED'; minutesAgo?: number } = {},
+  { minutesAgo = 1 }: { minutesAgo?: number } = {},
 ): Promise<number> =>
   transaction(db, async (tx) => {
     await tx.query('delete from price_minutes where market_id = (select id from markets where market = $1)', [
       market,
     ])
     await tx.query('update markets set source = null, newest_minute = null where market = $1', [market])
-    return writePrices(tx, (await lockMarket(tx, market, source))!, {
+    return writePrices(tx, (await lockMarket(tx, market, 'REAL'))!, {
       coversMinutes: 1,
       minute: [Math.floor(Date.now() / 60_000) - minutesAgo],
       second: [0],

@@ -20,7 +20,7 @@ import { sealBalances, sealBalancesWith } from '../money/ledger/balance-macs.ts'
 import { Ledger } from '../money/movements/queue.ts'
 import { NOT_ACCEPTED, WithdrawalMacs, type OnObjection } from '../money/movements/withdrawal-macs.ts'
 import type { Log } from '../log.ts'
-import { startSimulation } from '../resources/markets/simulate-prices.ts'
+import { beginSimulation } from '../resources/markets/simulate-prices.ts'
 import { Metrics } from '../upkeep/metrics/metrics.ts'
 import { serveMetrics, type MetricsServer } from '../upkeep/metrics/metrics-server.ts'
 import type { Networks } from '../chains/network.ts'
@@ -217,6 +217,8 @@ async function startService(
   const { networks, screening } = await openPayouts(parts, macs)
   await stampDatabase(background, settings)
   if (screening !== undefined) await requireScreening(background, originOfLoop('serve'))
+  if (isSandbox && settings.simulatedPriceDays > 0)
+    await beginSimulation(background, settings.simulatedPriceDays)
   const { port, baseUrl } = await addressOf(settings)
   const app = await buildApp({
     ...{ db, nodes, ledger, networks, settings, masterKeys, baseUrl, log, background, backgroundNodes },
@@ -246,16 +248,14 @@ async function startService(
         delivererOf: delivererOn(parts),
       })
     : undefined
-  if (!settings.worker)
-    changes.tellOthers(background, (err) => log.debug({ err }, NOT_TOLD))
-  const simulation = simulatePrices(background, settings, log)
+  if (!settings.worker) changes.tellOthers(background, (err) => log.debug({ err }, NOT_TOLD))
   return {
     address,
     demo,
     async stop() {
       await stopListening(app.server, app.requests, settings.drainDelayMs)
       await app.close()
-      await Promise.all([worker?.stop(), simulation?.stop()])
+      await worker?.stop()
       await ledger.drain()
     },
   }
@@ -266,12 +266,6 @@ async function addressOf(settings: Settings): Promise<{ port: number; baseUrl: s
   const port = settings.port === 0 ? await freePort(settings.host).catch(blame('HOST')) : settings.port
   const host = isIP(settings.host) === 6 ? `[${settings.host}]` : settings.host
   return { port, baseUrl: settings.baseUrl ?? `http://${host}:${port}` }
-}
-
-/** Starts the simulation of prices where this process has one: a sandbox with a worker. */
-function simulatePrices(db: Database, settings: Settings, log: Logger) {
-  const { mode, worker, simulatedPriceDays: days } = settings
-  return mode === 'sandbox' && worker && days > 0 ? startSimulation({ db, days, log }) : undefined
 }
 
 /** Returns the function that makes the deliverer of a node, which uses the connections for deliveries. */

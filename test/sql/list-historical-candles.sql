@@ -1,5 +1,13 @@
 -- Written by test/generated-sql.db.test.ts, for readers. Parameters are $1, $2 and so on.
 
+select next, last
+from markets
+cross join (select (floor(extract(epoch from clock_timestamp()) / 60)::integer - 1) as last) clock
+cross join lateral (
+  select minute + 1 as next from price_minutes where market_id = markets.id order by minute desc limit 1
+) newest
+where market = $1 and source = 'SIMULATED' and next <= last;
+
 select starts_at, timestamptz 'epoch' + starts_at * interval '1 minute' as timestamp,
            trim_scale(open) as open, trim_scale(high) as high, trim_scale(low) as low, trim_scale(close) as close,
            exact_increment <= 1 as exact

@@ -1,5 +1,13 @@
 -- Written by test/generated-sql.db.test.ts, for readers. Parameters are $1, $2 and so on.
 
+select next, last
+from markets
+cross join (select (floor(extract(epoch from clock_timestamp()) / 60)::integer - 1) as last) clock
+cross join lateral (
+  select minute + 1 as next from price_minutes where market_id = markets.id order by minute desc limit 1
+) newest
+where market = $1 and source = 'SIMULATED' and next <= last;
+
 with clock as materialized (
     select (
 select greatest(least(max(minute) + 1, floor(extract(epoch from statement_timestamp()) / 60)::integer), floor(extract(epoch from statement_timestamp()) / 60)::integer - 5)

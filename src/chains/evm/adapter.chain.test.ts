@@ -1997,8 +1997,9 @@ describe('a quoted fee', () => {
       expect(await feeIn('USDG')).toBe('2.41')
       // A price that is too old does not count.
       expect(await feeIn('LINK')).toBe('0.133366666666680004')
-      await setPrice(service.db, 'LINKUSD', '10', { source: 'SIMULATED' })
+      await setPrice(service.db, 'LINKUSD', '10')
       expect(await feeIn('LINK')).toBe('0.240060000000024006')
+      await setPrice(service.db, 'LINKUSD', '10', { minutesAgo: 2_000 })
       // The amount that remains after the fee is below the minimum.
       expect(await quote(customer, 'USDG', { total: '3.4' })).toMatchObject({
         status: 400,

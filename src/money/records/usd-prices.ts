@@ -1,4 +1,5 @@
 import { parseAmount } from '../../contract/assets/amount.ts'
+import { simulatedPrice } from '../../contract/assets/simulated-price.ts'
 import { ASSETS } from '../../contract/assets/catalogue.ts'
 import { PRICE_DECIMALS, type UsdPrices } from '../../contract/assets/usd-value.ts'
 import type { Queryable } from '../../db/database.ts'
@@ -18,8 +19,8 @@ export const usdPrices = (db: Queryable, sandbox: boolean): Promise<UsdPrices> =
   sandbox ? sandboxPrices(db) : livePrices(db)
 
 /**
- * Reads the newest real prices, each with its MAC; platform stablecoins are worth one USD. In the sandbox simulated prices
- * count too, with the catalogue's reference prices as the last resort. Older prices than `ageMaxMinutes` are ignored, and so are
+ * Reads the newest real prices, each with its MAC; platform stablecoins are worth one USD. In the sandbox the prices of
+ * simulated markets count too, with the catalogue's reference prices as the last resort. Older prices than `ageMaxMinutes` are ignored, and so are
  * those that no Bursar with the master key wrote. With `at`, the prices are those of market history at that time, which have no
  * MAC: nothing may be decided by them.
  */
@@ -28,32 +29,38 @@ export async function newestUsdPrices(
   sandbox: boolean,
   { ageMaxMinutes = PRICE_AGE_MAX_MINUTES, at }: { ageMaxMinutes?: number; at?: string } = {},
 ): Promise<UsdPrices> {
-  const { rows } = await db.query<{ market: string; price: string; is_sealed: boolean } & Seal>(
+  const { rows } = await db.query<PriceRow>(
     `
-    select r.market, round(p.price, ${PRICE_DECIMALS}) as price, is_sealed, ${sealOf('markets')}
+    select r.market, round(p.price, ${PRICE_DECIMALS}) as price, is_sealed, ${sealOf('markets')},
+           case when r.source = 'SIMULATED' then least(wanted.minute, now.minute - 1)::integer end as simulated_minute
     from markets r
-    cross join (select extract(epoch from coalesce($4::timestamptz, clock_timestamp()))::bigint / 60 as minute) wanted
+    cross join (select extract(epoch from clock_timestamp())::bigint / 60 as minute) now
+    cross join lateral (
+      select coalesce(extract(epoch from $4::timestamptz)::bigint / 60, now.minute) as minute
+    ) wanted
     cross join lateral (
       select r.source = 'REAL' and $4::timestamptz is null as is_sealed
     ) kind
-    cross join lateral (
+    left join lateral (
       select newest_price as price
       where is_sealed and r.newest_minute between wanted.minute - $3 and wanted.minute
       union all
       (select price
        from price_minutes
-       where not is_sealed and market_id = r.id and minute between wanted.minute - $3 and wanted.minute
+       where r.source = 'REAL' and not is_sealed and market_id = r.id and minute between wanted.minute - $3 and wanted.minute
        order by minute desc
        limit 1)
-    ) p
+    ) p on true
     where r.market = any ($1::text[]) and (r.source = 'REAL' or $2)`,
     [ASSETS.map(({ symbol }) => `${symbol}USD`), sandbox, ageMaxMinutes, at],
   )
   const macs = await ownRowMacs()
   const known = new Map(
-    rows
-      .filter(({ is_sealed, market, ...seal }) => !is_sealed || macs.isGenuine('markets', market, seal))
-      .map(({ market, price }) => [market, price]),
+    rows.flatMap(({ market, price, is_sealed, simulated_minute, ...seal }) => {
+      if (simulated_minute !== null) return [[market, simulatedUsd(market, simulated_minute)]]
+      const isGenuine = !is_sealed || macs.isGenuine('markets', market, seal)
+      return price === null || !isGenuine ? [] : [[market, price]]
+    }),
   )
   return new Map(
     ASSETS.flatMap(({ symbol, platformStablecoin, sandboxPriceUsd }) => {
@@ -65,3 +72,14 @@ export async function newestUsdPrices(
     }),
   )
 }
+
+interface PriceRow extends Seal {
+  market: string
+  price: string | null
+  is_sealed: boolean
+  /** The minute of the wanted price of a simulated market. */
+  simulated_minute: number | null
+}
+
+const simulatedUsd = (market: string, minute: number): string =>
+  simulatedPrice({ base_asset: market.slice(0, -'USD'.length), quote_asset: 'USD' }, minute)

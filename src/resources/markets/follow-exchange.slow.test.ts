@@ -3,7 +3,7 @@ import { fakeCandle, startFakeKraken, type FakeKraken } from '../../../test/exch
 import { cloneDatabase, type TestDatabase } from '../../../test/support.ts'
 import { followExchange, type FollowOptions, type FollowRound } from './follow-exchange.ts'
 import { minuteUnderWay } from './import-prices.ts'
-import { simulateMarkets } from './simulate-prices.ts'
+import { beginSimulation, simulateUpToNow } from './simulate-prices.ts'
 
 let database: TestDatabase
 let kraken: FakeKraken
@@ -49,7 +49,8 @@ const averageOf = (minute: number, minutes: number) => {
 }
 
 test('a market without real prices gets hours, then minutes, then newly ended candles', async () => {
-  await simulateMarkets(database.db, { days: 1 })
+  await beginSimulation(database.db, 1)
+  await simulateUpToNow(database.db, 'BTCUSD')
   kraken.lateMinutes = 10
   const [first] = await follow()
   expect(first!.markets.map(({ market }) => market)).toEqual(['BTCUSD'])

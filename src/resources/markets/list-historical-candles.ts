@@ -15,6 +15,7 @@ import {
   type Ask,
 } from './list-historical-prices.ts'
 import { idOf } from './markets.ts'
+import { simulateUpToNow } from './simulate-prices.ts'
 import { candlesOf } from './write-prices.ts'
 
 const price = (description: string) => Type.String({ description, examples: ['63450.125'] })
@@ -60,11 +61,12 @@ export const listHistoricalCandles = operation({
     items: Type.Array(Candle),
     next_page_cursor: Type.Optional(Type.String({ description: 'Absent on the last page.' })),
   }),
-  async run({ params: { market }, query, shared: db }) {
+  async run({ params: { market }, query, shared: db, settings }) {
     requireOneStep(query)
     const range = rangeOf(query, { exclusive: false })
     const page = pageOf(`candles ${market}`, query, [INCREMENT_MINUTES_TEXT, MINUTE])
     const max = query.max_data_points === undefined ? page.limit : pointsMax(query.max_data_points)
+    if (settings.mode === 'sandbox') await simulateUpToNow(db, market)
     const ask = { db, marketId: idOf(market), range }
     const increment = query.increment ?? incrementOfCursor(page) ?? (await inferred(ask, max))
     const limit = query.increment === undefined ? Math.min(page.limit, max) : page.limit

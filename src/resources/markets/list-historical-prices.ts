@@ -15,6 +15,7 @@ import {
   type Increment,
 } from './increments.ts'
 import { idOf, MARKETS } from './markets.ts'
+import { simulateUpToNow } from './simulate-prices.ts'
 import { COUNTED } from './write-prices.ts'
 
 const INT32_MAX = 2_147_483_647
@@ -99,12 +100,13 @@ export const listHistoricalPrices = operation({
     items: Type.Array(PricePoint, { description: 'The same points as `prices`.' }),
     total_count: Type.Integer({ description: 'Number of points in the range, on all pages.' }),
   }),
-  async run({ params: { market }, query, shared: db }) {
+  async run({ params: { market }, query, shared: db, settings }) {
     const { 'pagination.limit': limit = PAGE_SIZE_DEFAULT, 'pagination.offset': offset = 0 } = query
     requireOneStep(query)
     const range = rangeOf(query, { exclusive: query.increment !== undefined })
     const max = query.max_data_points === undefined ? limit : pointsMax(query.max_data_points)
 
+    if (settings.mode === 'sandbox') await simulateUpToNow(db, market)
     const ask = { db, marketId: idOf(market), range }
     const candidates = query.increment === undefined ? candidatesFor(range, max) : [query.increment]
     if (candidates.length === 1) {

@@ -3,6 +3,7 @@ import type { Queryable } from '../../db/database.ts'
 import { Named, OneOf, Timestamp } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { assetsOf, MARKETS, type Market } from './markets.ts'
+import { LAST_MINUTE } from './simulate-prices.ts'
 
 const MarketRecord = Named('Market', {
   market: Type.Enum([...MARKETS], { type: 'string' }),
@@ -41,7 +42,7 @@ export async function selectMarkets(db: Queryable): Promise<Static<typeof Market
   const { rows } = await db.query<MarketRow>(`
     select market, source,
            timestamptz 'epoch' + first.minute * interval '1 minute' as first_time,
-           timestamptz 'epoch' + last.minute * interval '1 minute' as last_time
+           timestamptz 'epoch' + (case source when 'SIMULATED' then ${LAST_MINUTE} else last.minute end) * interval '1 minute' as last_time
     from markets
     left join lateral (
       select minute from price_minutes where market_id = markets.id order by minute limit 1

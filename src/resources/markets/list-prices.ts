@@ -2,7 +2,9 @@ import { Type, type Static } from 'typebox'
 import { Closed, Filter, Named, Timestamp } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { DAY } from './increments.ts'
-import { idOf, MARKETS, type Market } from './markets.ts'
+import { simulatedPrice } from '../../contract/assets/simulated-price.ts'
+import { assetsOf, idOf, MARKETS, type Market } from './markets.ts'
+import { LAST_MINUTE } from './simulate-prices.ts'
 
 const MarketPrice = Named('MarketPrice', {
   market: Type.Enum([...MARKETS], { type: 'string' }),
@@ -42,10 +44,10 @@ export const listPrices = operation({
       text: SELECT,
       values: [markets.map(idOf), DAY],
     })
-    const prices = rows.map(({ yesterday_price, ...row }) => ({
-      ...row,
-      ...(yesterday_price !== null && { yesterday_price }),
-    }))
+    const prices = rows.map(({ market, snapshot_at, ...row }) => {
+      const { current_price, yesterday_price } = row.simulated_minute === null ? row : simulated(market, row)
+      return { market, current_price, ...(yesterday_price !== null && { yesterday_price }), snapshot_at }
+    })
     return { prices, items: prices }
   },
 })
@@ -53,17 +55,41 @@ export const listPrices = operation({
 type PriceRow = Omit<Static<typeof MarketPrice>, 'market' | 'yesterday_price'> & {
   market: Market
   yesterday_price: string | null
+  /** The last minute of a simulated market, whose prices need not be written; null for a real one. */
+  simulated_minute: number | null
+  /** Of a simulated market. */
+  first_minute: number | null
+}
+
+function simulated(
+  market: Market,
+  { simulated_minute, first_minute }: Pick<PriceRow, 'simulated_minute' | 'first_minute'>,
+) {
+  const at = (minute: number) => simulatedPrice(assetsOf(market), minute)
+  const yesterday = simulated_minute! - DAY
+  return {
+    current_price: at(simulated_minute!),
+    yesterday_price: yesterday < first_minute! ? null : at(yesterday),
+  }
 }
 
 /** Two look-ups in the primary key for each market. */
 const SELECT = `
   select market, trim_scale(coalesce(newest.close, newest.price)) as current_price,
          trim_scale(coalesce(before.close, before.price)) as yesterday_price,
-         timestamptz 'epoch' + newest.minute * interval '1 minute' as snapshot_at
+         timestamptz 'epoch' + coalesce(simulated_minute, newest.minute) * interval '1 minute' as snapshot_at,
+         simulated_minute, first_minute
   from markets
   cross join lateral (
     select minute, price, close from price_minutes where market_id = markets.id order by minute desc limit 1
   ) newest
+  cross join lateral (
+    select case source when 'SIMULATED' then ${LAST_MINUTE} end as simulated_minute
+  ) simulation
+  left join lateral (
+    select minute as first_minute from price_minutes
+    where market_id = markets.id and simulated_minute is not null order by minute limit 1
+  ) oldest on true
   left join lateral (
     select price, close
     from price_minutes

@@ -1,89 +1,87 @@
-import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { cloneDatabase, type TestDatabase } from '../../../test/support.ts'
+import { startTestService, type TestService } from '../../../test/support.ts'
+import { simulatedPrice } from '../../contract/assets/simulated-price.ts'
 import { transaction } from '../../db/database.ts'
-import { selectMarkets } from './list-markets.ts'
-import { MARKETS, type Market } from './markets.ts'
+import { assetsOf, MARKETS, type Market } from './markets.ts'
 import { priceStatus } from './price-status.ts'
-import { simulatedPrice, simulateMarkets, startSimulation } from './simulate-prices.ts'
+import { beginSimulation, simulateUpToNow } from './simulate-prices.ts'
 import { lockMarket, writePrices } from './write-prices.ts'
 
-let database: TestDatabase
+let service: TestService
 beforeAll(async () => {
-  database = await cloneDatabase()
+  service = await startTestService()
 })
-afterAll(() => database.drop())
+afterAll(() => service.close())
 
-// Every process must compute these prices, forever: other prices would change a sandbox's history.
-test.each<[Market, number, string]>([
-  ['BTCUSD', 29_500_000, '105630.2'],
-  ['BTCUSD', 29_500_001, '105521.3'],
-  ['ETHEUR', 29_500_000, '3039.76'],
-  ['USDPUSD', 29_500_000, '1.00011'],
-  ['PYUSDGBP', 29_540_320, '0.7507'],
-  ['BTCMXN', 29_500_000, '1954937.94'],
-])('%s in minute %i is %s', (market, minute, price) => {
-  expect(simulatedPrice(market, minute)).toBe(price)
-})
+interface Price {
+  market: Market
+  current_price: string
+  yesterday_price?: string
+  snapshot_at: string
+}
+const get = async <Body>(path: string) => (await service.app.inject(path)).json<Body>()
+const newestPrices = async () => (await get<{ prices: Price[] }>('/v2/all-markets/prices')).prices
+const spans = async () =>
+  (await get<{ markets: { market: Market; first_time?: string; last_time?: string }[] }>('/v2/markets'))
+    .markets
+const minuteOf = (time: string | undefined) => Date.parse(time!) / 60_000
+const written = async (market: Market) =>
+  (
+    await service.db.query<{ minute: number; price: string }>(
+      `select minute, trim_scale(price) as price from price_minutes join markets on id = market_id
+       where market = $1 order by minute`,
+      [market],
+    )
+  ).rows
 
-test('prices stay near their reference, move little in a minute, and agree between markets', () => {
-  const at = (market: Market, minute: number) => Number(simulatedPrice(market, minute))
-  for (let minute = 29_500_000; minute < 29_600_000; minute += 97) {
-    expect(Math.abs(at('BTCUSD', minute) / 100_000 - 1)).toBeLessThan(0.2)
-    expect(Math.abs(at('BTCUSD', minute + 1) / at('BTCUSD', minute) - 1)).toBeLessThan(0.01)
-    expect(Math.abs(at('USDPUSD', minute) - 1)).toBeLessThan(0.001)
-    const euro = at('BTCUSD', minute) / at('BTCEUR', minute)
-    expect(Math.abs(at('ETHUSD', minute) / at('ETHEUR', minute) / euro - 1)).toBeLessThan(0.0001)
-  }
-})
-
-test('processes that start together create every market once; missing prices are added later', async () => {
-  const { db } = database
-  const made = await Promise.all([1, 2, 3].map(() => simulateMarkets(db, { days: 1 })))
-  const total = made.reduce((a, b) => a + b)
-  // The clock may advance by a minute, and another process then adds that minute.
-  expect(total).toBeGreaterThanOrEqual(MARKETS.length * 1440)
-  expect(total).toBeLessThanOrEqual(MARKETS.length * 1442)
+test('processes that start together begin each market once; its history is written when it is asked for', async () => {
+  const { db } = service
+  await Promise.all([1, 2, 3].map(() => beginSimulation(db, 2)))
   const { markets } = await priceStatus(db)
-  for (const { source, minutes } of markets) {
-    expect(source).toBe('SIMULATED')
-    expect(minutes).toBeGreaterThanOrEqual(1440)
-  }
-  const { rows } = await db.query<{ market: Market; minute: number; price: string }>(
-    `select market, minute, trim_scale(price) as price from price_minutes join markets on id = market_id
-     where minute % 97 = 0`,
-  )
-  expect(rows.length).toBeGreaterThan(MARKETS.length * 10)
-  for (const { market, minute, price } of rows) expect(price).toBe(simulatedPrice(market, minute))
+  expect(markets.map(({ source, minutes }) => [source, minutes])).toEqual(MARKETS.map(() => ['SIMULATED', 1]))
+  // Lists that need the newest prices only have all of them.
+  const span = (await spans()).find(({ market }) => market === 'ETHEUR')!
+  const days = (minuteOf(span.last_time) - minuteOf(span.first_time) + 1) / 1440
+  expect(days).toBeCloseTo(2, 2)
+  const newest = await newestPrices()
+  expect(newest.map(({ market }) => market)).toEqual([...MARKETS])
 
-  // A market with a real price keeps it; an outdated simulated market is continued.
+  await Promise.all([1, 2, 3].map(() => simulateUpToNow(db, 'ETHEUR')))
+  const history = await written('ETHEUR')
+  expect(history.length).toBeGreaterThanOrEqual(2 * 1440)
+  expect(history[0]!.minute).toBe(minuteOf(span.first_time))
+  for (const [index, { minute, price }] of history.entries()) {
+    expect(minute).toBe(history[0]!.minute + index)
+    expect(price).toBe(simulatedPrice(assetsOf('ETHEUR'), minute))
+  }
+  // What a list computed is what was written.
+  const { current_price, yesterday_price, snapshot_at } = newest[MARKETS.indexOf('ETHEUR')]!
+  const at = (minute: number) => history.find((one) => one.minute === minute)!.price
+  expect(Number(current_price)).toBe(Number(at(minuteOf(snapshot_at))))
+  expect(Number(yesterday_price)).toBe(Number(at(minuteOf(snapshot_at) - 1440)))
+  expect(await written('BTCUSD')).toHaveLength(1)
+})
+
+test('an old history goes on without a gap, and a market with real prices keeps them', async () => {
+  const { db } = service
+  await service.owner.query(
+    `delete from price_minutes where market_id = 1 and minute > (select max(minute) - 10 from price_minutes)`,
+  )
+  await simulateUpToNow(db, 'ETHEUR')
+  const history = await written('ETHEUR')
+  expect(history.at(-1)!.minute - history[0]!.minute).toBe(history.length - 1)
+
   await transaction(db, async (tx) => {
     const id = await lockMarket(tx, 'BTCUSD', 'REAL')
     await writePrices(tx, id!, { coversMinutes: 1, minute: [29_000_000], second: [0], prices: [['7']] })
   })
-  await db.query(
-    `delete from price_minutes where market_id = 1 and minute > (select max(minute) - 10 from price_minutes)`,
-  )
-  expect(await simulateMarkets(db, { days: 1 })).toBeGreaterThanOrEqual(10)
-  const btc = (await selectMarkets(db)).find(({ market }) => market === 'BTCUSD')!
-  expect(btc).toMatchObject({ source: 'REAL', first_time: '2025-02-19T21:20:00.000000Z' })
-  expect(btc.last_time).toBe(btc.first_time)
-})
-
-test('it runs in the background and stops between two markets', async () => {
-  const own = await cloneDatabase()
-  const simulation = startSimulation({ db: own.db, days: 30, log: pino({ level: 'silent' }) })
-  await expect
-    .poll(async () => (await own.db.query('select from markets where source is not null')).rowCount, {
-      timeout: 30_000,
-    })
-    .toBeGreaterThan(0)
-  const before = performance.now()
-  await simulation.stop()
-  expect(performance.now() - before).toBeLessThan(10_000)
-  const { markets } = await priceStatus(own.db)
-  const begun = markets.filter(({ source }) => source !== undefined)
-  expect(begun.length).toBeLessThan(MARKETS.length)
-  for (const { minutes } of begun) expect(minutes).toBe(30 * 1440)
-  await own.drop()
+  await simulateUpToNow(db, 'BTCUSD')
+  await beginSimulation(db, 1)
+  expect(await written('BTCUSD')).toEqual([{ minute: 29_000_000, price: '7' }])
+  const [btc] = (await newestPrices()).filter(({ market }) => market === 'BTCUSD')
+  expect(btc).toEqual({
+    market: 'BTCUSD',
+    current_price: '7',
+    snapshot_at: '2025-02-19T21:20:00.000000Z',
+  })
 })
