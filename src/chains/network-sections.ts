@@ -11,7 +11,6 @@ import {
 } from '../contract/assets/catalogue.ts'
 import { Closed } from '../contract/fields.ts'
 import type { Mode } from './chain-of-mode.ts'
-import { PERCENT_DECIMALS } from './evm/sweeps/worth.ts'
 import { FEE_MARGIN_DECIMALS, FEES_FACTOR_DECIMALS, type NetworkAdapter } from './network.ts'
 import type { TokenAddresses } from './signed-payments.ts'
 
@@ -195,6 +194,8 @@ function complaint(network: CryptoNetwork): string {
   return `${path} ${message ?? 'is invalid'}`
 }
 
+/** Decimals of `sweep_cost_max`. */
+export const PERCENT_DECIMALS = 4
 /** Decimals of wei in gwei. */
 export const GWEI_DECIMALS = 9
 

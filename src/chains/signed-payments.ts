@@ -1,6 +1,6 @@
 import { RawTx } from '@scure/btc-signer/script.js'
-import { decodeFunctionData, type Hex } from 'viem'
-import { getAddress, parseAbi } from 'viem/utils'
+import type { Hex } from 'viem'
+import { decodeFunctionData, getAddress, parseAbi } from 'viem/utils'
 import { parseAmount } from '../contract/assets/amount.ts'
 import { findAsset, NETWORKS, type CryptoNetwork } from '../contract/assets/catalogue.ts'
 import { canonicalAddress, outputScriptOf } from './addresses.ts'

@@ -1,15 +1,14 @@
 import { existsSync } from 'node:fs'
 import { relative } from 'node:path'
 import type { Command } from 'commander'
-import { isConsoleBuilt } from '../access/console/files.ts'
 import { credentialsFile } from '../program/demo/credentials.ts'
 import { firstSession } from '../program/demo/first-session.ts'
 import { openLog, type Log } from '../log.ts'
-import { serve, type Service } from '../program/serve.ts'
+import { connectService } from '../program/connect.ts'
+import type { Service } from '../program/serve.ts'
 import { readSettings, SETTINGS, type Settings } from '../settings.ts'
 import { define, offline, type Answer } from './define.ts'
 import { EXIT, fail, stopSignal } from './exit.ts'
-import { emptyStopped } from './sandbox.ts'
 import { ownProcess } from './own-process.ts'
 
 /** Defines `bursar serve`. */
@@ -25,18 +24,26 @@ export function serveCommand(program: Command): void {
         running = running.then((service) => restartEmpty(service, settings, log, beginAnew))
         running.catch(fail)
       }
-      running = serve(settings, log, { beginAnew })
+      running = begin(settings, log, beginAnew)
       stopOnSignal(async () => {
         await (await running).close()
         log.close()
       })
       try {
-        return describeStart(await running, settings)
+        return await describeStart(await running, settings)
       } catch (error) {
         log.close()
         throw error
       }
     })
+}
+
+/** Starts the service. What it consists of is loaded while the embedded PostgreSQL starts, which takes as long. */
+async function begin(settings: Settings, log: Log, beginAnew: () => void): Promise<Service> {
+  const connecting = connectService(settings, log.log)
+  connecting.catch(() => undefined)
+  const { serve } = await import('../program/serve.ts')
+  return serve(settings, log, { beginAnew, connecting })
 }
 
 /** Stops the service, empties its sandbox, and starts it again at its address. What cannot be emptied stays as it was. */
@@ -48,12 +55,14 @@ async function restartEmpty(
 ): Promise<Service> {
   log.log.warn('the console asked for an empty sandbox: the service stops, and begins anew')
   await service.close()
+  const { emptyStopped } = await import('./sandbox.ts')
   await emptyStopped().catch((err: unknown) => log.log.error({ err }, 'the sandbox was not emptied'))
-  return serve({ ...settings, port: Number(new URL(service.address).port) }, log, { beginAnew })
+  return begin({ ...settings, port: Number(new URL(service.address).port) }, log, beginAnew)
 }
 
 /** What is printed at the start: the address, the pages, the credentials file and how to stop. */
-function describeStart({ address, addressOf, demo }: Service, settings: Settings): Answer {
+async function describeStart({ address, addressOf, demo }: Service, settings: Settings): Promise<Answer> {
+  const { isConsoleBuilt } = await import('../access/console/files.ts')
   const { mode, docs } = settings
   const file = credentialsFile(settings.dataDir)
   const shown = relative(process.cwd(), file)

@@ -93,6 +93,24 @@ export async function connect(
   }
 }
 
+/** A worker's transaction may wait for nodes, a request's only for the database. */
+export const BACKGROUND_LIMITS: Limits = { idleInTransactionMs: 15 * 60_000 }
+
+/** What a service connects with first: its pool for the worker and other background work. */
+export interface ServiceConnected extends Connected {
+  changes: Changes
+  /** The connections of the pool. The others are for requests, so that these and background work do not block each other. */
+  share: number
+}
+
+/** Connects a service, which goes on without its database. */
+export async function connectService(settings: Settings, log: Logger): Promise<ServiceConnected> {
+  const share = Math.max(2, Math.min(6, Math.floor(settings.databaseConnections / 3)))
+  const changes = new Changes()
+  const options = { max: share, limits: BACKGROUND_LIMITS, checked: true, changes }
+  return { share, changes, ...(await connect(settings, log, options)) }
+}
+
 /** What a process logs that could not tell others of a change: their workers find it a little later. */
 export const NOT_TOLD = 'the workers of other processes were not told of a change'
 

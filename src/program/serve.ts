@@ -3,8 +3,8 @@ import { createServer, isIP, Server, type AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { checkUser } from './check-machine.ts'
-import { connect, NOT_TOLD, openCluster } from './connect.ts'
-import { Changes } from '../db/changes.ts'
+import { BACKGROUND_LIMITS, connectService, NOT_TOLD, openCluster, type ServiceConnected } from './connect.ts'
+import type { Changes } from '../db/changes.ts'
 import type { Database, Limits } from '../db/database.ts'
 import { bringUpToDate } from '../db/migrate.ts'
 import type { Cluster, Node, Nodes } from '../db/nodes.ts'
@@ -61,36 +61,29 @@ export interface Service {
   close(): Promise<void>
 }
 
-/** Connections for the worker and other background work, so that requests and background work do not block each other. */
-const backgroundShare = (connections: number) => Math.max(2, Math.min(6, Math.floor(connections / 3)))
 /** Connections for deliveries alone, so that they and settlement do not wait for each other. Few connections are shared. */
 const DELIVERIES_SHARE = 3
 const SHARED_BELOW = 12
 const DELIVERIES_LIMITS: Limits = { statementMs: 10_000, idleInTransactionMs: 10_000 }
-/** A request's transaction waits only for the database; a worker's transaction may also wait for nodes. */
 const REQUEST_IDLE_MS_MAX = 30_000
-const BACKGROUND_LIMITS: Limits = { idleInTransactionMs: 15 * 60_000 }
 
 const PORT_ERRORS = new Set<string | undefined>(['EADDRINUSE', 'EACCES'])
 
 /**
  * Starts the whole service: database, migrations, API, demo data, worker. Throws `SettingsError` for refused settings.
  * A failed start leaves no connection and no metrics server open. `beginAnew` is called when the console's button asks for an
- * empty sandbox: it closes the service, empties the database and starts it again.
+ * empty sandbox: it closes the service, empties the database and starts it again. `connecting` has begun before this module was
+ * loaded.
  */
 export async function serve(
   settings: Settings,
   { log, dropped }: Log,
-  { beginAnew }: { beginAnew?: () => void } = {},
+  {
+    beginAnew,
+    connecting = connectService(settings, log),
+  }: { beginAnew?: () => void; connecting?: Promise<ServiceConnected> } = {},
 ): Promise<Service> {
-  const share = backgroundShare(settings.databaseConnections)
-  const changes = new Changes()
-  const {
-    db: background,
-    open,
-    ownerUrl,
-    close: disconnect,
-  } = await connect(settings, log, { max: share, limits: BACKGROUND_LIMITS, checked: true, changes })
+  const { db: background, share, changes, open, ownerUrl, close: disconnect } = await connecting
   let metricsServer: MetricsServer | undefined
   let cluster: Cluster | undefined
   const closeAll = async () => {

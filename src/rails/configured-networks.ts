@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import { WrongChain } from '../chains/chain-of-mode.ts'
 import { formerWalletsIn, networkReports, type NetworkReport } from '../chains/network-status.ts'
 import { configuredTokens } from '../chains/network-sections.ts'
-import { configuredNetworks, type ConfiguredNetwork } from '../chains/open-networks.ts'
+import type { ConfiguredNetwork } from '../chains/open-networks.ts'
 import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
 import type { Database } from '../db/database.ts'
 import { failed, ok, warn, warnings, type Finding, type Rule } from '../finding.ts'
@@ -16,14 +16,16 @@ import { blame, type Settings } from '../settings.ts'
 type Opened = ReadonlyMap<CryptoNetwork, ConfiguredNetwork>
 
 /** Opens the networks of BURSAR_NETWORKS_FILE. Throws `SettingsError` for an invalid file. */
-export const openNetworks = async (settings: Settings, db: Database): Promise<Opened> =>
-  settings.networksFile === undefined
-    ? new Map()
-    : configuredNetworks(settings.networksFile, settings.environment, db, settings.mode, {
-        signs: settings.worker,
-        // The master key is read when it is needed: what only asks a node needs none.
-        areGiven: async (some, places) => givenBy(new RowMacs(await openMasterKeys(settings)))(some, places),
-      }).catch(blame('BURSAR_NETWORKS_FILE'))
+export async function openNetworks(settings: Settings, db: Database): Promise<Opened> {
+  if (settings.networksFile === undefined) return new Map()
+  // What signs and asks nodes takes a quarter of a second to load.
+  const { configuredNetworks } = await import('../chains/open-networks.ts')
+  return configuredNetworks(settings.networksFile, settings.environment, db, settings.mode, {
+    signs: settings.worker,
+    // The master key is read when it is needed: what only asks a node needs none.
+    areGiven: async (some, places) => givenBy(new RowMacs(await openMasterKeys(settings)))(some, places),
+  }).catch(blame('BURSAR_NETWORKS_FILE'))
+}
 
 /** Throws `SettingsError` for a node on a chain of the other mode. An unreachable node is checked again before its first use. */
 export async function requireChains(networks: Opened, log: Logger): Promise<void> {

@@ -1,5 +1,13 @@
-import { formatTransaction, serializeTransaction, type Hex, type RpcTransaction } from 'viem'
-import { concatHex, hexToBigInt, keccak256, numberToHex, toRlp } from 'viem/utils'
+import type { Hex, RpcTransaction } from 'viem'
+import {
+  concatHex,
+  formatTransaction,
+  hexToBigInt,
+  keccak256,
+  numberToHex,
+  serializeTransaction,
+  toRlp,
+} from 'viem/utils'
 import { at, NodeError, type EvmNode, type Receipt } from './node.ts'
 
 /**

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
-import { recoverTransactionAddress, type Hex, type RpcTransaction, type TransactionSerialized } from 'viem'
+import type { Hex, RpcTransaction, TransactionSerialized } from 'viem'
 import { getAddress, hexToBigInt, keccak256 } from 'viem/utils'
 import { onChain, transferOf, walletAt, type EvmChain } from './chain.ts'
 import { bytesOf } from './block-proof.ts'
 import type { EvmNode, Receipt } from './node.ts'
 import { acknowledgeNonce } from './nonces.ts'
-import { isOurs, parse, signerAddressOf } from './transaction.ts'
+import { isOurs, parse, signerAddressOf, signerOf } from './transaction.ts'
 import type { ClaimedTransaction, PaidWithdrawal, SignedTransaction } from '../network.ts'
 
 /**
@@ -73,6 +73,5 @@ export async function fetchBytes(node: EvmNode, hash: Hex): Promise<{ raw: Hex; 
   if (found === null) return undefined
   const raw = bytesOf(found)
   assert(keccak256(raw) === hash, `the node's answer for ${hash} does not hash to it`)
-  const serializedTransaction = raw as TransactionSerialized
-  return { raw, sender: getAddress(await recoverTransactionAddress({ serializedTransaction })) }
+  return { raw, sender: await signerOf(raw as TransactionSerialized) }
 }

@@ -1,6 +1,7 @@
 import { parseGwei } from 'viem/utils'
 import { parseAmount } from '../../../contract/assets/amount.ts'
 import { ASSETS, NETWORKS, type CryptoNetwork } from '../../../contract/assets/catalogue.ts'
+import { PERCENT_DECIMALS } from '../../network-sections.ts'
 import { decimalsOn, isNative, onChain, type EvmChain, type SweepTerms, type Token } from '../chain.ts'
 import type { Fees } from '../fees.ts'
 import type { UsdPrices } from '../../../contract/assets/usd-value.ts'
@@ -16,8 +17,6 @@ export interface SweepConfig {
 }
 
 const COST_MAX_PERCENT = '5'
-/** Decimals of `sweep_cost_max`. */
-export const PERCENT_DECIMALS = 4
 const WHOLE = 100n * 10n ** BigInt(PERCENT_DECIMALS)
 
 /** Reads the terms. Throws an Error that names the field and the rule. */
