@@ -102,10 +102,10 @@ const APPROVALS = 'src/cli/approvals.db.test.ts'
 const ELSEWHERE: Record<string, [file: string, named: string]> = {
   migrate: [CLI, '"deployment.migrate"'],
   'deployment change-issuer': ['test/deployment.program.test.ts', "'deployment.change_issuer'"],
-  'prices follow': ['src/cli/prices.db.test.ts', "'market.follow'"],
+  'prices follow': ['src/cli/prices.slow.test.ts', "'market.follow'"],
   'statements generate': [CLI, "'statement.generate'"],
   'statements pay': [CLI, "'statement.pay'"],
-  'statements reverse': ['src/resources/statements/pay-statements.db.test.ts', "'statement.reverse'"],
+  'statements reverse': ['src/resources/statements/pay-statements.slow.test.ts', "'statement.reverse'"],
   'wire take': [WIRES, "'transfer.take'"],
   'wire mark-sent': [WIRES, "'transfer.mark_sent'"],
   'wire mark-failed': [WIRES, "'transfer.mark_failed'"],

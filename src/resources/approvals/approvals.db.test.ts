@@ -1,4 +1,4 @@
-/* The operations; src/rails/payouts/decide-approval.db.test.ts tests who can approve, and what the signer accepts. */
+/* The operations; src/rails/payouts/decide-approval.slow.test.ts tests who can approve, and what the signer accepts. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import {
   addTestApprover,

@@ -3,7 +3,7 @@
  * 1. a wire is paid exactly once or not at all, and every attempt sends the same bytes;
  * 2. a wire ends with the outcome of its account number; a refused wire gives back its total;
  * 3. a ref_id is used once, and a refused request changes nothing.
- * settle-withdrawals.db.test.ts shows that this holds wherever the worker fails.
+ * settle-withdrawals.slow.test.ts shows that this holds wherever the worker fails.
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

@@ -1,6 +1,6 @@
 /*
  * Rows are deleted by age, in batches, and only those that nothing needs any more. Ledger records stay: the service's role
- * may not delete them (src/db/privileges.db.test.ts).
+ * may not delete them (src/db/privileges.slow.test.ts).
  */
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'

@@ -349,7 +349,7 @@ describe.each(each)('%s', (_, operation) => {
     const scopes = [operation.scope ?? [], operation.alternativeScope ?? []].flat()
     expect(security).toEqual(scopes.map((scope) => ({ oauth2: [scope] })))
     const declared = { ...operation.params?.properties, ...operation.query?.properties }
-    // A POST with a ref_id takes it in a header, too: test/bad-input.db.test.ts walks them.
+    // A POST with a ref_id takes it in a header, too: test/bad-input.slow.test.ts walks them.
     const key = keyHooks(operation).preValidation === undefined ? [] : ['Idempotency-Key']
     expect(parameters.map(({ name }) => name).sort()).toEqual([...key, ...Object.keys(declared)].sort())
     for (const { name, description = '' } of parameters) expect(description, name).toMatch(/\w \w.*\.$/)

@@ -1170,7 +1170,7 @@ const CASES: Record<string, Case> = {
       path: BULK,
       body: { withdrawals: [withdrawalOf(world.customer, { ref_id: 'one of many' })] },
     }),
-    // A fault of an item gets its own answer (src/resources/transfers/create-crypto-withdrawals.db.test.ts).
+    // A fault of an item gets its own answer (src/resources/transfers/create-crypto-withdrawals.slow.test.ts).
     rows: [
       ...eachRaw(['{"withdrawals":{}}', '{"withdrawals":null}'], bad('withdrawals must be an array')),
       ...eachRaw(
