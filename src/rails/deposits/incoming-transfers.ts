@@ -107,7 +107,7 @@ export async function recordIncoming(
     [
       network,
       now.text,
-      fresh.map(({ address }) => owners.get(address)![0]!.customer_id),
+      fresh.map(({ address }) => theirOwner({ macs }, owners.get(address)!).customer_id),
       ...arraysOf(fresh, 'crypto_tx_hash', 'crypto_tx_index', 'address', 'asset', 'amount'),
       fresh.map(({ block }) => block?.number.toString() ?? null),
       fresh.map(({ block }) => block?.hash ?? null),
@@ -241,6 +241,10 @@ export const genuineAmong = (
   { macs }: Pick<RailsContext['ledger'], 'macs'>,
   owners: readonly Owner[] = [],
 ): Owner[] => owners.filter((owner) => macs?.rows.isGenuine('deposit_addresses', owner.id, owner) === true)
+
+/** Whose deposit it is: whoever has the role of the database may have given an address of somebody else an older record. */
+const theirOwner = (ledger: Pick<RailsContext['ledger'], 'macs'>, owners: readonly Owner[]): Owner =>
+  genuineAmong(ledger, owners)[0] ?? owners[0]!
 
 export const FORGED_ADDRESS = 'its deposit address was invented or changed in the database (bursar verify)'
 
