@@ -28,6 +28,7 @@ import { readSettings } from '../src/settings.ts'
 import { createCryptoWithdrawal } from '../src/resources/transfers/create-crypto-withdrawal.ts'
 import { httpLoad, type LoadResult } from './http-load.ts'
 import { measureFirstSession } from './clone.ts'
+import { TICKS_A_SECOND, ticksOf } from './cpu.ts'
 import { measureIdle } from './idle.ts'
 import { measureDeliveries } from './deliveries.ts'
 import { measureOrchestrationReads, measureOrchestrationRuns } from './orchestrations.ts'
@@ -68,6 +69,8 @@ const PROFILES = 100
 const TEXTBOOK_ACCOUNTS = 1000
 const TEXTBOOK_CONNECTIONS = 32
 const CALLERS = [1, 32, 256, 1024]
+/** To how many customers the callers of the ledger belong. */
+const CUSTOMERS = [1, 2, 8, 100]
 const PORT = 18_080
 /** Makes the textbook's ref_ids unique over all rounds. */
 let textbookCalls = 0
@@ -133,6 +136,11 @@ try {
     report.bulk = await withApi(db, measureBulk)
     const { disagreements, transfers } = await verify(db)
     console.log(`verify: ${transfers} transfers, ${disagreements.length} disagreements`)
+  }
+  if (options.only.includes('customers')) {
+    report.customers = await measureCustomers(db)
+    console.log('\nThe ledger without HTTP, by the number of customers to whom the callers belong')
+    show('customers', report.customers as TableRow[])
   }
   if (options.only.includes('policy')) {
     report.policy = await withApi(db, (api) => measurePolicies(db, api))
@@ -292,7 +300,7 @@ async function measureWrites(db: Database) {
         await httpLoad({ ...api, profileIds: [hot!], clients: 256, seconds: SECONDS, prefix }),
       )
       for (const callers of [1, 256])
-        note('ledger', callers, await measureLedger(db, api, callers, `c${round}-${callers}`))
+        note('ledger', callers, await measureLedger(db, [api], callers, `c${round}-${callers}`))
     }
     return readPeakMemory(api.process)
   })
@@ -409,7 +417,7 @@ async function withApi<T>(db: Database, work: (api: Api) => Promise<T>): Promise
   }
 }
 
-async function newOwner(db: Database, baseUrl: string): Promise<Owner> {
+async function newFundedCustomer(db: Database): Promise<Omit<Owner, 'token'>> {
   const { customer_id: customerId } = await createCustomer(db, 'Bench')
   const profileIds: string[] = []
   for (let n = 0; n < PROFILES; n++) {
@@ -417,6 +425,11 @@ async function newOwner(db: Database, baseUrl: string): Promise<Owner> {
     profileIds.push(profile.id)
   }
   await fundProfiles(db, customerId, profileIds)
+  return { customerId, profileIds }
+}
+
+async function newOwner(db: Database, baseUrl: string): Promise<Owner> {
+  const { customerId, profileIds } = await newFundedCustomer(db)
   const macs = new RowMacs(await openMasterKeys({ ...readSettings({}), dataDir }))
   const client = await createApiClient(db, macs, customerId, SCOPES)
   const reply = await fetch(`${baseUrl}/oauth2/token`, {
@@ -499,28 +512,64 @@ async function measureTextbook(connections: number) {
   }
 }
 
-async function measureLedger(db: Database, api: Api, callers: number, prefix: string) {
+/** Withdrawals of these customers in turn, without HTTP. */
+async function measureLedger(
+  db: Database,
+  owners: readonly Omit<Owner, 'token'>[],
+  callers: number,
+  prefix: string,
+) {
   const ledger = new Ledger(db)
   const settings = readSettings({})
   const networks = simulatedNetworks(db, { confirmationMs: 0, holdMs: 0 })
   const { run } = createCryptoWithdrawal
   const origin = originOfLoop('bench')
   return measureCallers(callers, (n) => {
+    const { customerId, profileIds } = owners[n % owners.length]!
     const body = {
-      profile_id: api.profileIds[n % PROFILES],
+      profile_id: profileIds[Math.floor(n / owners.length) % PROFILES],
       asset: 'USDP',
       crypto_network: 'ETHEREUM',
       amount: '1.25',
       destination_address: '0x52908400098527886E0F7030069857D2E4169EE7',
       ref_id: `${prefix}-${n}`,
     }
-    const { customerId } = api
     return run({
       ...{ db, shared: db, ledger, networks, settings, customerId },
       origin,
       query: {},
       body,
     } as never)
+  })
+}
+
+/** The ledger without HTTP by the number of customers, in turns, with the CPU of all processes. */
+async function measureCustomers(db: Database): Promise<TableRow[]> {
+  const all: Omit<Owner, 'token'>[] = []
+  for (let n = 0; n < Math.max(...CUSTOMERS); n++) all.push(await newFundedCustomer(db))
+  const rows = CUSTOMERS.map((customers) => ({
+    customers,
+    seen: [] as { perSecond: number; cpuUs: number; p99Ms: number }[],
+  }))
+  for (let round = 0; round <= ROUNDS; round++)
+    for (const { customers, seen } of rows) {
+      const prefix = `customers${round}-${customers}`
+      const before = await ticksOf(process.pid)
+      const { perSecond, p99Ms } = await measureLedger(db, all.slice(0, customers), 512, prefix)
+      const seconds = ((await ticksOf(process.pid)) - before) / TICKS_A_SECOND
+      // The first round warms up.
+      if (round > 0) seen.push({ perSecond, p99Ms, cpuUs: (seconds * 1e6) / (perSecond * SECONDS) })
+    }
+  return rows.map(({ customers, seen }) => {
+    const rate = median(seen.map(({ perSecond }) => perSecond))
+    const cpuUs = median(seen.map((one) => one.cpuUs))
+    return {
+      customers,
+      'per second': Math.round(rate),
+      'p99 ms': median(seen.map(({ p99Ms }) => p99Ms)),
+      'CPU us of a movement': Math.round(cpuUs),
+      '% of both cores': Math.round((rate * cpuUs) / 2e4),
+    }
   })
 }
 

@@ -11,6 +11,7 @@ import { openMasterKeys } from '../src/keys/master-keys.ts'
 import { insertWebhook } from '../src/resources/webhooks/create-webhook.ts'
 import { WebhookSecrets } from '../src/money/records/webhook-secrets.ts'
 import { readSettings } from '../src/settings.ts'
+import { TICKS_A_SECOND, ticksOf } from './cpu.ts'
 import { openReceiver } from './deliveries.ts'
 
 const PROGRAM = fileURLToPath(new URL('../dist/main.js', import.meta.url))
@@ -21,7 +22,6 @@ const SETTLE_MS = 60_000
 /** The rest before each withdrawal: the worker has found nothing for a while. */
 const BETWEEN_MS = 9_000
 const WAKES = 10
-const TICKS_A_SECOND = 100
 
 /** A fresh sandbox that nobody uses. */
 export interface IdleFigure {
@@ -177,31 +177,6 @@ async function commitsOf(db: Database): Promise<number> {
     'select xact_commit as commits from pg_stat_database where datname = current_database()',
   )
   return Number(rows[0]!.commits)
-}
-
-/** The CPU time of a process, of those that it started, and of those of them that have ended. */
-async function ticksOf(root: number): Promise<number> {
-  const stats = await Promise.all(
-    (await readdir('/proc'))
-      .filter((name) => /^\d+$/.test(name))
-      .map(async (pid) => {
-        const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined)
-        const fields = text
-          ?.slice(text.lastIndexOf(')') + 2)
-          .split(' ')
-          .map(Number)
-        return fields === undefined
-          ? []
-          : [{ pid: Number(pid), parent: fields[1]!, ticks: fields.slice(11, 15).reduce((a, b) => a + b) }]
-      }),
-  )
-  const all = stats.flat()
-  const family = new Set([root])
-  for (let size = 0; size < family.size;) {
-    size = family.size
-    for (const { pid, parent } of all) if (family.has(parent)) family.add(pid)
-  }
-  return all.reduce((sum, { pid, ticks }) => (family.has(pid) ? sum + ticks : sum), 0)
 }
 
 async function bytesIn(folder: string): Promise<number> {

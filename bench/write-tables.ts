@@ -9,6 +9,7 @@ export const PARTS = [
   'reads',
   'prices',
   'bulk',
+  'customers',
   'deliveries',
   'policy',
   'shapes',

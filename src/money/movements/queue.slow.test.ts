@@ -427,7 +427,8 @@ describe('several processes', () => {
   beforeAll(() => {
     for (let process = 0; process < PROCESSES; process++)
       pools.push(openDatabase(database.url, { max: 4, onError: () => undefined }))
-    ledgers = pools.map((pool) => new Ledger(pool))
+    // One of them posts the halves of the profiles in transactions of their own.
+    ledgers = pools.map((pool, process) => new Ledger(pool, process === 0 ? { halvesFrom: 1 } : {}))
   })
   afterAll(() => Promise.all(pools.map((pool) => pool.end())))
 
@@ -584,6 +585,72 @@ describe('several processes', () => {
       }),
       runs(40),
     )
+    await requireClean()
+  })
+})
+
+/** A pool whose statements fail at the places of this list, counted over all of its sessions, each in its own way. */
+function failingAt(places: readonly { statement: number; way: 'ERROR' | 'LOST' }[]): Database {
+  const pool = openDatabase(database.url, { max: 4, onError: () => undefined })
+  const ways = new Map(places.map(({ statement, way }) => [statement, way]))
+  let sent = 0
+  pool.on('connect', (session) => {
+    const query = session.query.bind(session) as (...statement: unknown[]) => Promise<unknown>
+    session.query = ((...statement: unknown[]) => {
+      const way = ways.get(sent++)
+      // The statements that begin and end a transaction have no name.
+      if (way === 'ERROR' && typeof statement[0] === 'object') return query('select 1 / 0')
+      if (way === 'LOST') query('select pg_terminate_backend(pg_backend_pid())').catch(() => undefined)
+      return query(...statement)
+    }) as typeof session.query
+  })
+  return pool
+}
+
+describe('two transactions of one customer at a time', () => {
+  const failures = fc.array(
+    fc.record({ statement: fc.nat(60), way: fc.constantFrom('ERROR' as const, 'LOST' as const) }),
+    { maxLength: 4 },
+  )
+  const bursts = fc.array(fc.array(command, { minLength: 1, maxLength: 30 }), {
+    minLength: 2,
+    maxLength: 4,
+  })
+
+  test('lose and invent nothing, whichever of their statements fail', async () => {
+    let most = 0
+    await fc.assert(
+      fc.asyncProperty(bursts, failures, async (bursts, failures) => {
+        const tenant = await newTenant()
+        const pool = failingAt(failures)
+        const ledger = new Ledger(pool, { halvesFrom: 1 })
+        const answers: Promise<Transfer>[] = []
+        for (const burst of bursts) {
+          for (const one of burst) answers.push(submitTo(ledger, tenant.customer_id, movementOf(tenant, one)))
+          for (const answer of answers) answer.catch(() => undefined)
+          // The next ones meet the transactions of these at each of their steps.
+          await turn()
+          await turn()
+        }
+        const outcomes = await outcomesOf(answers)
+        await ledger.drain()
+        most = Math.max(most, pool.totalCount)
+        await pool.end()
+        const { transfers } = await requireSound(tenant.customer_id)
+        const recorded = new Map(transfers.map((transfer) => [transfer.id, transfer]))
+        const moved = outcomes.flatMap((outcome) => ('transfer' in outcome ? [outcome.transfer] : []))
+        for (const transfer of moved) expect(recorded.get(transfer.id)).toEqual(transfer)
+        // The answer says that the outcome is unknown where a connection was lost, and only there.
+        const unknown = outcomes.filter(
+          (outcome) => 'refusal' in outcome && slugOf(outcome.refusal) === 'unavailable',
+        )
+        expect(transfers.length - moved.length).toBeLessThanOrEqual(unknown.length)
+        if (failures.every(({ way }) => way === 'ERROR')) expect(unknown).toEqual([])
+      }),
+      runs(100),
+    )
+    // A pool opens a second session when the first is in use.
+    expect(most).toBeGreaterThan(1)
     await requireClean()
   })
 })

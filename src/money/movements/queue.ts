@@ -40,6 +40,8 @@ export interface LedgerOptions {
   govern?: Govern
   /** A movement that has waited longer for its batch is refused: its request has been answered by then. */
   waitMsMax?: number
+  /** A customer with a batch of so many movements has two transactions at a time from then on, until another customer has one. */
+  halvesFrom?: number
 }
 
 /** Most movements of one batch: larger batches gain nothing measurable and lengthen every wait. */
@@ -51,6 +53,7 @@ export const BATCH_MAX = 512
 export const WAITING_MAX = 5_000
 /** Most waiting movements of all customers. A waiting movement takes 10 kB with its request (measured with 5,000). */
 export const WAITING_TOTAL_MAX = 10_000
+const HALVES_FROM = 256
 /** How often a batch is decided again after a conflict with another process. */
 const ATTEMPTS_MAX = 20
 
@@ -61,23 +64,36 @@ const DEADLOCK_DETECTED = '40P01'
  * Posts money movements in groups (ARCHITECTURE, "Group posting"). While a customer's database transaction is open,
  * new movements of the customer wait, and the next transaction executes them together. There is no timer: an idle
  * ledger starts at once, a busy one fills its next batch. On a cluster, a batch goes to the node of its customer.
+ *
+ * A single busy customer has two transactions in turn, each with the movements of one half of its profiles: while the database
+ * writes one, this process decides the other (measured: 1.3 times as many movements a second).
  */
 export class Ledger {
   #nodes: Nodes
+  /** By customer and half of its profiles. */
   #waiting = new Map<string, Waiting[]>()
+  /** The number of movements that wait, by customer. */
+  #countOf = new Map<string, number>()
   #running = new Set<Promise<void>>()
   #count = 0
+  /** The customer whose profiles are halved. */
+  #halved: string | undefined
   #meter: LedgerMeter | undefined
   #waitMsMax: number
+  #halvesFrom: number
   readonly macs: WithdrawalMacs | undefined
   readonly govern: Govern | undefined
 
-  constructor(db: Database | Nodes, { meter, macs, govern, waitMsMax = Infinity }: LedgerOptions = {}) {
+  constructor(
+    db: Database | Nodes,
+    { meter, macs, govern, waitMsMax = Infinity, halvesFrom = HALVES_FROM }: LedgerOptions = {},
+  ) {
     this.#nodes = nodesOf(db)
     this.#meter = meter
     this.macs = macs
     this.govern = govern
     this.#waitMsMax = waitMsMax
+    this.#halvesFrom = halvesFrom
   }
 
   /** The number of movements that wait for a batch. */
@@ -91,9 +107,9 @@ export class Ledger {
    */
   submit(customerId: string, movement: Movement): Promise<Decision> {
     return new Promise((resolve, reject) => {
-      const queue = this.#waiting.get(customerId)
+      const own = this.#countOf.get(customerId) ?? 0
       const left = WAITING_TOTAL_MAX - this.#count
-      if ((queue?.length ?? 0) >= Math.min(WAITING_MAX, left)) {
+      if (own >= Math.min(WAITING_MAX, left)) {
         this.#meter?.refused()
         const whose = left <= 0 ? '' : ' of this customer'
         return reject(
@@ -101,10 +117,13 @@ export class Ledger {
         )
       }
       this.#count += 1
+      this.#countOf.set(customerId, own + 1)
       const waiting = { movement, resolve, reject, since: performance.now() }
+      const key = `${customerId} ${this.#halved === customerId ? halfOf(movement) : 0}`
+      const queue = this.#waiting.get(key)
       if (queue !== undefined) return void queue.push(waiting)
-      this.#waiting.set(customerId, [waiting])
-      const run = this.#run(customerId).finally(() => this.#running.delete(run))
+      this.#waiting.set(key, [waiting])
+      const run = this.#run(customerId, key).finally(() => this.#running.delete(run))
       this.#running.add(run)
     })
   }
@@ -114,13 +133,13 @@ export class Ledger {
     await Promise.all(this.#running)
   }
 
-  async #run(customerId: string): Promise<void> {
-    const queue = this.#waiting.get(customerId)!
+  async #run(customerId: string, key: string): Promise<void> {
+    const queue = this.#waiting.get(key)!
     // Movements of the same turn of the event loop form one batch.
     await turn()
     let answer = (): void => undefined
     while (queue.length > 0) {
-      const batch = this.#take(queue)
+      const batch = this.#take(customerId, queue)
       if (batch.length === 0) continue
       const posted = answersTo(this.#nodes.of(customerId), customerId, batch, this)
       // The next batch is sent before the last one is answered, so that process and database work at the same time
@@ -129,14 +148,22 @@ export class Ledger {
       answer()
       answer = await posted
     }
-    this.#waiting.delete(customerId)
+    this.#waiting.delete(key)
+    if (this.#waiting.size === 0) this.#halved = undefined
     answer()
   }
 
   /** Takes the next batch and refuses the movements that have waited too long. */
-  #take(queue: Waiting[]): Waiting[] {
+  #take(customerId: string, queue: Waiting[]): Waiting[] {
     const taken = queue.splice(0, BATCH_MAX)
     this.#count -= taken.length
+    const own = this.#countOf.get(customerId)! - taken.length
+    if (own > 0) this.#countOf.set(customerId, own)
+    else this.#countOf.delete(customerId)
+    if (this.#halved !== customerId) {
+      const isAlone = this.#waiting.size === 1
+      this.#halved = isAlone && taken.length >= this.#halvesFrom ? customerId : undefined
+    }
     const oldest = performance.now() - this.#waitMsMax
     // Movements are in the order of their arrival.
     const late = taken.findIndex(({ since }) => since >= oldest)
@@ -148,6 +175,10 @@ export class Ledger {
     return taken
   }
 }
+
+/** The half of a customer's profiles to which a movement belongs. Ids end at random. */
+const halfOf = ({ balances: [first] }: Movement): number =>
+  first === undefined ? 0 : Number.parseInt(first.profile_id.at(-1)!, 16) % 2
 
 /** What checks and authenticates payments with keys derived from the master key. */
 type Keys = Pick<PostOptions, 'macs' | 'govern'>
