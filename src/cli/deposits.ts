@@ -78,7 +78,7 @@ function defineRescan(deposits: Subcommand): void {
     .answer(toCredit, async (at, { network, fromBlock }: { network: CryptoNetwork; fromBlock?: bigint }) => {
       const { db, adapter, origin } = at
       const macs = await at.rowMacs()
-      const cursor = await resumeAfterReorganisation(db, network, adapter, macs, origin, fromBlock)
+      const cursor = await resumeAfterReorganisation(db, network, adapter, { macs, origin, fromBlock })
       at.did('resumed a network after a reorganisation', { network, cursor })
       const gone = await selectUncredited(db, network, 'REORGANISED', LIST_MAX)
       const resumes = `${network} resumes${cursor === null ? '' : ` after block ${cursor.split(':')[0]!}`}.`

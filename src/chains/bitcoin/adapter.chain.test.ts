@@ -792,7 +792,10 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     await node.mine(DEPTH)
     await read()
     expect(await states()).toEqual(['REORGANISED'])
-    await resumeAfterReorganisation(service.db, 'LITECOIN', adapter(), ROW_MACS, TEST_ORIGIN)
+    await resumeAfterReorganisation(service.db, 'LITECOIN', adapter(), {
+      macs: ROW_MACS,
+      origin: TEST_ORIGIN,
+    })
     await read()
     expect(await states()).toEqual(['CREDITED'])
     expect(await available(customer)).toBe('0.5')

@@ -424,7 +424,7 @@ describe('a transaction with hundreds of payments', () => {
     await mine(8)
     await expect(round(adapter)).rejects.toThrow('rearranged')
     expect(await sums()).toEqual([])
-    await resumeAfterReorganisation(service.db, 'ETHEREUM', adapter, ROW_MACS, TEST_ORIGIN)
+    await resumeAfterReorganisation(service.db, 'ETHEREUM', adapter, { macs: ROW_MACS, origin: TEST_ORIGIN })
     await giveOften(address, 450, '0.002')
     await mine(4)
     expect(await rounds(adapter)).toBe(0)
@@ -1053,15 +1053,18 @@ describe('a reorganisation deeper than the confirmations', () => {
     await give(kept.address, 'ETH', '0.25')
     await mine()
     expect(await rounds(adapter)).toBe(0)
-    expect(await resumeAfterReorganisation(service.db, 'ETHEREUM', adapter, ROW_MACS, TEST_ORIGIN)).toMatch(
-      /^\d+:0x/,
-    )
+    expect(
+      await resumeAfterReorganisation(service.db, 'ETHEREUM', adapter, {
+        macs: ROW_MACS,
+        origin: TEST_ORIGIN,
+      }),
+    ).toMatch(/^\d+:0x/)
     expect(await frozen()).toEqual(['PROFILE REORGANISATION'])
     expect(await rounds(adapter)).toBe(1)
     expect(await depositsOf(kept.customer)).toEqual(['1 ETH', '0.25 ETH'])
     expect(await depositsOf(gone.customer)).toEqual(['50 ETH'])
     await expect(
-      resumeAfterReorganisation(service.db, 'ETHEREUM', adapter, ROW_MACS, TEST_ORIGIN),
+      resumeAfterReorganisation(service.db, 'ETHEREUM', adapter, { macs: ROW_MACS, origin: TEST_ORIGIN }),
     ).rejects.toThrow('nothing to resume')
     expect((await verify(service.db)).disagreements).toEqual([])
   })
@@ -1093,7 +1096,7 @@ describe('a reorganisation deeper than the confirmations', () => {
     await mine(3)
     expect(await at(hotWallet.address)).toBe(0n)
     await expect(round(adapter)).rejects.toThrow('rearranged')
-    await resumeAfterReorganisation(service.db, 'ETHEREUM', adapter, ROW_MACS, TEST_ORIGIN)
+    await resumeAfterReorganisation(service.db, 'ETHEREUM', adapter, { macs: ROW_MACS, origin: TEST_ORIGIN })
     const failure = await sweepOnce().catch((error: unknown) => error)
     expect(inspect(failure, { depth: 5 })).toContain('the same bytes were broadcast again')
     await anvil.chain.waitForTransactionReceipt({ hash: rows[0]!.crypto_tx_hash })
@@ -1140,7 +1143,7 @@ describe('a reorganisation deeper than the confirmations', () => {
     await service.owner.query(
       `update incoming_transfers set crypto_tx_index = '5' where asset = 'USDG' and state = 'REORGANISED'`,
     )
-    await resumeAfterReorganisation(service.db, 'ETHEREUM', adapter, ROW_MACS, TEST_ORIGIN)
+    await resumeAfterReorganisation(service.db, 'ETHEREUM', adapter, { macs: ROW_MACS, origin: TEST_ORIGIN })
     expect(await rounds(adapter)).toBe(0)
     expect((await depositsOf(customer)).sort()).toEqual(['3 ETH', '3 USDG'])
     expect((await recorded()).map(({ state }) => state)).toEqual(['CREDITED', 'CREDITED', 'CREDITED'])

@@ -67,10 +67,8 @@ function costTo(
  */
 export async function estimatedFee(
   db: Queryable,
-  route: ListedAsset,
   adapter: NetworkAdapter,
-  { crypto_network, destination_address }: Where,
-  sandbox: boolean,
+  { route, where: { crypto_network, destination_address }, sandbox }: Asked,
   { margin = adapter.feeMargin ?? '0', ageMsMax = 0 } = {},
 ): Promise<bigint | undefined> {
   const { symbol } = route.asset
@@ -93,6 +91,13 @@ export async function estimatedFee(
 
 type Where = Pick<WithdrawalRequest, 'crypto_network' | 'destination_address'>
 
+/** The withdrawal whose cost is asked for. In a sandbox its asset may have a simulated price. */
+interface Asked {
+  route: ListedAsset
+  where: Where
+  sandbox: boolean
+}
+
 /**
  * Estimates the network's own cost of a withdrawal without a quote, in minor units of the withdrawn asset, without
  * the margin. Undefined where it is unknown: on a simulated network, without prices, or when the node does not answer
@@ -101,17 +106,15 @@ type Where = Pick<WithdrawalRequest, 'crypto_network' | 'destination_address'>
  */
 export async function networkCost(
   db: Queryable,
-  route: ListedAsset,
   networks: Networks,
-  where: Where,
-  sandbox: boolean,
+  asked: Asked,
   margin = '0',
 ): Promise<bigint | undefined> {
-  const adapter = networks.get(where.crypto_network)
+  const adapter = networks.get(asked.where.crypto_network)
   if (adapter?.estimateFee === undefined) return undefined
   const tooLong = new AbortController()
   const limit = pause(WAIT_MS_MAX, undefined, { signal: tooLong.signal }).catch(() => undefined)
-  const estimate = estimatedFee(db, route, adapter, where, sandbox, { margin, ageMsMax: FRESH_MS }).catch(
+  const estimate = estimatedFee(db, adapter, asked, { margin, ageMsMax: FRESH_MS }).catch(
     (error: unknown) => {
       if (error instanceof Problem && error.slug === 'unavailable') return undefined
       throw error
@@ -135,7 +138,8 @@ export async function payoutCost(
   try {
     const route = listedAt({ asset: destination_asset, ...where }, { networks, settings })
     const margin = networks.get(crypto.network)!.feeMargin
-    return (await networkCost(db, route, networks, where, settings.mode === 'sandbox', margin)) ?? 0n
+    const asked = { route, where, sandbox: settings.mode === 'sandbox' }
+    return (await networkCost(db, networks, asked, margin)) ?? 0n
   } catch (error) {
     if (!(error instanceof Problem)) throw error
     return error.slug === 'unsupported-address' ? error.at('destination.crypto.address') : error

@@ -84,8 +84,7 @@ export async function insertInstructions(
   account: BankAccount,
   customerId: string,
   body: NewInstructions,
-  origin?: Origin,
-  limits?: CustomerLimits,
+  { origin, limits }: { origin?: Origin; limits?: CustomerLimits } = {},
 ): Promise<InstructionsRow> {
   const { routing_number_type } = routingOf(account, body.routing_number_type)
   if (body.routing_number_type !== undefined && body.routing_number_type !== routing_number_type)

@@ -118,9 +118,7 @@ export async function resumeAfterReorganisation(
   db: Database,
   network: CryptoNetwork,
   adapter: NetworkAdapter,
-  macs: RowMacs,
-  origin: Origin,
-  fromBlock?: bigint,
+  { macs, origin, fromBlock }: { macs: RowMacs; origin: Origin; fromBlock?: bigint | undefined },
 ): Promise<string | null> {
   if (!(await isReorganised(db, network)))
     throw new Error(`${network} is not stopped for a reorganisation: there is nothing to resume`)

@@ -122,7 +122,7 @@ export const putDestinationAddress = operation({
       const coolingSeconds = policy?.document.address_book?.cooling_seconds ?? 0
       // Another request may have inserted the entry meanwhile.
       return (
-        (await insert(tx, rowMacs, { customerId, origin }, entry, changes, coolingSeconds)) ??
+        (await insert(tx, rowMacs, { customerId, origin }, entry, { ...changes, coolingSeconds })) ??
         (await update(tx, { customerId, origin }, (await find(tx, customerId, entry))!, changes))
       )
     })
@@ -150,8 +150,13 @@ async function insert(
   macs: RowMacs,
   { customerId, origin }: Owner,
   { crypto_network, address, canonical, identity_id }: Entry,
-  { nickname, bookmarked_status, travelrule_metadata, status: asked }: Changes,
-  coolingSeconds: number,
+  {
+    nickname,
+    bookmarked_status,
+    travelrule_metadata,
+    status: asked,
+    coolingSeconds,
+  }: Changes & { coolingSeconds: number },
 ): Promise<DestinationAddressRow | undefined> {
   const now = await readClock(tx)
   const status = asked ?? (coolingSeconds > 0 ? 'PENDING' : 'APPROVED')

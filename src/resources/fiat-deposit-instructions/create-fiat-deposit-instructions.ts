@@ -48,7 +48,7 @@ export const createFiatDepositInstructions = operation({
   problems: ['not-found', 'disabled', 'already-exists', 'unavailable'],
   async run({ body, customerId, origin, db, networks, limits }) {
     const account = requireBankAccount(networks)
-    const made = await insertInstructions(db, account, customerId, body, origin, limits)
+    const made = await insertInstructions(db, account, customerId, body, { origin, limits })
     return instructionsToWire(made, account)
   },
 })

@@ -118,7 +118,7 @@ export const createOrchestrationRule = operation({
           if (body.source.fiat) await limits.requireRoom(tx, customerId, 'fiat_deposit_instructions')
           // A second connection of one pool, taken inside a transaction, could wait for ever.
           const cursors = shared === db ? tx : shared
-          return insertRule(tx, { networks, rowMacs }, customerId, { ...body, destination }, origin, cursors)
+          return insertRule(tx, { networks, rowMacs, cursors }, customerId, { ...body, destination }, origin)
         }),
     }).catch(async (error: unknown) => {
       if (violatedConstraint(error) !== 'orchestration_rules_source') throw error
@@ -179,10 +179,15 @@ async function requireRecords(
   if (fiat !== undefined) await lockPayable(tx, customerId, fiat.fiat_account_id)
 }
 
+interface RuleContext extends Pick<Context, 'networks' | 'rowMacs'> {
+  /** Has the networks' cursors; by default the transaction. */
+  cursors?: Queryable
+}
+
 /** Creates the rule's own deposit instructions or address; a profile source needs neither. */
 async function makeSource(
   tx: Transaction,
-  { networks, rowMacs }: Pick<Context, 'networks' | 'rowMacs'>,
+  { networks, rowMacs, cursors = tx }: RuleContext,
   customerId: string,
   {
     source: { crypto, fiat },
@@ -190,7 +195,6 @@ async function makeSource(
     identity_id,
     account_id,
   }: Omit<CreateOrchestrationRuleBody, 'destination'>,
-  cursors: Queryable,
 ): Promise<{ source: OrchestrationRule['source']; sourceId: string }> {
   const holders = { ...(identity_id && { identity_id }), ...(account_id && { account_id }) }
   if (fiat !== undefined) {
@@ -212,17 +216,16 @@ async function makeSource(
 
 /**
  * Inserts a rule with its own deposit instructions or address. A repeated ref_id violates
- * `orchestration_rules_ref_id`, a repeated source `orchestration_rules_source`. `cursors` has the networks' cursors.
+ * `orchestration_rules_ref_id`, a repeated source `orchestration_rules_source`.
  */
 export async function insertRule(
   tx: Transaction,
-  context: Pick<Context, 'networks' | 'rowMacs'>,
+  context: RuleContext,
   customerId: string,
   rule: Omit<CreateOrchestrationRuleBody, 'destination'> & { destination: Destination },
   origin: Origin,
-  cursors: Queryable = tx,
 ): Promise<OrchestrationRule> {
-  const { source, sourceId } = await makeSource(tx, context, customerId, rule, cursors)
+  const { source, sourceId } = await makeSource(tx, context, customerId, rule)
   const now = await readClock(tx)
   const { rows } = await tx.query<RuleRow>(
     `

@@ -225,7 +225,8 @@ export async function requireEstimatedFee(
   { body, terms }: CheckedWithdrawal,
   { networks, settings }: Destinations,
 ): Promise<void> {
-  const cost = await networkCost(db, terms, networks, body, settings.mode === 'sandbox')
+  const asked = { route: terms, where: body, sandbox: settings.mode === 'sandbox' }
+  const cost = await networkCost(db, networks, asked)
   requireFeeCovers(cost, terms, body)
 }
 

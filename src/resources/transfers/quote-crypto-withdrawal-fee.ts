@@ -72,9 +72,8 @@ export const quoteCryptoWithdrawalFee = operation({
   async run({ body, customerId, origin, db, shared, networks, askNodes, settings, rowMacs }) {
     const terms = termsOf(body, { networks, settings })
     const adapter = networks.get(body.crypto_network)!
-    const estimated =
-      adapter.estimateFee &&
-      (await askNodes(() => estimatedFee(shared, terms, adapter, body, settings.mode === 'sandbox')))
+    const asked = { route: terms, where: body, sandbox: settings.mode === 'sandbox' }
+    const estimated = adapter.estimateFee && (await askNodes(() => estimatedFee(shared, adapter, asked)))
     const { fee } = amountsAt(estimated ?? scheduledFee(terms), terms)
     const { field, minor } = terms.asked
     const quote = {

@@ -32,15 +32,9 @@ export async function endLost(
     [one.customer_id, one.id, one.crypto_tx_hash, LOST_SECONDS],
   )
   if (rows[0]?.isLost !== true) return false
-  const nothing = { asset: chain.gasAsset, amount: '0' }
-  return endAs(
-    db,
-    chain,
-    one,
-    { state: 'VOID', from: 'SIGNED', hash: one.crypto_tx_hash, amount: null },
-    nothing,
-    round,
-  )
+  const networkFee = { asset: chain.gasAsset, amount: '0' }
+  const end = { state: 'VOID', from: 'SIGNED', hash: one.crypto_tx_hash, amount: null, networkFee } as const
+  return endAs(db, chain, one, end, round)
 }
 
 /** Ends a sweep in a confirmed block: keeps and posts its fee, and has the balances read again. */
@@ -59,14 +53,9 @@ export async function endMined(
       ? parse(one.raw_transaction)
       : await chain.node.call<{ value: Hex }>('eth_getTransactionByHash', hash)
   const amount = isNative(chain, one.asset) ? offChain(chain, one.asset, BigInt(value)) : null
-  return endAs(
-    db,
-    chain,
-    one,
-    { state, from: 'BROADCAST', hash, amount, block: hexToBigInt(receipt.blockNumber) },
-    feePaid(chain, receipt),
-    round,
-  )
+  const block = hexToBigInt(receipt.blockNumber)
+  const networkFee = feePaid(chain, receipt)
+  return endAs(db, chain, one, { state, from: 'BROADCAST', hash, amount, block, networkFee }, round)
 }
 
 /** How a sweep ends. */
@@ -76,6 +65,7 @@ interface SweepEnd {
   hash: string
   /** Null where it is the planned amount. */
   amount: string | null
+  networkFee: NetworkFee
   /** The block that has it. */
   block?: bigint
 }
@@ -85,8 +75,7 @@ async function endAs(
   db: Database,
   chain: EvmChain,
   one: Sweep,
-  { state, from, hash, amount, block }: SweepEnd,
-  networkFee: NetworkFee,
+  { state, from, hash, amount, block, networkFee }: SweepEnd,
   { post }: SweepRound,
 ): Promise<boolean> {
   return transaction(db, async (tx) => {

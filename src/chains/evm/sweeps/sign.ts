@@ -24,8 +24,7 @@ const SWEEPS_AGAIN_MAX = 20
 export async function beginSweep(
   db: Database,
   chain: EvmChain,
-  keys: DepositKeys,
-  market: Market,
+  { keys, market }: { keys: DepositKeys; market: Market },
   place: SweepPlace,
   { isFrozen, losses }: Pick<SweepRound, 'isFrozen'> & { losses: Map<string, string> },
 ): Promise<boolean> {
@@ -36,7 +35,7 @@ export async function beginSweep(
     const plan = await planAt(chain, market, place.address, asset)
     if (plan === 'NOTHING_THERE') await markStale(db, chain, { ...place, asset })
     else if (plan?.loses !== undefined) losses.set(asset, plan.loses)
-    else if (plan !== undefined) return signAndKeep(db, chain, signer, place, plan, isFrozen)
+    else if (plan !== undefined) return signAndKeep(db, chain, { signer, place, plan }, isFrozen)
   }
   return false
 }
@@ -44,9 +43,7 @@ export async function beginSweep(
 async function signAndKeep(
   db: Database,
   chain: EvmChain,
-  signer: EvmSigner,
-  place: SweepPlace,
-  plan: Plan,
+  { signer, place, plan }: { signer: EvmSigner; place: SweepPlace; plan: Plan },
   isFrozen: SweepRound['isFrozen'],
 ): Promise<boolean> {
   try {

@@ -39,7 +39,8 @@ export async function sweep(
     const losses = new Map<string, string>()
     for (const place of await worthSweeping(db, chain, market, failed)) {
       try {
-        if (await beginSweep(db, chain, keys, market, place, { isFrozen: round.isFrozen, losses })) steps += 1
+        const begun = await beginSweep(db, chain, { keys, market }, place, { ...round, losses })
+        if (begun) steps += 1
       } catch (error) {
         failed(error)
       }
