@@ -1,4 +1,7 @@
 #!/usr/bin/env node
-import { runProgram } from './cli/program.ts'
+import { version } from './package.ts'
 
-await runProgram(process.argv.slice(2))
+const args = process.argv.slice(2)
+// The version loads no command.
+if (['-V', '--version'].includes(args[0] ?? '')) console.log(version)
+else await (await import('./cli/program.ts')).runProgram(args)

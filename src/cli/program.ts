@@ -1,13 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import { EXIT, fail } from './exit.ts'
 import { ownProcess } from './own-process.ts'
-
-const packageFile = new URL('../../package.json', import.meta.url)
-const { version, engines } = JSON.parse(readFileSync(packageFile, 'utf8')) as {
-  version: string
-  engines: { node: string }
-}
+import { engines, version } from '../package.ts'
 
 const HELP = `
 Exit codes: 0 done; 1 failed, or found a fault (verify, audit verify, doctor, networks status, statements explain);
@@ -73,11 +67,10 @@ export async function runProgram(args: readonly string[]): Promise<void> {
     .addHelpText('after', HELP)
   const first = args[0] ?? ''
   const asked = GROUPS.filter(([names]) => names.includes(first))
-  const isVersion = ['-V', '--version'].includes(first)
   try {
     // Help and completion list all commands, so they load all groups.
-    if (!isVersion) for (const [, load] of asked.length > 0 ? asked : GROUPS) (await load())(program)
-    if (!isVersion && asked.length === 0) (await import('./completion.ts')).completionCommand(program)
+    for (const [, load] of asked.length > 0 ? asked : GROUPS) (await load())(program)
+    if (asked.length === 0) (await import('./completion.ts')).completionCommand(program)
     await program.parseAsync(args, { from: 'user' })
   } catch (error) {
     if (!(error instanceof CommanderError)) return fail(error)

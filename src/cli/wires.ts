@@ -31,7 +31,7 @@ import {
   type Crediting,
 } from './command-line.ts'
 import { EXIT } from './exit.ts'
-import { ownProcess } from './own-process.ts'
+import { ownProcess, printError } from './own-process.ts'
 
 const REASON_LENGTH_MAX = 200
 
@@ -91,7 +91,7 @@ function defineTake(wire: Command): void {
         }
       }
       if (refused.length > 0) ownProcess().exitCode = EXIT.failed
-      if (!json) for (const { reason } of refused) console.error(reason)
+      if (!json) for (const { reason } of refused) printError(reason)
       if (json || wires.length > 0) return [{ wires, refused }, wires.map(describeOrder).join('\n\n')]
     })
 }

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import type { ReadEvent } from '../money/records/event.ts'
 import { SendFailure, type Answer } from '../http/outbound/post.ts'
 import { signatureHeaders } from '../http/outbound/signature.ts'
@@ -9,13 +8,11 @@ import { bodyOf } from './body.ts'
 import type { Endpoint } from './claim.ts'
 import { readRetryAfter } from './schedule.ts'
 import { ATTEMPT_MS_MAX, type Sender } from './send.ts'
+import { version } from '../package.ts'
 
 /** How much of an answer is kept, in UTF-8. */
 const KEPT_BYTES_MAX = 1024
 
-const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
-  version: string
-}
 const USER_AGENT = `Bursar-Webhooks/${version}`
 
 /** What came of an attempt. */

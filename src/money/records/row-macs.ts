@@ -264,8 +264,9 @@ export class RowMacs {
     customerId: string,
   ): Promise<{ id: string; objection: string }[]> {
     const { key, live, of } = SEALED[table]
+    const own = key.filter((name) => name !== 'customer_id').map((name) => `r.${name}`)
     const { rows } = await db.query<Seal & { id: string }>(
-      `select r.${key.at(-1)}::text as id, ${sealOf(table)} from ${table} r where ${of} and ${live} order by 1`,
+      `select concat_ws(' ', ${own.join(', ')}) as id, ${sealOf(table)} from ${table} r where ${of} and ${live} order by 1`,
       [customerId],
     )
     return rows.flatMap(({ id, ...seal }) => {

@@ -90,8 +90,8 @@ async function checkPostings(tx: Queryable, customerId: string, id: string): Pro
     `
     select t.type, t.status, coalesce(e.events, 'none') as events,
            case
-             -- A deposit is credited when it is deep enough.
-             when t.type = 'CRYPTO_DEPOSIT' and t.status <> 'COMPLETED' then 'none'
+             -- A deposit has no entries until it is credited.
+             when t.type in ('CRYPTO_DEPOSIT', 'WIRE_DEPOSIT') and t.status <> 'COMPLETED' then 'none'
              when t.status = 'FAILED' then 'CREATED, REFUNDED'
              when t.status = 'COMPLETED' and t.type in ${WITHDRAWAL_TYPES} then 'CREATED, SETTLED'
              else 'CREATED'

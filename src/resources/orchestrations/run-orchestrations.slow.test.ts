@@ -53,7 +53,7 @@ import { verify } from '../../money/verify/verify.ts'
 import { addressFromBytes } from '../../chains/addresses.ts'
 import { MAGIC_OUTCOMES, magicAccountNumber, magicAddress } from '../../chains/simulated/magic-addresses.ts'
 import type { MagicOutcome } from '../../chains/simulated/magic-addresses.ts'
-import type { Networks } from '../../chains/network.ts'
+import type { NetworkAdapter, Networks } from '../../chains/network.ts'
 import { creditDeposits } from '../../rails/deposits/credit-deposits.ts'
 import { settleWithdrawals } from '../../rails/payouts/settle-withdrawals.ts'
 import { CLAIM_MAX, runOrchestrations } from './run-orchestrations.ts'
@@ -1224,6 +1224,33 @@ test.each([
 
 /** The first statement that writes balances. */
 const POSTING = /^(new )?balances\b/
+
+test('a payout whose network cost is not known yet waits for the next round, and takes it', async () => {
+  const world = await newWorld()
+  const destination = (outcome: Outcome) => ({ to: 'crypto', network: 'ETHEREUM', outcome }) as const
+  const first = await newRule(world, ruleOf({ destination: destination('ORDINARY') }))
+  const second = await newRule(world, ruleOf({ destination: destination('NEVER_CONFIRMS') }))
+  const early = await startedBy(world, await wire(world, memoOf(first), '100'))
+  let late: Promise<Transfer> | undefined
+  const adapter: NetworkAdapter = {
+    ...service.networks.get('ETHEREUM')!,
+    // The other deposit is credited when the costs of the round are asked for.
+    async estimateFee() {
+      await (late ??= wire(world, memoOf(second), '100'))
+      return { asset: 'USDP', amount: '7' }
+    },
+  }
+  const context = contextWith(new Map([...service.networks, ['ETHEREUM', adapter]]))
+  const feeOf = async ({ id }: Orchestration) => {
+    const now = await read(world, id)
+    return now.destination_transfer && (await destinationTransfer(world, now)).fee
+  }
+  expect(await runOrchestrations(service.db, context)).toBe(1)
+  const other = await startedBy(world, (await late)!)
+  expect([await feeOf(early), await feeOf(other)]).toEqual(['7', undefined])
+  expect(await runOrchestrations(service.db, context)).toBe(1)
+  expect(await feeOf(other)).toBe('7')
+})
 
 test('a payout that loses the race to create a balance is made in the next round', async () => {
   const world = await newWorld()

@@ -108,7 +108,7 @@ interface Payouts {
   claimed: (ids: string[]) => void
 }
 
-/** By ctid: the network's current cost of the payout, or the problem of a refused destination. */
+/** By destination: the network's current cost of a payout, or the problem of a refused destination. */
 type Costs = ReadonlyMap<string, bigint | Problem>
 
 const placeOf = ({
@@ -133,16 +133,21 @@ async function costsOf(
   const { rows } = await db.query<Pick<Orchestration, 'destination_asset' | 'destination'>>(
     `
     select distinct destination_asset, destination
-    from orchestrations
-    where customer_id = $1 and status = 'PROCESSING' and destination_transfer_id is null
-      and destination -> 'crypto' ->> 'network' = any ($2::text[])
-    limit $3`,
-    [customerId, asked, CLAIM_MAX],
+    from (select o.destination_asset, o.destination from ${DUE} order by o.id limit $3) due
+    where destination -> 'crypto' ->> 'network' = any ($4::text[])`,
+    [customerId, [...context.networks.keys()], CLAIM_MAX, asked],
   )
   const costs = await Promise.all(
     rows.map(async (row) => [placeOf(row), await payoutCost(shared, row, context)] as const),
   )
   return new Map(costs)
+}
+
+/** Whether the payout needs a cost that was not asked for: its orchestration began after that, or others came before it then. */
+const lacksCost = ({ orchestration }: Claimed, { networks }: Pick<Context, 'networks'>, costs: Costs): boolean => {
+  const { crypto } = orchestration.destination
+  const asksNode = crypto !== undefined && networks.get(crypto.network)?.estimateFee !== undefined
+  return asksNode && !costs.has(placeOf(orchestration))
 }
 
 const TO_DO = `
@@ -164,37 +169,32 @@ const DETAILS = `
                          and a.id = (o.destination -> 'crypto' ->> 'address_id')::uuid), false) as is_rejected,
              exists (select 1 from decided_orchestrations d
                      where d.customer_id = $1 and d.orchestration_id = o.id) as was_decided, o.mac`
-// One without a rule is paid with its order.
-const CAN_PROCEED = `o.customer_id = $1 and o.status = 'PROCESSING' and o.destination_transfer_id is null
+// One without a rule is paid with its order. Destinations over a network that is not connected here wait: another worker may be
+// connected, or this one later. Orchestrations of a frozen profile or customer also wait: the freeze may be lifted, and FAILED is
+// final.
+const DUE = `orchestrations o
+      where o.customer_id = $1 and o.status = 'PROCESSING' and o.destination_transfer_id is null
         and o.orchestration_rule_id is not null
         and (o.destination ? 'profile'
-             or coalesce(o.destination -> 'crypto' ->> 'network', 'WIRE') = any ($2::text[]))`
+             or coalesce(o.destination -> 'crypto' ->> 'network', 'WIRE') = any ($2::text[]))
+        and not exists (select 1 from customer_freezes f
+                        where f.customer_id = $1 and f.lifted_at is null and f.subject in ($1, o.profile_id))`
 
-/**
- * Locks the orchestrations that can proceed. Destinations over a network that is not connected here wait: another
- * worker may be connected, or this one later. Orchestrations of a frozen profile or customer also wait: the freeze
- * may be lifted, and FAILED is final. A freeze that comes between the statements is found by the posting.
- */
+/** Locks the orchestrations that can proceed. A freeze that comes meanwhile is found by the posting. */
 async function claim(
   tx: Transaction,
   customerId: string,
   { networks, macs }: Pick<PayoutContext, 'networks' | 'macs'>,
   only: string[] | null,
 ): Promise<Claimed[]> {
-  const { rows: frozen } = await tx.query<{ subject: string }>(
-    'select distinct subject from customer_freezes where customer_id = $1 and lifted_at is null',
-    [customerId],
-  )
   const { rows: locked } = await tx.query<{ id: string }>(
     `
     select o.id
-    from orchestrations o
-    where ${CAN_PROCEED} and o.customer_id <> all ($4::uuid[]) and o.profile_id <> all ($4::uuid[])
-      and ($5::uuid[] is null or o.id = any ($5))
+    from ${DUE} and ($4::uuid[] is null or o.id = any ($4))
     order by o.id
     limit $3
-    for update skip locked`,
-    [customerId, [...networks.keys()], CLAIM_MAX, frozen.map(({ subject }) => subject), only],
+    for update of o skip locked`,
+    [customerId, [...networks.keys()], CLAIM_MAX, only],
   )
   const { rows } = await tx.query<ClaimedRow>(
     `
@@ -222,7 +222,9 @@ async function payOut(
   prices: UsdPrices,
   costs: Costs,
 ): Promise<number> {
-  const claimed = await claim(tx, customerId, context, only)
+  const locked = await claim(tx, customerId, context, only)
+  // Without its cost, the platform would pay what the network takes. The next round asks for it.
+  const claimed = locked.filter((one) => !lacksCost(one, context, costs))
   onClaim(claimed.map(({ orchestration }) => orchestration.id))
   if (claimed.length === 0) return 0
   const movements = claimed.map((one) => movementOf(one, context, prices, costs))

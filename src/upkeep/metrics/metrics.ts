@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { version } from '../../package.ts'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { Database } from '../../db/database.ts'
 import type { DeliveryMeter } from '../../deliveries/deliver.ts'
@@ -71,11 +71,6 @@ export class Metrics {
     const registers = [this.registry]
     // In ms, and part of the lags that are shown: with prom-client's 10, they took half a percent of an idle service's core.
     collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: 100 })
-    const { version } = JSON.parse(
-      readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'),
-    ) as {
-      version: string
-    }
     new Gauge({
       name: 'bursar_build_info',
       help: 'Always 1. The version of Bursar and of Node.',
