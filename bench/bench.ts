@@ -40,8 +40,8 @@ import { measureShapes, measureSteady, peakMiB as readPeakMemory } from './shape
 import { PARTS, runOf, withTables, type Part, type TableRow } from './write-tables.ts'
 
 /**
- * `npm run bench` measures the figures of docs/performance.md. One run, one PostgreSQL, durable commits. The compared
- * programs take turns, round after round, because the machine's load varies: read the ratios.
+ * `npm run bench` measures the figures of docs/performance.md. A run uses one PostgreSQL with durable commits. The compared
+ * programs take turns in each round, because the machine's load varies: compare the ratios.
  */
 const { values: options } = parseArgs({
   options: {
@@ -50,16 +50,16 @@ const { values: options } = parseArgs({
     rows: { type: 'string', default: '1000000' },
     /** How long the steady load runs: 600 seconds, or 3600 for the hour that Mojaloop publishes. */
     'steady-seconds': { type: 'string', default: '600' },
-    /** How long an idle service is looked at. */
+    /** How long an idle service is observed. */
     'idle-seconds': { type: 'string', default: '60' },
-    /** Milliseconds that a slower disk needs to make a commit durable, in addition to this one. */
+    /** Milliseconds by which each durable commit is delayed, to imitate a slower disk. */
     'slower-disk': { type: 'string', default: '0' },
-    /** All but those that take long: the steady load, the clone, which fetches packages, and the idle service. */
+    /** The parts to run. The default omits the slow ones: the steady load, the clone (it fetches packages), the idle service. */
     only: {
       type: 'string',
       default: PARTS.filter((part) => !['steady', 'clone', 'idle'].includes(part)).join(','),
     },
-    /** The page that receives the tables: docs/performance.md. */
+    /** The page into which the tables are written: docs/performance.md. */
     write: { type: 'string' },
   },
 })
@@ -69,12 +69,12 @@ const PROFILES = 100
 const TEXTBOOK_ACCOUNTS = 1000
 const TEXTBOOK_CONNECTIONS = 32
 const CALLERS = [1, 32, 256, 1024]
-/** To how many customers the callers of the ledger belong. */
+/** The numbers of customers among whom the ledger's callers are divided. */
 const CUSTOMERS = [1, 2, 8, 100]
 const PORT = 18_080
 /** Makes the textbook's ref_ids unique over all rounds. */
 let textbookCalls = 0
-/** How long the parts run that have no rounds of some seconds. */
+/** The stated duration of each part that does not run in rounds of `SECONDS`. */
 const REPEATED: Partial<Record<Part, string>> = {
   runs: 'one run',
   statements: 'one run',
@@ -88,7 +88,7 @@ const REPEATED: Partial<Record<Part, string>> = {
 }
 /** The measured tables, for `--write`. */
 const tables: Partial<Record<Part, TableRow[]>> = {}
-/** Ten rules that none of the benchmark's withdrawals meets. */
+/** Ten rules that match none of the benchmark's withdrawals. */
 const RULES: NewPolicyDocument['rules'] = Array.from({ length: 10 }, (_, n) => ({
   match: { transfer_types: ['CRYPTO_WITHDRAWAL'], client_ids: [`client ${n}`], assets: ['USDP', 'USDG'] },
   limit: { amount: `${n + 1}000`, asset: 'USD', period_seconds: 0 },
@@ -116,7 +116,7 @@ const ownerUrl = await postgres.ownerUrl()
 const db = openDatabase(ownerUrl, { max: 10, onError: () => undefined })
 await migrate(db, 'bursar')
 sealBalancesWith(() => openMasterKeys({ ...readSettings({}), dataDir }))
-// The service must see the transactions of the owner's role, which write beside it.
+// The service must see the transactions of the owner's role, with which this process writes at the same time.
 await admin.query('grant pg_read_all_stats to bursar')
 await admin.end()
 const report: Record<string, unknown> = {
@@ -128,7 +128,7 @@ const report: Record<string, unknown> = {
 try {
   if (options.only.includes('writes')) {
     report.writes = await measureWrites(db)
-    // Before the reads: their rows have no entries.
+    // `verify` runs before the reads, because the reads' rows have no entries.
     const { disagreements, transfers } = await verify(db)
     console.log(`verify: ${transfers} transfers, ${disagreements.length} disagreements`)
   }
@@ -248,8 +248,8 @@ if (options.write !== undefined) {
 }
 
 /**
- * Delays every flush of the log, as on a slower disk. This disk may be battery-backed or virtual and flush in 0.2 ms,
- * where an ordinary disk takes some milliseconds.
+ * Delays every flush of the write-ahead log, as on a slower disk. This machine's disk may be battery-backed or virtual and
+ * flush in 0.2 ms; an ordinary disk takes some milliseconds.
  */
 async function slowDown(admin: pg.Client, milliseconds: number): Promise<void> {
   if (milliseconds === 0) return
@@ -512,7 +512,7 @@ async function measureTextbook(connections: number) {
   }
 }
 
-/** Withdrawals of these customers in turn, without HTTP. */
+/** Measures withdrawals of these customers in turn, without HTTP. */
 async function measureLedger(
   db: Database,
   owners: readonly Omit<Owner, 'token'>[],
@@ -543,7 +543,7 @@ async function measureLedger(
   })
 }
 
-/** The ledger without HTTP by the number of customers, in turns, with the CPU of all processes. */
+/** Measures the ledger without HTTP for each number of customers in turn, with the CPU time of all processes. */
 async function measureCustomers(db: Database): Promise<TableRow[]> {
   const all: Omit<Owner, 'token'>[] = []
   for (let n = 0; n < Math.max(...CUSTOMERS); n++) all.push(await newFundedCustomer(db))

@@ -31,8 +31,8 @@ export interface FirstSession {
 }
 
 /**
- * Does what the README says, in a fresh clone of the last commit: installs, starts, and makes a withdrawal with `bursar api`;
- * measures until it is COMPLETED. What npm has fetched before is in its cache.
+ * Follows the README in a fresh clone of the last commit: installs, starts, and makes a withdrawal with `bursar api`. Measures
+ * until the withdrawal is COMPLETED. npm keeps its cache of earlier downloads.
  */
 export async function measureFirstSession(rounds: number): Promise<FirstSession[]> {
   const figures: FirstSession[] = []
@@ -56,7 +56,7 @@ async function firstSession(clone: string): Promise<Omit<FirstSession, 'round'>>
   step()
   await run('npm', ['ci'])
   step()
-  // npm starts a shell, which starts the service: the group ends all of them.
+  // npm starts a shell, which starts the service. A signal to the process group ends all three.
   const service = spawn('npm', ['start'], {
     cwd: clone,
     env: { ...process.env, PORT: '0' },

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 
 export const TICKS_A_SECOND = 100
 
-/** The CPU time of a process, of those that it started, and of those of them that have ended. */
+/** The CPU time, in ticks, of a process and its descendants, including descendants that have ended. */
 export async function ticksOf(root: number): Promise<number> {
   const stats = await Promise.all(
     (await readdir('/proc'))

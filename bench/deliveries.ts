@@ -17,7 +17,7 @@ import { readSettings } from '../src/settings.ts'
 import { insertWebhook } from '../src/resources/webhooks/create-webhook.ts'
 import { httpLoad, type Load } from './http-load.ts'
 
-/** Deliveries of events: their cost for withdrawals, their number a second, and the time from commit to delivery. */
+/** Measures deliveries of events: their cost for withdrawals, deliveries a second, and the time from commit to delivery. */
 
 const CLIENTS = 32
 /** The highest rate of an endpoint, in deliveries a second. */
@@ -28,7 +28,7 @@ const ENDPOINTS_EACH = 10
 const BACKLOG = 2_000
 /** Events a second while the time from commit to delivery is measured. */
 const EVENTS_PER_SECOND = 100
-/** Time for what is under way to end, before the next figure. */
+/** The pause before the next figure, in which work under way ends. */
 const SETTLE_MS = 1_000
 
 export interface DeliveryFigure {
@@ -94,7 +94,7 @@ interface Means extends DeliveryBench {
   remove: (endpoints: Endpoint[]) => Promise<unknown>
 }
 
-/** Withdrawals a second over HTTP: with no endpoint and with one, in turns. */
+/** Measures withdrawals a second over HTTP, with no endpoint and with one, in turns. */
 async function measureWithdrawals({
   api,
   rounds,
@@ -126,7 +126,7 @@ async function measureWithdrawals({
   ]
 }
 
-/** Deliveries a second of a backlog, to one endpoint and to a hundred; and the time from commit to delivery. */
+/** Measures deliveries a second of a backlog, to one endpoint and to a hundred, and the time from commit to delivery. */
 async function measureRates({ db, receiver, seconds, endpoint, remove }: Means): Promise<DeliveryFigure[]> {
   const ledger = new Ledger(db)
   const customers = await Promise.all(

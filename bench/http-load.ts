@@ -8,11 +8,11 @@ export interface Load {
   profileIds: string[]
   clients: number
   seconds: number
-  /** Withdrawals of each request; without it, each request makes one. */
+  /** Withdrawals in each bulk request. Without it, each request makes one withdrawal. */
   itemsEach?: number
   /**
-   * Requests a second over all connections (open loop): a request is due at its time, also while the service is slow, and
-   * its latency counts from then. Without it, each connection sends as soon as the last request is answered.
+   * Requests a second over all connections (open loop). Each request is due at a fixed time, even while the service is slow,
+   * and its latency counts from that time. Without it, each connection sends as soon as its last request is answered.
    */
   perSecond?: number
   /** The share of requests for the first profile. Without it, the profiles take turns. */
@@ -26,7 +26,7 @@ export interface LoadResult {
   p50Ms: number
   p99Ms: number
   p999Ms: number
-  /** The share that took longer than a second. */
+  /** The share of requests that took longer than a second. */
   shareOverSecond: number
   refused: number
   cpuSeconds: number

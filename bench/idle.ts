@@ -17,13 +17,13 @@ import { openReceiver } from './deliveries.ts'
 const PROGRAM = fileURLToPath(new URL('../dist/main.js', import.meta.url))
 const POLL_MS = 20
 const START_MS_MAX = 120_000
-/** After the start, until nothing of it goes on. */
+/** The wait after the start, until all its work has ended. */
 const SETTLE_MS = 60_000
-/** The rest before each withdrawal: the worker has found nothing for a while. */
+/** The rest before each withdrawal, in which the worker finds no work. */
 const BETWEEN_MS = 9_000
 const WAKES = 10
 
-/** A fresh sandbox that nobody uses. */
+/** The figures of a fresh sandbox that nobody uses. */
 export interface IdleFigure {
   round: number
   'ready s': number
@@ -32,12 +32,12 @@ export interface IdleFigure {
   'MB of Node': number
   'commits a second': number
   '% of a core': number
-  /** Of withdrawals that come one by one, the slowest of them. */
+  /** This and the next: the slowest of the withdrawals that come one by one. */
   'ms to the signature': number
   'ms to the delivery': number
 }
 
-/** Starts sandboxes of their own in turn, with the embedded PostgreSQL, and looks at each for so many seconds. */
+/** Starts fresh sandboxes in turn, with the embedded PostgreSQL, and observes each for this many seconds. */
 export async function measureIdle(rounds: number, seconds: number): Promise<IdleFigure[]> {
   const figures: IdleFigure[] = []
   for (let round = 1; round <= rounds; round++) {
@@ -80,7 +80,7 @@ async function measureOne(dataDir: string, seconds: number): Promise<Omit<IdleFi
         'CPU s of the start': startTicks / TICKS_A_SECOND,
         'MB on disk': Math.round((await bytesIn(dataDir)) / 1e6),
         'MB of Node': Math.round(Number(memory) / 1024),
-        // But for the question itself.
+        // Without the commit of the query itself.
         'commits a second': Number(((after.commits - before.commits - 1) / seconds).toFixed(1)),
         '% of a core': Number((((after.ticks - before.ticks) / TICKS_A_SECOND / seconds) * 100).toFixed(1)),
         ...wakes,
@@ -171,7 +171,7 @@ async function msToSignature(db: Database, customerId: string, id: string): Prom
   }
 }
 
-/** The commits of the database so far, those of sessions that are idle included. */
+/** The commits of the database so far, including those of idle sessions. */
 async function commitsOf(db: Database): Promise<number> {
   const { rows } = await db.query<{ commits: string }>(
     'select xact_commit as commits from pg_stat_database where datname = current_database()',
@@ -183,7 +183,7 @@ async function bytesIn(folder: string): Promise<number> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   const files = entries.filter((entry) => entry.isFile())
   const sizes = files.map(({ parentPath, name }) =>
-    // PostgreSQL may have removed it.
+    // PostgreSQL may have removed the file since.
     stat(join(parentPath, name)).then(
       ({ blocks }) => blocks * 512,
       () => 0,

@@ -10,7 +10,7 @@ const load = JSON.parse(process.argv[2]!) as Load
 const { hostname, port } = new URL(load.baseUrl)
 const latencies: number[] = []
 let sent = 0
-/** Requests with a time, of a load with a fixed rate. */
+/** The number of requests scheduled so far, under a fixed rate. */
 let due = 0
 let refused = 0
 
@@ -33,11 +33,11 @@ const seen: LoadResult = {
 }
 console.log(JSON.stringify(seen))
 
-/** One connection that sends a request as soon as the last is answered. */
+/** One connection. It sends a request once the last is answered; under a fixed rate, not before the request's time. */
 function client(): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket: Socket = connect({ host: hostname, port: Number(port), noDelay: true })
-    // Joined once the answer is whole: a search in each of its parts takes longer than a large answer itself.
+    // Joined once the answer is complete: searching each part of a large answer takes longer than receiving it.
     let parts: string[] = []
     let missing = Infinity
     let before = 0

@@ -84,7 +84,7 @@ const PAIRS = [
 
 const ROW_MACS = new RowMacs(masterKeysOf([randomBytes(32).toString('hex')], 'BURSAR_MASTER_KEY'))
 
-/** Creates a rule for each of the first pairs, on the first profile; the last pair has none. */
+/** Creates a rule for each of the first three pairs, each on a profile of its own. The rare pair has no rule. */
 async function makeRules(db: Database, customerId: string, profileIds: string[]): Promise<string[]> {
   const networks = simulatedNetworks(db, { confirmationMs: 0, holdMs: 0 })
   const rules = PAIRS.slice(0, 3).map(([source_asset, destination_asset], n) =>
@@ -109,9 +109,9 @@ async function makeRules(db: Database, customerId: string, profileIds: string[])
 }
 
 /**
- * Adds orchestrations up to this number, a microsecond apart, long ago. Half have a rule, with its assets and
- * profile; the others have any. The rare records are the oldest and equally many at any size: 2 of the rare pair, 10
- * that FAILED.
+ * Adds orchestrations up to this number, created a microsecond apart, long ago. Half have a rule, with its assets and
+ * profile; the others have any. The rare records are the oldest, and there are as many at any size: 2 of the rare pair,
+ * 10 that FAILED.
  */
 async function fill(
   db: Database,

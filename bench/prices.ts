@@ -21,7 +21,7 @@ export interface PriceImportFigure {
   fileMiB: number
   seconds: number
   pointsPerSecond: number
-  /** The highest resident memory of the import, in MiB, at this point of the file. */
+  /** The highest resident memory of the import so far, in MiB, after each share of its time. */
   memoryMiB: { quarter: number; half: number; end: number }
   againSeconds: number
 }
@@ -123,7 +123,7 @@ async function measureSimulation(db: Database) {
   }
 }
 
-/** Bytes of both tables with their indexes, per priced minute. */
+/** Measures both price tables with their indexes: rows, MiB, and bytes per priced minute and per point served. */
 async function sizeOnDisk(db: Database) {
   const { rows } = await db.query<{ minutes: string; points: string; bytes: string }>(`
     select (select sum(minutes) from price_points where increment_minutes = 40320) as minutes,

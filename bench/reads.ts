@@ -17,8 +17,8 @@ const WALK_PAGE = 1000
 const FIRST_MICROS = 1_700_000_000_000_000
 
 /**
- * Measures at ten thousand rows and at a million: one transfer, first and deep pages of List Transfers; first and deep pages
- * of a profile's entries, and its balances at a moment half-way; and what the console's Home asks.
+ * Measures at ten thousand rows and at `large`: one transfer, first and deep pages of List Transfers; first and deep pages
+ * of a profile's entries, and its balances at a moment half-way; and the requests of the console's home page.
  */
 export async function measureReads(
   db: Database,

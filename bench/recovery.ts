@@ -14,7 +14,7 @@ export interface Recovery {
   'to the next paid withdrawal ms': number
 }
 
-/** Starts the service with its worker; ends it by `process`. */
+/** Starts the service with its worker. The returned `process` ends it. */
 type Start = () => Promise<ShapeBench>
 
 /**

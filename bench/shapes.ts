@@ -6,7 +6,7 @@ import { Ledger } from '../src/money/movements/queue.ts'
 import { createInternalTransfer } from '../src/resources/transfers/create-internal-transfer.ts'
 import { httpLoad, type LoadResult } from './http-load.ts'
 
-/** Loads in the shapes with which other ledgers and payment hubs publish figures (docs/performance.md, "Shapes of others"). */
+/** Loads shaped like those for which other ledgers and payment hubs publish figures (docs/performance.md, "Shapes of others"). */
 
 export interface Shape {
   what: string
@@ -32,13 +32,12 @@ export interface ShapeBench {
 /** Workers and accounts of pgledger's script. */
 const WORKERS = 20
 const ACCOUNTS = [50, 10]
-/** Callers and transactions of a request of Formance's benchmark. */
+/** Formance's benchmark: its callers, and the transactions in each request. */
 const FORMANCE_CALLERS = 100
 const FORMANCE_ITEMS = 50
 /** The contention of Blnk's load test: 440 transactions a second, 308 of them of one balance. */
 const BLNK_PER_SECOND = 440
 const BLNK_HOT_SHARE = 0.7
-/** Mojaloop's baseline. */
 const MOJALOOP_PER_SECOND = 1_000
 /** Connections of a load with a fixed rate. A request that finds none free waits, and its wait counts. */
 const OPEN_CONNECTIONS = 256
@@ -56,7 +55,7 @@ export async function measureShapes(db: Database, api: ShapeBench, seconds: numb
     )
   const load = { ...api, seconds, clients: FORMANCE_CALLERS }
   shapes.push(rowOf('Formance: single', FORMANCE_CALLERS, await httpLoad({ ...load, prefix: 'single' })))
-  // A client may have four requests for many under way, so the hundred callers share four connections.
+  // A customer may have four bulk requests under way, so the hundred callers share four connections.
   const bulk = await httpLoad({ ...load, clients: 4, itemsEach: FORMANCE_ITEMS, prefix: 'bulk' })
   shapes.push(rowOf(`Formance: ${FORMANCE_ITEMS} in a request`, 4, bulk))
   const contention = { perSecond: BLNK_PER_SECOND, hotShare: BLNK_HOT_SHARE, clients: OPEN_CONNECTIONS }
@@ -113,7 +112,7 @@ function rowOf(what: string, callers: number, seen: LoadResult, offered?: number
   }
 }
 
-/** Internal transfers between random profiles, each worker as soon as its last is done. */
+/** Measures internal transfers between random profiles. Each worker makes its next as soon as its last is done. */
 async function measureTransfers(
   db: Database,
   { customerId, profileIds }: ShapeBench,

@@ -21,8 +21,8 @@ export interface StatementFigure {
 }
 
 /**
- * Measures generating one month: for 1, 1,000 and 10,000 profiles of a customer with a million entries of history,
- * and with a hundredth of it; and with the same history and more changes in the period.
+ * Measures generating one month for 1, 1,000 and 10,000 profiles of a customer: with `entries` entries of history, with a
+ * hundredth of them, and with the full history and ten times the changes in the period.
  */
 export async function measureStatements(db: Database, entries: number): Promise<StatementFigure[]> {
   await setRewardRate(db, '2025-01-01', '0.0376', originOfLoop('bench'))

@@ -23,13 +23,13 @@ export type Part = (typeof PARTS)[number]
 /** Rows of one table. The columns are the members of the first row; a member that is an object becomes its values. */
 export type TableRow = Record<string, unknown>
 
-/** Formats the line below a table that describes its run, which `repeated` says the length of. */
+/** Formats the line below a table, which describes the run. `repeated` says how long the run was. */
 export const runOf = (at: string, repeated: string): string =>
   `Measured ${at.slice(0, 10)} with Node ${process.version} on ${cpus().length} cores, ${repeated}.`
 
 /**
- * Replaces the tables of the page, between `<!-- bench:<part> -->` and `<!-- end -->`, each with the line of `runOf` below it. Text
- * and tables of parts that were not measured stay. Throws when the page has no place for a table.
+ * Replaces the tables of the page, between `<!-- bench:<part> -->` and `<!-- end -->`, each with the line of `runOf` below
+ * it. Text and tables of parts that were not measured stay. Throws when the page has no place for a table.
  */
 export function withTables(
   page: string,

@@ -2,8 +2,8 @@ import { readFile, writeFile } from 'node:fs/promises'
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript'
 
 /**
- * Writes `src/schema.ts`: the types of requests and answers, from the API document. It has no refusals, because the client
- * throws them, and no examples.
+ * Writes `src/schema.ts`: the types of requests and answers, from the API document. The types omit refusals, because the
+ * client throws them, and examples.
  */
 interface Responses {
   200: { content: { 'application/json': { example?: unknown } } }

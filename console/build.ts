@@ -47,7 +47,7 @@ for (const [name, content] of files) {
   writeFileSync(join(ASSETS, `${name}.gz`), gzipSync(content, { level: constants.Z_BEST_COMPRESSION }))
 }
 
-// Last: while it is absent, the console counts as not built.
+// index.html is written last: while it is absent, the console counts as not built.
 const page = readFileSync(join(HERE, 'index.html'), 'utf8')
   .replace('{{script}}', named(/^console-.*\.js$/))
   .replace('{{style}}', named(/^style-.*\.css$/))

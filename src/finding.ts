@@ -1,4 +1,4 @@
-/** What a check finds. `bursar doctor` prints each finding; `bursar serve` refuses to start on a FAIL of the checks that it runs. */
+/** What a check finds. `bursar doctor` prints each finding. A FAIL of some checks keeps `bursar serve` from starting. */
 export interface Finding {
   result: 'OK' | 'WARN' | 'FAIL'
   says: string

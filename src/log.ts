@@ -18,7 +18,7 @@ export interface Log {
   log: Logger
   /** Number of lines dropped because the reader did not keep up. */
   dropped: () => number
-  /** Writes what is left. A process that opens one log after the other would keep a listener for each. */
+  /** Writes what is left, and removes its listener: a process that opens one log after the other would keep one for each. */
   close: () => void
 }
 
@@ -89,8 +89,8 @@ const ERRORS_MAX = 10
 const ABOUT_A_VALUE = /^22/
 
 /**
- * The loggable members of an error. Only the members named here: errors of PostgreSQL also carry a row's values, and a
- * refusal carries the existing record.
+ * The loggable members of an error, and no others: errors of PostgreSQL also carry a row's values, and a refusal carries the
+ * existing record.
  */
 export function describeError(error: unknown, depth = 0): unknown {
   if (!(error instanceof Error)) return { type: typeof error }

@@ -258,7 +258,7 @@ export type Settings = Omit<Read, 'rateLimitBurst' | 'customerRateLimitPerSecond
   environment: Readonly<Record<string, string | undefined>>
 }
 
-/** How many clients of a customer may use their rate at once. */
+/** How many API clients of a customer may use their full rate at once. */
 const CLIENTS_AT_FULL_RATE = 5
 
 const nameOf = (variable: string): string =>

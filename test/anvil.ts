@@ -65,7 +65,7 @@ export async function startAnvil(chainId: number) {
     .extend(publicActions)
     .extend(walletActions)
     .extend(({ getTransactionReceipt }) => ({
-      /** viem looks for a receipt once for each block. A transaction here makes the last block, so a look too early would be the only one. */
+      /** viem looks for a receipt once a block. Here each transaction makes the last block, so viem would look once only. */
       async waitForTransactionReceipt({ hash }: { hash: Hex }) {
         for (;;) {
           const receipt = await getTransactionReceipt({ hash }).catch((error: unknown) => {

@@ -72,7 +72,7 @@ export async function decideAs(
   )
 }
 
-/** Writes a decision past the operation, as somebody with the service's role could. */
+/** Writes a decision without the operation's checks, as somebody with the service's role could. */
 export const insertDecision = (
   db: Database,
   customer_id: string,

@@ -20,7 +20,6 @@ export interface NodeProgram {
   options: string[]
 }
 
-/** Litecoin Core. */
 const LITECOIND: NodeProgram = {
   path: 'litecoind',
   // From block 432 on, a regtest block would need a transaction into the extension block (MWEB).
@@ -75,7 +74,7 @@ export class BitcoinNode {
       const node = new BitcoinNode(program, folder, port, await openDoor(port))
       return node.#run([]).then(() => node)
     }
-    // Somebody else may take the port before the node does.
+    // Another program may take the port before the node does.
     const node = await begin().catch(begin)
     for (const wallet of ['bursar', 'miner']) await node.miner.call('createwallet', wallet)
     // Mined coins can be spent 100 blocks later.
@@ -168,7 +167,7 @@ export class BitcoinNode {
   }
 }
 
-/** A stopping node waits seconds for its connections to close. Connections through this proxy can be cut. */
+/** A proxy in front of the node. A stopping node waits seconds for its connections, and those of the proxy can be cut. */
 interface Door {
   server: Server
   open: Set<Socket>

@@ -58,7 +58,7 @@ export async function startBrowserTest(settings: Record<string, string> = {}): P
   const environment = { DATABASE_URL: database.url, BURSAR_DATA_DIR: folder, ...settings }
   const bursar = await spawnBursar(environment)
   const context = await launchBrowser(folder)
-  // As for a person who has opened the address that the start prints. The tests go by the name localhost, too.
+  // The cookie of a person who has opened the address that the start prints. Some tests use the name localhost.
   const { headers } = await fetch(bursar.console, { redirect: 'manual' })
   const [, name, value] = /^(\w+)=([\w-]+)/.exec(headers.get('set-cookie') ?? '') ?? []
   if (name !== undefined)
@@ -76,7 +76,7 @@ export async function startBrowserTest(settings: Record<string, string> = {}): P
     environment: { ...environment, BURSAR_BASE_URL: bursar.address },
     async close() {
       await context.close()
-      // A test may have started another one in its place.
+      // A test may have started another process in its place.
       await started.bursar.end('SIGTERM')
       await database.drop()
       await rm(folder, { recursive: true, force: true })
@@ -92,14 +92,17 @@ interface PageOptions {
   also?: readonly string[]
 }
 
-/** Opens a page until the end of the test. `complaints` must stay empty: requests to elsewhere, errors of scripts and violations of the policy. */
+/**
+ * Opens a page until the end of the test. `complaints` collects requests to elsewhere, errors of scripts and violations of the
+ * content security policy, and must stay empty.
+ */
 export async function openPage(
   context: BrowserContext,
   url: string,
   { size = DESKTOP, colorScheme = 'light', also = [] }: PageOptions = {},
 ) {
   const page = await context.newPage()
-  // Each page holds a stream, and a browser opens six connections to a service at most.
+  // Each page holds a stream, and a browser opens at most six connections to a service.
   onTestFinished(() => page.close())
   await page.emulateMedia({ colorScheme })
   await page.setViewportSize(size)
@@ -122,7 +125,7 @@ const SCREENSHOTS = fileURLToPath(new URL('screenshots', import.meta.url))
 /** Keeps a picture in test/screenshots: of the whole page, or with `whole: false` of what the window shows. */
 export async function shoot(what: Page | Locator, name: string, { whole = true } = {}): Promise<void> {
   await mkdir(SCREENSHOTS, { recursive: true })
-  // Not hiding the caret, for which a style would have to be put into the page, against its policy.
+  // The caret stays visible: hiding it would inject a style, which the page's policy forbids.
   const options = { path: join(SCREENSHOTS, `${name}.png`), caret: 'initial' } as const
   await ('goto' in what ? what.screenshot({ ...options, fullPage: whole }) : what.screenshot(options))
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { CLUSTER } from './cluster.ts'
 import { CITUS_PROGRAMS, InstalledPostgres } from './installed-postgres.ts'
 
-/** What the nodes of a cluster are started with. No test cuts the power, so no write waits for the disk. */
+/** The settings of a cluster's nodes. No test cuts the power, so no write waits for the disk. */
 const SETTINGS = {
   shared_preload_libraries: 'citus',
   'citus.node_conninfo': 'sslmode=disable',
@@ -17,8 +17,9 @@ const SETTINGS = {
 }
 
 /**
- * Runs the tests that use a database on a Citus cluster, those on real chains, too; all of them, or the files that the arguments name. The cluster
- * is the one that TEST_CITUS_NODES names, or else a coordinator and two workers of an installed PostgreSQL with Citus.
+ * Runs the tests that use a database, including those on real chains, on a Citus cluster: all of them, or the files that the
+ * arguments name. The cluster is the one that TEST_CITUS_NODES names, or else a coordinator and two workers of an installed
+ * PostgreSQL with Citus.
  */
 async function main(): Promise<void> {
   if (CLUSTER.length > 0) return test(CLUSTER.join())

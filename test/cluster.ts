@@ -51,7 +51,7 @@ export async function refuseDatabase(node: string, url: string): Promise<void> {
 export const takeDatabaseAgain = (node: string, url: string): Promise<void> =>
   onNamed(node, [`alter database ${new URL(url).pathname.slice(1)} connection limit -1`])
 
-/** Opens a connection to the database of this address on each node: as a superuser on a cluster. The caller ends them. */
+/** Opens a connection to this database on each node: as a superuser on a cluster. The caller ends the connections. */
 async function connectToNodes(url: string): Promise<pg.Client[]> {
   const { pathname } = new URL(url)
   const addresses =
@@ -126,7 +126,7 @@ const ONE_WAITS = `
 const OBJECT_IN_USE = '55006'
 const DROPS_MAX = 5
 
-/** Drops a database of one node. Sessions that a busy machine does not end in five seconds refuse it. */
+/** Drops a database of one node. Tries again where a busy machine takes more than five seconds to end its sessions. */
 export async function dropOnNode(address: string, database: string): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
@@ -156,7 +156,7 @@ export async function joinNodes(database: string): Promise<void> {
   await onNode(coordinator!.href, join, database)
 }
 
-/** Keeps everybody out of a template, which is copied only while nobody uses it. Citus' own daemon does. */
+/** Closes a template to all sessions. PostgreSQL copies a template only while no session uses it, and Citus's daemon does. */
 export async function closeTemplate(name: string): Promise<void> {
   const close = [
     `alter database ${name} allow_connections false`,

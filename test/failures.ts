@@ -7,8 +7,8 @@ import { placesOf, SEED } from './seed.ts'
 export type Failure = 'BEFORE' | 'AFTER'
 
 /**
- * Lets a client of a pool send each statement by `around`, until it is released. It stays the same object, because the
- * program knows a cluster's clients by it.
+ * Passes each statement of a pool's client through `around`, until the client is released. The client stays the same
+ * object, because the program identifies a cluster's clients by their object.
  */
 export function sendingBy(
   client: Transaction,
@@ -18,7 +18,7 @@ export function sendingBy(
   const [send, release] = [client.query.bind(client) as Send, client.release.bind(client)]
   own.query = (...query) => around(() => send(...query), query[0])
   own.release = (error) => {
-    // That of its class again.
+    // The method of the class applies again.
     delete own.query
     release(error)
   }
@@ -45,7 +45,7 @@ export class Failures {
     this.died = true
     if (failure === 'AFTER') await work()
     die()
-    // A cut connection reports itself.
+    // On a cut connection, the work itself throws.
     if (failure === 'BEFORE') await work()
     throw new Error('the worker died here')
   }

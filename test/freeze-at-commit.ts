@@ -1,7 +1,7 @@
 /*
- * A program's start that test/ascending-walks.program.test.ts loads into a service (`node --import`). After SIGUSR2, the process stops
- * itself (SIGSTOP) in the middle of its next transaction that inserts into the table FREEZE_TABLE: after the insert and
- * before the statements that end the transaction. It first writes the file FREEZE_FILE, and goes on at SIGCONT.
+ * A module that test/ascending-walks.program.test.ts loads into a service at its start (`node --import`). After SIGUSR2, the
+ * process stops itself (SIGSTOP) in its next transaction that inserts into the table FREEZE_TABLE, after the insert and before
+ * the statements that end the transaction. The process first writes the file FREEZE_FILE, and goes on at SIGCONT.
  */
 import { writeFileSync } from 'node:fs'
 import pg from 'pg'
@@ -14,7 +14,7 @@ process.on('SIGUSR2', () => (armed = true))
 /** The end of a transaction: its link of the audit log, whose lock others wait for, and the commit. */
 const isEnd = (text: string) => text === 'commit' || text.includes('update audit_heads')
 
-/** What the statements of a connection wait for that froze. */
+/** For each frozen connection: what its next statements wait for. */
 const held = new WeakMap<pg.Client, Promise<void>>()
 /** The insert of each connection's current transaction. */
 const inserted = new WeakMap<pg.Client, Promise<unknown>>()

@@ -29,8 +29,8 @@ declare module 'vitest' {
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
 /**
- * Tests run the built program, because it starts in a third of the time. It is built again when the sources are
- * newer.
+ * Builds the program, the console and the client again where their sources are newer. Tests run the built program, because
+ * it starts in a third of the time.
  */
 async function buildWhatIsNewer(): Promise<void> {
   const build = (...args: string[]) => promisify(execFile)('npm', ['run', ...args], { cwd: ROOT })
@@ -80,7 +80,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
 }
 
-/** Two on each of two nodes: each test copies all shards. */
+/** Two on each of two nodes. There are so few because each test copies all shards. */
 const TEST_SHARDS = 4
 
 async function migratedTemplate() {

@@ -26,12 +26,12 @@ const FOLDERS = [
 /** A folder with the server and tools of one PostgreSQL (Debian: postgresql). The embedded PostgreSQL has no tools. */
 export const POSTGRES_PROGRAMS = FOLDERS[0]
 
-/** The same of a PostgreSQL that has Citus. */
+/** The same for a PostgreSQL that has Citus. */
 export const CITUS_PROGRAMS = FOLDERS.find((folder) =>
   ['lib', 'lib/postgresql'].some((libraries) => existsSync(join(folder, '..', libraries, 'citus.so'))),
 )
 
-/** A server of that PostgreSQL with its own folder and port. Stop it in `afterAll`. */
+/** A server of an installed PostgreSQL, with its own folder and port. Stop it in `afterAll`. */
 export class InstalledPostgres {
   /** Contains all files of this server. The server's user may write here. */
   readonly folder: string
@@ -51,8 +51,8 @@ export class InstalledPostgres {
   }
 
   /**
-   * Starts a server on a new, empty cluster. With `trust` it asks no connection of this machine for a password, as the
-   * nodes of a Citus cluster connect to each other.
+   * Starts a server on a new, empty cluster. With `trust`, connections of this machine need no password: the nodes of a Citus
+   * cluster connect to each other so.
    */
   static async start(
     settings: Record<string, string> = {},
@@ -119,7 +119,7 @@ export class InstalledPostgres {
     return path
   }
 
-  /** Runs one of its programs as the server's user. Throws with the output if the program fails. */
+  /** Runs a program of this PostgreSQL as the server's user. Throws with the output if the program fails. */
   async run(program: string, args: string[], env: Record<string, string> = {}): Promise<string> {
     const { stdout } = await promisify(execFile)(join(this.#programs, program), args, {
       ...runAs(this.#user),

@@ -1,13 +1,13 @@
 /*
- * A worker that kills itself at one of its steps. It is a program of its own, bundled by test/real-networks.ts.
+ * A worker that kills itself at one of its steps. It is a separate program, bundled by test/real-networks.ts.
  *
  * A step is a statement to the database or a request to a node. Between the reply to one step and the next step, only the
- * memory of this process changes, and a step that only reads changes nothing at all. So the places to die are: before the
- * first step, after the reply to each step that may have written, and before each step that starts while such a step is
- * under way. With TEST_EVERY_STEP=1 the worker also dies after steps that only read.
+ * memory of this process changes, and a step that only reads changes nothing at all. The places to die are therefore: before
+ * the first step, after the reply to each step that may have written, and before each step that starts while a writing step
+ * is under way. With TEST_EVERY_STEP=1, the worker also dies after steps that only read.
  *
- * It prints READY, reads the number of the place from standard input, or a part of the text of the step to die at, and
- * works. If it reaches the end, it prints how many places there were.
+ * The worker prints READY. It then reads from standard input the number of a place, or a part of the text of the step to die
+ * at, and works. If the worker reaches the end, it prints how many places there were.
  */
 import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'

@@ -99,7 +99,7 @@ export async function equalsFilterInMemory<Item>(
       )
     expect(await walk(query)).toEqual(order === 'ASC' ? expected : expected.reverse())
   }
-  // Several filters together often select nothing, whatever one of them does. So each is alone first.
+  // Several filters together often select nothing, which hides the effect of each. So each filter is tried alone first.
   for (const [name, [values]] of Object.entries(filters)) {
     const alone = fc.asyncProperty(values, (chosen) => requireSame({ [name]: chosen }, [], 'ASC', 1000))
     await fc.assert(alone, { seed: SEED, numRuns: 3 })

@@ -1,4 +1,4 @@
-/* A proxy of a node that passes answers on, except for those that a test replaces. */
+/* A proxy in front of a node that passes the node's answers on, except for those that a test replaces. */
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:http'
@@ -16,14 +16,13 @@ export interface Answer {
   error?: { code: number; message: string }
 }
 
-/** Starts such a proxy in front of a node. `lie` returns a false answer, or undefined to keep the true one. */
 export async function startLyingNode(rpcUrl: string) {
   const state: {
-    /** Returns a false answer to a call, or undefined. */
+    /** Returns a false answer to a call, or undefined to keep the true one. */
     lie: (call: Call, answer: Answer) => Answer | undefined
     /** Largest reply in bytes. A larger one becomes HTTP 413. */
     bytesMax: number
-    /** Called for each request. */
+    /** Number of requests so far. */
     requests: number
   } = { lie: () => undefined, bytesMax: Infinity, requests: 0 }
   const server = createServer((request, reply) => {

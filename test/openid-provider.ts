@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import Provider from 'oidc-provider'
 import { freePort } from './support.ts'
 
-/** A real OpenID provider, which signs everybody in under the name that they type. */
+/** Starts a real OpenID provider, which signs in everybody under the name that they type. */
 export async function startOpenIdProvider(
   redirectUri: string,
 ): Promise<{ issuer: string; close: () => void }> {

@@ -2,8 +2,8 @@ import { transaction, type Database } from '../src/db/database.ts'
 import { idsAt, momentAt, readClock } from '../src/db/ids.ts'
 
 /**
- * Inserts events that begin an hour ago, `perMoment` of each microsecond, and returns their ids in order. Their objects are
- * orchestrations that do not exist, which reading does not mind.
+ * Inserts events from `minutesAgo` on, `perMoment` every 20 ms, and returns their ids in order. Their objects are
+ * orchestrations that do not exist, because reading events does not need them.
  */
 export async function insertPastEvents(
   db: Database,

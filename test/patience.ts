@@ -1,8 +1,9 @@
 import { expect, vi } from 'vitest'
 
 /**
- * A wait ends when its state is reached. Its limit is there for a test that hangs, and what it says is right for a quiet
- * machine: here it is made long enough for one that is busy. Vitest runs this before each file, in a process that may have run it.
+ * Multiplies the time limits of Vitest's waits. A wait ends when its state is reached; its limit is there for a test that
+ * hangs. The tests state limits for a quiet machine, and here they become long enough for a busy one. Vitest runs this module
+ * before each test file, in a process that may have run it before.
  */
 
 const BUSY = 20

@@ -1,4 +1,3 @@
-/** Sets the policies of customers in tests. */
 import { transaction, type Database } from '../src/db/database.ts'
 import { readClock } from '../src/db/ids.ts'
 import { completeDocument, type NewPolicyDocument } from '../src/governance/policy/policy-document.ts'

@@ -7,7 +7,7 @@ const SUFFIXES = {
   unit: [],
   /** A PostgreSQL. */
   database: ['db'],
-  /** Also the built program; or a database for long. */
+  /** Also the built program, or a database for a long time. */
   program: ['program', 'slow'],
   /** Also nodes of real chains. */
   chains: ['chain'],
@@ -16,7 +16,7 @@ export const PROJECTS = Object.keys(SUFFIXES) as (keyof typeof SUFFIXES)[]
 
 const FOLDERS = '{src,client,test}/**'
 
-/** Returns which files are of a kind. A test without a suffix is a unit test. */
+/** Returns the patterns of the files of a kind. A test without a suffix is a unit test. */
 export function filesOf(project: (typeof PROJECTS)[number]): { include: string[]; exclude: string[] } {
   const named = (suffixes: string[]) => suffixes.map((suffix) => `${FOLDERS}/*.${suffix}.test.ts`)
   const outside = ['**/node_modules/**']

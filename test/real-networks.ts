@@ -76,7 +76,7 @@ export async function evmWorld(network: CryptoNetwork = 'ETHEREUM') {
   const mining = { url: rpcUrl, body: { jsonrpc: '2.0', id: 1, method: 'evm_mine', params: [] } }
   const transferEvent = getAbiItem({ abi: TOKEN_ABI, name: 'Transfer' })
 
-  /** Native transfers by address, up to a block: the chain is read only once. */
+  /** Native transfers by address, up to block `readTo`, so that each block is read only once. */
   const natives = new Map<string, { hash: string; index: string; amount: string }[]>()
   let readTo = -1n
   async function readNatives() {
@@ -147,7 +147,6 @@ export async function evmWorld(network: CryptoNetwork = 'ETHEREUM') {
   return { ...world, anvil, hotWallet }
 }
 
-/** Litecoin Core on regtest. */
 export const litecoinWorld = () => bitcoinWorld('LITECOIN')
 
 /** A network of the Bitcoin family on regtest. The node is Litecoin Core, unless another program is given. */
@@ -398,7 +397,7 @@ async function killedWorkers(service: RealService, world: World) {
   }
 }
 
-// ---------------------------------------------------------------------------------------------- what they work on
+// ---------------------------------------------------------------------------------------------- the workers' turns
 
 /** The deposits and payments of each turn. Amounts are decimal strings. */
 export interface Turn {
@@ -531,7 +530,7 @@ export async function dieEverywhere(
   )
 }
 
-/** Fewer places: withdrawals share the code that signs and checks, and their walk takes all places. */
+/** Only some places: withdrawals use the same code to sign and check, and their walk takes all places. */
 const TREASURY_PLACES_EVERY = EVERY_STEP ? 1 : 3
 
 /** `dieAtEachPlace` with a treasury transfer for each turn. The transfer is ordered again after it ended. */

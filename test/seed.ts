@@ -6,8 +6,8 @@ import { EVERY_STEP } from './every-step.ts'
 export const SEED = Number(process.env.TEST_SEED ?? randomBytes(4).readInt32BE())
 
 /**
- * Parameters of a property with at most this many cases. A run on a developer's machine has an eighth of them, drawn with
- * a new seed each time. CI and TEST_EVERY_STEP=1 have all.
+ * Parameters of a property with at most this many cases. A run on a developer's machine takes an eighth of the cases, drawn
+ * with a new seed each time. CI and TEST_EVERY_STEP=1 take all.
  */
 export const runs = (most: number) => ({
   seed: SEED,

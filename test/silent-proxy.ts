@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 
 /**
- * A TCP proxy that can fall silent: it then takes connections and bytes and answers nothing, as where a machine has lost its power. Its
- * connections stay silent for ever; new ones work after `speak`, as where a standby has taken over the address. Close it at
- * the end.
+ * A TCP proxy that can fall silent: it then accepts connections and bytes and answers nothing, like a machine that has lost
+ * its power. Connections from before `speak` stay silent for ever. New ones work after `speak`, as when a standby has taken
+ * over the address. Close the proxy at the end.
  */
 export async function startSilentProxy(target: string) {
   const { hostname, port } = new URL(target)

@@ -50,7 +50,7 @@ import {
 import { governBy } from '../src/governance/policy/judge-payments.ts'
 import { buildApp } from '../src/program/build-app.ts'
 
-/** A database of its own: a clone of the migrated template. */
+/** A separate database: a clone of the migrated template. */
 export interface TestDatabase {
   /** For the service's role, which runs everything under test. */
   url: string
@@ -63,7 +63,7 @@ export interface TestDatabase {
 }
 
 export async function cloneDatabase(max = 10): Promise<TestDatabase> {
-  // Files share a process: one before may have posted with other keys.
+  // Test files share a process: an earlier file may have posted with other keys.
   sealBalancesWith(() => Promise.resolve(MASTER_KEYS))
   const { url, ownerUrl, drop } = await createDatabase(new URL(inject('templateUrl')).pathname.slice(1))
   const [db, owner] = [
@@ -92,10 +92,10 @@ export async function createDatabase(template?: string) {
   }
   const ownerUrl = addressOf(inject('templateOwnerUrl'))
   const { username } = new URL(ownerUrl)
-  // To copy the files takes a third of the CPU that writing them to the log takes.
+  // Copying the files takes a third of the CPU of writing them to the write-ahead log.
   const like = template === undefined ? '' : `template ${template} strategy file_copy`
   const create = `create database ${name} owner ${username} ${like}`
-  // An empty database is one of the coordinator alone.
+  // An empty database exists on the coordinator alone.
   if (template !== undefined) await copyOnWorkers(name, create)
   await asAdmin([
     create,
@@ -128,13 +128,13 @@ async function dropDatabase(name: string): Promise<void> {
   for (const address of [inject('adminUrl'), ...CLUSTER.slice(1)]) await dropOnNode(address, name)
 }
 
-/** Runs statements as a superuser on every node, in its default database. Roles are of a node, not of the cluster. */
+/** Runs statements as a superuser on every node, in its default database. A role belongs to a node, not to the cluster. */
 export async function onEveryNode(statements: string | string[]): Promise<void> {
   await asAdmin(statements)
   await onWorkers([statements].flat())
 }
 
-/** SQL: a time column moved by this interval, in words that a cluster takes, too. */
+/** SQL: a time column moved by this interval, in a form that Citus accepts, too. */
 export const movedBy = (column: string, interval: string): string =>
   `(${column} at time zone 'UTC' + interval '${interval}') at time zone 'UTC'`
 
@@ -154,7 +154,7 @@ export async function asAdmin(statements: string | string[], of?: string): Promi
 /** Who makes the changes that a test makes without a request. */
 export const TEST_ORIGIN = originOfLoop('test')
 
-/** Services of tests write refused requests when they close, so that these do not appear between two looks at the tables. */
+/** So long that services of tests record refused requests only when they close, never between two reads of the tables. */
 const REFUSALS_EVERY_MS = 3_600_000
 
 export const BASE_URL = 'http://127.0.0.1:8080'
@@ -174,7 +174,7 @@ export const WEBHOOK_SECRETS = new WebhookSecrets(MASTER_KEYS)
 export const ROW_MACS = new RowMacs(MASTER_KEYS)
 sealBalancesWith(() => Promise.resolve(MASTER_KEYS))
 
-/** The first service's signing key, which later services reuse: making a key takes 0.1 s of CPU per service. */
+/** The first service's signing key, which later services reuse: making a key takes 0.1 s of CPU. */
 let signingKey: { id: string; encrypted_jwk: string } | undefined
 
 /** The service as production builds it, on a separate database. Close it in `afterAll`. */
@@ -184,7 +184,7 @@ export async function startTestService(
 ) {
   const settings = testSettings(environment)
   const { url, db, ownerUrl, owner, drop } = await cloneDatabase()
-  // On a cluster requests go to the nodes of their customers, as in the program.
+  // On a cluster, requests go to the nodes of their customers, as in the program.
   const cluster = await Cluster.open(db, () => undefined)
   const pools: Database[] = []
   const nodes = cluster.nodes(db, (node) => {
@@ -247,15 +247,18 @@ export async function startTestService(
 let shared: Promise<Omit<TestService, 'close'>> | undefined
 
 /**
- * The service of this worker, for files whose tests need a customer of their own and no more: its tables have the records of
- * other files, too. It ends with the worker.
+ * A service that the test files of a Vitest worker share. It is for tests that need only their own customer, because its
+ * tables have the records of other files, too. The service ends with the worker.
  */
 export function sharedTestService(): Promise<Omit<TestService, 'close'>> {
   sealBalancesWith(() => Promise.resolve(MASTER_KEYS))
   return (shared ??= startTestService())
 }
 
-/** Does some work while an address counts as a customer's deposit address. Versions before paid any address of a wallet. */
+/**
+ * Does some work while an address counts as a customer's deposit address. The withdrawals that the work makes imitate earlier
+ * versions, which paid any address of a wallet.
+ */
 export async function ownedAsDepositAddress(
   { owner }: { owner: Database },
   { customer_id, profile_id }: TestCustomer,
@@ -294,7 +297,7 @@ export const setPrice = (
     })
   })
 
-/** Does some work while the database refuses each row of a table that breaks a condition: one odd record among others. */
+/** Does some work while the database refuses the rows of a table that break a condition, to imitate a faulty record. */
 export async function refusing(
   { owner }: { owner: Database },
   table: string,
@@ -521,7 +524,7 @@ export const execBursar = (
 export interface Command {
   stdout: () => string
   stderr: () => string
-  /** Waits until the standard output is so, or the command has ended. */
+  /** Waits until `isEnough` accepts the standard output, or the command has ended. */
   printed: (isEnough: (stdout: string) => boolean) => Promise<void>
   /** Sends a signal to the command alone, and waits for its end. */
   stop: (signal?: 'SIGINT' | 'SIGTERM') => Promise<Ended>
@@ -592,7 +595,7 @@ export const runBursar = (
   environment: Record<string, string | undefined> = {},
 ): Promise<Ended> => startBursar(args, environment).ended
 
-/** Runs a command in this process. Returns its output, and throws what it says where it fails. */
+/** Runs a command in this process. Returns its standard output. Throws an Error with its standard error where it fails. */
 export async function outputOf(
   args: string[],
   environment: Record<string, string | undefined>,
@@ -735,8 +738,8 @@ export async function entriesOf(db: Database, transferId: string): Promise<strin
 }
 
 /**
- * Reads every table, to show that nothing changed. It uses one connection: each further one would have to be opened
- * and read the catalogue again.
+ * Reads every table, to show that nothing changed. Uses one connection, because each further one would have to be opened and
+ * to read the catalogue again.
  */
 export async function everyTable(db: Database): Promise<Record<string, string[]>> {
   const client = await db.connect()
@@ -774,14 +777,14 @@ export async function emptier({ url, db }: TestDatabase): Promise<() => Promise<
   // The service's role may not delete everything.
   const admin = new URL(inject('adminUrl'))
   admin.pathname = new URL(url).pathname
-  // This setting disables the triggers that enforce foreign keys. It does not reach other nodes: there, parents are last.
+  // This setting disables the triggers that enforce foreign keys, but not on other nodes. So parents are deleted last.
   const last = ['profiles', 'accounts', 'identities', 'customers']
   const statements = [
     'set session_replication_role = replica',
     ...tables
       .toSorted((a, b) => last.indexOf(a) - last.indexOf(b))
       .map((name) => `delete from public.${name}`),
-    // The platform has a chain from the start. Its links are deleted, so it begins again.
+    // The platform has a chain from the start. The chain's links are deleted, so the chain begins again.
     `delete from public.audit_heads where customer_id <> '${PLATFORM_ID}'`,
     `update public.audit_heads set position = 0, hash = '\\x${firstHash}'`,
   ]

@@ -55,7 +55,7 @@ export async function workOff(
   }
 }
 
-/** Makes the withdrawals due that no transaction has locked, one customer at a time: a cluster locks rows of one only. */
+/** Makes due the withdrawals that no transaction has locked. One customer at a time: a cluster locks rows of one only. */
 export async function hurryUnlocked(db: Database, { endLeases = false } = {}): Promise<void> {
   const { rows } = await db.query<{ customer_id: string }>(
     'select distinct customer_id from outgoing_transfers where due_at is not null',

@@ -3,7 +3,7 @@ interface References {
   components: { responses: Record<string, object> }
 }
 
-/** Returns the API document with the responses that its operations refer to in their places. */
+/** Replaces the references of the API document's operations by the responses to which they refer. Changes the document. */
 export function writtenOut<Document>(document: Document): Document {
   const { paths, components } = document as References
   for (const { responses } of Object.values(paths).flatMap((path) => Object.values(path)))

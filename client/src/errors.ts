@@ -1,4 +1,4 @@
-/** The kinds of error responses. https://<server>/problems/<slug> explains the typed ones: the last thirteen. */
+/** The kinds of error responses. https://<server>/problems/<slug> explains the typed ones, from exceed-precision on. */
 export type ProblemSlug =
   | 'bad-request'
   | 'unauthorized'
@@ -84,7 +84,7 @@ export class BursarProblem extends BursarError {
   readonly detail: string
   /** Facts about the problem. `is` narrows their type by slug. */
   readonly meta: Readonly<Record<string, unknown>>
-  /** Every wrong field of the request, with the JSON pointer to it. The first is that of `detail`. */
+  /** Every wrong field of the request, with the JSON pointer to it. `detail` describes the first. */
   readonly errors: readonly FieldError[]
   /** The id of the request in the service's log; undefined when a proxy answered. */
   readonly requestId: string | undefined

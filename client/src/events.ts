@@ -2,7 +2,7 @@ import { BursarProblem, BursarUnreachable } from './errors.ts'
 import type { components } from './schema.ts'
 import { pause } from './send-again.ts'
 
-/** The change of a record's status. `object_type` says which `object` it has. */
+/** The change of a record's status. `object_type` says which kind of `object` the event has. */
 export type Event = components['schemas']['Event']
 
 /** A place in the events of a customer: the last event that was handled. */
@@ -46,9 +46,9 @@ export type ReadEvents = (
 ) => Promise<EventPage>
 
 /**
- * Iterates over events in their order, each once, and waits for more without end. A walk follows the pages; after the last
- * one, or a failure, the next walk begins at the time of the last event and skips the events up to it. The service shows no
- * event while an earlier one can still commit, so that none is missed.
+ * Iterates over events in their order, each once, and waits for more without end. A walk follows the pages. After the last
+ * page or a failure, the next walk begins at the time of the last event and skips the events up to that event. The service
+ * shows no event while an earlier one can still commit, so no event is missed.
  */
 export async function* followEvents(
   read: ReadEvents,

@@ -31,7 +31,6 @@ export {
   type Unwrapping,
 } from './unwrap.ts'
 
-/** The records of the API. */
 type Records = components['schemas']
 export type Account = Records['Account']
 export type Balance = Records['Balance']
@@ -180,7 +179,7 @@ export function createClient(options: ClientOptions): Client {
   } as unknown as Client
 }
 
-/** Returns the base URL without a slash at its end. Paths begin with `/v2`, so it must not end with that. */
+/** Returns the base URL without a slash at its end. Paths begin with `/v2`, so the base URL must not end with `/v2`. */
 function checkedUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol))
@@ -197,7 +196,7 @@ function keyIn({ params, headers }: Record<string, unknown>): string | undefined
   return header?.['Idempotency-Key'] ?? given.get('idempotency-key') ?? undefined
 }
 
-/** Sends a call without its types: `Client` checks them. */
+/** A call without its types: `Client` checks them. */
 type LooseCall = (method: Method, path: string, init?: Record<string, unknown>) => Promise<unknown>
 
 async function* pagesOf(call: LooseCall, path: string, init: PageInit = {}): AsyncGenerator<Page, void> {

@@ -21,7 +21,7 @@ export const RETRIES: Retries = {
   pauseMsMax: 5_000,
 }
 
-/** The service did nothing. */
+/** The service refused the request before it did anything. */
 const TOO_MANY_REQUESTS = 429
 /** No answer from the service: the outcome is unknown. */
 const UNANSWERED = new Set([502, 503, 504])
@@ -29,22 +29,22 @@ const UNANSWERED = new Set([502, 503, 504])
 export interface Sending {
   retries: Retries
   signal?: AbortSignal | null | undefined
-  /** Whether it may be sent again when its outcome is unknown. */
+  /** Whether the request may be sent again when its outcome is unknown. */
   repeatable: boolean
   /** The ref_id that `BursarUnreachable` reports. */
   refId?: string | undefined
 }
 
-/** A response that has arrived whole, and whether an attempt before it may have been carried out. */
+/** A response that has arrived in full, and whether an earlier attempt may have been carried out. */
 export interface Sent {
   response: Response
   repeated: boolean
 }
 
 /**
- * Sends a request, and again where that is safe: 429 always; no answer, 502, 503 and 504 when it is repeatable.
- * Gives the last response. Throws `BursarUnreachable` when there is none of the service, the reason of an aborted
- * signal, and what the attempt itself throws of ours.
+ * Sends a request, and sends it again where that is safe: after 429 always; after no answer, 502, 503 and 504 if it is
+ * repeatable. Returns the last response. Throws `BursarUnreachable` when the service gave none, the reason of an aborted
+ * signal, and any `BursarError` of the attempt itself.
  */
 export async function sendAgain(
   attempt: (signal: AbortSignal) => Promise<Response>,
@@ -80,11 +80,11 @@ export async function sendAgain(
   throw new BursarUnreachable(`no answer in ${sent} attempts: ${causeOf(failure)}`, refId, failure)
 }
 
-/** The service answers every failure in JSON, so another 5xx is that of a proxy, which does not know the outcome. */
+/** The service answers every failure in JSON, so a 5xx without JSON is from a proxy, which does not know the outcome. */
 const isOfProxy = ({ status, headers }: Response): boolean =>
   status >= 500 && !/\bjson\b/.test(headers.get('content-type') ?? '')
 
-/** Reads the body here, so that a connection that breaks in the middle of it counts as no answer. */
+/** Reads the whole body, so that a connection that breaks in the middle of the body counts as no answer. */
 async function whole(response: Response): Promise<Response> {
   const text = await response.text()
   const { status, statusText, headers } = response

@@ -44,7 +44,7 @@ export interface Unwrapping {
 export type HeadersLike = Headers | Readonly<Record<string, string | readonly string[] | undefined>>
 
 const TOLERANCE_SECONDS = 300
-/** During a rotation there are two. A request with more is not worth the work. */
+/** The most signatures that are checked. During a rotation of the secret, a request has two. */
 const SIGNATURES_MAX = 16
 const SECRET_BYTES_MIN = 24
 const SECRET_BYTES_MAX = 64
@@ -117,7 +117,7 @@ function eventOf(body: string | Uint8Array): ThinEvent | FullEvent {
   return event as ThinEvent | FullEvent
 }
 
-/** Reads the bytes of a secret: `whsec_` and base64 of 24 to 64 bytes. The error does not repeat it. */
+/** Reads the bytes of a secret: `whsec_` and base64 of 24 to 64 bytes. The error does not quote the secret. */
 function keyOf(secret: string): Uint8Array<ArrayBuffer> {
   const base64 = secret.replace(/^whsec_/, '')
   if (/^[A-Za-z0-9+/]+={0,2}$/.test(base64) && base64.length % 4 === 0) {
@@ -138,7 +138,7 @@ function bytesOf(prefix: string, body: string | Uint8Array): Uint8Array<ArrayBuf
   return all
 }
 
-/** Reads a header in any case. A header that came more than once is refused. */
+/** Reads a header, whatever the case of its name. Refuses a header that came more than once. */
 function headerOf(headers: HeadersLike, name: string): string {
   const values = isHeaders(headers)
     ? [headers.get(name)]

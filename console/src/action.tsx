@@ -4,7 +4,7 @@ import { useSignal } from '@preact/signals'
 import { send, type Call } from './api.ts'
 import { Curl, Failure } from './parts.tsx'
 
-/** A button. `ask` is the question that a person answers first, where the change cannot be undone. */
+/** A button. For a change that cannot be undone, `ask` is the question that a person answers first. */
 export function AskedButton({
   ask,
   kind,
@@ -22,7 +22,7 @@ export function AskedButton({
   const yes = useRef<HTMLButtonElement>(null)
   const first = useRef<HTMLButtonElement>(null)
   const answered = useRef(false)
-  // Before the next key: the one who presses Enter after a click answers the question. After "No", the focus is back.
+  // Moves the focus before the next key press, so that Enter after a click answers the question. "No" moves it back.
   useLayoutEffect(() => {
     if (asking.value) yes.current?.focus()
     else if (answered.current) first.current?.focus()
@@ -55,7 +55,7 @@ export function AskedButton({
   )
 }
 
-/** A button that makes one call of the API, with the call as curl beside it. The failure is shown where the button is. */
+/** A button that makes one call of the API, with the call as curl beside it. A failure is shown at the button. */
 export function Action<T>({
   call,
   done,
@@ -64,7 +64,6 @@ export function Action<T>({
   children,
 }: {
   call: Call
-  /** Called with the answer. */
   done: (answer: T) => void
   ask?: string
   kind?: 'main' | 'danger'

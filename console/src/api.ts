@@ -61,7 +61,7 @@ export function curlOf(call: Call): string {
   return lines.join(' \\\n  ')
 }
 
-/** The headers that mark a request as this page's. `background`: the page refreshes itself, and nobody is there. */
+/** The headers that mark a request as this page's. `background`: the page refreshes itself, without a person. */
 export const headersOf = (background: boolean): Record<string, string> => ({
   'x-bursar-console': background ? 'background' : 'page',
   ...(customer.value !== '' && { 'bursar-customer': customer.value }),
@@ -80,7 +80,7 @@ export async function send<T>(call: Call, { background = false, signal }: SendOp
       ...(signal !== undefined && { signal }),
     })
   let answer = await attempt()
-  // The operator's role may have changed: a look at the session takes another access token.
+  // The operator's role may have changed. When the page reads its session, the service takes another access token.
   if (answer.status === 401 && (await readSession()) !== undefined) answer = await attempt()
   if (answer.status === 401) forgetSession()
   return bodyOf<T>(answer)

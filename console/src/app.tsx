@@ -31,7 +31,7 @@ export function App() {
       </header>
       <Pages path={path} />
       <Down />
-      {/* What is shown may be old, and nothing of it can be done now. */}
+      {/* While the connection is down, the page may be out of date and its actions cannot succeed. */}
       <main id="main" tabIndex={-1} inert={downSince.value !== undefined}>
         <Page key={`${customer.value} ${path}`} {...parameters} />
       </main>
@@ -39,7 +39,7 @@ export function App() {
   )
 }
 
-/** That the service does not answer, and since when. */
+/** Says that the service does not answer, and since when. */
 const Down = () =>
   downSince.value === undefined ? null : (
     <p class="failure down" role="alert">

@@ -2,18 +2,18 @@ import { Link } from './parts.tsx'
 
 /** Amounts side by side. The bars are only a picture: each says its amount as text. */
 
-/** What a bar's place has room for. */
+/** The short form of an amount, which fits above its bar. */
 const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 })
 
 export interface Bar {
   key: string
-  /** Under the bar. */
+  /** The text under the bar. */
   name: string
   /** The API's text. */
   amount: string
-  /** What a pointer on it and a screen reader get. */
+  /** The bar's tooltip, and its text for screen readers. */
   label: string
-  /** The page that it opens. */
+  /** The page that the bar opens. */
   to?: string
   kind?: 'wait' | undefined
 }

@@ -3,7 +3,7 @@ import uPlot from 'uplot'
 import { groupDigits } from './format.ts'
 import type { Candle } from './records.ts'
 
-/** Charts. Only the pictures are made of numbers: the figures beside them are the API's text. */
+/** Charts. Only the drawings convert amounts to numbers: the figures beside them are the API's text. */
 
 /** A point of a balance: a timestamp of the API and an amount. */
 export interface Point {
@@ -23,7 +23,7 @@ interface Drawing {
 const DAY_SECONDS = 86_400
 const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ')
 
-/** The time at a mark of the axis, UTC: as fine as the marks are apart. */
+/** The time at a mark of the axis, in UTC, as precise as the distance between marks needs. */
 function timeText(seconds: number, apart: number): string {
   const text = new Date(seconds * 1000).toISOString()
   const month = MONTHS[Number(text.slice(5, 7)) - 1]
@@ -32,7 +32,7 @@ function timeText(seconds: number, apart: number): string {
   return apart < 28 * DAY_SECONDS ? `${Number(text.slice(8, 10))} ${month}` : `${month} ${text.slice(0, 4)}`
 }
 
-/** Makes a chart as wide as its place, in the colours of the page, and again when the colours change. */
+/** Makes a chart as wide as its place, in the colours of the page. Draws it again when the colours or inputs change. */
 function useChart(
   make: (drawing: Drawing) => { options: Omit<uPlot.Options, 'width'>; data: uPlot.AlignedData },
   inputs: readonly unknown[],
@@ -157,7 +157,7 @@ interface Columns {
   close: Column
 }
 
-/** The candles as columns, with an empty one where at least one is missing. */
+/** The candles as columns, with one empty candle in each gap. */
 function withGaps(candles: readonly Candle[], length: number): Columns {
   const columns: Columns = { at: [], open: [], high: [], low: [], close: [] }
   for (const { timestamp, open, high, low, close } of candles) {
@@ -176,7 +176,7 @@ function withGaps(candles: readonly Candle[], length: number): Columns {
   return columns
 }
 
-/** Filled bodies for falls, hollow ones for rises: the difference is not of colour alone. */
+/** Filled bodies for falls and hollow ones for rises, so that colour is not the only difference. */
 const drawCandles =
   ({ at, open, high, low, close }: Columns, length: number, colour: (name: string) => string) =>
   (chart: uPlot) => {

@@ -5,11 +5,11 @@ import { ROOT } from './address.ts'
 
 /** Since when the service does not answer; undefined while it does. */
 export const downSince = signal<string | undefined>(undefined)
-/** How often the service came back: what is shown is then read again. */
+/** How often the service came back. Each time, the page reads its records again. */
 export const returns = signal(0)
 
 const AGAIN_MS = 2_000
-/** Whether a proxy answers in the place of a service that is gone: the service answers every failure in JSON. */
+/** Whether a proxy answers in place of a service that is down: the service itself answers every failure in JSON. */
 const isOfProxy = ({ status, headers }: Response): boolean =>
   [502, 504].includes(status) || (status >= 500 && !/\bjson\b/.test(headers.get('content-type') ?? ''))
 

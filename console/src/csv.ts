@@ -1,15 +1,16 @@
 /** Files for spreadsheets (RFC 4180), with a byte order mark: without it, Excel takes UTF-8 for another character set. */
 
-/** A character that begins a formula in some spreadsheet; full-width and other forms of it are calculated, too. */
+/** Whether a character begins a formula in some spreadsheet. Spreadsheets accept its full-width and other forms, too. */
 const beginsFormula = (character: string) => /^[=+\-@\u2212]/.test(character.normalize('NFKC'))
 
-/** Text that a spreadsheet turns into a number, a date or a logical value, and so loses zeros and digits of it. */
+/** Matches text that a spreadsheet turns into a number, a date or a logical value, and so loses zeros and digits. */
 const LOOKS_LIKE_A_VALUE =
   /^\s*(?:[\d\s.,:/+\-()%$€£]*\d[\d\s.,:/+\-()%$€£]*(?:e[+-]?\d+)?|(?:\d{1,4}[\s./-]*)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[\s./-]*(?:\d{1,4})?|true|false)\s*$/i
 
 /**
- * Text as a cell. Clients choose ref_ids and memos, so an apostrophe goes before each place that begins like a formula,
- * also behind what another spreadsheet takes for the separator, and before text that would become a number or a date.
+ * Text as a cell. Clients choose ref_ids and memos, so an apostrophe goes before each place that begins like a formula. Such
+ * a place may also follow a character that some spreadsheet takes for the separator. Text that would become a number or a
+ * date gets an apostrophe, too.
  */
 export function textCell(text: string | undefined): string {
   if (text === undefined || text === '') return ''

@@ -24,7 +24,7 @@ export function sumOf(amounts: readonly string[]): string {
 /** The amount with a sign, also where it is positive. */
 export const signed = (amount: string): string => (amount.startsWith('-') ? '' : '+') + groupDigits(amount)
 
-/** Names that are not written as their words are. */
+/** Names whose display text is not made from their words. */
 const WRITTEN: Record<string, string> = {
   API_CLIENT: 'API client',
   api_client: 'API client',
@@ -44,7 +44,7 @@ export function percentOf(share: string): string {
   return `${shown}${digits.length > 2 ? `.${digits.slice(2)}` : ''} %`
 }
 
-/** The change of a price in percent, with a sign unless it is nothing. It is shown, and nothing is calculated with it. */
+/** The change of a price in percent, with a sign unless it is zero. For display only. */
 export function changeOf(price: string, before: string): string {
   const percent = (Number(price) / Number(before) - 1) * 100
   const shown = Math.abs(percent).toFixed(2)
@@ -66,7 +66,7 @@ const DAY = new Intl.DateTimeFormat('en-GB', {
   timeZone: 'UTC',
 })
 
-/** A timestamp of the API in UTC: its day, and its time to the second or millisecond, from the text and not by a calculation. */
+/** The UTC day of a timestamp of the API, and its time to the second or millisecond, which is cut out of the text. */
 export const dayOf = (timestamp: string): string => DAY.format(new Date(timestamp))
 export const timeOf = (timestamp: string, precise: boolean): string => timestamp.slice(11, precise ? 23 : 19)
 
@@ -90,7 +90,7 @@ export function ago(timestamp: string, now: number): string {
   return RELATIVE.format(Math.trunc(seconds / length), unit)
 }
 
-/** A time that people choose: its first day, and the day after its last one. */
+/** A period: its first day, and the day after its last one. */
 interface Days {
   from: string
   before: string

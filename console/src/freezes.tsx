@@ -4,7 +4,7 @@ import { Curl, Failure, Link, Loading, Status, Time } from './parts.tsx'
 import type { Profile } from './records.ts'
 import { may } from './session.ts'
 
-/** What is frozen of the customer: no new payment of it is signed. Operators alone are told. */
+/** The freezes of the customer and its profiles. No new payment of a frozen one is signed. Only operators see freezes. */
 
 const freezes = { method: 'GET', path: '/v2/operators/freezes' } as const
 
@@ -16,11 +16,11 @@ export interface Freeze {
   created_at: string
 }
 
-/** Reads what is frozen of the customer and its profiles. */
+/** Reads the freezes of the customer and its profiles. */
 export const useFreezes = (): Loaded<{ items: Freeze[] }> =>
   useCall<{ items: Freeze[] }>(may('operators:read_freeze') ? freezes : undefined)
 
-/** That a record is frozen: since when, what for, and by whom. */
+/** Says that a record is frozen, since when, why and by whom. */
 export const Frozen = ({ reason, detail, since }: { reason: string; detail: string; since: string }) => (
   <>
     <Status of="FROZEN" /> since <Time at={since} /> (
@@ -28,7 +28,7 @@ export const Frozen = ({ reason, detail, since }: { reason: string; detail: stri
   </>
 )
 
-/** The freezes of a profile, its customer's among them. */
+/** The freezes of a profile, including those of its whole customer. */
 export const FreezesOfProfile = ({ id }: { id: string }) =>
   useFreezes()
     .data.value?.items.filter(({ profile_id }) => profile_id === undefined || profile_id === id)
@@ -39,7 +39,7 @@ export const FreezesOfProfile = ({ id }: { id: string }) =>
       </p>
     ))
 
-/** All freezes of the customer, for Home. */
+/** All freezes of the customer, for the home page. */
 export function FreezesOfCustomer() {
   const { data, error } = useFreezes()
   if (!may('operators:read_freeze')) return null

@@ -17,7 +17,7 @@ export interface Arrow {
 }
 
 const BOX = { width: 216, height: 78 }
-/** Between two places: from left to right on a wide screen, downwards on a narrow one. */
+/** The distance between two places: from left to right on a wide screen, downwards on a narrow one. */
 const APART = { wide: 150, narrow: 52 }
 /** The characters of a line that fit into a box. */
 const LINE_MAX = 29

@@ -58,13 +58,13 @@ export interface Column<T> {
   /** Whether its values are aligned as numbers. */
   number?: boolean
   cell: (item: T) => ComponentChildren
-  /** Its place on a card. Such a column needs no heading there: what it is can be seen. */
+  /** Its place on a card. A column with a place has no heading there, because its values explain themselves. */
   onCard?: number
 }
 
 /** A screen as narrow as this shows records as cards. */
 const NARROW = matchMedia('(max-width: 700px)')
-/** A table of so few columns stays one on a narrow screen, if it fits. */
+/** A table of at most this many columns stays a table on a narrow screen, if it fits. */
 const COLUMNS_FEW = 3
 
 /** Records as a table. One that is wider than its place becomes cards, of two cells a line: an amount must not be cut. */
@@ -79,9 +79,7 @@ export function Table<T>({
   items: readonly T[]
   columns: readonly Column<T>[]
   keyOf: (item: T) => string | number
-  /** The class of the table. */
   class?: string
-  /** The class of a record's row. */
   classOf?: (item: T) => string | undefined
 }) {
   const place = useRef<HTMLDivElement>(null)
@@ -153,7 +151,7 @@ export const ListOf = <T,>({
   </Paged>
 )
 
-/** What is around a page of a list, whatever shows its records. */
+/** The frame of a page of a list: failure, buttons to other pages, and the call as curl. */
 export const Paged = ({ list, children }: { list: List<unknown>; children: ComponentChildren }) => (
   <>
     <Failure of={list.error.value} />
@@ -174,7 +172,7 @@ export const Paged = ({ list, children }: { list: List<unknown>; children: Compo
   </>
 )
 
-/** The filters of a list. They work as soon as they are chosen. */
+/** The filters of a list. A filter applies as soon as it is chosen. */
 export const Filters = ({ children }: { children: ComponentChildren }) => (
   <form class="filters" onSubmit={(event) => event.preventDefault()}>
     {children}

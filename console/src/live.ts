@@ -6,8 +6,8 @@ import { customer, session } from './session.ts'
 
 /**
  * Events as they happen: one stream for the whole page (Server-Sent Events). It is read with `fetch`, because an EventSource
- * cannot send the headers that mark a request as this page's. After a break it goes on after the last event that it got. A
- * hidden tab has no stream: a browser opens six connections to a service, and the seventh tab would wait for ever.
+ * cannot send the headers that mark a request as this page's. After a break, the stream goes on after the last event received.
+ * A hidden tab has no stream: a browser opens at most six connections to a service, and a seventh tab would wait for ever.
  */
 
 interface LiveEvent {
@@ -20,7 +20,7 @@ interface LiveEvent {
 /** Whether the stream is open: the page then shows what happens without being loaded again. */
 export const live = signal(false)
 
-/** Undefined: something may have happened that the stream does not tell any more. */
+/** Undefined: events may have been missed that the stream will not send. */
 type Listener = (event: LiveEvent | undefined) => void
 const listeners = new Set<Listener>()
 const PAUSES_MS = [500, 1_000, 2_000, 5_000, 15_000]
@@ -31,7 +31,7 @@ let lastId = ''
 /** The customer whose events the stream has. */
 let followed = ''
 
-/** Calls the listener with each event from now on. Returns what ends that. */
+/** Calls the listener with each event from now on. Returns a function that ends the calls. */
 export function onEvents(listener: Listener): () => void {
   listeners.add(listener)
   if (!running) void run()
@@ -57,7 +57,7 @@ async function run(): Promise<void> {
 const shown = (): Promise<void> =>
   new Promise((resolve) => document.addEventListener('visibilitychange', () => resolve(), { once: true }))
 
-/** Reads one connection to its end. False: the service will not have it again, as without the scope. */
+/** Reads one connection to its end. False: another attempt is useless, as without the scope. */
 async function follow(isFirst: boolean): Promise<boolean> {
   const control = new AbortController()
   if (followed !== customer.peek()) {
@@ -74,13 +74,13 @@ async function follow(isFirst: boolean): Promise<boolean> {
       signal: control.signal,
     })
     if (answer.status === 400 && lastId !== '') {
-      // More has happened since than a stream tells.
+      // The events after the last one are too old for a stream.
       lastId = ''
       return true
     }
     if (!answer.ok || answer.body === null) return answer.status >= 500 || answer.status === 429
     live.value = true
-    // After a break without an event before it, there is no place to go on from.
+    // After a break without an earlier event, there is no event to go on from.
     if (!isFirst && lastId === '') for (const listener of listeners) listener(undefined)
     let text = ''
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader()

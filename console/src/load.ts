@@ -8,7 +8,7 @@ import { may } from './session.ts'
 export interface Loaded<T> {
   data: Signal<T | undefined>
   error: Signal<unknown>
-  /** Makes the call again. `background`: by itself, without a person. */
+  /** Makes the call again. `background`: the page makes it by itself, without a person. */
   again: (background?: boolean) => void
 }
 
@@ -50,7 +50,7 @@ export function useCall<T>(call: Call | undefined): Loaded<T> {
   return { data, error, again: run }
 }
 
-/** Reads the records with these ids in one request, and finds each by its id. Without the scope it knows none. */
+/** Reads the records with these ids in one request, as a map by id. Without the scope, the map is empty. */
 export function useRecords<T extends { id: string }>(
   path: string,
   scope: string,

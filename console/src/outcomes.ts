@@ -1,4 +1,4 @@
-/** Destinations of a sandbox with a fixed outcome (docs/reference/magic-destinations.md). Any other address is paid. */
+/** The sandbox destinations with a fixed outcome (docs/reference/magic-destinations.md). Any other address is paid. */
 
 export interface Outcome {
   name: string

@@ -6,8 +6,6 @@ import { curlOf, type Call } from './api.ts'
 import { ago, dayOf, groupDigits, inWords, localTimeOf, short, signed, timeOf } from './format.ts'
 import { service } from './session.ts'
 
-/** Parts of pages. */
-
 /** A link to another page of the console. */
 export function Link({
   to,
@@ -69,7 +67,7 @@ export const Banner = () => {
   )
 }
 
-/** The status of a record, in words. The words say it, the colour only helps. */
+/** The status of a record, in words. The colour only helps. */
 export const Status = ({ of }: { of: string }) => {
   const kind =
     /^(COMPLETED|DELIVERED|APPROVED|STATEMENT_STATUS_PAID|HOLDS|DONE|ACTIVE|OPEN|PAID|AVAILABLE|REACHABLE)$/.test(
@@ -99,7 +97,7 @@ export const Amount = ({
   </span>
 )
 
-/** A moment in UTC. `precise`: to the millisecond. A pointer on it gets the time where the reader is, and how long ago that is. */
+/** A moment in UTC; `precise`: to the millisecond. Its tooltip has the reader's local time, and how long ago that is. */
 export const Time = ({ at, precise = false }: { at: string; precise?: boolean }) => (
   <time
     dateTime={at}
@@ -112,7 +110,10 @@ export const Time = ({ at, precise = false }: { at: string; precise?: boolean })
   </time>
 )
 
-/** An id, hash or address: shortened, with a button that copies all of it, seen when a pointer or the focus is there. `to` is the page of its record. */
+/**
+ * An id, hash or address: shortened unless `whole`, with a button that copies all of it. The button is visible under a
+ * pointer or the focus. `to` is the page of its record.
+ */
 export function Id({ of, whole = false, to }: { of: string; whole?: boolean; to?: string | undefined }) {
   const copied = useSignal(false)
   const code = <code title={of}>{whole ? of : short(of)}</code>
@@ -161,5 +162,4 @@ export function Curl({ of }: { of: Call }) {
   )
 }
 
-/** What is shown until the answer comes. */
 export const Loading = () => <p class="quiet">Loading…</p>

@@ -63,11 +63,11 @@ export interface Page<T> {
 export const countOf = (page: Page<unknown> | undefined): string =>
   page === undefined ? '' : `${page.items.length}${page.next_page_cursor === undefined ? '' : '+'}`
 
-/** What an operator has to know of a webhook: FAILING before it is disabled. */
+/** The status of a webhook; FAILING for an active one whose deliveries fail. */
 export const webhookState = ({ status, failing_since }: Pick<Webhook, 'status' | 'failing_since'>): string =>
   status === 'ACTIVE' && failing_since !== undefined ? 'FAILING' : status
 
-/** The page of a type of record that has pages. */
+/** The page of each type of record that has pages. */
 const PAGES_OF: Record<string, string> = {
   transfer: 'transfers',
   profile: 'profiles',

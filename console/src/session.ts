@@ -52,12 +52,12 @@ export async function askService(): Promise<Shown> {
 /** Asks the service who is signed in. Undefined: nobody. */
 export async function readSession(): Promise<Session | undefined> {
   const shown = await askService()
-  // Said before the sign-in is shown: a sandbox would else sign in again by itself.
+  // The reason is set before the sign-in is shown: otherwise a sandbox would sign in again by itself.
   if (session.value !== undefined && shown.session === undefined) signInReason.value = ENDED
   const found = shown.session
   const [only, ...others] = found?.customers ?? []
   const right = found?.customer_id ?? (others.length === 0 ? only?.id : undefined)
-  // Before a page is shown: it would ask for the records of another customer.
+  // Chosen before a page is shown, because the page would ask for the records of another customer.
   if (right !== undefined && right !== customer.value) return chooseCustomer(right)
   service.value = shown
   return found

@@ -21,14 +21,14 @@ interface AddressFormat {
   /** The script of an output that pays an address, on networks with scripts; undefined for anything but an address. */
   script?(address: string): Uint8Array | undefined
   canonical(address: string, testNetworks: boolean): string | undefined
-  /** The main-network address for 32 bytes, or for as many of the first as the format holds. */
+  /** The main-network address that holds these 32 bytes, or only the first of them where the format is shorter. */
   write(bytes: Uint8Array): string
 }
 
 // The longest accepted address has 73 characters: P2SH of 32 bytes on BITCOIN_CASH, with its prefix.
 const LENGTH_MAX = 128
 
-/** Text that is well known and no address that Bursar pays, and what it is. */
+/** Well-known forms of text that are no address Bursar can pay, each with its description. */
 const OTHER_FORMS: readonly [RegExp, string][] = [
   [/^(?:ltc|tltc|rltc)mweb1/i, 'an MWEB address of Litecoin: ask for one that begins with ltc1, L or M'],
   [/^t?sp1q/i, 'a silent payment address (BIP-352): ask for one that begins with bc1, 1 or 3'],
@@ -66,10 +66,10 @@ const FORMATS: Readonly<Record<CryptoNetwork, AddressFormat>> = {
 }
 
 /**
- * The canonical form of a destination address on a network (API behaviour, Crypto withdrawals); undefined when it is no
- * address there. Checksums are verified; never throws. Addresses of test networks are accepted only where allowed
- * (sandbox mode); on EVM networks, Solana and Stellar they look the same as any other. Whether money sent there would
- * be lost is another question (destination-rules.ts).
+ * The canonical form of a destination address on a network (API behaviour, Crypto withdrawals); undefined where the
+ * text is no address of that network. Checksums are verified; never throws. Addresses of test networks are accepted
+ * only where allowed (sandbox mode); on EVM networks, Solana and Stellar they look the same as any other. Whether money
+ * sent there would be lost is another question (destination-rules.ts).
  */
 export function canonicalAddress(
   network: CryptoNetwork,
@@ -115,9 +115,9 @@ export const outputScriptOf = (network: CryptoNetwork, address: string): Uint8Ar
   FORMATS[network].script?.(address)
 
 /**
- * The canonical main-network address that holds these 32 bytes, or as many of the first as the network's addresses
- * have room for: P2WPKH on BITCOIN and LITECOIN, P2PKH on BITCOIN_CASH, an account elsewhere. For addresses of
- * simulated networks: nobody has a key to one made from arbitrary bytes.
+ * The canonical main-network address that holds these 32 bytes, or only the first of them where the network's addresses
+ * are shorter: P2WPKH on BITCOIN and LITECOIN, P2PKH on BITCOIN_CASH, an account elsewhere. Simulated networks use such
+ * addresses: nobody has a key to an address made from arbitrary bytes.
  */
 export function addressFromBytes(network: CryptoNetwork, bytes: Uint8Array): string {
   assert(bytes.length === 32, 'an address is made from 32 bytes')
@@ -144,7 +144,7 @@ function bitcoin(
     script(address) {
       for (const coder of [mainCoder, ...testCoders]) {
         const decoded = attempt(() => coder.decode(address))
-        // Of a taproot address without a public key there is none.
+        // A taproot address whose bytes are no public key has no script.
         if (decoded !== undefined) return attempt(() => OutScript.encode(decoded))
       }
       return undefined
@@ -154,9 +154,9 @@ function bitcoin(
 }
 
 function bitcoinCash(main: string, test: string[]): AddressFormat {
-  // What Bitcoin Cash can spend: P2PKH and P2SH of 20 bytes, P2SH of 32. The first character says which: 'q' or 'p', and
-  // 'z' or 'r' for wallets that take tokens, too. The canonical form is that without tokens, so that both spellings are
-  // one destination. Legacy base58 addresses are refused: the same string is a Bitcoin address.
+  // Bitcoin Cash can spend P2PKH (20 bytes) and P2SH (20 or 32 bytes). The first character names the type: 'q' for P2PKH and
+  // 'p' for P2SH, or 'z' and 'r' for wallets that take tokens, too. The canonical form is the one without tokens, so that both
+  // spellings are one destination. Legacy base58 addresses are refused: the same string is a Bitcoin address.
   const SPENDABLE = /^(?:[a-z]+:)?(?:[qpzr][0-9a-z]{41}|[pr][0-9a-z]{60})$/i
   const decode = (address: string, prefixes: string[]): { prefix: string; payee: CashPayee } | undefined => {
     const lowerCase = address.toLowerCase()
@@ -206,7 +206,7 @@ function evm(): AddressFormat {
     canonical(address) {
       if (!DIGITS.test(address)) return undefined
       const checksummed = getAddress(address)
-      // One case only carries no checksum (EIP-55).
+      // An address in one case only carries no checksum (EIP-55).
       const withoutChecksum = /^0x(?:[0-9a-f]{40}|[0-9A-F]{40})$/.test(address)
       return withoutChecksum || address === checksummed ? checksummed : undefined
     },
@@ -228,7 +228,7 @@ function stellar(): AddressFormat {
   return {
     form: 'G and 55 capitals and digits, or M and 68 of them',
     checksummed: /^(?:G[A-Z2-7]{55}|M[A-Z2-7]{68})$/,
-    // Accounts 'G...' and multiplexed accounts 'M...'. A payment cannot go to a contract 'C...': it takes a call.
+    // Accounts 'G...' and multiplexed accounts 'M...'. A contract 'C...' cannot receive a payment, only a call.
     canonical: (address) =>
       StrKey.isValidEd25519PublicKey(address) || StrKey.isValidMed25519PublicKey(address)
         ? address

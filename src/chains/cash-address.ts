@@ -54,7 +54,7 @@ function checksumOf(prefix: string, words: readonly number[]): bigint {
   return remainder ^ 1n
 }
 
-/** Undefined where the bits that fill up the last word are not zero. */
+/** The bytes of 5-bit words; undefined where the bits that pad the last word are not zero. */
 function bytesOf(words: number[]): Uint8Array | undefined {
   try {
     return bech32.fromWords(words)

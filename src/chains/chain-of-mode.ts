@@ -45,8 +45,8 @@ const NEEDS_CHAIN = [
 ] as const
 
 /**
- * Wraps an adapter of the Bitcoin family: before it signs, gives out an address or reads the chain, it asks the node which
- * chain it is on, once and again after each failure. Signed transactions are broadcast and followed without that check.
+ * Wraps an adapter of the Bitcoin family: before it signs, gives out an address or reads the chain, it asks the node for its
+ * chain, once and again after each failure of the node. Signed transactions are broadcast and followed without that check.
  */
 export function onChainOf(
   mode: Mode,

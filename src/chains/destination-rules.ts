@@ -21,8 +21,8 @@ export interface CryptoDestination {
 }
 
 /**
- * A rule that refuses destinations which are well-formed, and where the money would be lost or reach nobody. It is the same
- * on simulated and on real networks. docs/reference/refused-destinations.md shows all of them.
+ * A rule that refuses well-formed destinations where the money would be lost or reach nobody. It is the same on simulated and
+ * on real networks. docs/reference/refused-destinations.md shows all of them.
  */
 export interface DestinationRule {
   networks: readonly CryptoNetwork[]
@@ -199,7 +199,7 @@ export const ADDRESS_RULES: readonly DestinationRule[] = [
     networks: ['BITCOIN', 'LITECOIN'],
     refuses: 'taproot addresses (`bc1p…`, `ltc1p…`) whose 32 bytes are no public key',
     source: 'https://github.com/bitcoin/bips/blob/master/bip-0341.mediawiki#script-validation-rules',
-    // The library makes no script for it.
+    // The library makes no script for such an address.
     fault: ({ address }, network) =>
       outputScriptOf(network, address) === undefined
         ? 'its taproot output has no public key, so nobody can spend it'

@@ -4,8 +4,8 @@ import { NodeFailure } from './node-failure.ts'
 import { reasonOfFailure } from './waiting.ts'
 
 /**
- * The status of one confirmed payment among many. Where judging it fails, a person must: it is unresolved alone, and the
- * others are judged. Throws what concerns all of them: a node that fails, or a lost connection to the database.
+ * The status of one confirmed payment among many. Where judging this payment fails, it alone is UNRESOLVED, and a person must
+ * judge it. Throws errors that concern all payments: a node that fails, or a lost connection to the database.
  */
 export async function judgeAlone(
   judge: () => PaymentStatus | Promise<PaymentStatus>,
@@ -18,7 +18,7 @@ export async function judgeAlone(
   }
 }
 
-/** The status of a payment that this error keeps from being judged, or the node's refusal to say it. */
+/** The status of a payment whose outcome cannot be judged because of this error, which may be the node's. */
 export const unjudged = (error: unknown): Extract<PaymentStatus, { state: 'UNRESOLVED' }> => ({
   state: 'UNRESOLVED',
   reason:

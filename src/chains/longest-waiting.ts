@@ -7,8 +7,8 @@ import type { WaitingReason } from './waiting.ts'
 const RESERVE_AFTER_MS = 1_800_000
 
 /**
- * The hot wallet's money is kept for a withdrawal for this long at most. Then it waits like any other, and the next oldest
- * takes its place. An operator has had a day to refill the wallet; one withdrawal must not stop an asset for ever.
+ * The hot wallet's money is kept for a withdrawal for this long at most. Then the withdrawal waits like any other, and the next
+ * oldest takes its place. An operator has had a day to refill the wallet; one withdrawal must not stop an asset for ever.
  */
 const RESERVE_FOR_MS = 86_400_000
 
@@ -27,8 +27,8 @@ export interface Reserved {
 /**
  * By asset, the oldest withdrawal that has waited for the hot wallet long enough for the money to be kept for it, for
  * `RESERVE_FOR_MS` at most. Otherwise small withdrawals would take every refill before it suffices for a large one. The
- * platform's own transfers never keep money. While a node of a cluster is gone, nothing is kept: younger withdrawals are paid
- * meanwhile.
+ * platform's own transfers never keep money. While a node of the database cluster is gone, nothing is kept, and younger
+ * withdrawals are paid.
  */
 export async function longestWaiting(
   tx: Transaction,
@@ -68,8 +68,8 @@ export const isTreasurySend = ({
 
 /**
  * By asset, customers' PENDING withdrawals of the network that are not signed, for any reason: a send to cold storage leaves
- * their money in the hot wallet. Adapters count a signed withdrawal as having left it. Undefined while a node of a cluster is
- * gone.
+ * their money in the hot wallet. Adapters count a signed withdrawal as having left it. Undefined while a node of the database
+ * cluster is gone.
  */
 export async function unsignedWithdrawals(
   tx: Transaction,

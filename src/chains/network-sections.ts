@@ -31,7 +31,7 @@ const Confirmations = Type.Integer({ minimum: 1, maximum: CONFIRMATIONS_MAX })
 const shared = {
   /** A URL may hold a key: then it is a secret. */
   rpc_url: Type.Union([Type.String({ minLength: 1 }), Secret]),
-  /** Confirmations that a transaction needs, of a withdrawal and of a deposit. */
+  /** The confirmations that the transactions of withdrawals and of deposits need. */
   confirmations: Confirmations,
   /** The least that the hot wallet should hold of the network's own asset; `bursar networks status` warns below it. */
   low_mark: Type.Optional(Decimal),
@@ -39,7 +39,7 @@ const shared = {
   fee_margin: Type.Optional(Decimal),
   /** Payouts stop when a day's transactions cost more than this many times the fees that withdrawals paid. */
   fees_loss_factor: Type.Optional(Decimal),
-  /** And exceed those fees by at least this amount of the network's own asset. */
+  /** The least loss, beyond those fees, that stops payouts. In the network's own asset. */
   fees_loss_minimum: Type.Optional(Decimal),
   /** By asset: smaller deposits wait until those at their address reach it together. By default the catalogue's. */
   minimum_deposit: Type.Optional(Type.Record(Type.String(), Decimal)),
@@ -51,7 +51,7 @@ const BitcoinSection = Closed({
   rpc_password: Secret,
   /** The node's wallet: the hot wallet. */
   wallet: Type.Optional(Type.String({ minLength: 1 })),
-  /** In coins per 1,000 virtual bytes. */
+  /** The highest fee rate, in coins per 1,000 virtual bytes. */
   fee_ceiling: Decimal,
   /** An operator has reviewed what the wallet sent in blocks below this height. */
   first_height: Type.Optional(Type.Integer({ minimum: 0 })),
@@ -61,7 +61,7 @@ const EvmSection = Closed({
   ...shared,
   /** A number, or a tag of the network's own finality, where its node has it. */
   confirmations: Type.Union([Confirmations, Type.Literal('safe'), Type.Literal('finalized')]),
-  /** Of a sandbox's test network; by default the catalogue's. */
+  /** The chain id of a sandbox's test network; by default the catalogue's. */
   chain_id: Type.Optional(Type.Integer({ minimum: 1 })),
   /** The hot wallet's private key, in hex. */
   hot_wallet_key: Type.Optional(Secret),
@@ -92,7 +92,7 @@ const EvmSection = Closed({
   first_nonce: Type.Optional(Type.Integer({ minimum: 0 })),
   /** The highest cost of sweeping a deposit address, in percent of the swept amount. */
   sweep_cost_max: Type.Optional(Decimal),
-  /** In gwei; by default the fee_ceiling. */
+  /** The most that a sweep offers for a unit of gas, in gwei; by default the fee_ceiling. */
   sweep_fee_ceiling: Type.Optional(Decimal),
   /** Amounts by asset: from this amount on, a sweep may cost any part of it. */
   sweep_minimum: Type.Optional(Type.Record(Type.String(), Decimal)),
@@ -113,16 +113,16 @@ export type Depth = number | 'safe' | 'finalized'
 
 export const FEE_MARGIN = '20'
 const FEES_LOSS_FACTOR = '3'
-/** The least loss that stops payouts by default: this many withdrawal fees of the network's own asset, by the schedule. */
+/** The least loss that stops payouts by default: this many withdrawal fees of the network's own asset, by the fee schedule. */
 const FEES_LOSS_MINIMUM_FEES = 1_000n
 
-/** The networks file, by network. The sections are not examined yet. */
+/** The sections of the networks file, by network, before they are examined. */
 async function readSections(path: string): Promise<[CryptoNetwork, unknown][]> {
   const sections = sectionsOf(await readFile(path, 'utf8'))
   return Object.entries(sections).map(([name, section]) => [networkOf(name), section])
 }
 
-/** Reads and examines the networks file, by network. Throws with the section and the field that is wrong. */
+/** Reads and examines the networks file, by network. Throws an Error that names the section and the field that is wrong. */
 export async function* eachSection(path: string, mode: Mode): AsyncGenerator<[CryptoNetwork, Section]> {
   for (const [network, section] of await readSections(path)) {
     requireSection(network, section)
@@ -205,7 +205,7 @@ export function requireAmount(field: string, text: string, decimals: number): bi
   return amount
 }
 
-/** Throws with the field unless these are amounts of assets of the network. */
+/** Throws an Error that names the field unless these are amounts of assets of the network. */
 export function requireAmounts(field: string, network: CryptoNetwork, amounts: Record<string, string>): void {
   for (const [asset, amount] of Object.entries(amounts)) {
     if (findAsset(asset)?.networks[network] === undefined)
@@ -215,8 +215,8 @@ export function requireAmounts(field: string, network: CryptoNetwork, amounts: R
 }
 
 /**
- * Live mode needs at least the catalogue's confirmations: a deeper reorganisation costs the deposits that were credited. A
- * safe or finalized block always suffices. Throws with the field.
+ * Live mode needs at least the catalogue's confirmations: a deeper reorganisation costs the deposits that were credited. A safe
+ * or finalized block always suffices. Throws an Error that names the field.
  */
 function requireLiveConfirmations(network: CryptoNetwork, confirmations: Depth): void {
   const { liveConfirmations = 1 } = NETWORKS[network]
@@ -224,7 +224,7 @@ function requireLiveConfirmations(network: CryptoNetwork, confirmations: Depth):
     throw new Error(`${network}.confirmations must be at least ${liveConfirmations} in live mode`)
 }
 
-/** When a day's network fees stop payouts. Throws with the field. */
+/** The loss by a day's network fees that stops payouts. Throws an Error that names the field. */
 export function feesLossOf(
   network: CryptoNetwork,
   { fees_loss_factor = FEES_LOSS_FACTOR, fees_loss_minimum }: Section,
@@ -238,7 +238,7 @@ export function feesLossOf(
   return { factor: fees_loss_factor, minimum }
 }
 
-/** Minor units of the network's own asset, where the section names none. */
+/** The default of `fees_loss_minimum`, in minor units of the network's own asset. */
 function feesLossMinimumOf(network: CryptoNetwork): bigint {
   const { gasAsset } = NETWORKS[network]
   const { fee } = findAsset(gasAsset)!.networks[network]!
@@ -249,7 +249,7 @@ function feesLossMinimumOf(network: CryptoNetwork): bigint {
 const FEES_LOSS_FACTOR_HIGH = 20n
 /** A minimum loss above this many times the default is no limit. */
 const FEES_LOSS_MINIMUM_HIGH = 10n
-/** Percent: such a sweep costs as much as it moves. */
+/** In percent: such a sweep costs as much as it moves. */
 const SWEEP_COST_HIGH = 100n
 
 /**

@@ -14,14 +14,14 @@ export type Reported = Pick<ConfiguredNetwork, 'adapter' | 'confirmations' | 'lo
 interface Custody {
   asset: string
   held: string
-  /** Of that, what the hot wallet has; absent where it is all. */
+  /** The hot wallet's part; absent where it holds everything. */
   hot_wallet?: string
-  /** And what wallets have that were the hot wallet before. */
+  /** The parts of former hot wallets. */
   former_hot_wallets?: { address: string; held: string }[]
   in_custody: string
   /** In cold storage by the platform's ledger, on top of custody. Absent where the platform never moved any. */
   in_cold?: string
-  /** Held beyond custody; negative where some is missing. */
+  /** `held` less `in_custody`; negative where some is missing. */
   difference: string
   /** Whether more is missing than signed and unposted transactions can explain. */
   short: boolean
@@ -133,7 +133,7 @@ async function report(
   }
 }
 
-/** What wallets still have that were the hot wallet before. */
+/** The amounts that former hot wallets still hold. */
 export const formerWalletsIn = ({ custody }: Pick<NetworkReport, 'custody'>) =>
   custody.flatMap(({ asset, former_hot_wallets = [] }) =>
     former_hot_wallets
@@ -143,7 +143,7 @@ export const formerWalletsIn = ({ custody }: Pick<NetworkReport, 'custody'>) =>
 
 /**
  * Sums payments that are signed but not posted, by asset: they may or may not have left the wallet. Adds an estimate of
- * their network fees, at the fee that customers pay. Sweeps of deposit addresses cost only that fee.
+ * their network fees: `feeFactor` times the fee that customers pay. Sweeps of deposit addresses cost only that fee.
  */
 async function leavingOn(db: Database, network: CryptoNetwork, feeFactor = 1n): Promise<Map<string, bigint>> {
   const { gasAsset } = NETWORKS[network]
@@ -169,25 +169,25 @@ async function leavingOn(db: Database, network: CryptoNetwork, feeFactor = 1n): 
   return leaving.set(gasAsset, (leaving.get(gasAsset) ?? 0n) + count * fee * feeFactor)
 }
 
-/** What transactions under way may cost beyond the schedule's fee, before their fees are taken for missing custody. */
+/** A transaction under way may cost this many times the schedule's fee, before its cost is taken for missing custody. */
 const FEE_SPIKE_MAX = 50n
 
 /** An asset on a network, held against custody. Amounts in minor units. */
 export interface ComparedCustody {
   asset: string
   held: bigint
-  /** Of that, what wallets have that were the hot wallet before; absent without such wallets. */
+  /** The part of former hot wallets; absent where there are none. */
   in_former_wallets?: bigint
   in_custody: bigint
-  /** Held beyond custody at most, if every payment under way has left; less than nothing where some is missing. */
+  /** The most that may be held beyond custody, if every payment under way has left; negative where some is missing. */
   most: bigint
-  /** And at least: no payment under way counts as left, and no deposit that is not credited yet as the platform's. */
+  /** The least that may be held beyond custody: no payment under way has left, and no uncredited deposit is the platform's. */
   least: bigint
 }
 
 /**
- * Compares the amounts that the wallet holds with those that the ledgers have in custody. The ledgers are read before and after the
- * chain, because a payment that ended in between counts in only one of the readings.
+ * Compares the amounts that the wallet holds with those that the ledgers have in custody. The ledgers are read before and after
+ * the chain, because a payment that ended in between counts in only one of the readings.
  */
 export async function compareCustody(
   db: Database,
@@ -240,9 +240,12 @@ async function arrivingOn(db: Queryable, network: CryptoNetwork): Promise<Map<st
 
 type AccountOnNetwork = `custody:${CryptoNetwork}` | `network_fees:${CryptoNetwork}`
 
-/** What the ledgers of all customers have on an account. It is an asset, or a loss: its entries are negative. */
+/**
+ * The sums of an account over the ledgers of all customers, by asset, in minor units. Entries of assets and losses are
+ * negative, and are counted as positive here.
+ */
 export async function sumsOf(db: Queryable, account: AccountOnNetwork): Promise<Map<string, bigint>> {
-  // The condition of the index, in its words, so that the planner knows that it may be used.
+  // The partial index's condition in its own words, so that the planner may use the index.
   const { rows } = await db.query<{ asset: string; amount: string }>(
     `
     select asset, -sum(amount) as amount
@@ -254,7 +257,7 @@ export async function sumsOf(db: Queryable, account: AccountOnNetwork): Promise<
   return new Map(rows.map(({ asset, amount }) => [asset, parseStoredAmount(amount, decimalsOf(asset))]))
 }
 
-/** What the platform has moved off a network's hot wallet, less what came back. All of it is in the platform's own ledger. */
+/** The amounts moved off a network's hot wallet to cold storage, less those that came back, from the platform's own ledger. */
 async function coldOn(db: Database, network: CryptoNetwork): Promise<Map<string, bigint>> {
   const { rows } = await db.query<{ asset: string; amount: string }>(
     `select asset, -sum(amount) as amount from entries where customer_id = $1 and account = $2 group by asset`,

@@ -9,12 +9,12 @@ import type { Network, SignedTransaction } from './network.ts'
 import { arraysOf, grouped } from '../db/rows.ts'
 
 /**
- * The transactions of the shared wallets, each once, with whom it pays. On a cluster they are on the coordinator, and are
- * committed together with their withdrawals: so signing knows every coin and nonce that is in use, and asks no node that has
- * none of the customers it signs for.
+ * The transactions of the shared wallets, each once, with its payees. On a database cluster they are on the coordinator, and
+ * are committed together with their withdrawals. Signing therefore knows every coin and nonce in use, and asks only the
+ * database nodes of the customers that it signs for.
  *
- * A transaction counts as under way until it is known that all its payments have ended. So a node that is gone, or that has
- * not committed yet what the coordinator has, frees no coin.
+ * A transaction counts as under way until it is known that all its payments have ended. A database node that is gone, or has
+ * not yet committed what the coordinator has, frees no coin.
  */
 
 /** MARKED: an operator says that it paid a withdrawal. TOP_UP: it pays gas to a deposit address. */
@@ -26,7 +26,7 @@ export interface KeptTransaction extends SignedTransaction {
   transfer_id: string
 }
 
-/** Keeps transactions with all that each of them pays. The withdrawals' own rows are written in the same transaction. */
+/** Stores transactions with their payees. The withdrawals' own rows are written in the same transaction. */
 export async function keepTransactions(
   tx: Transaction,
   network: Network,
@@ -89,7 +89,7 @@ export async function selectOpenTransactions(db: Queryable, network: Network): P
 
 /** A transaction that was signed for a withdrawal. */
 export interface SignedBefore extends SignedTransaction {
-  /** The transaction that has used its nonce, says this row; null where it may be mined. */
+  /** The hash of the transaction that has used its nonce, as recorded; null where it may still be mined. */
   used_by: string | null
 }
 
@@ -122,7 +122,7 @@ export async function signedBefore(
   return byTransfer
 }
 
-/** Keeps which transaction has used the nonce of all that was signed for a withdrawal so far. */
+/** Records the hash of the transaction that has used the nonce of everything signed for a withdrawal so far. */
 export async function keepUsedBy(
   tx: Transaction,
   { network, transfer_id }: { network: Network; transfer_id: string },
@@ -161,8 +161,9 @@ export interface Payees {
 }
 
 /**
- * Frees the coins and nonces of transactions that have ended: all that they pay has. Returns whether all nodes of a cluster have
- * answered. Coins and nonces that a node out of reach has a part in stay taken until a later call. No transaction may be open.
+ * Frees the coins and nonces of transactions whose payments have all ended. Returns whether all nodes of a database cluster
+ * have answered. Where a node out of reach has one of the payees, the coins and nonces stay taken until a later call. No
+ * database transaction may be open.
  */
 export async function freeWhatHasEnded(db: Database, network: Network): Promise<boolean> {
   const { rows: open } = await db.query<{ crypto_tx_hash: string } & Payees>(
@@ -182,12 +183,12 @@ export async function freeWhatHasEnded(db: Database, network: Network): Promise<
       })),
     ),
   )
-  // Without payees it is of a process of an older version, which does not tell when it has ended.
+  // A transaction without payees is an older version's, which does not record when it has ended.
   const ended = open.filter(
     ({ transfer_ids }) => transfer_ids.length > 0 && transfer_ids.every((one) => done.has(one)),
   )
   if (ended.length === 0) return isAll
-  // An operator may have marked another payment of one of them meanwhile.
+  // Meanwhile an operator may have marked another payment of one of these transactions.
   await db.query(
     `
     update network_transactions n
@@ -212,7 +213,7 @@ interface Paid {
   isTopUp: boolean
 }
 
-/** Which of these have ended, as far as the nodes of a cluster answer: each customer is asked about by itself. */
+/** Which of these have ended, as far as the nodes of a database cluster answer: each customer has a query of its own. */
 async function endedOf(db: Database, paid: readonly Paid[]): Promise<{ done: Set<string>; isAll: boolean }> {
   const done = new Set<string>()
   let isAll = true

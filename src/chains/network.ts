@@ -28,13 +28,13 @@ export interface Withdrawal {
   consolidation_fee_max?: string | null
 }
 
-/** A signed transaction (or wire): kept in the database before it leaves, so that a crash repeats the same bytes. */
+/** A signed transaction (or wire), stored in the database before it is broadcast: after a crash the same bytes are sent. */
 export interface SignedTransaction {
   raw_transaction: Buffer
   crypto_tx_hash: string
   /** Where a network's transactions pay many withdrawals (`paysMany`): the output that pays this one. */
   crypto_tx_index?: string
-  /** And the number of withdrawals that it pays. */
+  /** The number of withdrawals that such a transaction pays. */
   payments?: number
 }
 
@@ -47,7 +47,7 @@ export type BroadcastWithdrawal = Withdrawal &
 /** A withdrawal that a transaction without a record has paid, with the withdrawal's own signed bytes, if any. */
 export type PaidWithdrawal = Withdrawal & { raw_transaction: Buffer | null }
 
-/** The kept transaction that paid a completed withdrawal. */
+/** The stored transaction that paid a completed withdrawal. */
 export interface EndedTransaction extends SignedTransaction {
   /** The hashes of the withdrawal's other transactions: one of them may be in the chain instead. */
   replaced: string[]
@@ -56,11 +56,11 @@ export interface EndedTransaction extends SignedTransaction {
 /** A confirmed transaction of the hot wallet that the chain has dropped. */
 export interface TakenBack {
   nonce: number
-  /** Absent where no kept transaction has the nonce. */
+  /** Absent where no stored transaction has the nonce. */
   crypto_tx_hash?: string
   /** The withdrawal that it paid. */
   transfer_id?: string
-  /** Or the deposit address that it sent gas to. */
+  /** The deposit address that it sent gas to, where it paid no withdrawal. */
   top_up?: string
   /** The withdrawal had failed, and was refunded: its bytes are never broadcast again, since they might pay this time. */
   refunded?: true
@@ -86,8 +86,8 @@ export type Review =
     }
 
 /**
- * The outcome of signing a withdrawal. SIGNED: a transaction, to be kept and then broadcast. REFUSED: the withdrawal can never
- * be paid. DEFERRED: it waits, for the hot wallet or for fees to fall.
+ * The outcome of signing a withdrawal. SIGNED: a transaction, to be stored and then broadcast. REFUSED: the withdrawal can
+ * never be paid. DEFERRED: it waits, for the hot wallet or for fees to fall.
  */
 export type Signing =
   | ({ outcome: 'SIGNED' } & SignedTransaction)
@@ -126,35 +126,35 @@ export interface Confirmations {
  * network does not have it, or dropped it; the same bytes are broadcast again. FAILED: it is mined, and moved nothing but its
  * fee. UNRESOLVED: only a person can judge the outcome on the chain; the withdrawal stays PENDING with the reason, is checked
  * again, and is neither replaced nor refunded. VOID: another transaction, `usedBy`, has used its nonce in a confirmed block, so
- * that it can never be mined; it is signed anew.
+ * that it can never be mined; the withdrawal is signed anew.
  */
 export type PaymentStatus =
   | { state: 'CONFIRMED'; crypto_tx_hash?: string; crypto_tx_index: string; networkFee?: NetworkFee }
-  /** `isTooCheap`: no block can have it at the fees of now, so that it is replaced at once. */
+  /** `isTooCheap`: no block can have it at the current fees, so that it is replaced at once. */
   | { state: 'PENDING' | 'UNKNOWN'; isTooCheap?: true }
   | { state: 'MINED'; confirmations?: Confirmations }
   | {
       state: 'FAILED'
       refusal: Refusal
       networkFee?: NetworkFee
-      /** The recipient may have caused it: its code ran, or the gas did not suffice. */
+      /** The recipient may have caused the failure: its code ran, or the gas did not suffice. */
       byRecipient?: true
     }
   | { state: 'VOID'; usedBy: string }
   | {
       state: 'UNRESOLVED'
       reason: WaitingReason
-      /** Of the transaction that raises the question, for the record of an operator's answer. */
+      /** The transaction that an operator must judge, for the record of the answer. */
       crypto_tx_hash?: string
       crypto_tx_index?: string
       networkFee?: NetworkFee
-      /** What failed while it was judged, for the log. */
+      /** The error that kept the outcome from being judged, for the log. */
       error?: unknown
       /** Nothing says that the transaction is confirmed: after a refund it might pay all the same. */
       mayBeMined?: true
     }
 
-/** What is known of the nonce of kept bytes that no block has. */
+/** What is known of the nonce of stored bytes that no block has. */
 export type NonceEnd = Extract<PaymentStatus, { state: 'VOID' | 'UNRESOLVED' }>
 
 /** One payment of a transaction in the chain: an output, its value or a token's log. The amount is a decimal string. */
@@ -181,7 +181,7 @@ export interface ConsolidationPlan {
   destination_address: string
   amount: string
   coins: number
-  /** Most that it costs. */
+  /** The most that its network fee may be. */
   fee_max: string
   /** Per 1,000 virtual bytes: the requested rate, or the fee ceiling where that is lower. */
   max_fee_rate: string
@@ -189,7 +189,7 @@ export interface ConsolidationPlan {
 
 /** A confirmed transfer to one of our addresses. */
 export interface FoundDeposit {
-  /** As the network's addresses are written canonically. */
+  /** In its canonical spelling. */
   address: string
   asset: string
   /** A decimal string of the asset. */
@@ -197,7 +197,7 @@ export interface FoundDeposit {
   crypto_tx_hash: string
   /** The index of the transaction's output or log. */
   crypto_tx_index: string
-  /** The block that it was found in, on networks that say. */
+  /** The block that it was found in, on networks that report it. */
   block?: { number: bigint; hash: string }
 }
 
@@ -208,9 +208,9 @@ export interface DepositScan {
   found: FoundDeposit[]
   /** There is more to scan at once. */
   isBehind?: boolean
-  /** Deposits given before whose transactions the chain has dropped: a reorganisation deeper than `confirmations`. */
+  /** Deposits of earlier scans whose transactions the chain has dropped: a reorganisation deeper than `confirmations`. */
   removed?: Pick<FoundDeposit, 'crypto_tx_hash' | 'crypto_tx_index'>[]
-  /** Writes that these deposits were given, in the transaction that records them. */
+  /** Records, in the transaction that records these deposits, that they were returned. */
   keep?(tx: Transaction): Promise<void>
 }
 
@@ -221,7 +221,7 @@ export interface DepositSight {
   readUpTo: bigint
   /** Some of the newest blocks were not read. */
   isBehind?: boolean
-  /** Called once the deposits are recorded. Without the call, the next look gives them again. */
+  /** Called once the deposits are recorded. Without the call, they are returned again next time. */
   recorded?: () => void
 }
 
@@ -281,34 +281,35 @@ export interface NewAddress {
 /** An adapter's part of `bursar networks status`. Amounts are decimal strings, by asset. */
 export interface NetworkStatus {
   height: number
-  /** Held there: in the hot wallet, in former ones, and at deposit addresses that are not swept yet. */
+  /** Held on the network: in the hot wallet, in former ones, and at deposit addresses that are not swept yet. */
   held: Record<string, string>
   /** The hot wallet's part; absent where it holds everything. */
   hotWallet?: Record<string, string>
-  /** And the parts of wallets that were the hot wallet before. */
+  /** The parts of former hot wallets. */
   formerWallets?: { address: string; held: Record<string, string> }[]
   /** Confirmed transactions that the chain has dropped. */
   takenBack?: TakenBack[]
 }
 
 /**
- * Pays withdrawals. The worker calls `sign` until a withdrawal is signed once, and the other methods as often as needed. Answers
- * are in the order of the question. A call that throws is tried again later; after a NodeFailure, the withdrawals wait with
- * its reason meanwhile.
+ * Pays withdrawals. The worker calls `sign` until a withdrawal is signed once, and the other methods as often as needed.
+ * Answers are in the order of the withdrawals. A call that throws is tried again later; after a NodeFailure, the withdrawals
+ * wait with its reason meanwhile.
  */
 export interface Payer {
   review(withdrawal: Withdrawal): Review
   /**
-   * Signs in the database transaction that keeps the signed bytes: what it writes there (a nonce) is kept or lost with them.
-   * Signs in order: when a withdrawal must wait, later ones of its profile must wait, too.
+   * Signs in the database transaction that stores the signed bytes: what it writes there, such as a nonce, is committed or
+   * rolled back with them. Signs in order: when a withdrawal must wait, later ones of its profile must wait, too.
    */
   sign(tx: Transaction, withdrawals: Withdrawal[]): Promise<Signing[]>
   broadcast(withdrawals: BroadcastWithdrawal[]): Promise<BroadcastAnswer[]>
   checkStatus(withdrawals: BroadcastWithdrawal[]): Promise<PaymentStatus[]>
   /**
-   * Replacements with higher fees for unmined transactions whose fee is below the current one. They have the same nonce or
-   * the same inputs, so that only one of the two can ever be mined, and they are kept before they are broadcast. Asked of
-   * transactions that were signed `stuckAfterMs` ago, or are too cheap for any block, and are not mined; nothing is signed on the network meanwhile.
+   * Replacements with higher fees for unmined transactions whose fee is below the current one. A replacement has the same nonce
+   * or the same inputs, so that only one of the two can ever be mined, and is stored before it is broadcast. Called for unmined
+   * transactions that were signed `stuckAfterMs` ago, or are too cheap for any block. Nothing is signed on the network
+   * meanwhile.
    */
   replace?(tx: Transaction, withdrawals: BroadcastWithdrawal[]): Promise<(SignedTransaction | undefined)[]>
   stuckAfterMs?: number
@@ -319,36 +320,36 @@ export interface Payer {
    */
   claimTransaction?(db: Queryable, withdrawal: PaidWithdrawal, hash: string): Promise<ClaimedTransaction>
   /**
-   * Whether the transaction with this hash has used the nonce of kept bytes: VOID where it has. Anything else is the reason why they may
-   * be mined yet, or why that is not known. Asked while signing, too.
+   * Whether the transaction with this hash has used the nonce of the stored bytes: VOID where it has. UNRESOLVED otherwise,
+   * with the reason why the bytes may still be mined, or why that is unknown. Called while signing, too.
    */
   usedBy?(withdrawal: BroadcastWithdrawal, hash: string): Promise<NonceEnd>
   /**
-   * Broadcasts the kept bytes of a completed withdrawal again, for an operator. Throws an Error that says why not: the
-   * chain has the transaction, or it can never be mined.
+   * Broadcasts the stored bytes of a completed withdrawal again, for an operator. Throws an Error that says why not:
+   * the chain has the transaction, or it can never be mined.
    */
   resend?(ended: EndedTransaction): Promise<void>
   /**
-   * Broadcasts the hot wallet's dropped transactions again, from the kept bytes. It signs nothing, so a freeze does not stop
+   * Broadcasts the hot wallet's dropped transactions again, from the stored bytes. It signs nothing, so a freeze does not stop
    * it. Returns all dropped transactions, in the order of their nonces.
    */
   rebroadcastTakenBack?(): Promise<TakenBack[]>
   /**
-   * Broadcasts kept bytes of the hot wallet once more, whatever became of them. Where a wallet's transactions are mined only
-   * in their order, later ones need that while the records of earlier ones cannot be read.
+   * Broadcasts stored transactions of the hot wallet again, whatever became of them. Where a wallet's transactions are mined in
+   * the order of their nonces, later ones need the earlier ones, also while the records of those cannot be read.
    */
   rebroadcast?(kept: readonly SignedTransaction[]): Promise<void>
-  /** Whether the end of a freeze has its MAC. Without this check, each end counts, as each withdrawal is signed. */
+  /** Whether the end of a freeze has its MAC. Without this check, every end counts, and every withdrawal is signed. */
   isEndOfFreeze?(table: 'freezes' | 'customer_freezes', end: { sealed: string; mac: string | null }): boolean
   /** How long to wait before checking a status again, or before trying again to sign a withdrawal that had to wait. */
   pollMs: number
-  /** Nothing outside this database moves: the sandbox's networks and its bank. */
+  /** Nothing outside this database moves: true of the sandbox's networks and its bank. */
   isSimulated?: true
   /** A real network in a sandbox: it pays a customer no more than the customer deposited over it. */
   paysDepositsOnly?: true
   /**
    * The most withdrawals that one transaction may pay, of any customers. `sign` gives them the same hash and bytes, which are
-   * kept once. `replace` is asked about all withdrawals of a transaction together, and gives them the same replacement.
+   * stored once. `replace` is asked about all withdrawals of a transaction together, and gives them the same replacement.
    */
   paysMany?: number
   /** Only one may sign at a time, because signing takes a wallet's inputs or nonces: the worker holds a lock. */
@@ -371,7 +372,7 @@ interface Chain {
   newDepositAddress?(network: CryptoNetwork): Promise<(id: string) => NewAddress>
   /**
    * The deposits after `cursor` (null: from the first block that may matter), and the cursor for the next call. A deposit may
-   * be given again. Throws ChainReorganised when the chain has dropped blocks that were scanned before.
+   * be returned again. Throws ChainReorganised when the chain has dropped blocks that were scanned before.
    */
   scanDeposits?(cursor: string | null): Promise<DepositScan>
   /** Names the newest block: while it is the same, a scan finds nothing new. Absent where a scan costs no more. */
@@ -404,8 +405,8 @@ interface Chain {
    */
   initialCursor?(cursor: string | null): Promise<string | undefined>
   /**
-   * Takes the next steps of moving money from deposit addresses to the hot wallet, and gives their number. Its transactions
-   * are kept before they are broadcast.
+   * Takes the next steps of moving money from deposit addresses to the hot wallet, and returns their number. Its transactions
+   * are stored before they are broadcast.
    */
   sweep?(round: SweepRound): Promise<number>
   /**
@@ -414,10 +415,10 @@ interface Chain {
    */
   planConsolidation?(tx: Transaction, maxFeeRate: string | undefined): Promise<ConsolidationPlan>
   /**
-   * The effect of a transaction that an operator says is the platform's own, made by hand or before a backup was restored.
-   * From then on it no longer stops signing: what is written for that in `tx` (a nonce) is kept with it. Throws an Error
-   * where the transaction is known already, moves nothing of the hot wallet, is not confirmed, or has the nonce of a
-   * transaction that has not ended.
+   * The effect of a transaction that an operator says is the platform's own, made by hand or before a backup was restored. From
+   * then on it no longer blocks signing: the adapter writes what that takes, such as a nonce, in `tx`. Throws an Error where
+   * the transaction is known already, moves nothing of the hot wallet, is not confirmed, or has the nonce of a transaction that
+   * has not ended.
    */
   movedBy?(tx: Transaction, hash: string): Promise<MovedOnChain>
   /** Whether an address, in its canonical spelling, belongs to the hot wallet or otherwise to the node. */

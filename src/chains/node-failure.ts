@@ -7,7 +7,7 @@ export class NodeFailure extends Error {}
 /** This process has no key of the hot wallet, so that nothing can be signed here. */
 export class NoSigningKey extends NodeFailure {}
 
-/** The node answered with an error. That costs no waiting, and it may answer another question. */
+/** The node answered with an error. No timeout has passed, and the node may answer another call. */
 export class NodeRefusal extends NodeFailure {}
 
 /** The node's wallet is encrypted, and signs nothing until a person unlocks it. */

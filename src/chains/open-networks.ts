@@ -34,7 +34,7 @@ import { NoSigningKey } from './node-failure.ts'
 export interface Use {
   /** The process runs the worker: it signs for the hot wallet, and for deposit addresses. */
   signs: boolean
-  /** Tells which deposit addresses Bursar gave out; without it all that the database has count. */
+  /** Tells which deposit addresses Bursar gave out; without it, all in the database count. */
   areGiven?: AreGiven
 }
 
@@ -43,7 +43,7 @@ export interface ConfiguredNetwork {
   adapter: NetworkAdapter
   confirmations: Depth
   lowMark: string | undefined
-  /** Throws WrongChain when the node is on a chain that the mode does not take, NodeFailure when it does not answer. */
+  /** Throws WrongChain when the node is on a chain that the mode does not allow, NodeFailure when it does not answer. */
   requireChain?: () => Promise<void>
   /** Which fields gave this process a private key. The keys of the Bitcoin family are in its node's wallet. */
   privateKeys: string[]
@@ -62,8 +62,8 @@ export interface ConfiguredNetwork {
 }
 
 /**
- * Reads the file and connects its networks: test networks in a sandbox, main networks in live mode. Throws with the section
- * and field that is wrong.
+ * Reads the file and connects its networks: test networks in a sandbox, main networks in live mode. Throws an Error that names
+ * the section and field that is wrong.
  */
 export async function configuredNetworks(
   path: string,
@@ -105,7 +105,7 @@ export async function configuredNetworks(
   return networks
 }
 
-/** Reads what a section names: secrets and nodes. It keeps the files that held a secret, and the nodes. */
+/** Reads the secrets and nodes that a section names. Collects the files that held a secret, and the nodes. */
 function readerOf(network: CryptoNetwork, environment: Record<string, string | undefined>) {
   const nodes: ConfiguredNetwork['nodes'] = []
   const secretFiles: ConfiguredNetwork['secretFiles'] = []
@@ -121,7 +121,7 @@ function readerOf(network: CryptoNetwork, environment: Record<string, string | u
     return value.trim()
   }
 
-  /** The URL of a node. It may hold a key or a password, so that errors do not show it. */
+  /** The URL of a node. Errors do not show the URL, which may contain a key or a password. */
   async function url(field: string, where: string | Secret): Promise<string> {
     const text = typeof where === 'string' ? where : await secret(field, where)
     const { protocol, host, hostname, username, password } = new URL(URL.canParse(text) ? text : 'none:')
@@ -239,7 +239,7 @@ async function hotWalletOf(
   return { signer: account, isPrivate: true }
 }
 
-/** The hot wallet and the former ones. Throws with the field where one is named twice, or has the key of another. */
+/** The hot wallet and the former ones. Throws an Error with the field of a wallet that is named twice or has another's key. */
 async function walletsOf(
   opening: Opening,
   section: EvmSection,

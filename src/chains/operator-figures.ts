@@ -21,7 +21,7 @@ interface OperatorFigures {
   uncredited: { reason: string; count: number; since: string }[]
 }
 
-/** What all customers' ledgers have on a network, and what the wallet holds there; the latter absent without an answer. */
+/** An asset in custody by all customers' ledgers, and the amount that the wallet holds; the latter absent without an answer. */
 interface CustodyFigures {
   asset: string
   in_custody: string
@@ -33,8 +33,8 @@ interface CustodyFigures {
 /** Time for which an answer is reused. Several operators look at once, and each look asks every node. */
 const FRESH_MS = 10_000
 /**
- * An answer this old at most is given while the next one is read. The sum of custody grows with the ledger: a million
- * entries of one network took 1.4 s on a loaded machine, and a page should not wait for that.
+ * An answer this old at most is returned while the next one is read. The sum of custody grows with the ledger: a
+ * million entries of one network took 1.4 s on a loaded machine, and a page should not wait for that.
  */
 const KEPT_MS = 60_000
 
@@ -143,7 +143,7 @@ interface Unended {
   since: string | null
 }
 
-/** Withdrawals that have not ended, by network and by why they wait. Only they have a due_at, so the index is short. */
+/** Withdrawals that have not ended, by network and reason for waiting. Only they have a due_at, so the index is short. */
 async function unendedWithdrawals(db: Queryable): Promise<Unended[]> {
   const { rows } = await db.query<Unended>(`
     select network, waiting_code as code, waiting_detail as detail, count(*), min(waiting_since) as since

@@ -27,8 +27,8 @@ export interface SignedPayment {
 export type TokenAddresses = ReadonlyMap<CryptoNetwork, Readonly<Record<string, string>>>
 
 /**
- * Compares signed bytes with their withdrawal. Returns the difference, or undefined where they pay its amount to its
- * destination. Asks no node. A transaction of the Bitcoin family may pay others as well.
+ * Compares signed bytes with their withdrawal. Returns the difference, or undefined where the bytes pay the
+ * withdrawal's amount to its destination. Asks no node. A transaction of the Bitcoin family may pay others as well.
  */
 export function disagreementOf(payment: SignedPayment, tokens: TokenAddresses): string | undefined {
   const { raw_transaction: raw, network } = payment

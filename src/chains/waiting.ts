@@ -17,13 +17,13 @@ export type WaitingCode =
   | 'FEE_ABOVE_CEILING'
   /** The hot wallet has sent transactions that this database has no record of. */
   | 'UNKNOWN_SPENDS'
-  /** The chain does not have transactions of the hot wallet any more that were confirmed. */
+  /** The chain has dropped confirmed transactions of the hot wallet. */
   | 'TAKEN_BACK'
   /** The node does not answer, or is not a node of the network. */
   | 'NODE_DOWN'
   /** The node has not read its chain to the end. */
   | 'NODE_BEHIND'
-  /** The node answers, and does not take the transaction or the question. */
+  /** The node answers, and refuses the transaction or the call. */
   | 'NODE_REFUSED'
   /** The hot wallet is locked with a passphrase: a person must unlock it. */
   | 'WALLET_LOCKED'
@@ -33,7 +33,7 @@ export type WaitingCode =
   | 'BEHIND_ANOTHER'
   /** The most transactions that may be in flight at a time are in flight. */
   | 'IN_FLIGHT_LIMIT'
-  /** The transaction that was just signed had no place for it: the next one pays it. */
+  /** The transaction that was just signed had no place for the withdrawal: the next one pays it. */
   | 'NEXT_TRANSACTION'
   /** The coins that a consolidation was to merge are spent. */
   | 'COINS_SPENT'
@@ -53,15 +53,15 @@ export type WaitingCode =
   | 'TOKEN_REFUSES'
   /** The token takes a fee from transfers: less than the amount would arrive. */
   | 'TOKEN_DELIVERS_LESS'
-  /** A node says that it has failed, and the second node cannot tell yet. */
+  /** A node says that the transaction has failed, and the second node cannot tell yet. */
   | 'SECOND_NODE'
-  /** A node says that it has failed, and the second node says something else. */
+  /** A node says that the transaction has failed, and the second node says something else. */
   | 'NODES_DISAGREE'
   /** Another transaction has the nonce of the signed one, and it is not known which. */
   | 'NONCE_USED'
   /** The chain shows an outcome that only an operator can judge. */
   | 'UNRESOLVED'
-  /** It was signed for a network or bank that is not configured any more. */
+  /** The withdrawal was signed for a network or bank that is not configured any more. */
   | 'SIGNED_ELSEWHERE'
   /** An operator may take the wire and send it. */
   | 'WIRE_TO_TAKE'
@@ -73,20 +73,20 @@ export interface WaitingReason {
   code: WaitingCode
   /** A sentence for operators, with amounts and ids in it. */
   detail: string
-  /** When to look again, where the cause makes the withdrawal due when it ends; otherwise at the network's pace. */
+  /** In how many milliseconds to check again; where absent, at the network's pace. */
   recheckMs?: number
 }
 
 /** The outcome of a withdrawal that is not signed yet. */
 export const deferred = (reason: WaitingReason) => ({ outcome: 'DEFERRED', reason }) as const
 
-/** The reason of what waits behind a withdrawal of the same profile and asset that waits. */
+/** The reason of a withdrawal that waits behind another of the same profile and asset. */
 export const BEHIND_ANOTHER: WaitingReason = {
   code: 'BEHIND_ANOTHER',
   detail: 'an earlier withdrawal of the profile waits',
 }
 
-/** What waits for these causes delays no other withdrawal: each concerns the payment itself. */
+/** A withdrawal that waits for one of these reasons delays no other: each concerns the payment itself. */
 export const DELAYS_NOBODY: readonly WaitingCode[] = [
   'NOT_APPROVED',
   'NOT_PAID_IN',
@@ -97,10 +97,10 @@ export const DELAYS_NOBODY: readonly WaitingCode[] = [
   'TOKEN_DELIVERS_LESS',
 ]
 
-/** What waits for this delays withdrawals of its profile in every asset: the network's own asset pays the fee of all. */
+/** A withdrawal that waits for this reason delays its profile's in every asset: the network's own asset pays the fee of all. */
 export const DELAYS_ALL_ASSETS: WaitingCode = 'FEE_NOT_COVERED'
 
-/** The reason of what waits because of a node's failure. */
+/** The reason of a withdrawal that waits because of a node's failure. */
 export function reasonOfFailure(failure: NodeFailure): WaitingReason {
   const detail = failure.message
   if (failure instanceof NoSigningKey) return { code: 'NO_SIGNING_KEY', detail }

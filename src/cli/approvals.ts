@@ -127,7 +127,7 @@ function defineDecision(approvals: Subcommand, name: 'approve' | 'reject', decis
       const { customer, approver: approver_id } = options
       const key = await readKeyFile(options.key)
       const { statements } = await readApproval(db, customer, id).catch(asError)
-      // The person sees what is signed, also where somebody has prepared the command.
+      // The person sees what is signed, even when somebody else prepared the command.
       if (!options.json) print(describe(statements[decision]))
       const given = { approver_id, decision, signed: signStatement(statements[decision], key) }
       const approval = await decideApproval(db, { customerId: customer, id, origin }, given).catch(asError)

@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander'
 import { UUID } from '../db/ids.ts'
 
-/** How commands read arguments and options. It loads nothing that works on the database. */
+/** How commands read arguments and options. This module loads nothing that works on the database. */
 
 /** Reads an id. For commander. */
 export function uuid(text: string): string {
@@ -27,7 +27,7 @@ export const textUpTo =
     return text.trim()
   }
 
-/** The option of changes that a policy can make dependent on approvers. */
+/** The option of commands whose change a policy can make dependent on approvers. */
 export const APPROVAL = [
   '--approval <id>',
   'approval of this change, where the policy requires one',

@@ -29,7 +29,6 @@ export function auditCommands(program: Command): void {
     })
 }
 
-/** Most records in a list. */
 const LIST_MAX = 1_000
 
 interface ListOptions {
@@ -73,7 +72,6 @@ function defineList(audit: Subcommand): void {
     })
 }
 
-/** Parses an action for commander. */
 function action(text: string): AuditAction {
   const known = AUDIT_ACTIONS.find((one) => one === text)
   if (known === undefined)
@@ -141,7 +139,7 @@ export function readAnchors(text: string, file: string): AuditHead[] {
       !HASH.test(String(head.hash))
     )
       throw new Error(`${file} has a malformed head: ${JSON.stringify(head)}`)
-  // A chain that has no link yet is anchored by nothing.
+  // A chain without links has nothing to anchor.
   return heads.filter(({ position }) => position > 0)
 }
 

@@ -48,8 +48,8 @@ export interface Api {
 }
 
 /**
- * Opens the API with a credentials file, by default the one that the sandbox wrote. It fetches a token at the first request,
- * and another one when the service refuses it. Throws when there are no credentials.
+ * Opens the API with a credentials file, by default the one that the sandbox wrote. Fetches a token at the first request,
+ * and another one when the service refuses the token. Throws when there are no credentials.
  */
 async function openApi(file?: string): Promise<Api> {
   const credentials = await openCredentials(
@@ -84,14 +84,14 @@ async function openApi(file?: string): Promise<Api> {
   }
 }
 
-/** The door of commands that call the API. */
+/** Opens the API for a command. */
 export const overApi: Door<Api, { credentials?: string }> = async (work, { credentials }) =>
   work(await openApi(credentials))
 overApi.option = ['--credentials <file>', 'credentials file (default: the one that the sandbox wrote)']
 
 const LOOK_EVERY_MS = 200
 
-/** Reads again and again until there is something. Returns undefined when the time is over. */
+/** Calls `read` until it returns something. Returns undefined after `msMax` milliseconds. */
 export async function until<T>(msMax: number, read: () => Promise<T | undefined>): Promise<T | undefined> {
   const deadline = performance.now() + msMax
   for (;;) {
@@ -116,7 +116,7 @@ async function accessToken(credentials: SandboxCredentials, signal?: AbortSignal
   throw new Refused(status, { title: 'no token', detail })
 }
 
-/** Sends a request and reads its JSON answer. Throws `NoAnswer` when there is none, or when it is not JSON. */
+/** Sends a request and reads its JSON answer. Throws `NoAnswer` when there is no answer, or when the answer is not JSON. */
 async function ask(baseUrl: string, url: URL, init: RequestInit): Promise<ApiAnswer> {
   const tooLong = AbortSignal.timeout(ANSWER_MS_MAX)
   const within = init.signal ? AbortSignal.any([init.signal, tooLong]) : tooLong

@@ -26,7 +26,7 @@ import { Policies } from '../governance/policy/policy.ts'
 import { recordMigrations } from '../money/records/audited.ts'
 import { RowMacs } from '../money/records/row-macs.ts'
 
-/** Shared by the commands that work on the database: the connection, the roles, changes that wait for approvers. */
+/** Shared by the commands that work on the database: the connection, the roles, and changes that wait for approvers. */
 
 /** Throws when there is no such customer, so that a mistyped id does not look like a customer without records. */
 export async function requireCustomer(db: Database, id: string): Promise<void> {
@@ -35,8 +35,8 @@ export async function requireCustomer(db: Database, id: string): Promise<void> {
 }
 
 /**
- * Logs an operator's action: the user of the operating system, the command and the records it changed. The level is
- * `info`, which the log of a command otherwise leaves out. Writes synchronously, so that the line survives an exit.
+ * Logs an operator's action: the user of the operating system, what the command did and which records it changed. The level
+ * is `info`, which the log of a command otherwise leaves out. Writes synchronously, so that the line survives an exit.
  */
 export function logOperator(settings: Settings, did: string, on: Record<string, unknown>): void {
   const options = logOptions(settings.logLevel === 'silent' ? 'silent' : 'info')
@@ -91,9 +91,7 @@ interface Access {
 
 /**
  * Runs a command with a database connection and closes it afterwards. An embedded server that this process started is
- * stopped too. Throws `SettingsError` when the database belongs to the other mode, and an Error where the address of the
- * role that owns the schema is needed and not configured: only that role may make and revoke approvers, waive screening and
- * seal again.
+ * stopped, too. Throws `SettingsError` when the database belongs to the other mode. Throws an Error as `asOwner` does.
  */
 export async function withDatabase<T>(
   { as = 'service', migrate = false, customer }: Access,
@@ -125,7 +123,10 @@ export async function withDatabase<T>(
   }
 }
 
-/** Works in a session of the role that owns the schema. */
+/**
+ * Works in a session of the role that owns the schema. Only this role may make and revoke approvers, waive screening and seal
+ * again. Throws an Error when its address is not configured.
+ */
 export async function asOwner<T>(url: string | undefined, work: (owner: Database) => Promise<T>): Promise<T> {
   if (url === undefined)
     throw new Error(
@@ -142,8 +143,8 @@ export async function asOwner<T>(url: string | undefined, work: (owner: Database
 type OfCustomer = Pick<Access, 'customer'>
 
 /**
- * The doors to the database (define.ts). Commands that write migrate: they may be the first to use a database. The customer of
- * the option `--customer` must exist.
+ * Doors to the database (define.ts): as the service's role, as that role after migrating, and as the owner of the schema.
+ * Commands that may be the first to use a database migrate it. The customer of the option `--customer` must exist.
  */
 export const inDatabase: Door<AtDatabase, OfCustomer> = (work, { customer }) =>
   withDatabase({ customer }, work)
@@ -155,7 +156,7 @@ export const inOwnersDatabase: Door<AtDatabase, OfCustomer> = (work, { customer 
 /** A change that a customer's policy can make dependent on approvers. */
 export type AskedChange = Omit<RequestedChange, 'origin' | 'approval_id'> & { approval?: string | undefined }
 
-/** Makes a change in a transaction, after the approvers of the customer where its policy requires them. */
+/** Makes a change in a transaction. Where the customer's policy requires approvers, they must have approved the change. */
 export async function approved<T>(
   { db, keys, origin }: AtDatabase,
   { approval: approval_id, ...change }: AskedChange,
@@ -176,13 +177,13 @@ export const orBusy =
     throw tookTooLong(error) ? new Error(`${busy}; try again`) : error
   }
 
-/** What commands that credit work with, too. */
+/** What commands that credit deposits work with, too. */
 export interface Crediting {
   ledger: Ledger
   screening: Screening | undefined
 }
 
-/** Works with a ledger and with screening. */
+/** Runs work with a ledger and with screening, and drains the ledger afterwards. */
 export async function crediting<At extends AtDatabase>(
   at: At,
   work: (at: At & Crediting) => Promise<void>,

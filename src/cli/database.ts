@@ -140,7 +140,6 @@ function defineDeployment(program: Command): void {
     })
 }
 
-/** Parses the URL of an issuer for commander. */
 function issuerUrl(text: string): string {
   const { protocol, search, hash } = URL.canParse(text) ? new URL(text) : ({} as Partial<URL>)
   if (!/^https?:$/.test(protocol ?? '') || search || hash)

@@ -2,9 +2,9 @@ import { Command, InvalidArgumentError } from 'commander'
 import { print } from './output.ts'
 import type { Column } from './table.ts'
 
-/** How commands are defined: their options, their answers and their lists. It loads nothing of the service. */
+/** How commands are defined: their options, their answers and their lists. This module loads nothing of the service. */
 
-/** Reads one of some names, which are in capitals. For commander. */
+/** Reads one of these names, which are in capitals, from text in any case. For commander. */
 export const oneOf =
   <Name extends string>(names: readonly Name[]) =>
   (text: string): Name => {
@@ -13,24 +13,24 @@ export const oneOf =
     return found
   }
 
-/** What a command says: a value for programs, and a text for people. Nothing where it has printed by itself. */
+/** What a command prints: a value for programs, and a text for people. Nothing where the command has printed by itself. */
 // oxlint-disable-next-line typescript/no-invalid-void-type
 export type Answer = readonly [json: unknown, text: string] | void
 
-/** Opens what a command works on, runs the work and closes it. It knows the command's options. */
+/** Opens the context of a command, such as the database or the API, runs the work with it and closes it. */
 export interface Door<Context, Options = object> {
   (work: (context: Context) => Promise<void>, options: Options): Promise<void>
   /** An option that each of its commands has. */
   option?: readonly [flags: string, description: string]
 }
 
-/** The door of a command that needs nothing. */
+/** For a command that needs neither the database nor the API. */
 export const offline: Door<object> = (work) => work({})
 
 interface List<Context, Given extends unknown[], Row> {
   /** The member of the JSON that has the rows. Without it, each row is a line of JSON. */
   key?: string
-  /** The text for no rows; without it, a table without rows. */
+  /** The text for no rows (default: a table without rows). */
   none?: string
   read: (context: Context, ...given: Given) => Promise<readonly Row[]>
   columns: readonly Column<Row, Context>[]
@@ -42,7 +42,7 @@ export class Subcommand extends Command {
     return new Subcommand(name)
   }
 
-  /** Prints what `work` answers. It gets the context of the door, the arguments and the options. Call it last. */
+  /** Prints what `work` returns. `work` gets the context of the door, the arguments and the options. Call this last. */
   answer<Context, Given extends unknown[], Options>(
     door: Door<Context, Options>,
     work: (context: Context, ...given: Given) => Promise<Answer>,
@@ -58,14 +58,14 @@ export class Subcommand extends Command {
     })
   }
 
-  /** Prints the rows that `read` returns, as a table for people. Call it last. */
+  /** Prints the rows that `read` returns: as a table for people, as JSON for programs. Call this last. */
   list<Context, Given extends unknown[], Row, Options>(
     door: Door<Context, Options>,
     { key, none, read, columns }: List<Context, Given, Row>,
   ): this {
     return this.answer(door, async (context, ...given: Given) => {
       const rows = await read(context, ...given)
-      // Loaded for lists only: a library draws tables.
+      // Loaded for lists only, because tables need a library.
       const { tableOf } = await import('./table.ts')
       const text = rows.length === 0 && none !== undefined ? none : tableOf(rows, columns, context)
       if (key !== undefined) return [{ [key]: rows }, text]

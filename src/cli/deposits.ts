@@ -7,7 +7,6 @@ import { crediting, inDatabase, type Crediting } from './command-line.ts'
 import { define, type Subcommand, type Door } from './define.ts'
 import { networkName, onNetwork, transactionHash, type AtNetwork } from './networks.ts'
 
-/** Most deposits in a list. */
 const LIST_MAX = 1_000
 
 /** Defines `bursar deposits`. */
@@ -87,7 +86,7 @@ function defineRescan(deposits: Subcommand): void {
     })
 }
 
-/** The door of commands that credit the deposits of a network. */
+/** Opens a network, a ledger and screening for a command that credits deposits. */
 const toCredit: Door<AtNetwork & Crediting, { network: CryptoNetwork }> = (work, options) =>
   onNetwork((at) => crediting(at, work), options)
 
@@ -118,7 +117,6 @@ function stateOf({ waiting, reorganised, unattributed }: ListOptions): ListedDep
   return unattributed ? 'UNATTRIBUTED' : null
 }
 
-/** Parses the number of a block for commander. */
 function block(text: string): bigint {
   if (!/^[0-9]{1,12}$/.test(text)) throw new InvalidArgumentError('must be the number of a block.')
   return BigInt(text)

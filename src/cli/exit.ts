@@ -1,7 +1,7 @@
 import { AssertionError } from 'node:assert'
 import { ownProcess, printError } from './own-process.ts'
 
-/** How a command ends. It loads nothing of the service, so that the start of every command is fast. */
+/** How a command ends. This module loads nothing of the service, so that the start of every command is fast. */
 
 /** The exit codes, also listed in `docs/command-line.md` and `bursar --help`. */
 export const EXIT = { done: 0, failed: 1, usage: 2 } as const

@@ -27,9 +27,9 @@ const RETRY_MS = 100
 const RETRY_MS_MAX = 10_000
 
 /**
- * Iterates over events in their order, each once, until the signal aborts. A walk follows the pages. After the last page, or
- * a failure, the next walk begins at the time of the last event and skips the events up to it. Failures that may pass are
- * tried again for ever. Throws `Refused`.
+ * Iterates over events in their order, each once, until the signal aborts. A walk follows the pages. After the last page or
+ * a failure, the next walk begins at the time of the last event and skips the events up to that event. Reads that fail for a
+ * reason that may pass are tried again for ever. Throws `Refused`.
  */
 export async function* followEvents(api: Api, options: FollowOptions): AsyncGenerator<Event, void> {
   const { types, cursor, since, signal, onFailure } = options
@@ -77,7 +77,7 @@ export type Place = { cursor: EventCursor } | { since: string }
  */
 export async function placeOf(api: Api, after: string): Promise<Place> {
   if (after === 'now') {
-    // The newest event, not this machine's time: its clock may be ahead of the database's.
+    // From the newest event, not from this machine's time: the machine's clock may be ahead of the database's.
     const { items } = await api.call<Page<Event>>('GET', '/v2/events?order=DESC&limit=1')
     const [newest] = items
     if (newest === undefined) return { since: new Date(0).toISOString() }

@@ -26,7 +26,7 @@ import { ownProcess } from './own-process.ts'
 const SIGNING_WAIT_MS = 30_000
 const REASON_LENGTH_MAX = 500
 
-/** Names what a freeze of payments over a network stops. */
+/** Reads the name of a network, or WIRE. For commander. */
 function networkOrWire(text: string): string {
   const name = text.toUpperCase()
   if (![...CRYPTO_NETWORKS, 'WIRE'].includes(name))
@@ -114,7 +114,7 @@ export function freezeCommands(program: Command): void {
   })
 }
 
-/** The target says which customer must exist. */
+/** Opens the database. The command's target checks the option `--customer` itself. */
 const onTarget: Door<AtDatabase> = (work) => withDatabase({}, work)
 
 /** Commander passes the argument, if the command has one, and then the options. */
@@ -142,7 +142,7 @@ async function freezeTarget(
 
 export const STILL_SIGNING = `A worker is still signing after ${SIGNING_WAIT_MS / 1000} s, and that payment may still be sent. Run this again to wait longer.`
 
-/** Waits for the workers that are signing. False when they take longer than `SIGNING_WAIT_MS`. */
+/** Waits until the workers that are signing have ended. Returns false when they take longer than `SIGNING_WAIT_MS`. */
 export async function signingEnds(db: Database): Promise<boolean> {
   try {
     await transaction(db, (tx) => waitForSigning(tx, SIGNING_WAIT_MS))

@@ -59,7 +59,6 @@ export function identityCommands(program: Command): void {
   }
 }
 
-/** Reads a time. For commander. */
 function time(text: string): string {
   try {
     return Temporal.Instant.from(text).toString({ fractionalSecondDigits: 6 })

@@ -50,7 +50,7 @@ It keeps both in BURSAR_DATA_DIR, for each address and types. Lost connections a
       const secret = kept?.secret ?? newSigningSecret()
       const place = (after === undefined ? placeIn(kept) : undefined) ?? (await placeOf(api, after ?? 'now'))
       await mkdir(dataDir, { recursive: true })
-      // Kept before it says so: the receiver's secret stays the same, and a restart before it misses nothing.
+      // Written before the announcement: after a restart the secret is the same, and no event is missed.
       writeState(file, { secret, ...place })
       announce(options, secret, place)
       const signal = stopSignal()
@@ -136,7 +136,7 @@ function httpUrl(text: string): string {
 interface State {
   secret: string
   cursor?: EventCursor
-  /** Where it began, while there was no event. */
+  /** The time at which the listener began; kept until the first event. */
   since?: string
 }
 
@@ -162,8 +162,8 @@ async function readState(file: string): Promise<State | undefined> {
 }
 
 /**
- * Written to a temporary file and renamed, so that a listener that dies leaves the old state or the new one. Synchronously:
- * it happens for each event, and takes a tenth of the time.
+ * Writes a temporary file and renames it, so that a listener that dies leaves the old state or the new one. Each event writes
+ * the state. Writing synchronously takes a tenth of the time.
  */
 function writeState(file: string, state: State): void {
   const fresh = `${file}.${process.pid}`

@@ -170,7 +170,7 @@ interface Resolving {
   usedBy?: string
 }
 
-/** The door of commands on all real networks. */
+/** Opens the database and all real networks for a command. */
 const onNetworks: Door<AtDatabase & { adapters: Map<CryptoNetwork, NetworkAdapter> }> = (work) =>
   withDatabase({}, async (at) => {
     const real = await openNetworks(at.settings, at.db)
@@ -180,7 +180,7 @@ const onNetworks: Door<AtDatabase & { adapters: Map<CryptoNetwork, NetworkAdapte
 /** A real network as a command works with it. */
 export type AtNetwork = AtDatabase & { adapter: NetworkAdapter }
 
-/** The door of commands on one real network. Throws an Error when the networks file has no section for it. */
+/** Opens the database and one real network for a command. Throws an Error when the networks file has no section for it. */
 export const onNetwork: Door<AtNetwork, { network: CryptoNetwork }> = (work, { network }) =>
   withDatabase({}, async (at) => {
     const configured = (await openNetworks(at.settings, at.db)).get(network)
@@ -193,14 +193,13 @@ export const networkName = oneOf(CRYPTO_NETWORKS)
 
 const EVIDENCE_MAX = 1_000
 
-/** Parses the evidence for an operator's decision for commander. */
 function evidenceText(text: string): string {
   if (text.trim() === '' || text.length > EVIDENCE_MAX)
     throw new InvalidArgumentError(`must be 1 to ${EVIDENCE_MAX} characters.`)
   return text
 }
 
-/** Parses a transaction hash, of Bitcoin's or of Ethereum's family, for commander. */
+/** Parses the transaction hash of a Bitcoin-family or EVM network for commander. */
 export function transactionHash(text: string): string {
   if (!/^(0x)?[0-9a-f]{64}$/i.test(text)) throw new InvalidArgumentError('must be 64 hexadecimal digits.')
   return text.toLowerCase()

@@ -161,7 +161,7 @@ function defineChanges(operator: Subcommand): void {
           else await enableOperator(tx, await at.rowMacs(), found)
           await record(tx, found, `operator.${name}`, { origin: at.origin })
         }
-        // Disabling is never delayed.
+        // Disabling never waits for approvers.
         if (disabled) await changing(at.db, id, work)
         else await changingWithApproval(at, asked, work)
         at.did(`${name}d an operator`, { operator_id: id })
@@ -241,7 +241,7 @@ const changing = <T>(
     return change(tx, operator)
   })
 
-/** As `changing`, for a change that may need the approvers of the operator's customer, which never changes. */
+/** As `changing`, for a change that may need the approvers of the operator's customer. That customer never changes. */
 async function changingWithApproval<T>(
   at: AtDatabase,
   { id, ...asked }: { id: string; operation: string; values: object; approval: string | undefined },
@@ -251,7 +251,7 @@ async function changingWithApproval<T>(
   return ofCustomer(at, customer_id, id, asked, async (tx) => change(tx, (await lockOperator(tx, id))!))
 }
 
-/** Makes a change that gives an operator more rights, after the approvers of its customer where the policy requires them. */
+/** Makes a change that gives an operator more rights, once its customer's approvers have approved it where required. */
 const ofCustomer = <T>(
   at: AtDatabase,
   customer_id: string | null | undefined,

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { Console } from 'node:console'
 import type { LogFile } from '../log.ts'
 
-/** The process as commands see it: they take their settings and streams from here, and end here. It loads nothing of the service. */
+/** The process as commands see it: their environment, streams and exit. This module loads nothing of the service. */
 export interface OwnProcess extends Pick<NodeJS.Process, 'env' | 'stdout' | 'stderr' | 'exitCode'> {
   exit: (code: number) => void
   on: (signal: 'SIGINT' | 'SIGTERM', listener: () => void) => unknown
@@ -10,7 +10,7 @@ export interface OwnProcess extends Pick<NodeJS.Process, 'env' | 'stdout' | 'std
   log?: LogFile
 }
 
-/** Tests run commands beside each other in one process, and give each an `OwnProcess`. The program runs nothing in it. */
+/** The `OwnProcess` of the running command. Only tests set it, because they run several commands in one process. */
 export const given = new AsyncLocalStorage<OwnProcess>()
 
 export const ownProcess = (): OwnProcess => given.getStore() ?? process

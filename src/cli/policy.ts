@@ -19,13 +19,13 @@ import { inDatabase, type AtDatabase } from './command-line.ts'
 import { define, offline, type Answer, type Subcommand } from './define.ts'
 import { tableOf } from './table.ts'
 
-/** As large as the body of a request. */
+/** The limit of a request's body, too. */
 const FILE_BYTES_MAX = 64 * 1024
 const VERSION_MAX = 2_147_483_647
 
 /** Defines `bursar policy`. */
 export function policyCommands(program: Command): void {
-  // Otherwise --version behind the command would be that of the program.
+  // Otherwise --version behind the command would be the program's own option.
   program.enablePositionalOptions()
   const policy = define(
     program,
@@ -151,13 +151,13 @@ function defineSet(policy: Subcommand): void {
     })
 }
 
-/** Whether the newest version is this policy, with a MAC by the current master key: after a change of key it is made again. */
+/** Whether the newest version is this policy with a MAC by the current master key. After a change of key, it is made again. */
 const isSame = (newest: ExaminedVersion, document: PolicyDocument, { current }: MasterKeys): boolean =>
   newest.objection === undefined &&
   newest.master_key_id === current.id &&
   canonicalJson(newest.document) === canonicalJson(document)
 
-/** Throws a refusal as a failure of the command, with the way on. */
+/** Throws a refusal as a failure of the command, with the next step for the person. */
 function asError(error: unknown): never {
   if (!(error instanceof Problem)) throw error
   if (error.slug === 'already-exists')
@@ -193,7 +193,7 @@ async function readPolicyFile(file: string): Promise<PolicyDocument> {
   }
 }
 
-/** A new key in this process would make policies that no service trusts, so none is generated. */
+/** Reads the master keys. Generates none, because no service would trust a policy with the MAC of a new key. */
 async function requireMasterKeys(settings: Settings): Promise<MasterKeys> {
   const keys = await findMasterKeys(settings)
   if (keys === undefined)

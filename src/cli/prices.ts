@@ -120,7 +120,7 @@ interface FollowArguments {
   json?: true
 }
 
-/** Records once that somebody follows an exchange: its rounds change prices each minute. */
+/** Records once that somebody follows an exchange, because its rounds change prices each minute. */
 const recordFollow = (db: Database, origin: Origin, { exchange, markets }: FollowArguments): Promise<void> =>
   transaction(db, (tx) =>
     recordNow(
@@ -153,14 +153,12 @@ function describeImport(result: ImportResult): string {
   ].join('\n')
 }
 
-/** Parses a market for commander. */
 function market(text: string): Market {
   if (!(MARKETS as readonly string[]).includes(text))
     throw new InvalidArgumentError(`there is no market ${text}; there are ${MARKETS.join(', ')}.`)
   return text as Market
 }
 
-/** Parses a list of markets for commander. */
 function markets(text: string): Market[] {
   const names = text.split(',').filter((name) => name !== '')
   if (names.length === 0) throw new InvalidArgumentError('no market.')

@@ -5,9 +5,9 @@ import { readStamp, requireGenuineStamp } from '../program/deployment.ts'
 import type { Settings } from '../settings.ts'
 
 /**
- * Back to an empty sandbox (docs/command-line.md, `bursar sandbox reset`): all tables of Bursar are dropped, as the role that
- * owns them. The caller migrates anew, and the next start makes the demo. Entries and the audit log are append-only for the
- * service, so neither the service nor the console can do this.
+ * Empties a sandbox (docs/command-line.md, `bursar sandbox reset`): drops all tables of Bursar, as the role that owns them.
+ * The caller migrates again, and the next start makes the demo. Entries and the audit log are append-only for the service's
+ * role, so a running service cannot reset.
  */
 
 /** Why a database is not reset. The message says what to do. */
@@ -21,8 +21,9 @@ export interface ToReset {
 }
 
 /**
- * Throws an Error unless the database is a sandbox whose money is invented, alone on its database, and no process uses it.
- * `service` has one connection open at most. Returns what would be deleted.
+ * Throws an Error unless the database is a sandbox that has used no test network, is not distributed, and is used by no other
+ * process. `service` must have at most one open connection, because every other one counts as a use. Returns what would be
+ * deleted.
  */
 export async function requireResettable(
   service: Database,
@@ -47,7 +48,7 @@ export async function requireResettable(
   })
 }
 
-/** The stamp in the database counts, and not the setting alone: one may be set by mistake. */
+/** Requires the database's own stamp of a sandbox. The setting alone may be a mistake. */
 async function requireSandbox(tx: Transaction): Promise<void> {
   const stamp = await readStamp(tx)
   if (stamp?.mode !== 'sandbox')

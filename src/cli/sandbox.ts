@@ -34,7 +34,7 @@ export function sandboxCommands(program: Command): void {
     })
 }
 
-/** Drops all tables, makes them anew, and removes the credentials of the demo's customer. The next start makes the demo. */
+/** Drops all tables, creates them again, and removes the credentials of the demo's customer. The next start makes the demo. */
 async function empty({ db, settings, ownerUrl }: AtDatabase): Promise<void> {
   const url = await ownerUrl()
   await (url === undefined ? dropAll(db) : asOwner(url, dropAll))
@@ -42,7 +42,7 @@ async function empty({ db, settings, ownerUrl }: AtDatabase): Promise<void> {
   await rm(credentialsFile(settings.dataDir), { force: true })
 }
 
-/** Empties the sandbox of a service that has stopped. Throws where it is not one to reset, or another process uses it. */
+/** Empties the sandbox of a service that has stopped. Throws as `requireResettable` does. */
 export const emptyStopped = (): Promise<void> =>
   withDatabase({}, async (at) => {
     await requireResettable(at.db, at.settings)

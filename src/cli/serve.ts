@@ -38,7 +38,7 @@ export function serveCommand(program: Command): void {
     })
 }
 
-/** Starts the service. What it consists of is loaded while the embedded PostgreSQL starts, which takes as long. */
+/** Starts the service. Its modules are loaded while the embedded PostgreSQL starts, which takes as long. */
 async function begin(settings: Settings, log: Log, beginAnew: () => void): Promise<Service> {
   const connecting = connectService(settings, log.log)
   connecting.catch(() => undefined)
@@ -46,7 +46,7 @@ async function begin(settings: Settings, log: Log, beginAnew: () => void): Promi
   return serve(settings, log, { beginAnew, connecting })
 }
 
-/** Stops the service, empties its sandbox, and starts it again at its address. What cannot be emptied stays as it was. */
+/** Stops the service, empties its sandbox, and starts it again at its address. A sandbox that cannot be emptied is kept. */
 async function restartEmpty(
   service: Service,
   settings: Settings,
@@ -99,7 +99,7 @@ function describeSettings(): string {
   return `Settings, from the environment:\n${lines.join('\n')}`
 }
 
-/** The first signal shuts down in order, after the start if that is still under way. */
+/** The first signal shuts down in order. If the start is still under way, the shutdown follows it. */
 function stopOnSignal(close: () => Promise<void>): void {
   stopSignal().addEventListener('abort', () => void close().then(() => ownProcess().exit(EXIT.done), fail))
 }

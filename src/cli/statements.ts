@@ -82,7 +82,7 @@ function defineMonthly(statements: Subcommand): void {
     })
 }
 
-/** The door of a command that works on each node of a cluster. */
+/** Opens the database and each node of a cluster for a command. */
 const onNodes: Door<AtDatabase & { nodes: Nodes }, { customer?: string }> = (work, options) =>
   inMigratedDatabase(async (at) => {
     const cluster = await openCluster(at.db, at.log)

@@ -9,7 +9,6 @@ import { uuid, wholeNumber } from './arguments.ts'
 import { inDatabase } from './command-line.ts'
 import { define, type Subcommand } from './define.ts'
 
-/** Most records in a list. */
 const LIST_MAX = 1_000
 
 /** Defines `bursar transfer` and `bursar balance`: what the API shows a customer, for operators without its credentials. */

@@ -15,7 +15,6 @@ import { inDatabase, orBusy, type AtDatabase } from './command-line.ts'
 import { define, type Subcommand } from './define.ts'
 import { networkName, onNetwork, transactionHash } from './networks.ts'
 
-/** Most treasury transfers in a list. */
 const LIST_MAX = 1_000
 
 /** Defines `bursar treasury` and `bursar wallet`. */

@@ -16,7 +16,7 @@ const TESTED_TYPE: EventType = 'transfer.crypto_withdrawal.completed'
 const TEST_WAIT_MS_MAX = 30_000
 const PAGE = 100
 
-/** Sends a change, with the approval that it was given. Throws the service's refusal with the way on. */
+/** Sends a change, with the approval that it was given. Throws the service's refusal, with the next step for the person. */
 async function change(api: Api, path: string, body: object, approval: string | undefined) {
   const query = approval === undefined ? '' : `?approval_id=${approval}`
   try {
@@ -218,7 +218,7 @@ function defineDeliveries(webhooks: Subcommand): void {
         if (type !== undefined) query.set('type', type)
         return (await api.call<Page<WebhookDelivery>>('GET', `${path}/deliveries?${query.toString()}`)).items
       },
-      // At most 80 columns: the longest type has 43, so that month, day, hour and minute remain of the time.
+      // At most 80 columns: the longest type takes 43, so the time has only its month, day, hour and minute.
       columns: [
         ['time', ({ created_at }) => `${created_at.slice(5, 10)} ${created_at.slice(11, 16)}`],
         ['type', ({ event_type }) => event_type],

@@ -183,10 +183,10 @@ function defineIncoming(wire: Command): void {
     })
 }
 
-/** The door of commands that credit wires. */
+/** Opens the database, a ledger and screening for a command that credits wires. */
 const toCredit: Door<AtDatabase & Crediting> = (work) => withDatabase({}, (at) => crediting(at, work))
 
-/** The door of commands about manually sent wires. Throws in sandbox mode, where the simulated bank sends them. */
+/** Opens the database for a command about manually sent wires. Throws in sandbox mode, where the simulated bank sends them. */
 const inLiveMode: Door<AtDatabase> = (work) =>
   withDatabase({}, (at) => {
     if (at.settings.mode === 'sandbox')

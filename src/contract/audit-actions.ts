@@ -40,7 +40,7 @@ const VERBS_OF = {
   /** Requests that were refused, and the number of refusals that have no record of their own. */
   request: ['omit', 'refuse'],
   reward_rate: ['set'],
-  /** The question to the screening endpoint about a payment, and whether payments must be screened at all. */
+  /** A request to the screening endpoint about a payment, and whether payments must be screened at all. */
   screening: ['ask', 'reject', 'require', 'waive'],
   session: ['revoke'],
   signing_key: ['create', 'retire'],
@@ -72,12 +72,10 @@ export type AuditSubject = keyof Verbs
 /** `<subject>.<verb>`, such as `webhook.update`. */
 export type AuditAction = { [Subject in AuditSubject]: `${Subject}.${Verbs[Subject][number]}` }[AuditSubject]
 
-/** All actions. */
 export const AUDIT_ACTIONS = Object.entries(VERBS_OF).flatMap(([subject, verbs]) =>
   verbs.map((verb) => `${subject}.${verb}`),
 ) as AuditAction[]
 
-/** The types of subjects. */
 export const AUDIT_SUBJECTS = Object.keys(VERBS_OF) as AuditSubject[]
 
 /** Returns the type of the record that an action changes. */

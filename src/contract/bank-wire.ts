@@ -2,12 +2,11 @@ import { Type } from 'typebox'
 import { Free, OneOf, type TextKind } from './fields.ts'
 
 const line = (textKind: TextKind) => Type.String({ maxLength: 200, textKind, description: 'Text.' })
-/** A line as banks and the post take it. */
+/** A line, as banks and the post accept it. */
 const Line = line('POSTAL')
-/** A number: its own rules say more (`src/chains/bank/bank-identifiers.ts`). */
+/** An account or routing number, whose format `src/chains/bank/bank-identifiers.ts` checks. */
 const NumberLine = line('LINE')
 
-/** The kind of a bank account. */
 export const AccountType = OneOf(['CHECKING', 'SAVINGS'], 'Kind of bank account.')
 
 /** A postal address (API behaviour, Fiat accounts). Other members are kept. */

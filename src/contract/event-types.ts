@@ -38,7 +38,7 @@ export const EVENT_TYPES = {
   'approval.expired': 'approval_status_change',
 } as const
 
-/** The types that the payments of a busy customer write, by the million. Lists of the others use an index (events_type). */
+/** The types that a busy customer's payments write by the million. Lists of other types use the index events_type. */
 export const FREQUENT_EVENT_TYPES = [
   'transfer.crypto_withdrawal.pending',
   'transfer.crypto_withdrawal.completed',
@@ -54,8 +54,8 @@ export const isEventType = (text: string): text is EventType => Object.hasOwn(EV
 const transferTypes = new Map<string, Map<string, string>>()
 
 /**
- * Returns the type of the event of a transfer that has this type and enters this status. The names are kept: making one
- * takes longer than the rest of an event.
+ * Returns the type of the event of a transfer that has this type and enters this status. Names are cached, because making
+ * a name takes longer than the rest of an event.
  */
 export function transferEventType(type: string, status: string): string {
   const known = transferTypes.get(type)?.get(status)

@@ -62,24 +62,24 @@ export const Network = Type.Enum([...CRYPTO_NETWORKS], {
 })
 
 /**
- * The characters that text of a request must not have: those that PostgreSQL cannot store, control characters, and those
- * that change the direction of other text or are not seen. Emoji, and what joins letters in Persian or Hindi, are text.
+ * Characters that text of a request must not have: those that PostgreSQL cannot store; and control characters, invisible
+ * characters, and those that change the direction of text. Emoji and the joiners of Persian or Hindi are allowed.
  */
 export const UNSTORABLE = /[\0\p{Surrogate}]/u
 export const UNREADABLE =
   /(?![\t\n\r])\p{Cc}|[\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb\p{Surrogate}]/u
 
-/** Text of one line, of several, an id, in which nothing may be invisible, or a line of an address, which has no emoji. */
+/** LINE: one line. LINES: several. ID: one line without invisible characters. POSTAL: a line of an address, without emoji. */
 export type TextKind = 'LINE' | 'LINES' | 'ID' | 'POSTAL'
 
 const BREAK = /[\t\n\r\u2028\u2029]/
 const INVISIBLE = /[\p{Cc}\p{Cf}]/u
 /** Not \p{Emoji}, which has the digits. */
 const EMOJI = /[\p{Emoji_Presentation}\ufe0f]/u
-/** Letters that are drawn as nothing stand beside the spaces. */
+/** Spaces, and letters that are rendered as nothing. */
 const BLANK = /^[\s\u115f\u1160\u2800\u3164\uffa0\u200c\u200d]+$/
 
-/** Whether text says something, and has the form of its kind. Empty text is a matter of `minLength`. */
+/** Whether text is not blank and has the form of its kind. `minLength` decides about empty text. */
 export const isFilledIn = (kind: TextKind, text: string): boolean =>
   !BLANK.test(text) &&
   (kind === 'LINES' || !BREAK.test(text)) &&
@@ -125,10 +125,7 @@ export const Metadata = Type.Unsafe<Record<string, string>>({
   examples: [{ order: '1041' }],
 })
 
-/**
- * Largest JSON size of an object with free members. A page has up to 1,000 records, and an identity holds two such
- * objects.
- */
+/** Largest JSON size of an object with free members. A page has up to 1,000 records, and an identity holds two such objects. */
 const FREE_BYTES_MAX = 8 * 1024
 /** Options for the schema of an object with free members in a request. */
 export const Free = { additionalProperties: true, maxBytes: FREE_BYTES_MAX } as const

@@ -162,7 +162,7 @@ const kinds = {
 export const PROBLEMS: Record<ProblemSlug, ProblemKind> = kinds
 export type ProblemSlug = keyof typeof kinds
 
-/** What can refuse any request that takes money of a profile. */
+/** The problems with which any request that takes money from a profile can be refused. */
 export const PAYMENT_PROBLEMS = [
   'exceed-precision',
   'not-found',
@@ -184,8 +184,8 @@ export const pointerTo = (path: readonly string[]): string =>
   `#${path.map((part) => `/${part.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')}`.slice(0, 200)
 
 /**
- * A field of a request: a member of the body, such as `destination.crypto.address`, or a parameter. A list has the names one
- * by one, for those that have a dot; an empty one is the whole body.
+ * A field of a request: a member of the body, such as `destination.crypto.address`, or a parameter. A list gives the names
+ * of the path one by one, for names with a dot; an empty list is the whole body.
  */
 type Field = string | readonly string[]
 
@@ -295,7 +295,7 @@ export const problem = {
       `${field} has more than ${meta.decimals} decimals, the maximum for ${meta.asset}`,
       meta,
     ).at(field),
-  /** `amount` is the amount that would have been sent, and `what` says it where that is not the field alone. */
+  /** `amount` is the amount that would have been sent. `what` names it in the message, where `field` does not suffice. */
   belowMinimum: (field: string, meta: { asset: string; minimum: string; amount: string }, what = field) =>
     new Problem('below-min-withdraw-limit', `${what} is below the minimum of ${meta.minimum} ${meta.asset}`, {
       ...meta,

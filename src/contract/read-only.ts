@@ -9,7 +9,10 @@ export const repeated = <Members extends TProperties, Name extends keyof Members
 ): { [K in Name]: TOptional<Members[K]> } =>
   Object.fromEntries(names.map((name) => [name, Type.Optional(properties[name]!)])) as never
 
-/** Throws bad-request for a repeated member that differs from the stored record. `at` is the member that holds them, with a dot. */
+/**
+ * Throws bad-request for a repeated member that differs from the stored record. `at` is the path of the member that holds
+ * `asked`, with a dot at its end.
+ */
 export function requireUnchanged(asked: object, stored: object, at = ''): void {
   const known = stored as Record<string, unknown>
   for (const [name, value] of Object.entries(asked))

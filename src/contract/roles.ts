@@ -82,8 +82,8 @@ const RIGHT_OF: Record<Exclude<Scope, ScopeWithoutOperations>, Right> = {
 }
 
 /**
- * The scopes of an operator's tokens, by its role and the mode of the service. `isBound`: it belongs to one customer, and in
- * live mode does not see the figures of the whole deployment.
+ * The scopes of an operator's tokens, by its role and the mode of the service. With `isBound`, the operator belongs to one
+ * customer, and in live mode does not see the figures of the whole deployment.
  */
 export const scopesOfRole = (role: Role, mode: 'sandbox' | 'live', isBound = false): Scope[] => {
   const hidden: readonly Scope[] = isBound && mode === 'live' ? DEPLOYMENT_SCOPES : []

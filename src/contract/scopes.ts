@@ -1,6 +1,6 @@
 /**
- * Scopes of operations that platforms of this kind have and Bursar has not. Clients ask for them together with others, and would get
- * no token at all. They open nothing.
+ * Scopes of operations that similar platforms have and Bursar does not. No operation needs them. Clients request them
+ * together with other scopes, and would get no token if they were unknown.
  */
 export const SCOPES_WITHOUT_OPERATIONS = [
   'exchange:read_order',
@@ -89,10 +89,7 @@ export const OPERATOR_SCOPES = [
   'operators:write_operator',
 ] as const
 
-/**
- * Scopes that show figures of the whole deployment. In live mode an operator that belongs to one customer does not have
- * them.
- */
+/** Scopes that show figures of the whole deployment. In live mode an operator that belongs to one customer does not have them. */
 export const DEPLOYMENT_SCOPES: readonly OperatorScope[] = ['operators:read_network']
 
 export type ClientScope = (typeof SCOPES)[number]
@@ -103,7 +100,7 @@ export type Scope = ClientScope | OperatorScope
 export const SANDBOX_SCOPES: readonly ClientScope[] = ['transfer:write_sandbox_fiat_deposit']
 
 export type ScopeWithoutOperations = (typeof SCOPES_WITHOUT_OPERATIONS)[number]
-/** Whether this scope opens nothing. No operator has it. */
+/** Whether no operation needs this scope. No operator has such a scope. */
 export const isWithoutOperations = (scope: string): scope is ScopeWithoutOperations =>
   (SCOPES_WITHOUT_OPERATIONS as readonly string[]).includes(scope)
 

@@ -1,14 +1,14 @@
 import { setMaxListeners } from 'node:events'
 import type { Database, Queryable } from './database.ts'
 
-/** For how long after a change the loops rest as usual: most of what follows from it is due by then. */
+/** How long after a change the loops keep their usual rests: most work that follows from a change is due by then. */
 const RECENT_MS = 5_000
-/** The longest rest of a loop: what a lost notification delays work by. */
+/** The longest rest of a loop, and so the longest delay of work after a lost notification. */
 const REST_MS_MAX = 2_500
 /** Least time between two notifications of a process. */
 const TELL_EVERY_MS = 50
 
-/** The channel on which commands, and processes without a worker, tell of their changes. */
+/** The channel on which commands, and processes without a worker, notify the others of their changes. */
 const CHANNEL = 'bursar_changes'
 export const LISTEN = `listen ${CHANNEL}`
 
@@ -16,14 +16,14 @@ export const LISTEN = `listen ${CHANNEL}`
 export interface Idle {
   /** How long it rests while the service is in use, in milliseconds. */
   usualMs: number
-  /** In how many milliseconds something is due by itself; undefined: nothing is. */
+  /** Milliseconds until the next work falls due without a further change; undefined where none will. */
   dueIn: () => Promise<number | undefined>
 }
 
-/** How long a loop rests after a round, in milliseconds, or that it is idle. */
+/** What a loop does after a round: it rests for this many milliseconds, or it is idle. */
 export type Rest = number | Idle
 
-/** How long a loop rests where it does not matter whether something changes. */
+/** A loop's usual rest in milliseconds, where it does not matter whether something changes. */
 export const usualMs = (rest: Rest): number => (typeof rest === 'number' ? rest : rest.usualMs)
 
 export interface LoopRest {
@@ -32,7 +32,7 @@ export interface LoopRest {
   endedBy?: AbortSignal
 }
 
-/** What changes in the database, as far as this process knows. While nothing does, the loops of its worker rest. */
+/** Counts the changes of the database that this process knows of. While nothing changes, the loops of its worker rest. */
 export class Changes {
   #count = 0
   #lastAt = performance.now()
@@ -63,7 +63,7 @@ export class Changes {
     this.#isAwaited = false
   }
 
-  /** Tells the processes with a worker of each change, in a statement of its own: the change does not wait for it. */
+  /** Notifies the processes with a worker of each change, in a separate statement: the change does not wait for it. */
   tellOthers(db: Database, onFailure: (error: unknown) => void): void {
     let isMore: boolean | undefined
     const tell = () => {
@@ -80,8 +80,8 @@ export class Changes {
   }
 
   /**
-   * Says how a loop rests that had `seen` so many changes when its round began: an idle one until the next change, unless
-   * the last one was just now. It is asked when something is due once for each time, and again after a change.
+   * Returns a function that decides how a loop rests after a round that began with `seen` changes. An idle loop rests until the
+   * next change, unless the last change is recent. `dueIn` is asked again only once its answer is due, or after a change.
    */
   restsOfLoop(): (rest: Rest, seen: number) => Promise<LoopRest> {
     let due = { at: -Infinity, seen: -1 }
@@ -99,7 +99,7 @@ export class Changes {
   }
 }
 
-/** In how many milliseconds the first of these times is, the column `at` of an SQL query; undefined where there is none. */
+/** Milliseconds until the earliest of some times, undefined where there is none. `times` is an SQL query with a column `at`. */
 export async function firstIn(
   hints: Queryable,
   times: string,

@@ -70,7 +70,7 @@ export function judgeHorizon({ micros, text, readAt }: Horizon): Finding {
 
 export const BACKUP_GUIDE = 'see docs/guides/backup.md#log-archiving'
 
-/** Whether the server archives its log: without that, a disaster loses all transfers since the last dump. */
+/** Whether the server archives its write-ahead log: without an archive, a disaster loses all transfers since the last dump. */
 export async function checkBackups(db: Database): Promise<Finding> {
   const { rows } = await db.query<LogArchiving>(`
     select current_setting('archive_mode') as archive_mode, last_archived_time as archived_at,
@@ -87,7 +87,7 @@ interface LogArchiving {
   failed_last: boolean
 }
 
-/** Judges whether the server archives its log. Other ways to copy it, such as a standby, are not visible here. */
+/** Judges whether the server archives its write-ahead log. Other copies of the log, such as a standby's, are not visible here. */
 export function judgeBackups({ archive_mode, archived_at, failed_at, failed_last }: LogArchiving): Finding {
   if (archive_mode === 'off')
     return warn(

@@ -5,21 +5,21 @@ import { addressOn, Cluster, type Node } from './nodes.ts'
 import { PRIVILEGES } from './privileges.ts'
 
 /**
- * Most milliseconds between the clocks of two nodes. No money depends on it: a customer's records have the clock of its node,
- * or of the coordinator. Beyond it, ascending lists and deliveries of events are late by as much.
+ * Most milliseconds between the clocks of two nodes. No money depends on it: a customer's records have times of its node's clock
+ * or the coordinator's. A larger difference delays ascending lists and deliveries of events by as much.
  */
 export const NODE_SKEW_MS_MAX = 500
 
 const GUIDE = 'see docs/guides/scale-out.md#what-to-watch'
 
-/** The tables whose rows never change: the service may insert, and nothing else. */
+/** The tables whose rows never change: the service may only insert. */
 const APPEND_ONLY = Object.entries(PRIVILEGES).flatMap(([table, { insert, update, delete: deletes }]) =>
   insert === true && update === undefined && deletes === undefined ? table : [],
 )
 
 /**
  * Examines the nodes of a cluster: whether this process reaches each, how far its clock is from the coordinator's, whether the
- * service could change append-only rows there, and whether a tenant can be isolated. Nothing for a plain database.
+ * service could change append-only rows there, and whether a tenant can be isolated. Returns no findings for a plain database.
  */
 export async function checkNodes(db: Database, databaseUrl: string): Promise<Finding[]> {
   if (!(await isDistributed(db))) return []
@@ -78,9 +78,9 @@ export const judgePlugins = (node: string, libraries: string | undefined): Findi
     GUIDE,
   ])
 
-/** The time of a database, in milliseconds since 1970 on this machine's scale: the half of the round trip is taken off. */
+/** How far a database's clock is ahead of this process's monotonic clock, in milliseconds, at the middle of the round trip. */
 async function msOf(db: Database): Promise<number> {
-  // The first query opens the connection.
+  // The first query opens the connection, which takes too long to be part of the measurement.
   await db.query('select')
   const sentAt = performance.now()
   const { rows } = await db.query<{ ms: string }>('select extract(epoch from clock_timestamp()) * 1000 as ms')
@@ -107,7 +107,7 @@ const changeableShards = (db: Database): Promise<string[]> =>
 
 const INSUFFICIENT_PRIVILEGE = '42501'
 
-/** The node's setting; undefined where it has none, or where this role may not read it (`pg_read_all_settings`). */
+/** The node's setting; undefined where it has none, or where this role may not read settings (`pg_read_all_settings`). */
 async function pluginsOf(db: Database): Promise<string | undefined> {
   try {
     const { rows } = await db.query<{ libraries: string | null }>(

@@ -2,12 +2,12 @@ import type { Pool as Database, PoolClient as Transaction, QueryConfig, QueryRes
 
 type Queryable = Pick<Database, 'query'>
 
-/** Who waits for an answer, such as the response of a request: destroyed once nobody waits any more. */
+/** The party that waits for an answer, such as the response of a request. It is destroyed once nobody waits any more. */
 export interface Asker {
   readonly destroyed: boolean
 }
 
-/** The asker of work that many wait for. */
+/** The asker of work that many requests wait for. */
 const EVERYBODY: Asker = { destroyed: false }
 
 /** Gives each customer its places among all connections (`Shares`). */
@@ -34,7 +34,7 @@ export class CustomerPool {
     this.#asker = asker
   }
 
-  // Methods of the class: functions of each instance took half a microsecond of every request.
+  // These are methods of the class: closures for each instance took half a microsecond of every request.
   async query(statement: string | QueryConfig, values?: unknown[]): Promise<QueryResult> {
     await this.#places.take(this.#customerId, this.#asker)
     try {
@@ -61,13 +61,13 @@ export class CustomerPool {
     }
   }
 
-  /** The same for work that is done once for all requests of the customer, and so does not end with one of them. */
+  /** The same part for work that is done once for all requests of the customer, and so does not end with one request. */
   forEverybody(): CustomerPool {
     return new CustomerPool(this.pool, this.#places, this.#customerId, EVERYBODY)
   }
 }
 
-/** The customer's part as operations are given it. They use no other members of a pool. */
+/** The customer's part of the pool, in the type that operations expect. Operations use no other members of a pool. */
 export const asDatabase = (part: CustomerPool): Database => part as unknown as Database
 
 /** The customer's part for work that is done once for all its requests. */

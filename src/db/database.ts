@@ -6,14 +6,14 @@ import { poolOf } from './customer-pool.ts'
 export type Database = pg.Pool
 /** An open transaction. Functions that move money take it first and have no access to the pool. */
 export interface Transaction extends pg.PoolClient {
-  /** Rows that it collects and sends with its commit; undefined where `begin` did not begin it. */
+  /** The writes that the transaction sends with its commit; undefined where `begin` did not begin it. */
   atCommit?: LastWrite[] | undefined
-  /** Called after a commit that sent such rows. */
+  /** Called after a commit that sent such writes. */
   onChange?: (() => void) | undefined
 }
 /**
- * Rows that a transaction sends together with its commit. Rows that many transactions lock are locked there: after all others,
- * so without deadlocks, and for the time of the commit.
+ * A write that a transaction sends together with its commit. Rows that many transactions lock are written there. Such a row is
+ * locked after all other rows, which avoids deadlocks, and only while the commit runs.
  */
 export interface LastWrite {
   send(tx: Transaction): Promise<unknown>
@@ -50,12 +50,12 @@ const limitsOf = (limits: Limits | undefined) =>
 
 /** How long a new connection may take. */
 export const CONNECTION_MS_MAX = 10_000
-/** How long a connection may be without a packet, before its machine is asked. */
+/** How long a connection may be silent before TCP probes the other machine. */
 const KEEP_ALIVE_MS = 10_000
 
 /**
- * The server ends a session of a machine that is gone half a minute after its last statement, and frees its locks. Otherwise an
- * open transaction of the worker would keep them for 15 minutes.
+ * With these limits, the server ends the session of a vanished machine half a minute after its last statement, and frees its
+ * locks. Otherwise an open transaction of the worker would keep the locks for 15 minutes.
  */
 export const TCP_LIMITS =
   '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 -c tcp_user_timeout=25000'
@@ -63,10 +63,10 @@ export const TCP_LIMITS =
 /**
  * Opens a pool. Timestamps are read as RFC 3339 text with microseconds, `numeric` and `bigint` as text.
  *
- * Sequential scans are off: a plan made while a table was empty would scan for as long as the connection lives
- * (measured: 83 ms instead of 1). Every query here has its index. JIT compilation is off too: before PostgreSQL 18,
- * an unavoidable sequential scan then makes a plan look expensive, and it is compiled for each statement. Measured on
- * a stock PostgreSQL 15: a property test of the ledger takes 59 s instead of 21.
+ * Sequential scans are off: a plan made while a table was empty would scan for as long as the connection lives (measured: 83 ms
+ * instead of 1). Every query here has its index. JIT compilation is off too: before PostgreSQL 18, an unavoidable sequential scan
+ * then makes a plan look expensive, and PostgreSQL compiles the plan for each statement. Measured on a stock PostgreSQL 15: a
+ * property test of the ledger takes 59 s instead of 21.
  */
 export function openDatabase(
   url: string,
@@ -75,7 +75,7 @@ export function openDatabase(
     onError: (error: Error) => void
     limits?: Limits
     applicationName?: string
-    /** Makes the sockets: `ServerCheck` ends them. */
+    /** Makes the sockets of the connections, for `ServerCheck` to end. */
     socket?: (() => Socket) | undefined
     /** Called after each commit that recorded a change. */
     onChange?: (() => void) | undefined
@@ -89,7 +89,7 @@ export function openDatabase(
     types,
     application_name: options.applicationName ?? WRITER,
     connectionTimeoutMillis: CONNECTION_MS_MAX,
-    // A standby that has taken the address of a server over answers probes with a reset. Nothing else is sent while a statement runs.
+    // A standby that took over a server's address answers a TCP probe with a reset. While a statement runs, only probes are sent.
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     ...(options.socket && { stream: options.socket }),
@@ -119,7 +119,7 @@ export function openDatabase(
 
 const coordinators = new WeakMap<Queryable, Database>()
 
-/** Declares a new pool of a node, and its sessions, to be of this coordinator's cluster. */
+/** Records that a node's new pool, and its sessions, belong to this coordinator's cluster. */
 export function setCoordinator(node: Database, coordinator: Database): void {
   coordinators.set(node, coordinator)
   node.on('connect', (session) => void coordinators.set(session, coordinator))
@@ -130,16 +130,16 @@ export const coordinatorOf = (db: Queryable): Database | undefined => coordinato
 
 const citusSessions = new WeakSet<object>()
 
-/** Asks whether the database has Citus. A pool asks with its first session, before it hands that out. */
+/** Asks whether the database has Citus. A pool asks with its first session, before it hands that session out. */
 async function hasCitus(session: Transaction): Promise<boolean> {
   const { rowCount } = await session.query(`select 1 from pg_extension where extname = 'citus'`)
   return rowCount === 1
 }
 
 /**
- * Every statement of the session is planned when it runs. Citus 13.2 adds the plan for the shard to a generic plan each time
- * the statement runs on the shard's own node (measured: 24 to 44 kB each, 40 MB a second for batches of 8). A statement that
- * asks all nodes waits five seconds for a connection to a node that does not answer, instead of thirty.
+ * Makes the session plan every statement when it runs. Citus 13.2 adds the shard's plan to a generic plan at each run on the
+ * shard's own node (measured: 24 to 44 kB each, 40 MB a second for batches of 8). A statement to all nodes waits five seconds,
+ * not thirty, for a connection to a node that does not answer.
  */
 async function beginCitusSession(session: Transaction): Promise<void> {
   citusSessions.add(session)
@@ -147,20 +147,20 @@ async function beginCitusSession(session: Transaction): Promise<void> {
 }
 
 /**
- * Whether this session's database is one of a Citus cluster. Its planner refuses some of the statements that are the
- * best ones on a plain PostgreSQL (docs/decisions/distribution.md).
+ * Whether this session's database is one of a Citus cluster. Its planner refuses some statements that are the best ones on a
+ * plain PostgreSQL (docs/decisions/distribution.md).
  */
 export const onCitus = (tx: Transaction): boolean => citusSessions.has(tx)
 
 /**
- * SQL that fails its statement, and so the transaction, unless the condition holds: it divides by zero. For statements behind
- * which the commit is sent at once, so that no answer could be checked in between.
+ * SQL that fails its statement, and with it the transaction, unless the condition holds: the SQL divides by zero. It is for
+ * statements that the commit follows at once, when no answer can be checked in between.
  */
 export const mustHold = (condition: string): string => `1 / (${condition})::int`
 
 /** The name by which PostgreSQL knows the sessions of Bursar's programs. */
 export const WRITER = 'bursar'
-/** Their name while a transaction that cannot write is open: such a transaction holds no list up (horizon.ts). */
+/** The sessions' name during a read-only transaction, which holds up no list (horizon.ts). */
 export const READER = 'bursar reader'
 /** The name of the sessions that ask whether a server answers. */
 export const CHECKER = 'bursar server check'
@@ -191,8 +191,8 @@ export async function transaction<T>(
 }
 
 /**
- * Reads what all nodes have, in a transaction that must go on where one of them is gone: then undefined, and the transaction
- * is as it was before. Use it for hints only, never for checks.
+ * Reads from all nodes, in a transaction that must go on when a node is unreachable. Then it returns undefined, and rolls the
+ * transaction back to its state before the read. Use it for hints only, never for checks.
  */
 export async function ifAllAnswer<T>(tx: Transaction, read: () => Promise<T>): Promise<T | undefined> {
   if (!onCitus(tx)) return read()
@@ -208,12 +208,12 @@ export async function ifAllAnswer<T>(tx: Transaction, read: () => Promise<T>): P
   }
 }
 
-// The newest placement of a shard when a transaction of a cluster began. Splitting and moving shards make newer ones. The
-// transaction keeps it: a statement without parameters is planned once, which is nearly all that the check costs.
+// The newest placement of a shard when a transaction of a cluster begins: splits and moves of shards make newer ones. A setting
+// keeps it, so that the later check has no parameters and is planned once. Planning is nearly all that the check costs.
 const PLACEMENT_SQL = `
   select set_config('bursar.placement', coalesce(max(placementid), 0)::text, true) from pg_dist_placement`
 
-// All tables of customers are split and moved together. A transaction may distribute them itself.
+// All tables of customers are split and moved together. Placements that this transaction made itself do not count.
 const SAME_PLACES_SQL = `
   select ${mustHold('count(*) = 0')}
   from pg_dist_placement p
@@ -222,8 +222,8 @@ const SAME_PLACES_SQL = `
     and p.xmin is distinct from pg_current_xact_id_if_assigned()::xid`
 
 /**
- * Begins a transaction with this statement. It may collect last writes; those of an earlier one of its connection are
- * gone. `commit` ends it.
+ * Begins a transaction with this statement. The transaction may collect last writes; those of the connection's earlier
+ * transaction are gone. `commit` ends it.
  */
 export async function begin(tx: Transaction, statement: string): Promise<void> {
   tx.atCommit = []
@@ -233,15 +233,15 @@ export async function begin(tx: Transaction, statement: string): Promise<void> {
 }
 
 /**
- * Begins a transaction whose named statements are planned once for each connection, because each has one sensible plan.
- * Statements without a name are planned for the current size of the tables. A generic plan of a distributed database has no shard.
+ * Begins a transaction whose named statements are planned once for each connection, because each has one sensible plan. Those
+ * without a name are planned for the tables' current size. On a distributed database all are: a generic plan has no shard.
  */
 export const beginPlanned = (tx: Transaction): Promise<void> =>
   begin(tx, onCitus(tx) ? 'begin' : 'begin; set local plan_cache_mode = force_generic_plan')
 
 /**
- * Shards were split or moved while a transaction was open. Its statements may have gone to different shards for one customer:
- * one that waits for a split then writes to the old shard, which is dropped. So the transaction changed nothing.
+ * Shards were split or moved while a transaction was open. Its statements for one customer may have gone to different shards: one
+ * that waited for a split writes to the old shard, which is dropped. So the transaction is rolled back.
  */
 class PlacesChanged extends Error {
   readonly code = SERIALIZATION_FAILURE
@@ -250,14 +250,14 @@ class PlacesChanged extends Error {
   }
 }
 
-/** Fails the transaction if shards were split or moved since it began. What it has written keeps later splits waiting. */
+/** Fails the transaction if shards were split or moved since it began. Its own writes make later splits wait. */
 async function requirePlaces(tx: Transaction): Promise<void> {
   await tx.query({ name: 'same places', text: SAME_PLACES_SQL }).catch((error: pg.DatabaseError) => {
     throw error.code === DIVISION_BY_ZERO ? new PlacesChanged() : error
   })
 }
 
-/** Sends the last writes and the commit of a transaction that `begin` began. If a write fails, the commit is a rollback, and the failure is thrown. */
+/** Sends a transaction's last writes and its commit. If a write fails, the commit is a rollback, and the failure is thrown. */
 export async function commit(tx: Transaction): Promise<void> {
   const writes = (tx.atCommit ?? []).map((write) => write.send(tx))
   await inOrder([...writes, ...(onCitus(tx) ? [requirePlaces(tx)] : []), tx.query('commit')])
@@ -288,7 +288,7 @@ const NEEDS_NO_QUOTES = /^[\w.:/+-]+$/
 /** Formats a one-dimensional array as PostgreSQL reads it. The driver's own writer takes several times as long. */
 export function arrayLiteral(values: readonly (string | number | null | undefined)[]): string {
   let literal = '{'
-  // Many columns repeat a value: it is looked at once.
+  // Many columns repeat a value: a repeated value is quoted once.
   let last: string | undefined
   let quoted = ''
   for (let index = 0; index < values.length; index++) {
@@ -304,17 +304,17 @@ export function arrayLiteral(values: readonly (string | number | null | undefine
   return `${literal}}`
 }
 
-/** An element with the word NULL in any case must be quoted. */
+/** Quotes an element where necessary. The word NULL, in any case of letters, must be quoted. */
 const quotedElement = (value: string): string =>
   NEEDS_NO_QUOTES.test(value) && (value.length !== 4 || value.toLowerCase() !== 'null')
     ? value
     : `"${value.replaceAll(/["\\]/g, '\\$&')}"`
 
-/** Returns the name of the constraint that refused a statement; undefined for other errors. */
+/** Returns the name of the unique constraint that refused a statement; undefined for other errors. */
 export function violatedConstraint(error: unknown): string | undefined {
   const { code, constraint, message } = error as pg.DatabaseError
   if (code !== '23505') return undefined
-  // A distributed database names the constraint of a shard, which ends in the shard's id, and other nodes' in the message only.
+  // A distributed database adds the shard's id to the name. Other nodes' errors have the name in the message only.
   const name = constraint ?? /unique constraint "([^"]+)"/.exec(message)?.[1]
   return name?.replace(/_\d{6,}$/, '')
 }
@@ -322,10 +322,10 @@ export function violatedConstraint(error: unknown): string | undefined {
 const SERIALIZATION_FAILURE = '40001'
 const DIVISION_BY_ZERO = '22012'
 
-/** Citus' words when a statement was planned for a shard that a split has dropped since; its code is that of any internal error. */
+/** Citus' message when a split has dropped the shard that a statement was planned for. Its code is that of any internal error. */
 const SHARD_DROPPED = /^could not find valid entry for shard \d+$/
 
-/** Whether the database ended a transaction because of what others did at the same time. It changed nothing and may be retried. */
+/** Whether the database ended a transaction because of concurrent ones. The transaction changed nothing and may be retried. */
 export function notSerializable(error: unknown): boolean {
   const { code, message } = error as { code?: string; message?: string }
   return code === SERIALIZATION_FAILURE || (code === 'XX000' && SHARD_DROPPED.test(message ?? ''))
@@ -334,7 +334,7 @@ export function notSerializable(error: unknown): boolean {
 const QUERY_CANCELED = '57014'
 const LOCK_NOT_AVAILABLE = '55P03'
 
-/** Whether the database ended a statement that ran, or waited for a lock, too long. Its transaction changed nothing. */
+/** Whether the database ended a statement that ran, or waited for a lock, too long. The transaction changed nothing. */
 export function tookTooLong(error: unknown): boolean {
   const { code } = error as { code?: string }
   return code === QUERY_CANCELED || code === LOCK_NOT_AVAILABLE
@@ -342,7 +342,7 @@ export function tookTooLong(error: unknown): boolean {
 
 const DEADLOCK_DETECTED = '40P01'
 
-/** Whether the database ended a transaction because of a deadlock. It changed nothing and may be retried. */
+/** Whether the database ended a transaction because of a deadlock. The transaction changed nothing and may be retried. */
 export const deadlocked = (error: unknown): boolean => (error as { code?: string }).code === DEADLOCK_DETECTED
 
 const CONNECTION_LOST = new Set([

@@ -4,14 +4,14 @@ import { transaction, WRITER, type Database, type Queryable, type Transaction } 
  * The place of a table's rows on a distributed database:
  * CUSTOMER: on the shard of the row's customer, together with all other rows of that customer.
  * EVERYWHERE: a copy on each node, because statements read the table together with a customer's rows.
- * READABLE: on the coordinator; other nodes can read and write it through the coordinator, in one transaction with a customer's rows.
- * COORDINATOR: on the coordinator, where alone it exists.
+ * READABLE: on the coordinator; other nodes read and write it through the coordinator, in one transaction with a customer's rows.
+ * COORDINATOR: on the coordinator alone, unknown to other nodes.
  */
 export type Place = 'CUSTOMER' | 'EVERYWHERE' | 'READABLE' | 'COORDINATOR'
 
 /**
- * The place of each table. A new table needs a line here: `migrate` refuses to distribute a table that it does not know.
- * Tables of prices and of the simulated chain stay on the coordinator alone: their statements do what Citus refuses.
+ * The place of each table. A new table needs a line here: `migrate` refuses to distribute a table that it does not know. Tables
+ * of prices and of the simulated chain stay on the coordinator alone: their statements use what Citus refuses.
  */
 export const PLACES: Readonly<Record<string, Place>> = {
   account_members: 'CUSTOMER',
@@ -90,9 +90,9 @@ export const PLACES: Readonly<Record<string, Place>> = {
 const ANCHOR = 'customers'
 const columnOf = (table: string) => (table === ANCHOR ? 'id' : 'customer_id')
 
-/** Enough for two shards on each of eight nodes. Each look at all customers costs one task a shard. */
+/** Enough for two shards on each of eight nodes. Each statement about all customers costs one task per shard. */
 export const SHARDS_DEFAULT = 16
-/** More than a cluster of this size would need. */
+/** More than such a cluster would need. */
 export const SHARDS_MAX = 256
 
 /** Why a database cannot be distributed. The message says what to do about it. */
@@ -123,10 +123,10 @@ async function hasCitus(db: Queryable): Promise<boolean> {
 }
 
 /**
- * Distributes a migrated database by customer over the nodes of its Citus cluster, as the role that owns the schema, in
- * one transaction: half distributed, foreign keys are not kept. Nothing changes on a database that is distributed already.
- * Throws `DistributionError`: no Citus, no worker nodes, this is no coordinator, Bursar's programs are connected, one
- * role owns the tables and runs the service, or a table has no line in `PLACES`.
+ * Distributes a migrated database by customer over the nodes of its Citus cluster, as the role that owns the schema. It all
+ * happens in one transaction: a half distributed database does not keep foreign keys. Nothing changes on a database that is
+ * distributed already. Throws `DistributionError`: no Citus, no worker nodes, this is no coordinator, Bursar's programs are
+ * connected, one role owns the tables and runs the service, or a table has no line in `PLACES`.
  */
 export async function distribute(owner: Database, serviceRole: string, shards: number): Promise<Distributed> {
   return transaction(owner, async (tx) => {
@@ -156,9 +156,8 @@ export async function distribute(owner: Database, serviceRole: string, shards: n
 }
 
 /**
- * Places the tables that no distributed transaction knows yet, parents before their children. For `distribute`, and for
- * migrations of a distributed database. Returns their names. Throws `DistributionError` for a table without a line in
- * `PLACES`.
+ * Places the tables that Citus does not know yet, parents before their children. It serves `distribute`, and migrations of a
+ * distributed database. Returns the tables' names. Throws `DistributionError` for a table without a line in `PLACES`.
  */
 export async function distributeNewTables(tx: Transaction, shards?: number): Promise<string[]> {
   // A foreign key is made on all shards in one transaction, which must therefore use one connection to each node.
@@ -181,7 +180,7 @@ export async function distributeNewTables(tx: Transaction, shards?: number): Pro
   const waiting = rows.filter(({ name }) => PLACES[name] !== 'COORDINATOR')
   const placed: string[] = []
   while (waiting.length > 0) {
-    // The anchor is first: other tables name it as the one that they are placed with.
+    // The anchor is first: other tables are colocated with it.
     const next = waiting.findIndex(
       ({ name, parents }) =>
         (name === ANCHOR || placed.includes(ANCHOR) || !waiting.some((other) => other.name === ANCHOR)) &&
@@ -212,8 +211,8 @@ async function place(tx: Transaction, table: string, where: Place, shards?: numb
 }
 
 /**
- * Sets for the sessions that nodes open to each other the options that `openDatabase` sets for the service's own. All
- * nodes get the setting, new ones too. Its reasons are at `openDatabase`.
+ * Sets the options of the sessions that nodes open to each other, as `openDatabase` sets those of the service's sessions. All
+ * nodes get them, new ones too. `openDatabase` gives the reasons.
  */
 async function setPlannerOptions(tx: Transaction): Promise<void> {
   const { rows } = await tx.query<{ name: string; owns: boolean }>(
@@ -246,7 +245,7 @@ async function workerNodes(tx: Transaction): Promise<string[]> {
   return rows.map(({ address }) => address)
 }
 
-/** Where one role owns the tables and runs the service, its privileges come back with every move of a shard. */
+/** Throws where one role owns the tables and runs the service: each move of a shard would restore the owner's privileges. */
 async function requireSeparateOwner(tx: Transaction, serviceRole: string): Promise<void> {
   const { rows } = await tx.query<{ owns: boolean }>(
     `select pg_has_role($1::name, relowner, 'member') as owns from pg_class where oid = $2::regclass`,
@@ -258,7 +257,7 @@ async function requireSeparateOwner(tx: Transaction, serviceRole: string): Promi
     )
 }
 
-/** Sessions that go on would use plans and statements for a database that is not distributed. */
+/** Throws while Bursar's programs are connected: their sessions would go on with plans for an undistributed database. */
 async function requireNobodyElse(tx: Transaction): Promise<void> {
   const { rows } = await tx.query<{ count: number }>(
     `select count(*)::integer as count from pg_stat_activity

@@ -1,8 +1,8 @@
 import { connectionLost } from './database.ts'
 
 /**
- * Work over many records, one of which may be odd: written by a later version, made of a lying node's answer, or against an
- * assertion. It fails alone, and the others go on. A lost connection to the database still ends the work of all.
+ * Work over many records, one of which may be faulty: written by a later version, made of a lying node's answer, or against an
+ * assertion. The faulty record fails alone, and the others go on. A lost connection to the database still ends the work of all.
  */
 
 /** The failure of one record among many. Its name is its kind and id. */
@@ -35,7 +35,7 @@ export async function eachAlone<T>(
       await work(record)
     } catch (error) {
       if (connectionLost(error)) throw error
-      // What failed among the parts of a record has names of its own.
+      // Failures among the parts of a record already have names of their own.
       const { ofRecords, rest } = failuresIn(error)
       failures.push(...ofRecords, ...(rest === undefined ? [] : [new RecordFailure(nameOf(record), rest)]))
     }
@@ -61,7 +61,7 @@ const REPORTED_MAX = 10_000
 export class ReportedFailures {
   readonly #reportedAt = new Map<string, number>()
 
-  /** Adds failures, and gives those that are to be reported now. */
+  /** Adds failures, and returns those that are to be reported now. */
   add(failures: readonly RecordFailure[], now = performance.now()): RecordFailure[] {
     return failures.filter(({ message }) => {
       const before = this.#reportedAt.get(message)
@@ -79,9 +79,9 @@ export class ReportedFailures {
 const FAILED_CALLS_MAX = 64
 
 /**
- * Answers a question about many records at once. Where that fails, the halves are asked about, until a record that fails is
- * alone: `alone` answers for it. The answers are in the order of the records, with undefined for those that were not asked
- * about before the limit of failures. Throws what `concernsAll`, and where the connection to the database is lost.
+ * Asks a question about many records at once. If that fails, it asks about each half in turn, down to a single failing record,
+ * for which `alone` answers. The answers are in the order of the records, with undefined for records not yet asked about at the
+ * limit of failures. Throws failures that `concernsAll` names, and a lost connection to the database.
  */
 export async function inParts<T, Answer>(
   records: readonly T[],

@@ -1,7 +1,7 @@
 import { poolOf } from './customer-pool.ts'
 import type { Queryable } from './database.ts'
 
-/** Returns what `read` gives for a database, read again once it is this old. After a failure, the next caller reads again. */
+/** Keeps what `read` returns for a database, and reads again after `ms`. After a failure, the next caller reads again. */
 export function keptFor<T>(
   ms: number,
   read: (db: Queryable) => Promise<T>,

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { onCitus, type Transaction } from './database.ts'
 
-/** A statement that selects rows of any customers, in parts. `from` ends with its conditions, and names `customer_id` in one table. */
+/** The parts of a statement that selects rows of any customers. `from` ends with conditions, and has one `customer_id`. */
 export interface Locking {
   columns: string
   from: string
@@ -9,8 +9,8 @@ export interface Locking {
 }
 
 /**
- * Selects rows of any customers and locks them to the end of the transaction. A distributed database locks only rows of one
- * customer with a statement, so there each customer's rows are locked by one, in the order of the customers.
+ * Selects rows of any customers and locks them to the end of the transaction. On a distributed database a statement can lock rows
+ * of one customer only. There, one statement for each customer locks its rows, in the order of the customers.
  */
 export async function lockRows<Row extends pg.QueryResultRow>(
   tx: Transaction,
@@ -35,7 +35,7 @@ export async function lockRows<Row extends pg.QueryResultRow>(
   return locked
 }
 
-/** Limits each wait for a lock in this transaction, on a cluster also on the other nodes. */
+/** Limits each wait for a lock in this transaction; on a cluster, on the other nodes as well. */
 export async function limitLockWaits(tx: Transaction, milliseconds: number): Promise<void> {
   if (onCitus(tx)) await tx.query(`set local citus.propagate_set_commands = 'local'`)
   await tx.query(`set local lock_timeout = ${milliseconds}`)

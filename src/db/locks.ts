@@ -10,15 +10,15 @@ const LOCKS = {
   demo: 7_311_003,
   /** Nobody sets a reward rate while statements are generated. */
   rewardRates: 7_311_004,
-  /** Of a network: one process signs its transactions. */
+  /** Per network: one process signs its transactions. */
   signing: 7_311_006,
-  /** Of a network: one worker compares sums of small deposits with the minimum. Two that add a deposit each would both miss the sum. */
+  /** Per network: one worker compares sums of small deposits with the minimum. Two that add a deposit each would miss the sum. */
   minimum: 7_311_009,
   /** A database is stamped once, with its mode and issuer. */
   stamp: 7_311_015,
-  /** Signing shares it, so that a freeze can wait for the transactions that read the freezes before it was added. */
+  /** Signing shares this lock. So a freeze can wait for the transactions that read the freezes before it was added. */
   signingUnderFreezes: 7_311_016,
-  /** Of a customer: its endpoints become ACTIVE one after the other, so that their number holds. */
+  /** Per customer: its webhooks become ACTIVE one after the other, so that the limit on their number holds. */
   activeEndpoints: 7_311_020,
   /** One process at a time invents a holding of an earlier month and makes its statement: two would miss each other's holding. */
   earlierStatement: 7_311_021,
@@ -27,12 +27,12 @@ const LOCKS = {
 } as const
 type Lock = keyof typeof LOCKS
 
-/** Waits for a lock, or for that `of` one network or customer, and holds it to the end of the transaction. */
+/** Waits for a lock, or for the lock `of` one network or customer, and holds it to the end of the transaction. */
 export const takeLock = (tx: Queryable, lock: Lock, of?: string): Promise<unknown> =>
   of === undefined
     ? tx.query('select pg_advisory_xact_lock($1)', [LOCKS[lock]])
     : tx.query('select pg_advisory_xact_lock($1, hashtext($2))', [LOCKS[lock], of])
 
-/** The same for a lock that several transactions share, and that nobody takes meanwhile. */
+/** Waits for a lock that several transactions share, and that none can take exclusively meanwhile. */
 export const shareLock = (tx: Queryable, lock: Lock): Promise<unknown> =>
   tx.query('select pg_advisory_xact_lock_shared($1)', [LOCKS[lock]])

@@ -8,11 +8,10 @@ import { takeLock } from './locks.ts'
 const MIGRATIONS = fileURLToPath(new URL('../../migrations/*.sql', import.meta.url))
 
 /**
- * Brings the schema up to date as the role that owns it: numbered, forward-only SQL files and the privileges of the
- * service's role (privileges.ts), all in one transaction. On a distributed database it also places the tables that a
- * migration made (distribution.ts). Processes that start together wait for each other. Throws
- * when the database is newer than this program, a file was changed after it ran, or another role owns the tables.
- * Returns the names of the migrations that ran.
+ * Brings the schema up to date as the role that owns it: numbered, forward-only SQL files and the privileges of the service's
+ * role (privileges.ts), all in one transaction. On a distributed database it also places the tables that a migration made
+ * (distribution.ts). Processes that start together wait for each other. Throws when the database is newer than this program, a
+ * file was changed after it ran, or another role owns the tables. Returns the names of the migrations that ran.
  */
 export async function migrate(owner: Database, serviceRole: string): Promise<string[]> {
   return transaction(owner, async (tx) => {

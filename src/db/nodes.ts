@@ -3,8 +3,8 @@ import { isDistributed } from './distribution.ts'
 import { Refreshed } from './refreshed.ts'
 
 /**
- * Where the customers are. On one PostgreSQL everything is in one place. On a cluster (Citus, distributed by customer) each
- * customer is on one node, and each node is a way in: a statement about a customer goes to the customer's node.
+ * Which node has which customer. A plain PostgreSQL has everything in one place. On a cluster (Citus, distributed by customer)
+ * each customer is on one node, and every node takes statements: a statement about a customer goes to the customer's node.
  */
 
 /** A database server that has customers. */
@@ -13,24 +13,24 @@ export interface Node {
   readonly name: string
   readonly db: Database
   /**
-   * Reads of all customers of this node and of no others, for statements that look for work: each joins within a customer,
-   * and merely hints. A statement must name each table behind `from` or `join`, give it an alias where a column needs its
-   * name, and not need the whole answer in order: it runs once for each shard. On a plain database it is `db`.
+   * Reads this node's customers and no others, for statements that look for work. Each joins within a customer, its answer is
+   * merely a hint, and it runs once for each shard. So it must name each table behind `from` or `join`, give it an alias where a
+   * column needs its name, and not need the whole answer in order. On a plain database this is `db`.
    */
   readonly hints: Queryable
 }
 
-/** One kind of connections to all nodes: those of requests, say. */
+/** Connections to all nodes for one use, such as requests. */
 export interface Nodes {
-  /** For records of nobody, and for transactions over several customers: the coordinator. On a plain database, the pool. */
+  /** For records without a customer, and transactions over several: the coordinator. On a plain database, the pool. */
   readonly shared: Database
-  /** The pool for the records of this customer. It takes no look-up: the customer's id says where it is. */
+  /** The pool for the records of this customer. It takes no query: the customer's id determines the node. */
   readonly of: (customerId: string) => Database
   /** The name of this customer's node. */
   readonly nameOf: (customerId: string) => string
   /** The nodes that have customers now. */
   readonly list: () => readonly Node[]
-  /** Reads at once where the customers are. If that has changed, `list` gives another array. */
+  /** Reads at once which node has which customer. If that has changed, `list` returns another array. */
   readonly refresh: () => Promise<void>
 }
 
@@ -40,10 +40,10 @@ export function onlyNode(db: Database): Nodes {
   return { shared: db, of: () => db, nameOf: () => '', list: () => nodes, refresh: async () => undefined }
 }
 
-/** A pool is a plain database. */
+/** Makes `Nodes` of a pool, as for a plain database. */
 export const nodesOf = (db: Database | Nodes): Nodes => ('shared' in db ? db : onlyNode(db))
 
-/** One range of customers: its node, and the name of each table's shard there. */
+/** One range of customers' hashes: its node, and the name of each table's shard there. */
 export interface Shard {
   min: number
   max: number
@@ -52,15 +52,15 @@ export interface Shard {
   tables: ReadonlyMap<string, string>
 }
 
-/** How often each process reads where the customers are. Until then a statement takes the way through the old node. */
+/** How often each process reads which node has which customer. Until then, a moved customer is reached through its old node. */
 const REFRESH_MS = 1_000
 
 /** Opens a pool to the node `<host>:<port>`. */
 export type OpenNode = (address: string) => Database
 
-/** Where a cluster's customers are, read again each second. Close it before its pools. */
+/** Which node has which customer, read again each second. Close it before its pools. */
 export class Cluster {
-  /** Undefined on a plain database. A change makes another array. */
+  /** Undefined on a plain database. A change gives another array. */
   readonly #shards: Refreshed<readonly Shard[]> | undefined
 
   private constructor(shards?: Refreshed<readonly Shard[]>) {
@@ -68,8 +68,8 @@ export class Cluster {
   }
 
   /**
-   * Reads where the customers are, through the coordinator, and again each second. On a plain database that is asked once.
-   * `onError` gets the first of several failures: the last known places stay in use.
+   * Reads which node has which customer, through the coordinator, and again each second. On a plain database it only asks once
+   * whether there is a cluster. `onError` gets the first of several failures: the last known places stay in use.
    */
   static async open(db: Database, onError: (error: unknown) => void): Promise<Cluster> {
     if (!(await isDistributed(db))) return new Cluster()
@@ -88,7 +88,7 @@ export class Cluster {
     return new Cluster(shards)
   }
 
-  /** One kind of connections: `shared` to the coordinator, and a pool for each other node, opened at its first use. */
+  /** Connections for one use: `shared` to the coordinator, and a pool for each other node, opened at its first use. */
   nodes(shared: Database, open: OpenNode): Nodes {
     const shards = this.#shards
     if (shards === undefined) return onlyNode(shared)
@@ -151,7 +151,7 @@ async function readPlaces(db: Queryable): Promise<ShardPlace[]> {
   return rows
 }
 
-/** Adds the names of all tables' shards: those of one range are on one node. */
+/** Adds the names of the shards of all tables: the shards of one range are on one node. */
 async function withTables(db: Queryable, places: readonly ShardPlace[]): Promise<Shard[]> {
   const { rows } = await db.query<{ table: string; shard_id: string; min: number }>(`
     select c.relname as table, s.shardid::text as shard_id, s.shardminvalue::int as min
@@ -177,7 +177,7 @@ export function shardOf(shards: readonly Shard[], customerId: string): Shard {
   return shard
 }
 
-/** Reads one node's shards, each by itself, as the tables that they are. Other nodes are not asked. */
+/** Reads one node's shards one by one, as plain tables. Other nodes are not asked. */
 class OwnShards implements Queryable {
   readonly #db: Database
   readonly #shards: () => readonly Shard[]
@@ -193,7 +193,7 @@ class OwnShards implements Queryable {
     const { text, values: bound = values } = typeof asked === 'string' ? { text: asked } : asked
     return this.#onEach(text, bound).catch(async (error: unknown) => {
       if ((error as { code?: string }).code !== UNDEFINED_TABLE) throw error
-      // A shard that was split or moved away.
+      // A shard was split or moved away.
       await this.#refresh()
       return this.#onEach(text, bound)
     })
@@ -222,8 +222,8 @@ export const onShard = (text: string, { tables }: Pick<Shard, 'tables'>): string
 const rotate = (value: number, bits: number) => (value << bits) | (value >>> (32 - bits))
 
 /**
- * PostgreSQL's hash of a uuid (`uuid_hash`), by which Citus distributes: Jenkins' lookup3 over 16 bytes. PostgreSQL promises
- * the hash to nobody, but Citus stores rows by it, so it stays. A test compares the two.
+ * PostgreSQL's hash of a uuid (`uuid_hash`), by which Citus distributes: Jenkins' lookup3 over 16 bytes. PostgreSQL does not
+ * promise to keep this hash, but Citus stores rows by it, so it stays. A test compares the two.
  */
 export function hashOfUuid(uuid: string): number {
   const bytes = Buffer.from(uuid.replaceAll('-', ''), 'hex')

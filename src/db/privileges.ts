@@ -135,8 +135,8 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   network_cursors: { insert: true, update: ['cursor', 'updated_at', 'earlier', 'leased_until'] },
   network_fee_checks: { insert: true, update: ['counted_from'] },
   network_genesis: { insert: true },
-  // Payees are only added, by add_payees: nothing is signed for a withdrawal that is among them, unless the chain itself says
-  // that `used_by` has used the nonce.
+  // Payees are only added, by add_payees. Nothing is signed again for a withdrawal among the payees, unless the chain itself says
+  // that the transaction in `used_by` has used the nonce.
   network_transactions: { insert: true, update: ['ended_at', 'used_by'] },
   operator_challenges: { insert: true, delete: true },
   operator_links: { insert: true, update: ['used_at', 'sealed_at', 'mac'], delete: true },
@@ -197,7 +197,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
     insert: true,
     update: ['id', 'state', 'attempts', 'due_at', 'detail', 'decided_at', 'mac'],
   },
-  // Deletes sights 30 days after they ended; their transfers stay.
+  // Deletes seen deposits 30 days after they ended; their transfers stay.
   seen_deposits: { insert: true, update: ['block_number', 'state', 'ended_at'], delete: true },
   resolved_withdrawals: { insert: true },
   signing_keys: { insert: true, update: ['encrypted_jwk', 'retired_at'] },
@@ -261,7 +261,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   withdrawal_names: { insert: true },
 }
 
-/** The functions that the service's role may execute: each does, within its own limits, what only the owner may. */
+/** The functions that the service's role may execute: each does, within its own limits, what otherwise only the owner may. */
 export const FUNCTIONS: readonly string[] = ['add_payees', 'keep_partitions']
 
 /**
@@ -302,8 +302,8 @@ interface Difference {
 }
 
 /**
- * Compares the grants of a role with `PRIVILEGES` and `FUNCTIONS`, by table and function. An owner, a superuser or a member of another role may do
- * more than its grants: `faultsOfRole` reports that.
+ * Compares the grants of a role with `PRIVILEGES` and `FUNCTIONS`, by table and function. An owner, a superuser or a member of
+ * another role may do more than its grants: `faultsOfRole` reports that.
  */
 export async function differences(db: Queryable, role: string): Promise<Difference[]> {
   const { rows } = await db.query<{ table: string; what: string; column: string | null }>(

@@ -1,7 +1,7 @@
 import type { Node, Nodes } from './nodes.ts'
 import { Refreshed, type OnFailure } from './refreshed.ts'
 
-/** A value of each node, for what belongs to its customers. A node that hangs delays no other. */
+/** A value for each node, about the node's customers. A node that hangs delays no other. */
 export class RefreshedOfNodes<T> {
   readonly #nodes: Nodes
   readonly #partOf: (node: Node) => Refreshed<T>

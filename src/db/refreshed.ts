@@ -44,7 +44,7 @@ export class Refreshed<T> {
     })
   }
 
-  /** Reads it again at this interval, until `stop`. */
+  /** Reads the value again at this interval, until `stop`. */
   follow(everyMs: number): void {
     this.#timer = setInterval(() => void this.again(), everyMs).unref()
   }

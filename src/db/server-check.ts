@@ -8,7 +8,7 @@ import { CHECKER, CONNECTION_MS_MAX, TCP_LIMITS } from './database.ts'
 const EVERY_MS = 1_000
 /** How long it may take to answer on an open connection. */
 const SILENT_MS = 5_000
-/** The wait has parts, because a process that stood still finds the answer only after its timer. */
+/** The wait has parts: after a pause of the whole process, a timer fires before the answer that has arrived is read. */
 const PARTS = 10
 /** How long the end of the check waits until the server has ended the session. */
 const GOODBYE_MS = 1_000
@@ -38,10 +38,10 @@ interface Session {
 }
 
 /**
- * Asks a database server each second, over a connection of its own. When it gives no answer for five seconds, its machine or the
+ * Asks a database server each second, over a connection of its own. When no answer comes for five seconds, its machine or the
  * network is gone, or the server hangs. Then all connections of this process to it are ended, and new ones fail at once until it
- * answers again. Otherwise they would wait until TCP gives up, which takes a quarter of an hour: payments, requests and the worker
- * would stand still, also when a standby has taken over at the same address. An error that comes from the server is an answer.
+ * answers again. Otherwise they would wait until TCP gives up, a quarter of an hour later: payments, requests and the worker
+ * would stand still, even when a standby has taken over at the same address. An error that comes from the server is an answer.
  */
 export class ServerCheck {
   readonly #url: string
@@ -67,7 +67,7 @@ export class ServerCheck {
     this.#sockets.add(socket)
     socket.once('close', () => this.#sockets.delete(socket))
     if (this.#isSilent) {
-      // It would look the name up, which cannot be cancelled.
+      // The socket's own `connect` would look the name up, which cannot be cancelled.
       socket.connect = () => socket
       // The driver listens for errors by then.
       process.nextTick(() => socket.destroy(this.#doesNotAnswer()))
@@ -79,7 +79,7 @@ export class ServerCheck {
     this.#stopping.abort()
     await this.#running
     const session = this.#session
-    // Who looks for sessions right afterwards finds none.
+    // A look at the server's sessions right afterwards must not find this one.
     if (session !== undefined && !this.#isSilent)
       await Promise.race([session.client.end(), pause(GOODBYE_MS, undefined, { ref: false })])
     this.#end(session)
@@ -105,7 +105,7 @@ export class ServerCheck {
     const { signal } = this.#stopping
     const session = (this.#session ??= this.#open())
     const asking = this.#query(session)
-    // A connection may take as long as those of the pools.
+    // Opening a connection may take as long as in the pools.
     const ms = session.phase === 'OPEN' ? this.#options.silentMs : CONNECTION_MS_MAX
     for (let part = 0; part < PARTS; part++) {
       const answer = await Promise.race([asking, pause(ms / PARTS, undefined, { ref: false })])
@@ -141,7 +141,7 @@ export class ServerCheck {
       options: TCP_LIMITS,
       stream: () => socket,
     })
-    // Its statements fail, which is how the check learns of the loss.
+    // The session's statements fail, which is how the check learns of the loss.
     client.on('error', () => undefined)
     const phase = isIP(client.host) > 0 ? 'CONNECTING' : 'LOOKING_UP'
     const { onTold } = this.#options

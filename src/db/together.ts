@@ -1,13 +1,13 @@
 import { inOrder, mustHold, onCitus, type Transaction } from './database.ts'
 
 /**
- * Statements of one table each, about rows of one customer, that are sent in one round trip. One PostgreSQL gets them as one
- * statement, which costs least. Citus has no INSERT in a CTE, and sends each of them straight to the customer's shard.
+ * Statements about rows of one customer, each on one table, sent in one round trip. A plain PostgreSQL gets them as one
+ * statement, which costs least. Citus has no INSERT in a CTE, so it gets each one by itself, straight to the customer's shard.
  */
 
 /**
- * One of the statements. `$1` is the customer. `text` gets the number of its first own parameter, and, behind a part that changes
- * a row, the table expression `changed` of that row as it is now.
+ * One of the statements. `$1` is the customer. `text` gets the number of its first own parameter and, behind a part that changes
+ * a row, the table expression `changed`: that row after the change.
  */
 export interface Part {
   name: string
@@ -17,17 +17,17 @@ export interface Part {
 /** A part with the values of its own parameters. */
 export type Bound = readonly [part: Part, values: readonly (string | Buffer)[]]
 
-/** The update of the customer's only row in a table, which those behind it read. */
+/** The update of the customer's only row in a table. The parts behind it read that row. */
 export interface ChangedRow {
   table: string
   part: Bound
 }
 
 /**
- * Returns the insert that begins with `into`, at a time, its first parameter, which the columns `at` get. The other `columns`, given with their types, come
- * from array parameters in their order; those in `fixed` are SQL. One row of VALUES is many rows where its columns are sets. Each
- * array is unnested by itself: one `unnest` of all of them would store every array as a table first (measured: 41 us a
- * withdrawal, not 37.5).
+ * Returns the insert that begins with `into`. Its first parameter is a time, for the columns `at`. The other `columns`, given
+ * with their types, come from array parameters in their order. The columns in `fixed` are SQL. One row of VALUES becomes many
+ * rows where its columns are sets. Each array is unnested by itself: one `unnest` of all of them would first store every array as
+ * a table (measured: 41 us a withdrawal, not 37.5).
  */
 export function insertOf(
   into: `insert into ${string}`,
@@ -52,7 +52,7 @@ export function insertOf(
 /** The number of the first parameter that is a part's own. */
 const OWN = 2
 
-/** Sends the parts. If one fails, all do, and so does the transaction. Without the row that `changed` updates, it fails, too. */
+/** Sends the parts. If one fails, or the row that `changed` updates is missing, all fail, and so does the transaction. */
 export async function sendTogether(
   tx: Transaction,
   customerId: string,
@@ -77,7 +77,7 @@ export async function sendTogether(
   await tx.query({ name, text: joined(name, all, changed !== undefined), values: [customerId, ...values] })
 }
 
-/** The joined statements by name: few parts are ever joined, and each has the same number of parameters each time. */
+/** The joined statements by name: few combinations occur, and a part has the same number of parameters each time. */
 const known = new Map<string, string>()
 
 function joined(name: string, parts: readonly Bound[], hasChanged: boolean): string {

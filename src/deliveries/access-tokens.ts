@@ -10,7 +10,7 @@ export interface OAuthClient {
   scope?: string | undefined
 }
 
-/** Tokens are JWTs of up to 8 KiB at some servers: more of an answer is read than of a receiver's. */
+/** Some servers issue JWTs of up to 8 KiB, so more is read of their answers than of a receiver's. */
 const ANSWER_BYTES_MAX = 16 * 1024
 const TOKENS_MAX = 10_000
 /** A token without `expires_in` is used this long, and no token longer than an hour. */

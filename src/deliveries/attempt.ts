@@ -15,7 +15,7 @@ const KEPT_BYTES_MAX = 1024
 
 const USER_AGENT = `Bursar-Webhooks/${version}`
 
-/** What came of an attempt. */
+/** The result of an attempt. */
 export interface Outcome {
   succeeded: boolean
   status_code?: number
@@ -99,8 +99,8 @@ function outcomeOf(answer: Answer, sent: readonly string[]): Omit<Outcome, 'dura
 }
 
 /**
- * Returns the beginning of an answer as printable text, for the delivery's log. A receiver that echoes its request would
- * put the API key or token there, so that these are replaced.
+ * Returns the beginning of an answer as printable text, for the delivery's log. The API key or token is replaced: a receiver that
+ * echoes its request would put it there.
  */
 function keptText({ headers, body, isCut }: Answer, sent: readonly string[]): string {
   const encoding = headers['content-encoding'] ?? 'identity'
@@ -143,7 +143,7 @@ function oauthClientOf({ auth }: Endpoint, secrets: SecretsOfWebhook): OAuthClie
   }
 }
 
-/** Waits for work that several attempts share, and that goes on when one of them ends. */
+/** Waits for work that several attempts share: the work goes on when one of them ends. Throws `SendFailure` when aborted. */
 async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   let onAbort: () => void
   const aborted = new Promise<never>((_, reject) => {

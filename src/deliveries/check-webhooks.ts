@@ -8,7 +8,7 @@ const NEVER_OPEN = ['127.0.0.1', '::1', '169.254.169.254', 'fd00:ec2::254']
 /** Most failing webhooks that are listed. */
 const TOLD_MAX = 5
 
-/** Warns of private addresses that webhooks may reach, and of webhooks that fail; without a database of the settings alone. */
+/** Warns of private addresses that webhooks may reach, and of failing webhooks. Without a database, only of the former. */
 export async function checkWebhooks(db: Queryable | undefined, settings: Settings): Promise<Finding[]> {
   const rules = targetRules(settings)
   const open = NEVER_OPEN.filter(

@@ -11,29 +11,29 @@ import { firstIdAt, momentAt, type Moment } from '../db/ids.ts'
 import { eventMatches, type WebhookAuth } from '../money/records/webhook.ts'
 import { intervalOf, nextSlots } from './schedule.ts'
 
-/** Which deliveries are due, and who makes them: claims in a short transaction, which lock the endpoint; leases after it. */
+/** Which process makes which delivery: a claim locks the endpoint in a short transaction, and takes leases for after it. */
 
 /** An attempt takes 15 s at most, and waits for its slot a part of a second. */
 export const LEASE_SECONDS = 30
-/** Most endpoints that one look finds. Those that were served least recently come first. */
+/** Most endpoints that one look for work finds. Those that were served least recently come first. */
 const ENDPOINTS_MAX = 500
 /**
- * Events that one claim reads to find those that an endpoint gets; more where the last claim found too few. At 10 claims a
- * second, an endpoint of rare types follows a customer with 20,000 events a second.
+ * Events that one claim reads to find those that match an endpoint, and how many after a claim that found too few. At 10 claims a
+ * second, an endpoint of rare event types keeps up with a customer's 20,000 events a second.
  */
 const EVENTS_READ = 64
 const EVENTS_READ_MAX = 2_000
 /**
- * Most events that one claim looks at, with those that have a delivery already. Tests and resends make deliveries after
- * the cursor without end, and a claim that passed a million of them would take seconds, for which other endpoints wait.
+ * Most events that one claim looks at, including those that have a delivery already. Tests and resends make deliveries after the
+ * cursor without limit. A claim that passed a million of them would take seconds, and other endpoints would wait.
  */
 export const EVENTS_LOOKED_AT_MAX = 10_000
 /** An endpoint is claimed again when its slots end within this time. */
 const REFILL_SECONDS = 0.1
 
 /**
- * A commit of the deliverer does not wait for the log's flush, for which payments would wait, too. When PostgreSQL dies, the
- * last half second of claims and results may be lost, and these deliveries are made again.
+ * A commit of the deliverer does not wait for the flush of the write-ahead log: payments would wait for that flush, too. When
+ * PostgreSQL crashes, the last half second of claims and results may be lost, and these deliveries are made again.
  */
 export const WITHOUT_FLUSH = 'set local synchronous_commit = off'
 
@@ -65,7 +65,7 @@ export interface ClaimedDelivery {
 export interface Claim {
   endpoint: Endpoint
   deliveries: ClaimedDelivery[]
-  /** The lease: what is recorded must find it as it is here. */
+  /** The end of the lease, which identifies it: an attempt is recorded only where the delivery still has this value. */
   leased_until: string
 }
 
@@ -93,8 +93,8 @@ const isBehind = (object_id: string, event_id: string) => `exists (
             and b.status = 'PENDING' and b.attempts = 0)`
 
 /**
- * Finds the endpoints that may have something to send now, except those in `full`, and only those in `admitted` if it is
- * given. Those that were claimed last come last, also where the claim found nothing to send.
+ * Finds the endpoints that may have something to send now, except those in `full`, and only those in `admitted` if it is given.
+ * Those that were claimed last come last, even where the claim found nothing to send.
  */
 export async function endpointsWithWork(
   db: Queryable,
@@ -119,7 +119,7 @@ export async function endpointsWithWork(
   return rows
 }
 
-/** In how many milliseconds the next attempt is due, as `firstIn`. */
+/** Milliseconds until the next attempt is due, as `firstIn` returns them. */
 export const deliveryDueIn = (hints: Queryable): Promise<number | undefined> =>
   firstIn(
     hints,
@@ -131,16 +131,16 @@ export const deliveryDueIn = (hints: Queryable): Promise<number | undefined> =>
   )
 
 /**
- * While a transaction is under way for longer than this, the cursor stays before it, and each reading from there passes
- * everything that was sent since. So a process then reads on from its own position, and begins a pass from the cursor when the
- * last pass ended so long ago. A pass takes as many claims as it needs, each of which looks at a bounded number of events.
+ * A transaction that is under way for longer than this keeps the cursor before it, and each reading from the cursor passes
+ * everything that was sent since. A process then reads on from its own position. It begins a pass from the cursor once its last
+ * pass ended longer ago than this. A pass takes as many claims as it needs, each of which looks at a bounded number of events.
  */
 const FROZEN_SECONDS = 1
 
-/** Where a claim reads events, and what follows from how far it came. */
+/** Where a claim reads events, and what follows from how far it read. */
 interface Reading {
   from: string
-  /** The cursor, once all events up to `readTo` have their deliveries; undefined: all that are visible. */
+  /** The new cursor, once all events up to `readTo` have their deliveries; undefined: all visible events have them. */
   cursorAt: (readTo: string | undefined) => string
   /** `passedAt` of the next position. */
   passedAt: (isAtEnd: boolean) => number | undefined
@@ -192,9 +192,9 @@ interface Candidate {
 }
 
 /**
- * Claims deliveries of an endpoint, up to `most` and to what its rate allows over all processes: retries that are due, and
- * events that have no delivery yet. The cursor moves up to the horizon at most, which was read before this transaction.
- * Returns the claim, undefined when there is nothing to send or another process claims, and the position of this process.
+ * Claims deliveries of an endpoint, up to `most` and to what its rate allows over all processes: retries that are due, and events
+ * that have no delivery yet. The cursor moves up to the horizon at most, which was read before this transaction. Returns this
+ * process's position and the claim, undefined when there is nothing to send or another process claims.
  */
 export function claimDeliveries(
   db: Database,
@@ -389,8 +389,8 @@ interface Chosen {
 }
 
 /**
- * Chooses the deliveries that have waited longest, retries and new ones alike. A delivery waits while an earlier event of
- * its record waits for its first attempt. The new ones are a beginning of those found, in the order of their ids.
+ * Chooses the deliveries that have waited longest, retries and new ones alike. A delivery waits while an earlier event of its
+ * record waits for its first attempt. New deliveries are taken from the front of those found, in the order of their ids.
  */
 function choose(due: Candidate[], found: Found, from: string, most: number): Chosen {
   const sent: Candidate[] = []
@@ -402,7 +402,7 @@ function choose(due: Candidate[], found: Found, from: string, most: number): Cho
     if (next.isNew) readTo = next.event_id
     const earlier = firstOf.get(next.object_id)
     if (next.is_behind || (earlier !== undefined && earlier < next.event_id)) {
-      // A retry that waits is due still.
+      // A waiting retry stays due.
       if (next.isNew) parked.push(next)
       continue
     }
@@ -412,7 +412,7 @@ function choose(due: Candidate[], found: Found, from: string, most: number): Cho
   const lastFound = found.candidates.at(-1)?.event_id
   if (lastFound !== undefined && readTo !== lastFound) return { sent, parked, readTo }
   if (!found.isCut) return { sent, parked, readTo: undefined }
-  // Cut by the number that match, or by the number that were read.
+  // The search ended at the number of matches, or at the number of events read.
   return { sent, parked, readTo: found.candidates.length >= most ? readTo : (found.lastRead ?? from) }
 }
 

@@ -33,15 +33,15 @@ import { targetRules } from './targets.ts'
 
 /** Rest between two looks for work, while there are ACTIVE endpoints. */
 const POLL_MS = 100
-/** Looks take this part of the time at most: rests grow with the number of endpoints. */
+/** A rest takes at least this many times as long as the look for work before it: rests grow with the number of endpoints. */
 const LOOK_SHARE = 4
 /** Claims at once. Each takes a connection. */
 const CLAIMS_AT_ONCE = 2
-/** A horizon is used this long: a later one would let cursors come further. */
+/** How long a horizon is used. A newer one would let cursors move further. */
 const HORIZON_MS = 100
 /**
- * Attempts at one endpoint that end within this time are recorded together. At 100 a second, a transaction for each took
- * a quarter of the deliverer's CPU, and each flushed the log.
+ * Attempts at one endpoint that end within this time are recorded together. At 100 a second, a transaction for each took a
+ * quarter of the deliverer's CPU, and each flushed the write-ahead log.
  */
 const RECORD_EVERY_MS = 100
 /** Rest after a failed recording. Attempts whose lease has ended meanwhile are repeated. */
@@ -65,7 +65,7 @@ export interface DelivererOptions {
   settings: Pick<Settings, 'mode' | 'webhookSource' | 'webhookAllowedNetworks'>
   log: Logger
   meter?: DeliveryMeter | undefined
-  /** Instead of the system's DNS. */
+  /** Replaces the system's DNS. */
   resolve?: Resolve
 }
 
@@ -85,7 +85,7 @@ export class Deliverer {
   readonly #recordings = new Map<string, Recording>()
   /** The claims whose attempts are under way. */
   readonly #underWay = new Set<Promise<void>>()
-  /** Ends waits for slots, and the requests some seconds later. */
+  /** `#stopping` ends waits for slots; `#aborting` ends the requests some seconds later. */
   readonly #stopping = new AbortController()
   readonly #aborting = new AbortController()
 
@@ -189,8 +189,8 @@ export class Deliverer {
       deliveries.map(async (delivery, index) => {
         const release = releases[index]!
         const read = events[index]
-        // Dropped by age a moment before its delivery, or of a type of a later version: after the lease, a newer process may
-        // know it.
+        // The event was dropped by age a moment before its delivery, or has a type of a later version. After the lease, a newer
+        // process may know that type.
         if (read === undefined) return release(undefined)
         const outcome = await this.#attempt(claim, delivery, claimedAt, secrets, read)
         if (outcome === undefined) {
@@ -232,7 +232,7 @@ export class Deliverer {
     return outcome
   }
 
-  /** Records an attempt with the others at its endpoint that end meanwhile. Resolves when it is recorded, or too late. */
+  /** Records an attempt with others at its endpoint that end meanwhile. Resolves once it is recorded, or its lease has ended. */
   #record(key: EndpointKey, attempt: Attempt, leaseEndsAt: number): Promise<void> {
     const recording = this.#recordings.get(key.id) ?? { waiting: [], isRunning: false }
     this.#recordings.set(key.id, recording)

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 
 /** Most requests of this process that are under way at once. */
 const IN_FLIGHT_MAX = 1_024
-/** Endpoints that are not known to answer fast share half of the places: the other half is always there for those that do. */
+/** Endpoints not known to answer fast share half of the places: the other half always remains for fast endpoints. */
 const UNPROVEN_MAX = IN_FLIGHT_MAX / 2
 /** Requests under way to one endpoint: at the beginning, at most, and after a failure. */
 const WINDOW_FIRST = 8
@@ -57,7 +57,7 @@ export class Places {
     return Math.max(0, Math.min(window - inFlight.size, IN_FLIGHT_MAX - this.#inFlight, others))
   }
 
-  /** Takes a place. Returns the function that gives it back, with the outcome; undefined for a request that was not made. */
+  /** Takes a place. Returns the function that gives it back, with the request's outcome; undefined if no request was made. */
   take(id: string, now = performance.now()): (outcome: { succeeded: boolean } | undefined) => void {
     const endpoint = this.#of(id)
     const countsAsUnproven = !isProven(endpoint, now)

@@ -8,12 +8,12 @@ import { audited } from '../money/records/audited.ts'
 import { recordChanges } from '../money/ledger/audit.ts'
 import { originOfLoop } from '../contract/actor.ts'
 
-/** What became of attempts: the attempt, its delivery, and the standing of its endpoint, in one transaction. */
+/** Records attempts in one transaction: the attempt, its delivery, and the standing of its endpoint. */
 
 /** An endpoint without a success for this long is disabled. */
 const DISABLED_AFTER_DAYS = 5
 const GONE = 410
-/** Resends have no limit, and the column has one: attempts beyond it are not counted, but recorded. */
+/** The largest count that the column can have. Resends have no limit: further attempts are recorded, but not counted. */
 const ATTEMPTS_COUNTED_MAX = 32_767
 
 export interface Attempt {
@@ -50,7 +50,7 @@ export function recordAttempts(
 ): Promise<Disabled | undefined> {
   return transaction(db, async (tx) => {
     const [now] = await inOrder([readClock(tx), tx.query(WITHOUT_FLUSH)])
-    // The endpoint first, as claims lock it.
+    // The endpoint comes first, as claims lock it first.
     const disabled = await recordStanding(tx, key, now, attempts)
     await recordDeliveries(tx, key, now, attempts)
     return disabled
@@ -92,7 +92,7 @@ async function recordDeliveries(
     column(({ duration_ms }) => duration_ms),
     column(({ response }) => response),
   ]
-  // Citus inserts nothing from the rows of an UPDATE, and goes straight to a shard only from a row of the customer.
+  // Citus cannot insert from the rows of an UPDATE. An insert from a row of the customer goes straight to its shard.
   const { rows } = await tx.query<{ event_id: string; attempts: number }>({
     name: 'end attempts',
     text: END_ATTEMPTS,
@@ -137,7 +137,7 @@ const INSERT_ATTEMPTS = `
 const secondsAfter = ({ micros }: Moment, seconds: number): string =>
   Temporal.Instant.fromEpochNanoseconds(BigInt(micros + Math.round(seconds * 1e6)) * 1000n).toString()
 
-/** Records since when the endpoint fails, its pauses, and that it is disabled. A success of a healthy one changes nothing. */
+/** Records since when an endpoint fails, its pauses, and that it is disabled. Successes of a healthy one change nothing. */
 async function recordStanding(
   tx: Transaction,
   { customer_id, id }: EndpointKey,

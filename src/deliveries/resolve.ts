@@ -15,11 +15,11 @@ const TRIES = 2
 const LOOKUP_MS_MAX = 4_500
 
 /**
- * Returns how the names of targets are resolved. Public names are asked of the DNS directly. The system's own function
- * (getaddrinfo) blocks one of the two threads that Node has for it until the servers answer: two names whose servers never
- * do would hold up every other name that the process looks up, those of nodes and of the database as well. It resolves
- * the names of the operator's own network, which may be in /etc/hosts: in a sandbox, and with an allow-list.
- * `servers` replace the system's DNS servers.
+ * Returns how the names of targets are resolved. Public names go to the DNS servers directly. The system's own function
+ * (getaddrinfo) blocks one of the two threads that Node has for it until the servers answer. Two names whose servers never answer
+ * would hold up every other name that the process looks up, such as those of nodes and of the database. getaddrinfo resolves the
+ * names of the operator's own network, which may be in /etc/hosts: in a sandbox, and with an allow-list. `servers` replace the
+ * system's DNS servers.
  */
 export function resolverFor(rules: TargetRules, servers?: readonly string[]): Resolve {
   return (name, done) => {
@@ -33,7 +33,7 @@ export function resolverFor(rules: TargetRules, servers?: readonly string[]): Re
 
 /** Throws the DNS error when a name has neither an IPv4 nor an IPv6 address. */
 async function askServers(name: string, servers: readonly string[] | undefined): Promise<LookupAddress[]> {
-  // One for each lookup: its servers are those of now, and it can be ended alone.
+  // Each lookup has its own resolver: it uses the DNS servers of the moment, and can be cancelled alone.
   const resolver = new Resolver({ timeout: ANSWER_MS_MAX, tries: TRIES })
   if (servers !== undefined) resolver.setServers(servers)
   const limit = setTimeout(() => resolver.cancel(), LOOKUP_MS_MAX)

@@ -43,7 +43,7 @@ export function readRetryAfter(header: string | undefined, nowMs: number): numbe
   return seconds > 0 ? Math.min(seconds, RETRY_AFTER_SECONDS_MAX) : undefined
 }
 
-/** Statuses by which an endpoint says that it gets too much. They halve its rate for a minute. */
+/** Statuses by which an endpoint says that it is overloaded. They halve its rate for a minute. */
 const OVERLOADED = new Set([429, 502, 503, 504])
 export const isOverloaded = (statusCode: number | undefined): boolean => OVERLOADED.has(statusCode ?? 0)
 export const SLOW_SECONDS = MINUTE

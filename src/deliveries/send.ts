@@ -5,9 +5,9 @@ import { resolverFor, type Resolve } from './resolve.ts'
 import { faultOfAddress, faultOfTarget, type TargetRules } from './targets.ts'
 
 const CONNECT_MS_MAX = 5_000
-/** Of an attempt in all, with the token that it may have to fetch. */
+/** Time limit of a whole attempt, including a token that it may have to fetch. */
 export const ATTEMPT_MS_MAX = 15_000
-/** How much of an answer is read. The connection is closed then. */
+/** How much of an answer is read before the connection is closed. */
 const ANSWER_BYTES_MAX = 4 * 1024
 /** Idle connections are kept this long. Receivers often close theirs after 5 s. */
 const KEEP_ALIVE_MS = 4_000

@@ -32,7 +32,7 @@ export function targetRules({
   return { live: mode === 'live', allowed, hasAllowed: networks.length > 0 }
 }
 
-/** The addresses that IANA has given out for global unicast. The library calls all of IPv6 unicast that has no other use. */
+/** The addresses that IANA has given out for global unicast. The library calls every IPv6 address without another use unicast. */
 const GLOBAL_UNICAST_6 = ipaddr.IPv6.parseCIDR('2000::/3')
 
 /**

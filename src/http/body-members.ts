@@ -12,7 +12,7 @@ interface Shape {
   additionalProperties?: unknown
 }
 
-/** The objects of a schema, found once: a request then costs one look at each declared member. */
+/** The members of a schema's objects, found once. A request then costs one look at each declared member. */
 export interface Members {
   known: ReadonlyMap<string, Members | undefined>
   required: readonly string[]
@@ -35,7 +35,7 @@ export function membersOf({
   }
 }
 
-/** No schema has an array in an array, so that endless nesting of them ends here. */
+/** Whether a value is an object and no array. No schema has an array in an array, so arrays nested without end stop here. */
 const isObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 

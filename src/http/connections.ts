@@ -8,7 +8,7 @@ import { addressGroup } from './address-group.ts'
 const CONNECTIONS_MAX = 20_000
 /** A limit below this is too low for a service with many clients; the log then has a warning. */
 export const CONNECTIONS_FEW = 2_000
-/** Additional connections for health checks: from this machine and the trusted proxies. */
+/** Additional connections, for health checks from this machine and the trusted proxies. */
 const CONNECTIONS_RESERVED = 32
 /** Descriptors reserved for files, the log, metrics, nodes and exchanges. Database connections are counted separately. */
 const DESCRIPTORS_RESERVED = 100
@@ -33,7 +33,7 @@ const STATE = Symbol('state of a connection')
 interface ConnectionState {
   /** Requests under way. */
   requests: number
-  /** When the last one ended, or the connection began, in milliseconds of the process. */
+  /** When the last request ended, or else the connection began, in milliseconds of the process. */
   since: number
 }
 

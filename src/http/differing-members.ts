@@ -2,9 +2,8 @@ import { isDeepStrictEqual } from 'node:util'
 import { isAmount } from '../contract/fields.ts'
 
 /**
- * Names the members of a request that differ from the record which already has its unique value (API behaviour,
- * Retries and ref_id). A client that repeats a request with the same ref_id and other terms learns which terms
- * differ.
+ * Names the members of a request that differ from the existing record with the same unique value (API behaviour, Retries
+ * and ref_id). A client that repeats a request with the same ref_id and other terms learns which terms differ.
  */
 
 /** A schema as this file reads it. */
@@ -23,7 +22,7 @@ export interface Comparable {
   members: readonly { name: string; kept: string; shape: Shape }[]
 }
 
-/** Names of members in requests that the record answers under other names. */
+/** Members of requests that have another name in the record. */
 const ANSWERED_AS: Record<string, string> = {
   from_profile_id: 'profile_id',
   from_identity_id: 'identity_id',

@@ -15,9 +15,9 @@ import { PAGE_POLICY } from './page-policy.ts'
 import { problem } from '../contract/problems.ts'
 import { isWithoutOperations, SCOPES } from '../contract/scopes.ts'
 
-/** The page's own files. Like the migrations, they are served as they are written, without a build. */
+/** The page's own files. They are served as they are written, without a build. */
 const OWN = new URL('../../docs-page/', import.meta.url)
-/** This package has Swagger UI as it is published; Swagger UI's own package also runs a tracker when it is installed. */
+/** This package has Swagger UI as it is published. Swagger UI's own package also runs a tracker on installation. */
 const SWAGGER_UI = new URL('static/', import.meta.resolve('@fastify/swagger-ui'))
 const FOLDERS: Record<string, URL> = { 'swagger-ui.css': SWAGGER_UI, 'swagger-ui-bundle.js': SWAGGER_UI }
 const TYPES: Record<string, string> = {
@@ -101,8 +101,8 @@ function addFile(app: FastifyInstance, name: string): string {
 }
 
 /**
- * Adapts the document to the page. Its addresses become relative to that of the page. An operation's refusals become one
- * row, since in full they are several screens. In live mode the page asks for an access token, not for a client secret:
+ * Adapts the document to the page. Its addresses become relative to the page's address. An operation's refusals become one
+ * row, because in full they fill several screens. In live mode the page asks for an access token, not for a client secret:
  * production secrets do not belong in a page.
  */
 function forPage(document: ApiDocument, root: string, sandbox: boolean): Record<string, unknown> {

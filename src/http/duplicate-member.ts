@@ -3,9 +3,9 @@ const QUOTE = 0x22
 const BACKSLASH = 0x5c
 
 /**
- * Finds a member name that occurs twice in one object of a JSON text; undefined if there is none. JSON.parse keeps the last
- * value, another parser may keep the first (RFC 8259, 4). Both must see the same amount in a body that moves money.
- * `value` is the parsed text.
+ * Finds a member name that occurs twice in one object of a JSON text. Returns the member's path; undefined if there is none.
+ * JSON.parse keeps the last value, another parser may keep the first (RFC 8259, 4). Both must see the same amount in a body
+ * that moves money. `value` is the parsed text.
  */
 export function duplicateMember(text: string, value: unknown): string[] | undefined {
   // Each member has a colon, so equal counts of colons and members rule out a duplicate. Few bodies have a colon in a
@@ -19,7 +19,7 @@ function colonsOf(text: string): number {
   return count
 }
 
-/** Deeper than any accepted body (http/validation.ts). A deeper value is walked, which needs no recursion. */
+/** Deeper than any accepted body (http/validation.ts). A value deeper than this goes to `walk`, which needs no recursion. */
 const DEPTH_MAX = 40
 
 function membersOf(value: unknown, depth = 0): number {
@@ -31,7 +31,7 @@ function membersOf(value: unknown, depth = 0): number {
   return count
 }
 
-/** Scans valid JSON: a string before a colon is a member name, and no other string is. Names the member with those that hold it. */
+/** Scans valid JSON, in which a string before a colon is a member name, and no other string is. Returns the member's path. */
 function walk(text: string): string[] | undefined {
   const names: (Set<string> | undefined)[] = []
   const path: string[] = []

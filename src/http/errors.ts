@@ -51,13 +51,13 @@ export function errorRoutes(
   problemPages(app, { baseUrl, docs })
 }
 
-/** Adds the members of the request, a body or one of its items, that name the record which does not exist. */
+/** Adds where the request, a body or one of its items, names a missing record. */
 function placed(refusal: Problem, asked: unknown): Problem {
   const places = refusal.missing === undefined ? [] : placesOf(refusal.missing, asked)
   return places.length === 0 ? refusal : refusal.at(...places)
 }
 
-/** The members of a validated value that have this text. */
+/** The paths of the members of a validated value that have this text. */
 function placesOf(text: string, value: unknown, path: string[] = []): string[][] {
   if (value === text) return [path]
   if (typeof value !== 'object' || value === null) return []
@@ -65,8 +65,8 @@ function placesOf(text: string, value: unknown, path: string[] = []): string[][]
 }
 
 /**
- * Adds the members of the request, a body or one of its items, that differ from the existing record. Adds nothing
- * where none can be compared, as for the members of an account: an empty list would say that they are the same.
+ * Adds the members of the request, a body or one of its items, that differ from the existing record. Adds nothing where no
+ * member can be compared, as for the members of an account: an empty list would say that request and record agree.
  */
 function withDifferences(refusal: Problem, { routeOptions }: FastifyRequest, asked: unknown): Problem {
   const { comparable } = routeOptions.config as { comparable?: Comparable }
@@ -164,7 +164,7 @@ function send(reply: FastifyReply, refusal: Problem, baseUrl: string, requestId?
     .send(refusal.body(baseUrl, requestId))
 }
 
-/** Logs a fault of the service: the log has the cause, the answer only the request id. */
+/** Logs a fault of the service. The log has the cause, and the answer only the request id. */
 function logFault(error: Error, refusal: Problem, request: FastifyRequest): void {
   const where = {
     reqId: request.id,

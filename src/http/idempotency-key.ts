@@ -5,7 +5,7 @@ import type { Operation } from './operation.ts'
 
 /**
  * The header `Idempotency-Key` (API behaviour, Retries and ref_id): the `ref_id` of a request whose body has none.
- * `X-Idempotency-Key` means the same. No operation that changes a record ignores it.
+ * `X-Idempotency-Key` means the same. No operation that changes a record ignores the header.
  */
 export interface KeyHooks {
   /** Refuses the header where a second request would do its work again. */
@@ -60,11 +60,11 @@ const fillRefId =
 const memberOf = (body: unknown, name: string): unknown =>
   typeof body === 'object' && body !== null ? (body as Record<string, unknown>)[name] : undefined
 
-/** A string as a structured field (RFC 9651, 3.3.3), which the header is by its draft. Most clients send it without quotes. */
+/** Matches a string of a structured field (RFC 9651, 3.3.3), as the header's draft asks for. Most clients send no quotes. */
 const QUOTED = /^"((?:[^"\\]|\\["\\])*)"$/
 const PRINTABLE = /^[\x20-\x7e]*$/
 
-/** Reads the key of a request; undefined without one. Throws bad-request for text that a header cannot have, and for two keys. */
+/** Reads the key; undefined without one. Throws bad-request for text that is not printable ASCII, and for two different keys. */
 function keyOf({ headers }: FastifyRequest): string | undefined {
   const { 'idempotency-key': key, 'x-idempotency-key': other } = headers
   if (key === undefined && other === undefined) return undefined

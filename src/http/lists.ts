@@ -12,7 +12,7 @@ import { requireHorizon } from './require-horizon.ts'
 
 export const PAGE_SIZE_DEFAULT = 100
 export const PAGE_SIZE_MAX = 1000
-/** The JSON of the records that are in memory at once. A page with more is read and answered in parts (whole-page.ts). */
+/** Limit of the JSON of records in memory at once. A larger page is read and answered in parts (whole-page.ts). */
 export const PARTS = { bytesMax: 1024 * 1024 }
 /** Records read before their size is checked: a full page of the default size, and one more. */
 const FIRST_ROWS = PAGE_SIZE_DEFAULT + 1
@@ -94,8 +94,8 @@ export function timeRange(query: Record<string, unknown>, field: string): TimeRa
 
 /**
  * Parses a date-time of a request as whole microseconds since 1970, rounded down; `exact` when nothing was rounded. A time
- * outside of the years 1685 to 2254 becomes the nearest of them: no record has such a time, and neither a number nor
- * PostgreSQL has each of them exactly. Throws bad-request for an impossible date-time.
+ * outside the years 1685 to 2254 becomes the nearest time in that span: no record has such a time, and neither a number nor
+ * PostgreSQL can hold each such time exactly. Throws bad-request for an impossible date-time.
  */
 export function microsOf(text: string, field: string): { floor: number; exact: boolean } {
   let nanos: bigint
@@ -188,8 +188,8 @@ const withSortedValues = ([name, value]: FilterEntry): FilterEntry => [
 
 /**
  * Makes a page from `limit + 1` rows; the extra row shows that there is a next page. Records beyond `PARTS.bytesMax` are left
- * to the next part of the page, and `left` says how many; a part has at least one record. `keyOf` returns the sort key of
- * a row as strings. `copies` is how often the reply contains each record.
+ * to the next part of the page, and `left` says how many records the page still has room for. A part has at least one record.
+ * `keyOf` returns the sort key of a row as strings. `copies` is how often the reply contains each record.
  */
 export function pageReply<Row, Item>(
   rows: Row[],

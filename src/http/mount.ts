@@ -27,7 +27,7 @@ import { wholePages, type Part, type ReadPart, type WholePages } from './whole-p
 import { NAMED_EXAMPLES, oneByOneMember } from './validation.ts'
 import { Closed } from '../contract/fields.ts'
 
-/** For the API document; `keyHooks` reads the header. */
+/** The header in the API document. `keyHooks` reads the header itself. */
 const KEY_HEADER = Type.Object({
   'Idempotency-Key': Type.Optional(
     Type.String({
@@ -113,7 +113,7 @@ export function mount(
       preHandler: requireRateOfItems(manyIn, rateLimit),
     }),
     ...(takesNoBody && { preHandler: requireEmptyBody }),
-    // Without a token, a request counts as one for a page.
+    // A request without a token counts as a request for a page (requests.ts).
     config: {
       ...(scope !== null && { counts: 'operation' as const }),
       ...(problems?.includes('already-exists') && { comparable: comparableOf(body, reply) }),
@@ -126,7 +126,7 @@ export function mount(
   app.route(route)
 }
 
-/** Returns the hooks of a route that its operation needs, in this order. */
+/** Returns those of the hooks that the operation needs, in this order. */
 const hooks = <T>(...all: unknown[]): T[] => all.filter((hook) => typeof hook === 'function') as T[]
 
 /** Returns the handler of an operation: it runs the operation for the caller of the request. */

@@ -126,15 +126,15 @@ interface SecurityScheme {
 }
 
 /**
- * An answer of each operation for its first example, by method and path. Real answers, which
- * `npx vitest run test/documented-examples.program.test.ts --update` writes where one is missing or no longer fits. Answers to what
- * the demo does not have are written by hand.
+ * The answer of each operation to its first example, by method and path. The answers are real:
+ * `npx vitest run test/documented-examples.program.test.ts --update` writes those that are missing or no longer fit. Answers
+ * about records that the demo does not have are written by hand.
  */
 const ANSWER_EXAMPLES = new URL('../contract/answer-examples.json', import.meta.url)
 
 const omitOwnKeywords = (key: string, value: unknown) => (OWN_KEYWORDS.includes(key) ? undefined : value)
 
-/** Adds an example to each answer of an operation that succeeds. */
+/** Adds an example to the successful answer of each operation. */
 async function addAnswers({ paths }: ApiDocument): Promise<void> {
   const examples = JSON.parse(await readFile(ANSWER_EXAMPLES, 'utf8')) as Record<string, unknown>
   for (const [path, operations] of Object.entries(paths))

@@ -12,9 +12,9 @@ export interface Caller {
   /** The API client, or the operator. */
   clientId: string
   scopes: readonly string[]
-  /** The actor of the changes that it makes. */
+  /** The actor that the audit log names for the caller's changes. */
   actor: Actor
-  /** Of an operator's token: the session that took it, and the operator's generation then. */
+  /** For an operator's token: the session that took the token, and the operator's generation at that time. */
   session?: { id: string; generation: number }
 }
 
@@ -32,7 +32,7 @@ export interface Request<P = unknown, Q = unknown, B = unknown> {
   origin: Origin
   /** Throws the 401 problem once the caller is disabled. For operations that wait before they move money. */
   requireCaller: () => void
-  /** The client that waits for the answer: long work ends once it has left. */
+  /** The client that waits for the answer. Long work ends once the client has left. */
   asker: Asker
   /** For a body with a `oneByOne` list: returns the problem body for the error of one item. */
   problemOf?: (error: unknown, item: unknown) => ProblemBody
@@ -68,8 +68,8 @@ export interface Definition<C, P, Q, B, R> {
   /** The operation withdraws money: refused (503) while the list of disabled clients is too old. */
   takesMoney?: boolean
   /**
-   * What a second request does, for a POST without a `ref_id`: HARMLESS where it does nothing again that matters. Other
-   * text says what a client does instead of sending an Idempotency-Key, which is then refused.
+   * For a POST without a `ref_id`. HARMLESS: a second request has no effect that matters. Any other text tells the client
+   * what to do instead of sending an Idempotency-Key, which is then refused.
    */
   repeats?: 'HARMLESS' | (string & {})
   /** The operation exists only in sandbox mode. */

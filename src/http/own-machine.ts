@@ -16,15 +16,15 @@ interface Settings {
 }
 
 /**
- * The person at the machine of a sandbox, who needs no sign-in to act as the demo customer. The proof is a key in the addresses
- * that the start prints: a browser with it gets a cookie. A proxy on this machine lets anybody's requests come from here, so
- * address and Host alone are no proof.
+ * Recognises the person at the machine of a sandbox, who needs no sign-in to act as the demo customer. The proof is a key in
+ * the addresses that the start prints: a browser that opens one gets a cookie. With a proxy on this machine, anybody's
+ * requests come from here, so address and Host alone are no proof.
  */
 export class OwnMachine {
   /** Undefined: other machines may reach the service, or the money is real. */
   readonly #key: string | undefined
 
-  /** `secret`: the key that the master key derives for this. */
+  /** `secret` is a key that is derived from the master key for this purpose. */
   constructor({ mode, host, trustedProxies }: Settings, secret: Buffer) {
     const isLocal = host === 'localhost' || LOOPBACK_ADDRESS.test(host)
     if (mode === 'sandbox' && isLocal && trustedProxies === undefined)
@@ -60,7 +60,7 @@ export class OwnMachine {
   }
 }
 
-/** Whether the request comes from this machine, by this service's own name and port: another's name may point to this machine. */
+/** Whether the request comes from this machine, to its own name and port: a foreign name may point here (DNS rebinding). */
 function isDirect({ ip, headers, socket }: FastifyRequest): boolean {
   const name = LOOPBACK_NAME.exec(headers.host ?? '')
   const isHere =
@@ -68,5 +68,5 @@ function isDirect({ ip, headers, socket }: FastifyRequest): boolean {
   return isHere && !Object.keys(headers).some((header) => OF_PROXY.test(header))
 }
 
-/** Browsers send a cookie to all ports of a host: each sandbox has its own. */
+/** The name of the cookie. Browsers send a cookie to all ports of a host, so each sandbox has its own name. */
 const cookieOf = ({ socket }: FastifyRequest): string => `bursar_demo_${socket.localPort}`

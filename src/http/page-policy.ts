@@ -1,6 +1,6 @@
 /**
- * The content security policy of the pages of this service: nothing from elsewhere, no inline script and style, no framing,
- * no form that leaves.
+ * The content security policy of the pages of this service: nothing from elsewhere, no inline script or style, no framing,
+ * no form that submits elsewhere.
  */
 export const PAGE_POLICY = [
   "default-src 'none'",

@@ -19,10 +19,10 @@ export function problemPages(
       send(`/problems/${slug}`, problemPage(slug as ProblemSlug, kind, baseUrl, docs))
 }
 
-/** The path of the service: a page may be opened by another name than the base URL's. */
+/** The path of the service, without a host: a page may be opened by another name than the base URL's. */
 const rootOf = (baseUrl: string) => new URL(baseUrl).pathname.replace(/\/$/, '')
 
-/** All problems. One without a page has the type about:blank: what to do about it is in the list. */
+/** The list of all problems. A problem without a page has the type about:blank, and the list says what to do about it. */
 function listPage(baseUrl: string): string {
   const root = rootOf(baseUrl)
   const lines = Object.entries(PROBLEMS).map(

@@ -13,7 +13,7 @@ const TOKEN_COST = 10
 
 interface Bucket {
   tokens: number
-  /** Time of that count, in milliseconds of the process. */
+  /** When `tokens` was counted, in milliseconds of the process. */
   at: number
 }
 
@@ -46,7 +46,7 @@ export class TokenBuckets {
     return 0
   }
 
-  /** Gives a token back, of a request that another limit refused. */
+  /** Gives back the token of a request that another limit refused. */
   giveBack(key: string): void {
     const bucket = this.#buckets.get(key)
     if (bucket !== undefined) bucket.tokens += 1
@@ -118,7 +118,7 @@ export interface Limit {
   keyOf: (caller: Holder) => string
   /** The rate of a caller. A rate of 0 is no limit. */
   rateOf: (caller: Holder) => Rate
-  /** Whether it counts requests that only read. */
+  /** Whether the limit counts requests that only read. */
   countsReads: boolean
   /** The detail of a refusal. */
   describe: (rate: Rate) => string

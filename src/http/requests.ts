@@ -26,7 +26,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The record that a POST created or found, for the log line of the request. */
     recordId: string | undefined
-    /** The same for a request that is answered item by item. */
+    /** The records of a request that is answered item by item. */
     recordIds: string[] | undefined
   }
 }
@@ -73,7 +73,7 @@ interface Unanswered {
   place: number
 }
 
-/** Limits requests without an access token: in total, for each address, and in time. */
+/** Limits requests without an access token: their number, in total and for each address, and their time. */
 class Share {
   readonly #max: number
   #underWay = 0
@@ -243,11 +243,11 @@ export class Requests {
     done(this.#running >= this.#options.max ? tooMany() : undefined)
 
   /**
-   * Runs an operation unless the limit is reached. A customer never has more under way than there are places left, so one that asks
-   * faster than it is answered leaves places to the others. Rejects with `late()` at the time limit; the work may continue unawaited.
-   * The limit counts running work, because work continues after its client disconnects. A request whose body is still
-   * arriving does not count: slow senders could otherwise take all places at no cost. Where requests are logged, it notes the
-   * record that a POST answered: no table says which client created a record.
+   * Runs an operation unless the limit is reached. A customer never has more operations under way than there are places left,
+   * so a customer that asks faster than it is answered leaves places to the others. Rejects with `late()` at the time limit;
+   * the work may continue unawaited. The limit counts running work, because work continues after its client disconnects. A
+   * request whose body is still arriving does not count: slow senders could otherwise take all places at no cost. Where
+   * requests are logged, notes the record that a POST returned, because no table says which client created a record.
    */
   run<T>(request: FastifyRequest, work: () => Promise<T>, late: () => Problem): Promise<T> {
     // A public operation has no caller.

@@ -28,7 +28,7 @@ interface ServerOptions {
   rewriteUrl?: ((request: IncomingMessage) => string) | undefined
 }
 
-/** Some clients end every path with a slash. Only paths without links relative to them may: those of the API and of problems. */
+/** Removes a last slash, which some clients always send, from API and problem paths. Relative links of other pages need it. */
 const withoutTrailingSlash = (url: string): string =>
   url.endsWith('/') || url.includes('/?')
     ? url.replace(/^(\/(?:(?:v2|oauth2)\/[^?]*[^/?]|problems(?:\/[^/?]+)?))\/(?=\?|$)/, '$1')

@@ -14,9 +14,9 @@ interface Queue {
 }
 
 /**
- * The share of each customer in something that all use: most places that it may take at once. What is beyond waits, in the order
- * of its arrival, so a burst is still answered. A waiting request whose client has left is dropped at its turn. `Requests` limits
- * how many wait.
+ * Limits how many places each customer takes at once in something that all customers share. Further requests wait in the
+ * order of their arrival, so a burst is still answered. A waiting request whose client has left is dropped at its turn.
+ * `Requests` limits how many wait.
  */
 export class Shares {
   readonly #max: number
@@ -47,7 +47,7 @@ export class Shares {
     })
   }
 
-  /** Waits for a place, which ends when the client has read the answer or leaves. */
+  /** Waits for a place, and gives it back when the client has read the answer or leaves. */
   async takeUntilAnswered(customerId: string, response: ServerResponse): Promise<void> {
     await this.take(customerId, response)
     // No event would end the place of a client that left meanwhile.

@@ -74,7 +74,7 @@ function ajvOf(options: Options): Ajv {
   ajv.addVocabulary(['commas', 'oneByOne', 'inWords', NAMED_EXAMPLES])
   return ajv
 }
-/** Whether somebody can have been born on this date, where it has become today first (UTC+14). */
+/** Whether a person can have been born on this date: from 1800 to today in UTC+14, where each day begins first. */
 const isBirth = (_: boolean, date: string) =>
   date >= '1800-01-01' && date <= Temporal.Now.plainDateISO('Etc/GMT-14').toString()
 const strict = ajvsOf(STRICT)
@@ -200,15 +200,15 @@ export function parseJson(app: FastifyInstance): void {
   })
 }
 
-/** Nearly all text. What is unreadable has other characters, and the pattern of those is slower. */
+/** Matches nearly all text. Unreadable text has other characters, and the pattern for those is slower. */
 const PLAIN = /^[ -~]*$/
 
 /** Deepest nesting of a value: more than any record needs, and far less than PostgreSQL's JSON parser supports. */
 const DEPTH_MAX = 32
 
 /**
- * Finds text with characters that it must not have, at any depth and also in objects with free keys, and too deep
- * nesting. JSON can spell half of a surrogate pair ("\ud800").
+ * Finds text with forbidden characters, at any depth and also in objects with free keys, and too deep nesting. JSON can
+ * spell half of a surrogate pair ("\ud800").
  */
 function findUnreadable(
   value: unknown,

@@ -5,7 +5,7 @@ import { serializerCompiler } from './validation.ts'
 
 /**
  * A part of a page, as a list answers it. A page whose records exceed `PARTS.bytesMax` (http/lists.ts) comes in parts;
- * `left` is how many records it still lacks.
+ * `left` is how many records the page still has room for.
  */
 export type Part = Record<string, unknown> & { left?: number; next_page_cursor?: string }
 
@@ -13,16 +13,16 @@ export type Part = Record<string, unknown> & { left?: number; next_page_cursor?:
 export type ReadPart = (limit: number, page_cursor: string) => Promise<Part>
 
 export interface WholePages {
-  /** Whether the answer has its records under two names. Writing the second takes the text of the first. */
+  /** Whether the answer has its records under two names. Writing the second list needs a copy of the first one's text. */
   copied: boolean
   /** The JSON of a page, as a stream that reads each part when the client has taken the one before. */
   write(first: Part, read: ReadPart): Readable
 }
 
 /**
- * Answers whole pages of a list whose records are large. A page of the largest records has 1,000 times 64 KiB, so it is
- * read and written in parts: it takes the memory of one. A failure in the middle ends the connection, so that no client
- * takes what it has for the page.
+ * Answers whole pages of a list whose records are large. A page of the largest records has 1,000 times 64 KiB. It is read and
+ * written in parts, so it takes the memory of one part. A failure in the middle ends the connection, so that no client takes
+ * a beginning for the whole page.
  */
 export function wholePages(
   app: FastifyInstance,
@@ -73,7 +73,7 @@ export function wholePages(
 /** Members of a part that are not members of its page, or only at the end. */
 const OF_PARTS = ['left', 'next_page_cursor']
 
-/** Reads the part after this one. Where it asks for fewer records than are left, its own end is not the page's. */
+/** Reads the part after this one. Where it asks for fewer records than the page lacks, its end is not the page's end. */
 async function readOf(before: Part, most: number, read: ReadPart): Promise<Part> {
   const left = before.left!
   const limit = Math.min(left, most)

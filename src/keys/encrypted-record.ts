@@ -1,7 +1,7 @@
 import { CompactEncrypt, compactDecrypt, decodeProtectedHeader } from 'jose'
 import type { MasterKeys, Purpose } from './master-keys.ts'
 
-/** Secrets in the database: a JWE (RFC 7516) with a key derived from the master key, whose header names the master key. */
+/** Secrets in the database: a JWE (RFC 7516) with a key derived from a master key. Its header names the master key. */
 
 const header = ({ current }: MasterKeys) => ({ alg: 'dir', enc: 'A256GCM', kid: current.id }) as const
 
@@ -12,7 +12,7 @@ export function encryptRecord(masterKeys: MasterKeys, purpose: Purpose, record: 
     .encrypt(masterKeys.current.derive(purpose))
 }
 
-/** The text with which everything begins that the current master key encrypts. */
+/** The beginning of every record that the current master key encrypts. */
 export const prefixOfCurrent = (masterKeys: MasterKeys): string =>
   `${Buffer.from(JSON.stringify(header(masterKeys))).toString('base64url')}.`
 

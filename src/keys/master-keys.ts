@@ -27,7 +27,7 @@ const LABELS = {
   challenges: 'bursar/challenges/v1',
   /** Proves that a browser belongs to the person at the machine of a sandbox (http/own-machine.ts). */
   ownMachine: 'bursar/own-machine/v1',
-  /** Authenticate rows (HMAC-SHA-256): src/money/records/row-macs.ts. */
+  /** Each authenticates the rows of one kind of record (HMAC-SHA-256): src/money/records/row-macs.ts. */
   apiClients: 'bursar/api-clients/v1',
   operators: 'bursar/operators/v1',
   operatorSessions: 'bursar/operator-sessions/v1',
@@ -138,7 +138,7 @@ export function masterKeysOf(lines: string[], setting: KeySetting, where = ''): 
   }
 }
 
-/** 32 random bytes have fewer different values than this with a probability below 1 in 10^15; then the key is a pattern. */
+/** A key with fewer different bytes is a pattern: 32 random bytes have so few with a probability below 1 in 10^15. */
 const DIFFERENT_BYTES_MIN = 16
 
 function readKey(text: string): Buffer | undefined {

@@ -9,8 +9,8 @@ export async function checkSecretFile(path: string): Promise<Finding[]> {
 }
 
 /**
- * The command that takes a file from other readers and leaves it to the user of this process; undefined when nobody else may
- * read it. A file of another owner, such as root, reaches the service through its group.
+ * The command that denies a file to other readers and keeps it readable for the user of this process; undefined when nobody else
+ * may read it. A file of another owner, such as root, reaches the service through its group.
  */
 export function remedyForReaders(
   path: string,

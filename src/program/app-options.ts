@@ -22,7 +22,7 @@ export interface AppOptions {
   log: Logger
   /** Called for each request. */
   meter?: RequestMeter | undefined
-  /** Called for each row of a table that is refused, since its MAC is missing or wrong. */
+  /** Called for each row of a table that is refused, because its MAC is missing or wrong. */
   onForged?: (table: string) => void
   /** Called for each request that a limit of its customer refuses. */
   onLimit?: (limit: CustomerLimit) => void
@@ -30,7 +30,7 @@ export interface AppOptions {
   exampleRecords?: () => Promise<ExampleRecords | undefined>
   /** Connections for background work, which requests do not occupy (default: `db`). */
   background?: Database
-  /** The same to the nodes that have the customers. */
+  /** Connections for background work to the nodes that have the customers. */
   backgroundNodes?: Nodes
   /** A connection for health checks, which no request occupies (default: `db`). */
   health?: Database

@@ -6,10 +6,10 @@ const HEADS_MAX = 1_000
 
 /** The heads of the audit log's chains that moved since they were read last. */
 export class MovedHeads {
-  /** In the order in which they were returned. */
+  /** The last position returned for each customer's chain, in the order in which they were returned. */
   #returned = new Map<string, number>()
 
-  /** Returns heads that moved, those first that were not returned for longest. A chain without a link has none. */
+  /** Returns heads that moved. Those that were not returned for longest come first. A chain without a link has no head. */
   async read(db: Queryable): Promise<AuditHead[]> {
     const order = new Map([...this.#returned.keys()].map((id, index) => [id, index]))
     const moved = (await readAuditHeads(db))

@@ -32,11 +32,11 @@ import { performWith } from './perform.ts'
 import { recordRefusals } from './refusals.ts'
 import { limitsOfRequests, openLimits } from './request-limits.ts'
 
-/** Most lists of a customer under way, counted until it has read the answers. Each may take 1 MiB. */
+/** Most lists of a customer under way, each counted until the customer has read the answer. An answer may take 1 MiB. */
 const LISTS_MAX = 16
 /**
- * Most pages of a customer under way whose records are large and which have them under two names. Each may take 8 MiB: 1,000
- * orchestrations with the longest metadata.
+ * Most pages of a customer under way that have large records under two names each. A page may take 8 MiB: 1,000 orchestrations
+ * with the longest metadata.
  */
 const COPIED_MAX = 1
 
@@ -125,7 +125,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
   return Object.assign(app, { requests })
 }
 
-/** Issues a token of the oldest client of a customer that is not disabled; undefined without customer or client. */
+/** Issues a token for the oldest client of a customer that is not disabled; undefined without customer or client. */
 async function tokenOfFirstClient(
   db: Database,
   tokens: AccessTokens,
@@ -168,7 +168,7 @@ async function openAuthentication(
   return { keys, tokens, standing }
 }
 
-/** The check of rows that authenticate, which tells of those that it refuses. */
+/** The check of rows with MACs. It logs and counts the rows that it refuses. */
 const rowMacsOf = ({ masterKeys, log, onForged }: AppOptions): RowMacs =>
   new RowMacs(masterKeys, tellForged(log, onForged))
 

@@ -13,14 +13,14 @@ export interface Connected {
   ownerUrl: () => Promise<string | undefined>
   /** Another pool on the same database, or on another node of its cluster (`<host>:<port>`). */
   open: (max: number, limits?: Limits, node?: string) => Database
-  /** Ends all pools, and stops the embedded server if this process started it. */
+  /** Ends all pools, and stops the embedded server if no other process is attached. */
   close: () => Promise<void>
 }
 
 /**
  * Connects to DATABASE_URL, or starts the embedded server. `db` has at most `max` connections. With `checked`, connections to a
- * server that does not answer are ended (`ServerCheck`): for a process that goes on without them. `changes` gets what this
- * process commits and what others tell; without it, the process is a command, and tells others.
+ * server that does not answer are ended (`ServerCheck`): for a service, which goes on without them. A process without `checked`
+ * is a command, and notifies other processes of its changes. `changes` gets what this process commits and what others tell.
  */
 export async function connect(
   settings: Settings,
@@ -99,7 +99,7 @@ export const BACKGROUND_LIMITS: Limits = { idleInTransactionMs: 15 * 60_000 }
 /** What a service connects with first: its pool for the worker and other background work. */
 export interface ServiceConnected extends Connected {
   changes: Changes
-  /** The connections of the pool. The others are for requests, so that these and background work do not block each other. */
+  /** The number of connections of the pool. The others are for requests: requests and background work do not block each other. */
   share: number
 }
 
@@ -111,10 +111,10 @@ export async function connectService(settings: Settings, log: Logger): Promise<S
   return { share, changes, ...(await connect(settings, log, options)) }
 }
 
-/** What a process logs that could not tell others of a change: their workers find it a little later. */
+/** What a process logs when it could not notify others of a change. Their workers find the change a little later. */
 export const NOT_TOLD = 'the workers of other processes were not told of a change'
 
-/** Opens the nodes of a cluster, of which a plain database has one. */
+/** Opens the nodes of a cluster. A plain database is one node. */
 export const openCluster = (db: Database, log: Logger): Promise<Cluster> =>
   Cluster.open(db, (err) =>
     log.warn({ err }, 'the places of the customers cannot be read; those read before stay in use'),

@@ -53,7 +53,7 @@ export async function prepareDatabase(db: Database, asked: Settings, ownerUrl?: 
   await transaction(db, async (tx) => {
     await takeLock(tx, 'stamp')
     await requireMode(tx, asked.mode)
-    // Without a master key, the first process that has one stamps it.
+    // Without a master key here, the first process that has one stamps the database.
     const hasKey = asked.mode === 'sandbox' || (await findMasterKeys(asked)) !== undefined
     if (hasKey && (await isUnused(tx))) await writeStamp(tx, asked.mode, null)
   })
@@ -108,7 +108,7 @@ export async function checkMode(db: Database, asked: Settings): Promise<Finding>
 const isOther = (stamp: Stamp | undefined, mode: Settings['mode']): stamp is Stamp =>
   stamp !== undefined && stamp.mode !== mode
 
-/** What shows that a database which is to become live was a sandbox's. */
+/** Returns what proves that a database which is to become live was a sandbox's; undefined without such proof. */
 async function traceAgainst(
   db: Queryable,
   mode: Settings['mode'],
@@ -161,7 +161,7 @@ async function writeStamp(tx: Queryable, mode: Settings['mode'], issuer: string 
 /** The key of the only row. */
 const ID = '1'
 
-/** Throws `SettingsError` where the stamp was changed in the database: a sandbox may be emptied, and a live database must not be. */
+/** Throws `SettingsError` where Bursar did not write the stamp: a sandbox may be emptied, and a live database must not be. */
 export async function requireGenuineStamp(db: Queryable): Promise<void> {
   const { rows } = await db.query<Seal>(`select ${sealOf('deployment')} from deployment r`)
   const objection = rows[0] && (await ownRowMacs()).objectionTo('deployment', rows[0])
@@ -179,7 +179,7 @@ async function isUnused(db: Queryable): Promise<boolean> {
 
 /**
  * Describes the records that only a sandbox creates. Without a stamp, wire deposits and deposit instructions also prove a
- * sandbox: older versions created them there only. A deposit over a real chain has an address, a simulated one has none.
+ * sandbox: older versions created those in sandboxes only. A deposit over a real chain has an address, a simulated one has none.
  */
 async function sandboxTraces(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<{ trace: string }>(`

@@ -11,7 +11,7 @@ import { WebhookSecrets } from '../money/records/webhook-secrets.ts'
 import type { Context } from '../resources/context.ts'
 import type { AppOptions } from './app-options.ts'
 
-/** Most questions to nodes that a customer's requests have under way: estimates of fees. */
+/** Most questions to the networks' nodes that a customer's requests have under way: estimates of fees. */
 const QUESTIONS_MAX = 8
 /** The part of the connections for requests that the statements of one customer may take. */
 const CONNECTIONS_SHARE = 1 / 4
@@ -30,7 +30,7 @@ export function performWith(
     asDatabase(new CustomerPool(pool, connections, customerId, asker))
   // Written out: spreading the context and the request took 2 % of a request.
   return (operation, request) => {
-    // A public operation has no customer. All of them have one share.
+    // A public operation has no customer: all public operations together have one share.
     const pool = request.customerId === '' ? db : nodes.of(request.customerId)
     const part = partOf(pool, request)
     return operation.run({

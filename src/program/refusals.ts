@@ -19,7 +19,7 @@ export interface Refusal {
 
 /** How often the refusals are written. */
 const WRITE_EVERY_MS = 1_000
-/** How long an actor's refusals count together. */
+/** How long the refusals of an actor are counted together. */
 const WINDOW_MS = 60_000
 /** Most records of an actor in that time. The others are counted: 20 records a minute are 10 MB a day, and no more. */
 export const RECORDED_MAX = 20
@@ -56,7 +56,7 @@ export class Refusals {
     this.#timer = setInterval(() => void this.write(), everyMs).unref()
   }
 
-  /** Notes a refusal. Makes no promise and waits for nothing. */
+  /** Notes a refusal. It returns at once, and `write` writes the refusal later. */
   note({ customerId, origin, action, subjectId }: Refusal): void {
     const window = this.#windowOf(customerId, origin.actor)
     if (window === undefined) this.#others += 1

@@ -5,7 +5,7 @@ import { CustomerLimits, requestDefaults, type RequestLimit } from '../money/rec
 import type { Settings } from '../settings.ts'
 import type { AppOptions } from './app-options.ts'
 
-/** Reads the limits of customers, and again and again until the app closes. */
+/** Reads the limits of customers, and keeps reading them until the app closes. */
 export async function openLimits(
   app: FastifyInstance,
   { db, background = db, backgroundNodes = onlyNode(background), settings, log, onLimit }: AppOptions,

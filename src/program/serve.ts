@@ -50,7 +50,7 @@ import { buildApp, tellForged } from './build-app.ts'
 export interface Service {
   /** The address that the API listens on. */
   address: string
-  /** The address of a page with what proves that the browser is at this machine, where that is needed. */
+  /** The address of a page. Where needed, the address proves that the browser is at this machine. */
   addressOf: (page: string) => string
   /** Credentials of the demo customer, if this start created it. */
   demo: SandboxCredentials | undefined
@@ -61,7 +61,7 @@ export interface Service {
   close(): Promise<void>
 }
 
-/** Connections for deliveries alone, so that they and settlement do not wait for each other. Few connections are shared. */
+/** Connections for deliveries alone: deliveries and settlement do not wait for each other. Few connections are shared instead. */
 const DELIVERIES_SHARE = 3
 const SHARED_BELOW = 12
 const DELIVERIES_LIMITS: Limits = { statementMs: 10_000, idleInTransactionMs: 10_000 }
@@ -70,10 +70,10 @@ const REQUEST_IDLE_MS_MAX = 30_000
 const PORT_ERRORS = new Set<string | undefined>(['EADDRINUSE', 'EACCES'])
 
 /**
- * Starts the whole service: database, migrations, API, demo data, worker. Throws `SettingsError` for refused settings.
- * A failed start leaves no connection and no metrics server open. `beginAnew` is called when the console's button asks for an
- * empty sandbox: it closes the service, empties the database and starts it again. `connecting` has begun before this module was
- * loaded.
+ * Starts the whole service: database, migrations, API, demo data, worker. Throws `SettingsError` for refused settings. A failed
+ * start leaves no connection and no metrics server open. `beginAnew` is called when the console's button asks for an empty
+ * sandbox: it closes the service, empties the database and starts it again. `connecting` is a connection begun before this module
+ * was loaded.
  */
 export async function serve(
   settings: Settings,
@@ -115,7 +115,7 @@ export async function serve(
     metricsServer = await openMetrics(metrics, settings, log)
     const { address, demo, stop } = await startService({
       ...{ settings, log, dropped, nodes, backgroundNodes, deliveries },
-      // Beside the configured number, as the check of the server: health waits for no request.
+      // Health checks wait for no request. As for the check of the server, their connection is beside the configured number.
       health: open(1, limits),
       ...{ masterKeys, metrics, changes },
       // Wallets of a test network hold coins that the new records would not know.
@@ -169,7 +169,7 @@ async function prepareDatabase(
     (await sealOrders(db, 'OF_OLDER_KEYS', macs)) +
     (await sealBalances(db, 'OF_OLDER_KEYS', masterKeys))
   if (renewed > 0) log.info({ rows: renewed }, 'MACs of rows are made with the current master key')
-  // A process without a worker neither signs nor credits.
+  // A process without a worker neither signs nor credits, so it needs no screening.
   if (settings.worker) await requireScreeningSettings(db, settings)
   for (const { says, advice } of await faultsOfRole(db)) log.warn(`${says}; ${advice}`)
   for (const { says, advice } of [...checkUser(settings), ...plainTransports(settings)])
@@ -284,7 +284,7 @@ async function openPayouts(
     screening.onForged = ({ customer_id, kind, subject }, objection) =>
       log.error({ customer_id, kind, subject }, `the screening of a payment was changed: ${objection}`)
   }
-  // Accepted is checked first: what is screened is what was accepted.
+  // Acceptance is checked first: what is screened is then what was accepted.
   const networks = await networksOf(settings, db, log)
   return {
     networks: guardedNetworks(networks, { macs, screening, onObjection: logObjections(log) }),

@@ -33,17 +33,17 @@ import { sweepDepositAddresses } from '../rails/treasury/sweep-deposit-addresses
 import { watchNetworkFees } from '../rails/treasury/watch-network-fees.ts'
 import { watchCustody, type Suspicions } from '../rails/treasury/watch-custody.ts'
 
-/** Rest after a round of payouts that failed. */
+/** Rest after a failed round of payouts, screenings or deliveries. */
 const FAILURE_PAUSE_MS = 1_000
 /** Rest between two reads of a network for deposits. */
 const DEPOSITS_EVERY_MS = 1_000
-/** Simulated networks without deposits are read this often, so that the age of their last reading tells that they are. */
+/** Simulated networks without deposits are read this often, so that the age of their last reading shows that they are read. */
 const ALL_DEPOSITS_EVERY_MS = 300_000
-/** Real networks without a new block are. An operator may have made a waiting deposit due. */
+/** Real networks without a new block are read this often: an operator may have made a waiting deposit due. */
 const SAME_BLOCK_MS_MAX = 30_000
 /** Rest between two rounds of sweeps. A step waits for blocks, and each look costs the node some requests. */
 const SWEEPS_EVERY_MS = 10_000
-/** Rest between two looks for transactions that a chain has taken back. */
+/** Rest between two looks for transactions that a reorganisation removed. */
 const REBROADCASTS_EVERY_MS = 10_000
 /** Rest between two comparisons of what real networks hold with what the ledgers have in custody there. */
 const CUSTODY_EVERY_MS = 60_000
@@ -67,7 +67,7 @@ const PARTITIONS_RETRY_MS = 60_000
 const AUDIT_HEADS_EVERY_MS = 60_000
 const HEADS_OF_LINE = 100
 
-/** How long deliveries under way may take to end at the stop, and a quarter of its time at most. Later they are repeated. */
+/** At the stop, deliveries under way get this long, but at most a quarter of the stop's limit. The others are repeated later. */
 const DELIVERIES_GRACE_MS = 5_000
 
 /** Rest between two looks whether a node has joined the cluster. */
@@ -80,7 +80,7 @@ export interface Worker {
 
 /** What the loops share. */
 interface Shared {
-  /** The coordinator: signing, deposits, and what is nobody's. */
+  /** The coordinator: for signing, deposits, and records without a customer. */
   db: Database
   ledger: Ledger
   networks: Networks
@@ -90,7 +90,7 @@ interface Shared {
   screening?: Screening | undefined
   custodyEveryMs: number
   changes?: Changes | undefined
-  /** Measures some work of a loop. Returns its result, or undefined where it failed: that is logged, and tried again. */
+  /** Measures some work of a loop. Returns its result; undefined where it failed, which is logged, and the loop goes on. */
   attempt: <T>(loop: Loop, work: Promise<T>) => Promise<T | undefined>
 }
 
@@ -101,15 +101,15 @@ interface OfNode extends Shared {
 
 /** One round of a loop. Returns how long the loop rests then. */
 type Round = () => Promise<Rest>
-/** One that rests no longer where nothing changes. */
+/** A round whose rest does not grow while nothing changes. */
 type RestingRound = () => Promise<number>
 
 /**
  * Starts the worker: loops for orchestrations and settlement, which go on without a rest while there is work, and loops for
  * deposits, sweeps, and at the start of each month the statements of the last one. Each real network has its own loops for
- * settlement, deposits and sweeps, so that a node that hangs, or a long queue, delays no other network. Measured with one
- * loop and a node that hangs: a deposit on another network took 16 s instead of 0.6. For the same reason each node of a cluster
- * has its own loops for the work of its customers: one that is gone stops no others. Nodes that join get theirs within seconds.
+ * settlement, deposits and sweeps, so that a node that hangs, or a long queue, delays no other network. Measured with one loop
+ * and a node that hangs: a deposit on another network took 16 s instead of 0.6. For the same reason each node of a cluster has
+ * its own loops for its customers: an unreachable node stops no others. Nodes that join get their loops within seconds.
  */
 export function startWorker(options: {
   db: Database | Nodes
@@ -207,7 +207,7 @@ interface RunningNode {
   ended: Promise<void>
 }
 
-/** Work that rests as long after each round. */
+/** Work with the same rest after each round. */
 const every =
   ({ attempt }: Shared, restMs: number, loop: Loop, work: () => Promise<unknown>): RestingRound =>
   async () => {
@@ -215,7 +215,7 @@ const every =
     return restMs
   }
 
-/** Work that says how long it rests. Its requests to others go on between the rounds. */
+/** Work that returns how long it rests. Its requests to others go on between the rounds. */
 const restless =
   ({ attempt }: Shared, loop: Loop, work: () => Promise<Rest>): Round =>
   async () => {
@@ -239,7 +239,7 @@ function roundsOf(shared: Shared): Round[] {
     ...[inDatabase, ...real].filter(canSweep).map((some) => sweeps(shared, some)),
     oldRows(shared),
     partitions(shared),
-    // Those that were placed while the node of the platform's audit log was gone.
+    // Records the freezes that were placed while the node of the platform's audit log was unreachable.
     every(shared, AUDIT_HEADS_EVERY_MS, 'audit_heads', () => recordWaitingFreezes(db)),
     // A sandbox credits deposits that never came over a chain: its custody says nothing.
     ...(settings.mode === 'live'
@@ -261,7 +261,7 @@ function roundsOfNode(shared: OfNode): Round[] {
     ...real.map((some) => payouts(shared, some, { startsOrchestrations: false })),
     statements(shared),
     every(shared, ADDRESS_BOOK_EVERY_MS, 'address_book', () => approveCooledAddresses(node.db, node.hints)),
-    // Those of withdrawals end in settlement.
+    // Approvals of withdrawals end in settlement.
     every(shared, APPROVALS_EVERY_MS, 'approvals', () => expireApprovals(node.db, node.hints)),
     auditHeads(shared),
   ]
@@ -335,8 +335,8 @@ async function checkNetworkFees(
 }
 
 /**
- * Scans a network for deposits, without a pause while there is more to read, and then reads its newest blocks. Where the newest
- * block is that of the last round, nothing is due and nothing has changed, that is all it asks.
+ * Scans a network for deposits, without a rest while there is more to read, and then reads its newest blocks. The round asks for
+ * the newest block alone if that is the last round's, nothing is due and nothing has changed.
  */
 function deposits(
   { db, ledger, settings, screening, log, changes, attempt }: Shared,
@@ -347,7 +347,7 @@ function deposits(
   return async () => {
     const now = performance.now()
     const seen = changes?.count
-    // Where the node does not answer, the round says why.
+    // If the node does not answer, the round reports why.
     const block = await adapter.newestBlock?.().catch(() => undefined)
     if (block !== undefined && last?.block === block && last.seen === seen && now < last.until)
       return DEPOSITS_EVERY_MS
@@ -369,7 +369,7 @@ function deposits(
   }
 }
 
-/** Reads the networks that are simulated in the database: one look says which of them have something to read. */
+/** Reads the networks that are simulated in the database: one query finds those that have something to read. */
 function simulatedDeposits(shared: Shared, networks: Networks): Round {
   const { db, ledger } = shared
   const rounds = new Map<Network, RestingRound>(
@@ -386,7 +386,7 @@ function simulatedDeposits(shared: Shared, networks: Networks): Round {
     if (rounds.size === 0) return ALL_DEPOSITS_EVERY_MS
     const isAllDue = performance.now() >= allDueAt
     if (isAllDue) allDueAt = performance.now() + ALL_DEPOSITS_EVERY_MS
-    // Where the look fails, each network's own round says why.
+    // If the query fails, each network's own round reports why.
     const found = isAllDue ? undefined : await networksWithDeposits(db).catch(() => undefined)
     const due = [...rounds].filter(([network]) => found?.has(network) ?? true)
     if (due.length === 0) return { usualMs: DEPOSITS_EVERY_MS, dueIn: async () => undefined }
@@ -412,7 +412,7 @@ function sweeps({ db, settings, log, attempt }: Shared, networks: Networks): Rou
 }
 
 /**
- * Broadcasts transactions again that a reorganisation removed, also on a frozen network, because this signs nothing. A
+ * Broadcasts transactions again that a reorganisation removed. It does so even on a frozen network, because it signs nothing. A
  * transaction is reported when two checks in a row miss it: a backend that lags does not have newer transactions yet.
  */
 function rebroadcasts({ log, meter, attempt }: Shared, network: Network, adapter: NetworkAdapter): Round {

@@ -5,7 +5,7 @@ import { IS_NOT_BEGUN } from '../money/records/treasury.ts'
 const OVERDUE_SECONDS_WARN = 30
 const OVERDUE_SECONDS_MAX = 300
 
-/** Whether a worker does the work that is due and waits only for it. `isHere`: the settings let this process run one. */
+/** Whether a worker does the due work that waits for nothing but a worker. `isHere`: the settings let this process run one. */
 export async function checkWorker(db: Queryable, isHere: boolean): Promise<Finding> {
   const { rows } = await db.query<{ count: number; seconds: number }>(`
   select count(*)::integer as count, coalesce(extract(epoch from clock_timestamp() - min(due_at)), 0)::integer as seconds

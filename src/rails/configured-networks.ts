@@ -18,11 +18,11 @@ type Opened = ReadonlyMap<CryptoNetwork, ConfiguredNetwork>
 /** Opens the networks of BURSAR_NETWORKS_FILE. Throws `SettingsError` for an invalid file. */
 export async function openNetworks(settings: Settings, db: Database): Promise<Opened> {
   if (settings.networksFile === undefined) return new Map()
-  // What signs and asks nodes takes a quarter of a second to load.
+  // The code that signs and asks nodes takes a quarter of a second to load.
   const { configuredNetworks } = await import('../chains/open-networks.ts')
   return configuredNetworks(settings.networksFile, settings.environment, db, settings.mode, {
     signs: settings.worker,
-    // The master key is read when it is needed: what only asks a node needs none.
+    // The master key is read when it is needed: a command that only asks a node needs none.
     areGiven: async (some, places) => givenBy(new RowMacs(await openMasterKeys(settings)))(some, places),
   }).catch(blame('BURSAR_NETWORKS_FILE'))
 }

@@ -3,9 +3,9 @@ import type { Database } from '../db/database.ts'
 import type { Ledger } from '../money/movements/queue.ts'
 import type { Settings } from '../settings.ts'
 
-/** What moves money between the ledger and the networks. */
+/** The parts of a context that moving money between the ledger and the networks takes. */
 export interface RailsContext {
-  /** The records of one customer, at its node. */
+  /** The records of customers, each customer's at its own database node. */
   db: Database
   ledger: Ledger
   networks: Networks

@@ -58,7 +58,7 @@ export async function workToDo(
   return { work: rows, at: rows[0]?.at ?? '' }
 }
 
-/** In how many milliseconds the next withdrawal over these networks is due, as `firstIn`. */
+/** The milliseconds until the next withdrawal over these networks is due (`firstIn`). */
 export const withdrawalDueIn = (
   hints: Queryable,
   networks: readonly Network[],
@@ -76,7 +76,8 @@ export async function claimNew(
   limit = CLAIM_MAX,
 ): Promise<Claimed[]> {
   const { rows: begun } = await tx.query<{ transfer_id: string }>({
-    // With the time of the statement it goes straight to a shard, with `clock_timestamp()` through the cluster's coordinator.
+    // `statement_timestamp()` sends this straight to a shard, `clock_timestamp()` would send it through the
+    // coordinator.
     text: `
       insert into outgoing_transfers (customer_id, transfer_id, network, state, created_at)
       select t.customer_id, t.id, $2, 'HELD', statement_timestamp()
@@ -171,9 +172,9 @@ export async function release(db: Database, customerId: string, transferIds: str
 export const signAlone = (tx: Transaction, network: Network) => takeLock(tx, 'signing', network)
 
 /**
- * Gives the ids of those that must wait because an earlier withdrawal of their profile and asset, not among them, waits to be
- * signed; in any asset where that one waits for its network fee. What is signed delays no later one, nor does what waits for a
- * cause of its own (`DELAYS_NOBODY`).
+ * The ids of those that must wait because an earlier withdrawal of their profile, not among them, waits to be signed: one of
+ * their asset, or one of any asset that waits for its network fee. A signed withdrawal delays no later one, nor does one that
+ * waits for a reason of its own (`DELAYS_NOBODY`).
  */
 export async function behindOthers(
   tx: Transaction,

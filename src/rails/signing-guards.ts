@@ -10,7 +10,7 @@ import { signOnlyScreened } from './screening/sign-only-screened.ts'
 interface GuardOptions {
   macs: WithdrawalMacs
   screening: Screening | undefined
-  /** Called for each withdrawal that is not what was accepted. */
+  /** Called for each withdrawal that differs from the one that was accepted. */
   onObjection?: OnObjection
 }
 

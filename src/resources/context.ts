@@ -7,9 +7,9 @@ import type { WebhookSecrets } from '../money/records/webhook-secrets.ts'
 
 /** The context of every operation and of the worker. */
 export interface Context extends RailsContext {
-  /** The records of nobody, such as prices and networks. On a plain database the same pool. */
+  /** The records that belong to no customer, such as prices and networks. On a plain database, the same pool as `db`. */
   shared: Database
-  /** Asks nodes of networks in the customer's share of questions to them. Throws unavailable once the client has left. */
+  /** Asks nodes of networks, within the customer's share of such requests. Throws unavailable once the client has left. */
   askNodes: <T>(ask: () => Promise<T>) => Promise<T>
   webhookSecrets: WebhookSecrets
   policies: Policies

@@ -7,7 +7,7 @@ import type { ChainVerification } from '../records.ts'
 
 const CALL: Call = { method: 'GET', path: '/v2/audit-log/verification' }
 
-/** A button that computes the whole chain of the audit log again, and its head as a file for an auditor to keep. */
+/** A button that recomputes the audit log's whole hash chain, and the chain's head as a file for an auditor to keep. */
 export function AuditChain() {
   const isRunning = useSignal(false)
   const links = useSignal(0)

@@ -13,7 +13,7 @@ interface Rotated {
   credentials: ApiClient
 }
 
-/** For how long the previous secret is accepted, and how people say it. */
+/** For how many seconds the previous secret is accepted, and that time in words. */
 const GRACE: Record<string, string> = {
   '86400': 'a day',
   '3600': 'an hour',
@@ -59,7 +59,7 @@ export function ClientsPage() {
   )
 }
 
-/** The new secret, until the page is left. */
+/** Shows the new secret until the page is left. */
 const NewSecret = ({ of }: { of: Signal<Rotated | undefined> }) => (
   <div role="status">
     {of.value !== undefined && (

@@ -112,7 +112,7 @@ function Webhooks() {
   )
 }
 
-/** A webhook's latest deliveries, and what a person can do about those that did not arrive. */
+/** A webhook's latest deliveries, and the actions on those that did not arrive. */
 function Deliveries({ webhook }: { webhook: Webhook }) {
   const call = { method: 'GET', path: `/v2/webhooks/${webhook.id}/deliveries`, query: { limit: 20 } } as const
   const { data, error, again } = useCall<Page<WebhookDelivery>>(call)
@@ -157,18 +157,18 @@ const deliveryColumns = (webhookId: string, again: () => void): Column<WebhookDe
   },
 ]
 
-/** How far back "Send all again" goes where the webhook does not fail now. */
+/** How far back "Send all again" goes for a webhook that is not failing now. */
 const RECOVERED_DAYS = 7
 const TEST = 'transfer.crypto_withdrawal.completed'
 
-/** What is done with a webhook as a whole. */
+/** The actions on a webhook as a whole. */
 function Actions({ webhook: { id, failing_since }, again }: { webhook: Webhook; again: () => void }) {
   const path = `/v2/webhooks/${id}`
   const since = useMemo(
     () => failing_since ?? new Date(Date.now() - RECOVERED_DAYS * 86_400_000).toISOString(),
     [failing_since],
   )
-  /** Where the next press goes on: a request looks at a limited number of events. */
+  /** Where the next press goes on: one request examines a limited number of events. */
   const cursor = useSignal<string | undefined>(undefined)
   const said = useSignal('')
   const secret = useSignal('')
@@ -227,7 +227,7 @@ function AttemptsOf({
     <details
       onToggle={({ currentTarget }) => {
         isOpen.value = currentTarget.open
-        // There may be attempts since the list was read.
+        // There may have been attempts since the list was read.
         if (currentTarget.open) again()
       }}
     >

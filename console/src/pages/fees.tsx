@@ -7,12 +7,11 @@ const QUOTE_KEPT_MS = 30 * 86_400_000
 
 interface Line {
   name: string
-  /** Undefined: there is none. */
   amount?: ComponentChildren
   note?: ComponentChildren
 }
 
-/** The fee of a withdrawal as it was quoted, as it was charged and as the network took it, and what the platform keeps. */
+/** The quoted fee of a withdrawal, the fee charged, the fee that the network took, and what the platform keeps. */
 export function FeeComparison({ history, fees }: { history: TransferHistory; fees: Fees }) {
   const lines = [quoted(history, fees), charged(history, fees), taken(history, fees), ...kept(history, fees)]
   return (

@@ -9,7 +9,7 @@ import type { BalanceHistory, Network, Volume } from '../records.ts'
 import { may } from '../session.ts'
 import { Custody } from './networks.tsx'
 
-/** Home's figures: the volume of a day, and for operators of the deployment custody and what is frozen. */
+/** Figures of the home page: volume and balances; for operators of the deployment also custody and frozen networks. */
 
 const volumes = { method: 'GET', path: '/v2/transfer/volumes' } as const
 
@@ -48,7 +48,7 @@ export function VolumeOfADay() {
 
 const history = { method: 'GET', path: '/v2/balances/history' } as const
 
-/** What all profiles have together, by asset: the last 30 days. */
+/** The balances of all profiles together over the last 30 days, by asset. */
 export function BalancesOverTime() {
   const { data, error } = useCall<{ items: BalanceHistory[] }>(history)
   return (
@@ -80,7 +80,7 @@ function OverTime({ asset, points }: BalanceHistory) {
   )
 }
 
-/** Custody against the ledgers where a real network is connected, and every freeze of networks. */
+/** Custody compared with the ledgers for each connected real network, and every freeze of a network. */
 export function CustodyAndFreezes({ networks }: { networks: readonly Network[] | undefined }) {
   if (!may('operators:read_network')) return null
   const seen = (networks ?? []).filter(({ for_operators }) => for_operators !== undefined)

@@ -23,7 +23,7 @@ import { BalancesOverTime, CustodyAndFreezes, VolumeOfADay } from './figures.tsx
 import { SandboxButtons } from './sandbox.tsx'
 import { UndeliveredEvents } from './undelivered.tsx'
 
-/** What needs a person first: what waits, oldest first, then what arrived last. */
+/** The home page: first what needs a person, oldest first; then the latest transfers and the figures. */
 
 const SHOWN = 10
 const waiting = {
@@ -41,7 +41,7 @@ const networks = { method: 'GET', path: '/v2/networks' } as const
 const latest = { method: 'GET', path: '/v2/transfer/transfers', query: { limit: SHOWN } } as const
 const profiles = { method: 'GET', path: '/v2/profiles', query: { order: 'ASC', limit: 5 } } as const
 
-/** Events come in bursts: the lists are read again once for all of a burst. */
+/** Events come in bursts: the lists are read again once for each burst. */
 const SETTLE_MS = 400
 
 export function Home() {

@@ -5,7 +5,7 @@ import { useCall } from '../load.ts'
 import { Amount, Curl, Failure, Loading, Status, Time, Title } from '../parts.tsx'
 import type { Network } from '../records.ts'
 
-/** Networks: their state for everybody, and for operators of the deployment custody, the hot wallet and what waits. */
+/** Networks: their state; for operators of the deployment also custody, the hot wallet and what waits. */
 
 const networksCall = { method: 'GET', path: '/v2/networks' } as const
 type Figures = NonNullable<Network['for_operators']>
@@ -80,7 +80,7 @@ export function NetworksPage() {
   )
 }
 
-/** Whether there is more to say of a network than that it is simulated. */
+/** Whether there is more to show of a network than that it is simulated. */
 const needsALook = ({ for_operators }: Network) => {
   const { reachable, in_flight, waiting, frozen, uncredited } = for_operators!
   return reachable !== undefined || in_flight > 0 || waiting.length + frozen.length + uncredited.length > 0
@@ -132,7 +132,7 @@ function NetworkFigures({ network, figures }: { network: Network; figures: Figur
   )
 }
 
-/** The hot wallet against its low mark; a meter without a mark would compare with nothing. */
+/** The hot wallet, with a meter where it has a low mark to compare with. */
 function HotWallet({
   of: { asset, amount, low_mark, below_low_mark },
 }: {
@@ -159,7 +159,7 @@ function HotWallet({
   )
 }
 
-/** What is held against what the ledgers say, per asset. */
+/** The amounts held compared with those in the ledgers, per asset. */
 export const Custody = ({ of, name }: { of: Figures['custody']; name: string }) => (
   <Table
     name={`Custody on ${name}`}

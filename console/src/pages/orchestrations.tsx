@@ -10,12 +10,12 @@ import { Amount, Curl, Failure, Id, Link, Loading, Status, Time, Title } from '.
 import type { Orchestration, Rule, Transfer } from '../records.ts'
 import { may } from '../session.ts'
 
-/** Orchestrations: money that moves on by itself, the rules that start them, and each step of a run. */
+/** Orchestrations, which pass money on by themselves: the rules that start them, and each step of a run. */
 
 const PATH = '/v2/orchestration/orchestrations'
 const STATUSES = ['PROCESSING', 'COMPLETED', 'FAILED']
 
-/** The records of other kinds that runs name. */
+/** The rules and transfers to which runs refer. */
 interface Named {
   rules: ReadonlyMap<string | undefined, Rule>
   transfers: ReadonlyMap<string | undefined, Transfer>
@@ -150,7 +150,7 @@ export function RulesPage() {
   )
 }
 
-/** The heading of both lists, with the way from one to the other. */
+/** The heading of both lists, with links between them. */
 const Heading = ({ of }: { of: 'orchestrations' | 'orchestrations/rules' }) => (
   <>
     <Title>{of === 'orchestrations' ? 'Orchestrations' : 'Orchestration rules'}</Title>
@@ -167,7 +167,7 @@ const Heading = ({ of }: { of: 'orchestrations' | 'orchestrations/rules' }) => (
   </>
 )
 
-/** One rule: its way, and its runs with the step that failed. */
+/** One rule: its route, and its runs with the step that failed. */
 export function RulePage({ id }: { id: string }) {
   const call = { method: 'GET', path: '/v2/orchestration/rules', query: { ids: id } } as const
   const { data, error } = useCall<{ items: Rule[] }>(call)
@@ -215,7 +215,7 @@ export function RulePage({ id }: { id: string }) {
   )
 }
 
-/** One run: its way as a graph, and its steps, with the one that failed opened. */
+/** One run: its route as a graph, and its steps, with the one that failed opened. */
 export function OrchestrationPage({ id }: { id: string }) {
   const call = { method: 'GET', path: `${PATH}/${id}` } as const
   const { data, error, again } = useCall<Orchestration>(call)
@@ -276,7 +276,7 @@ const Fact = ({ name, children }: { name: string; children: ComponentChildren })
   </div>
 )
 
-/** Reads again when an orchestration or a transfer has changed; an event of a burst does it once for all. */
+/** Reads again when an orchestration or a transfer has changed, once for each burst of events. */
 function useOrchestrationEvents(again: ((background: boolean) => void) | undefined) {
   useEffect(() => {
     if (again === undefined) return undefined
@@ -293,7 +293,7 @@ function useOrchestrationEvents(again: ((background: boolean) => void) | undefin
   }, [again === undefined])
 }
 
-// ------------------------------------------------------------------------------------------------- the way of the money
+// ------------------------------------------------------------------------------------------------- the money's route
 
 type Ways = Pick<Orchestration | Rule, 'profile_id' | 'source_asset' | 'destination_asset'> & {
   source: Orchestration['source'] | Rule['source']
@@ -315,14 +315,14 @@ const stateOf = (status: string | undefined): State =>
 const isOneTransfer = ({ source_transfer, destination_transfer }: Orchestration) =>
   source_transfer !== undefined && source_transfer.transfer_id === destination_transfer?.transfer_id
 
-/** The number of the step that a failed run stopped at: its deposit, the conversion and payment, or the payment's end. */
+/** The step at which a failed run stopped: 0 its deposit, 1 the conversion and payment, 2 the payment's end. */
 function failedStep(run: Orchestration): number | undefined {
   if (run.status !== 'FAILED') return undefined
   if (run.source_transfer?.status === 'FAILED' && !isOneTransfer(run)) return 0
   return run.destination_transfer === undefined ? 1 : 2
 }
 
-/** The way as a graph. A rule has no states; a run has those of its transfers. */
+/** The route as a graph. A rule has no states; a run has those of its transfers. */
 function Way({ of, amount }: { of: Orchestration | Rule; amount: string }) {
   const run = 'source_amount' in of ? of : undefined
   const failed = run && failedStep(run)
@@ -378,7 +378,7 @@ interface Step {
   name: string
   status: string
   transferId?: string | undefined
-  /** Where it has no transfer. */
+  /** Shown where the step failed or has no transfer. */
   detail?: string | undefined
 }
 

@@ -61,7 +61,7 @@ function Passkeys() {
         may('operators:delete_passkey') && (
           <Action
             call={{ method: 'DELETE', path: `/v2/operators/passkeys/${id}` }}
-            // Its sessions end with it, perhaps this one.
+            // The sessions that the passkey opened end with it, perhaps this one.
             done={() => void readSession().then((found) => found && again())}
             ask={`Remove the passkey ${name}, and end the sessions that it opened?`}
           >

@@ -100,7 +100,7 @@ export function SandboxButtons({ profiles }: { profiles: readonly Profile[] }) {
 const RESTART_MS_MAX = 60_000
 const LOOK_MS = 500
 
-/** Waits until the service runs again with its demo. The emptied sandbox knows no session of before. */
+/** Waits until the service runs again with its demo. The emptied sandbox no longer knows this session. */
 async function restarted(): Promise<void> {
   const deadline = Date.now() + RESTART_MS_MAX
   while (Date.now() < deadline) {

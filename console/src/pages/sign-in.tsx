@@ -6,7 +6,7 @@ import { ask } from '../connection.ts'
 import { forgetSession, readSession, service, signInReason } from '../session.ts'
 import { Banner, Failure } from '../parts.tsx'
 
-/** Signing in and out. The service keeps the session's secret in a cookie that no script reads. */
+/** Signing in and out. The service keeps the session's secret in a cookie that no script can read. */
 
 /** The part of a link after `#`, which browsers send to no server. It is removed from the address at once. */
 function secretInAddress(): string | undefined {
@@ -40,7 +40,7 @@ async function signedIn(): Promise<void> {
   const to = sessionStorage.getItem(RETURN_TO) ?? ''
   sessionStorage.removeItem(RETURN_TO)
   sessionStorage.removeItem(SIGNED_OUT)
-  // The address first: with a session, the address of the sign-in would show it again.
+  // The address changes first: once there is a session, the sign-in's address would show the sign-in again.
   open(to, { replace: true })
   await readSession()
 }
@@ -89,7 +89,7 @@ export async function signOut(): Promise<void> {
   forgetSession('')
 }
 
-/** The sign-in: with what the address brings, else with what the operator has. */
+/** The sign-in: by the link or the OpenID answer in the address, else by a way that the operator chooses. */
 export function SignIn() {
   const error = useSignal<unknown>(undefined)
   const busy = useSignal(false)

@@ -10,7 +10,7 @@ import { Amount, Curl, Failure, Id, Link, Loading, Status, Time, Title } from '.
 import type { Explanation, Statement } from '../records.ts'
 import { customer } from '../session.ts'
 
-/** Statements: the reward of each month, and how each day of a month came to it. */
+/** Statements: the reward of each month, and what each day of the month adds to it. */
 
 const PATH = '/v2/statements'
 const BARS = 24
@@ -119,7 +119,7 @@ function cellsOf(one: Statement): string[] {
   ]
 }
 
-/** What the statements of the page owe and have paid together, per asset. */
+/** The totals owed and paid of the statements on the page, per asset. */
 function Totals({ of }: { of: readonly Statement[] }) {
   const rewards = of.flatMap((one) => rewardOf(one) ?? [])
   if (rewards.length === 0) return null

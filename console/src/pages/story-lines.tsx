@@ -21,7 +21,6 @@ export interface Line {
   at?: string
   title: ComponentChildren
   kind: 'good' | 'bad' | 'wait' | 'plain'
-  /** The record that proves the line. */
   proof: ComponentChildren
   body?: ComponentChildren
 }
@@ -267,7 +266,7 @@ const Confirmations = ({
   </p>
 )
 
-/** The events that told receivers, and each attempt to deliver them. */
+/** The transfer's events, and each attempt to deliver them. */
 const eventLines = ({ events = [], deliveries = [] }: TransferHistory): Line[] =>
   events.map(({ id, type, created_at }: Event) => {
     const own = deliveries.filter(({ delivery }) => delivery.id === id)

@@ -17,7 +17,7 @@ const callOf = (id: string) => ({ method: 'GET', path: `/v2/transfer/transfers/$
 const verificationOf = (id: string) =>
   ({ method: 'GET', path: `/v2/transfer/transfers/${id}/verification` }) as const
 
-/** Asked again this often while the transfer is under way: its hash and its reason to wait are not events. */
+/** How often a pending transfer is read again: a new hash or a new reason to wait makes no event. */
 const REFRESH_MS = 2_000
 
 export function TransferPage({ id }: { id: string }) {
@@ -73,7 +73,7 @@ function Head({ history, again }: { history: TransferHistory; again: () => void 
     type === 'CRYPTO_WITHDRAWAL'
       ? may('transfer:write_crypto_withdrawal')
       : type === 'WIRE_WITHDRAWAL' && may('transfer:write_fiat_withdrawal')
-  // What is signed may be paid already. A wire has no transaction: a person has taken it.
+  // A signed payment may be paid already. A wire has no transaction: it may be paid once a person has taken it.
   const isSigned = transactions.length > 0 || waiting?.code === 'WIRE_TAKEN'
   const cancel = { method: 'POST', path: `/v2/transfer/transfers/${id}/cancel` } as const
   return (
@@ -164,7 +164,7 @@ const CHECKS: Record<string, string> = {
   AUDIT_CHAIN: 'The audit log has them as they were written',
 }
 
-/** A button that derives the entries again, and what it found. */
+/** A button that verifies the entries again, and the result. */
 function Verify({ id }: { id: string }) {
   const found = useSignal<Verification | undefined>(undefined)
   return (

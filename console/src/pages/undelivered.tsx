@@ -6,15 +6,15 @@ import { countOf, webhookState, type Page, type Webhook, type WebhookDelivery } 
 
 const COUNTED = 100
 
-/** A webhook that a person has to look at. */
+/** The counts of a webhook's undelivered events. */
 interface Undelivered {
   webhook: Webhook
-  /** Events with an attempt to come, and events without one. A count with `+` goes on. */
+  /** Events with an attempt to come, and events given up. `+` after a count means: at least. */
   waiting: string
   failed: string
 }
 
-/** The webhooks that fail or were disabled, and those with events that no attempt has delivered. */
+/** The webhooks that are failing or disabled, and those with events that were given up. */
 export function UndeliveredEvents({ webhooks }: { webhooks: readonly Webhook[] | undefined }) {
   const found = useSignal<Undelivered[] | undefined>(undefined)
   const error = useSignal<unknown>(undefined)

@@ -22,16 +22,16 @@ import { takeLock } from '../../db/locks.ts'
  * the session's secret.
  */
 
-/** Where the routes of operators begin. Their sign-in answers a session's secret, which becomes the cookie. */
+/** Prefix of the operators' routes. A sign-in answers the session's secret, which the console moves into a cookie. */
 const OPERATORS = '/v2/operators/'
 const ACCESS_TOKENS = `${OPERATORS}access-tokens`
 /** The customer that a request is for: an operator of the platform chooses it. */
 const CUSTOMER_HEADER = 'bursar-customer'
 /** A new access token is taken this long before the last one expires. */
 const RENEW_MS = 30_000
-/** Access tokens that are kept. The least recently used is taken again. */
+/** Most access tokens in memory. The least recently used one is dropped. */
 const TOKENS_MAX = 1_000
-/** While nobody uses the page for this long, its own refreshes take no further access token. */
+/** After this time without a person's use, the page's own refreshes take no further access token. */
 const IDLE_MS = 3_600_000
 /** Customers that an operator of the platform can choose from. */
 const CUSTOMERS_MAX = 500
@@ -56,7 +56,7 @@ interface Taken {
   token: string
   scopes: string[]
   customerId: string
-  /** Until when it is used, in milliseconds since 1970. */
+  /** When another token takes its place, in milliseconds since 1970. */
   until: number
   /** When a person last used the page. */
   usedAt: number
@@ -139,8 +139,8 @@ function refusalOf(status: number, detail: string) {
 }
 
 /**
- * Lets requests of the console through with the access token of its session, and all others as before. Call it before the
- * routes of operators are added.
+ * Authenticates requests of the console with the access token of their session, and all others as before. Call it before
+ * the routes of operators are added.
  */
 export function acceptConsole(
   app: FastifyInstance,
@@ -156,7 +156,7 @@ export function acceptConsole(
     route.preSerialization = [keepSecret(sessions.cookie), ...[route.preSerialization ?? []].flat()]
   })
   addSessionRoutes(app, sessions, options)
-  // With the API reference, the root leads there.
+  // Where the API reference is served, `/` leads to the reference.
   if (!options.settings.docs)
     app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.redirect('./console/'))
   consoleFiles(app, `${new URL(baseUrl).pathname.replace(/\/$/, '')}/`, ownMachine)
@@ -178,7 +178,7 @@ const guardSignIn =
     done()
   }
 
-/** Routes whose body has the session's secret. The page does not know it; the cookie has it. */
+/** Routes whose body needs the session's secret. The page does not know the secret, so `addSecret` reads the cookie. */
 const NEED_SECRET: ReadonlySet<string> = new Set(['sign-out', 'passkeys', 'passkeys/options'])
 
 const addSecret =
@@ -255,13 +255,13 @@ function addSessionRoutes(app: FastifyInstance, sessions: Sessions, options: Con
       throw problem.forbidden(
         'only an ADMIN at the machine of a sandbox begins it anew: bursar sandbox reset',
       )
-    // The stop waits for this answer.
+    // The service stops only after it has sent this answer.
     beginAnew()
     return reply.code(202).send({})
   })
 }
 
-/** Makes a one-time link of the demo's operator, whom the first sign-in creates. Throws 403 when it was disabled. */
+/** Makes a one-time link of the demo's operator, whom the first sign-in creates. Throws 403 for a disabled operator. */
 const linkOfDemo = (db: Database, macs: RowMacs, customerId: string): Promise<string> =>
   transaction(db, async (tx) => {
     await takeLock(tx, 'demoConsole')

@@ -22,7 +22,7 @@ export class SessionCookie {
     return this.#secret.exec(headers.cookie ?? '')?.[1]
   }
 
-  /** Sets the cookie, or removes it where there is no secret. It is sent to the console's own paths only. */
+  /** Sets the cookie, or removes it without a secret. Browsers send the cookie to the console's own paths only. */
   set({ protocol }: FastifyRequest, reply: FastifyReply, secret: string | undefined): void {
     const secure = this.#isHttps || protocol === 'https' ? '; Secure' : ''
     const life = secret === undefined ? '; Max-Age=0' : ''

@@ -44,16 +44,16 @@ export function checkConsole(
 }
 
 /**
- * Serves the console's page and its files under `/console`. Names of files have the hash of their content, so browsers keep
- * them; the page itself is asked for each time. Every other address below `/console` is one of the page's own.
+ * Serves the console's page and its files under `/console`. File names contain the hash of their content, so browsers cache
+ * the files, and revalidate the page each time. Every other path below `/console` answers the page, which resolves the path.
  */
 export function consoleFiles(app: FastifyInstance, root: string, ownMachine: OwnMachine): void {
-  // The page's addresses are absolute, because it is served at every depth. Behind a proxy, the service may have a prefix.
+  // The page's URLs are absolute, because the page is served at every depth. Behind a proxy, the service may have a prefix.
   const page = isConsoleBuilt() ? readFileSync(INDEX_PAGE, 'utf8').replaceAll('{{root}}', root) : undefined
   if (page === undefined)
     app.log.warn('the console is not built, so /console answers 404: npm run build:console')
   else
-    // Imported here, because commands read this file, too.
+    // Imported here, because commands import this file, too, and serve no files.
     void app.register(import('@fastify/static'), {
       root: `${FOLDER}assets`,
       prefix: '/console/assets/',
@@ -80,7 +80,7 @@ export function consoleFiles(app: FastifyInstance, root: string, ownMachine: Own
       .send(page)
   })
 
-  // The addresses that `bursar operator link` prints, and that a provider of OpenID returns the browser to.
+  // `bursar operator link` prints the first address. An OpenID provider returns the browser to the second one.
   app.get('/sign-in', options, async (_request, reply) => reply.redirect(`${root}console/sign-in`))
   app.get('/sign-in/openid', options, async (request, reply) => {
     const at = request.url.indexOf('?')

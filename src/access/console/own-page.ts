@@ -3,12 +3,12 @@ import type { FastifyRequest } from 'fastify'
 import { problem } from '../../contract/problems.ts'
 
 /**
- * Requests of the console's page. It sends the API's own requests to `/console/api/...`; they carry the cookie of the
- * session and a header, in the place of an access token.
+ * Requests of the console's page. The page sends the API's own requests to `/console/api/...`. In the place of an access
+ * token they carry the session's cookie and a header.
  */
 
 const PREFIX = '/console/api'
-/** Other paths of the service are not the page's business. */
+/** Only addresses below this prefix are rewritten. */
 const PAGE_PATHS = `${PREFIX}/v2/`
 const FROM_PAGE = Symbol('request of the console')
 

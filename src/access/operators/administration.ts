@@ -118,7 +118,7 @@ async function applyTo(
   }
   const isDisabled = operator.disabled_at !== null
   if (status === undefined || isDisabled === (status === 'DISABLED')) return
-  // A change of the role has sealed it anew.
+  // Read again, because a change of the role has sealed the operator anew.
   if (isDisabled) await enableOperator(tx, macs, (await lockOperator(tx, operator.id))!)
   else await disableOperator(tx, operator.id)
   await record(tx, operator, isDisabled ? 'operator.enable' : 'operator.disable', { origin })

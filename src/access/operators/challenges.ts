@@ -4,8 +4,8 @@ import { Macs } from '../../keys/macs.ts'
 import type { MasterKeys } from '../../keys/master-keys.ts'
 
 /**
- * Challenges of sign-ins. A challenge carries its expiry and a MAC, so that it needs no row: requests of nobody write
- * nothing. It has a row once it was answered, because each is answered once.
+ * Challenges of sign-ins. A challenge carries its expiry and a MAC, so that it needs no row: an unauthenticated request
+ * writes nothing. An answered challenge has a row, because each challenge may be answered once.
  */
 
 /** How long a challenge can be answered. */
@@ -18,7 +18,7 @@ export class Challenges {
     this.#macs = new Macs(masterKeys, 'challenges')
   }
 
-  /** Makes a challenge for one purpose. `purpose` names what it is for, such as the session that adds a passkey. */
+  /** Makes a challenge for one purpose, such as adding a passkey in a given session. */
   make(purpose: string): string {
     const expiry = Math.floor(Date.now() / 1000) + CHALLENGE_SECONDS
     const body = `${randomBytes(24).toString('base64url')}.${expiry}`
@@ -38,7 +38,7 @@ export class Challenges {
 
 const textOfChallenge = (purpose: string, body: string) => JSON.stringify([purpose, body])
 
-/** Notes that a challenge was answered. Of parallel answers to one challenge, one gets true. */
+/** Records that a challenge was answered. Of parallel answers to one challenge, one gets true. */
 export async function answerOnce(tx: Transaction, challenge: string): Promise<boolean> {
   await tx.query('delete from operator_challenges where expires_at < clock_timestamp()')
   const { rowCount } = await tx.query(

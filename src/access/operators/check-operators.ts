@@ -4,7 +4,7 @@ import { failed, orElse, warnings, type Finding } from '../../finding.ts'
 import type { Settings } from '../../settings.ts'
 import { openIdProvider } from './sign-in-with-openid.ts'
 
-/** Operators who cannot sign in as configured, and a platform that nobody administers. */
+/** Finds operators who cannot sign in with these settings, and warns when no operator is an ADMIN. */
 export async function checkOperators(db: Queryable, settings: Settings): Promise<Finding[]> {
   const { baseUrl, openidIssuer } = settings
   const { rows } = await db.query<{ count: number; admins: number; passkeys: number; elsewhere: number }>(
@@ -43,7 +43,7 @@ export async function checkOperators(db: Queryable, settings: Settings): Promise
   return orElse(found, count === 0 ? 'there are none' : `${count}, of whom ${admins} are ADMIN`)
 }
 
-/** The refusal with which the service would not start. */
+/** The settings error with which the service would not start. */
 function faultOfProvider(settings: Settings): Finding[] {
   try {
     openIdProvider(settings, settings.baseUrl ?? 'http://localhost')

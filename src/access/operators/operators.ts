@@ -36,7 +36,6 @@ export interface Operator extends Seal {
 const COLUMNS = `r.id, r.name, r.role, r.customer_id, r.openid_issuer, r.openid_subject, r.created_at, r.updated_at, r.disabled_at,
   r.generation, r.sealed_at, ${sealOf('operators')}`
 
-/** An account at an OpenID provider. */
 export interface OpenIdAccount {
   issuer: string
   subject: string
@@ -81,7 +80,7 @@ export async function listOperators(db: Queryable): Promise<Operator[]> {
   return rows
 }
 
-/** Most operators of a customer that are listed. */
+/** Most operators of a customer in one list. */
 const LISTED_MAX = 500
 
 /** Lists the operators who belong to a customer, oldest first. */
@@ -114,8 +113,8 @@ export async function lockOperatorOf(
 }
 
 /**
- * Whether an operator, and a session of it, are as they were sealed and were not ended or changed since. What ended them is in
- * the audit log, where the service's database role cannot remove it.
+ * Whether an operator, and its session if given, are as they were sealed, and were not ended or changed since. The audit log
+ * holds what ended them, and the service's database role cannot remove records of the audit log.
  */
 export async function isGenuine(
   tx: Transaction,
@@ -150,8 +149,8 @@ export async function isGenuine(
 }
 
 /**
- * Gives an operator another role, and records it. Its access tokens are refused within a second; its sessions get new ones. Throws an Error where
- * it was changed in the database.
+ * Gives an operator another role, and records the change. Its access tokens are refused within a second; its sessions take
+ * new ones. Throws an Error for an operator whose row was changed in the database.
  */
 export async function setRole(
   tx: Transaction,
@@ -189,7 +188,7 @@ export async function disableOperator(tx: Transaction, id: string): Promise<void
   await tx.query('delete from operator_links where operator_id = $1 and used_at is null', [id])
 }
 
-/** Enables a disabled operator. It has to sign in again. Throws an Error where it was changed in the database. */
+/** Enables a disabled operator, who has to sign in again. Throws an Error if the row was changed in the database. */
 export async function enableOperator(tx: Transaction, macs: RowMacs, operator: Operator): Promise<void> {
   const { id } = operator
   macs.requireGenuine('operators', id, operator)

@@ -4,7 +4,7 @@ import { sealOf, type RowMacs, type Seal } from '../../money/records/row-macs.ts
 
 /** Passkeys of operators (Web Authentication), as their rows store them. */
 
-/** The passkeys of one operator. */
+/** Most passkeys of one operator. */
 export const PASSKEYS_MAX = 10
 
 export interface Passkey extends Seal {
@@ -31,7 +31,7 @@ export async function listPasskeys(db: Queryable, operatorId: string): Promise<P
   return rows
 }
 
-/** The passkey with this id of its authenticator, unless it was removed, or was changed or invented in the database. */
+/** The passkey with this credential id; undefined if it was removed, or was changed or invented in the database. */
 export async function findPasskey(
   tx: Transaction,
   macs: RowMacs,
@@ -51,7 +51,7 @@ export type NewPasskey = Pick<
   'operator_id' | 'name' | 'credential_id' | 'public_key' | 'transports'
 > & { signatures: number }
 
-/** Adds a passkey. Undefined when the authenticator's key is known already, also one that was removed. */
+/** Adds a passkey. Undefined when its credential is known already, even as a removed passkey. */
 export async function insertPasskey(
   tx: Transaction,
   macs: RowMacs,
@@ -80,7 +80,7 @@ export async function insertPasskey(
   return rows[0]
 }
 
-/** Notes that a passkey signed, with its authenticator's counter. */
+/** Stores when a passkey signed, and its authenticator's signature counter. */
 export async function touchPasskey(tx: Transaction, id: string, signatures: number): Promise<void> {
   await tx.query('update operator_passkeys set used_at = clock_timestamp(), signatures = $2 where id = $1', [
     id,

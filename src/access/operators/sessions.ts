@@ -3,7 +3,7 @@ import { newId, readClock } from '../../db/ids.ts'
 import { sealOf, type RowMacs, type Seal } from '../../money/records/row-macs.ts'
 import { hashOfSecret, newSecret } from './secrets.ts'
 
-/** Sessions of operators: what a sign-in opens, and access tokens are taken with (docs/reference/operators.md). */
+/** Sessions of operators: a sign-in opens a session, which takes access tokens (docs/reference/operators.md). */
 
 export type SignInMethod = 'LINK' | 'PASSKEY' | 'OPENID'
 
@@ -11,7 +11,7 @@ export type SignInMethod = 'LINK' | 'PASSKEY' | 'OPENID'
 const SESSION_SECONDS = 12 * 60 * 60
 /** A session ends when it took no access token for this long. */
 const IDLE_SECONDS = 3_600
-/** The open sessions of one operator. A further sign-in ends the one that was unused the longest. */
+/** Most open sessions of one operator. A further sign-in ends the session that was unused the longest. */
 const OPEN_MAX = 20
 /** Ended sessions are shown for this long. */
 const SHOWN_DAYS = 30
@@ -37,7 +37,7 @@ const IS_OPEN = `ended_at is null and expires_at > clock_timestamp()
 const COLUMNS = `id, operator_id, method, passkey_id, created_at, used_at, expires_at, ended_at, ${IS_OPEN} as is_open,
   floor(extract(epoch from expires_at - clock_timestamp()))::integer as seconds_left, sealed_at, ${sealOf('operator_sessions')}`
 
-/** Opens a session. Its secret is new, whatever the browser sent: no one else can know it beforehand. */
+/** Opens a session. Its secret is always new, whatever the browser sent, which prevents session fixation. */
 export async function openSession(
   tx: Transaction,
   macs: RowMacs,
@@ -84,7 +84,7 @@ export async function findSession(tx: Transaction, secret: string): Promise<Sess
   return rows[0]
 }
 
-/** Notes that a session took an access token. */
+/** Stores that a session took an access token. */
 export async function touchSession(tx: Transaction, id: string): Promise<void> {
   await tx.query('update operator_sessions set used_at = clock_timestamp() where id = $1', [id])
 }

@@ -10,7 +10,7 @@ import { unauthorized, type SignIn } from './sign-in.ts'
 
 /**
  * Sign-in through an OpenID provider (OpenID Connect Core 1.0, 3.1): the authorization code flow with PKCE, state and
- * nonce. A subject of the provider is an operator only if the command line bound it to one beforehand.
+ * nonce. A subject of the provider signs in only if the command line has bound that subject to an operator.
  */
 
 // Loaded by the first request that needs it.
@@ -78,11 +78,11 @@ async function discover(
     secret === undefined ? openid.None() : openid.ClientSecretPost(secret),
     {
       timeout: PROVIDER_SECONDS_MAX,
-      // Live mode refuses such an issuer before.
+      // In live mode, `openIdProvider` has refused an issuer without TLS.
       ...(issuer.startsWith('http:') && { execute: [openid.allowInsecureRequests] }),
     },
   )
-  // The signature of the ID token is checked, too, and not only where it came from.
+  // Also checks the signature of the ID token. By default the library relies on the TLS connection to the provider.
   openid.enableNonRepudiationChecks(configuration)
   return configuration
 }
@@ -91,8 +91,8 @@ const silent = (cause?: unknown) =>
   problem.unavailable('the OpenID provider does not answer; try again, or sign in another way', cause)
 
 /**
- * The state, the nonce and the verifier of an attempt. They follow from the attempt, which only the browser that began has: so
- * an answer that an attacker obtained for itself signs nobody else in.
+ * Derives the state, the nonce and the PKCE verifier from an attempt. Only the browser that began the attempt has it, so an
+ * answer that an attacker obtained for itself signs nobody else in.
  */
 function partsOf(attempt: string) {
   const part = (name: string) => createHash('sha256').update(`${name} ${attempt}`).digest('base64url')
@@ -164,7 +164,7 @@ async function accountOf(
   }
 }
 
-/** Whether the provider answered, and its answer is wrong. Other errors are those of a provider that does not answer. */
+/** Whether the provider answered with a wrong answer. Every other error counts as no answer. */
 const isOfAnswer = (openid: typeof OpenId, error: unknown): boolean =>
   error instanceof openid.AuthorizationResponseError ||
   error instanceof openid.ResponseBodyError ||

@@ -41,7 +41,7 @@ interface Party {
   hostname: string
 }
 
-/** Browsers have no passkeys for an address without a name. */
+/** Throws bad-request for a base URL with an IP address: browsers make passkeys for host names only. */
 function requireName({ hostname }: Party): void {
   if (isIP(hostname.replaceAll(/[[\]]/g, '')) !== 0)
     throw problem.badRequest(`passkeys need a host name: BURSAR_BASE_URL names the address ${hostname}`)
@@ -122,7 +122,7 @@ function addSignIn(signIn: SignIn, challenges: Challenges, party: Party): void {
   signIn.post('/sign-in/passkey/options', Closed({}), async () => {
     requireName(party)
     const { generateAuthenticationOptions } = await library()
-    // Names no passkey: the browser offers those that it has, and nobody learns which operators exist.
+    // The options name no passkey: the browser offers its own, and nobody learns which operators exist.
     return generateAuthenticationOptions({
       rpID: party.hostname,
       challenge: bytesOf(challenges.make(SIGN_IN)),
@@ -137,7 +137,7 @@ function addSignIn(signIn: SignIn, challenges: Challenges, party: Party): void {
     return signIn.open(request, { method: 'PASSKEY', refusal }, async (tx) => {
       const found = await findPasskey(tx, signIn.macs, response.id)
       const operator = found && (await lockOperator(tx, found.operator_id))
-      // Read again: it may have been removed, or may have signed, before the operator was locked.
+      // Read again: the passkey may have been removed, or may have signed, before the operator was locked.
       const passkey = found && (await findPasskey(tx, signIn.macs, response.id))
       if (passkey === undefined) return undefined
       const answer = response as AuthenticationResponseJSON
@@ -185,5 +185,5 @@ function challengeIn(
   }
 }
 
-/** The library throws an error for an answer that it refuses. It calls nothing of ours that could fail. */
+/** The library throws for an answer that it refuses. It calls no code of ours, so this hides no other error. */
 const refused = () => undefined

@@ -21,7 +21,7 @@ import {
 } from './sessions.ts'
 
 /**
- * Sign-in of operators (docs/reference/operators.md): a proof of who they are opens a session, and the session takes access
+ * Sign-in of operators (docs/reference/operators.md): a proof of identity opens a session, and the session takes access
  * tokens. Like the token endpoint, these routes are no operations: they read no access token.
  */
 
@@ -84,9 +84,9 @@ export class SignIn {
   }
 
   /**
-   * Runs a sign-in in a transaction. `prove` returns the locked operator and whether its proof holds; undefined where
-   * nobody is known. Answers 401 for a proof that does not hold, or an operator that was invented in the database, and 429 after
-   * too many of them.
+   * Runs a sign-in in a transaction. `prove` returns the locked operator and whether its proof holds; undefined for an
+   * unknown link or passkey. Throws the 401 problem for a proof that does not hold and for an operator that is disabled, or
+   * was changed or invented in the database. Throws the 429 problem after too many failures.
    */
   async open(
     request: FastifyRequest,
@@ -129,7 +129,7 @@ export class SignIn {
   ): Promise<{ session: Session; operator: Operator }> {
     const found = await findSession(tx, secret)
     const operator = found && (await lockOperator(tx, found.operator_id))
-    // Read again: it may have ended before the operator was locked.
+    // Read again: the session may have ended before the operator was locked.
     const session = found && (await findSession(tx, secret))
     const isOpen = operator !== undefined && operator.disabled_at === null && session?.is_open === true
     if (!isOpen || !(await isGenuine(tx, this.macs, operator, session))) {

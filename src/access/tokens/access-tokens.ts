@@ -28,7 +28,10 @@ const METADATA_TIMEOUT_MS = 5_000
 /** Pause after an external issuer did not answer. Without it, every anonymous request could cause a call. */
 const ISSUER_SILENT_MS = 2_000
 
-/** Issues and verifies access tokens: signed JWTs (RFC 9068), so that any process verifies without a look-up. */
+/**
+ * Issues and verifies access tokens: signed JWTs (RFC 9068), whose signature any process verifies without a look-up.
+ * `verify` also reads whether the token's customer, client or session still exists and is enabled.
+ */
 export interface AccessTokens {
   issue(caller: Pick<Caller, 'customerId' | 'clientId' | 'scopes'>): Promise<IssuedToken>
   /** Issues a token of an operator, also where an external issuer makes the tokens of API clients. */
@@ -137,7 +140,7 @@ export function accessTokens({
   }
 }
 
-/** The issuer that a token names, before anything of it is verified. */
+/** The issuer that an unverified token names. */
 function issuerOf(token: string): string | undefined {
   try {
     return decodeJwt(token).iss

@@ -73,8 +73,8 @@ export async function disableApiClient(db: Database, clientId: string, origin: O
 }
 
 /**
- * Enables a disabled client. Its unexpired tokens are accepted again. False when there is no such client. Throws an Error where it
- * was changed in the database meanwhile.
+ * Enables a disabled client. Its unexpired tokens are accepted again. False when there is no such client. Throws an Error
+ * for a client whose row was changed in the database meanwhile.
  */
 export async function enableApiClient(
   tx: Transaction,
@@ -90,7 +90,7 @@ export async function enableApiClient(
   return true
 }
 
-/** A client that is in the state already stays as it is. Undefined when there is no such client. */
+/** Disables or enables a client, unless it is so already. Undefined when there is no such client. */
 async function setDisabled(
   tx: Transaction,
   clientId: string,
@@ -121,7 +121,7 @@ async function setDisabled(
   return { ...about, changed: true }
 }
 
-/** How long a previous secret can be accepted after a rotation. */
+/** The longest time for which a previous secret is accepted after a rotation. */
 export const GRACE_SECONDS_MAX = 7 * 24 * 60 * 60
 
 /** A new secret, and the time at which the previous secret expires. */
@@ -132,8 +132,8 @@ export interface RotatedSecret extends ClientCredentials {
 }
 
 /**
- * Gives a client a new secret, and records it. The previous secret is accepted for `graceSeconds`, and an older one no longer.
- * Undefined if the client does not exist or is disabled. Throws an Error where it was changed in the database.
+ * Gives a client a new secret, and records the rotation. The previous secret is accepted for `graceSeconds`, older ones no
+ * longer. Undefined for an unknown or disabled client. Throws an Error if the client's row was changed in the database.
  */
 export async function rotateSecret(
   db: Transaction,

@@ -6,7 +6,7 @@ import { checkSecretFile } from '../../keys/secret-file.ts'
 import type { Settings } from '../../settings.ts'
 import { listSigningKeys } from './signing-keys.ts'
 
-/** Whether there is a master key, only this process reads it, and it decrypts the signing keys of the database. */
+/** Checks that there is a master key, that only this process can read it, and that it decrypts the signing keys. */
 export async function checkKeys(settings: Settings, db: Queryable | undefined): Promise<Finding[]> {
   const masterKeys = await findMasterKeys(settings)
   const { mode, masterKeyFile: path, masterKey, dataDir } = settings

@@ -16,7 +16,7 @@ export const STALE_MS_MAX = 5_000
 /** How long a request waits for a list that is too old. */
 const CATCH_UP_MS_MAX = 1_000
 
-/** What a part of the list says. */
+/** One part of the list. */
 interface Lists {
   clients: ReadonlySet<string>
   customers: ReadonlySet<string>
@@ -52,11 +52,14 @@ export class ClientStanding implements CallerStanding {
       this.#others = new Refreshed(NONE, () => readLists(nodes.shared, DISABLED_OPERATORS), onFailure)
   }
 
-  /** Reads the list, and again every second until `stop`. Throws where no part can be read. */
+  /**
+   * Reads the list, and again every second until `stop`. Throws where the only node, or on a cluster the list of operators
+   * and sessions, cannot be read. Of several nodes, one that cannot be read does not throw here.
+   */
   static async start(nodes: Nodes, log: Logger): Promise<ClientStanding> {
     const standing = new ClientStanding(nodes, log)
     await standing.#others?.read()
-    // A node that is gone must not stop the start of a process that serves the customers of the others.
+    // A node that is down must not stop the start of a process that serves the customers of other nodes.
     const [first, ...rest] = [...standing.#ofNodes.parts.values()].map((part) => part.read())
     if (rest.length === 0) await first
     else await Promise.allSettled([first, ...rest])
@@ -67,7 +70,7 @@ export class ClientStanding implements CallerStanding {
 
   requireEnabled({ clientId, customerId, session }: Caller): void {
     if (session !== undefined) this.#requireSession(clientId, customerId, session)
-    // Shards that move are on the list of one of the nodes.
+    // While a shard moves, its customers are on the list of either node, so every part is checked.
     for (const { value } of this.#ofNodes.parts.values()) {
       const { clients, customers } = value
       if (clients.has(clientId)) throw invalidToken('the API client of the access token is disabled')
@@ -94,11 +97,11 @@ export class ClientStanding implements CallerStanding {
     return performance.now() - readAt <= STALE_MS_MAX
   }
 
-  /** Reads the list for a request that finds it too old, as the first one does after this process stood still. */
+  /** Reads the list for a request that finds it too old, such as the first request after this process was suspended. */
   async #catchUp(caller: Caller): Promise<void> {
     const parts = [this.#ofNodes.of(caller.customerId), ...(this.#others ? [this.#others] : [])]
     const tooLong = pause(CATCH_UP_MS_MAX, undefined, { ref: false })
-    // What is under way may have begun before the process stood still.
+    // A reading under way may have begun before the process was suspended, so a second one may follow.
     for (let attempt = 0; attempt < 2 && !this.#isNewFor(caller); attempt++) {
       const readings = parts.map((part) => part.again())
       if (parts.some(({ isFailing }) => isFailing)) break

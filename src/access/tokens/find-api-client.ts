@@ -15,16 +15,16 @@ export interface ApiClient {
 interface FoundClient extends ApiClient, Seal {
   secret_hash: Buffer
   previous_secret_hash: Buffer | null
-  /** The audit log says that it was disabled or changed after it was sealed. */
+  /** Whether the audit log says that the client was disabled or changed after its row was sealed. */
   ended_later: boolean
 }
 
-/** Most clients of a cluster whose customer a process remembers. */
+/** Most clients whose customer a process remembers. */
 const REMEMBERED_MAX = 100_000
 
 /**
- * Finds API clients by their id alone. On a cluster a process asks each node once for a new client, and then only the node
- * of its customer. So a node that is gone stops the clients of its customers, and no others.
+ * Finds API clients by their id alone. On a cluster, a process asks each node once for a client that it does not know, and
+ * then only the node of the client's customer. So a node that is down stops only the clients of its own customers.
  */
 export class ApiClients {
   readonly #nodes: Nodes
@@ -38,9 +38,9 @@ export class ApiClients {
   }
 
   /**
-   * Returns the enabled client of an enabled customer with this id and secret, or undefined: also where its row was changed or
-   * invented in the database, or is an older one. Throws the error of a node that
-   * does not answer where no other node has the client.
+   * Returns the enabled client of an enabled customer with this id and secret. Undefined for any other client, and for a row
+   * that was changed, invented or put back in the database. If no node has the client, throws the error of a node that does
+   * not answer.
    */
   async find(clientId: string, secret: string): Promise<ApiClient | undefined> {
     const client = await this.#read(clientId)
@@ -70,7 +70,7 @@ export class ApiClients {
   }
 }
 
-/** Asks all nodes at once, and returns the first record that one has. Throws where none has it and one does not answer. */
+/** Asks all nodes at once, and returns the first record found. If none has it, throws the error of a node that failed. */
 async function firstOf<T>(
   nodes: readonly Node[],
   ask: (node: Node) => Promise<T | undefined>,

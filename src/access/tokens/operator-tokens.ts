@@ -5,9 +5,9 @@ import { invalidToken } from '../../http/authenticate.ts'
 import { uuidsOf } from '../../http/lists.ts'
 import type { Caller } from '../../http/operation.ts'
 
-/** Access tokens of operators: JWTs like those of API clients, which also name the operator and its session. */
+/** Access tokens of operators: JWTs like those of API clients that also name the operator and its session. */
 
-/** Lifetime of an operator's access token. Its session takes the next one. */
+/** Lifetime of an operator's access token. The session takes the next token. */
 export const OPERATOR_TOKEN_SECONDS = 10 * 60
 
 export interface OperatorGrant {
@@ -34,7 +34,7 @@ export const operatorClaims = ({
   scopes,
 }: OperatorGrant): JWTPayload & { sub: string } => ({
   sub: operatorId,
-  // RFC 9068, 2.2 requires it.
+  // RFC 9068, 2.2 requires client_id.
   client_id: operatorId,
   operator_id: operatorId,
   session_id: sessionId,
@@ -44,8 +44,8 @@ export const operatorClaims = ({
 })
 
 /**
- * The caller of an operator's token, whose signature is verified. Throws the 401 problem unless its session is open and the
- * operator is enabled, still has the role, and may act for the customer.
+ * The caller of an operator's token whose signature is verified. Throws the 401 problem unless the token's session is open
+ * and the operator is enabled, still has the role, and may act for the customer.
  */
 export async function operatorOf(
   db: Database,

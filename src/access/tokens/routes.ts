@@ -21,9 +21,7 @@ export interface OAuthOptions {
   requireRateOfToken: RateLimit['requireRateOfToken']
 }
 
-/**
- * The token endpoint, the keys (RFC 7517) and the metadata (RFC 8414). API behaviour, Access tokens.
- */
+/** The token endpoint, the keys (RFC 7517) and the metadata (RFC 8414). API behaviour, Access tokens. */
 export async function oauthRoutes(
   app: FastifyInstance,
   { nodes, keys, tokens, baseUrl, failuresPerMinute, macs, requireRateOfToken }: OAuthOptions,

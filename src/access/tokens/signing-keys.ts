@@ -97,7 +97,10 @@ interface Read {
   decrypted: Map<string, DecryptedKey>
 }
 
-/** Of these keys, those that the audit log says were retired: the service's database role could put one back, but removes no record. */
+/**
+ * The keys among these that the audit log says were retired. The service's database role could put a key back, but cannot
+ * remove the record of its retirement.
+ */
 async function retiredAmong(db: Queryable, ids: readonly string[]): Promise<Set<string>> {
   const { rows } = await db.query<{ id: string }>(
     `select l.subject_id as id from audit_log l
@@ -108,9 +111,9 @@ async function retiredAmong(db: Queryable, ids: readonly string[]): Promise<Set<
 }
 
 /**
- * Reads the keys that are not retired. The key of an id never changes, so known keys are not decrypted again. With
- * `onFailure`, a key that cannot be decrypted is reported and left out, so that it cannot keep a retired key in use;
- * otherwise this throws.
+ * Reads the keys that are not retired. The key of an id never changes, so known keys are not decrypted again. Throws for a
+ * key that cannot be decrypted. With `onFailure`, such a key is reported and left out, so that it cannot keep a retired key
+ * in use.
  */
 async function readKeys(
   db: Queryable,
@@ -230,8 +233,8 @@ export async function listSigningKeys(db: Queryable): Promise<SigningKeySummary[
 }
 
 /**
- * Generates a key that signs new tokens after a minute, when every process has loaded it. With `now` it signs at once, and
- * a process that does not know it yet loads it at its first token. Older keys verify until they are retired.
+ * Generates a key that signs new tokens after a minute, when every process has loaded it. With `now` the key signs at once,
+ * and a process that does not know the key loads it at the first such token. Older keys verify until they are retired.
  */
 export async function rotateSigningKeys(
   db: Database,

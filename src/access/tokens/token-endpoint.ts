@@ -95,7 +95,7 @@ class Refusal extends Error {
   }
 }
 
-/** Too many requests with a wrong id or secret. RFC 6749 has no error code for it. */
+/** Too many requests with a wrong id or secret, for which RFC 6749 has no error code. */
 class TooManyFailures extends Refusal {
   readonly waitSeconds: number
 
@@ -173,8 +173,8 @@ function readBasic(authorization: string): string[] {
 }
 
 /**
- * Returns the requested scopes, or all scopes of the client when none are requested. Names that open nothing are left out
- * where the client has them not: programs for other platforms ask for all that they know.
+ * Returns the requested scopes, or all scopes of the client when none are requested. A requested scope that no operation
+ * needs is left out if the client lacks it: programs for other platforms ask for every scope that they know.
  */
 function grant({ scopes }: ApiClient, scope: string | undefined): string[] {
   if (scope === undefined) return scopes

@@ -73,7 +73,7 @@ const MUST_BE: Record<string, string> = {
   routing_numbers: 'must be an object with ABA, SWIFT or both',
 }
 
-/** Reads the file. Throws an Error that names each wrong field and its rule. */
+/** Reads the bank account in a JSON file. Throws an Error that names each wrong field and its rule. */
 export async function readBankAccount(path: string): Promise<BankAccount> {
   const content = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new Error(`${path} cannot be read (${error.code})`)

@@ -1,6 +1,6 @@
 import { electronicFormatIBAN, getCountrySpecifications, isValidBIC, isValidIBAN } from 'ibantools'
 
-/** The numbers that a wire is sent by. */
+/** The numbers that address a wire. */
 export type BankIdentifier = 'account_number' | 'ABA' | 'SWIFT'
 
 /**
@@ -13,7 +13,7 @@ export interface BankRule {
   refuses: string
   /** Where the fact can be looked up. */
   source: string
-  /** Whether the rule refuses this text. Earlier rules of the identifier did not. */
+  /** Whether the rule refuses this text, which the identifier's earlier rules have accepted. */
   isBroken(text: string): boolean
   /** What the text must be, as the rest of a sentence about it. */
   mustBe: string
@@ -103,7 +103,7 @@ interface PayeeNumbers {
     | undefined
 }
 
-/** The first member of a wire that no bank has, and why; undefined where all may exist. Absent members are not missed. */
+/** The first field of a wire with a number that no bank has, and why; undefined where all may exist or are absent. */
 export function wireFault({ account_number, routing_details }: PayeeNumbers): string | undefined {
   const { routing_number_type: type, routing_number } = routing_details ?? {}
   const inAccount =

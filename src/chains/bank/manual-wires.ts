@@ -5,11 +5,11 @@ import type { NetworkAdapter, Signing, Withdrawal } from '../network.ts'
 import type { WaitingReason } from '../waiting.ts'
 
 /**
- * Wires without an interface to a bank: an operator enters them at the bank, and records the outcome. In the adapter's terms,
- * a wire is signed when an operator takes it. From then on it may have been sent, so nothing cancels it.
+ * Wires without an interface to a bank: an operator enters them at the bank, and records the outcome. In the adapter's terms, a
+ * wire is signed when an operator takes it. From then on the wire may have been sent, so nothing cancels it.
  */
 
-/** Why a wire waits that an operator may take. */
+/** Why a wire waits until an operator takes it. */
 const TO_TAKE: WaitingReason = { code: 'WIRE_TO_TAKE', detail: 'an operator must send it: bursar wire take' }
 
 /** How often the worker looks at wires. Commands move them; the worker only keeps their reasons up to date. */
@@ -53,7 +53,7 @@ export const wiresTakenBy = (operator: string): NetworkAdapter => ({
 const follower = {
   pollMs: POLL_MS,
   review: () => ({ verdict: 'PASS' }),
-  // The operator who took it sends it.
+  // The operator who took the wire sends it.
   broadcast: async (wires) => wires.map(() => ({ accepted: true })),
   checkStatus: async (wires) =>
     wires.map(({ raw_transaction }) => {

@@ -20,8 +20,8 @@ const PAYMENTS_MAX = 250
 
 /**
  * Moves coins over a node of the Bitcoin Core family: Bitcoin Core 0.21 and later, Litecoin Core 0.21, Bitcoin Cash Node. The
- * node's wallet holds the keys of the hot wallet and of the deposit addresses. It belongs to one Bursar database alone:
- * outputs that it finds locked for no transaction of this database, it unlocks.
+ * node's wallet holds the keys of the hot wallet and of the deposit addresses. The wallet belongs to one Bursar database alone:
+ * the adapter unlocks every output that no transaction of this database spends.
  *
  * The recipient gets exactly the amount. The platform pays the network's fee on top.
  */
@@ -66,7 +66,7 @@ export function bitcoinAdapter(
 
 /**
  * The wallet holds its trusted balance: mined outputs and its own change in the mempool, locked or not. With no withdrawal
- * under way and every deposit confirmed, that is the amount that the ledger has in custody.
+ * under way and every deposit confirmed, this balance is the amount that the ledger has in custody.
  */
 async function status({ rpc, coin }: BitcoinWallet): Promise<NetworkStatus> {
   const [height, balance] = [await rpc.call<string>('getblockcount'), await rpc.call<string>('getbalance')]

@@ -3,8 +3,8 @@ import { feeAt } from './fees.ts'
 import { known, type BitcoinWallet } from './wallet.ts'
 
 /**
- * Child pays for parent: a transaction that spends unmined change is mined only when its ancestors pay enough, too.
- * What their fees lack at the current rate is added to its own fee.
+ * Child pays for parent (CPFP): a transaction that spends unmined change is mined only when its ancestors pay enough,
+ * too. Its own fee adds what the fees of its ancestors lack at the current rate.
  */
 
 /** `ancestorRates` remembers this many of the newest transactions. */
@@ -27,9 +27,9 @@ export function rememberAncestorRate({ ancestorRates }: BitcoinWallet, hash: str
 /**
  * The fee that unmined transactions and their ancestors lack at a rate, in minor units.
  *
- * A descendant of ours that already pays for one of them counts: up to its rate together with all its ancestors, or up to the
- * rate remembered for it. Descendants that others have added do not count. Nor does the descendant that is about to be
- * replaced (`except`); then no remembered rate counts either, because other transactions may rely on that payment.
+ * An open descendant already pays for its ancestor: up to the descendant's rate together with all its ancestors, or up to the
+ * rate remembered for it, if that is higher. Descendants that others have added do not count. Nor does the descendant that is
+ * about to be replaced (`except`). Then no remembered rate counts either, because other transactions may rely on that payment.
  *
  * Adds every transaction that it looked at to `counted`, and skips those already there. Networks without replacement lack
  * nothing: their miners ignore descendants.
@@ -75,7 +75,7 @@ async function withAncestors(
   const unmined = new Map<string, MempoolEntry>()
   for (const [index, hash] of hashes.entries()) {
     const entry = known(entries[index]!)
-    // It was mined or dropped between the two questions.
+    // The transaction was mined or dropped meanwhile.
     if (entry === undefined) continue
     unmined.set(hash, entry)
     for (const [ancestor, its] of Object.entries(known(ancestors[index]!) ?? {})) unmined.set(ancestor, its)

@@ -32,7 +32,7 @@ export interface PlanLimits {
   consolidates?: boolean
 }
 
-/** A consolidation leaves this many of the largest coins, to pay withdrawals from meanwhile. */
+/** A consolidation leaves this many of the largest coins, which pay withdrawals meanwhile. */
 const COINS_KEPT = 10
 
 /** Nodes relay no transaction above 100,000 virtual bytes. */
@@ -46,7 +46,7 @@ const COINS_WANTED = 10
 /** The smallest coin that change is split into. */
 const SPLIT_MIN = 1_000_000n
 
-/** The size of an input, by the script that it spends. */
+/** The size of an input in virtual bytes, by the script that the input spends. */
 export function inputVbytes(script: string): number {
   if (script.startsWith('0014')) return 68
   if (script.startsWith('a914')) return 91
@@ -100,7 +100,7 @@ const largestFirst = (coins: readonly Coin[]): Coin[] =>
 
 /**
  * Builds a transaction, one payment at a time. It spends the largest coins, which makes the fewest inputs; a consolidation
- * spends the smallest. `add` says whether the coins and the size allow one more payment.
+ * spends the smallest. `add` returns whether it added the payment: the coins and the size must allow it.
  */
 export class Batch<P extends BatchPayment> {
   readonly #coins: Coin[]

@@ -7,10 +7,10 @@ import type { BitcoinWallet } from './wallet.ts'
 const VERIFY_ALREADY_IN_CHAIN = -27
 
 /**
- * Broadcasts each transaction once. It refuses no withdrawal, since no refusal of the node is certain to last: an input is
- * missing because the chain has dropped its parent for now, a conflict is not confirmed, the fee is too low today. The
- * withdrawal waits with the node's reason, and the same bytes are sent again. `checkStatus` finds what is mined already,
- * or can never be.
+ * Broadcasts each transaction once. The adapter refuses no withdrawal here, because no refusal of the node is certain to last:
+ * a reorganisation has dropped the parent of an input for now, a conflict is not confirmed, or the fee is too low today. The
+ * withdrawal waits with the node's reason, and the same bytes are sent again. `checkStatus` finds transactions that are mined
+ * already or can never be mined.
  */
 export async function broadcast(
   { rpc, dialect }: BitcoinWallet,
@@ -34,8 +34,8 @@ export async function broadcast(
 
 /**
  * Broadcasts the transaction of a completed withdrawal again, after a reorganisation has dropped its block: the mempool may
- * have dropped it, too. It pays the same withdrawals with the same outputs as before. Throws an Error where the network has
- * it, or it can never be mined.
+ * have dropped the transaction, too. It pays the same withdrawals with the same outputs as before. Throws an Error where the
+ * network has the transaction, the node refuses it, or it can never be mined.
  */
 export async function resend(
   wallet: BitcoinWallet,

@@ -13,14 +13,14 @@ async function requireTransaction(wallet: BitcoinWallet, hash: string): Promise<
   return transaction
 }
 
-/** The output of a wallet's transaction that has paid a withdrawal. Throws an Error where it has not, or may be paid twice. */
+/** The wallet's output that has paid a withdrawal. Throws an Error where none has, or the withdrawal may be paid twice. */
 export async function claimTransaction(
   from: Queryable,
   wallet: BitcoinWallet,
   withdrawal: PaidWithdrawal,
   hash: string,
 ): Promise<SignedTransaction> {
-  // Where another transaction takes its place, `checkStatus` finds that one once it is confirmed.
+  // Where another transaction replaces the withdrawal's own, `checkStatus` finds the other one once it is confirmed.
   if (withdrawal.raw_transaction !== null)
     throw new Error(
       `withdrawal ${withdrawal.transfer_id} has a transaction of its own, which may still be mined`,
@@ -97,7 +97,7 @@ export async function movedBy(tx: Transaction, wallet: BitcoinWallet, hash: stri
   }
 }
 
-/** What somebody else's transaction has paid to the wallet, without deposits. Throws an Error when that is nothing. */
+/** The amount that somebody else's transaction has paid to the hot wallet, without deposits. Throws an Error where it is zero. */
 async function receivedIn(
   tx: Transaction,
   { coin, canonical }: BitcoinWallet,

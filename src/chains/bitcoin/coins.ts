@@ -22,7 +22,7 @@ export interface OpenTransaction extends OpenTransactionRow {
   inputs: Outpoint[]
   /** The amounts of its outputs. */
   outputs: bigint[]
-  /** Whether an earlier one of them spends the same coins. */
+  /** Whether an earlier open transaction spends the same coins. */
   replaces: boolean
 }
 
@@ -37,12 +37,12 @@ interface Unspent {
 }
 
 /**
- * Brings the wallet's locks in line with the open transactions, and gives the coins that are left to spend.
+ * Brings the wallet's locks in line with the open transactions, and returns the coins that are left to spend.
  *
  * Locks keep two transactions from spending the same output. They are in the node's memory, and the node knows nothing of
  * Bursar's transactions. A crash between signing and commit leaves a lock that no transaction needs; a restart of the node
- * forgets all locks. So both are corrected before anything is signed: the locked outputs are those that open transactions
- * spend, of every customer.
+ * forgets all locks. Both are corrected before anything is signed: then the locked outputs are those that open transactions of
+ * all customers spend.
  */
 export async function reconcileLocks(tx: Transaction, wallet: BitcoinWallet): Promise<Coins> {
   const { rpc, depth } = wallet
@@ -62,14 +62,14 @@ export async function reconcileLocks(tx: Transaction, wallet: BitcoinWallet): Pr
   // An output that is spent already cannot be locked, and needs no lock.
   await setLocks(wallet, 'lock', unspent.map(outpointOf).filter(isTaken))
   const free = unspent.filter((output) => output.spendable && !isTaken(outpointOf(output)))
-  // A reorganisation may drop a deposit, and every transaction that spends it. Our own change is as good as its inputs.
+  // A reorganisation may drop a deposit and all that spends it. Our own change is as safe as the inputs of its transaction.
   const young = free.filter(({ confirmations }) => Number(confirmations) < depth)
   const foreign = new Set(await unrecordedAmong(tx, wallet, [...new Set(young.map(({ txid }) => txid))]))
   const isUnconfirmed = ({ txid, confirmations }: Unspent) =>
     Number(confirmations) < depth && foreign.has(txid)
   const replacements = open.flatMap(({ replaces, crypto_tx_hash }) => (replaces ? crypto_tx_hash : []))
   const broadcast = new Set((await fetchTransactions(wallet, replacements)).map(({ txid }) => txid))
-  // What a broadcast transaction spends is neither locked nor to spend.
+  // The outputs that a broadcast transaction spends are neither locked nor unspent.
   const isUnbroadcast = ({ inputs, replaces, crypto_tx_hash }: OpenTransaction) =>
     replaces ? !broadcast.has(crypto_tx_hash) : inputs.some((input) => unspentOutpoints.has(input))
   return {
@@ -90,7 +90,7 @@ const coinOf = (output: Unspent): Coin => ({
 })
 
 /**
- * Every open transaction of the network, once, and the hashes of those that later ones have replaced: a replacement spends
+ * The open transactions of the network, each once, and the hashes of those that a later one has replaced. A replacement spends
  * the same coins.
  */
 export async function openTransactions(

@@ -9,7 +9,7 @@ import { deferred, payableAmong, signAccepted, type Payable, type SigningRound }
 import { signingBlockedReason } from './unknown-spends.ts'
 import { coinText, type BitcoinWallet } from './wallet.ts'
 
-/** Consolidation: the wallet's smallest coins are merged into one, at an address of its own. */
+/** Consolidation: the wallet's smallest coins are merged into one, at an address of the wallet. */
 
 /** A consolidation merges at least this many coins. */
 const MERGED_MIN = 2
@@ -58,8 +58,8 @@ export async function planConsolidation(
 }
 
 /**
- * Signs a consolidation. It was planned for its highest fee rate: at a lower one the same coins suffice, and the rest becomes
- * change.
+ * Signs a consolidation. The consolidation was planned for its highest fee rate. At a lower rate the same coins suffice, and
+ * the rest becomes change.
  */
 export async function signConsolidation(
   tx: Transaction,

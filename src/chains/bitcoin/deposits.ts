@@ -15,15 +15,16 @@ export async function newDepositAddress(wallet: BitcoinWallet): Promise<NewAddre
 }
 
 /**
- * Every output that the wallet has received, once it is confirmed. Without a cursor it begins at the wallet's first block, so
- * that no deposit before the first scan is missed. The cursor is the newest block with enough confirmations: deposits in it
- * or below were given already.
+ * Every output that the wallet has received, once it is confirmed. Without a cursor the scan begins at the wallet's first
+ * block, so that no deposit before the first scan is missed. The cursor is the newest block with enough confirmations: earlier
+ * scans have returned the deposits in it and below.
  */
 export async function scanDeposits(wallet: BitcoinWallet, cursor: string | null): Promise<DepositScan> {
   // A database that ran a simulated network before has a cursor of another kind.
   const from = cursor !== null && BLOCK_HASH.test(cursor) ? cursor : ''
   const { transactions, removed = [], lastblock } = await historySince(wallet, from)
-  // Given before, and no longer confirmed: the chain has dropped their blocks. New blocks may have confirmed them again.
+  // An earlier scan returned these deposits, and the chain has dropped their blocks. Those that new blocks have confirmed again
+  // stay.
   const dropped = removed.flatMap(({ category, txid, vout, confirmations }) =>
     category === 'receive' && vout !== undefined && Number(confirmations) < wallet.depth
       ? [{ crypto_tx_hash: txid, crypto_tx_index: vout }]
@@ -41,7 +42,7 @@ export async function scanDeposits(wallet: BitcoinWallet, cursor: string | null)
  * can still replace them.
  */
 export async function seeDeposits(wallet: BitcoinWallet, cursor: string): Promise<DepositSight> {
-  // The network was simulated before, and has not been scanned yet.
+  // The cursor is a simulated network's: the node has not been scanned yet.
   if (!BLOCK_HASH.test(cursor)) return { seen: [], readUpTo: 0n, isBehind: true }
   const { height } = await wallet.rpc.call<{ height: string }>('getblockheader', cursor)
   const { transactions } = await historySince(wallet, cursor)
@@ -56,7 +57,7 @@ export async function seeDeposits(wallet: BitcoinWallet, cursor: string): Promis
   return { seen, readUpTo: BigInt(height) }
 }
 
-/** The deposits from a block on. The node has no way to limit the last block. */
+/** The confirmed deposits in this block and all later ones. The node has no way to limit the last block. */
 export async function scanBlocks(wallet: BitcoinWallet, first: bigint): Promise<FoundDeposit[]> {
   const before = first <= 1n ? '' : await wallet.rpc.call<string>('getblockhash', Number(first - 1n))
   return depositsIn(wallet, (await historySince(wallet, before)).transactions)
@@ -64,7 +65,7 @@ export async function scanBlocks(wallet: BitcoinWallet, first: bigint): Promise<
 
 /**
  * The deposits among these outputs, without unknown spends of the wallet itself. Coins that somebody moved by hand to a
- * deposit address were in custody before: credited, they would be owed twice.
+ * deposit address were in custody before: crediting them would owe them twice.
  */
 async function depositsIn(
   wallet: BitcoinWallet,
@@ -81,7 +82,7 @@ async function depositsIn(
   return found.filter((deposit) => !own.has(deposit.crypto_tx_hash) || isPayment(deposit))
 }
 
-/** Mined coins have other categories, and change is not listed. */
+/** The deposit of a listed output, or none. Coinbase outputs have other categories, and change is not listed. */
 function depositOf(
   { coin, canonical }: BitcoinWallet,
   { category, address: written, amount, txid, vout }: ListedOutput,

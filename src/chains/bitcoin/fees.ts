@@ -5,13 +5,13 @@ import { DestinationRefused } from '../node-failure.ts'
 import { RpcError, type RpcCall } from './rpc.ts'
 import { hotWalletAddresses, OWN_ADDRESS, type AddressInfo, type BitcoinWallet } from './wallet.ts'
 
-/** A node without an estimate: this many times its relay minimum. */
+/** Where the node has no estimate, the rate is this many times the minimum of its mempool. */
 const FALLBACK_FEE_FACTOR = 10n
 
 /** The fee for a size in virtual bytes at a rate per 1,000 of them, rounded up. Minor units. */
 export const feeAt = (rate: bigint, vbytes: bigint): bigint => (rate * vbytes + 999n) / 1000n
 
-/** The current fee rate, in minor units per 1,000 virtual bytes: the node's estimate, and at least its relay minimum. */
+/** The current fee rate, in minor units per 1,000 virtual bytes: the node's estimate, and at least the minimum of its mempool. */
 export async function feeRate(wallet: BitcoinWallet): Promise<bigint> {
   return rateIn(await wallet.rpc.batch<unknown>(questions(wallet)), wallet)
 }

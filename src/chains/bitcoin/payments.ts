@@ -10,7 +10,7 @@ import type { BitcoinWallet, WalletTransaction } from './wallet.ts'
 /** The payment that a withdrawal asks for. */
 export type PaymentTarget = Pick<Withdrawal, 'amount' | 'destination_address'>
 
-/** One of several payments that share a fee: `of` is their number, `rank` the payment's place, from 0; below 0, none. */
+/** One of `of` payments that share a fee: `rank` is its place, from 0. A payment with a rank below 0 pays none of the fee. */
 export interface FeeShare {
   of: number
   rank: number
@@ -55,7 +55,7 @@ export function paymentIndexes({ details }: WalletTransaction): string[] {
   return [...new Set(outputs)].sort((one, other) => Number(one) - Number(other))
 }
 
-/** The end of a withdrawal that this output of a confirmed transaction has paid. */
+/** The final status of a withdrawal that this output of a confirmed transaction has paid. */
 export function confirmedBy(
   { coin }: BitcoinWallet,
   transaction: WalletTransaction,

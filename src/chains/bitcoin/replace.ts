@@ -31,12 +31,12 @@ interface ReplacementRound {
 }
 
 /**
- * Replacements with a higher fee: the same inputs and payments, and less change. The wallet's own `psbtbumpfee` may add inputs
- * and other outputs, and `bumpfee` broadcasts a transaction that nobody has kept. Ours spends exactly the same inputs, so
- * that only one of the two can ever be mined.
+ * Replacements with a higher fee: the same inputs and payments, and less change. The node's `psbtbumpfee` may add inputs and
+ * other outputs, and its `bumpfee` broadcasts a transaction before Bursar has stored it. A replacement of Bursar's spends
+ * exactly the same inputs, so that only one of the two can ever be mined.
  *
- * A transaction whose change is spent is not replaced, because every descendant would become invalid. The last of such a chain
- * is replaced, and pays for its ancestors: miners choose a transaction by its fee together with its ancestors'.
+ * A transaction whose change is spent is not replaced, because every descendant would become invalid. The last transaction of
+ * such a chain is replaced, and pays for its ancestors: miners choose a transaction by its fee together with its ancestors'.
  */
 export async function replace(
   tx: Transaction,
@@ -45,7 +45,7 @@ export async function replace(
 ): Promise<(SignedTransaction | undefined)[]> {
   const rate = await feeRate(wallet)
   const { incrementalfee } = await wallet.rpc.call<{ incrementalfee: string }>('getnetworkinfo')
-  // Open transactions may spend the change of a transaction: then it is a parent, and stays.
+  // A transaction whose change an open transaction spends is a parent, and stays.
   const { open } = await openTransactions(tx, wallet)
   const parents = new Set(open.flatMap(({ inputs }) => inputs.map(hashIn)))
   const round: ReplacementRound = {
@@ -68,9 +68,9 @@ export async function replace(
 }
 
 /**
- * Whether all that was signed for these withdrawals spends the inputs of their transaction: otherwise one of the others may be
- * mined beside a replacement. What was signed is known from `network_transactions`, whose payees the service's database role
- * cannot remove.
+ * Whether every transaction signed for these withdrawals spends the same inputs as their newest: otherwise one of the others
+ * may be mined beside a replacement. The signed transactions are in `network_transactions`, whose payees the service's database
+ * role cannot remove.
  */
 async function spendsTheSame(
   tx: Transaction,
@@ -136,7 +136,7 @@ async function sizeAndChange(
     ['decoderawtransaction', raw_transaction.toString('hex')],
     ['getmempoolentry', crypto_tx_hash],
   ])
-  // Descendants would go with it. It counts as one itself.
+  // A replacement would drop its descendants. The count includes the transaction itself.
   if (Number(known(pooled!)?.descendantcount ?? 1) > 1) return undefined
   const { vsize, vout } = known(decoded!)!
   const isPayment = (output: Output, index: number) =>
@@ -161,8 +161,8 @@ const addressOf = ({ canonical }: BitcoinWallet, output: Output): string | undef
   canonical(writtenAddress(output) ?? '')
 
 /**
- * How much more fee a replacement pays, and the transactions that this pays for. Undefined where the transaction already pays
- * about the current fee.
+ * The fee that a replacement pays on top, in minor units, and the ancestors that it covers. Undefined where the transaction
+ * already pays about the current fee.
  */
 async function feeRaise(
   wallet: BitcoinWallet,

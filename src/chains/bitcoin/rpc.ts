@@ -26,7 +26,7 @@ export class RpcError extends NodeRefusal {
   }
 }
 
-/** The node does not answer, or answers with something else than JSON-RPC. It may have done the work all the same. */
+/** The node does not answer, or answers with something else than JSON-RPC. The node may have done the work all the same. */
 export class NodeUnreachable extends NodeFailure {
   constructor(host: string, why: string) {
     super(`the node at ${host} ${why}`)
@@ -80,7 +80,7 @@ interface Reply {
   error: { code: string; message: string } | null
 }
 
-/** A client of a node's JSON-RPC, over HTTP with a user and password. Neither is ever in an error. */
+/** A client of a node's JSON-RPC, over HTTP with a user and password. No error contains either. */
 export function bitcoinRpc({ rpcUrl, rpcUser, rpcPassword, wallet }: BitcoinRpcConfig): BitcoinRpc {
   const url = urlOf(rpcUrl)
   if (wallet !== undefined)

@@ -48,8 +48,8 @@ export interface SigningLimits extends PlanLimits {
 export const deferred = (reason: WaitingReason): Signing => ({ outcome: 'DEFERRED', reason })
 
 /**
- * The withdrawals whose address the node accepts; the others are refused. So are addresses of the hot wallet itself: only a
- * consolidation pays to one.
+ * The withdrawals whose address the node accepts; the others are refused. Addresses of the hot wallet itself are refused, too,
+ * except for a consolidation.
  */
 export async function payableAmong(
   tx: Transaction,
@@ -81,9 +81,9 @@ export async function payableAmong(
 }
 
 /**
- * Signs one transaction for all these payments, or for some of them where the node does not accept it for all. A payment
- * below the dust limit is refused; where any one payment may be at fault, half of them are tried. Locks the coins of the
- * transaction that it signed.
+ * Signs one transaction for all these payments, or for some of them where the node does not accept all. A payment below the
+ * dust limit is refused; where any one payment may be at fault, half of them are tried. Locks the coins of the transaction that
+ * it signed.
  */
 export async function signAccepted(
   wallet: BitcoinWallet,
@@ -123,7 +123,7 @@ export async function signAccepted(
   }
 }
 
-/** A signed transaction, or why there is none: with fewer payments the same would happen where it `concernsAll`. */
+/** A signed transaction, or why there is none. A rejection that `concernsAll` would also meet fewer payments. */
 type Attempt =
   | { signed: SignedTransaction; paid: Payable[] }
   | { rejection: string; concernsAll: boolean; isShort?: true }
@@ -164,8 +164,8 @@ async function attemptToSign(
 }
 
 /**
- * Chooses coins that cover the payments, the fee, and what unmined ancestors lack. Where the wallet has too little for the
- * ancestors, the transaction pays its own fee only and is mined after them: `paysForAncestors` says which.
+ * Chooses coins that cover the payments, the fee, and the fee that unmined ancestors lack. Where the wallet has too little for
+ * the ancestors, the transaction pays its own fee only and is mined after them: `paysForAncestors` says which.
  */
 async function chooseCoins(
   wallet: BitcoinWallet,

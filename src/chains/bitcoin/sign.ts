@@ -69,7 +69,7 @@ async function signPayouts(
 interface Claims {
   /** The older withdrawal that the hot wallet's money is kept for. */
   reserved: Reserved | undefined
-  /** What customers' unsigned withdrawals need: a send to cold storage leaves it, in minor units. Undefined: unknown. */
+  /** The sum of customers' unsigned withdrawals in minor units, which a send to cold storage must leave. Undefined: unknown. */
   needed: bigint | undefined
 }
 
@@ -101,7 +101,7 @@ function choose(
   return [...batch.payments]
 }
 
-/** Why a withdrawal leaves the money to others, where `left` would not do for both. */
+/** Why a withdrawal waits for others that come first; undefined where `left` covers both, or none comes first. */
 function claimBefore(
   wallet: BitcoinWallet,
   { withdrawal, amount }: Payable,

@@ -26,7 +26,7 @@ import {
 interface Location {
   /** Absent where the wallet does not know it: the wallet knows its own transactions once they were broadcast. */
   transaction: WalletTransaction | undefined
-  /** Negative: those of a conflicting transaction. */
+  /** Where negative, the confirmations of a conflicting transaction. */
   confirmations: number
   inMempool: boolean
 }
@@ -43,7 +43,7 @@ type Progress =
 
 /** Locates transactions by their hashes. */
 export async function locate({ rpc }: BitcoinWallet, hashes: string[]): Promise<Location[]> {
-  // In this order: the wallet knows a transaction that is mined between the two questions.
+  // The mempool is asked first: where the transaction is mined between the two calls, the wallet knows it.
   const pooled = await rpc.batch<object>(hashes.map((hash) => ['getmempoolentry', hash]))
   const found = await rpc.batch<WalletTransaction>(hashes.map((hash) => ['gettransaction', hash]))
   return found.map((one, index): Location => {
@@ -103,9 +103,9 @@ async function progressAt(
 }
 
 /**
- * Paid by its own transaction, as the kept bytes of that hash show. Of several payments, each bears its part of the fee:
- * together they bear all of it. What was signed here has its payments first; of any other transaction, the node says which
- * outputs are payments.
+ * The status of a withdrawal that its own transaction has paid, as the stored bytes of that hash show. Several payments share
+ * the fee, and their parts add up to it. A transaction signed by Bursar has its payments first. Of any other transaction, the
+ * node says which outputs are payments.
  */
 function confirmed(
   wallet: BitcoinWallet,
@@ -167,7 +167,7 @@ async function confirmedSpender(
   return found.find((one) => decode(bytesOf(one)).inputs.includes(outpoint))
 }
 
-/** The end of a withdrawal whose own transaction can never be mined: one of the spenders may have paid it. */
+/** The status of a withdrawal whose own transaction can never be mined: one of the spenders may have paid it. */
 async function outcomeOfConflict(
   wallet: BitcoinWallet,
   spenders: WalletTransaction[],
@@ -179,7 +179,7 @@ async function outcomeOfConflict(
       if (!connectionLost(error)) throw error
       return 'NOT_KNOWN' as const
     })
-    // A node of a cluster that has another payee of its transaction does not answer.
+    // A node of the database cluster that holds another payee of the transaction does not answer.
     if (paid === 'NOT_KNOWN') return { state: 'MINED' }
     if (paid !== undefined) return confirmedBy(wallet, spender, paid.index, paid.share)
   }
@@ -218,8 +218,8 @@ async function paymentByOther(
 }
 
 /**
- * The withdrawals that the same transaction pays, in the order of its outputs. The nodes of its payees are asked; all, where a
- * process of an older version kept it without them.
+ * The withdrawals that the same transaction pays, in the order of its outputs. Only the database nodes of its payees are asked,
+ * or all where an older version of Bursar stored it without payees.
  */
 async function withdrawalsPaidWith(
   { db, network, canonical }: BitcoinWallet,

@@ -7,7 +7,7 @@ import { fetchTransactions, historySince, known, type BitcoinWallet } from './wa
  * restored, such a transaction may have paid a withdrawal that is about to be signed again.
  */
 
-/** Without a height, no block has it yet. */
+/** A transaction without a height is in no block yet. */
 interface UnknownSpend {
   txid: string
   height: number | undefined
@@ -15,7 +15,7 @@ interface UnknownSpend {
 
 /**
  * Why signing is blocked: the node is behind, or there are unknown spends. When there are none, the next check begins at the
- * newest final block.
+ * newest confirmed block.
  */
 export async function signingBlockedReason(
   tx: Transaction,
@@ -64,8 +64,9 @@ async function whyNodeIsBehind({ rpc }: BitcoinWallet, checkedBlock: string): Pr
 }
 
 /**
- * The hashes among these that are no withdrawal's, that no withdrawal's transaction has replaced, and that no operator has
- * acknowledged. A transaction that an operator marked as a withdrawal's is recorded once all its payments are.
+ * The hashes among these that are not on record: they belong to no withdrawal, not even as a replaced transaction, and no
+ * operator has acknowledged them. A transaction that an operator marked as a withdrawal's is recorded once all its payments
+ * are.
  */
 export async function unrecordedAmong(
   tx: Transaction,
@@ -87,8 +88,8 @@ export async function unrecordedAmong(
 }
 
 /**
- * Of unrecorded transactions, the unknown spends: without those below `first_height`, which an operator has reviewed, and
- * those that conflict with a recorded transaction, such as a fee bump made by hand.
+ * The unknown spends among unrecorded transactions. Left out are those below `first_height`, which an operator has reviewed,
+ * and those that conflict with a recorded transaction, such as a fee bump made by hand.
  */
 async function unreviewed(tx: Transaction, wallet: BitcoinWallet, hashes: string[]): Promise<UnknownSpend[]> {
   const spends: UnknownSpend[] = []

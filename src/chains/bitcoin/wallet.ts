@@ -41,7 +41,7 @@ export interface BitcoinWallet {
   canonical: (address: string) => string | undefined
 }
 
-/** The wallet that a configuration names. Asks the node nothing. Throws for a ceiling or depth that is no such value. */
+/** The wallet that a configuration names. Calls no node. Throws where the ceiling or the confirmations are not above 0. */
 export function bitcoinWallet(network: BitcoinNetwork, config: BitcoinConfig, db: Database): BitcoinWallet {
   const { confirmations: depth } = config
   const coin = NETWORKS[network].gasAsset
@@ -143,8 +143,8 @@ export interface AddressInfo {
 }
 
 /**
- * Those of the wallet's own addresses that belong to no customer: change, and what an operator received at. A withdrawal to
- * one of them would move nothing. Deposit addresses are the wallet's too, and may be paid.
+ * The wallet's own addresses that belong to no customer: those of change, and those that an operator was paid at. A withdrawal
+ * to one of them would move nothing. Deposit addresses are the wallet's too, and may be paid.
  */
 export async function hotWalletAddresses(db: Queryable, own: readonly string[]): Promise<Set<string>> {
   if (own.length === 0) return new Set()
@@ -156,7 +156,7 @@ export async function hotWalletAddresses(db: Queryable, own: readonly string[]):
   return new Set(own.filter((address) => !deposits.has(address)))
 }
 
-/** Why such an address is not paid. */
+/** Why an address of the hot wallet is not paid. */
 export const OWN_ADDRESS = 'it is an address of the wallet that withdrawals are paid from'
 
 /** Whether the wallet has the key of an address. */

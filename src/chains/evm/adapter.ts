@@ -27,7 +27,7 @@ import type { AreGiven, NetworkAdapter } from '../network.ts'
 
 /** One EVM network: the node, the keys and the limits. */
 export interface EvmConfig extends SweepConfig {
-  /** JSON-RPC over HTTP. It may hold a provider's key: it stands in no error and no log. */
+  /** JSON-RPC over HTTP. The URL may contain a provider's key, and is in no error and no log. */
   rpcUrl: string
   /** The chain id that the node must answer to eth_chainId. The catalogue's main network unless given. */
   chainId?: number
@@ -35,7 +35,7 @@ export interface EvmConfig extends SweepConfig {
   hotWallet: EvmSigner
   /** Wallets that paid before this one. Stuck transactions of those with a key are replaced. */
   formerWallets?: EvmSigner[]
-  /** Derives deposit addresses and signs for them. Without it there are no addresses; a public key sweeps nothing. */
+  /** Derives deposit addresses and signs for them. Without a key there are no addresses; a public key sweeps nothing. */
   depositKey?: DepositKey
   /** When a block is confirmed: at this number of confirmations (1 is the newest block), or by the network's own tag. */
   confirmations: number | 'safe' | 'finalized'
@@ -46,18 +46,18 @@ export interface EvmConfig extends SweepConfig {
   /** Most transactions of the hot wallet that are signed and not mined at a time. */
   maxInFlight?: number | undefined
   pollMs?: number
-  /** A transaction that is neither mined nor dropped for so long gets higher fees, if its own are below the current. */
+  /** A transaction that has been pending for this long gets higher fees, if its own are below the current ones. */
   stuckAfterMs?: number
   /** How long a withdrawal waits for the hot wallet before no younger one is paid from it. */
   reserveAfterMs?: number
-  /** The hot wallet's transactions with lower nonces were reviewed, and are not Bursar's to know. */
+  /** An operator has reviewed the hot wallet's transactions with lower nonces: Bursar needs no record of them. */
   firstNonce?: number
   /**
    * A second, independent node that must agree before a deposit is credited, from these amounts on (decimal strings by
    * asset; every amount of an asset that is not named).
    */
   verify?: { rpcUrl: string; above: Record<string, string> }
-  /** Which deposit addresses are swept, and held in custody; by default all that the database has. */
+  /** Tells which deposit addresses are swept and count as custody. By default all in the database. */
   areGiven?: AreGiven
 }
 
@@ -67,9 +67,9 @@ const STUCK_AFTER_MS = 180_000
 const IN_FLIGHT_MAX = 64
 
 /**
- * Withdrawals and deposits over a real EVM node, by JSON-RPC. A withdrawal gets its nonce once, in the transaction that
- * keeps the signed bytes. Replacements have the same nonce, so that the chain mines one of them. A signed withdrawal is
- * never reported as refused.
+ * Withdrawals and deposits over a real EVM node, by JSON-RPC. A withdrawal gets its nonce once, in the database
+ * transaction that stores the signed bytes. Replacements have the same nonce, so that the chain mines one of them. A
+ * signed withdrawal is never reported as refused.
  */
 export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Database): NetworkAdapter {
   const chain = openChain(network, config, db)
@@ -124,7 +124,7 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
   })
 }
 
-/** The network by its configuration. Throws an Error that names the rule that the configuration breaks. */
+/** Builds the network from its configuration. Throws an Error that names the rule which the configuration breaks. */
 function openChain(network: CryptoNetwork, config: EvmConfig, db: Database): EvmChain {
   const { family, gasAsset, chainId = 0 } = NETWORKS[network]
   if (family !== 'evm') throw new Error(`${network} is no EVM network`)

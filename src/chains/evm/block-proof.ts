@@ -11,17 +11,18 @@ import {
 import { at, NodeError, type EvmNode, type Receipt } from './node.ts'
 
 /**
- * The block's own proof of a receipt: its header contains the roots of its transactions and receipts, and hashes to its
- * hash. So a false member of an answer shows, and a liar must make up the whole block, and each block after it.
+ * The block's own proof of a receipt. The block's hash is that of its header, and the header contains the roots of its
+ * transactions and receipts. A node cannot falsify a single field: it would have to make up the whole block, and each
+ * block after it.
  */
 
-/** A receipt with the members that its block's root is made of. */
+/** A receipt with the fields that go into the block's receipts root. */
 type BlockReceipt = Receipt & { type: Hex; cumulativeGasUsed: Hex; logsBloom: Hex }
 
 type Header = Partial<Record<(typeof HEADER)[number][0], Hex>>
 type ProvenBlock = Header & { hash: Hex; transactions: RpcTransaction[] }
 
-/** The header's members in order; those from baseFeePerGas on came with upgrades of the chains. */
+/** The header's fields in order. Those from baseFeePerGas on came with upgrades, and older blocks lack them. */
 const HEADER = [
   ['parentHash', 'BYTES'],
   ['sha3Uncles', 'BYTES'],
@@ -46,7 +47,7 @@ const HEADER = [
   ['requestsHash', 'BYTES'],
 ] as const
 
-/** Why the block of a receipt does not prove that its transaction is in it with this status; undefined where it does. */
+/** Why the block of a receipt does not prove that it contains the transaction with this status; undefined where it does. */
 export async function objectionOfBlock(node: EvmNode, receipt: Receipt): Promise<string | undefined> {
   const { transactionHash, blockHash, blockNumber, status } = receipt
   const number = at(hexToBigInt(blockNumber))
@@ -111,7 +112,7 @@ function quantity(value: Hex | bigint): Hex {
 // ---------------------------------------------------------------------------------------------- the trie
 
 type Node = Hex | Node[]
-/** The nibbles of what is left of a key, and its value. */
+/** The nibbles that are left of a key, and the key's value. */
 type Entry = [path: string, value: Hex]
 
 /** The root of the Merkle Patricia trie of a list: each value's key is its index. */
@@ -135,13 +136,13 @@ function nodeOf(entries: Entry[]): Node[] {
   return [...children, entries.find(([path]) => path === '')?.[1] ?? '0x']
 }
 
-/** A node within its parent: itself where it is short, else its hash. */
+/** A node as its parent has it: the node itself where it encodes to fewer than 32 bytes, else its hash. */
 function reference(node: Node[]): Node {
   const bytes = toRlp(node)
   return bytes.length < 2 + 2 * 32 ? node : keccak256(bytes)
 }
 
-/** A path as a node has it: a nibble for the kind and whether the path is odd, and one more where it is even. */
+/** A path in hex-prefix encoding: a nibble for the kind and whether the path is odd, and a zero nibble where it is even. */
 function compact(path: string, kind: 'LEAF' | 'EXTENSION'): Hex {
   const flag = (kind === 'LEAF' ? 2 : 0) + (path.length % 2)
   return `0x${flag}${path.length % 2 === 0 ? '0' : ''}${path}`

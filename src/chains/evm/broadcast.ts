@@ -7,8 +7,8 @@ import { hashesOf, parse, signedBy, type Sent } from './transaction.ts'
 import type { BroadcastAnswer, BroadcastWithdrawal, SignedTransaction } from '../network.ts'
 
 /**
- * Broadcasts signed withdrawals. None is ever refused finally: its nonce is allotted, so it is mined sooner or later.
- * A withdrawal that the node does not accept now is broadcast again.
+ * Broadcasts signed withdrawals. None is ever refused for good: it has a nonce, and is mined sooner or later. A
+ * withdrawal that the node does not accept now is broadcast again.
  */
 export async function broadcast(
   chain: EvmChain,
@@ -26,7 +26,7 @@ export async function broadcast(
 /** Most transactions of a wallet that one call broadcasts again: nodes keep 64 of an account (geth). */
 export const REBROADCAST_MAX = 64
 
-/** Broadcasts the first of the kept transactions that are not mined once more. Those of a simulated network are left out. */
+/** Broadcasts unmined transactions again: of each wallet, those with the lowest nonces. Leaves out simulated ones. */
 export async function rebroadcast(chain: EvmChain, kept: readonly SignedTransaction[]): Promise<void> {
   await chain.ready()
   for (const { address } of walletsOf(chain)) {
@@ -53,7 +53,7 @@ export interface Rejection {
 }
 
 /**
- * Broadcasts kept bytes in the order of their nonces. Returns for each the reason why the node does not accept it, or
+ * Broadcasts stored bytes in the order of their nonces. Returns for each the reason why the node does not accept it, or
  * undefined. A transaction that the node already has, or that is mined, counts as accepted.
  */
 export async function send(chain: EvmChain, sent: readonly Sent[]): Promise<(Rejection | undefined)[]> {
@@ -75,7 +75,7 @@ export async function send(chain: EvmChain, sent: readonly Sent[]): Promise<(Rej
   return sent.map((one) => (known.has(one) ? undefined : rejected.get(one)))
 }
 
-/** The transactions that the node has, or one of those that they replaced. */
+/** The transactions that the node has, or of which it has one that they replaced. */
 async function knownAmong(chain: EvmChain, sent: readonly Sent[]): Promise<Set<Sent>> {
   const owners = sent.flatMap((one) => hashesOf(one).map((hash) => [one, hash] as const))
   const seen = await chain.node.all<object | null>(

@@ -18,7 +18,7 @@ export function chainIdentity(
   tokens: ReadonlyMap<string, Token>,
   db: Database,
 ): Pick<EvmChain, 'ready' | 'markStale'> {
-  /** The answer of the node, or the question under way, which all who wait for it share. */
+  /** The check that has passed, or the one under way, which concurrent callers share. */
   let known: Promise<void> | undefined
   let genesis: string | undefined
 
@@ -75,8 +75,8 @@ async function recorded(db: Database, network: CryptoNetwork, hash: string): Pro
 }
 
 /**
- * Throws a NodeFailure where a token's contract has other decimals than the catalogue: amounts would be wrong by powers of
- * ten. Skips an address without code, as test networks have for most tokens: it moves nothing.
+ * Throws a NodeFailure where a token's contract has other decimals than the catalogue: amounts would be wrong by powers of ten.
+ * Skips an address without code, which moves nothing: a test network has no contract of most tokens.
  */
 async function requireDecimals(
   network: CryptoNetwork,
@@ -105,7 +105,7 @@ const DECIMALS_CALL = '0x313ce567'
 
 /**
  * Wraps an adapter: after each call that fails because of the node, the next one checks the node's chain again. By then the
- * same address may lead to another node. So the next call gives the right reason, before anything is believed or signed.
+ * same URL may lead to another node. The next call then fails for that reason, before anything is believed or signed.
  */
 export function staleAfterFailures<Adapter extends object>(
   { markStale }: Pick<EvmChain, 'markStale'>,

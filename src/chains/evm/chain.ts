@@ -16,11 +16,11 @@ export interface Token {
 
 /** When sweeping a deposit address is worth its network fee (`sweeps/worth.ts`). */
 export interface SweepTerms {
-  /** The most that a sweep may cost of the amount it moves, in ten-thousandths of a percent. */
+  /** The most that a sweep may cost, in millionths of the amount that it moves. */
   costMax: bigint
   /** The most that is offered for a unit of gas, in wei. */
   feeCeiling: bigint
-  /** By asset, in units of the chain: from this amount on it is swept at any cost. */
+  /** By asset, in units of the chain: an amount from this one on is swept at any cost. */
   minimum: ReadonlyMap<string, bigint>
 }
 
@@ -43,21 +43,21 @@ export interface EvmChain {
   reserveAfterMs?: number | undefined
   /** When a deposit address is worth sweeping. */
   sweeps: SweepTerms
-  /** The hot wallet's transactions with lower nonces were reviewed, and are not Bursar's to know. */
+  /** An operator has reviewed the hot wallet's transactions with lower nonces: Bursar needs no record of them. */
   firstNonce: number
   /** Most transactions of the hot wallet that are signed and not mined. */
   maxInFlight: number
   /** Throws unless the node is on the configured chain. Called before anything is signed, read or broadcast. */
   ready(): Promise<void>
-  /** Makes the next `ready` ask the node again: its last answer would fit a node of another chain. */
+  /** Makes the next `ready` ask the node again: a node of another chain would have given its last answer, too. */
   markStale(): void
   /** The second node, and the amount from which on it must agree, in minor units of the asset. */
   verify?: { node: EvmNode; above: (asset: string) => bigint }
-  /** Tells which deposit addresses were given out; absent where all that the database has were. */
+  /** Tells which deposit addresses were given out; absent where all in the database count. */
   areGiven?: AreGiven
 }
 
-/** Those of these rows whose deposit address Bursar gave out. An invented one is nobody's, or a customer's own wallet. */
+/** The rows whose deposit address Bursar gave out. An invented address belongs to nobody, or is a customer's own wallet. */
 export async function givenAmong<T extends { customer_id: string; address: string }>(
   { areGiven }: EvmChain,
   db: Queryable,

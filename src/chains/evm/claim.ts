@@ -10,8 +10,8 @@ import { isOurs, parse, signerAddressOf, signerOf } from './transaction.ts'
 import type { ClaimedTransaction, PaidWithdrawal, SignedTransaction } from '../network.ts'
 
 /**
- * The transaction of the hot wallet that has paid a withdrawal, as an operator says. `keep` acknowledges its nonce.
- * Throws an Error where the transaction does not pay it, or the withdrawal's own transaction has another nonce and may be
+ * The hot wallet's transaction that, by an operator's word, has paid a withdrawal. `keep` acknowledges its nonce. Throws an
+ * Error where the transaction does not pay the withdrawal, or the withdrawal's own transaction has another nonce and may be
  * mined, too.
  */
 export async function claimTransaction(
@@ -65,8 +65,8 @@ async function fetchSigned(chain: EvmChain, hash: Hex): Promise<SignedTransactio
 }
 
 /**
- * The signed bytes of a transaction, and who signed them: of the node's answer, only what the bytes themselves show is
- * believed. Undefined where the node does not have it.
+ * The signed bytes of a transaction, and who signed them, as the bytes show: nothing else in the node's answer is
+ * believed. Undefined where the node does not have the transaction.
  */
 export async function fetchBytes(node: EvmNode, hash: Hex): Promise<{ raw: Hex; sender: Hex } | undefined> {
   const found = await node.call<RpcTransaction | null>('eth_getTransactionByHash', hash)

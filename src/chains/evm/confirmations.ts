@@ -36,8 +36,8 @@ function confirmedIn(answer: unknown, confirmations: Finality): bigint {
 
 /**
  * The state of a transaction or of a transaction that it replaced. MINED: a block contains it, and `isConfirmed` says whether
- * that block is confirmed and in the node's canonical chain. UNKNOWN: the node does not have the transaction;
- * `isPassed`, although a block may have its nonce. `isTooCheap`: its fee is below the base fee, so that no block can have it now.
+ * that block is confirmed and in the node's canonical chain. UNKNOWN: the node does not have the transaction; `isPassed`: its
+ * nonce may be used in a block all the same. `isTooCheap`: its fee is below the base fee, so that no block can have it now.
  */
 export type ConfirmationState =
   | { state: 'MINED'; receipt: Receipt; isConfirmed: boolean; confirmations?: Confirmations }
@@ -45,9 +45,9 @@ export type ConfirmationState =
   | { state: 'UNKNOWN'; isPassed?: true; isTooCheap?: true }
 
 /**
- * Where each transaction is. The head is read before the receipts, so that no block seems confirmed too early. A receipt
- * counts only if the canonical chain has its block: a node that lags, or a backend on another fork, still has receipts
- * of blocks that were replaced.
+ * The state of each transaction. The head is read before the receipts, so that no block seems confirmed too early. A receipt
+ * counts only if the canonical chain has its block: a node that lags, or a backend on another fork, still has receipts of
+ * blocks that were replaced.
  */
 export async function standingsOf(chain: EvmChain, sent: readonly Sent[]): Promise<ConfirmationState[]> {
   const confirmed = await confirmedHead(chain)
@@ -113,10 +113,10 @@ export interface HotWalletFollower {
 }
 
 /**
- * Follows the hot wallet's transactions with few calls. At each block, the wallet's nonce says which of them were mined
- * since, and only their receipts are asked for, once. The receipt is kept in memory until its block is confirmed, and is
- * then compared with the canonical chain. 500 transactions over 12 blocks took 6,000 receipts and 1,000 look-ups by hash
- * before; this way they take 500 receipts. A receipt that is forgotten, as by a restart, is asked for again.
+ * Follows the hot wallet's transactions with few calls. At each block, the wallet's nonce says which of them were mined since,
+ * and only their receipts are asked for, once. The receipt is kept in memory until its block is confirmed, and is then compared
+ * with the canonical chain. For 500 transactions over 12 blocks, that is 500 receipts, instead of 6,000 and 1,000 look-ups by
+ * hash. A receipt that is forgotten, as by a restart, is asked for again.
  */
 export function hotWalletFollower(chain: EvmChain): HotWalletFollower {
   const { node, hotWallet, confirmations } = chain
@@ -177,7 +177,7 @@ export function hotWalletFollower(chain: EvmChain): HotWalletFollower {
       if (isDeepEnough && !isConfirmed) receipts.delete(receipt.transactionHash)
       const depth = Number(hexToBigInt(head) - hexToBigInt(receipt.blockNumber)) + 1
       const needed = typeof confirmations === 'bigint' && { needed: Number(confirmations) }
-      // A node behind a balancer may be older than the one that gave the receipt.
+      // Behind a load balancer, the node that gave the head may lag behind the one that gave the receipt.
       return { state: 'MINED', receipt, isConfirmed, confirmations: { seen: Math.max(depth, 1), ...needed } }
     })
   }

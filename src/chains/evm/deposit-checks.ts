@@ -16,7 +16,7 @@ import type { FoundDeposit, CreditedStanding, DepositVerdict } from '../network.
 
 const AGREES: DepositVerdict = { verdict: 'AGREES' }
 
-/** Most transactions whose receipts are read together: one of a batch payer may have a thousand logs. */
+/** Most transactions whose receipts are read together: the receipt of a batch payment may have a thousand logs. */
 const TRANSACTIONS_MAX = 20
 
 /**
@@ -45,7 +45,7 @@ export async function verifyDeposits(
   return found.map((deposit) => verdicts.get(deposit)!)
 }
 
-/** The deposits in parts of few transactions each. */
+/** The deposits in parts of at most `TRANSACTIONS_MAX` transactions each. */
 function byTransactions(deposits: readonly FoundDeposit[]): FoundDeposit[][] {
   const hashes = [...new Set(deposits.map(({ crypto_tx_hash }) => crypto_tx_hash))]
   const partOf = new Map(hashes.map((hash, index) => [hash, Math.floor(index / TRANSACTIONS_MAX)]))
@@ -134,7 +134,7 @@ function objectionOfSecond(
 
 /**
  * Checks whether credited deposits are still in the chain. MOVED: another confirmed block has their transaction. GONE: no
- * confirmed block has it, or it did something else there.
+ * confirmed block has it, or the transaction makes another payment there.
  */
 export async function checkCredited(
   chain: EvmChain,
@@ -156,7 +156,7 @@ export async function checkCredited(
   return deposits.map((deposit) => standings.get(deposit) ?? 'THERE')
 }
 
-/** Where a deposit is whose block is gone, by its transaction's receipt. */
+/** The standing of a deposit whose block the chain has dropped, by its transaction's receipt. */
 function standingAfter(
   chain: EvmChain,
   head: bigint,
@@ -199,9 +199,9 @@ export async function cursorAt(chain: EvmChain, block: bigint): Promise<string> 
 // ---------------------------------------------------------------------------------------------- claimed by an operator
 
 /**
- * Throws an Error unless the address received at least this amount in the transaction's block: it compares the balances at
- * that block and at the one before, at the second node, too. A transfer that a contract makes while it runs is in no
- * transaction's value and no log. Marks the address to be swept.
+ * Throws an Error unless the address received at least this amount in the transaction's block. Its balances at that block and
+ * at the one before must show so, at the second node, too. Nothing else shows an internal transfer, which a contract makes
+ * while it runs: it is in no transaction's value and no log. Marks the address to be swept.
  */
 export async function requireReceived(
   db: Database,
@@ -240,7 +240,7 @@ export async function requireReceived(
 
 /**
  * Throws an Error for a payment that its block shows, as the value of the transaction or in a token's log: a rescan credits
- * it, and would credit it a second time.
+ * such a payment, and would credit it a second time.
  */
 async function requireInternal(
   chain: EvmChain,
@@ -272,7 +272,7 @@ const paysToken =
     recipient !== undefined &&
     addressIn(recipient) === address
 
-/** Throws an Error unless the blocks up to this one were read: what is found in them later would be credited again. */
+/** Throws an Error unless the blocks up to this one were read: a later scan of them may credit the deposit again. */
 async function requireRead(db: Database, { network }: EvmChain, hash: string, block: bigint): Promise<void> {
   const { rows } = await db.query<{ cursor: string }>(
     'select cursor from network_cursors where network = $1',

@@ -14,7 +14,7 @@ export type DepositKey = { mnemonic: string } | { extendedKey: string }
 
 /** Below the mnemonic's seed, Ethereum's account (BIP-44). An extended key is taken as it is. */
 const ACCOUNT_PATH = "m/44'/60'/0'"
-/** A component's own bits: the highest of 32 would make it hardened. */
+/** The bits of a path component. The highest of 32 would make it hardened. */
 const COMPONENT_BITS = 31
 /** Components that hold the 128 bits of an id. */
 const COMPONENTS = 5
@@ -26,8 +26,8 @@ export interface DepositKeys {
   /** The public extended key at the same place, for processes that only give out addresses. */
   publicKey: string
   /**
-   * The address of the record with this id (a UUID), at the path that the id spells. The key and the id, which the client
-   * has, are enough to derive it again, also after a restore from a backup that is older than the address. `derivation` is the key's
+   * The address of the record with this id (a UUID), at the path that the id spells. The key and the id, which the client has,
+   * are enough to derive it again, even after a restore from a backup that is older than the address. `derivation` is the key's
    * fingerprint and the path below it: `3442193e/0/211262755/1819407610/503362774/2089655823`.
    */
   newAddress(id: string): NewAddress
@@ -61,7 +61,7 @@ export function depositKeysOf(source: DepositKey): DepositKeys {
   }
 }
 
-/** The id as a number, in digits to the base of 2^31, the highest first: no two ids share a path. */
+/** The digits of the id as a number in base 2^31, the highest first: no two ids share a path. */
 function pathOf(id: string): number[] {
   assert(UUID.test(id), `${id} is no id to derive an address from`)
   const bits = BigInt(`0x${id.replaceAll('-', '')}`)

@@ -14,9 +14,9 @@ import { NodeFailure } from '../node-failure.ts'
 
 /** Most blocks that are read together: 20 full blocks of Ethereum are some 10 MB of JSON. */
 const BLOCKS_MAX = 20n
-/** From 20 blocks to one in halves, and the one. */
+/** Enough attempts to halve 20 blocks down to one. */
 const ATTEMPTS_MAX = 6
-/** Most blocks at the tip that are read before they are confirmed. A finalized block of Ethereum is some 64 behind. */
+/** Most blocks at the tip that are read before they are confirmed. Ethereum's finalized block is some 64 behind the tip. */
 const LOOKED_MAX = 128n
 /** How often, and after how long, a missing block is asked for again: one backend may be on a fork. */
 const CONFIRMATIONS_OF_REORGANISATION = 2
@@ -38,8 +38,8 @@ export interface DepositReader {
    * ChainReorganised when the chain has lost that block: then a reorganisation went deeper than `confirmations`, and an
    * operator must review the deposits that were credited from its blocks.
    *
-   * Native transfers are the values of transactions. Payments that a contract makes while it runs are in no transaction's
-   * value, and are not found. Top-ups of gas for sweeping are our own and are left out.
+   * Native transfers are the values of transactions. Internal transfers, which a contract makes while it runs, are in no
+   * transaction's value, and are not found. Top-ups of gas for sweeping are our own and are left out.
    */
   scanDeposits(cursor: string | null): Promise<DepositScan>
   newestBlock(): Promise<string>
@@ -47,7 +47,7 @@ export interface DepositReader {
   scanBlocks(first: bigint, last: bigint): Promise<FoundDeposit[]>
   /**
    * Finds deposits in the blocks after the cursor whose deposits are not recorded yet, among the newest `LOOKED_MAX`.
-   * If the chain has replaced a block that was read, it reads all of them again.
+   * If the chain has replaced a block that was read, all of them are read again.
    */
   seeDeposits(cursor: string): Promise<DepositSight>
 }
@@ -111,7 +111,7 @@ export function depositReader(db: Database, chain: EvmChain): DepositReader {
       return found
     },
     async seeDeposits(cursor) {
-      // The network was simulated before, and has not been scanned yet.
+      // The cursor is a simulated network's: the chain has not been scanned yet.
       if (!isCursor(cursor)) return { seen: [], readUpTo: 0n, isBehind: true }
       await chain.ready()
       const readUpTo = numberOf(cursor)
@@ -144,7 +144,7 @@ async function newestBlock({ node }: EvmChain): Promise<Hex> {
   return number!
 }
 
-/** Where reading begins: the newest confirmed block. The first address is given out after this cursor is kept. */
+/** Where reading begins: the newest confirmed block. The first address is given out after this cursor is stored. */
 export async function initialCursor(chain: EvmChain): Promise<string> {
   await chain.ready()
   const head = await confirmedHead(chain)
@@ -152,10 +152,10 @@ export async function initialCursor(chain: EvmChain): Promise<string> {
   return cursorOf(block!)
 }
 
-/** Whether a cursor is one of these: a network that was simulated before has another kind. */
+/** Whether a cursor is `<number>:<hash>`: that of a simulated network is not. */
 export const isCursor = (cursor: string | null): cursor is string => cursor !== null && CURSOR.test(cursor)
 const CURSOR = /^\d+:0x[0-9a-f]{64}$/
-/** The block of a cursor. */
+/** The number of a cursor's block. */
 export const numberOf = (cursor: string) => BigInt(cursor.slice(0, cursor.indexOf(':')))
 const cursorOf = ({ number, hash }: Pick<Block, 'number' | 'hash'>) => `${hexToBigInt(number)}:${hash}`
 
@@ -240,8 +240,8 @@ function nativeIn(chain: EvmChain, blocks: Block[]): Movement[] {
 }
 
 /**
- * Asks for logs by the block's hash: a backend without the block refuses then, where it would answer a range of numbers
- * with an empty list. A block whose bloom filter rules the tokens out is not asked for.
+ * Asks for logs by the block's hash: a backend without the block then refuses, while it would answer a range of numbers
+ * with an empty list. Skips blocks whose bloom filter rules the tokens out.
  */
 async function tokensIn(chain: EvmChain, blocks: Block[]): Promise<Movement[]> {
   const assetAt = new Map([...chain.tokens].map(([asset, { address }]) => [address, asset]))
@@ -331,7 +331,7 @@ async function arrivedAmong(db: Database, chain: EvmChain, movements: Movement[]
 }
 
 /**
- * Leaves out what the hot wallet has sent without a recorded withdrawal: top-ups that a database restored from an older
+ * Leaves out transfers by the hot wallet without a recorded withdrawal: top-ups that a database restored from an older
  * backup does not have, and transfers by hand, whose funds were in custody before.
  */
 async function withoutOwn(db: Database, chain: EvmChain, movements: Movement[]): Promise<Movement[]> {

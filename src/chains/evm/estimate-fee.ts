@@ -9,14 +9,14 @@ import { takesTooMuch } from './refusals.ts'
 import type { NetworkFee } from '../network.ts'
 import { DestinationRefused } from '../node-failure.ts'
 
-/** An address that nobody has a key to: the gas of a transfer to it is that to any address without code and balance. */
+/** An address that nobody has a key to. A transfer to it takes the gas of one to any address without code and balance. */
 const NOBODY = '0x5b1f0d3c9a7e42868d0e6f1b37c2a4958e6d7b10'
 /** Addresses below this one may belong to the chain itself, which has no code for them. */
 const ORDINARY_FROM = 0x10000n
 /** Most networks whose newest block is remembered. */
 const CHAINS_MAX = 100
 
-/** What the estimates of a block have in common. */
+/** The part that all estimates of a block share. */
 interface OfBlock {
   number: Hex
   fees: Promise<[Fees, publishing: bigint]>
@@ -25,7 +25,7 @@ interface OfBlock {
 }
 const newest = new LRUCache<EvmChain, OfBlock>({ max: CHAINS_MAX })
 
-/** The part of all estimates of a block, which is asked once. A failure is asked again. */
+/** The part that all estimates of a block share: asked for once, and again after a failure. */
 function ofBlock(chain: EvmChain, number: Hex): OfBlock {
   const known = newest.get(chain)
   if (known?.number === number) return known
@@ -37,10 +37,10 @@ function ofBlock(chain: EvmChain, number: Hex): OfBlock {
 }
 
 /**
- * The network fee of a withdrawal at the current fees. The estimate for a transfer of nothing to the wallet itself shows
- * where gas counts differently. The estimate for a single unit to the destination shows how much gas its code takes,
- * whatever the hot wallet holds now; destinations without code share theirs. Throws DestinationRefused where that is more
- * than is paid.
+ * The network fee of a withdrawal at the current fees. The node estimates two transfers. That of nothing to the wallet itself
+ * shows whether the chain counts gas differently. That of a single unit to the destination shows how much gas its code takes,
+ * whatever the hot wallet holds now; destinations without code share one estimate. Throws DestinationRefused where the code
+ * takes more gas than is paid.
  */
 export async function estimateFee(chain: EvmChain, asset: string, destination?: string): Promise<NetworkFee> {
   await chain.ready()

@@ -22,8 +22,8 @@ interface Questions {
 }
 
 /**
- * Has the node try each withdrawal and estimate its gas. Ask only for withdrawals that the hot wallet can pay: the node
- * says of others that they would revert.
+ * Has the node try each withdrawal and estimate its gas. Ask only for withdrawals that the hot wallet can pay: of
+ * others, the node says that they would revert.
  */
 export async function estimateGas(
   chain: EvmChain,
@@ -97,7 +97,7 @@ async function askNode(
   return { trials, gas }
 }
 
-/** The gas that a transfer takes; or why it has none: it fails, or the node could not tell. */
+/** The gas that a transfer takes, or why there is none: the transfer fails, or the node could not tell. */
 type Result = bigint | 'REVERTS' | 'TAKES_TOO_MUCH' | NodeError
 
 function resultOf(
@@ -120,8 +120,8 @@ function resultOf(
 }
 
 /**
- * The failed token withdrawals whose token also refuses a transfer to the hot wallet itself: it is paused, or has blocked
- * the wallet. Its refusal says nothing about the destination.
+ * The failed token withdrawals whose token also refuses a transfer to the hot wallet itself: the token is paused, or has
+ * blocked the wallet. Its refusal says nothing about the destination.
  */
 async function faultyTokens(questions: Questions, failed: Withdrawal[]): Promise<ReadonlySet<Withdrawal>> {
   const { chain, block } = questions

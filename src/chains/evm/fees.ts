@@ -8,7 +8,7 @@ import type { NetworkFee } from '../network.ts'
 
 /** The price of gas now, and the offer for new transactions. In wei for a unit of gas. */
 export interface Fees {
-  /** What every transaction of the next block pays, within an eighth. */
+  /** The base fee of the newest block. That of the next differs by an eighth at most. */
   base: bigint
   /** The base fee of the newest block and the tip: the price of a transaction that is mined now. */
   current: bigint

@@ -47,7 +47,7 @@ export async function gasLimits(
   return ({ asset }) => limits.get(asset)!
 }
 
-/** The price that the transaction will have: a contract can refuse every price but zero, and would deceive the estimate. */
+/** The transaction's price: without it, a contract that refuses every price but zero would deceive the estimate. */
 export const priceOf = ({ offer, tip }: Fees) => ({
   maxFeePerGas: numberToHex(offer),
   maxPriorityFeePerGas: numberToHex(tip < offer ? tip : offer),

@@ -30,7 +30,7 @@ export interface HotWalletReservation {
   inFlight: number
   /**
    * Why signing is blocked: the node catches up, the chain has lost nonces (nothing after them would be mined), or the
-   * wallet sent transactions without our record (they may have paid what is about to be paid).
+   * wallet sent transactions that are not on record (they may have paid a withdrawal that is about to be paid).
    */
   blockedReason: WaitingReason | undefined
 }
@@ -47,7 +47,7 @@ export async function openReservation(
   assets: Iterable<string>,
 ): Promise<HotWalletReservation> {
   const { next: nonce, acknowledged } = await lockNonce(tx, chain)
-  // Those of a former hot wallet have its nonces, and are paid from its funds.
+  // Transactions of a former hot wallet have its nonces, and spend its funds.
   const open = await selectOpenTransactions(tx, chain.network)
   const signed = (await signedBy(chain.hotWallet.address, open)).map(({ raw_transaction }) => raw_transaction)
   const { block, mined, sent, isSyncing, spendable } = await readWallet(chain, assets)
@@ -97,7 +97,7 @@ async function readWallet(chain: EvmChain, assets: Iterable<string>) {
   return { block, mined, sent, isSyncing, spendable }
 }
 
-/** Takes signed transactions that are not mined out of the spendable amounts, and gives their nonces. */
+/** Deducts signed transactions that are not mined from the spendable amounts. Returns their nonces. */
 function deductInFlight(
   chain: EvmChain,
   spendable: Map<string, bigint>,
@@ -105,7 +105,7 @@ function deductInFlight(
   mined: number,
 ): Set<number> {
   const assetAt = new Map([...chain.tokens].map(([asset, token]) => [token.address.toLowerCase(), asset]))
-  // A replacement has the nonce of the one before it, and only one of the two is mined.
+  // A replacement has the nonce of the transaction before it, and only one of the two is mined.
   const inFlight = new Map(signed.map((raw) => [parse(raw).nonce, parse(raw)]))
   for (const [nonce, transaction] of inFlight) {
     if (nonce < mined) {
@@ -145,13 +145,13 @@ async function takenBack(
 /** Spendable amounts by asset, in units of the chain. */
 export type Spendable = HotWalletReservation['spendable']
 
-/** Takes units of an asset out of the spendable amounts. */
+/** Deducts units of an asset from the spendable amounts. */
 function spend(spendable: Spendable, asset: string, units: bigint): void {
   const before = spendable.get(asset)
   if (before !== undefined) spendable.set(asset, before - units)
 }
 
-/** Takes a withdrawal and its gas out of the spendable amounts; or gives the reason why they do not cover it. */
+/** Deducts a withdrawal and its gas from the spendable amounts, or returns the reason why they do not cover it. */
 export function pay(
   chain: EvmChain,
   spendable: Spendable,
@@ -204,8 +204,8 @@ export function keptForOlder(
 }
 
 /**
- * The reason why a send to cold storage leaves the hot wallet's money to customers' unsigned withdrawals: it keeps their
- * amounts, and of the asset that gas is paid in the gas of all of them.
+ * The reason why a send to cold storage must wait for customers' unsigned withdrawals. It leaves them their amounts; where its
+ * asset pays for gas, it leaves the gas of all of them, too.
  */
 export function keptForCustomers(
   chain: EvmChain,

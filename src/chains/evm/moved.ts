@@ -29,10 +29,10 @@ interface Move {
 }
 
 /**
- * The amounts that one of the platform's own transactions has moved, for an operator: the native asset by its value, and
- * the configured tokens by their logs. Payments that a contract makes while it runs are in neither. Acknowledges a nonce of
- * the hot wallet, so that the wallet signs on. Throws an Error where the transaction is known, is not confirmed, is another
- * at the second node, moves nothing of the hot wallet, or has the nonce of a kept transaction that has not ended.
+ * The amounts that one of the platform's own transactions has moved, for an operator: the native asset by its value, and the
+ * configured tokens by their logs. Internal transfers, which a contract makes while it runs, are in neither. Acknowledges a
+ * nonce of the hot wallet, so that the wallet signs on. Throws an Error where the transaction is known, is not confirmed,
+ * differs at the second node, moves nothing of the hot wallet, or has the nonce of a stored transaction that has not ended.
  */
 export async function movedBy(tx: Transaction, chain: EvmChain, hash: string): Promise<MovedOnChain> {
   await chain.ready()
@@ -84,8 +84,8 @@ export async function movedBy(tx: Transaction, chain: EvmChain, hash: string): P
 }
 
 /**
- * Throws an Error where a kept transaction with this nonce has not ended. The chain mines only one of the two: the outcome
- * of the other is the end of the kept one.
+ * Throws an Error where a stored transaction with this nonce has not ended. The chain mines only one of the two: where it has
+ * mined the other, the stored one must be ended first.
  */
 async function requireNotUnderWay(
   tx: Transaction,
@@ -114,7 +114,7 @@ async function requireNotUnderWay(
   )
 }
 
-/** Each part uses an index: this blocks signing, and sweeps are many and never deleted. */
+/** Each part uses an index: signing waits for this query, and sweeps are many and never deleted. */
 async function isKnown(tx: Transaction, { network }: EvmChain, hash: string): Promise<boolean> {
   const { rowCount } = await tx.query(
     `

@@ -62,7 +62,7 @@ export interface Receipt {
 export interface EvmNode {
   /** Throws NodeError when the node refuses the call, NodeFailure when it does not answer. */
   call<T>(...call: Call): Promise<T>
-  /** Answers in the order of the calls. Throws when the node does not answer, as one call or all. */
+  /** Answers in the order of the calls. Throws NodeFailure where one is missing, NodeError where the node refuses all. */
   each<T>(calls: readonly Call[]): Promise<(T | NodeError)[]>
   /** The same, and throws the first refusal. */
   all<T>(calls: readonly Call[]): Promise<T[]>
@@ -74,7 +74,7 @@ interface Answer {
   error?: { code: number; message: string }
 }
 
-/** A node by its address, which is in no error: it may hold a provider's key. */
+/** The node at this URL. No error contains the URL, which may contain a provider's key. */
 export function evmNode(rpcUrl: string): EvmNode {
   const client = getHttpRpcClient(rpcUrl, { timeout: TIMEOUT_MS, maxResponseBodySize: REPLY_BYTES_MAX })
 

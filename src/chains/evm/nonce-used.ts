@@ -9,13 +9,13 @@ import { doubtOf } from './second-word.ts'
 import { hashesOf, isOurs, parse, signerAddressOf } from './transaction.ts'
 
 /**
- * The end of kept bytes whose nonce something else used: a tool, another operator, a worker that was thought dead. That the
- * node does not find them proves nothing, and a payment that is signed anew on such a word is paid twice. They end only by
- * the transaction that has their nonce: signed by the same key, in a confirmed block, by the second node's word or by that
- * block's own proof.
+ * The end of a withdrawal's signed bytes whose nonce another transaction has used: that of a tool, of another operator, or of a
+ * worker that was thought dead. A node that does not find the bytes proves nothing: a payment that is signed anew for that
+ * reason may be paid twice. Only the other transaction ends the bytes. It must have their nonce, be signed by the same key, and
+ * be in a confirmed block, by the second node's word or by the block's own proof.
  */
 
-/** What becomes of a withdrawal that no block seems to have. Undefined where its nonce is not used at the confirmed head. */
+/** The end of a withdrawal that no block seems to have. Undefined unless another has used its nonce, confirmed. */
 export async function endOfNonce(
   chain: EvmChain,
   withdrawal: BroadcastWithdrawal,
@@ -34,7 +34,7 @@ export async function endOfNonce(
   )
 }
 
-/** Whether this transaction has used the nonce of a withdrawal's kept bytes in a confirmed block (`NetworkAdapter.usedBy`). */
+/** Whether this transaction has used the nonce of a withdrawal's bytes in a confirmed block (`NetworkAdapter.usedBy`). */
 export async function usedBy(
   chain: EvmChain,
   withdrawal: BroadcastWithdrawal,
@@ -57,7 +57,7 @@ export async function usedBy(
     return unresolved(`${hash}, which has its nonce, is not confirmed yet`)
   const { receipt } = standing!
   const paysIt = to && getAddress(to) === getAddress(kept.to) && value === kept.value && data === kept.data
-  // A version of it that this database has lost, or a payment by hand.
+  // A replacement that this database has lost, or a payment by hand.
   if (paysIt && hexToBigInt(receipt.status) === 1n)
     return unresolved(
       `${hash} pays it: 'bursar withdrawal mark-paid ${transfer_id} --tx-hash ${hash}' says so`,
@@ -68,7 +68,7 @@ export async function usedBy(
     : { state: 'UNRESOLVED', reason, mayBeMined: true }
 }
 
-/** How long until a nonce is looked at again that something unknown used: a node that cannot show it now rarely can a moment later. */
+/** How long until a nonce used by an unknown transaction is checked again: a node rarely shows that one a moment later. */
 const RECHECK_MS = 30_000
 
 const unresolved = (detail: string): NonceEnd => ({
@@ -81,8 +81,8 @@ const countAt = async ({ node }: EvmChain, sender: Hex, block: bigint): Promise<
   hexToNumber(await node.call<Hex>('eth_getTransactionCount', sender, at(block)))
 
 /**
- * The hash of the transaction that used a nonce: the count of the nonces rises in its block, which is found by halves.
- * Undefined where the node does not know the counts of so old a block.
+ * The hash of the transaction that used a nonce: the sender's count of transactions rises above the nonce in its block,
+ * which a binary search finds. Undefined where the node has no counts of blocks that old.
  */
 async function findUser(
   chain: EvmChain,

@@ -1,7 +1,7 @@
 import type { Transaction } from '../../db/database.ts'
 import type { EvmChain } from './chain.ts'
 
-/** Locks the hot wallet's next nonce, and gives it with the acknowledged nonces from there on. */
+/** Locks the hot wallet's next nonce, and returns it with the acknowledged nonces. */
 export async function lockNonce(
   tx: Transaction,
   { network, hotWallet: { address }, firstNonce }: EvmChain,
@@ -45,6 +45,6 @@ export async function acknowledgeNonce(tx: Transaction, chain: EvmChain, nonce: 
   )
 }
 
-/** The nonces from `first` to before `end`. */
+/** The nonces from `first` to `end`, without `end`. */
 export const noncesBetween = (first: number, end: number): number[] =>
   Array.from({ length: Math.max(0, end - first) }, (_, index) => first + index)

@@ -42,7 +42,7 @@ export async function checkStatus(
   return statuses
 }
 
-/** A failure gives the money back, so that one node's word does not do: it would be paid and refunded. */
+/** A failure refunds the withdrawal. By a single node's false word, the withdrawal would be both paid and refunded. */
 async function believed(chain: EvmChain, outcome: PaymentStatus, receipt: Receipt): Promise<PaymentStatus> {
   if (outcome.state !== 'FAILED') return outcome
   const reason = await doubtOf(chain, receipt)
@@ -61,9 +61,9 @@ async function believed(chain: EvmChain, outcome: PaymentStatus, receipt: Receip
  * The outcome of a withdrawal whose transaction is in a confirmed block. Its call is read from the signed bytes, since the
  * configuration may have changed.
  *
- * Only status 0 fails the withdrawal: then nothing has moved (`believed` asks for a second word). Status 1 says that the transaction ran, so money may have
- * moved, and a refund may pay twice. An operator decides where the receipt lacks the token's log (nodes that are pruned or
- * half synced give such receipts) or has another amount (a token that takes a fee).
+ * Only status 0 fails the withdrawal: then nothing has moved (`believed` asks for a second word). Status 1 says that the
+ * transaction ran: money may have moved, and a refund may pay twice. An operator decides where the receipt lacks the token's
+ * log (nodes that are pruned or half synced give such receipts) or has another amount (a token that takes a fee).
  */
 function outcomeOf(chain: EvmChain, withdrawal: BroadcastWithdrawal, receipt: Receipt): PaymentStatus {
   const networkFee = feePaid(chain, receipt)
@@ -71,7 +71,7 @@ function outcomeOf(chain: EvmChain, withdrawal: BroadcastWithdrawal, receipt: Re
   const transaction = parse(withdrawal.raw_transaction)
   if (status === '0x0') {
     const refusal = refusalOf(withdrawal, `the network reverted transaction ${crypto_tx_hash}`)
-    // Whoever is paid decides about the code at a destination of native coins, and how much gas a token's transfer to it takes.
+    // The recipient decides about the code at a destination of native coins, and the gas that a token's transfer to it takes.
     const isFull = hexToBigInt(receipt.gasUsed) >= transaction.gas
     const byRecipient = (transaction.data === undefined || isFull) && { byRecipient: true as const }
     return { state: 'FAILED', refusal, networkFee, ...byRecipient }

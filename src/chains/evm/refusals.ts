@@ -10,7 +10,7 @@ export const refusalOf = (
   status_details: { invalid_destination_address: { message, destination_address } },
 })
 
-/** Why an address is not paid: what is sent there goes nowhere, is lost, or comes back less the gas. */
+/** Why an address is not paid: money sent there goes nowhere, is lost, or comes back less the gas. */
 export function refusesDestination(
   chain: Pick<EvmChain, 'hotWallet' | 'formerWallets' | 'tokens'>,
   address: string,

@@ -23,8 +23,8 @@ export async function replace(
 }
 
 /**
- * The replacement, if the signer's balance covers it; else undefined. Nodes refuse other replacements, and the
- * transaction before stays valid.
+ * The replacement, if the signer's balance covers it; else undefined. Nodes refuse other replacements, and the earlier
+ * transaction stays valid.
  */
 export async function affordable(
   { node }: EvmChain,

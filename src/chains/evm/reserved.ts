@@ -10,10 +10,10 @@ import type { Reserved } from '../longest-waiting.ts'
 import type { Refusal } from '../network.ts'
 
 /**
- * Finds, by transfer id, the withdrawals that the hot wallet would keep its money for and that would be refused once it has
- * enough. The node tries the native asset as if the wallet had enough (a state override of eth_call, which not every node
- * has), and a token with the amount that there is. Without that, a withdrawal to a contract that reverts would block all
- * others and never be paid.
+ * The refusals, by transfer id, of those reserved withdrawals that would be refused once the hot wallet has enough for them.
+ * The node tries the native asset as if the wallet had enough, by a state override of eth_call, which not every node has. It
+ * tries a token with the amount that the wallet has. Otherwise the wallet would keep its money for a withdrawal to a contract
+ * that reverts: it would block all others and never be paid.
  */
 export async function refusedAmong(
   chain: EvmChain,

@@ -7,7 +7,7 @@ import type { EvmChain } from './chain.ts'
 import { confirmedHead } from './confirmations.ts'
 import { at, type Receipt } from './node.ts'
 
-/** What one node says of a transaction is not believed where it would make money. This is where the second word comes from. */
+/** One node's word is not believed where a lie would pay. The second word is a second node's, or the block's own proof. */
 
 /** A transaction as the second node has it; or why it cannot tell yet, or what it says instead. */
 type SecondAnswer =
@@ -15,7 +15,7 @@ type SecondAnswer =
   | { waits: string }
   | { differs: string }
 
-/** Asks the second node for a transaction in this block, which must be confirmed and in its chain, too. */
+/** Asks the second node for a transaction in this block, which must be confirmed and in the second node's chain, too. */
 export async function askSecondNode(
   {
     verify,
@@ -91,7 +91,7 @@ async function askOfReceipt(
 
 /**
  * A confirmed transaction as the second node has it, for an operator's command; undefined without a second node. Throws an
- * Error where that says something else, or cannot tell.
+ * Error where the second node says something else, or cannot tell.
  */
 export async function requireSecondWord(chain: EvmChain, receipt: Receipt) {
   const { verify } = chain

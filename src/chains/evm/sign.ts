@@ -68,7 +68,8 @@ type Decision = Estimate
 /**
  * Decides about each withdrawal, and takes the payments out of the reservation. Gas is estimated first for as many
  * withdrawals as may be signed. Where some of those are deferred or refused after all, a second round estimates all
- * others. Without it, 64 withdrawals of a paused token at the front would hold every place in flight, in each call.
+ * others. Without the second round, 64 withdrawals of a paused token at the front would hold every place in flight, in
+ * each call.
  */
 async function decide(
   tx: Transaction,
@@ -80,7 +81,7 @@ async function decide(
   const { refused, payFrom } = await paymentRules(tx, chain, reservation, fees, withdrawals)
   const decided = new Map<Withdrawal, Decision>(
     withdrawals.flatMap((one) => {
-      // A destination may be refused only since the order was taken: a token may be added to the networks file.
+      // A destination may have become refused since the order: a token may have been added to the networks file.
       const { asset, destination_address: address } = one
       const why = addressRefusal(chain.network, { address, asset }) ?? refusesDestination(chain, address)
       if (why !== undefined) return [[one, { outcome: 'REFUSED', refusal: refusalOf(one, why) }] as const]
@@ -117,8 +118,8 @@ async function decide(
 }
 
 /**
- * The decision about each withdrawal in order. Once one is deferred, those of its profile and asset after it are, too; where
- * its gas is not covered, those of all assets.
+ * The decision about each withdrawal in order. Once one is deferred, the later ones of its profile and asset are, too; where
+ * its gas is not covered, the profile's later ones of all assets.
  */
 function inOrder<D extends Decision | undefined>(
   withdrawals: Withdrawal[],
@@ -158,7 +159,7 @@ async function paymentRules(
   const unsigned = withdrawals.some(isTreasurySend) ? await unsignedWithdrawals(tx, chain.network) : []
   return {
     refused,
-    /** Takes a withdrawal with its gas out of the amounts; or gives the reason why it waits. */
+    /** Deducts a withdrawal with its gas from the amounts, or returns the reason why it waits. */
     payFrom: (spendable: Spendable, withdrawal: Withdrawal, gas: bigint) => {
       const reason =
         keptForOlder(chain, spendable, fees, withdrawal, reserved) ??

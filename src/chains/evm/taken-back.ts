@@ -13,7 +13,7 @@ import { NodeFailure } from '../node-failure.ts'
 
 /**
  * Ended transactions of the hot wallet that the chain has taken back: a reorganisation deeper than the confirmations removes
- * them. Their bytes are kept, and broadcast again. Nothing here is signed, so it goes on while the network is frozen.
+ * them. Their bytes are stored, and broadcast again. Nothing here is signed, so it goes on while the network is frozen.
  */
 
 /** Most ended transactions that one call reads to find lost nonces, and how many at a time. */
@@ -42,8 +42,8 @@ export async function lostTransactions(db: Database, chain: EvmChain): Promise<L
 const isUnknown = ({ crypto_tx_hash }: LostTransaction): boolean => crypto_tx_hash === undefined
 
 /**
- * Finds transactions that no record of a customer has any more: the node of a cluster was restored from an older state. The
- * coordinator has their bytes, and they have not ended, so nothing that they pay was refunded.
+ * Finds lost transactions whose customers' records are gone: a node of the database cluster was restored from an older state.
+ * The coordinator has their bytes and no end of them, so nothing that they pay was refunded.
  */
 async function withForgotten(
   db: Database,
@@ -63,7 +63,7 @@ async function withForgotten(
   })
 }
 
-/** Broadcasts the transactions again that the chain has taken back, and gives all of them. */
+/** Broadcasts the transactions that the chain has taken back again, the first `REBROADCAST_MAX`, and returns all of them. */
 export async function rebroadcastTakenBack(db: Database, chain: EvmChain): Promise<TakenBack[]> {
   await chain.ready()
   const lost = await lostTransactions(db, chain)
@@ -98,7 +98,7 @@ async function lostNonces(db: Database, chain: EvmChain): Promise<number[]> {
   // Most of the time nothing is lost or under way, and these two numbers are enough.
   const next = await used()
   if ((await mined()) >= next) return []
-  // In this order: a transaction that is mined in between is still under way, or already in the count.
+  // The count comes second: a transaction that is mined in between is under way, or already in the count.
   const underWay = await noncesUnderWay(db, chain)
   const first = await mined()
   return noncesBetween(first, next).filter((nonce) => !underWay.has(nonce))
@@ -158,7 +158,7 @@ export async function transactionsOf(
   return nonces.map((nonce) => found.get(nonce) ?? { nonce, raw_transaction: undefined })
 }
 
-// The network's name is in the text, as in the partial indexes. Rows of one microsecond are read again, so that none is missed.
+// The network's name is a literal, as in the partial indexes. Rows of a page's last microsecond are read again: none is missed.
 async function endedWithdrawals(db: Queryable, { network }: EvmChain, before: string | null) {
   const { rows } = await db.query<Candidate & { created_at: string }>(
     `

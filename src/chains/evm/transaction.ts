@@ -36,13 +36,13 @@ export interface EvmSigner {
   signTransaction(transaction: EvmTransaction): Promise<Hex>
 }
 
-/** A signed transaction that is kept, and may have been broadcast. */
+/** A signed transaction that is stored, and may have been broadcast. */
 export interface Sent extends SignedTransaction {
   /** The hashes of the transactions that it replaced, with the same nonce. */
   replaced: string[]
 }
 
-/** The hash of a kept transaction, and of every transaction that it replaced. */
+/** The hash of a stored transaction, and of every transaction that it replaced. */
 export const hashesOf = ({ crypto_tx_hash, replaced }: Sent) => [crypto_tx_hash, ...replaced]
 
 /** Signs, and compares the signed bytes with the transaction: the signer may be another machine. */
@@ -61,7 +61,7 @@ export async function signed(signer: EvmSigner, transaction: EvmTransaction): Pr
 
 const EIP_1559 = 0x02
 
-/** Whether bytes are an EVM transaction of ours: a network that was simulated before has other bytes. */
+/** Whether bytes are an EIP-1559 transaction, the only type that Bursar signs. Those of a simulated network are not. */
 export const isOurs = (raw: Buffer) => raw[0] === EIP_1559
 
 /** The transaction in signed bytes. viem leaves out the fields that are zero. */
@@ -82,7 +82,7 @@ export function parse(raw: Buffer | Hex): EvmTransaction {
   }
 }
 
-/** Who signed which bytes: to recover it takes about a millisecond. Nodes keep far fewer of one wallet's transactions. */
+/** The signers of bytes: to recover one takes about a millisecond. Nodes keep far fewer transactions of one wallet. */
 const senders = new LRUCache<string, Hex>({ max: 10_000 })
 const keyOf = (raw: Buffer) => raw.toString('latin1')
 
@@ -95,7 +95,7 @@ export async function signerAddressOf(raw: Buffer): Promise<Hex> {
   return sender
 }
 
-/** Who signed a transaction. The rest of viem takes a tenth of a second to load, and a sandbox without real networks needs none of it. */
+/** Who signed a transaction. Only this loads the rest of viem (a tenth of a second), which a simulated sandbox never needs. */
 export async function signerOf(serializedTransaction: TransactionSerialized): Promise<Hex> {
   const { recoverTransactionAddress } = await import('viem')
   return getAddress(await recoverTransactionAddress({ serializedTransaction }))

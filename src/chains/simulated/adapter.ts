@@ -100,7 +100,7 @@ const held = (name: 'TRAVEL_RULE_INFO_REQUESTED', detail: string, holdMs: number
   holdMs,
 })
 
-/** As what a policy holds, without an approval: nobody can decide it. */
+/** Like a withdrawal that a policy holds, but without an approval: nobody can decide it. */
 function waitingForApproval(holdMs: number): Review {
   const message = 'the withdrawal waits for the approval of the customer'
   return {
@@ -153,7 +153,8 @@ async function broadcast(db: Database, withdrawals: BroadcastWithdrawal[]): Prom
   const sent = withdrawals.filter(
     (withdrawal, index) => refusals[index] === undefined && isSimulated(withdrawal),
   )
-  // While a node of a cluster is gone, its deposit addresses are not known. The scan marks those transactions later.
+  // While a node of the database cluster is gone, its deposit addresses are unknown: `arrives` stays null, and no scan finds
+  // the transaction as a deposit.
   const depositAddresses = await selectDepositAddresses(
     db,
     sent.map(({ destination_address }) => destination_address),
@@ -176,7 +177,7 @@ async function broadcast(db: Database, withdrawals: BroadcastWithdrawal[]): Prom
     ],
   })
   return withdrawals.map((withdrawal, index) => {
-    // It may have been broadcast on the real network; only that network knows.
+    // The transaction may have been broadcast on the real network; only that network knows.
     if (!isSimulated(withdrawal))
       return {
         accepted: false,

@@ -6,9 +6,9 @@ import type { Network } from '../network.ts'
 const KEPT_DAYS = 30
 
 /**
- * Deletes old transactions of the simulated chain, of the next `max` of a network after the cursor, and returns the number
- * and the cursor of the next call, undefined at the end. Kept are transactions whose withdrawal has not ended, or whose
- * deposit is not recorded yet.
+ * Looks at the next `max` old transactions of a network after the cursor, and deletes those that nothing needs. Kept are
+ * transactions whose withdrawal has not ended, or whose deposit is not recorded yet. Returns the number of deleted ones and the
+ * cursor of the next call, undefined at the end.
  */
 async function deleteOfNetwork(
   db: Database,

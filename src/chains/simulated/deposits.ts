@@ -13,7 +13,7 @@ export const isConfirmed = (milliseconds: string) =>
   `(broadcast_at <= clock_timestamp() - make_interval(secs => ${milliseconds}::float8 / 1000)
     or broadcast_at > clock_timestamp() + interval '1 second')`
 
-/** The confirmations that make a simulated transaction final. They come at equal distances. */
+/** The confirmations that a simulated transaction needs. They come at equal intervals. */
 export const CONFIRMATIONS = 4
 
 /** The confirmations of a transaction that is not confirmed yet, as SQL. */
@@ -28,8 +28,8 @@ const SIMULATED_CURSOR = 'simulated'
 
 /**
  * Finds withdrawals that pay one of Bursar's own deposit addresses: they arrive as deposits, as on a real chain. `arrives`
- * marks such a transaction at its broadcast, and the transaction that records the deposit clears the mark. So no deposit
- * is missed, whatever the clock does and in whichever order concurrent broadcasts commit.
+ * marks such a transaction at its broadcast, and the database transaction that records the deposit clears the mark. So no
+ * deposit is missed, whatever the clock does and in whichever order concurrent broadcasts commit.
  */
 export async function scanDeposits(
   db: Database,
@@ -66,8 +66,9 @@ export async function scanDeposits(
 const BLOCK = '(extract(epoch from broadcast_at) * 1000)::bigint'
 
 /**
- * Finds deposits that are not confirmed yet. Like on a real chain, nearly every deposit is confirmed, and the block of
- * one that `newDeposit` marked is taken back. Blocks count as read up to the first deposit that is not recorded yet.
+ * Finds deposits that are not confirmed yet. As on a real chain, nearly every deposit is confirmed in the end, and the
+ * block of one that `newDeposit` marked is taken back. Blocks count as read up to the first deposit that is not
+ * recorded yet.
  */
 export async function seeDeposits(
   db: Database,
@@ -106,7 +107,7 @@ export async function seeDeposits(
   }
 }
 
-/** A block counts as later by so many milliseconds while its transaction is not broadcast yet. */
+/** While a deposit is not broadcast yet, its block is taken to be this many milliseconds later. */
 const BROADCAST_MS = 1_000n
 
 /**

@@ -21,7 +21,7 @@ export interface SimulatedWire {
   }
   /** The bank sends it back to its sender, instead of crediting it. */
   sentBack: boolean
-  /** It was announced a minute ago: its PENDING transfer was recorded, or never will be. */
+  /** It was announced at least a minute ago: its PENDING transfer was recorded, or never will be. */
   isOld: boolean
 }
 

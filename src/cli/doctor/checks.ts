@@ -31,7 +31,7 @@ import { checkBank } from '../../rails/wires/bank.ts'
 import type { Settings } from '../../settings.ts'
 import { checkPartitions } from '../../upkeep/retention/partition-status.ts'
 
-/** The list of the checks of `bursar doctor`. Each stands beside what it checks. They start nothing and change nothing. */
+/** The checks of `bursar doctor`. Each check's code is beside the code it checks. A check starts and changes nothing. */
 
 const ANSWER_MS_MAX = 5_000
 const STATEMENT_MS_MAX = 10_000
@@ -42,7 +42,7 @@ interface Deployment {
   url: string | undefined
   /** The database, if it answers. */
   db: Database | undefined
-  /** The same, if its schema is up to date or newer. */
+  /** The same database, if its schema is up to date or newer. */
   migrated: Database | undefined
 }
 
@@ -50,7 +50,7 @@ type Found = Promise<Finding | Finding[]> | Finding | Finding[]
 /** The name of a check, what to do when it throws, and its work. */
 type Check = [name: string, advice: string, work: (deployment: Deployment) => Found]
 
-/** The work of a check that needs a database that answers. Another check reports one that does not. */
+/** The work of a check that needs the database to answer. Another check reports a database that does not. */
 const inDatabase =
   (work: (db: Database, deployment: Deployment) => Found): Check[2] =>
   (deployment) =>
@@ -173,7 +173,7 @@ const messageOf = (error: unknown): string => {
   return errors?.[0]?.message ?? cause?.code ?? cause?.message ?? message
 }
 
-/** Whether the log of a live database is archived. A database that does not answer is reported by another check. */
+/** Whether the write-ahead log of a live database is archived. Another check reports a database that does not answer. */
 function checkLogOf({ settings, db }: Deployment): Found {
   if (settings.mode === 'sandbox') return []
   if (settings.databaseUrl === undefined)
@@ -237,7 +237,8 @@ async function checkIssuer(settings: Settings): Promise<Finding> {
   const advice = `correct ${setting}, or start the issuer`
   if (typeof reply === 'string' || !reply.ok) {
     const says = `${expected} does not answer with its metadata: ${typeof reply === 'string' ? reply : reply.status}`
-    // Bursar itself may not be running yet: a WARN. Without an external issuer's keys every request is refused: a FAIL.
+    // A WARN for Bursar itself, which may not be running yet. A FAIL for an external issuer: without its keys, every
+    // request is refused.
     return external === undefined ? warn(says, advice) : failed(says, advice)
   }
   const metadata = (await reply.json()) as { issuer?: string; jwks_uri?: string }

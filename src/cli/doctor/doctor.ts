@@ -59,7 +59,7 @@ function describeSettings(settings: Setting[], all: boolean): string {
   ].join('\n')
 }
 
-/** Runs the checks. Wrong settings are the only findings if there are any: no check can run with them. */
+/** Runs the checks. If there are wrong settings, they are the only findings, because no check can run with them. */
 async function runChecks(nodeNeeded: string): Promise<Checked[]> {
   let settings: Settings
   try {
@@ -93,7 +93,7 @@ const HIDDEN = '***'
 /** Settings that are secrets as a whole. */
 const SECRETS = new Set(['BURSAR_MASTER_KEY'])
 
-/** Hides passwords in a URL: in its user part and its query. A value that is no URL but looks like one is hidden whole. */
+/** Hides the passwords in a URL's user part and query. Hides the whole of a value that is no URL but looks like one. */
 function mask(value: string): string {
   if (!URL.canParse(value)) return /[/@]/.test(value) && value.includes('@') ? HIDDEN : value
   const url = new URL(value)

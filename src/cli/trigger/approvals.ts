@@ -7,20 +7,19 @@ import { Refused, until, type Api } from '../call-api.ts'
 import { withDatabase, type AtDatabase } from '../command-line.ts'
 import { PROFILE, run, type Step } from './steps.ts'
 
-/** Of the rule's approvers: no other approver has it. */
+/** The role of the rule's approvers. No other approver has it. */
 const ROLE = 'TRIGGER'
 /** The shortest deadline that a policy can have. */
 const DEADLINE_SECONDS_MIN = 60
-/** How often the policy is read and replaced again, where somebody else replaces it at the same time. */
+/** The most attempts to replace the policy while somebody else replaces it at the same time. */
 const ATTEMPTS_MAX = 10
 /** How long a paid withdrawal may take to be COMPLETED, before its approver is revoked anyway. */
 const PAID_MS_MAX = 30_000
 
 /**
- * Makes an event of an approval: a withdrawal of a new profile waits for an approver, because a rule in front of the
- * customer's policy says so for this profile. The rule is removed again once the withdrawal waits. For a decision, the
- * schema's owner adds an approver with a new key, who is revoked afterwards. Throws where the policy may not be changed
- * without approval.
+ * Makes an event of an approval. A new first rule of the customer's policy makes a withdrawal of a new profile wait for an
+ * approver. The rule is removed once the withdrawal waits. For a decision, the schema's owner adds an approver with a new key,
+ * who is revoked afterwards. Throws where the policy may not be changed without approval.
  */
 export async function makeApproval(api: Api, type: EventType): Promise<string> {
   if (type === 'approval.expired') return (await withdrawForApproval(api, true)).approval!
@@ -49,7 +48,7 @@ const WITHDRAWAL: Step = [
   { id: 'id', approval: 'status_details.pending_customer_approval.approval_id' },
 ]
 
-/** Creates the withdrawal, with the rule in force meanwhile. */
+/** Creates the withdrawal while the rule is in force. */
 async function withdrawForApproval(api: Api, expiresSoon: boolean): Promise<Record<string, string>> {
   const holder = await run(api, NEW_HOLDER)
   const id = `trigger-${holder.to}`
@@ -93,7 +92,7 @@ async function changePolicy({ call }: Api, change: (policy: Policy) => Partial<P
   }
 }
 
-/** Adds an approver, who decides and is revoked. An approved withdrawal is paid first: a revoked approver does not count. */
+/** Adds an approver, who decides and is revoked. The withdrawal ends first, because a revoked approver does not count. */
 async function decide(
   { call, credentials: { customer_id } }: Api,
   { db: owner, origin }: AtDatabase,

@@ -111,7 +111,7 @@ const BANK_ACCOUNT = '000987654321'
 const DISABLED_MS_MAX = 30_000
 
 /**
- * Lets a webhook of its own deliver to this process, which answers 410. The webhook is removed afterwards. Throws when no
+ * Creates a webhook that delivers to this process, which answers 410. The webhook is removed afterwards. Throws when no
  * delivery arrives in time, as with a service on another machine.
  */
 async function disableWebhook(api: Api): Promise<string> {
@@ -137,7 +137,7 @@ async function disableWebhook(api: Api): Promise<string> {
   return webhook!
 }
 
-/** How to make each event happen: by calls of the API, or by more. */
+/** How to make each event happen: by calls of the API alone, or by a function. */
 const HOW: { [type in EventType]: readonly Step[] | Recipe } = {
   'transfer.crypto_deposit.pending': depositToAddress(COMPLETED_LATER),
   'transfer.crypto_deposit.failed': depositToAddress(FAILED_LATER),

@@ -12,9 +12,9 @@ import { withDatabase } from '../command-line.ts'
 import { PROFILE, run } from './steps.ts'
 
 /**
- * Makes an event of a statement. Statements are the operator's business, not the API's: this works in the database, as
- * `bursar statements` does. It makes the statement of the month before the customer's first one, for a holding that the
- * sandbox invents for that month. Throws where the database is not a sandbox's.
+ * Makes an event of a statement. The API does not make statements, so this works in the database, as `bursar statements`
+ * does. It makes the statement of the month before the customer's first statement, for a holding that the sandbox invents
+ * for that month. Throws where the database is not a sandbox's.
  */
 export const makeStatement = (api: Api, type: EventType): Promise<string> =>
   withDatabase({ migrate: true }, async ({ db, settings, origin }) => {

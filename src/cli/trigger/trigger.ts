@@ -6,8 +6,8 @@ import { define } from '../define.ts'
 import { lineOf } from '../events.ts'
 
 /**
- * Longest wait for the event. A simulated confirmation takes 2 s unless set otherwise, and a restart some more. The shortest
- * deadline of an approval is a minute.
+ * Longest wait for the event. A simulated confirmation takes 2 s unless set otherwise, and longer during a restart. The
+ * shortest deadline of an approval is a minute.
  */
 const WAIT_MS_MAX = 90_000
 
@@ -19,7 +19,7 @@ export function triggerCommand(program: Command): void {
     .option('--json', 'print JSON on one line')
     .addHelpText('after', `\nEvent types:\n${types.join('\n')}`)
     .answer(overApi, async (api, type: EventType) => {
-      // Loaded here: some recipes work on the database, which the help needs not.
+      // Loaded here, because some recipes load the database's code, which the help does not need.
       const { makeEvent } = await import('./recipes.ts')
       const object_id = await makeEvent(api, type)
       const query = new URLSearchParams({ type, object_id, limit: '1' })

@@ -1,7 +1,4 @@
-/**
- * An amount on the wire, in a request or answer (API behaviour, Conventions). For JSON schemas, together with a
- * `maxLength`.
- */
+/** An amount on the wire, in a request or answer (API behaviour, Conventions). For JSON schemas, together with a `maxLength`. */
 export const AMOUNT_PATTERN = '^[0-9]*\\.?[0-9]+$'
 
 // Accepts the same texts as AMOUNT_PATTERN without its quadratic backtracking. It also keeps BigInt() from reading

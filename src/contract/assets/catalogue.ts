@@ -22,7 +22,6 @@ export const CRYPTO_NETWORKS = [
   'XLAYER',
 ] as const
 
-/** One of the networks of the API (API behaviour, Assets and networks). */
 export type CryptoNetwork = (typeof CRYPTO_NETWORKS)[number]
 
 /** Properties of a network (API behaviour, Assets and networks). */
@@ -37,7 +36,6 @@ export interface NetworkFacts {
   liveConfirmations?: number
 }
 
-/** The properties of every network (API behaviour, Assets and networks). */
 export const NETWORKS: Readonly<Record<CryptoNetwork, NetworkFacts>> = {
   BITCOIN: { family: 'bitcoin', gasAsset: 'BTC', liveConfirmations: 2 },
   ETHEREUM: {
@@ -92,7 +90,7 @@ export const NETWORKS: Readonly<Record<CryptoNetwork, NetworkFacts>> = {
 export interface AssetOnNetwork {
   /** EVM contract with its checksum, SPL mint, or Stellar 'CODE-ISSUER'; absent for the network's native asset. */
   contractAddress?: string
-  /** Decimals on the chain. May be fewer than in the ledger: then a withdrawal must not use the extra decimals. */
+  /** Decimals on the chain, possibly fewer than in the ledger. A withdrawal must not use more. */
   decimals: number
   /** The scheduled withdrawal fee. */
   fee: string
@@ -118,10 +116,7 @@ export interface Asset {
   networks: Readonly<Partial<Record<CryptoNetwork, AssetOnNetwork>>>
 }
 
-/**
- * Every asset: both sides of every market (API behaviour, Market history), the platform's stablecoins and the gas
- * assets.
- */
+/** Every asset: both sides of every market (API behaviour, Market history), the platform's stablecoins and the gas assets. */
 export const ASSETS: readonly Asset[] = [
   fiat('USD', 'US dollar', '1'),
   fiat('EUR', 'Euro', '1.15'),

@@ -8,16 +8,13 @@ const USD_DECIMALS = 6
 /** The largest deviation of an asset from its reference price: the amplitude of the widest wave, in millionths. */
 const DEVIATIONS_MAX: Record<Asset['kind'], number> = { crypto: 100_000, fiat: 5_000, stablecoin: 500 }
 
-/**
- * Waves of 16,384 minutes (11 days) and less, each a quarter as long as the last and half as high, like a random
- * walk.
- */
+/** Waves of 16,384 minutes (11 days) and less, each a quarter as long as the last and half as high, like a random walk. */
 const LONGEST_WAVE = 14
 const WAVES = 8
 
 /**
- * Computes the simulated price of an asset in a minute since 1970, as a decimal string: by whole-number arithmetic on each
- * asset and the minute alone. So every process computes the same prices, and ETHUSD, ETHEUR and the euro agree.
+ * Computes the simulated price of a market at a minute since 1970, as a decimal string. The price follows by integer
+ * arithmetic from the two assets and the minute alone. So all processes agree, and ETHUSD, ETHEUR and the euro match.
  */
 export function simulatedPrice(
   { base_asset, quote_asset }: { base_asset: string; quote_asset: string },

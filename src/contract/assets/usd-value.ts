@@ -8,7 +8,7 @@ export type UsdPrices = ReadonlyMap<string, bigint>
 export const PRICE_DECIMALS = 18
 const CENT_DECIMALS = 2
 const DECIMALS_MAX = Math.max(...ASSETS.map(({ decimals }) => decimals))
-/** By the decimals of an asset, how much an amount in minor units times a price exceeds its value in cents. */
+/** By the decimals of an asset: what an amount in minor units times its price is divided by to get cents. */
 const CENTS_OF = Array.from(
   { length: DECIMALS_MAX + 1 },
   (_, decimals) => 10n ** BigInt(decimals + PRICE_DECIMALS - CENT_DECIMALS),
@@ -24,12 +24,12 @@ export function notionalUsd(minor: bigint, asset: Asset, prices: UsdPrices): str
   return formatAmount((minor * price) / CENTS_OF[asset.decimals]!, CENT_DECIMALS)
 }
 
-/** Decimals of a value in another asset, and of what limits in USD count: more would be exact to no purpose. */
+/** Decimals of a converted value, and of the USD amounts that limits count. More would serve no purpose. */
 export const VALUE_DECIMALS = 8
 
 /**
  * Converts minor units of one asset to minor units of another at these prices, rounded up to eight decimals. Undefined
- * without a price of both.
+ * unless both have a price.
  */
 export function valueIn(
   to: string,

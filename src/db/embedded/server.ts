@@ -89,8 +89,8 @@ export class EmbeddedPostgres {
   /**
    * Starts the server in `dataDir`, or attaches to a running server; resolves once it has answered a query.
    *
-   * `onLost` is called when the server could not be restarted within the limited attempts. `fallbackDir` and
-   * `settings` of the server, beside its own, are for tests.
+   * `onLost` is called when the server could not be restarted within the limited attempts. `fallbackDir`, and the `settings`
+   * added to the server's own, are for tests.
    *
    * @throws Error that explains the cause and the remedy.
    */

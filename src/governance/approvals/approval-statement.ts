@@ -13,7 +13,7 @@ import type { ApprovalDecision } from '../../contract/approval.ts'
 
 /**
  * The statement that an approver signs, and its signatures (API behaviour, Approvals). A statement is a JSON text whose
- * members have a fixed order, so whoever checks a signature writes the same text again from the records. Nothing here reads
+ * members have a fixed order, so whoever checks a signature can rebuild the same text from the records. Nothing here reads
  * a clock or the database.
  */
 
@@ -80,13 +80,13 @@ function subjectOf(subject: ApprovalSubject): object {
 
 // ---------------------------------------------------------------------------------------------- keys
 
-/** An approver's public key: Ed25519, or P-256; of a passkey with its credential (RFC 7517, 8037). */
+/** An approver's public key: Ed25519 or P-256, and for a passkey its credential (RFC 7517, 8037). */
 export interface ApproverKey {
   kty: 'OKP' | 'EC'
   crv: 'Ed25519' | 'P-256'
   x: string
   y?: string
-  /** Of a passkey: the credential, and the domain that its signatures are for. */
+  /** For a passkey only: the credential, and the domain that its signatures are for. */
   credential_id?: string
   rp_id?: string
 }
@@ -118,7 +118,7 @@ export function readApproverKey(jwk: JsonWebKey | Record<string, unknown>): Appr
     : { kty: 'EC', crv: 'P-256', x, y: y as string, ...passkey }
 }
 
-/** The members of a key that is a passkey's; none of a key file's. */
+/** The credential and domain of a passkey's key; empty for a key from a key file. Throws an Error for a wrong one. */
 function passkeyOf({ credential_id, rp_id }: Record<string, unknown>): Partial<ApproverKey> {
   if (credential_id === undefined && rp_id === undefined) return {}
   if (
@@ -184,8 +184,8 @@ export function signStatement(text: string, privateJwk: JsonWebKey): { jws: stri
 export const challengeOf = (text: string): string => createHash('sha256').update(text).digest('base64url')
 
 /**
- * Returns the objection to a signature over exactly this text by this key; undefined when it is right. It throws for no
- * input: what cannot be read is an objection.
+ * Returns the objection to a signature over exactly this text by this key; undefined for a valid signature. Never throws:
+ * a signature that cannot be read is an objection.
  */
 export function objectionToSignature(
   text: string,
@@ -207,7 +207,7 @@ function objectionToJws(text: string, jws: string, key: ApproverKey): string | u
   const [header = '', payload = '', signature = '', ...rest] = jws.split('.')
   if (rest.length > 0) return 'the JWS does not have three parts'
   const { alg, typ, crit } = JSON.parse(fromBase64url(header).toString()) as Record<string, unknown>
-  // The algorithm is the key's: a header chooses nothing.
+  // The key determines the algorithm; the header must not choose another.
   if (alg !== ALGORITHMS[key.crv]) return `the JWS must have the alg ${ALGORITHMS[key.crv]}`
   if (typ !== JWS_TYPE) return `the JWS must have the typ ${JWS_TYPE}`
   if (crit !== undefined) return 'the JWS has critical extensions'
@@ -268,7 +268,7 @@ function isSignature(
 
 const base64url = (text: string) => Buffer.from(text).toString('base64url')
 
-/** Throws for another text than the one that encodes its bytes: a signature has one spelling. */
+/** Throws unless the text is the one encoding of its bytes, so that a signature has one spelling. */
 function fromBase64url(text: string): Buffer {
   const bytes = Buffer.from(text, 'base64url')
   if (bytes.toString('base64url') !== text) throw new Error('not base64url')

@@ -50,7 +50,7 @@ export interface ChangeToApprove {
 export const APPROVAL_COLUMNS = `a.id, a.customer_id, a.created_at, a.transfer_id, a.change, a.change_digest, a.required, a.role,
   a.rule_id, a.policy_version, a.initiator_type, a.initiator_id, a.deadline, a.status, a.ended_at`
 
-/** A decision as it is kept. */
+/** A decision as its row stores it. */
 export interface KeptDecision {
   approval_id: string
   approver_id: string
@@ -121,9 +121,9 @@ export interface Judgement {
 }
 
 /**
- * Judges an approval by its signed decisions: only signatures over exactly this statement count, by ACTIVE approvers of the
- * role, one for each person, and none by the initiator. It trusts nothing that the service's role can write: approvers are
- * written by the schema's owner, and the statement is made again from the record that is about to be signed or changed.
+ * Judges an approval by its signed decisions. Only signatures over exactly this statement count, by ACTIVE approvers of the
+ * role, one for each person, and none by the initiator. Nothing that the service's database role can write is trusted: the
+ * schema's owner writes approvers, and the statement is rebuilt from the record that is about to be signed or changed.
  */
 export function judge(
   of: StatementOf,
@@ -153,7 +153,7 @@ export function judge(
       else approving.add(person)
     }
   }
-  // A requirement of none would be met by nobody's signature.
+  // At least one signature is required, even if `required` were 0.
   const isApproved = approving.size >= Math.max(1, of.required)
   return {
     outcome: isRejected ? 'REJECTED' : isApproved ? 'APPROVED' : 'PENDING',
@@ -182,7 +182,7 @@ export function changeStatementOf(row: ApprovalRow): StatementOf {
   }
 }
 
-/** Gives an approval, which the transaction has locked, another status. */
+/** Gives an approval another status. The transaction has locked it. */
 export async function setApprovalStatus(
   tx: Transaction,
   { customer_id, id }: Pick<ApprovalRow, 'customer_id' | 'id'>,
@@ -201,13 +201,12 @@ export async function setApprovalStatus(
   return rows[0]!
 }
 
-/** A new approval of a withdrawal. */
 export interface NewTransferApproval extends TransferApproval {
   transfer_id: string
   created_at: Moment
 }
 
-/** The approvals of withdrawals, which the transaction of the withdrawals writes. */
+/** The approvals of withdrawals. The transaction that accepts a withdrawal writes its approval. */
 export const TRANSFER_APPROVALS: Kind<string, ApprovalRow, NewTransferApproval> = {
   async read(tx, customerId, transferIds) {
     const { rows } = await tx.query<ApprovalRow>(
@@ -260,8 +259,8 @@ export const approvalEvent = (
 ): NewEvent => ({ type: `approval.${EVENT_NAMES[object.status]}`, object_id: object.id, object })
 
 /**
- * Ends the approvals of withdrawals that have failed: EXPIRED after the deadline, or else CANCELLED. In the transaction that
- * refunds them.
+ * Ends the approvals of withdrawals that have failed, in the transaction that refunds the withdrawals: EXPIRED after the
+ * deadline, else CANCELLED.
  */
 export async function endApprovalsOf(
   tx: Transaction,

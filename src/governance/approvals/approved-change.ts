@@ -59,10 +59,10 @@ type PolicyInForce = Pick<Policies, 'newest'>
 const WAITING_CHANGES_MAX = 100
 
 /**
- * Makes a change of configuration in a transaction, if the customer's policy lets it (API behaviour, Approvals). Where the
- * policy requires approvers, the first request leaves an approval and throws approval-required, which names it. After enough
- * approvers have signed, the same request of the same actor with its `approval_id` makes the change, once. Throws not-found,
- * forbidden and approval-ended for an approval that is not of this change, and what the work throws.
+ * Makes a change of configuration in a transaction, if the customer's policy allows it (API behaviour, Approvals). Where the
+ * policy requires approvers, the first request records an approval and throws approval-required, which names the approval.
+ * After enough approvers have signed, the same request of the same actor with `approval_id` makes the change, once. Throws
+ * not-found, forbidden and approval-ended for an approval that does not fit, and what `work` throws.
  */
 export async function withApprovedChange<T>(
   db: Database,
@@ -80,8 +80,8 @@ export async function withApprovedChange<T>(
 }
 
 /**
- * Returns undefined where the change may be made in this transaction; its approval is then USED. Otherwise it returns the
- * approval that is missing: the caller commits the transaction, which keeps the approval, and changes nothing.
+ * Returns undefined where the change may be made in this transaction; its approval is then USED. Otherwise returns the
+ * approval that is missing: the caller commits the transaction, so that the approval is stored, and changes nothing else.
  */
 async function requireApprovedChange(
   tx: Transaction,
@@ -116,14 +116,14 @@ const valuesOf = ({ subject, operation, target, values }: ChangeToApprove): Chan
   values,
 })
 
-/** The digest by which a change is found and signed. Its initiator belongs to it: only the initiator makes the change. */
+/** The digest by which a change is found and signed. It covers the initiator, who alone may make the change. */
 function digestOf({ customer_id, origin, ...change }: RequestedChange): string {
   const { type, id } = initiatorOf(origin)
   const text = canonicalJson([customer_id, { type, id }, valuesOf(change)])
   return createHash('sha256').update(text).digest('hex')
 }
 
-/** Adds the approval of a change, or returns the one that waits already. */
+/** Adds the approval of a change, or returns an approval of the same change that is still open. */
 async function keepApproval(
   tx: Transaction,
   change: RequestedChange,
@@ -223,7 +223,7 @@ function requireOpen({ id, status, deadline }: ApprovalRow, now: Moment): void {
     throw problem.approvalEnded({ id, status }, `had to be decided and used by ${deadline}`)
 }
 
-/** Ends the changes of a customer whose deadline has passed. Returns their number. */
+/** Expires the approvals of a customer's changes whose deadline has passed. Returns their number. */
 async function expireChanges(
   tx: Transaction,
   customerId: string,
@@ -244,10 +244,10 @@ async function expireChanges(
 
 const ORIGIN = originOfLoop('approvals')
 
-/** Most customers whose changes one round ends. */
+/** Most customers whose approvals one round expires. */
 const EXPIRED_CUSTOMERS_MAX = 100
 
-/** Ends the changes whose deadline has passed, for the worker. Returns their number. */
+/** Expires the approvals of changes whose deadline has passed, for the worker. Returns their number. */
 export async function expireApprovals(db: Database, hints: Queryable = db): Promise<number> {
   const { rows } = await selectExpired(hints)
   let expired = 0

@@ -8,7 +8,7 @@ import { change } from '../../money/records/need.ts'
 import type { Decision, View, TransferApproval } from '../../money/movements/decision.ts'
 import { readAccepted, type Accepted } from '../../money/movements/withdrawal-macs.ts'
 
-/** The decision of a policy's rule that a withdrawal needs approvers. */
+/** What a rule of the policy requires of a withdrawal that needs approvers. */
 export interface ApprovalRequirement {
   /** How many different approvers must agree. */
   approvals: number
@@ -19,8 +19,8 @@ export interface ApprovalRequirement {
 }
 
 /**
- * Makes the withdrawal of a decision wait for approvers (API behaviour, Approvals): its money is taken, and nothing is
- * signed before enough of them have signed it. The withdrawal's MAC covers the requirement.
+ * Makes the withdrawal of a decision wait for approvers (API behaviour, Approvals). Its total is debited, and its payment is
+ * not signed before enough approvers have signed. The withdrawal's MAC covers the requirement.
  */
 export function awaitApproval(
   decision: Decision,
@@ -57,7 +57,7 @@ export function awaitApproval(
   }
 }
 
-/** Returns the members of the statement about a withdrawal, from the withdrawal as it is to be paid. */
+/** Returns the members of the statement about a withdrawal, from the record by which it is paid. */
 function statementOf(accepted: Accepted & { approval: TransferApproval }): StatementOf {
   const { approval, customer_id, id, profile_id, network, asset, amount, memo } = accepted
   const { id: approval_id, required, role, rule_id, policy_version, initiator, deadline } = approval
@@ -91,8 +91,8 @@ export interface ApprovedWithdrawal {
 }
 
 /**
- * Reads and judges the approvals of these withdrawals, by withdrawal. Those that need none are left out. The statements are
- * made from the rows that are about to be paid.
+ * Reads and judges the approvals of these withdrawals, by withdrawal. Withdrawals that need no approval are left out. The
+ * statements are made from the rows that are about to be paid.
  */
 export async function judgeWithdrawals(
   db: Queryable,

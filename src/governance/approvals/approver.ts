@@ -5,7 +5,7 @@ import { newId, readClock } from '../../db/ids.ts'
 import { recordChanges } from '../../money/ledger/audit.ts'
 import { thumbprintOf, type ApproverKey } from './approval-statement.ts'
 
-/** Who may approve, and with which key. Only the schema's owner writes it (docs/decisions/governance.md). */
+/** Who may approve, and with which key. Only the schema's owner writes approvers (docs/decisions/governance.md). */
 export interface Approver {
   id: string
   created_at: string
@@ -19,7 +19,7 @@ export interface Approver {
   revoked_at: string | null
 }
 
-/** Reads the customer's approvers, the revoked ones, too. There are few: each was added by hand. */
+/** Reads all approvers of the customer, including revoked ones. There are few: each was added by hand. */
 export async function selectApprovers(db: Queryable, customerId: string): Promise<Approver[]> {
   const { rows } = await db.query<Approver>(
     `
@@ -32,7 +32,7 @@ export async function selectApprovers(db: Queryable, customerId: string): Promis
   return rows
 }
 
-/** Whether an approver of one role may decide where another is required: an ADMIN may wherever others may. */
+/** Whether an approver of `role` may decide where `required` is required. An ADMIN may decide everywhere. */
 export const hasRole = (role: string, required: string): boolean => role === required || role === 'ADMIN'
 
 /** Whether two entries are one person: the same operator, API client, name or key. */
@@ -52,7 +52,7 @@ const isActor = ({ name, operator_id, client_id }: Approver, { type, id }: Actor
 
 /**
  * Groups entries by person. An entry that shares its operator with a second one and its name with a third makes all three
- * one person. Entries of the same person may be revoked: a person does not become two by a new key.
+ * one person. Revoked entries count, too: a person who gets a new key is still the same person.
  */
 export function personsOf(approvers: readonly Approver[]): Map<string, number> {
   const personOf = new Map<string, number>()
@@ -78,7 +78,6 @@ export function personsWhoAre(
 
 // ---------------------------------------------------------------------------------------------- by the schema's owner
 
-/** An approver to add. */
 export interface NewApprover {
   name: string
   role: string
@@ -88,8 +87,8 @@ export interface NewApprover {
 }
 
 /**
- * Adds an approver, in a transaction of the role that owns the schema: no other may. Throws an Error for a key that an ACTIVE
- * approver of the customer has.
+ * Adds an approver, in a transaction of the role that owns the schema: no other role may. Throws an Error for a key that an
+ * ACTIVE approver of the customer has.
  */
 export async function addApprover(
   owner: Transaction,
@@ -118,8 +117,9 @@ export async function addApprover(
 }
 
 /**
- * Revokes an approver, in a transaction of the role that owns the schema. What the approver has signed does not count any
- * more, where it is not signed yet. Repeating it changes nothing. Throws an Error when there is no such approver.
+ * Revokes an approver, in a transaction of the role that owns the schema. The approver's signatures no longer count for
+ * payments that are not signed yet and changes that are not made yet. A repeat changes nothing. Throws an Error when there
+ * is no such approver.
  */
 export async function revokeApprover(
   owner: Transaction,

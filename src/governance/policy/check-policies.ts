@@ -3,12 +3,12 @@ import { failed, ok, orElse, type Finding } from '../../finding.ts'
 import type { MasterKeys } from '../../keys/master-keys.ts'
 import { Policies } from './policy.ts'
 
-/** Most policies that cannot be trusted that are listed. */
+/** Most untrusted policies that are listed. */
 const TOLD_MAX = 5
 const ADVICE =
   'add the master key that it needs; or look at it with bursar policy show, then bursar policy set --replace-untrusted'
 
-/** Whether the newest version of each policy is what was accepted: the payments of its customer are refused otherwise. */
+/** Checks the MAC of each policy's newest version. With a wrong MAC, all payments of the customer are refused. */
 export async function checkPolicies(db: Queryable, masterKeys: MasterKeys | undefined): Promise<Finding[]> {
   const none = 'no customer has a policy'
   if (masterKeys === undefined) {

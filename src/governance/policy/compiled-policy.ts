@@ -8,7 +8,7 @@ const MICROS = 1_000_000
 /** A rule, ready to be applied to payments. */
 export interface CompiledRule {
   rule: Rule
-  /** Whether it restricts: an uncertain fact then counts as a match. */
+  /** Whether the rule blocks or asks for approval: an uncertain fact then counts as a match. */
   restricts: boolean
   clients: ReadonlySet<string> | undefined
   profiles: ReadonlySet<string> | undefined
@@ -22,25 +22,25 @@ export interface CompiledRule {
 interface CompiledLimit extends Limit {
   most: bigint
   periodMicros: number
-  /** The place of its windows in the lists of the payments' windows; undefined for a limit of each payment. */
+  /** The index of the limit's windows in `Facts.windows`; undefined for a limit on each single payment. */
   windowAt: number | undefined
 }
 
-/** The facts by which most rules are told apart. Nearly all payments of a batch share them. */
+/** The facts that rule out most rules. Nearly all payments of a batch share them. */
 interface Kind {
   type: Payment['type']
   asset: string
   network: string | undefined
-  /** The client or operator that ordered it; undefined where nobody knows. */
+  /** The client or operator that ordered the payment; undefined if unknown. */
   client: string | undefined
 }
 /** The rules that can fit payments of one kind, in order. */
 export interface Shortlist {
   rules: readonly CompiledRule[]
-  /** Those whose limit counts the payments of a period. */
+  /** The rules among them whose limit counts the payments of a period. */
   windowed: readonly CompiledRule[]
 }
-/** Most shortlists of one version: clients of other ids begin anew. */
+/** Most shortlists of one version. A further one, by a new client id for example, clears them all. */
 const SHORTLISTS_MAX = 1_000
 
 /** A policy, ready to be applied. */
@@ -49,7 +49,7 @@ export interface Compiled {
   /** How long approvers have to decide. */
   deadlineSeconds: number
   rules: readonly CompiledRule[]
-  /** By `keyOfKind`. Comparing each payment with each of ten rules took twice as long as all else. */
+  /** By `keyOfKind`. Comparing each payment with each of ten rules took twice as long as all other work. */
   shortlists: Map<string, Shortlist>
   readsAddressBook: boolean
   readsIdentities: boolean
@@ -104,7 +104,7 @@ function compileRule(rule: Rule, windowAt: number | undefined): CompiledRule {
   }
 }
 
-// The id of a client of another issuer may be any text, so it is the last part, and its absence is no text.
+// A client id from an external token issuer may be any text, so it comes last. A missing id adds no part.
 const keyOfKind = ({ type, asset, network, client }: Kind) =>
   `${type} ${asset} ${network}${client === undefined ? '' : ` ${client}`}`
 

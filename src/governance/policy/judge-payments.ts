@@ -20,14 +20,14 @@ import { type Policies } from './policy.ts'
 import { Windows, type Window } from './policy-windows.ts'
 
 /**
- * Holds the policy of a customer over its payments (API behaviour, Policy). The rules are decided in the transaction that
- * moves the money, with the windows of their limits locked: any number of processes together keep a limit.
+ * Applies the policy of a customer to its payments (API behaviour, Policy). The rules are judged in the transaction that
+ * moves the money, with the windows of their limits locked, so that all processes together keep a limit.
  *
- * What a caller can choose or hide must not help it. Where it is not certain whether a rule fits, a rule that blocks or
+ * A caller must not gain by what it chooses or hides. Where it is not certain whether a rule fits, a rule that blocks or
  * asks for approval fits, and a rule that allows does not.
  */
 
-/** What a payment counts in a window of a limit. */
+/** What a payment adds to a window of a limit. */
 interface Count {
   window: Window
   periodMicros: number
@@ -38,11 +38,11 @@ interface Count {
 interface Facts {
   payment: Payment
   shortlist: Shortlist
-  /** The windows in which rules with a limit count it, at the rule's `windowAt`. */
+  /** The windows that count the payment, at the index `windowAt` of each rule with a limit. */
   windows: Window[][]
-  /** The identities that it names, of its account and of its profile's account too: none before these are read. */
+  /** The identities of the payment, of its account and of its profile's account. Empty until they are read. */
   identities: readonly string[]
-  /** The entries of the address book with its destination. */
+  /** The entries of the address book for the payment's destination. */
   entries: readonly KnownEntry[]
   /** The destination as limits count it: the same for each spelling, on each EVM network. */
   destinationSubject: () => string
@@ -69,7 +69,7 @@ class PolicyGovernor implements Governor {
     this.#batch = batch
   }
 
-  /** Nothing is decided by the policy of the last batch unless `read` finds it to be the newest. */
+  /** Reads by the policy of the last batch. That policy decides nothing unless `read` finds that it is the newest. */
   async readEarly(): Promise<void> {
     const { tx, customerId } = this.#batch
     const last = this.#policies.last(customerId)
@@ -106,7 +106,7 @@ class PolicyGovernor implements Governor {
     this.#prices = prices
   }
 
-  /** Begins to judge by a policy: the facts of the payments, and the windows that these alone tell. */
+  /** Begins to judge by a policy: collects the facts of the payments, and the windows that follow from these facts alone. */
   #begin(policy: Compiled): void {
     this.#policy = policy
     this.#facts = factsOf(policy, this.#batch.movements, this.#batch.get)
@@ -157,7 +157,7 @@ class PolicyGovernor implements Governor {
   ): boolean {
     if (limit === undefined) return true
     const { most, periodMicros, windowAt } = limit
-    // Without a price, it counts as the whole limit and is beyond it.
+    // A payment without a price counts as the whole limit and is beyond the limit.
     const priced = values.in(limit.asset)
     const value = priced ?? most
     let beyond = priced === undefined || value > most
@@ -182,7 +182,7 @@ class PolicyGovernor implements Governor {
 const isToProfile = (type: string): boolean =>
   type === 'INTERNAL_TRANSFER_DEBIT' || type === 'PAXOS_TRANSFER_DEBIT'
 
-/** A payment that moves something else than it declared would be judged by the wrong facts. */
+/** Asserts that a movement makes the payment that it declared: another one would be judged by the wrong facts. */
 function requireDeclared({ payment }: Movement, transfer: Transfer): void {
   const destination =
     transfer.type === 'CRYPTO_WITHDRAWAL' ? transfer.destination_address : transfer.fiat_account_id
@@ -223,7 +223,7 @@ function once<T>(compute: () => T): () => T {
   return () => (known ??= { value: compute() }).value
 }
 
-/** The API client or operator that ordered a payment. The worker alone orders none: nobody knows who did. */
+/** The API client or operator that ordered a payment; undefined for a payment of the worker without an initiator. */
 function clientOf(origin: Origin): string | undefined {
   const { type, id } = initiatorOf(origin)
   if (type === 'WORKER') return undefined
@@ -243,7 +243,7 @@ function destinationSubjectOf({ type, destination, crypto_network }: Payment, ge
 const canonicalOf = (network: CryptoNetwork, address: string): string =>
   canonicalAddress(network, address, { testNetworks: true }) ?? address
 
-/** A bank account has any number of fiat accounts, and any spelling of its number. */
+/** One bank account may be registered as several fiat accounts, with different spellings of its number. */
 function bankOf(account: FiatAccount | undefined, id: string): string {
   const number = account?.fiat_network_instructions.wire.account_number ?? ''
   const plain = number
@@ -287,8 +287,8 @@ function fitsDestination({ destination, restricts }: CompiledRule, facts: Facts)
 }
 
 /**
- * Names the windows in which a policy may count these payments, to be locked next; the address book may be unread. EARLY:
- * those that are known by the payments alone. LATE: those of identities and bank accounts, which are read with the balances.
+ * Requests the windows in which a policy may count these payments, to be locked next; the address book may be unread. EARLY:
+ * windows known from the payments alone. LATE: those of identities and bank accounts, which are read with the balances.
  */
 function wantWindows(windows: Windows, facts: ReadonlyMap<Movement, Facts>, when: 'EARLY' | 'LATE'): void {
   for (const one of facts.values())
@@ -337,8 +337,8 @@ class Values {
   }
 
   /**
-   * The value in minor units of the limit's asset; in USD rounded up. Undefined without a price: then nobody knows
-   * whether it is within the limit.
+   * The value in minor units of the limit's asset; in USD with eight decimals, rounded up. Undefined without a price: then
+   * it is unknown whether the payment is within the limit.
    */
   in(limitAsset: string): bigint | undefined {
     return limitAsset === 'USD' ? (this.#usd ??= this.#inUsd()) : this.#total

@@ -243,7 +243,7 @@ function requireAsset(symbol: string, at: string): void {
 const decimalsOfLimit = ({ asset }: Limit): number =>
   asset === 'USD' ? USD_DECIMALS : findAsset(asset)!.decimals
 
-/** JSON with the members of each object in order: jsonb does not keep theirs. */
+/** JSON with the members of each object sorted, because jsonb does not keep their order. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_, member: unknown) =>
     typeof member !== 'object' || member === null || Array.isArray(member)

@@ -9,7 +9,7 @@ import { momentAt } from '../../db/ids.ts'
 const DAY_SECONDS = 86_400
 const MICROS = 1_000_000
 
-/** Buckets of a period. With one bucket begun and one not yet over, at most 60 count. */
+/** Buckets of a period. The oldest and the newest may count in part, so at most 60 buckets count. */
 const BUCKETS_OF_PERIOD = 59
 
 export interface WindowKey {
@@ -27,19 +27,19 @@ export interface WindowKey {
 type StoredBucket = readonly [latest: number, sum: string]
 
 type WindowRow = WindowKey & { buckets: StoredBucket[] }
-/** With the ctid of the locked row, which cannot change meanwhile. */
+/** A row with its ctid, which cannot change while the row is locked. */
 type LockedRow = WindowRow & { place: string }
 
-/** A window that this transaction has locked, unless it is new, and may change. */
+/** A window that this transaction may change: its row is locked, or does not exist yet. */
 export class Window {
   readonly key: WindowKey
-  /** The place of its row; undefined for a new window. */
+  /** The ctid of its row; undefined for a new window. */
   place: string | undefined
   /** Whether its row, if there is one, was read and locked. */
   isLocked = false
-  /** In the order of their times. The sums stay texts: only those that count are computed, and only once. */
+  /** Ordered by time. The sums stay text: only those that count are parsed, and only once. */
   #buckets: StoredBucket[] = []
-  /** What `sumAt` has computed for the payments after this moment. It holds until a period of another beginning is asked for. */
+  /** The last result of `sumAt`: the sum of the payments after the moment `since`. */
   #known: { since: number; sum: bigint } | undefined
   #isChanged = false
   #periodMicros = 0
@@ -49,7 +49,6 @@ export class Window {
     if (stored !== undefined) this.load(stored)
   }
 
-  /** Takes over what is stored. */
   load({ buckets, place }: { buckets: readonly StoredBucket[]; place?: string }): void {
     this.#buckets = [...buckets]
     this.place = place
@@ -66,8 +65,8 @@ export class Window {
   }
 
   /**
-   * Counts a payment at this moment. After the clock was set back it counts as made at the latest payment: buckets stay
-   * in order, and none ends early.
+   * Counts a payment at this moment. If the clock was set back, the payment counts at the time of the latest payment, so
+   * that buckets stay in order and none ends early.
    */
   add(nowMicros: number, periodMicros: number, amount: bigint): void {
     const since = nowMicros - periodMicros
@@ -93,8 +92,8 @@ export class Window {
   }
 
   /**
-   * The first midnight (UTC, in seconds since 1970) from which nothing in it counts any more. It stays the same for a
-   * day, so that the updates of the row leave its indexes alone (heap-only tuples).
+   * The first midnight (UTC, in seconds since 1970) from which no payment of the window counts any more. It stays the same
+   * for a day, so that updates of the row do not touch its indexes (heap-only tuples).
    */
   get endsAtSeconds(): number {
     const micros = this.#buckets.at(-1)![0] + this.#periodMicros
@@ -107,10 +106,10 @@ const nameOf = ({ rule_id, asset, subject }: WindowKey) => `${rule_id} ${asset} 
 /** The windows of a batch of payments. */
 export class Windows {
   readonly #windows = new Map<string, Window>()
-  /** Those that `lock` has not read yet, by name. */
+  /** The windows that `lock` has not read yet, by name. */
   #wanted = new Map<string, Window>()
 
-  /** Returns the window with this key, which counts once it was locked by `lock`. */
+  /** Returns the window with this key. It can be used after `lock`. */
   want(key: WindowKey): Window {
     const name = nameOf(key)
     const known = this.#windows.get(name)
@@ -122,9 +121,9 @@ export class Windows {
   }
 
   /**
-   * Reads and locks the windows that are wanted and not locked yet, in key order and after the balances, so that no
-   * two batches deadlock. A window without a row is new: of two processes that make it, the second violates
-   * `policy_windows_pkey` and decides again.
+   * Reads and locks the wanted windows that are not locked yet, in key order and after the balances, so that no two batches
+   * deadlock. A window without a row is new: of two processes that insert it, the second violates `policy_windows_pkey` and
+   * decides again.
    */
   async lock(tx: Transaction, customerId: string): Promise<void> {
     if (this.#wanted.size === 0) return
@@ -189,8 +188,8 @@ const columnsOf = (keys: readonly WindowKey[]): string[] => [
 ]
 
 /**
- * Formats buckets as an element of an array of jsonb. They are digits, so that only the quotes around the sums are escaped:
- * JSON.stringify and `arrayLiteral` took four times as long.
+ * Formats buckets as an element of an array of jsonb. Buckets hold digits alone, so only the quotes around the sums are
+ * escaped: JSON.stringify and `arrayLiteral` took four times as long.
  */
 const bucketsLiteral = (buckets: readonly StoredBucket[]): string =>
   `"[${buckets.map(([latest, sum]) => `[${latest},\\"${sum}\\"]`).join()}]"`

@@ -52,7 +52,7 @@ const LAST_PLACES_MAX = 10_000
 const PRICE_AGE_MAX_MINUTES = 60
 const PRICES_KEPT_MS = 10_000
 
-/** Versions that are read at a time, where any number may exist: each can have a hundred rules. */
+/** Versions that one statement reads where any number may exist. Each can have a hundred rules. */
 const VERSIONS_READ = 20
 
 interface PolicyRow {
@@ -85,7 +85,7 @@ async function selectVersion(
 /** Reads and writes the versions of policies, with MACs by a key derived from the master key. */
 export class Policies {
   readonly #macs: Macs
-  /** With the same keys, of the address book. */
+  /** The MACs of the address book, by the same master keys. */
   readonly rows: RowMacs
   /** Checked versions by customer, version and MAC: they never change. */
   readonly #checked = new LRUCache<string, PolicyVersion>({
@@ -93,13 +93,13 @@ export class Policies {
     sizeCalculation: ({ document }) => RULE_BYTES * (1 + document.rules.length),
   })
 
-  /** The place of the version that each customer's payments were last judged by. */
+  /** The `POLICY_PLACE` of the version by which each customer's payments were last judged. */
   readonly #lastPlaces = new LRUCache<string, string>({ max: LAST_PLACES_MAX })
 
   readonly #sandbox: boolean
   #prices: { readAt: number; prices: UsdPrices } | undefined
 
-  /** In a `sandbox`, simulated prices and reference prices count, too. */
+  /** With `sandbox`, simulated prices and reference prices count, too. */
   constructor(masterKeys: MasterKeys, { sandbox = false }: { sandbox?: boolean } = {}) {
     this.#macs = new Macs(masterKeys, 'policies')
     this.rows = new RowMacs(masterKeys)
@@ -107,8 +107,8 @@ export class Policies {
   }
 
   /**
-   * Returns prices for limits in USD: of the last hour, and read in the last ten seconds. On a cluster the coordinator has
-   * them.
+   * Returns prices for limits in USD: of the last hour, and read in the last ten seconds. On a cluster, the coordinator
+   * stores the prices.
    */
   async prices(tx: Transaction): Promise<UsdPrices> {
     const now = performance.now()
@@ -121,7 +121,7 @@ export class Policies {
     return this.#prices.prices
   }
 
-  /** Reads the version that counts; undefined where the customer has no policy. Throws as `get` does. */
+  /** Reads the version in force; undefined where the customer has no policy. Throws as `get` does. */
   async newest(db: Queryable, customerId: string): Promise<PolicyVersion | undefined> {
     const row = await selectVersion(db, customerId)
     return row && this.#check(customerId, row)
@@ -129,8 +129,8 @@ export class Policies {
 
   /**
    * Returns the version that a batch of payments found to be the newest, mostly without a statement. `place` is its
-   * version and MAC as `POLICY_PLACE` writes them. Throws unavailable for a version without a valid MAC: somebody may
-   * have loosened it, so nothing is paid under it.
+   * version and MAC as `POLICY_PLACE` writes them. Throws unavailable for a version without a valid MAC: somebody may have
+   * loosened the rules, so nothing is paid under them.
    */
   async get(db: Queryable, customerId: string, place: string): Promise<PolicyVersion> {
     let known = this.#checked.get(`${customerId} ${place}`)
@@ -143,8 +143,8 @@ export class Policies {
   }
 
   /**
-   * Returns the version that `get` returned last for this customer, if it is still kept. It may be an old one: it tells
-   * which windows are worth locking early, and decides nothing.
+   * Returns the version that `get` returned last for this customer, if it is still cached. It may be an old version: it
+   * suggests which windows to lock early, and decides nothing.
    */
   last(customerId: string): PolicyVersion | undefined {
     const place = this.#lastPlaces.get(customerId)
@@ -152,8 +152,8 @@ export class Policies {
   }
 
   /**
-   * Adds a version. `replaces` is the version that its author read, where it is known: throws already-exists, with the
-   * newest version, when that is another one. Two that are added at the same time violate `policies_pkey`.
+   * Adds a version. `replaces` is the version that its author read, if known: throws already-exists, with the newest
+   * version, when the newest is another one. Of two versions added at the same time, the second violates `policies_pkey`.
    */
   async add(
     tx: Transaction,
@@ -193,7 +193,7 @@ export class Policies {
     }))
   }
 
-  /** Reads the newest version that can be trusted, below any that cannot; undefined where there is none. */
+  /** Reads the newest version that can be trusted, skipping any that cannot; undefined where there is none. */
   async newestTrusted(db: Queryable, customerId: string): Promise<PolicyVersion | undefined> {
     let before: number | undefined
     for (;;) {
@@ -252,7 +252,7 @@ export class Policies {
 /** In SQL: the version and MAC of a row of `policies`, as `Policies.get` takes them. */
 export const POLICY_PLACE = "version || ' ' || mac"
 
-/** Everything of a version, unambiguously. */
+/** The text that a version's MAC covers: all of the version, unambiguously. */
 const textOf = (customerId: string, { version, document, created_at }: PolicyVersion): string =>
   JSON.stringify([customerId, version, created_at, canonicalJson(document)])
 

@@ -19,7 +19,7 @@ export interface Post {
   body: string
   /** Ends the request: it takes too long, or the process stops. */
   signal: AbortSignal
-  /** How much of the answer is read. The connection is closed then. */
+  /** How much of the body is read. After that, the connection is closed. */
   bytesMax: number
   /** The limits of the agent and of `signal`, for messages. */
   connectMsMax: number
@@ -49,7 +49,7 @@ export async function post(agent: Agent, request: Post): Promise<Answer> {
   }
 }
 
-/** Reads the beginning of a body. When the time is over or the connection breaks, what came until then counts. */
+/** Reads the beginning of a body. When the time is over or the connection breaks, returns the bytes that came until then. */
 async function beginningOf(
   body: Dispatcher.ResponseData['body'],
   bytesMax: number,
@@ -93,7 +93,7 @@ const EXPLANATIONS: Record<string, string> = {
   ECANCELLED: 'the name cannot be resolved',
 }
 
-/** Explains a failure. The system's own messages name addresses, so that only their code is shown. */
+/** Explains a failure. The system's own messages name addresses, so only their code is shown. */
 function explain(error: unknown, { connectMsMax, answerMsMax }: Post): string {
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error
   if (first instanceof SendFailure) return first.message

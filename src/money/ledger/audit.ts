@@ -7,7 +7,7 @@ import { newId, type Moment } from '../../db/ids.ts'
 import { sendTogether, type Part } from '../../db/together.ts'
 import type { LedgerEvent } from './entries.ts'
 
-/** What became of a change: it was made, or refused for lack of authority or by policy. */
+/** The outcome of a change: it was made, or refused for lack of authority or by policy. */
 export const AUDIT_OUTCOMES = ['DONE', 'REFUSED'] as const
 type AuditOutcome = (typeof AUDIT_OUTCOMES)[number]
 
@@ -18,14 +18,14 @@ export interface AuditRecord {
   subject: { type: string; id: string }
   /** DONE by default. */
   outcome?: AuditOutcome
-  /** Of configuration only. Never with secrets, bodies of requests or personal values. */
+  /** The values that changed, of configuration only. Never secrets, bodies of requests or personal values. */
   changes?: { before?: object; after?: object }
 }
 
 /**
- * Records changes in the audit log, with the transaction that makes them: they are written with its commit. `now` is
- * the moment of the changes, read in this transaction. For orchestrations it must be the `created_at` or the `updated_at`
- * that the change gives them: their records are found by it. `customerId` is PLATFORM_ID for what belongs to no customer.
+ * Records changes in the audit log. The records are written with the commit of the transaction that makes the changes. `now` is
+ * the moment of the changes, read in this transaction. For orchestrations it must be the `created_at` or the `updated_at` that
+ * the change gives them: their audit records are found by that time. `customerId` is PLATFORM_ID for what belongs to no customer.
  */
 export function recordChanges(
   tx: Transaction,
@@ -50,12 +50,12 @@ export interface MoneyMoved {
   action: AuditAction
   event: LedgerEvent
   transferIds: string[]
-  /** For each transfer. */
+  /** One for each transfer, as in `ips`. */
   requestIds: (string | undefined)[]
   ips: (string | undefined)[]
 }
 
-/** Records changes that move money, with their entries. Their records are found by the moment of the entries. */
+/** Records changes that move money, with their entries. These records are found by the moment of the entries. */
 export function recordMoneyMoved(
   tx: Transaction,
   customerId: string,
@@ -94,7 +94,7 @@ export async function readAuditHeads(db: Queryable): Promise<(AuditHead & { cove
   return rows.map((row) => ({ ...row, position: Number(row.position) }))
 }
 
-/** Returns the hash before the first link of a chain, which no other chain has. */
+/** Returns the hash before the first link of a chain. No other chain has the same. */
 export const firstHash = (customerId: string, coveredFrom: Moment): Buffer =>
   sha256(`bursar audit chain ${customerId} ${coveredFrom.micros}`)
 
@@ -153,22 +153,22 @@ const HASHED_FIELDS = [
 /** Writes a value with its length, so that no two lists of values have the same bytes. */
 const field = (value: string | null) => (value === null ? '-,' : `${Buffer.byteLength(value)}:${value},`)
 
-/** Most subjects of a row: they number the last four digits of an item's id. */
+/** Most subjects of a row: the last four digits of a record's id number them. */
 const SUBJECTS_MAX = 0xffff
 
-/** Returns the id of a row. Its last four digits are zero: the row's items count them up. */
+/** Returns the id of a row. Its last four digits are zero, and number the subjects in the ids of records. */
 const rowId = (now: Moment, sequence: number) => `${newId(now, sequence).slice(0, -4)}0000`
 
 type Pending = AuditRow & { subjects?: Subjects; entries: readonly string[] }
 
-/** The subjects of a row that may get more of them. */
+/** The subjects of a row to which more may be added. */
 interface Subjects {
   ids: string[]
   requestIds: (string | undefined)[]
   ips: (string | undefined)[]
 }
 
-/** The types of records that change by the batch. Their rows need no index: the moment of a change finds them. */
+/** The types of records that change in batches. Their rows need no index: the moment of a change finds them. */
 const OF_BATCHES = new Set(['orchestration'])
 
 /** The rows of the audit log that a transaction will write, by customer. */
@@ -308,7 +308,7 @@ async function writeLink(tx: Transaction, customerId: string, pending: Pending[]
   )
 }
 
-/** The columns of audit_log that the statement reads from arrays. An array cannot hold arrays of several lengths. */
+/** The columns of audit_log that the statement reads from arrays. Arrays of different lengths are sent as text. */
 const ROW_COLUMNS = [
   { name: 'id', type: 'uuid' },
   { name: 'actor_type', type: 'text' },

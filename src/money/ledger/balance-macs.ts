@@ -7,9 +7,9 @@ import type { MasterKeys } from '../../keys/master-keys.ts'
 import { arraysOf } from '../../db/rows.ts'
 
 /**
- * MACs of balances. The service's database role writes balances and inserts entries, so neither says by itself what a profile has.
- * A balance carries a MAC with a key outside the database, over what is available, its version and the time of its last entry.
- * An older balance that was put back has its MAC, but the role can remove no entry, and an entry is newer than it.
+ * MACs of balances. The service's database role writes balances and inserts entries, so neither proves what a profile has. A
+ * balance carries a MAC with a key outside the database, over the available amount, its version and the time of its last entry.
+ * An older balance that was put back has a right MAC, but the role can remove no entry: a newer entry exposes it.
  *
  * A process has one set of master keys, and everything that posts needs them: requests, settlement, statements and commands. They
  * are given once, where the process connects to its database. Without them nothing is posted.
@@ -27,7 +27,7 @@ export interface Sealed {
 /** Called for a balance that is refused. */
 export type OnForgedBalance = (profileId: string, objection: string) => void
 
-/** As of withdrawals: 22 characters are 132 bits. */
+/** The length of withdrawals' MACs, too: 22 characters are 132 bits. */
 const MAC_LENGTH = 22
 
 /** Balances whose MACs a process remembers. */
@@ -35,7 +35,7 @@ const PROVEN_MAX = 10_000
 
 export class BalanceMacs {
   readonly #macs: Macs
-  /** The last MAC of a balance that was made here or found right, with the text that it covers: most are read as they were written. */
+  /** The last MAC that was made here or found right, with the text that it covers. Most balances are read as last written. */
   readonly #proven = new Map<string, { text: string; mac: string }>()
   readonly onForged: OnForgedBalance
   /** For MACs of other rows. */
@@ -82,7 +82,7 @@ export const keyOfBalance = (profile_id: string, asset: string): string => `${pr
 
 const keyOf = ({ profile_id, asset }: Sealed): string => keyOfBalance(profile_id.toLowerCase(), asset)
 
-/** No member has a space. */
+/** No member has a space, so different balances have different texts. */
 const textOfBalance = (
   customerId: string,
   { profile_id, asset, available, version }: Sealed,
@@ -107,7 +107,7 @@ export function balanceMacs(): Promise<BalanceMacs> {
   return macs()
 }
 
-/** In SQL: whether a balance `b` has an entry that is newer than it: somebody has put an older balance back. */
+/** In SQL: whether a balance `b` has a newer entry, which means that somebody has put an older balance back. */
 export const IS_OUTDATED = `(
             -- With a limit, the planner looks each balance up.
             select true from entries e
@@ -134,7 +134,7 @@ const sealedOf = ({ profile_id, asset, available, version }: Row): Sealed => ({
   version: Number(version),
 })
 
-/** Also of a row that no Bursar could have written: it must not hide the others. */
+/** Also judges a row that no Bursar could have written: such a row must not hide the others. */
 function objectionToRow(by: BalanceMacs, row: Row): string | undefined {
   const asset = findAsset(row.asset)
   if (asset === undefined || parseAmount(row.available.replace('-', ''), asset.decimals) === undefined)
@@ -145,8 +145,9 @@ function objectionToRow(by: BalanceMacs, row: Row): string | undefined {
 const COLUMNS = 'customer_id, profile_id, asset, available, version, updated_at, mac'
 
 /**
- * The balances of a customer, or of one asset of it, that are not as Bursar wrote them, with what is wrong. Each entry adds one to the
- * version, which the MAC covers, and no entry can be removed: as many entries as the version says are those that Bursar wrote.
+ * Returns the balances of a customer, or of one `asset`, that are not as Bursar wrote them, with what is wrong. Each entry adds
+ * one to the version, which the MAC covers, and no entry can be removed. So Bursar wrote all entries if their number is the
+ * version.
  */
 export async function forgedBalances(
   db: Queryable,
@@ -178,8 +179,8 @@ export async function forgedBalances(
 const BALANCES_PAGE = 10_000
 
 /**
- * Gives balances their MACs as they are: those without one, after the loss of a master key; or those whose MAC is right and of an
- * older master key. Returns their number.
+ * Gives balances their MACs as they are. WITHOUT: those that have no MAC, after the loss of a master key. OF_OLDER_KEYS: those
+ * with a right MAC of an older master key. Returns their number.
  */
 export async function sealBalances(
   db: Queryable,

@@ -11,9 +11,9 @@ export interface BalanceKey {
 
 /** A balance that this transaction has locked and may change. */
 interface Balance extends BalanceKey {
-  /** As it was read; absent where it has no row yet. */
+  /** The row as it was read; absent where there is none yet. */
   row?: BalanceRow
-  /** Whether it is as Bursar wrote it; undefined until that is asked. */
+  /** Whether the balance is as Bursar wrote it; undefined until that is checked. */
   isGenuine?: boolean
   available: bigint
   /** The number of its entries. 0: the balance has no row yet. */
@@ -27,7 +27,7 @@ export interface BalanceRow extends BalanceKey {
   /** The time of its last entry. */
   updated_at: string
   mac: string | null
-  /** It has an entry that is newer. */
+  /** Whether the balance has a newer entry. */
   is_outdated: boolean
   /** The account of the balance's profile. */
   account_id: string | null
@@ -44,10 +44,10 @@ interface Barred {
 }
 
 /**
- * Reads and locks the existing balances among `keys`, with the other ones of these profiles in these assets: always in key
- * order, so that no two batches deadlock. Reads the database's clock after the locks. `policy` names the customer's policy,
- * `frozen` lists the subjects of freezes of the customer and its profiles, and `deactivated` the deactivated profiles of
- * `keys`. It takes one round trip.
+ * Reads and locks the existing balances of these profiles in these assets, and returns those among `keys`. It locks them in key
+ * order, so that no two batches deadlock, and reads the database's clock after the locks. `policy` names the customer's policy,
+ * `frozen` lists the subjects of freezes of the customer and its profiles, and `deactivated` the deactivated profiles of `keys`.
+ * It takes one round trip.
  */
 export async function lockBalances(
   tx: Transaction,
@@ -171,7 +171,7 @@ export class Balances {
     }
   }
 
-  /** A movement asks for its balance several times, one after the other: the last answer needs no key. */
+  /** A movement asks for one balance several times in a row: the last balance found is kept, and takes no look-up. */
   #find(profile_id: string, asset: string): Balance | undefined {
     if (this.#found?.profile_id === profile_id && this.#found.asset === asset) return this.#found
     return (this.#found = this.#balances.get(keyOfBalance(profile_id, asset)))
@@ -192,7 +192,7 @@ export class Balances {
       )
   }
 
-  /** Compares a balance with its MAC; it has not moved yet. */
+  /** Compares a balance with its MAC, before the balance has moved. */
   #isGenuine(balance: Balance, row: BalanceRow): boolean {
     const { macs, customerId } = this.#sealing!
     const objection =
@@ -242,8 +242,8 @@ export class Balances {
   }
 
   /**
-   * Returns the balances that already had entries and changed, for a statement that looks a row's values up: by
-   * `profile/asset`, as JSON, what is available, the version, the version that was read and the MAC. Undefined without any.
+   * Returns the balances that already had entries and changed, for a statement that looks a row's values up. `byKey` is JSON: by
+   * `profile/asset`, the available amount, the version, the version that was read and the MAC. Undefined where none changed.
    */
   moved(now: string): { profileIds: string; assets: string; byKey: string } | undefined {
     const moved = [...this.#balances.values()].filter(

@@ -3,8 +3,8 @@ import { decimalsOf, findAsset } from '../../contract/assets/catalogue.ts'
 import { onPlatform, onProfile, type Entry } from './entries.ts'
 
 /**
- * Whether one asset converts to the other: they are equal, or both are USD or USD stablecoins issued by the platform. USDC of
- * another issuer is one of them where the operator says so.
+ * Whether one asset converts to the other: they are equal, or both are USD or USD stablecoins issued by the platform. With
+ * `usdc`, which the operator decides, USDC of another issuer counts as one of them.
  */
 export const convertible = (from: string, to: string, { usdc = false } = {}): boolean =>
   from === to || (isUsd(from, usdc) && isUsd(to, usdc))

@@ -46,8 +46,8 @@ export class LedgerTransaction {
   }
 
   /**
-   * Locks the balances of `keys` and reads the clock after the locks, in one round trip. `at` backdates the
-   * transaction, for invented history; it is raised to the last entry of the balances.
+   * Locks the balances of `keys` and reads the clock after the locks, in one round trip. `at` backdates the transaction, for
+   * invented history, but never to before the last entry of the balances.
    */
   static async open(
     tx: Transaction,
@@ -83,8 +83,8 @@ export class LedgerTransaction {
   }
 
   /**
-   * Adds postings, all or none. Throws an assertion when a posting does not balance, and unavailable for a balance that was changed
-   * in the database.
+   * Adds postings, all or none. Throws an assertion when a posting does not balance, and unavailable for a balance that was
+   * changed in the database.
    */
   post(...postings: Posting[]): void {
     for (const { entries } of postings) {
@@ -158,8 +158,8 @@ export class LedgerTransaction {
   }
 
   /**
-   * Sends everything in one round trip, including any new transfers, and an event for each of them and of `changed`, the
-   * transfers that change their status in this transaction. The transaction fails on any inconsistency, so the caller may send the commit without waiting for the result.
+   * Sends everything in one round trip: also new transfers, and an event for each of them and for each of `changed`, whose status
+   * this transaction changes. It fails on any inconsistency, so the caller may send the commit without waiting for the result.
    */
   async write(transfers: NewTransfer[] = [], changed: ChangedTransfer[] = []): Promise<void> {
     // Nobody reads the events of the platform's own transfers.
@@ -226,10 +226,10 @@ const INSERT_EVENTS = insertOf('insert into events', {
   fixed: { is_test: 'false' },
 })
 
-// Without a join, the statement looks each balance up by its key whatever the statistics, and is on Citus' fast path. All of
-// the balances are there, and locked. Where a version is not the one that was read, the division by zero ends the transaction.
+// Without a join, the statement looks each balance up by its key whatever the statistics, and takes Citus' fast path. All of
+// these balances exist and are locked. Where a version is not the one that was read, a division by zero ends the transaction.
 const MOVE_BALANCES: Part = {
-  // PostgreSQL cuts names of joined parts that have more than 63 characters.
+  // The name is short: PostgreSQL cuts the names of joined parts after 63 characters.
   name: 'balances',
   text: (first) => {
     const [profileIds, assets, byKey] = [

@@ -5,8 +5,8 @@ import type { Arrival } from './seen-deposits.ts'
 import { arraysOf } from '../../db/rows.ts'
 
 /**
- * The outputs and logs that were credited. Their rows are inserted with the entries, and the service's role can neither change nor
- * delete them: whoever has that role can set a deposit back, and its transfer, but not have it credited again.
+ * The outputs and logs that were credited. Their rows are inserted with the entries, and the service's role can neither change
+ * nor delete them. Whoever has that role can reset a deposit and its transfer, but cannot have the deposit credited again.
  */
 export const CREDITED_DEPOSITS: Kind<never, never, Transfer> = {
   read: () => Promise.reject(new Error('a deposit is credited once by a constraint, without a look')),
@@ -27,7 +27,7 @@ export const CREDITED_DEPOSITS: Kind<never, never, Transfer> = {
 /** The constraint that a second credit breaks. */
 export const CREDITED_ONCE = 'credited_deposits_pkey'
 
-/** Records that these outputs are credited by these transfers. Breaks `CREDITED_ONCE` where one of them was. */
+/** Records that these outputs are credited by these transfers. Breaks `CREDITED_ONCE` where an output was credited before. */
 export async function insertCredited(
   tx: Queryable,
   customerId: string,

@@ -18,7 +18,7 @@ export interface View {
   get: <Key, Value, C>(kind: Kind<Key, Value, C>, key: Key) => Value | undefined
 }
 
-/** The requirement of a withdrawal, which its MAC covers. */
+/** The approvers that a withdrawal requires. Its MAC covers them. */
 export interface TransferApproval {
   id: string
   required: number
@@ -54,7 +54,7 @@ export interface Decision extends Leg {
 export const legsOf = (decision: Decision): Leg[] =>
   decision.otherLeg === undefined ? [decision] : [decision, decision.otherLeg]
 
-/** Returns the first record of a kind that a decision adds. */
+/** Returns the value of the first change of this kind in a decision; undefined without one. */
 export function changeOf<Key, Value, C>(decision: Decision, kind: Kind<Key, Value, C>): C | undefined {
   const found = decision.changes?.find((one) => one.kind === kind)
   return found?.value as C | undefined
@@ -69,7 +69,7 @@ export const GOVERNED_TYPES = [
 ] as const
 type GovernedType = (typeof GOVERNED_TYPES)[number]
 
-/** A payment as it is known before it is decided: whose money it takes, and by what a policy judges it. */
+/** A payment before it is decided: whose money it takes, and what a policy judges it by. */
 export interface Payment extends Holder {
   type: GovernedType
   asset: string
@@ -91,7 +91,7 @@ export interface Movement {
   balances: BalanceKey[]
   /** The account and identity that an internal transfer names for its receiver. They must exist and belong together. */
   receiver?: Pick<Holder, 'account_id' | 'identity_id'> | undefined
-  /** The payment of a customer that it makes, if any. Its holder must exist and may not be barred from withdrawing. */
+  /** The customer's payment that the movement makes, if any. Its holder must exist and may not be barred from withdrawing. */
   payment?: Payment | undefined
   /** Decides everything and posts nothing. */
   dryRun?: boolean | undefined
@@ -109,8 +109,8 @@ export interface Movement {
 const GOVERNED = new Set<string>(GOVERNED_TYPES)
 
 /**
- * Whether a policy governs the transfer. The platform takes a reward back by a PAXOS_TRANSFER_DEBIT, too, which is no payment of
- * the customer and declares none.
+ * Whether a policy governs the transfer. The platform also takes a reward back by a PAXOS_TRANSFER_DEBIT. That movement is no
+ * payment of the customer and declares none.
  */
 export const isGoverned = ({ type }: Transfer, { payment }: Movement): boolean =>
   GOVERNED.has(type) && (type !== 'PAXOS_TRANSFER_DEBIT' || payment !== undefined)

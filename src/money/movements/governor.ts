@@ -14,16 +14,16 @@ export interface GovernedBatch {
 /** Makes the governor of a batch. */
 export type Govern = (batch: GovernedBatch) => Governor
 
-/** Holds the policy of a customer over one batch of its payments (API behaviour, Policy): what the pipeline asks of it. */
+/** Applies the policy of a customer to one batch of its payments (API behaviour, Policy), for the pipeline. */
 export interface Governor {
   /**
-   * Locks and reads what the policy of the last batch needs, in the round trip of the balances. Call it after the statement
+   * Locks and reads what the customer's last known policy needs, in the round trip of the balances. Call it after the statement
    * that locks the balances was sent. It decides nothing.
    */
   readEarly(): Promise<void>
   /** Reads the policy at this place (`POLICY_PLACE`), and what else the payments need. Called once the balances are locked. */
   read(place: string, holders: Holders): Promise<void>
-  /** Judges a payment as it was decided. Throws the refusal: policy-refused, or unavailable for a policy that cannot be trusted. */
+  /** Judges a payment as decided. Throws the refusal: policy-refused, or unavailable for a policy that cannot be trusted. */
   judge(movement: Movement, decided: Decision, view: View): Verdict
   /** Sends the statement that writes what was counted. */
   write(): Promise<void>
@@ -31,7 +31,7 @@ export interface Governor {
 
 /** A payment that the policy does not refuse. */
 export interface Verdict {
-  /** With the approval for which it waits, where the policy requires one. */
+  /** The decision, with the approval that the payment waits for, where the policy requires one. */
   decision: Decision
   /** Counts the payment in the limits, once it is accepted. */
   count: () => void

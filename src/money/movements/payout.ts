@@ -43,7 +43,7 @@ export interface Payout extends Pick<Movement, 'balances' | 'payment' | 'needs'>
 }
 
 /**
- * Throws bad-request unless both assets exist and convert to each other. USDC does in a sandbox, and in live mode where
+ * Throws bad-request unless both assets exist and convert to each other. USDC converts in a sandbox, and in live mode where
  * BURSAR_CONVERT_USDC says so. `field` is the client's name for the destination's asset.
  */
 export function requireConvertible(

@@ -165,7 +165,7 @@ function sidesOf(asked: PlatformTransfer, receiver: string): { debit: Movement; 
   }
 }
 
-/** A profile that was deactivated meanwhile is as unknown to the sender as any other of somebody else. */
+/** To the sender, a profile that was deactivated meanwhile does not exist. */
 function requireReceiver({ requireOpen }: View, profileId: string): void {
   try {
     requireOpen(profileId)
@@ -174,7 +174,7 @@ function requireReceiver({ requireOpen }: View, profileId: string): void {
   }
 }
 
-/** The customer of an open profile, of any customer. */
+/** Returns the customer that has this profile, of all customers; undefined if no such profile is open. */
 async function findReceiver(shared: Database, profileId: string): Promise<string | undefined> {
   const { rows } = await shared.query<{ customer_id: string }>({
     name: 'receiver of a transfer',

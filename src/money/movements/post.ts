@@ -31,7 +31,7 @@ export interface PostOptions {
   at?: Moment
   /**
    * Looks up existing ref_ids before the movements are decided. Without the look-up, a repeated ref_id violates
-   * `transfers_ref_id`, and the caller retries with it.
+   * `transfers_ref_id`, and the caller retries with the look-up.
    */
   lookUpRefIds?: boolean
   /**

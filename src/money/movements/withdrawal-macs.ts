@@ -36,7 +36,7 @@ const MAC_LENGTH = 22
 
 export class WithdrawalMacs {
   readonly #macs: Macs
-  /** With the same keys, of the ends of freezes and of deposit addresses. */
+  /** The MACs of other rows with the same keys, such as the ends of freezes and deposit addresses. */
   readonly rows: RowMacs
 
   constructor(masterKeys: MasterKeys, onForged?: OnForged) {
@@ -84,7 +84,7 @@ function textOf(accepted: Accepted): string {
   return JSON.stringify(approval === undefined ? payment : [...payment, requirementOf(approval)])
 }
 
-/** A withdrawal without approvers has one member less, so neither adding nor removing a requirement keeps the MAC. */
+/** A withdrawal without approvers has one member fewer, so neither adding nor removing a requirement keeps the MAC. */
 function requirementOf(approval: TransferApproval): unknown[] {
   const { id, required, role, rule_id, policy_version, initiator, deadline } = approval
   return [id, required, role, rule_id, policy_version, initiator.type, initiator.id, deadline]
@@ -147,7 +147,7 @@ const selectAccepted = (also = '') => `
   ${FROM_TRANSFERS}
   left join approvals a on a.customer_id = t.customer_id and a.transfer_id = t.id`
 
-/** Whether no transaction is signed for it yet. */
+/** In SQL: whether the withdrawal is PENDING and no transaction is signed for it. */
 const IS_OPEN = `
   t.status = 'PENDING' and not exists (
     select 1 from outgoing_transfers b
@@ -155,8 +155,8 @@ const IS_OPEN = `
   ) as open,`
 
 /**
- * What says that a withdrawal has ended, in rows that the service's role cannot change or delete: its entries, or for a transfer
- * of the platform, whose end may post none, the record of the audit log.
+ * In SQL: how a withdrawal has ended, by rows that the service's role cannot change or delete. These rows are its entries. A
+ * transfer of the platform may end without entries, so for it they are also the records of the audit log.
  */
 const ENDED = `
   case when exists (
@@ -219,8 +219,8 @@ export async function readAccepted(
 }
 
 /**
- * Throws unavailable for a withdrawal that is not what was accepted: nothing is given back for it, since whoever has the service's
- * role can insert one.
+ * Throws unavailable for a withdrawal that is not what was accepted. Nothing is given back for it: whoever has the service's role
+ * can insert such a withdrawal.
  */
 export async function requireAccepted(
   tx: Queryable,
@@ -248,8 +248,8 @@ export const NOT_ACCEPTED = 'not what was accepted'
 
 /**
  * Wraps an adapter so that it signs only withdrawals that match their MAC and have not ended. The others wait with the reason.
- * They are never refunded automatically: an operator has to find out who changed them. The check compares the withdrawal that
- * the adapter is given to sign. A replacement is signing, too: a transaction is replaced if this holds for all that it pays.
+ * They are never refunded automatically: an operator has to find out who changed them. The check covers the withdrawal as the
+ * adapter gets it. It covers replacements, too: a transaction is replaced only if all withdrawals that it pays pass.
  */
 export function signOnlyAccepted(
   adapter: NetworkAdapter,

@@ -92,19 +92,19 @@ interface ListedRow {
   changes: AuditLogRecord['changes'] | null
 }
 
-/** A part of an index that is in the order of the list, and its condition on a row `r` and a stream `s`. */
+/** A part of an index in the order of the list: for each `s`, the rows `r` that meet the condition. */
 interface Stream {
   each: string
   condition: string
 }
 
-/** The types of subjects whose rows may have many: they are found by their actions, or by the moments of their changes. */
+/** Types of subjects of which a row may have many. Their actions, or the moments of their changes, find such rows. */
 const OF_BATCHES = ['orchestration', 'sweep', 'transfer']
 
 /**
- * Selects records of a customer's audit log, or of the platform's. A stream holds rows that nearly all match, so the cost
- * depends on the page, and not on the log. Where several filters are given, the narrowest index is read, and the others
- * are compared.
+ * Selects records of a customer's audit log, or of the platform's. A stream holds rows that nearly all match, so the cost depends
+ * on the page, and not on the log. Where several filters are given, the narrowest index is read, and the other filters are
+ * compared.
  */
 export async function selectAuditRecords(
   db: Queryable,
@@ -189,7 +189,7 @@ const FILTERS = `
           and ($12::text is null or r.subject_type = $12)
           and ($11::text[] is null or r.subject_id = any ($11) or r.subject_ids && $13::uuid[])`
 
-/** Chooses the index streams for a list: each is in its order. No row is in two of them. */
+/** Chooses the index streams for a list. Each is in the list's order, and no row is in two of them. */
 function streamsFor(
   { actor_type, actor_ids, actions, outcomes, subject_ids, subject_type }: AuditFilters,
   ofBatch: boolean,

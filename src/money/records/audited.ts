@@ -27,7 +27,7 @@ export async function recordNow(
   recordChanges(tx, customerId, await readClock(tx), records)
 }
 
-/** Returns the members of a record that differ before and after a change; only of these members, if given. Undefined if none has. */
+/** Returns the members of a record that a change made different; with `members`, of these only. Undefined if there is none. */
 export function differences<T extends object>(
   before: T,
   after: T,
@@ -40,7 +40,7 @@ export function differences<T extends object>(
   return { before: only(before), after: only(after) }
 }
 
-/** Records the migrations that have run, in a transaction of its own: they run as the schema's owner. */
+/** Records the migrations that have run, in a transaction of its own: the migrations ran as the schema's owner. */
 export async function recordMigrations(db: Database, origin: Origin, applied: string[]): Promise<void> {
   if (applied.length === 0) return
   const record = audited(origin, 'deployment.migrate', 'schema', { after: { applied } })

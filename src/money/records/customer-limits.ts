@@ -5,7 +5,7 @@ import type { Database, Queryable, Transaction } from '../../db/database.ts'
 import { nodesOf, type Nodes } from '../../db/nodes.ts'
 import { RefreshedOfNodes } from '../../db/refreshed-of-nodes.ts'
 
-/** The limits of a customer's requests, which each process counts for itself. Settings have their defaults. */
+/** The limits of a customer's requests. Each process counts them for itself, and the settings have their defaults. */
 const REQUEST_LIMITS = {
   client_requests_per_second: 'requests a second of each API client, in each process',
   requests_per_second: 'requests a second of all clients together, in each process',
@@ -14,8 +14,8 @@ const REQUEST_LIMITS = {
 export type RequestLimit = keyof typeof REQUEST_LIMITS
 
 /**
- * The limits of records that stay for ever, or that each cost work again and again: most of a customer, with deleted
- * ones. The defaults stop a runaway client long before it fills a disk (a million profiles with their indexes take 0.3 GB).
+ * The most records of a customer, deleted ones included, of the kinds that stay for ever or that cost work again and again. The
+ * defaults stop a runaway client long before it fills a disk (a million profiles with their indexes take 0.3 GB).
  */
 export const RECORD_LIMITS = {
   profiles: { table: 'profiles', most: 1_000_000 },
@@ -59,7 +59,7 @@ const COUNTS_MAX = 10_000
 /** How long a count is used while there is room, and how long a full limit stays full without another count. */
 const COUNTED_MS = 60_000
 const FULL_MS = 1_000
-/** A process makes this share of the records that are left, and of the limit, before it counts again. */
+/** Before it counts again, a process may make a sixteenth of the records that are left, but at most a thousandth of the limit. */
 const SHARE_OF_ROOM = 16
 const SHARE_OF_LIMIT = 1_000
 
@@ -73,9 +73,9 @@ interface Allowance {
 }
 
 /**
- * The limits of each customer (API behaviour, Limits): what operators have set, else the defaults. The limits of requests
- * cost no query. The limits of records count in the database, rarely: beyond a limit, each process makes at most a
- * thousandth of it, and the requests that are under way at once.
+ * The limits of each customer (API behaviour, Limits): what operators have set, else the defaults. The limits of requests cost no
+ * query. The limits of records take counts of the database, which are rare. So each process may exceed such a limit by a
+ * thousandth of it, and by the requests that are under way at once.
  */
 export class CustomerLimits {
   #defaults: RequestDefaults
@@ -103,7 +103,7 @@ export class CustomerLimits {
 
   /**
    * Reads the limits that operators have set, and again every two seconds until `stop`. While they cannot be read, the last ones
-   * hold, and the defaults before: a database that answers in part must not stop the requests that it can serve.
+   * hold, or at first the defaults: a database that answers in part must not stop the requests that it can serve.
    */
   static async start(
     nodes: Database | Nodes,

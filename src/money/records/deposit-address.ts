@@ -84,10 +84,10 @@ export interface NewDepositAddress {
 }
 
 /**
- * Creates an address for a profile. Throws unavailable where the network is not connected, already-exists for the
- * ref_id, not-found for the records it names, and the refusals of a withdrawal for a profile or identity that may not
- * withdraw. Without `origin`, the caller records the change; without `limits`, it has required room for another address. `cursors`
- * has the networks' cursors, where that is another database.
+ * Creates an address for a profile. Throws unavailable where the network is not connected, already-exists for the ref_id,
+ * not-found for the records it names, and the refusals of a withdrawal for a profile or identity that may not withdraw. Without
+ * `origin`, the caller records the change. Without `limits`, the caller has required room for another address. `cursors` is the
+ * database of the networks' cursors, where that is another one.
  */
 export async function insertDepositAddress(
   db: Database | Transaction,
@@ -203,7 +203,7 @@ async function selectByRefId(db: Queryable, customerId: string, refId: string | 
   return rows[0]
 }
 
-/** Finds the customer's deposit address with this spelling, on a network that shares the address. */
+/** Finds the customer's deposit address that this text spells, on any network that shares addresses with `network`. */
 export async function selectDepositAddress(
   db: Queryable,
   customerId: string,
@@ -220,7 +220,7 @@ export async function selectDepositAddress(
   return rows[0]
 }
 
-/** Tells which of these addresses are deposit addresses that Bursar gave out, as `<customer> <address>`: their MACs are right. */
+/** Makes a function that tells which addresses Bursar gave out for deposits, as `<customer> <address>`: their MACs are right. */
 export const givenBy =
   (macs: RowMacs): AreGiven =>
   async (db, places) => {

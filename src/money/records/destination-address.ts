@@ -48,9 +48,9 @@ export interface KnownEntry {
 }
 
 /**
- * In SQL: whether the address of this row may be paid by its id. The service's role can write the status, but not the end of the
- * cooling time, which is fixed when the address is made, nor can it remove the record of a rejection. The MAC of the row says
- * that Bursar made it.
+ * In SQL: whether the address of this row may be paid by its id. The service's role can write the status. It can neither write
+ * the end of the cooling time, which is fixed when the address is made, nor remove the record of a rejection. The MAC of the row
+ * proves that Bursar made it.
  */
 export const isPayable = (row: string): string => `(
   ${row}.status = 'APPROVED' and coalesce(${row}.cooling_until <= clock_timestamp(), true)
@@ -58,7 +58,7 @@ export const isPayable = (row: string): string => `(
     select 1 from audit_log l
     where l.customer_id = ${row}.customer_id and l.subject_id = ${row}.id::text and l.action = 'destination_address.reject'))`
 
-/** The status of an entry that may be paid; where its MAC is wrong, none that may be. */
+/** The status of an entry. An APPROVED entry whose MAC is wrong counts as REJECTED, so that it is not paid. */
 const statusOf = (
   { status, sealed, mac }: KnownEntry & Seal,
   id: string,
@@ -68,7 +68,7 @@ const statusOf = (
     ? 'REJECTED'
     : status
 
-/** Reads the entries with these canonical addresses, by `<network> <address>`. An address has one for each identity. */
+/** Reads the entries with these canonical addresses, by `<network> <address>`. An address may have one for each identity. */
 export async function entriesAt(
   db: Queryable,
   macs: RowMacs,

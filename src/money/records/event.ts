@@ -87,7 +87,7 @@ const typesOf = (objectType: EventObjectType) =>
     .filter(([, its]) => its === objectType)
     .map(([type]) => type)
 
-/** Each kind of event has a schema of its own: generators make colliding names for those inside of a union. */
+/** Each kind of event has a named schema: code generators give unnamed schemas inside a union colliding names. */
 const eventWith = <T extends EventObjectType, O extends TObject>(objectType: T, object: O) =>
   Named(`${schemaName(objectType)}Event`, {
     id: Uuid('Event id.'),
@@ -180,7 +180,7 @@ export function eventToWire({
   const known: Record<string, unknown> = { ...object, id: object_id }
   if (object_type === 'transfer_status_change' || object_type === 'orchestration_status_change')
     known.status = type.slice(type.lastIndexOf('.') + 1).toUpperCase()
-  // The record has the hash of the transaction that ended it, which a withdrawal does not have at its start.
+  // The hash is read from the transfer, and is that of the transaction that ended it. A withdrawal has none at its start.
   if (type === 'transfer.crypto_withdrawal.pending') known.crypto_tx_hash = known.crypto_tx_index = null
   if (object_type === 'identity_summary_status_change' || object_type === 'account_summary_status_change')
     known.id = id

@@ -25,9 +25,7 @@ interface UsedQuote {
   transfer_id: string
 }
 
-/**
- * Quotes by id, without those that no Bursar with the master key made. Reading locks them, so that each is used once.
- */
+/** Quotes by id, without unused ones that no Bursar with the master key made. Reading locks them, so that each is used once. */
 export const FEE_QUOTES: Kind<string, FeeQuote, UsedQuote> = {
   async read(tx, customerId, ids) {
     const { rows } = await tx.query<FeeQuote & Seal>({

@@ -107,7 +107,7 @@ export async function insertFiatAccount(
   })
 }
 
-/** Returns the event of a new fiat account. The bank decides before it is inserted, so none changes its status later. */
+/** Returns the event of a new fiat account. The bank decides before the account is inserted, so its status never changes. */
 const eventsOf = ({ id, status }: FiatAccount): NewEvent[] =>
   status === 'PENDING'
     ? []

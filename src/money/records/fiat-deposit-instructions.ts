@@ -76,8 +76,8 @@ export interface NewInstructions {
 }
 
 /**
- * Creates instructions for a profile. Throws not-found for the records they name, disabled for a deactivated profile, already-exists for the ref_id, and
- * bad-request for a kind of routing number that the bank account does not have.
+ * Creates instructions for a profile. Throws not-found for the records they name, disabled for a deactivated profile,
+ * already-exists for the ref_id, and bad-request for a kind of routing number that the bank account does not have.
  */
 export async function insertInstructions(
   db: Database | Transaction,

@@ -23,11 +23,11 @@ export type FreezeTarget =
   | { kind: 'PROFILE'; customer_id: string; profile_id: string }
 
 /**
- * The reason of a freeze. OPERATOR: a person froze it. DISABLED: the customer is disabled, and gets no access tokens
- * either. The worker sets the other reasons, and an operator lifts them once the cause is known. REORGANISATION: a
- * chain removed blocks deeper than the required confirmations. CUSTODY_SHORT: more is credited than is in custody.
- * NETWORK_FEES: a day's network fees are out of proportion to the fees taken. NODES_DISAGREE: two nodes report
- * different data. WITHDRAWALS_FAIL: signed transactions have failed that no recipient can have made fail.
+ * The reason of a freeze. OPERATOR: a person froze it. DISABLED: the customer is disabled, and gets no access tokens either. The
+ * worker sets the other reasons, and an operator lifts them once the cause is known. REORGANISATION: a chain removed blocks
+ * deeper than the required confirmations. CUSTODY_SHORT: more is credited than is in custody. NETWORK_FEES: a day's network fees
+ * are out of proportion to the fees taken. NODES_DISAGREE: two nodes report different data. WITHDRAWALS_FAIL: signed transactions
+ * have failed, and no recipient can have caused that.
  */
 export const FREEZE_REASONS = [
   'OPERATOR',
@@ -50,9 +50,9 @@ export interface Freeze {
 }
 
 /**
- * Freezes a target for a reason. Freezing it again for the same reason keeps the first detail and changes nothing. On a
- * cluster, the freeze of a customer or profile needs the customer's node. A freeze of a network or of everything needs the
- * coordinator only: where the node of the platform's audit log is gone, `recordWaitingFreezes` records it later.
+ * Freezes a target for a reason. Freezing it again for the same reason keeps the first detail and changes nothing. On a cluster,
+ * the freeze of a customer or profile needs the customer's node. A freeze of a network or of everything needs the coordinator
+ * only: where the node of the platform's audit log is unreachable, `recordWaitingFreezes` records the freeze later.
  */
 export async function freeze(
   db: Database | Transaction,
@@ -70,7 +70,7 @@ export async function freeze(
     })
   } catch (error) {
     if ('release' in db || isOfCustomer(target) || !connectionLost(error)) throw error
-    // The brake goes first. On a plain database this fails, too: it is the same server.
+    // The freeze matters more than its audit record. On a plain database this insert fails, too: it goes to the same server.
     await insert(db, target, reason, detail, origin)
   }
 }
@@ -122,8 +122,8 @@ async function insert(
 }
 
 /**
- * Lifts one reason of a target's freezes, or all of them, and gives each end its MAC. An end that was written without the master key
- * was none, and becomes one. Returns the number of lifted freezes.
+ * Lifts a target's freezes for one reason, or all of them, and gives each end its MAC. An end that was written without the master
+ * key did not lift its freeze, and now does. Returns the number of lifted freezes.
  */
 export async function unfreeze(
   db: Database | Transaction,
@@ -159,7 +159,7 @@ const endsBy =
   (table, end) =>
     macs.objectionTo(table, end) === undefined
 
-/** Whether a freeze holds: it has no end, or one that was written without the master key. */
+/** Whether a freeze holds: it has no end, or its end was written without the master key. */
 const holds = (
   { kind, lifted_at, ...end }: Pick<KeptFreeze, 'kind' | 'lifted_at' | keyof Seal>,
   isEnd: IsEnd,
@@ -216,7 +216,7 @@ async function liftOfPlatform(
 }
 
 /**
- * Records in the audit log the freezes that were placed while the node of the platform's audit log was gone. Returns their
+ * Records in the audit log the freezes that were placed while the node of the platform's audit log was unreachable. Returns their
  * number.
  */
 export async function recordWaitingFreezes(db: Database): Promise<number> {
@@ -243,7 +243,7 @@ export async function recordWaitingFreezes(db: Database): Promise<number> {
   })
 }
 
-/** Records a freeze, or its end where the reason held `before`. The operator's own words are not in the audit log. */
+/** Records a freeze, or its end where the reason held `before`. The audit log does not get the operator's own words. */
 async function recordFreeze(
   tx: Transaction,
   origin: Origin,
@@ -313,7 +313,7 @@ export async function selectFreezesOf(db: Queryable, macs: RowMacs, target: Free
   return held(rows, endsBy(macs))
 }
 
-/** Those that hold. One whose end is forged says so. */
+/** Returns the freezes that hold. The detail of a freeze says if its end is forged. */
 const held = (rows: readonly KeptFreeze[], isEnd: IsEnd): Freeze[] =>
   rows.flatMap((row) => {
     if (!holds(row, isEnd)) return []
@@ -322,7 +322,7 @@ const held = (rows: readonly KeptFreeze[], isEnd: IsEnd): Freeze[] =>
     return { kind, subject, reason, detail: detail + forged, created_at }
   })
 
-/** The scope of a transaction's signing: a network, a customer and profiles. Treasury transfers name no customer. */
+/** What a transaction signs for: a network, a customer and profiles. Treasury transfers name no customer. */
 export interface Signs {
   network: string
   customer_id?: string
@@ -330,16 +330,16 @@ export interface Signs {
 }
 
 /**
- * Reads the freezes that block signing on a network, for a customer, for profiles; ALL comes first, each kind oldest first. One whose
- * end is forged blocks, too. A freeze that is added later waits for this transaction (`waitForSigning`). So nothing is signed once
- * the freeze command has returned.
+ * Reads the freezes that block signing on a network, for a customer and for profiles. ALL comes first, and each kind is oldest
+ * first. A freeze whose end is forged blocks, too. A freeze that is added later waits for this transaction (`waitForSigning`). So
+ * nothing is signed once the freeze command has returned.
  */
 export async function freezesOfSigning(
   tx: Transaction,
   { isEndOfFreeze }: Pick<NetworkAdapter, 'isEndOfFreeze'>,
   { network, customer_id, profile_ids = [] }: Signs,
 ): Promise<Freeze[]> {
-  // The statements after this one see everything that was committed while it waited.
+  // The statements after this one see everything that was committed while this one waited.
   const lock = shareLock(tx, 'signingUnderFreezes')
   const ofNetwork = tx.query<KeptFreeze>(
     `

@@ -92,9 +92,9 @@ export class Holders {
   }
 
   /**
-   * Throws, in this order: not-found for a missing profile, account or identity; bad-request for an account and an
-   * identity that do not belong together; disabled where the customer or profile is frozen, the profile is deactivated,
-   * or the account, the profile's account or the identity is DISABLED; identity-verification-required where an identity is not APPROVED.
+   * Throws, in this order: not-found for a missing profile, account or identity; bad-request for an account and an identity that
+   * do not belong together; disabled where the customer or profile is frozen, the profile is deactivated, or the account, the
+   * profile's account or the identity is DISABLED; identity-verification-required where an identity is not APPROVED.
    */
   requireMayWithdraw({ profile_id, account_id, identity_id, prefix, staysWithCustomer }: Holder): void {
     const profileAccount = this.#profiles.get(profile_id)
@@ -106,7 +106,7 @@ export class Holders {
     requireStanding(this.#standing, profileAccount, { account_id, identity_id }, prefix)
   }
 
-  /** Throws the same refusals for incoming money, except for freezes: they do not stop deposits. */
+  /** Throws the same refusals for incoming money, except for freezes and for a deactivated profile. */
   requireMayDeposit({ profile_id, account_id, identity_id }: Holder): void {
     const profileAccount = this.#profiles.get(profile_id)
     if (profileAccount === undefined) throw problem.notFound('profile', profile_id)

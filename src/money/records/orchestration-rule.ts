@@ -229,7 +229,7 @@ interface Arrival {
 
 /**
  * The active rule for an incoming deposit. The first source that has a rule for the asset decides. The service's role can insert
- * rules, and set a deleted one back: neither counts.
+ * rules and reset deleted ones to ACTIVE: neither counts.
  */
 export const ACTIVE_RULES: Kind<Arrival, OrchestrationRule> = {
   async read(tx, customerId, arrivals) {

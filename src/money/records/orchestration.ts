@@ -204,7 +204,7 @@ export const ORCHESTRATIONS: Kind<string, Orchestration, NewOrchestration> = {
       where h.customer_id = $1`,
       values: [customerId, JSON.stringify(rows)],
     })
-    // All of them are made at the moment of their batch.
+    // All orchestrations of a batch are made at the batch's moment.
     const now = momentAt(sorted[0]!.created_at)
     const records = sorted.map(({ id, origin }) => audited(origin, 'orchestration.create', id))
     recordChanges(tx, customerId, now, records)
@@ -212,7 +212,7 @@ export const ORCHESTRATIONS: Kind<string, Orchestration, NewOrchestration> = {
   },
 }
 
-/** What an orchestration orders, as its MAC covers it. `numeric` may have trailing zeros that the decimal string did not have. */
+/** The text that an orchestration's MAC covers. `numeric` may have trailing zeros that the decimal string did not have. */
 const orderOf = (one: Orchestration): string => {
   const { crypto, fiat, profile } = one.destination
   return JSON.stringify([
@@ -257,7 +257,7 @@ async function openOrders(
   })
 }
 
-/** For `bursar verify`: the orchestrations of a customer that would not be paid, since nobody ordered them so. */
+/** For `bursar verify`: the orchestrations of a customer that would not be paid, because nobody ordered them as they are. */
 export async function forgedOrders(
   db: Queryable,
   customerId: string,
@@ -268,8 +268,8 @@ export async function forgedOrders(
 }
 
 /**
- * Makes MACs of orchestrations that are still to be paid, with the current master key: of those with the MAC of an older one, or after
- * the loss of a master key, of those that have none, as they are. Returns their number.
+ * Makes MACs of orchestrations that are still to be paid, with the current master key. OF_OLDER_KEYS: of those with the MAC of an
+ * older key. WITHOUT: of those that have no MAC, as they are, after the loss of a master key. Returns their number.
  */
 export async function sealOrders(
   db: Queryable,

@@ -5,10 +5,10 @@ import { balanceMacs } from '../ledger/balance-macs.ts'
 import type { MasterKeys, Purpose } from '../../keys/master-keys.ts'
 
 /**
- * MACs of rows that must not come from the database alone, such as those that authenticate: each is made with a key that is
- * derived from the master key. Whoever has only the service's database role can make or change no such row. That role can put an
- * older row back, with its MAC: the MAC covers `sealed_at`, when it was made, so that a later record of the audit log, which the
- * role cannot remove, tells (`endedLater`).
+ * MACs of rows that the service's database role must not be able to forge, such as those that authenticate. Each MAC is made with
+ * a key derived from the master key: whoever has that role alone can neither make nor change such a row. The role can put an
+ * older row back, with its MAC. But the MAC covers `sealed_at`, the time when it was made. A later record of the audit log, which
+ * the role cannot remove, then shows that the row is out of date (`endedLater`).
  */
 
 /** A table with MACs. */
@@ -69,7 +69,7 @@ const SEALED = {
     live: 'r.removed_at is null',
     of: OF_OPERATORS,
   },
-  // The status is no part of it: the cooling time is, and a rejection is in the audit log.
+  // The MAC does not cover the status. It covers the cooling time, and a rejection is in the audit log.
   crypto_destination_addresses: {
     purpose: 'destinationAddresses',
     key: ['customer_id', 'id'],
@@ -122,7 +122,7 @@ const SEALED = {
     live: 'true',
     of: 'r.customer_id = $1',
   },
-  // The state is no part of it: that a deposit was credited is in credited_deposits.
+  // The MAC does not cover the state: credited_deposits has the deposits that were credited.
   incoming_transfers: {
     purpose: 'incomingTransfers',
     key: ['customer_id', 'network', 'crypto_tx_hash', 'crypto_tx_index'],
@@ -137,7 +137,7 @@ const SEALED = {
     live: 'true',
     of: `$1::uuid = '${PLATFORM_ID}'`,
   },
-  // A quote that was used may be set back: its fee holds until it expires.
+  // A used quote may be reset to unused: its fee holds until it expires.
   fee_quotes: {
     purpose: 'feeQuotes',
     key: ['customer_id', 'id'],
@@ -202,7 +202,6 @@ export interface Seal {
   mac: string | null
 }
 
-/** Most rows that one statement reads. */
 
 /** Called for a row that is refused, since its MAC is missing or wrong. `id` names it in logs. */
 export type OnForged = (table: SealedName, id: string, objection: string) => void
@@ -235,14 +234,14 @@ export class RowMacs {
       : this.#of(table).objectionTo(sealed, mac)
   }
 
-  /** Whether a row is as it was sealed. Tells `onForged` where it is not. */
+  /** Whether a row is as it was sealed. Calls `onForged` where it is not. */
   isGenuine(table: SealedName, id: string, seal: Seal): boolean {
     const objection = this.objectionTo(table, seal)
     if (objection !== undefined) this.#onForged(table, id, objection)
     return objection === undefined
   }
 
-  /** As `isGenuine`, also for a row that is an older one: `endedLater` is true of it. */
+  /** As `isGenuine`, and false for an older row that was put back: one for which `endedLater` is true. */
   isCurrent(table: SealedName, id: string, seal: Seal, endedLater: boolean): boolean {
     if (!this.isGenuine(table, id, seal)) return false
     if (endedLater)
@@ -250,7 +249,7 @@ export class RowMacs {
     return !endedLater
   }
 
-  /** Throws an Error for a row that is not as it was sealed: what is sealed again would be trusted from then on. */
+  /** Throws an Error for a row that is not as it was sealed: sealing it again would make it trusted. */
   requireGenuine(table: SealedName, id: string, seal: Seal): void {
     const objection = this.objectionTo(table, seal)
     if (objection !== undefined)
@@ -275,7 +274,7 @@ export class RowMacs {
     })
   }
 
-  /** Makes the MAC of a row of which a statement of this transaction returned the text (`sealOf`). */
+  /** Makes the MAC of a row whose text a statement of this transaction returned (`sealOf`). */
   macOf(table: SealedName, sealed: string): string {
     return this.#of(table).make(sealed)
   }
@@ -284,7 +283,7 @@ export class RowMacs {
   async seal(tx: Queryable, table: SealedName, ...key: readonly (string | Buffer)[]): Promise<void> {
     const { key: names } = SEALED[table]
     const where = names.map((name, index) => `r.${name} = $${index + 1}`).join(' and ')
-    // The text is the database's, and only this process can make a MAC of it. Citus returns no such text from an UPDATE.
+    // The database makes the text, and this process its MAC. Citus cannot return such a text from an UPDATE.
     await tx.query(`update ${table} r set sealed_at = (select clock_timestamp()) where ${where}`, [...key])
     const { rows } = await tx.query<{ sealed: string }>(
       `select ${textOfRow(table)} as sealed from ${table} r where ${where}`,
@@ -332,12 +331,12 @@ export class RowMacs {
   }
 }
 
-/** The MACs by the master keys of this process, for what posts and is given none (`sealBalancesWith`). */
+/** The MACs with the master keys of this process (`sealBalancesWith`), for code that is given none. */
 export const ownRowMacs = async (): Promise<RowMacs> => new RowMacs((await balanceMacs()).masterKeys)
 
 export const SEALED_TABLES = Object.keys(SEALED) as SealedName[]
 
-/** Actions after which an older row is not the newest: it ended, or was changed. */
+/** Actions that end or change a row: a row that was sealed before such an action is out of date. */
 const ENDS = [
   'api_client.rotate',
   'operator.set_role',
@@ -349,8 +348,8 @@ const ENDS = [
 ]
 
 /**
- * SQL: whether a record `l` of the audit log says that what was sealed at a time ended or changed later. What changes a row records
- * it first and seals it then, in one transaction.
+ * SQL: whether a record `l` of the audit log says that a row, sealed at this time, ended or changed later. A change of a row is
+ * recorded first and sealed afterwards, in one transaction.
  */
 export const endedLater = (sealedAt: string) =>
   `(l.action in (${ENDS.map((action) => `'${action}'`).join(', ')}) and l.created_at >= ${sealedAt})`

@@ -4,7 +4,7 @@ import type { Database } from '../../db/database.ts'
 import { decryptRecord, encryptRecord, prefixOfCurrent } from '../../keys/encrypted-record.ts'
 import type { MasterKeys } from '../../keys/master-keys.ts'
 
-/** The secrets of an endpoint. They are answered only when they are made, and never logged. */
+/** The secrets of an endpoint. Responses hold them only when they are made, and logs never. */
 export interface SecretsOfWebhook {
   /** Signs deliveries: `whsec_` and the base64 of 32 random bytes (Standard Webhooks). */
   signing: string

@@ -162,9 +162,9 @@ export async function lockActiveWebhook(tx: Transaction, customerId: string, id:
 }
 
 /**
- * The SQL condition that an event is one of those that an endpoint gets: `event` and `webhook` are aliases of rows of
- * `events` and `webhooks` of the customer $1, which each table must name on a distributed database. Events of tests match
- * no endpoint: they are written for one.
+ * The SQL condition that an endpoint gets an event. `event` and `webhook` are aliases of rows of `events` and `webhooks`. The
+ * condition is about the customer $1: on a distributed database, each table must name the customer. Test events match no
+ * endpoint: each is written for one endpoint.
  */
 export const eventMatches = (event: string, webhook: string): string => `
   not ${event}.is_test

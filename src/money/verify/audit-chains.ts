@@ -49,8 +49,8 @@ interface VerifyChainsOptions {
 /** Links that one statement reads, with their records and entries. */
 const CHAINS_PAGE = 100
 /**
- * The same where a request waits for them, and where it stops: a link may have a batch of 512 payments, each with some
- * four entries. Measured, a request that stops there takes 0.2 s.
+ * The same for a request that waits for them, and the links and subjects at which such a request stops. A link may have a batch
+ * of 512 payments, each with some four entries. Measured: a request that stops there takes 0.2 s.
  */
 const PAGE_OF_REQUEST = 10
 const LINKS_OF_REQUEST = 200
@@ -80,11 +80,11 @@ type StoredRow = Omit<AuditRow, 'created_at'> & {
   created_at: string
   /** The columns of its entries; null where it has no ledger event. */
   entries: string[] | null
-  /** Whether its entries have its time. */
+  /** Whether the entries have the time of the record. */
   at_its_time: boolean | null
 }
 
-/** The chains of all customers and of the platform, also of records whose head is gone. */
+/** The chains of all customers and of the platform, including chains whose head is gone. */
 const OWNERS = `
   select id
   from (
@@ -146,7 +146,7 @@ class ChainCheck {
   #customerId: string
   #anchors: ReadonlyMap<number, AuditHead>
   #found: ChainVerification
-  /** Records that the checked ones are about: how much of the log was read. */
+  /** The number of subjects of the checked records: a measure of how much of the log was read. */
   #subjects = 0
 
   constructor(tx: Queryable, customerId: string, anchors: readonly AuditHead[], found: ChainVerification) {
@@ -174,7 +174,7 @@ class ChainCheck {
     }
   }
 
-  /** Recomputes the links after a place from their records and entries, and moves the place on to the last that is right. */
+  /** Recomputes the links after a place from their records and entries, and moves the place on to the last right link. */
   async #faultOfPage(place: ChainPlace, links: readonly Link[]): Promise<Fault | undefined> {
     const records = await this.#records(place.position, links)
     for (const link of links) {

@@ -11,7 +11,7 @@ interface Check {
   detail: string
 }
 
-/** Derives the entries of a transfer again. Call it in one snapshot, with a transfer that exists. */
+/** Makes the checks of a transfer. Call it in one snapshot, with a transfer that exists. */
 export async function checkTransfer(tx: Queryable, customerId: string, id: string): Promise<Check[]> {
   return [
     await checkSums(tx, customerId, id),

@@ -1,16 +1,16 @@
 import { PLATFORM_ID } from '../records/treasury.ts'
 
 /**
- * The rules that hold events and records against each other (API behaviour, Events), one to one. They cover the changes
- * since `event_history.complete_from`: older changes have no events, or their events are dropped.
+ * The rules that compare events with records, one to one (API behaviour, Events). They cover the changes since
+ * `event_history.complete_from`: older changes have no events, or their events are dropped.
  */
 
 /** In SQL: since when each change has its event. */
 const COMPLETE_FROM = '(select complete_from from event_history)'
 
 /**
- * The changes that the records tell, as `id`, `at`, `type`. A transfer or orchestration that was created in its last
- * status was never updated; any other began as PENDING or PROCESSING.
+ * The changes that the records show, as `id`, `at`, `type`. A transfer or orchestration that was created in its last status was
+ * never updated; any other began as PENDING or PROCESSING.
  */
 const CHANGES = `
   select id, created_at as at, 'transfer.' || lower(type) || '.' ||

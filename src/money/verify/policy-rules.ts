@@ -4,8 +4,8 @@ import { VALUE_DECIMALS } from '../../contract/assets/usd-value.ts'
 import { GOVERNED_TYPES } from '../movements/decision.ts'
 
 /**
- * The rules that hold what a policy counts and trusts against the payments (API behaviour, Policy): the service's role writes
- * both, and whoever steals it could loosen a limit or shorten a cooling time.
+ * The rules that compare what a policy counts and trusts with the payments (API behaviour, Policy). The service's role writes
+ * both, and whoever steals that role could loosen a limit or shorten a cooling time.
  */
 
 /** In SQL: the decimals of each asset. */
@@ -14,8 +14,8 @@ const DECIMALS = ASSETS.map(({ symbol, decimals }) => `('${symbol}', ${decimals}
 const GOVERNED = GOVERNED_TYPES.map((type) => `'${type}'`).join(', ')
 
 /**
- * The limits of the newest policy whose payments the transfers alone tell: no client, identity or place of the address book
- * decides whether they fit, and no earlier rule allows payments without counting them there.
+ * The limits of the newest policy whose payments can be told from the transfers alone. No client, identity or entry of the
+ * address book decides whether a payment fits such a limit, and no earlier rule allows payments without counting them.
  */
 const CERTAIN_LIMITS = `
   with newest as (
@@ -35,10 +35,10 @@ const CERTAIN_LIMITS = `
       and not exists (select 1 from rules e where e.position < r.position and e.action = 'ALLOW')
   )`
 
-/** A payment that was judged by an older version may be a minute younger than the newest. */
+/** An older version may still judge payments for a minute after the newest was made. */
 const OLDER_VERSION = "interval '1 minute'"
 
-/** The least share of its value in USD that a payment counts: its value and the limit's are of prices up to some seconds apart. */
+/** The least share of its value in USD that a payment counts: the transfer's price and the limit's may be some seconds apart. */
 const USD_SHARE = '0.9'
 
 export const POLICY_RULES: Record<string, string> = {

@@ -7,8 +7,8 @@ import { arraysOf } from '../../db/rows.ts'
 /** The rules of rows that must not come from the database alone: their MACs, and what the audit log says of them. */
 
 /**
- * Rows that authenticate, as `$1`'s audit log should have them. Records of a customer that was made before the audit log, or of the
- * platform from that time, are not there. A sign-in is recorded a moment before its session, in the same transaction.
+ * Rows that authenticate, as the audit log of `$1` should have them. The log lacks the records of a customer that was made before
+ * the log, and those of the platform from before it. A sign-in is recorded a moment before its session, in the same transaction.
  */
 const AUDITED = {
   'every API client is in the audit log, and is as the log left it': `
@@ -35,7 +35,7 @@ const SESSIONS = `
   join operators o on o.id = r.operator_id
   where coalesce(o.customer_id, '${PLATFORM_ID}') = $1 and r.ended_at is null and r.expires_at > now()`
 
-/** Of a cluster, operators and signing keys are on the coordinator and the audit log is not, so that their rows are given to the statement. */
+/** The audit log is not on the coordinator, where operators and signing keys are: the statement is given their rows. */
 const UNRECORDED = {
   'every operator is in the audit log, and is as the log left it': {
     rows: OPERATORS,

@@ -21,7 +21,7 @@ export const monthsFrom = (created_at: string): Period[] =>
 /** The three months that ended last, the oldest first. */
 export const lastMonths = (now: Moment): Period[] => [2, 1, 0].map((earlier) => lastPeriod(now.text, earlier))
 
-/** When it all began. */
+/** The beginning of the history. */
 export const firstMoment = ([first]: Period[]): Moment => momentAt(`${first!.name}-01T09:00:00.000000Z`)
 
 const ASSET = 'USDG'
@@ -86,7 +86,7 @@ async function postAt(
   for (const outcome of outcomes) if ('refusal' in outcome) throw outcome.refusal
 }
 
-/** Takes the earlier deposit back to where it came from. */
+/** Returns the deposit of `makeEarlierHolding` to where it came from. */
 const returnAt = (
   tx: Transaction,
   holder: { customer_id: string; profile_id: string },
@@ -107,12 +107,12 @@ const returnAt = (
 /** What `makeEarlierHolding` deposits. */
 const EARLIER_AMOUNT = '10000'
 
-/** When the holding of `makeEarlierHolding` leaves: in its month, because statements of later months may be there already. */
+/** When the holding of `makeEarlierHolding` leaves. It leaves in its own month: statements of later months may exist already. */
 const LEAVES = '20T09:00:00.000000Z'
 
 /**
  * Invents a holding on a new profile from the beginning of a month until its 20th, and the reward rate of that month where there
- * is none. So the month's statement owes a reward.
+ * is none. The month's statement then owes a reward.
  */
 export async function makeEarlierHolding(
   tx: Transaction,

@@ -51,7 +51,7 @@ export interface DepositRound {
   isBehind: boolean
   /** How many deposits began to wait in this round, by reason. Small deposits are not counted. */
   waiting: ReadonlyMap<WaitingReason, number>
-  /** The deactivated profiles that it credited: their owners may not look at them any more. */
+  /** The deactivated profiles that the round credited: their owners may not look at them any more. */
   deactivated: ReadonlySet<string>
 }
 
@@ -149,8 +149,8 @@ async function readOn(
 const EARLIER_MAX = 64
 
 /**
- * Leases a network for reading; undefined while another worker has the lease. A lease that ends later than a new one would
- * shows that the clock was set back, and is ignored.
+ * Leases a network for reading; undefined while another worker has the lease. A lease that would outlast a new one shows that
+ * the clock was set back, and is ignored.
  */
 async function takeLease(
   db: Database,
@@ -222,7 +222,7 @@ async function creditDue(
   gathered: Gathered,
 ): Promise<number> {
   const minimumOf = adapter.minimumDeposit?.bind(adapter)
-  // First of all, because it asks no node: anybody can send as much dust as he likes.
+  // Small deposits are left out first, because that asks no node: anybody can send any amount of dust.
   const cleared = minimumOf === undefined ? due : await clearMinimum(context.db, network, due, minimumOf)
   const { agreed, doubted } = await verified(context.db, network, adapter, cleared)
   await wait(context.db, doubted, gathered)
@@ -248,7 +248,7 @@ async function creditSome(
   const hops = await hopsOf(db, network, allowed)
   const done: { incoming: IncomingTransfer; transfer_id: string; isNew: boolean }[] = []
   const waiting = [...forged, ...held]
-  // At once, so that the ledger posts the deposits of a customer in one transaction.
+  // All at once, so that the ledger posts the deposits of a customer in one transaction.
   await Promise.all(
     allowed.map(async (incoming) => {
       try {
@@ -270,7 +270,7 @@ async function creditSome(
   return done.filter(({ isNew }) => isNew).length
 }
 
-/** The deposits with their owners, and those that Bursar did not record, or whose address it did not give out. */
+/** The owners by address, the deposits to credit, and the forged ones: Bursar did not record them or give out their address. */
 async function genuineOwners(
   { db, ledger }: Crediting,
   network: CryptoNetwork,
@@ -308,7 +308,7 @@ async function deactivatedAmong(db: Database, owners: readonly Owner[]): Promise
 async function wait(db: Database, waiting: Waiting[], gathered: Gathered): Promise<void> {
   await keepWaiting(db, waiting)
   for (const { incoming, reason } of waiting) {
-    // Each deposit waits for its screening first.
+    // Every deposit waits for its screening first, which is not counted.
     if (reason !== 'SCREENING' && incoming.attempts === 0)
       gathered.waiting.set(reason, (gathered.waiting.get(reason) ?? 0) + 1)
   }
@@ -346,7 +346,7 @@ async function screened(
     for (const incoming of own) {
       const payment = payments.get(incoming)
       const standing = payment && standings.get(payment.subject)!
-      // A deposit whose address nobody owns is not credited either, for that reason.
+      // A deposit whose address nobody owns passes: its credit fails for that reason.
       if (standing === undefined || standing.allowed) allowed.push(incoming)
       else held.push({ incoming, reason: 'SCREENING', detail: standing.detail })
     }
@@ -391,7 +391,7 @@ function theOwner(owners: Owner[] | undefined): Owner {
   return owner
 }
 
-/** How many orchestrations of this platform deposits have come through, for those that one of them has paid. */
+/** For the deposits that an orchestration of this platform has paid, how many orchestrations their money has come through. */
 async function hopsOf(
   db: Database,
   network: CryptoNetwork,
@@ -413,7 +413,7 @@ async function hopsOf(
   return hops
 }
 
-/** Credits a deposit; gives its transfer, also when it was credited before. */
+/** Credits a deposit. Returns its transfer, also where it was credited before. */
 async function credit(
   { db, ledger }: Pick<RailsContext, 'db' | 'ledger'>,
   { isSimulated }: Pick<NetworkAdapter, 'isSimulated'>,

@@ -71,7 +71,7 @@ async function lookForGone(db: Database, network: CryptoNetwork, adapter: Networ
   }
 }
 
-/** Does the same for deposits that a network itself reports as removed, if any of them was credited. */
+/** Stops a network that itself reports credited deposits as removed, and marks those deposits as gone. */
 export async function takeBack(
   db: Database,
   network: CryptoNetwork,

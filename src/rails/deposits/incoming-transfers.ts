@@ -242,13 +242,13 @@ export const genuineAmong = (
   owners: readonly Owner[] = [],
 ): Owner[] => owners.filter((owner) => macs?.rows.isGenuine('deposit_addresses', owner.id, owner) === true)
 
-/** Whose deposit it is: whoever has the role of the database may have given an address of somebody else an older record. */
+/** The owner to credit. Somebody with the database role may have inserted an older record for another customer's address. */
 const theirOwner = (ledger: Pick<RailsContext['ledger'], 'macs'>, owners: readonly Owner[]): Owner =>
   genuineAmong(ledger, owners)[0] ?? owners[0]!
 
 export const FORGED_ADDRESS = 'its deposit address was invented or changed in the database (bursar verify)'
 
-/** Whether Bursar recorded a deposit as it is. */
+/** Whether Bursar recorded a deposit as it is now, by its MAC. */
 export const isRecorded = (
   { macs }: Pick<RailsContext['ledger'], 'macs'>,
   incoming: IncomingTransfer,
@@ -287,7 +287,7 @@ export async function selectDue(
   return rows
 }
 
-/** In how many milliseconds the next waiting deposit of a network is due, as `firstIn`. */
+/** The milliseconds until the next waiting deposit of a network is due (`firstIn`). */
 export const depositDueIn = (db: Queryable, network: CryptoNetwork): Promise<number | undefined> =>
   firstIn(
     db,
@@ -297,12 +297,15 @@ export const depositDueIn = (db: Queryable, network: CryptoNetwork): Promise<num
     [network],
   )
 
-/** How long a transaction that the simulated chain has taken back is news, at least. Its PENDING transfer is, until it fails. */
+/**
+ * For how long, at least, a transaction that the simulated chain has taken back keeps its network in the rounds. Its PENDING
+ * transfer does so until it fails.
+ */
 const TAKEN_BACK_MINUTES = 5
 
 /**
- * The networks that have deposits to credit or to show, or that were shown and have not ended: the others' rounds would find
- * nothing on a simulated chain. WIRE is the simulated bank.
+ * The networks with deposits to credit or to show, or with shown deposits that have not ended. On any other simulated network a
+ * round finds nothing. WIRE is the simulated bank.
  */
 export async function networksWithDeposits(db: Queryable): Promise<Set<string>> {
   const { rows } = await db.query<{ network: string }>({
@@ -329,7 +332,7 @@ export async function keepWaiting(
   waiting: readonly { incoming: IncomingTransfer; reason: WaitingReason; detail: string }[],
 ): Promise<void> {
   if (waiting.length === 0) return
-  // An ALLOW makes a deposit due that waits for its screening.
+  // A deposit that waits for its screening becomes due with an ALLOW.
   const seconds = waiting.map(({ incoming, reason }) =>
     reason === 'SCREENING' ? RECHECK_MS / 1000 : 2 ** Math.min(incoming.attempts, 12),
   )
@@ -403,7 +406,7 @@ export async function markCredited(
 /** A recorded deposit that a reorganisation may concern. */
 export type InBlock = IncomingTransfer & { state: 'WAITING' | 'CREDITED'; transfer_id: string | null }
 
-/** The deposits after one of them, or the first ones: those in the newest block come first. */
+/** The deposits after this one, or the first ones, with those in the newest block first. */
 export async function selectNewest(
   db: Queryable,
   network: CryptoNetwork,

@@ -78,9 +78,10 @@ export interface SaidDeposit {
 }
 
 /**
- * Credits a deposit that a contract made while it ran, as many smart wallets and exchanges pay: it is the value of no
- * transaction and in no log. The node must confirm that the address holds that much more since the block. It is recorded as
- * CRYPTO_DEPOSIT under an index of its own, so that repeating it credits it once. Throws an Error with the reason otherwise.
+ * Credits a deposit that a contract made while it ran, as many smart wallets and exchanges pay: such an internal transfer is
+ * the value of no transaction and in no log. The node must confirm that the address received the amount in the transaction's
+ * block. The deposit is recorded as CRYPTO_DEPOSIT under an index of its own, so that a repeated command credits it once.
+ * Throws an Error with the reason otherwise.
  */
 export async function creditSaidDeposit(
   { db, ledger, settings, screening }: Crediting,

@@ -143,7 +143,7 @@ async function notSeenBefore(
         [customer_id, transfer_id, block],
       )
   }
-  // With the customers, because only the primary key finds hashes: this runs every second, over all deposits ever made.
+  // The condition on customers lets the primary key find the hashes: this query runs every second, over all deposits ever made.
   const { rows: found } = await tx.query<Known & { state: string }>(
     `
     select customer_id, crypto_tx_hash, crypto_tx_index, state
@@ -393,12 +393,12 @@ async function insertDepositEvents(
 // ---------------------------------------------------------------------------------------------- old
 
 /**
- * For how long it is kept that a deposit was seen before it was credited, or before it failed. Its transfer is kept for
+ * For how long the record is kept that a deposit was seen before it was credited or failed. Its transfer is kept for
  * ever. After that time, an output that failed too often may be shown again (`FAILED_OF_OUTPUT_MAX`).
  */
 const ENDED_KEPT_DAYS = 30
 
-/** Deletes the first `max` sights that ended 30 days ago, and returns their number. */
+/** Deletes the first `max` records of seen deposits that ended at least 30 days ago, and returns their number. */
 export async function deleteEndedSights(db: Database, max: number): Promise<number> {
   const { rows } = await db.query<SeenId>(
     `select customer_id, transfer_id from seen_deposits

@@ -8,8 +8,8 @@ import { arraysOf } from '../../db/rows.ts'
 
 /**
  * Deposits below the minimum of their network (API behaviour, Deposit addresses). They wait without being due, whatever their
- * number: the next deposit at their place makes them due, or another minimum. Their sum decides before anything else is asked
- * about them. Each keeps its row, because only the row of an output or log prevents a second credit.
+ * number. A further deposit at their place, or another minimum, makes them due once their sum reaches it. The sum is compared
+ * before any node is asked about them. Each keeps its row, because only the row of an output or log prevents a second credit.
  */
 
 /** The smallest amount of an asset that is credited, a decimal string. */
@@ -26,8 +26,8 @@ type DepositPlace = Pick<IncomingTransfer, 'customer_id' | 'address' | 'asset'>
 const nameOf = ({ customer_id, address, asset }: DepositPlace) => `${customer_id} ${address} ${asset}`
 
 /**
- * Gives those of the due deposits that may be credited; the others begin to wait. Where the deposits of a place reach the
- * minimum together, all of them are cleared, for good.
+ * Returns the due deposits that may be credited; the others begin to wait. Where the deposits of a place reach the minimum
+ * together, all of them are cleared, for good.
  */
 export async function clearMinimum(
   db: Database,
@@ -55,7 +55,9 @@ export async function clearMinimum(
   return due.filter((one) => one.cleared || reached.has(nameOf(one)))
 }
 
-/** Makes the small deposits due that reach the minimum as it is now: it may have been another before. */
+/**
+ * Makes the small deposits due that reach the minimum together. The minimum may have been another before this process began.
+ */
 export async function wakeSmallDeposits(
   db: Database,
   network: CryptoNetwork,
@@ -95,7 +97,7 @@ const keysOf = (some: readonly IncomingTransfer[]) => [
   ...arraysOf(some, 'customer_id', 'crypto_tx_hash', 'crypto_tx_index'),
 ]
 
-/** The places of these deposits, or all of the network, where small deposits wait, with their sum. */
+/** The places where small deposits wait, with their sum: those of these deposits, or all of the network. */
 async function selectSums(
   tx: Transaction,
   network: CryptoNetwork,

@@ -21,8 +21,8 @@ export interface Unattributed extends AtAddress {
 }
 
 /**
- * The sum of recorded deposits there, in minor units: credited or waiting, up to a block if one is given. A deposit
- * whose index a reorganisation changed has two rows, and counts once.
+ * The sum of recorded deposits of an asset at an address, in minor units: credited or waiting, up to a block if one is
+ * given. A deposit whose index a reorganisation changed has two rows, and counts once.
  */
 export async function sumAtAddress(db: Queryable, place: AtAddress, block: string | null): Promise<bigint> {
   const { rows } = await db.query<{ sum: string }>(
@@ -52,8 +52,8 @@ export async function selectUnattributed(db: Queryable, network: CryptoNetwork):
 }
 
 /**
- * Records the amount that was swept from an address without a deposit, with the transaction that swept last. It overwrites
- * the amount of before; 0 deletes it.
+ * Records the amount that was swept from an address without a deposit, with the transaction that swept last. It overwrites the
+ * earlier amount; 0 deletes it.
  */
 export async function recordUnattributed(
   tx: Transaction,

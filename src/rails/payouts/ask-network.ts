@@ -32,8 +32,8 @@ import {
 /** Asks a network's adapter about claimed withdrawals, and turns its answers into steps. Records nothing. */
 
 /**
- * Reviews new withdrawals, and signs them and those that waited. The transaction that is given must keep the signed bytes:
- * nonces and coins that signing uses are kept or lost with it. Each withdrawal is checked again first (`checkBeforeSigning`).
+ * Reviews new withdrawals, and signs them and those that waited. `tx` must store the signed bytes: the nonces and coins that
+ * signing uses are committed or rolled back with them. Each withdrawal is checked again first (`checkBeforeSigning`).
  */
 export async function reviewAndSign(
   tx: Transaction,
@@ -100,8 +100,9 @@ async function sign(
 }
 
 /**
- * A withdrawal that no record of its customer says was signed, and that the shared wallet has a transaction for: its node
- * has lost what it had committed, as a standby may have. It is neither signed again nor refunded.
+ * The reason of a withdrawal that is unsigned by its customer's records, although the shared wallet has a transaction for it.
+ * The customer's database node has lost what it had committed, as a standby may have. The withdrawal is neither signed again
+ * nor refunded.
  */
 const signedAs = (hash: string): WaitingReason => ({
   code: 'UNKNOWN_SPENDS',
@@ -111,8 +112,8 @@ const signedAs = (hash: string): WaitingReason => ({
 })
 
 /**
- * Why not all that was signed for a withdrawal before can be called impossible. The chain is asked once more: the rows of the
- * database may be forged, and a deep reorganisation may have taken the other transaction back.
+ * Why a transaction that was signed for a withdrawal before may still be mined; undefined where none can be. The chain is asked
+ * once more: the rows of the database may be forged, and a deep reorganisation may have taken the other transaction back.
  */
 async function whyNotVoid(
   withdrawal: Claimed,
@@ -133,18 +134,18 @@ async function whyNotVoid(
 }
 
 /**
- * Broadcasts what was signed for such withdrawals: perhaps nobody has yet. Only then can `mark-paid` find it, and only then are
- * later nonces of its wallet mined.
+ * Broadcasts the transactions that were signed for such withdrawals: perhaps nobody has yet. Only then can `mark-paid` find
+ * them, and only then are later nonces of the wallet mined.
  */
 async function broadcastForgotten(withdrawals: BroadcastWithdrawal[], adapter: Payer): Promise<void> {
   if (withdrawals.length === 0) return
   await adapter.broadcast(withdrawals).catch((error: unknown) => {
-    // It is tried again with the next try to sign.
+    // The next attempt to sign broadcasts them again.
     if (!(error instanceof NodeFailure)) throw error
   })
 }
 
-/** Whether each may be signed, as its customer stands now. */
+/** Whether each withdrawal may be signed, by the present state of its customer. */
 async function checkEach(
   tx: Transaction,
   network: Network,
@@ -167,16 +168,16 @@ async function selectBehind(tx: Transaction, network: Network, withdrawals: Clai
   return behind
 }
 
-/** What became of kept transactions; `stuck`, the withdrawals whose transactions may be replaced. */
+/** What became of stored transactions. `stuck` are the withdrawals whose transactions may be replaced. */
 interface Followed {
   steps: Step[]
   stuck: Kept[]
 }
 
 /**
- * Broadcasts signed transactions, and asks how far the others are. A transaction that was not taken is asked about, too: it
- * may be mined already, may never be, or may need a replacement. What fails goes to `failures`: what was broadcast is a step
- * all the same, and what could not be asked about is asked about again.
+ * Broadcasts signed transactions, and asks how far the others are. A transaction that the node did not accept is asked about,
+ * too: it may be mined already, may never be, or may need a replacement. Failures go to `failures`. A broadcast transaction has
+ * its step all the same, and one that could not be asked about is asked about again.
  */
 export async function follow(
   db: Queryable,
@@ -228,7 +229,7 @@ async function checkStatus(
 ): Promise<Followed> {
   const statuses = await statusOfEach(db, asked, adapter)
   const errors = statuses.flatMap((status) => (status?.state === 'UNRESOLVED' ? (status.error ?? []) : []))
-  // The node refuses every question: that says nothing of one withdrawal.
+  // The node refuses every call: that says nothing about one withdrawal.
   if (errors.length === asked.length && errors.length > 1 && errors.every(isRefusal)) {
     failures.push(errors[0])
     return { steps: [], stuck: [] }
@@ -251,8 +252,9 @@ async function checkStatus(
 const isRefusal = (error: unknown) => error instanceof NodeRefusal
 
 /**
- * How far each withdrawal is. One whose transaction failed has failed only if nothing else that was signed for it may pay it: which
- * transaction is a withdrawal's own is said by rows that the service's role can change, what was signed by rows that it cannot.
+ * The status of each withdrawal. One whose transaction failed has failed only if no other transaction that was signed for it
+ * may pay it. The service's database role can change the rows that name a withdrawal's own transaction, but not those that
+ * record what was signed.
  */
 export async function statusOfEach<Asked extends BroadcastWithdrawal>(
   db: Queryable,
@@ -279,7 +281,7 @@ export async function statusOfEach<Asked extends BroadcastWithdrawal>(
   return asked.map(({ transfer_id }, index) => doubts.get(transfer_id) ?? statuses[index])
 }
 
-/** Whether an end gives the money back, by itself or by an operator's word. */
+/** Whether a status refunds the withdrawal, by itself or by an operator's word. */
 const endsUnpaid = (status: PaymentStatus | undefined): boolean =>
   status?.state === 'FAILED' || (status?.state === 'UNRESOLVED' && status.mayBeMined !== true)
 
@@ -295,7 +297,9 @@ const mayPayYet = (hash: string, status: PaymentStatus | undefined): PaymentStat
         mayBeMined: true,
       }
 
-/** How far each transaction is. One that the adapter fails over is unresolved alone. Undefined for what was not asked about. */
+/**
+ * The status of each transaction; undefined for one that was not asked about. One that makes the adapter fail is UNRESOLVED.
+ */
 const transactionStatuses = <Asked extends BroadcastWithdrawal>(
   asked: readonly Asked[],
   adapter: Pick<Payer, 'checkStatus'>,
@@ -309,8 +313,8 @@ const transactionStatuses = <Asked extends BroadcastWithdrawal>(
 
 /**
  * Replaces stuck transactions for higher fees. This is signing: the node is asked while the signing lock is held, because the
- * nonce or the inputs must be kept or lost with the new bytes. A frozen customer's transaction is replaced all the same: it
- * may be paid already, and others may wait behind its nonce.
+ * nonce or the inputs must be committed or rolled back with the new bytes. A frozen customer's transaction is replaced all the
+ * same: it may be paid already, and others may wait behind its nonce.
  */
 export async function replaceStuck(
   tx: Transaction,

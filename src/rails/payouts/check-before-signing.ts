@@ -28,10 +28,10 @@ interface Held extends Holder {
 
 /**
  * Decides for each withdrawal whether it may be signed, in the transaction that keeps the signed bytes. It reads again
- * conditions that were true when the withdrawal was accepted: freezes, the standing of its account, its profile's account
- * and its identity, and in a sandbox the customer's deposits over a real network. None of these refuses a withdrawal for
- * good, because each can be reversed: the withdrawal waits, and can be cancelled. It verifies the approvers' signatures
- * again (`judgeWithdrawals`); a rejection, or the deadline, refuses the withdrawal. Gives the decisions by transfer_id.
+ * conditions that were true when the withdrawal was accepted: freezes, the standing of its account, its profile's account and
+ * its identity, and in a sandbox the customer's deposits over a real network. None of these refuses a withdrawal for good,
+ * because each can be reversed: the withdrawal waits, and can be cancelled. It verifies the approvers' signatures again
+ * (`judgeWithdrawals`); a rejection, or the deadline, refuses the withdrawal. Returns the decisions by transfer_id.
  */
 export async function checkBeforeSigning(
   tx: Transaction,
@@ -78,8 +78,8 @@ export async function checkBeforeSigning(
 }
 
 /**
- * Decides about the platform's own transfers: nothing is signed on a frozen network. The adapter knows the hot wallet's balance, and
- * so makes a send to cold storage leave enough for customers' withdrawals (`unsignedWithdrawals`).
+ * Decides about the platform's own transfers: nothing is signed on a frozen network. The adapter, which knows the hot wallet's
+ * balance, makes a send to cold storage leave enough for customers' withdrawals (`unsignedWithdrawals`).
  */
 async function checkTreasury(
   tx: Transaction,
@@ -93,7 +93,7 @@ async function checkTreasury(
   return new Map(claimed.map(({ transfer_id }) => [transfer_id, decision]))
 }
 
-/** A withdrawal is looked at again when its approvers have decided, at its deadline, and once a day. */
+/** A withdrawal is checked again when its approvers have decided, at its deadline, and once a day. */
 const APPROVAL_LOOK_MS_MAX = 24 * 60 * 60 * 1000
 
 /** The decisions about those withdrawals whose approvers have not approved, or have rejected them. */

@@ -57,10 +57,10 @@ export interface SignedDecision {
 }
 
 /**
- * Records an approver's decision (API behaviour, Approvals). With enough approvals, the withdrawal is due to be signed, where
- * its signatures are checked again. A rejection fails the withdrawal and refunds it, in this transaction. Throws not-found,
- * approval-ended, forbidden for an approver who may not decide, bad-request for a wrong signature, and already-exists for a
- * second decision of the same kind.
+ * Records an approver's decision (API behaviour, Approvals). With enough approvals, the withdrawal becomes due to be signed,
+ * and signing checks the approvers' signatures again. A rejection fails the withdrawal and refunds it, in this transaction.
+ * Throws not-found, approval-ended, forbidden for an approver who may not decide, bad-request for a wrong signature, and
+ * already-exists for a second decision of the same kind.
  */
 export async function decideApproval(
   db: Database,
@@ -105,7 +105,7 @@ async function decide(
   const kept = await selectDecisions(tx, customerId, [id])
   const before = judge(of, kept, approvers)
   const after = judge(of, [...kept, given], approvers)
-  // The given decision is the last one.
+  // The last objection is to the given decision.
   if (after.objections.length > before.objections.length)
     refuse(given, after.objections.at(-1)!, approvalToWire(row, kept))
   await insertDecision(tx, row, given, now)

@@ -9,11 +9,11 @@ const LOOP = originOfLoop('settlement')
 /** How many failures within an hour stop a network. */
 const FAILURES_MAX = 2
 
-/** Keeps the transactions of these steps that the network has and that moved nothing. */
+/** Records the transactions of these steps that were mined and moved nothing. */
 export async function keepFailed(tx: Transaction, steps: readonly Step[]): Promise<void> {
   for (const { withdrawal, failure } of steps) {
     if (failure === undefined || withdrawal.crypto_tx_hash === null) continue
-    // Of a transaction that pays many, all fail.
+    // All payments of a transaction fail together.
     await tx.query(
       `
       insert into failed_transactions (network, crypto_tx_hash, failed_at, counts)
@@ -25,9 +25,9 @@ export async function keepFailed(tx: Transaction, steps: readonly Step[]): Promi
 }
 
 /**
- * Stops payouts over a network (freeze WITHDRAWALS_FAIL) at the second transaction within an hour that failed at depth, and that
- * no recipient can have caused: either something is wrong with the wallet or a token, or the nodes say what is not so. Each
- * failure counts once, so that lifting the freeze does not freeze again for the same ones.
+ * Stops payouts over a network (freeze WITHDRAWALS_FAIL) at the second confirmed failure of a transaction within an hour that
+ * no recipient can have caused: something is wrong with the wallet or a token, or the nodes give false answers. Each failure
+ * counts once, so that the same failures do not freeze the network again once the freeze is lifted.
  */
 export async function brakeAfterFailures(db: Database, network: Network): Promise<void> {
   await transaction(db, async (tx) => {

@@ -19,10 +19,10 @@ import type { SigningDecision } from './check-before-signing.ts'
  * reads a clock, the database or a network: `settle-withdrawals.ts` asks, `record-steps.ts` records.
  */
 
-/** How far a withdrawal is. NEW: no worker has begun it. HELD: not signed. SIGNED: the bytes are kept. */
+/** How far a withdrawal is. NEW: no worker has begun it. HELD: not signed. SIGNED: the bytes are stored. */
 export type State = 'NEW' | 'HELD' | 'SIGNED' | 'BROADCAST'
 
-/** A withdrawal as it was claimed. A step is recorded only if the withdrawal is still so. */
+/** A withdrawal as it was claimed. A step is recorded only if the withdrawal has not changed since. */
 export type StepOf = Withdrawal & {
   state: State
   crypto_tx_hash: string | null
@@ -40,13 +40,13 @@ export interface Step<Of extends StepOf = StepOf> {
   usedBy?: string
   /** The network has its transaction, and it moved nothing. UNEXPLAINED: the recipient cannot have caused that. */
   failure?: 'BY_RECIPIENT' | 'UNEXPLAINED'
-  /** Why the withdrawal could not be signed yet, or its transaction was not taken. */
+  /** Why the withdrawal could not be signed yet, or why the node did not accept its transaction. */
   waitingReason?: WaitingReason
   /** What the transaction really cost. */
   networkFee?: NetworkFee | undefined
   /** Of a transaction that is in a block: how many confirmations it has. */
   confirmations?: Confirmations | undefined
-  /** When to look again; absent when the withdrawal has ended. */
+  /** In how many milliseconds to go on; absent when the withdrawal has ended. */
   dueInMs?: number
   /** The transfer's new values; absent when the transfer stays as it is. */
   transfer?: {
@@ -128,8 +128,8 @@ export function stepAfterBroadcast<Of extends StepOf>(
 }
 
 /**
- * The step after the network said how far the transaction is; undefined where it says nothing new: a transaction that was
- * not taken a moment ago, and that the network does not know, or whose status cannot be judged: it is broadcast again.
+ * The step after the network said how far the transaction is; undefined where that is nothing new. A moment ago the node did
+ * not accept the transaction, and now the network does not know it, or its status cannot be judged: it is broadcast again.
  */
 export function stepAfterStatus<Of extends StepOf & { crypto_tx_hash: string }>(
   withdrawal: Of,
@@ -167,7 +167,9 @@ export function stepAfterStatus<Of extends StepOf & { crypto_tx_hash: string }>(
   }
 }
 
-/** Whether a transaction that waits for a block is too cheap for any, or has waited long enough, to be replaced for a higher fee. */
+/**
+ * Whether an unmined transaction may be replaced with a higher fee: it is too cheap for any block, or has waited long enough.
+ */
 export const mayBeReplaced = (
   { age_ms }: { age_ms: number },
   status: PaymentStatus,
@@ -203,7 +205,7 @@ const failedStep = <Of extends StepOf>(withdrawal: Of, refusal: Refusal): Step<O
   transfer: { status: 'FAILED', ...refusal },
 })
 
-/** The first steps, but for those withdrawals that the second steps are of. */
+/** The first steps, without those of withdrawals that have a second step, and the second steps. */
 export function overriddenBy<Of extends StepOf>(
   steps: readonly Step<Of>[],
   by: readonly Step<Of>[],

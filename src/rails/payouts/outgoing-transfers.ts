@@ -17,11 +17,11 @@ import type { State, Step } from './next-step.ts'
 import { arraysOf } from '../../db/rows.ts'
 
 /**
- * The statements on outgoing_transfers, which has how far each withdrawal is, and on its neighbours network_transactions
+ * The statements on outgoing_transfers, which has the state of each withdrawal, and on its neighbours network_transactions
  * (bytes that pay several withdrawals) and replaced_transactions. `lease.ts` has the claims.
  */
 
-/** A withdrawal that was claimed, with how far it is. */
+/** A withdrawal that was claimed, with its state. */
 export interface Claimed extends Withdrawal {
   state: State
   raw_transaction: Buffer | null
@@ -36,7 +36,7 @@ export interface Claimed extends Withdrawal {
 
 export type ClaimedRow = Omit<Claimed, 'replaced' | 'crypto_tx_index'> & { crypto_tx_index: string | null }
 
-/** A withdrawal whose transaction is kept. */
+/** A withdrawal whose transaction is stored. */
 export type Kept = Claimed & BroadcastWithdrawal
 
 const CONSOLIDATION_FEE_MAX = `case when t.type = 'TREASURY_CONSOLIDATION' then t.metadata ->> 'max_fee_rate' end`
@@ -54,7 +54,7 @@ export const SELECT_WITHDRAWAL = `
          ), '') as destination_address`
 export const ageOf = (column: string) =>
   `(extract(epoch from clock_timestamp() - ${column}) * 1000)::float8 as age_ms`
-/** Joins the transfer `t` of a row `b` of outgoing_transfers; `$1` is its customer. `offset 0` keeps the look-up by primary key. */
+/** Joins the transfer `t` of a row `b` of outgoing_transfers, of customer `$1`. `offset 0` keeps the primary-key look-up. */
 export const JOIN_TRANSFER =
   'cross join lateral (select * from transfers where customer_id = $1 and id = b.transfer_id offset 0) t'
 
@@ -131,8 +131,8 @@ export function withCanonicalAddress<T extends Withdrawal>(claimed: T): T {
 }
 
 /**
- * All withdrawals, of any customer, that the transactions of these pay. Where one payment of a transaction has ended, or has
- * no record any more, none of that transaction's.
+ * All withdrawals, of any customer, that the transactions of these pay. Where one payment of a transaction has ended, or has no
+ * record any more, none of that transaction's is returned.
  */
 export async function payingTogether(
   tx: Transaction,
@@ -146,7 +146,7 @@ export async function payingTogether(
     ),
   )
   if (hashes.size === 0) return alone
-  // Their nodes are asked, and no others.
+  // Only the database nodes of the payees are asked.
   const payees = await selectPayees(tx, network, [...hashes])
   const customerIds = [...new Set([...payees.values()].flatMap(({ customer_ids }) => customer_ids))]
   const { rows } = await tx.query<ClaimedRow & { ended: boolean }>(
@@ -254,7 +254,7 @@ export async function updateOutgoing(tx: Transaction, customerId: string, steps:
   if (rowCount !== steps.length) throw new TakenMeanwhile(steps.length - rowCount!)
 }
 
-/** Keeps the transaction that is about to be replaced, which may be mined all the same, or that can never be mined. */
+/** Stores the present transaction, which is about to be replaced and may still be mined, or can never be mined. */
 async function keepReplaced(tx: Transaction, customerId: string, transferIds: string[]): Promise<void> {
   if (transferIds.length === 0) return
   await tx.query(
@@ -273,7 +273,7 @@ async function keepReplaced(tx: Transaction, customerId: string, transferIds: st
 /** A withdrawal by its customer and id, in the order of the statements' parameters. */
 export type OutgoingId = readonly [customerId: string, transferId: string]
 
-/** Locks the row of a withdrawal to the end of the transaction. Gives false where no worker has begun it. */
+/** Locks the row of a withdrawal to the end of the transaction. Returns false where no worker has begun it. */
 export async function lockOutgoing(tx: Transaction, ids: OutgoingId): Promise<boolean> {
   const { rowCount } = await tx.query(
     'select 1 from outgoing_transfers where customer_id = $1 and transfer_id = $2 for update',
@@ -283,8 +283,8 @@ export async function lockOutgoing(tx: Transaction, ids: OutgoingId): Promise<bo
 }
 
 /**
- * Keeps the addresses and memos of one customer's withdrawals that begin, for the search. Written by the worker, they cost
- * the request that takes a withdrawal nothing: an index of transfers by address would be written by each.
+ * Stores the addresses and memos of one customer's new withdrawals for the search. The worker writes them, so that they cost
+ * the request that creates a withdrawal nothing. Each such request would write an index of transfers by address.
  */
 export async function keepNames(tx: Transaction, withdrawals: readonly Withdrawal[]): Promise<void> {
   const names = withdrawals.flatMap(({ transfer_id, network, destination_address, memo }) => [
@@ -301,7 +301,9 @@ export async function keepNames(tx: Transaction, withdrawals: readonly Withdrawa
   })
 }
 
-/** Begins a withdrawal that no worker has begun. It is due: a worker has to see its deadline. Gives false where one has begun it. */
+/**
+ * Begins a withdrawal that no worker has begun, due so that a worker sees its deadline. Returns false where one has begun it.
+ */
 export async function beginOutgoing(tx: Transaction, ids: OutgoingId): Promise<boolean> {
   // Citus counts a row that is there already, too, unless the statement returns what it inserted.
   const { rows } = await tx.query<{ transfer_id: string }>(
@@ -332,7 +334,7 @@ export async function wakeScreened(db: Queryable, ids: OutgoingId): Promise<void
 export interface HeldWithdrawal extends Withdrawal {
   status: 'PENDING' | 'COMPLETED' | 'FAILED'
   secondary_status: SecondaryStatus | null
-  /** While it is PENDING. HELD: nothing is signed. */
+  /** Valid while the transfer is PENDING. HELD: nothing is signed. */
   state: State
   crypto_tx_hash: string | null
   raw_transaction: Buffer | null
@@ -429,7 +431,7 @@ export async function setTransaction(
   if (rowCount !== 1) throw new TakenMeanwhile(1)
 }
 
-/** A transaction that was signed for a withdrawal. Its bytes are null where they are not kept here. */
+/** A transaction that was signed for a withdrawal. Its bytes are null where they are not stored here. */
 interface KeptTransaction {
   crypto_tx_hash: string
   raw_transaction: Buffer | null

@@ -35,7 +35,7 @@ export async function record(
   steps: Step[],
   { origin, action }: Cause = SETTLEMENT,
 ): Promise<void> {
-  // First, because it locks the rows and compares them with what was claimed.
+  // First, because this locks the rows and compares them with the claim.
   await updateOutgoing(tx, customerId, steps)
   for (const { withdrawal, usedBy } of steps) {
     if (usedBy === undefined) continue
@@ -128,7 +128,8 @@ function feeEntries({ withdrawal: { network }, networkFee }: Step): Entry[] {
 
 /**
  * The reversed entries of the creation: the profile gets back its total, in the asset that was debited. A transfer of the
- * platform has none. The service's role can insert withdrawals and entries, so only what was accepted is given back, and its total.
+ * platform has none. The service's database role can insert withdrawals and entries, so only the total of an accepted
+ * withdrawal is given back.
  */
 async function refunds(tx: Transaction, customerId: string, steps: Step[]): Promise<StepPosting[]> {
   if (steps.length === 0) return []

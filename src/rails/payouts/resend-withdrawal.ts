@@ -24,9 +24,9 @@ interface FoundWithdrawal {
 }
 
 /**
- * Broadcasts the kept bytes of a COMPLETED withdrawal again, after its chain has taken its transaction back. Only these
- * bytes are sent, so that the withdrawal is paid once at most. Only the audit log changes. Throws an Error when there is no
- * such withdrawal, it is not completed, its bytes are not kept or are a simulation's, or the chain still has it.
+ * Broadcasts the stored bytes of a COMPLETED withdrawal again, after its chain has taken its transaction back. Only these bytes
+ * are sent, so that the withdrawal is paid once at most. Only the audit log changes. Throws an Error when there is no such
+ * withdrawal, it is not completed, its bytes are not stored or are a simulation's, or the chain still has its transaction.
  */
 export async function resendWithdrawal(
   db: Database,

@@ -26,13 +26,15 @@ type Stated = BroadcastWithdrawal & { state: State }
 type Unresolved = Extract<PaymentStatus, { state: 'UNRESOLVED' }>
 
 /**
- * Ends a withdrawal by an operator's word: PAID completes it, NOT_PAID fails and refunds it. The network's status now
- * decides whether that word is asked for: the transaction must be confirmed, so that it can pay no second time, and its
- * effect unclear. Where its status cannot be judged at all, only PAID is taken. The evidence (what the operator looked at, and where) is kept with it.
- * Where the operator names the transaction that has used its nonce, the network is asked for that, as the worker does that finds it by
- * itself; no word is taken for it.
+ * Ends a withdrawal by an operator's word: PAID completes it, NOT_PAID fails and refunds it. The network's present status
+ * decides whether that word is asked for: the transaction must be confirmed, so that it cannot pay a second time, and its
+ * effect unclear. Where the status cannot be judged at all, only PAID is accepted. The evidence (what the operator looked at,
+ * and where) is stored with it.
  *
- * The node is asked with no transaction open. Its answer is recorded if the withdrawal still has the state and the
+ * Where the operator names the transaction that has used the nonce, the network is asked whether it has, and no word is taken
+ * for it. The worker asks the same where it finds that transaction by itself.
+ *
+ * The node is asked with no database transaction open. Its answer is recorded if the withdrawal still has the state and the
  * transaction that it was asked about.
  *
  * Throws an Error when there is no such withdrawal, or when the network tells its end or that it is under way; TakenMeanwhile

@@ -58,16 +58,17 @@ interface Round {
 }
 
 /**
- * One round of settlement: takes every withdrawal that is due, crypto or wire, one step on. It is reviewed, signed and kept,
- * broadcast, confirmed or refused. Any number of workers share the work. What a crash undoes is repeated with the same
- * signed bytes. Withdrawals of a network that `networks` lacks wait.
+ * One round of settlement: takes every withdrawal that is due, crypto or wire, one step on. A step reviews it, signs it and
+ * stores the bytes, broadcasts, confirms or refuses it. Any number of workers share the work. What a crash undoes is repeated
+ * with the same signed bytes. Withdrawals of a network that `networks` lacks wait.
  *
- * A real network's node may take its time, so no transaction is open while it is asked: withdrawals are leased, and a step
- * is recorded if its withdrawal is still as it was leased. Only signing holds its withdrawals in a transaction, because the
- * nonce or coins must be kept or lost with the signed bytes. Over networks that are simulated in the database, each step is
- * one transaction that holds its withdrawals.
+ * A real network's node may take its time, so no database transaction is open while it is asked: withdrawals are leased, and a
+ * step is recorded if its withdrawal is still as it was leased. Only signing holds its withdrawals in a transaction, because
+ * the nonce or coins must be committed or rolled back with the signed bytes. Over networks that are simulated in the database,
+ * each step is one transaction that holds its withdrawals.
  *
- * `hints` says which customers have work (`Node.hints`). Returns how many withdrawals moved, and calls `ended` for each that ended. Throws what failed, after all else was tried.
+ * `hints` says which customers have work (`Node.hints`). Returns how many withdrawals moved, and calls `ended` for each that
+ * ended. Throws an AggregateError of the failures after everything else was tried.
  */
 export async function settleWithdrawals(
   db: Database,
@@ -90,7 +91,7 @@ export async function settleWithdrawals(
 }
 
 /**
- * Gives the result of some work of the round, or undefined where it failed: the failure is thrown at the end of the
+ * Returns the result of some work of the round, or undefined where it failed: the failure is thrown at the end of the
  * round, so that it delays nobody else. Throws when the connection to the database is lost.
  */
 async function attempt<T>(round: Round, work: () => Promise<T>): Promise<T | undefined> {
@@ -205,8 +206,9 @@ async function settleOverNode(
 }
 
 /**
- * Before something is signed: frees what ended transactions have used. Where a node of a cluster is gone, nobody broadcasts what
- * was signed for its customers, and a wallet's later nonces would wait for that. So it is done here.
+ * Before signing, frees the coins and nonces of ended transactions. Where a node of the database cluster is gone, nobody else
+ * broadcasts what was signed for its customers, and later nonces of the wallet would wait: those transactions are broadcast
+ * here.
  */
 async function prepareToSign(db: Database, network: Network, adapter: Payer): Promise<void> {
   if ((await freeWhatHasEnded(db, network)) || adapter.rebroadcast === undefined) return
@@ -215,7 +217,7 @@ async function prepareToSign(db: Database, network: Network, adapter: Payer): Pr
   })
 }
 
-/** What signing a batch came to. */
+/** The result of signing a batch. */
 interface SignedBatch {
   /** The customers that may have more to sign. */
   remaining: string[]

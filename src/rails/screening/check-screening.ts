@@ -8,7 +8,7 @@ import { listScreened, SCREENED_MAX } from './screen-payments.ts'
 /** A payment that has waited this long for its screening needs somebody to look. */
 const SECONDS_WARN = 900
 
-/** Whether screening has its settings, and whether payments have waited long for it; without a database of the settings alone. */
+/** Whether screening has its settings, and whether payments have waited long for it. Without a database, the settings alone. */
 export async function checkScreening(db: Queryable | undefined, settings: Settings): Promise<Finding> {
   const isOn = (await readScreeningSettings(settings)) !== undefined
   if (db === undefined) return ok(isOn ? 'configured' : 'not configured')

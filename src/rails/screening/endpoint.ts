@@ -9,7 +9,7 @@ const KEEP_ALIVE_MS = 4_000
 
 /** What the endpoint is asked about a payment. `details` are sent as they are, and the MAC of an ALLOW covers them. */
 export interface Question {
-  /** A UUID, the same for each time that it is asked: the header webhook-id. */
+  /** A UUID, the same each time that the question is asked: the header webhook-id. */
   id: string
   kind: 'WITHDRAWAL' | 'DEPOSIT'
   customer_id: string
@@ -18,11 +18,11 @@ export interface Question {
 
 /**
  * ALLOW: the payment may go on. REJECT: it waits until an operator decides. HOLD: it waits, and the endpoint is asked
- * again; every answer that is neither of the other two, and no answer. `detail` is for operators.
+ * again. Any other answer counts as HOLD, and so does no answer. `detail` is for operators.
  */
 export type Verdict = { outcome: 'ALLOW' } | { outcome: 'REJECT' | 'HOLD'; detail: string }
 
-/** Observes the questions. */
+/** Observes each question, with the time until its answer. */
 export type ScreeningMeter = (outcome: Verdict['outcome'], seconds: number) => void
 
 /** The operator's screening endpoint (docs/guides/screening.md). */
@@ -96,8 +96,8 @@ export class ScreeningEndpoint {
 }
 
 /**
- * The two answers that decide, to the letter. A parser would take the last of two members `decision`, and a text that
- * merely contains ALLOW must not pay.
+ * The only two answers that decide, to the letter. A JSON parser would take the last of two fields `decision`, and a
+ * text that merely contains ALLOW must not pay.
  */
 const DECIDED = /^\s*\{\s*"decision"\s*:\s*"(ALLOW|REJECT)"\s*\}\s*$/
 

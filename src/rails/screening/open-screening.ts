@@ -89,8 +89,8 @@ async function readSecrets(path: string): Promise<string[]> {
 }
 
 /**
- * Opens the screening for a command that pays or credits. Throws `SettingsError` where payments must be screened
- * and this command's settings have no endpoint: it would pay what the others hold.
+ * Opens the screening for a command that pays or credits. Throws `SettingsError` where payments must be screened and
+ * this command's settings have no endpoint: the command would pay what other processes hold.
  */
 export async function openScreeningOfCommand(
   db: Queryable,

@@ -32,7 +32,7 @@ export async function requireScreening(db: Database, origin: Origin): Promise<vo
 
 /**
  * Lets payments go on without screening, as the role that owns the schema. Returns since when they had to be screened;
- * undefined, and nothing changes, where they had not to be.
+ * undefined, and nothing changes, where they did not have to be.
  */
 export const waiveScreening = (owner: Database, origin: Origin): Promise<string | undefined> =>
   transaction(owner, async (tx) => {

@@ -166,7 +166,7 @@ export interface ScreenedPayment {
   attempts: number
   detail: string | null
   created_at: string
-  /** When it is asked next; null for a rejected payment. */
+  /** When the endpoint is asked next; null for a rejected payment. */
   due_at: string | null
 }
 

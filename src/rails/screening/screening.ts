@@ -32,7 +32,7 @@ export type ScreeningStanding = { allowed: true } | { allowed: false; detail: st
 const ALLOWED_HOURS = 24
 /** Pauses between two questions about a payment double, beginning with a second. */
 const PAUSE_SECONDS_MAX = 300
-/** Beyond its time limit, a question may take this long to be recorded, until another process asks it. */
+/** How long after its time limit an answer may be recorded, before another process asks the question. */
 const RECORDING_SECONDS = 30
 
 /** Who records the answers. */
@@ -175,7 +175,7 @@ export class Screening {
 
   /** Leases a customer's questions, so that no other process asks them. Returns those that were still due. */
   async lease(db: Database, customerId: string, questions: readonly DueQuestion[]): Promise<DueQuestion[]> {
-    // In one order, so that two processes do not wait for each other.
+    // In one order, so that two processes cannot deadlock.
     const inOrder = [...questions].sort((a, b) => (a.subject < b.subject ? -1 : 1))
     const { rows } = await db.query<DueQuestion>(
       `
@@ -253,7 +253,7 @@ export async function selectDueQuestions(db: Queryable, limit: number): Promise<
   return rows
 }
 
-/** In how many milliseconds the next question is due, as `firstIn`. */
+/** The milliseconds until the next question is due (`firstIn`). */
 export const questionDueIn = (hints: Queryable): Promise<number | undefined> =>
   firstIn(hints, `select due_at as at from screenings where state = 'WAITING'`)
 

@@ -9,10 +9,10 @@ import { isAsInRow } from '../../money/movements/withdrawal-macs.ts'
 import { selectScreenedWithdrawals } from './screened-payments.ts'
 
 /**
- * Wraps an adapter so that it signs only withdrawals that the screening endpoint has allowed. The others wait: their
- * questions are made here, and the worker asks them with no transaction open (`Screener`). The platform's own transfers
- * are between its own wallets, and are not screened. Without `screening`, it signs as long as none must be screened: that
- * may change while this process runs.
+ * Wraps an adapter so that it signs only withdrawals that the screening endpoint has allowed. The others wait: their questions
+ * are made here, and the worker asks them with no transaction open (`Screener`). The platform's own transfers are between its
+ * own wallets, and are not screened. Without `screening`, it signs as long as no payment must be screened, which may change
+ * while this process runs.
  */
 export function signOnlyScreened(adapter: NetworkAdapter, screening: Screening | undefined): NetworkAdapter {
   return {

@@ -19,10 +19,10 @@ interface SweptAddress {
 }
 
 /**
- * Compares what was swept from deposit addresses with the deposits there, once deposits are read up to the blocks of the
- * sweeps. A payment that a contract makes while it runs is the value of no transaction and in no log, so no scan finds it, but a
- * sweep takes it along. It is recorded as UNATTRIBUTED for an operator, and never becomes the platform's silently. Calls
- * `report` with each recorded amount. Asks no node.
+ * Compares the amounts swept from deposit addresses with the deposits there, once deposits are read up to the blocks of the
+ * sweeps. An internal transfer, which a contract makes while it runs, is the value of no transaction and in no log: no scan
+ * finds it, but a sweep takes it along. It is recorded as UNATTRIBUTED for an operator, and never becomes the platform's
+ * silently. Calls `report` with each recorded amount. Asks no node.
  */
 export async function auditSweeps(
   db: Database,
@@ -108,8 +108,8 @@ export async function takingFromUnattributed<T>(
 }
 
 /**
- * The amount that has left an address with its sweeps up to a block, in minor units. For the native asset it includes the gas that
- * they paid, less what the hot wallet sent for it. Sweeps whose blocks are not read yet are left out.
+ * The amount that has left an address with its sweeps up to a block, in minor units. For the native asset it includes the gas
+ * that the sweeps paid, less the hot wallet's top-ups. Sweeps whose blocks are not read yet are left out.
  */
 async function leftWith(
   tx: Transaction,

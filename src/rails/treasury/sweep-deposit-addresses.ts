@@ -10,9 +10,9 @@ import { usdPrices } from '../../money/records/usd-prices.ts'
 import type { EndedSweep, IsFrozen, NetworkAdapter } from '../../chains/network.ts'
 
 /**
- * Takes one step of sweeping on every network that has deposit addresses to sweep: their balances go to the hot wallet, and
- * the cost is posted. The networks are swept at once, so that a node that hangs or fails delays no other network. Gives
- * how many steps were taken. Throws the failures after all networks have ended.
+ * Takes one step of sweeping on every network that has deposit addresses to sweep: their balances go to the hot wallet, and the
+ * cost is posted. The networks are swept at once, so that a node that hangs or fails delays no other network. Returns how many
+ * steps were taken. Throws the failures after all networks have ended.
  */
 export async function sweepDepositAddresses({
   db,

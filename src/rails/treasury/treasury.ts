@@ -140,10 +140,10 @@ async function requireHeld(
 }
 
 /**
- * Orders the wallet's smallest coins to be merged into one, for a maximum fee rate (per 1,000 virtual bytes). One
- * consolidation is under way at a time: a second order changes nothing. The node is asked while the signing lock is held, because
- * a batch that is signed meanwhile would spend the coins of the plan. Throws an Error where the network has no coins, or
- * too few to merge.
+ * Orders the wallet's smallest coins to be merged into one, for a maximum fee rate (per 1,000 virtual bytes). One consolidation
+ * is under way at a time: a second order changes nothing. The node is asked while the signing lock is held, because a batch
+ * that is signed meanwhile would spend the coins of the plan. Throws an Error where the network has no coins, or too few to
+ * merge.
  */
 export async function orderConsolidation(
   { db, macs, origin }: Ordering,
@@ -263,15 +263,16 @@ export interface Acknowledged extends Partial<Pick<MovedOnChain, 'moved' | 'netw
 }
 
 /**
- * Records a transaction that was made outside of Bursar as the platform's own: the amount that it moved out of the hot wallet goes to
- * cold storage in the ledger, an amount that it brought comes from there, and its fee is posted. It no longer stops the hot
- * wallet from signing. A payment of a withdrawal is for `markWithdrawalPaid`: the command is refused while a PENDING withdrawal has
- * the amount and address of one of the payments, unless `paysNoWithdrawal` is set. Repeating it changes nothing.
+ * Records a transaction that was made outside of Bursar as the platform's own: the amount that it moved out of the hot wallet
+ * goes to cold storage in the ledger, an amount that it brought comes from there, and its fee is posted. The transaction no
+ * longer blocks signing. A payment of a withdrawal is for `markWithdrawalPaid`: the command is refused while a PENDING
+ * withdrawal has the amount and address of one of the payments, unless `paysNoWithdrawal` is set. Repeating it changes nothing.
  *
  * The node is asked while the signing lock is held: until the commit, nobody may sign with the transaction's nonce or give one
- * of its payments to a withdrawal (`markWithdrawalPaid` takes the same lock), because the amounts would be wrong then.
+ * of its payments to a withdrawal, because the amounts would be wrong then. `markWithdrawalPaid` takes the same lock.
  *
- * Throws an Error where the transaction is known, is not confirmed, moves nothing of the hot wallet, or may have paid a withdrawal.
+ * Throws an Error where the transaction is known, is not confirmed, moves nothing of the hot wallet, or may have paid a
+ * withdrawal.
  */
 export async function acknowledgeTransaction(
   db: Database,

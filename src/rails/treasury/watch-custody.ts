@@ -12,21 +12,21 @@ const LOOP = originOfLoop('custody')
 /** The comparisons of the last hour, one a minute. */
 const LOOKS_MAX = 60
 
-/** By network: the assets that were short at the last comparison, and what the wallet surely held beyond custody at each. */
+/** By network: the assets short at the last comparison, and the least that was held beyond custody at each comparison. */
 export type Suspicions = Map<
   CryptoNetwork,
   { short: ReadonlySet<string>; looks: readonly ReadonlyMap<string, bigint>[] }
 >
 
 /**
- * Stops payouts over each real network that holds less than the ledgers have in custody there (freeze CUSTODY_SHORT). An
- * asset must be short twice in a row: `suspicions` keeps what the comparisons found. Returns how many networks are
- * short. Throws the failures after the other networks were compared.
+ * Stops payouts over each real network that holds less than the ledgers have in custody there (freeze CUSTODY_SHORT). An asset
+ * must be short twice in a row: `suspicions` keeps what the comparisons found. Returns how many networks are short. Throws the
+ * failures after the other networks were compared.
  *
- * A payment that was refunded as failed, and arrived all the same, takes from what the wallet holds beyond custody first. So while
- * a transaction has failed within the last hour, less than before is short, too.
+ * A payment that was refunded as failed, and arrived all the same, first reduces the surplus over custody. For an hour after a
+ * failed transaction, a smaller surplus than before therefore counts as short, too.
  *
- * `formerWalletsHold` is told what wallets still have that were the hot wallet before.
+ * `formerWalletsHold` is called with the amounts that former hot wallets still hold.
  */
 export async function watchCustody(
   db: Database,
@@ -46,7 +46,7 @@ export async function watchCustody(
     const isShort = still.length > 0
     suspicions.set(network, {
       short: new Set(found.map(({ asset }) => asset)),
-      // After a freeze the count begins anew, so that lifting it does not freeze again for the same money.
+      // After a freeze the comparisons begin anew, so that the same money does not freeze the network again once it is lifted.
       looks: isShort
         ? []
         : [...looks, new Map(compared.map(({ asset, least }) => [asset, least]))].slice(-LOOKS_MAX),
@@ -64,8 +64,8 @@ export async function watchCustody(
 }
 
 /**
- * What the wallet held beyond custody: the most of two looks in a row. A deposit that only the chain knew raises a single look,
- * and a client can time its deposit for one.
+ * The surplus over custody, in minor units: the highest that two comparisons in a row have both found. A deposit that only the
+ * chain knew raises a single comparison, and a client can time its deposit for one.
  */
 function surplusBefore(looks: readonly ReadonlyMap<string, bigint>[], asset: string): bigint {
   const pairs = looks.slice(1).map((one, index) => {

@@ -32,11 +32,12 @@ export interface NetworkFeesFound {
 }
 
 /**
- * Stops payouts over a network (freeze NETWORK_FEES) when its transactions of the last 24 hours have cost more than the fees
- * that the withdrawals among them paid, by the factor and by the minimum that its section names. Where the failed withdrawals
- * of one customer have cost the minimum, that customer is frozen instead, and these costs do not count for the network: one
- * customer can make withdrawals fail on purpose, and shall not stop everybody's. What the platform moves for itself does not
- * count. What was spent before the last such freeze counts no more, so that lifting it does not freeze again for the same money.
+ * Stops payouts over a network (freeze NETWORK_FEES) when its transactions of the last 24 hours have cost more than the
+ * withdrawals among them paid in fees. The network's section names the factor and the minimum of that loss. Where the failed
+ * withdrawals of one customer have cost the minimum, that customer is frozen instead, and these costs do not count for the
+ * network: one customer can make withdrawals fail on purpose, and must not stop everybody's. What the platform moves for itself
+ * does not count. Costs before the last such freeze do not count, so that the same money does not freeze again once it is
+ * lifted.
  */
 export async function watchNetworkFees(
   db: Database,
@@ -127,11 +128,11 @@ async function countFromNow(tx: Transaction, network: CryptoNetwork): Promise<vo
   )
 }
 
-/** A withdrawal's fee counts with what its transaction has cost: in the event that ended it. */
+/** A withdrawal's fee counts together with the cost of its transaction, at the event that ended the withdrawal. */
 async function feesOfDay(tx: Transaction, network: CryptoNetwork): Promise<FeesOfDay> {
   // Otherwise the planner may read all transfers. Citus refuses a lateral subquery, and a materialized one.
   await tx.query('set local enable_hashjoin = off; set local enable_mergejoin = off')
-  // The condition of the index, in its words, so that the planner knows that it may be used.
+  // The partial index's condition in its own words, so that the planner may use the index.
   const { rows } = await tx.query<{
     kind: 'SPENT' | 'FAILED' | 'TAKEN'
     customer_id: string | null
@@ -177,8 +178,8 @@ async function feesOfDay(tx: Transaction, network: CryptoNetwork): Promise<FeesO
 }
 
 /**
- * Fees in the network's own asset, by the newest prices. A fee that has no price counts for nothing and is told: the stop
- * shall not be off because a price is missing.
+ * Fees in the network's own asset, by the newest prices. A fee that has no price counts for nothing and is reported: a missing
+ * price must not prevent the freeze.
  */
 function inGasAsset(
   gasAsset: string,

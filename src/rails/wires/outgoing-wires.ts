@@ -88,9 +88,9 @@ export function ownerName(owner: Record<string, unknown>): string {
 }
 
 /**
- * Takes a wire, so that one operator sends it. Gives the order that the operator types into the bank. From then on the wire
- * cannot be cancelled. The checks before signing apply: freezes, the standing of the customer, the MAC, the screening. Throws an Error
- * when an operator has taken the wire already, when it has ended, and with the reason where it may not be sent now.
+ * Takes a wire, so that one operator sends it. Returns the order that the operator enters at the bank. From then on the wire
+ * cannot be cancelled. The checks before signing apply: freezes, the standing of the customer, the MAC, the screening. Throws
+ * an Error when an operator has taken the wire already, when it has ended, and with the reason where it may not be sent now.
  */
 export async function takeWire(
   db: Database,

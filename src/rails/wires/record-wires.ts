@@ -30,8 +30,8 @@ import { failPending } from '../deposits/see-deposits.ts'
 /** Incoming wires that operators record from the bank's statement. */
 
 /**
- * With `screening`, a wire is credited only when the screening endpoint allows it, which is asked once. Until then a deposit is
- * a PENDING transfer.
+ * With `screening`, a wire is credited only when the screening endpoint allows it; each command asks once. Until then a deposit
+ * is a PENDING transfer.
  */
 type Recording = Pick<RailsContext, 'db' | 'ledger'> & { screening?: Screening | undefined }
 
@@ -53,7 +53,7 @@ export interface SaidWire {
 
 /**
  * Credits a wire to the profile whose deposit instructions own the memo, as Initiate Sandbox Fiat Deposit does (API
- * behaviour, Sandbox): it starts the orchestration that waits for it. A bank reference is credited once.
+ * behaviour, Sandbox): the credit starts the orchestration that waits for the wire. A bank reference is credited once.
  * Throws an Error that names the wrong argument: an unknown memo, an invalid amount, a reference that was recorded with
  * another amount or memo.
  */
@@ -174,7 +174,7 @@ export async function recordWireReturn(
 const returnedBefore = ({ returned_transfer_id, bank_reference }: BankWire) =>
   new Error(`wire ${returned_transfer_id} came back already, with the bank reference ${bank_reference}`)
 
-/** A wire as the screening endpoint is told of it. */
+/** A wire's details for the screening endpoint. */
 const detailsOf = ({ amount, bank_reference, memo_id, returned_transfer_id }: Said) => ({
   amount,
   bank_reference,

@@ -150,9 +150,7 @@ export async function lockAccount(tx: Transaction, customerId: string, id: strin
   return requireAccount(tx, customerId, id)
 }
 
-/**
- * Locks an account for a change of its members, and updates its `updated_at`. Returns its members. Throws not-found.
- */
+/** Locks an account for a change of its members, and updates its `updated_at`. Returns its members. Throws not-found. */
 export async function lockMembers(tx: Transaction, customerId: string, id: string): Promise<MemberRow[]> {
   const { rows } = await tx.query<{ id: string }>(
     `

@@ -110,7 +110,7 @@ export async function insertAccount(
   createProfile = false,
 ): Promise<Account> {
   const { identity_id, ref_id, type = 'BROKERAGE', description, metadata, members = [] } = account
-  // Its status does not change until the account exists, so that the account gets the event of the next change.
+  // Locks the identity's status until the account exists, so that the account gets the event of the next change.
   await tx.query('select 1 from identities where customer_id = $1 and id = $2 for share', [
     customerId,
     identity_id,

@@ -3,7 +3,7 @@ import { Closed, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import type { SignedStatement } from '../../governance/approvals/approval-statement.ts'
 
-/** A bank account in a statement has its owner and instructions: 8 KiB at most, in base64url and once more in the JWS. */
+/** The statement of a wire has the bank account's owner and instructions, up to 8 KiB each: 22 KiB in base64url. */
 const JWS_LENGTH_MAX = 24_576
 const PART_LENGTH_MAX = 8_192
 
@@ -49,7 +49,7 @@ export function signedStatementOf({ jws, passkey }: Static<typeof DecisionBody>)
   throw problem.badRequest('exactly one of jws and passkey must be given', 'jws', 'passkey')
 }
 
-/** The id of an approval, for examples: nothing of the demo needs approval. */
+/** The id of an approval, for examples. It does not exist, because nothing of the demo needs approval. */
 export const EXAMPLE_APPROVAL = '0192f3a4-0000-7000-8000-0000000000a1'
 
 /** A statement that nobody has signed, for examples. */

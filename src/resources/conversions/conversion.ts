@@ -4,8 +4,8 @@ import { presentOf } from '../../db/rows.ts'
 import type { Transfer, TransferRow } from '../../money/ledger/transfer.ts'
 
 /**
- * A conversion of a profile's USD or stablecoins, one to one (API behaviour, Stablecoin conversions). It is an internal transfer
- * of a profile to itself: its id is that of the debit and of the group, which no other transfer's is.
+ * A conversion of a profile's USD or stablecoins, one to one (API behaviour, Stablecoin conversions). It is an internal
+ * transfer of a profile to itself. Its id is the id of the debit and of the group; no other transfer has the id of its group.
  */
 export const StablecoinConversion = Named('StablecoinConversion', {
   id: Uuid('Id of the conversion, and of the transfer that debits it.'),
@@ -27,7 +27,7 @@ export type StablecoinConversion = Static<typeof StablecoinConversion>
 export const CONVERSION_COLUMNS =
   'id, profile_id, amount, balance_asset, asset, ref_id, identity_id, account_id, metadata, created_at, updated_at'
 
-/** The debits of conversions among the transfers: the partial index `transfers_conversions`. */
+/** In SQL: whether a transfer is the debit of a conversion. The condition of the partial index `transfers_conversions`. */
 export const IS_CONVERSION = "type = 'INTERNAL_TRANSFER_DEBIT' and group_id = id"
 
 /** A row of a debit. Each debit of a conversion has both assets. */

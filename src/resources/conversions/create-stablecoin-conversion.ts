@@ -66,7 +66,7 @@ export const createStablecoinConversion = operation({
         const ends = { from_profile_id: profile_id, to_profile_id: profile_id }
         const how = { asset: target_asset, minor, balanceAsset: source_asset }
         const decision = internalTransfer(customerId, { ...asked, ...ends, ...how }, view)
-        // The group of a conversion is its own debit, by which the reads know it.
+        // The group has the id of the debit: reads recognise a conversion by this.
         const group_id = decision.transfer.id
         const { otherLeg } = decision
         return {

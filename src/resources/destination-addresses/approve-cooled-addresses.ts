@@ -16,7 +16,8 @@ type Approved = Pick<DestinationAddressRow, 'id' | 'crypto_network' | 'address' 
 
 /**
  * Approves the addresses of the address book whose cooling time is over (API behaviour, Crypto destination addresses). Any
- * number of workers may do so at the same time. `hints` says which customers have some (`Node.hints`). Returns how many it approved.
+ * number of workers may run it at the same time. `hints` finds the customers with such addresses (`Node.hints`). Returns the
+ * number of approved addresses.
  */
 export async function approveCooledAddresses(db: Database, hints: Queryable = db): Promise<number> {
   const { rows } = await hints.query<{ customer_id: string }>(
@@ -45,7 +46,7 @@ const approveOf = (db: Database, customerId: string): Promise<number> =>
       [customerId],
     )
     if (due.length === 0) return 0
-    // After the locks, so that the moment follows that of every change before.
+    // Read after the locks, so that the time is later than that of every earlier change.
     const now = await readClock(tx)
     const { rows } = await tx.query<Approved>(
       `

@@ -186,7 +186,7 @@ async function insert(
   )
   const [made] = rows
   if (made === undefined) return undefined
-  // What is rejected from the start gets no MAC, so that it is never approved.
+  // An entry that is rejected from the start gets no MAC, so that it never counts as approved.
   if (made.status !== 'REJECTED') await macs.seal(tx, 'crypto_destination_addresses', customerId, made.id)
   if (made.status !== 'PENDING') await insertEvents(tx, customerId, now, [addressEvent(made)])
   recordChanges(tx, customerId, now, [audited(origin, 'destination_address.create', made.id)])

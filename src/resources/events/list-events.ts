@@ -132,7 +132,7 @@ async function selectEvents(
   return rows
 }
 
-/** Returns the types that pass both filters; undefined if there is none of them. */
+/** Returns the types that pass both filters; undefined without these filters. */
 function typesOf({ type, types }: ListEventsQuery): string[] | undefined {
   if (type === undefined && types === undefined) return undefined
   return TYPES.filter(

@@ -13,14 +13,14 @@ import { EVENT_COLUMNS, eventToWire, type EventRow } from '../../money/records/e
 
 /**
  * GET /v2/events/stream: a customer's events as they happen (API behaviour, Events), as Server-Sent Events. One timer of the
- * process reads new events for all streams, below the horizon, so that a stream misses none and gets each once. It is no
- * operation: its answer does not end.
+ * process reads new events for all streams, below the horizon, so that a stream misses none and gets each once. The route is
+ * no operation, because its answer does not end.
  */
 
 const URL_PATH = '/v2/events/stream'
-/** How often new events are looked for, while there is a stream. */
+/** How often new events are read, while there is a stream. */
 const LOOK_MS = 500
-/** The pause before the next look while a stream has more of its past to send. */
+/** The pause before the next look while a stream has more earlier events to send. */
 const BEHIND_MS = 20
 /** Most events that one look takes for one stream. */
 const EVENTS_PAGE = 100
@@ -28,7 +28,7 @@ const EVENTS_PAGE = 100
 const PAST_HOURS = 24
 /** A comment is sent after this long without an event, so that neither side takes the connection for dead. */
 const BEAT_MS = 15_000
-/** Streams of one customer, and of the process. Where the process is full, the customer with the most makes room. */
+/** Most streams of one customer, and of the process. A full process ends a stream of the customer with the most. */
 const OF_CUSTOMER_MAX = 20
 const STREAMS_MAX = 500
 
@@ -48,9 +48,9 @@ interface Stream {
   after: string | undefined
   /** When something was last sent, in milliseconds of the process. */
   sentAt: number
-  /** The beginning of the look that last read its events. */
+  /** When the look began that last read its events. */
   lookedAt: number
-  /** Its last page was full: more of its past follows. */
+  /** Whether its last page was full, so that more earlier events follow. */
   isBehind: boolean
 }
 
@@ -71,7 +71,7 @@ export function streamEvents(app: FastifyInstance, options: StreamOptions): void
         throw problem.badRequest('Last-Event-ID: must be the id of an event')
       const { customerId } = request.caller
       if (after !== undefined) await requireRecent(options.nodes.of(customerId), customerId, after)
-      // The client left meanwhile.
+      // The client has disconnected meanwhile.
       if (reply.raw.destroyed) return
       streams.requirePlace(customerId)
       reply.hijack()
@@ -79,17 +79,17 @@ export function streamEvents(app: FastifyInstance, options: StreamOptions): void
       reply.raw.writeHead(200, {
         ...(Object.fromEntries(headers) as Record<string, string>),
         'content-type': 'text/event-stream; charset=utf-8',
-        // Proxies that collect answers would delay events.
+        // Proxies that buffer answers would delay events.
         'x-accel-buffering': 'no',
       })
       reply.raw.write(': open\n\n')
-      // What the token's verification found is the caller.
+      // The verification of the token has set the caller.
       streams.add(request.caller as Verified, reply.raw, after)
     },
   )
 }
 
-/** Throws bad-request where events follow that are too old for a stream: List Events reads a long past in pages. */
+/** Throws bad-request if events after `after` are too old for a stream: List Events reads them in pages. */
 async function requireRecent(db: Database, customerId: string, after: string): Promise<void> {
   const oldest = firstIdAt((Date.now() - PAST_HOURS * 3_600_000) * 1_000)
   if (after.toLowerCase() >= oldest) return
@@ -115,8 +115,9 @@ class Streams {
   }
 
   /**
-   * Throws the 429 problem when the customer has too many streams. Where the process is full, a stream of the customer with
-   * the most is ended, unless that has no more than this one would have. Its reader comes back after its last event.
+   * Throws the 429 problem when the customer has too many streams. A full process ends a stream of the customer with the most
+   * streams, whose client continues after its last event. Throws the 503 problem if that customer has no more than this
+   * customer would have, or if the process is closing.
    */
   requirePlace(customerId: string): void {
     const ofCustomers = new Map<string, Stream[]>()
@@ -174,13 +175,13 @@ class Streams {
   }
 
   /**
-   * Sends each stream what is new, one page at most, and ends those whose token or process ends. Of the streams of a customer
-   * that are behind, one has its turn: so a long past, and many streams with one, delay the others by a page. A stream whose
-   * reader does not keep up waits for it.
+   * Sends each stream one page of new events at most. Ends streams whose token has ended, and all when the process stops. Of
+   * a customer's streams that are behind, one has its turn, so that they delay the streams of others by one page. A stream
+   * waits while its client reads too slowly.
    */
   async #look(): Promise<void> {
     const began = performance.now()
-    // The horizon of each node is read once, before the statements that read events: what commits later has a later time.
+    // The horizon of each node is read once, before the events: an event that commits later has a later time.
     const horizons = new Map<Database, string>()
     const hadTurn = new Set<string>()
     for (const stream of [...this.#open]) {
@@ -217,7 +218,7 @@ class Streams {
     })
     if (!this.#open.has(stream)) return
     stream.isBehind = rows.length === EVENTS_PAGE
-    // The next one of the customer's streams is then before it.
+    // Moved to the end, so that the customer's other streams have their turn first.
     this.#open.delete(stream)
     this.#open.add(stream)
     const now = performance.now()
@@ -229,7 +230,7 @@ class Streams {
     let text = ''
     for (const row of rows) {
       stream.after = row.id
-      // While versions are mixed, a newer process may write types that this one does not know.
+      // During an upgrade, a newer process may write types that this one does not know.
       if (isEventType(row.type))
         text += `id: ${row.id}\nevent: ${row.type}\ndata: ${JSON.stringify(eventToWire(row))}\n\n`
     }
@@ -242,7 +243,7 @@ class Streams {
       this.#options.standing.requireEnabled(caller)
       return true
     } catch {
-      // The refusal is for requests. The stream's next request gets it.
+      // The client gets the refusal when it connects again.
       return false
     }
   }

@@ -43,7 +43,7 @@ export const deleteFiatAccount = operation({
       )
       if (rows[0] === undefined)
         return requireFiatAccount(tx, customerId, params.id, { includeDeleted: true })
-      // After the update: a rule that was created meanwhile held a lock on the row, and is seen here (`lockPayable`).
+      // Read after the update, which waits for a rule that is being created (`lockPayable`): that rule is seen here.
       const rule = await ruleThatPays(tx, customerId, params.id)
       if (rule !== undefined)
         throw problem.badRequest(

@@ -134,7 +134,7 @@ export async function insertIdentity(
       status,
       body.person_details ?? body.institution_details,
       body.metadata,
-      // The driver would write an array as PostgreSQL's.
+      // The driver would write an array as a PostgreSQL array.
       body.tax_details && JSON.stringify(body.tax_details),
       body.tax_details_not_required,
       body.customer_due_diligence,

@@ -31,7 +31,6 @@ export const NewInstitutionMember = Closed({
 })
 export type NewInstitutionMember = Static<typeof NewInstitutionMember>
 
-/** The members that a request names. */
 export const NewInstitutionMembers = Type.Array(NewInstitutionMember, {
   maxItems: MEMBERS_MAX,
   description: 'Identities that stand behind the institution.',
@@ -87,8 +86,8 @@ export async function insertInstitutionMembers(
 
 /**
  * Locks an institution for a change of its members, and updates its `updated_at`. An APPROVED institution becomes
- * PENDING, because the verification covered its members; that is no event. Returns its members. Throws not-found for an unknown
- * identity and bad-request for a person.
+ * PENDING, because the verification covered its members; no event is written. Returns its members. Throws not-found for an
+ * unknown identity and bad-request for a person.
  */
 export async function lockInstitution(
   tx: Transaction,

@@ -28,7 +28,7 @@ export interface FollowRound {
 
 const ROUND_MS = 60_000
 const TIMEOUT_MS = 10_000
-/** Most failed rounds in a row before we give up. */
+/** Most failed rounds in a row before following ends. */
 const FAILURES_MAX = 30
 /** Most pages of candles of one length in one round: exchanges return a few hundred at a time. */
 const PAGES_MAX = 200
@@ -149,8 +149,8 @@ interface Candle {
 }
 
 /**
- * Returns a page of candles from a minute on. Without a history, and where the exchange no longer keeps that minute, it begins
- * at the oldest candles that the exchange returns by default. Empty: there are no further candles.
+ * Returns a page of candles from a minute on; empty if there are no further ones. Without a history, and where the exchange no
+ * longer keeps that minute, the page begins at the oldest candles that the exchange returns by default.
  */
 async function candlesFrom(
   from: number | undefined,
@@ -163,9 +163,7 @@ async function candlesFrom(
   return now - from > MINUTES_KEPT ? ended(undefined) : []
 }
 
-/**
- * Reads a candle of ccxt: milliseconds, open, high, low, close, volume; the prices as text, because we set `number`.
- */
+/** Reads a candle of ccxt: milliseconds, open, high, low, close, volume; the prices as text, because we set `number`. */
 function readCandle(candle: readonly unknown[]): Candle {
   const [milliseconds, ...values] = candle
   const minute = Number(milliseconds) / 60_000

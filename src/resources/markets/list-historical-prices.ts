@@ -30,7 +30,7 @@ export const MarketParams = Type.Object({
   }),
 })
 
-// Text for the validator: as a number, the limit of an int64 equals the limit plus one.
+// Text, because as a JavaScript number the limit of an int64 equals the limit plus one.
 export const MaxDataPoints = Type.Unsafe<string>({
   type: ['string', 'integer'],
   pattern: '^[0-9]{1,19}$',
@@ -140,7 +140,7 @@ export function requireOneStep({
     )
 }
 
-/** Finds the finest of the increments that has at most `max` points in the range, else the longest, and its points. */
+/** Finds the finest candidate with at most `max` points in the range, else the longest, and its number of points. */
 export async function finestWithin(
   ask: Ask,
   candidates: readonly Increment[],
@@ -174,7 +174,7 @@ export interface MinuteRange {
 const MICROS_PER_MINUTE = 60_000_000
 /** The four-week span that contains the beginning of 1970. */
 const EARLIEST = startOf(0, FOUR_WEEKS)
-/** In the year 5772: the latest minute; a four-week span from there is still an `integer`. */
+/** The latest minute, in the year 5772: the end of a four-week span from there still fits an `integer`. */
 const MINUTE_MAX = 2_000_000_000
 
 /** Converts the query's bounds (API behaviour, Market history). Throws when they contradict each other. */
@@ -225,7 +225,7 @@ const pointsOf = (minutes: number) =>
     : `(select starts_at, sum, minutes from price_points
         where market_id = $1 and increment_minutes = ${minutes}) point`
 
-/** The start of the last increment of this length whose shorter increments, of half a day or less, have all ended. */
+/** In SQL: a start of an increment of this length. Increments of half a day or less that begin before it have ended. */
 const endedBy = (minutes: number) => startOfInSql(`(${NOW} - ${INCREMENT_MINUTES.TWELVE_HOURS - 1})`, minutes)
 
 /** Counts the points of each increment in the range, from the stored counts of whole days and four-week spans. */

@@ -18,10 +18,7 @@ const MarketPrice = Named('MarketPrice', {
   snapshot_at: Timestamp('Start of the minute of the newest price.'),
 })
 
-/**
- * Lists the newest price of each market that has prices, and the price of a day before (API behaviour, Market
- * history).
- */
+/** Lists the newest price of each market that has prices, and the price of a day before (API behaviour, Market history). */
 export const listPrices = operation({
   method: 'GET',
   url: '/v2/all-markets/prices',
@@ -57,7 +54,7 @@ type PriceRow = Omit<Static<typeof MarketPrice>, 'market' | 'yesterday_price'> &
   yesterday_price: string | null
   /** The last minute of a simulated market, whose prices need not be written; null for a real one. */
   simulated_minute: number | null
-  /** Of a simulated market. */
+  /** The first minute of a simulated market; null for a real one. */
   first_minute: number | null
 }
 

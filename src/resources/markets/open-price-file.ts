@@ -8,7 +8,7 @@ import { Unzip, UnzipInflate } from 'fflate'
 /** A fault in a price file, with its line and column where it has one. */
 export class PriceFileError extends Error {}
 
-/** The bytes with which files begin that are no text. */
+/** The first bytes of files that are not text, and what such a file is. */
 const BINARY: readonly [string, string][] = [
   ['PAR1', 'a Parquet file'],
   ['\xd0\xcf\x11\xe0', 'an Excel workbook (.xls)'],
@@ -20,13 +20,13 @@ const BINARY: readonly [string, string][] = [
   ['SQLite format 3', 'a SQLite database'],
 ]
 
-/** How text begins that is no CSV. */
+/** How text begins that is not CSV, and what such text is. */
 const TEXT: readonly [RegExp, string][] = [
   [/^\s*[[{]/, 'JSON'],
   [/^\s*</, 'a web page or XML'],
 ]
 
-/** As many bytes at the start of the text decide about its layout. */
+/** Number of bytes at the start of the text that decide its layout. */
 const HEAD_BYTES = 64 * 1024
 
 /** The text of a file: plain, gzipped, or in a zip archive of one file. */
@@ -38,7 +38,7 @@ export interface OpenFile {
   close(): void
 }
 
-/** Opens a file. Throws PriceFileError for one that is no text, by what it is. */
+/** Opens a file. Throws PriceFileError for a file that is not CSV, and names what it is. */
 export async function openPriceFile(
   path: string,
   name: string,
@@ -72,7 +72,7 @@ export async function openPriceFile(
       length += next.value.length
     }
   } catch (error) {
-    // What was read before counts: the failure is thrown behind it.
+    // The bytes before the failure are used; `text` throws the failure after them.
     if (first.length === 0) throw error
     failure = error
   }
@@ -105,7 +105,7 @@ async function startOf(path: string): Promise<string> {
   }
 }
 
-/** Unpacks the only file of a zip archive. Folders, and what macOS adds, do not count. */
+/** Unpacks the only file of a zip archive. Folders, and files that macOS adds, do not count. */
 function unzip(name: string): Transform {
   const files: string[] = []
   let isWhole = false

@@ -22,8 +22,8 @@ export type LayoutName = keyof typeof LAYOUTS
 export const LAYOUT_NAMES = Object.keys(LAYOUTS) as LayoutName[]
 
 /**
- * The names of a time in a header, the best first: of a candle, when it opened. CoinGecko has `snapped_at`, CoinMarketCap
- * `timeOpen` and, for the end, `timestamp`.
+ * The names of the time's column in a header, the best first: the time at which a candle opened. CoinGecko has `snapped_at`,
+ * CoinMarketCap `timeOpen` and, for the end, `timestamp`.
  */
 export const TIME_NAMES = [
   'open_time',
@@ -45,12 +45,12 @@ export interface Columns {
   prices: number[]
 }
 
-/** The columns of these names; undefined without a time, or without a price or a candle. */
+/** Finds the columns by their names; undefined without a time, or without a price or a candle. */
 export function columnsNamed(names: readonly string[], header: boolean): Columns | undefined {
   const plain = names.map((name) => name.toLowerCase().trim().replaceAll(' ', '_'))
   const time = TIME_NAMES.map((one) => plain.indexOf(one)).find((at) => at !== -1)
   const price = plain.indexOf('price')
-  // Of investing.com's candles the close is called `Price`.
+  // In investing.com's candles, the close is called `Price`.
   const candle = CANDLE_NAMES.map((one) =>
     one === 'close' && !plain.includes(one) ? price : plain.indexOf(one),
   )
@@ -63,7 +63,7 @@ export function columnsNamed(names: readonly string[], header: boolean): Columns
 /** How a file writes its fields. The start of the file decides it. */
 export interface Style {
   delimiter: ',' | ';' | '\t'
-  /** The other of the two may separate thousands. Undefined where the file has numbers such as `1,234`, and none that decides. */
+  /** The other of the two may separate thousands. Undefined if the file has numbers such as `1,234`, and none that decides. */
   decimal: '.' | ',' | undefined
   /** Of dates such as 01/02/2026. Undefined where the start of the file does not decide. */
   dates: 'MDY' | 'DMY' | undefined
@@ -94,9 +94,9 @@ export function styleOf(rows: readonly string[][], columns: Columns): Pick<Style
   }
 }
 
-/** A comma that can only be the decimal one: behind thousands, or with other than three digits behind it. */
+/** A comma that can only be a decimal comma: after grouped thousands, or before other than three digits. */
 const COMMA_DECIMAL = /^(?:\d{1,3}(?:[. ]\d{3})+,\d+|\d+,(?:\d{1,2}|\d{4,}))$/
-/** A point that can only be the decimal one, in a file with commas. */
+/** A number whose point, in a file with commas, can only be a decimal point, or whose commas only group thousands. */
 const POINT_DECIMAL = /^(?:\d{1,3}(?:,\d{3})+\.\d+|\d{1,3}(?:,\d{3}){2,}|\d+\.(?:\d{1,2}|\d{4,}))$/
 
 /** Without the sign of a currency, and with plain spaces. */
@@ -168,7 +168,7 @@ export function timeOf(text: string, dates?: Style['dates']): { minute: number; 
   return minute < 0 ? undefined : { minute, second: Number(seconds) }
 }
 
-/** Whether a text is a date that only a file with a day above 12 explains. */
+/** Whether a text is a date whose day and month cannot be told apart: the file has no day above 12. */
 export const isAmbiguousDate = (text: string, dates: Style['dates']): boolean =>
   dates === undefined && SLASHED.test(text)
 

@@ -86,7 +86,7 @@ export async function* readPriceFile(path: string, options: PriceFileOptions): A
   }
 }
 
-/** The rows at the start of the file that are whole. A fault in them is found, with its line, when they are read. */
+/** The complete rows at the start of the file; empty if they have a fault, which the parser reports later with its line. */
 function firstRows(head: string, delimiter: Style['delimiter']): string[][] {
   const lines = head.split(/(?<=\n)/).slice(0, HEAD_RECORDS_MAX)
   if (lines.length > 1 && !head.endsWith('\n')) lines.pop()
@@ -109,7 +109,7 @@ interface Row {
   prices: string[]
 }
 
-/** What the start of a file tells of all its records. */
+/** What the start of a file tells about all its records. */
 interface Format extends Pick<Style, 'decimal' | 'dates'> {
   name: string
   columns: Columns
@@ -173,7 +173,7 @@ class Collector {
     const { now, skip } = this.#options
     this.#first ??= minute
     this.#read += 1
-    // Several prices within a minute are usual, several candles of it are not.
+    // Several prices within a minute are usual; several candles of one minute are not.
     const again = second === 0 && this.#seen.add(minute)
     if (this.#read <= skip) return
     if (again) this.#batch.overwritten += 1
@@ -221,11 +221,11 @@ const emptyBatch = () => ({
   overwritten: 0,
 })
 
-/** The minutes that a file had a record for, as bits of each day. */
+/** The minutes for which a file had a record, as one bit for each minute of a day. */
 class Seen {
   #days = new Map<number, Uint8Array>()
 
-  /** Whether the minute was there before. */
+  /** Adds a minute. Returns whether it was added before. */
   add(minute: number): boolean {
     const day = Math.floor(minute / DAY)
     const bits = this.#days.get(day) ?? new Uint8Array(DAY / 8)
@@ -247,7 +247,7 @@ function columnsOf(name: string, first: string[], layout: LayoutName | undefined
       `${name}, line 1: the header must contain a time (${TIME_NAMES.join(', ')}) and a price, or open, high, low and close; it has ${first.join(', ')}`,
     )
   }
-  // Coinbase's six columns differ from the usual six only in that low and open change places, which `rowOf` sees.
+  // Coinbase's six columns differ from the usual six only in the places of low and open, which `rowOf` corrects.
   const found = LAYOUT_NAMES.find((one) => LAYOUTS[one].length === first.length)
   if (found !== undefined) return columnsNamed(LAYOUTS[found], false)!
   throw new PriceFileError(
@@ -314,9 +314,7 @@ const quoted = (text: string) => JSON.stringify(text.length > 40 ? `${text.slice
 /** The candle lengths that exchanges publish, in minutes. */
 const CANDLE_MINUTES = [1, 5, 15, 30, 60, 120, 240, 360, 720, 1440, 10_080, COVERS_MINUTES_MAX]
 
-/**
- * Determines the length of each record: as given, else by the name of Kraken's files, else by the spacing of candles.
- */
+/** Determines the length of each record: as given, else by the name of Kraken's files, else by the spacing of candles. */
 function intervalOf(name: string, head: Row[], format: Format | undefined, told: number | undefined): number {
   if (told !== undefined) return told
   if (format === undefined || format.columns.prices.length === 1) return 1

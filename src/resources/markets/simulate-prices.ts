@@ -12,21 +12,21 @@ const BATCH_MINUTES_MAX = 20_000
 export const LAST_MINUTE = `(floor(extract(epoch from clock_timestamp()) / 60)::integer - 1)`
 
 /**
- * Begins to simulate the markets without prices: each has its first price, of so many days ago. The others are written when
- * somebody asks for the market's history (`simulateUpToNow`).
+ * Begins to simulate the markets without prices: writes the first price of each, for a minute `days` days ago. Later prices
+ * are written when somebody asks for the market's history (`simulateUpToNow`).
  */
 export async function beginSimulation(db: Database, days: number): Promise<void> {
   const UNPRICED = 'select market from markets where source is null order by id'
   if ((await db.query(UNPRICED)).rowCount === 0) return
   await transaction(db, async (tx) => {
-    // Another process that begins waits here, and finds none then.
+    // Another process that starts waits here, and then finds no market without prices.
     const { rows } = await tx.query<{ market: Market }>(`${UNPRICED} for update`)
     const clock = await tx.query<{ last: number }>(`select ${LAST_MINUTE} as last`)
     for (const { market } of rows) await write(tx, market, clock.rows[0]!.last - days * DAY + 1, 1)
   })
 }
 
-/** Brings the history of a simulated market up to the last whole minute. Another market, and a real one, stay as they are. */
+/** Extends the history of a simulated market up to the last whole minute. A market with real prices stays as it is. */
 export async function simulateUpToNow(db: Database, market: Market): Promise<void> {
   const missing = async (queryable: Queryable) => {
     const { rows } = await queryable.query<{ next: number; last: number }>({
@@ -45,7 +45,7 @@ export async function simulateUpToNow(db: Database, market: Market): Promise<voi
   }
   if ((await missing(db)) === undefined) return
   await transaction(db, async (tx) => {
-    // Its own statement: one that waited for a lock does not see what the holder has written.
+    // A separate statement: a statement that waited for a lock does not see what the lock's holder has written.
     await lockMarket(tx, market, 'SIMULATED')
     const found = await missing(tx)
     if (found !== undefined) await write(tx, market, found.next, found.last - found.next + 1)

@@ -94,8 +94,8 @@ export async function writePrices(tx: Transaction, marketId: number, records: Pr
 }
 
 /**
- * Keeps the newest real price of a market with its MAC, from what this transaction has written: what others wrote into the
- * database is not sealed. A minute that has not begun is not real, and is replaced.
+ * Stores the newest real price of a market with its MAC. It takes the price from this transaction's own writes, so that a
+ * price that somebody else wrote into the database is not sealed. A stored newest minute in the future is replaced.
  */
 async function sealNewest(
   tx: Transaction,

@@ -50,10 +50,7 @@ const CreateOrchestrationRuleBody = Closed({
 })
 type CreateOrchestrationRuleBody = Static<typeof CreateOrchestrationRuleBody>
 
-/**
- * Creates a rule (API behaviour, Orchestration rules): a deposit at its source starts an orchestration to its
- * destination.
- */
+/** Creates a rule (API behaviour, Orchestration rules): a deposit at its source starts an orchestration to its destination. */
 export const createOrchestrationRule = operation({
   method: 'POST',
   url: '/v2/orchestration/rules',
@@ -116,7 +113,7 @@ export const createOrchestrationRule = operation({
           await limits.requireRoom(tx, customerId, 'orchestration_rules')
           if (body.source.crypto) await limits.requireRoom(tx, customerId, 'deposit_addresses')
           if (body.source.fiat) await limits.requireRoom(tx, customerId, 'fiat_deposit_instructions')
-          // A second connection of one pool, taken inside a transaction, could wait for ever.
+          // A second connection of the same pool, taken inside a transaction, could wait for ever.
           const cursors = shared === db ? tx : shared
           return insertRule(tx, { networks, rowMacs, cursors }, customerId, { ...body, destination }, origin)
         }),
@@ -130,7 +127,7 @@ export const createOrchestrationRule = operation({
   },
 })
 
-/** A rule that pays the customer's own address can trigger itself again, and each round costs a network fee. */
+/** Refuses to pay a deposit address of the customer: the rule could trigger itself, and each round costs a network fee. */
 async function requireElsewhere(tx: Transaction, customerId: string, { crypto }: Destination): Promise<void> {
   if (crypto === undefined) return
   if ((await selectDepositAddress(tx, customerId, crypto.network, crypto.address)) !== undefined)
@@ -154,7 +151,6 @@ function requireSource(
     )
 }
 
-/** Finds the customer's rule by this condition. */
 async function findRule(
   db: Database,
   condition: string,
@@ -180,7 +176,7 @@ async function requireRecords(
 }
 
 interface RuleContext extends Pick<Context, 'networks' | 'rowMacs'> {
-  /** Has the networks' cursors; by default the transaction. */
+  /** The database with the networks' cursors; by default that of the transaction. */
   cursors?: Queryable
 }
 

@@ -5,7 +5,7 @@ import { listByCreation, pageParameters, timeBounds, uuidsOf } from '../../http/
 import { operation } from '../operation.ts'
 import { OrchestrationRule, RULE_COLUMNS, ruleToWire } from '../../money/records/orchestration-rule.ts'
 
-/** No rule is PENDING or REJECTED: clients of platforms that review rules ask for these. */
+/** No rule is PENDING or REJECTED here, but clients of platforms that review rules ask for these statuses. */
 const StatusAsked = Type.Enum(['ACTIVE', 'DELETED', 'PENDING', 'REJECTED'], { type: 'string' })
 
 /** Lists the customer's rules, including deleted rules, by creation time (API behaviour, Orchestration rules). */

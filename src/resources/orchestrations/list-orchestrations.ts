@@ -188,7 +188,7 @@ function streamsFor(query: ListOrchestrationsQuery): { streams: string; inStream
 }
 
 const STREAMS_BY_ID = 'streams as (select distinct id from unnest($11::uuid[]) as id)'
-/** The ref_id of a rule's orchestration is derived from its id. */
+/** The ref_id of a rule's orchestration is derived from the orchestration's id. */
 const HAS_REF_ID_OF_RULE = 'o.ref_id is null and o.orchestration_rule_id is not null'
 const STREAMS_BY_REF_ID = `
   streams as (
@@ -201,8 +201,8 @@ const OF_KIND =
   'o.source_asset = s.source_asset and o.destination_asset = s.destination_asset and o.status = s.status'
 
 /**
- * The existing kinds of orchestrations (assets and status). They are few, and each is found by one look-up after the
- * last, in the index that begins with these columns.
+ * The existing kinds of orchestrations (assets and status). There are few kinds. One look-up finds each kind after the
+ * previous one, in the index that begins with these columns.
  */
 const streamsOfKinds = ({ start, of, next }: { start: string; of: string; next: string }) => `
   kinds as (

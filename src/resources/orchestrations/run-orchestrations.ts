@@ -41,30 +41,29 @@ interface Claimed {
   orchestration: Orchestration
   /** Who made its rule; null for rules of older versions. */
   initiator: Actor | null
-  /** It was paid or refused before: somebody has set it back in the database. */
+  /** Whether it was paid or refused before: then somebody has set it back in the database. */
   was_decided: boolean
-  /** Why it is not paid: it pays an entry of the address book that was rejected meanwhile, was paid before, or is forged. */
+  /** Why it is not paid: its entry of the address book was rejected meanwhile, it was paid before, or it is forged. */
   objection: string | undefined
 }
 
 /** The context of payouts. Without `macs`, their withdrawals are never signed. */
 type PayoutContext = Pick<Context, 'networks' | 'settings'> & Pick<PostOptions, 'macs' | 'govern'>
 
-/** Other pools than the customers' own, on a cluster. */
+/** On a cluster, pools beside those of the customers. */
 interface Elsewhere {
-  /** Says which customers have work (`Node.hints`). */
+  /** Finds the customers that have work (`Node.hints`). */
   hints: Queryable
-  /** Has the prices. */
+  /** The database with the prices. */
   shared: Database
 }
 
 /**
  * Advances every orchestration that a deposit started: posts its destination transfer with its conversion (API
  * behaviour, Orchestrations), or marks it FAILED and leaves the money on the profile. One transaction locks the
- * orchestrations, posts and records the results. So any number of workers can share the work, and a crash leaves all
- * of it or nothing. The transaction that ends a destination transfer also ends its orchestration
- * (settle-withdrawals.ts). Returns the number of advanced orchestrations. Throws failures after all other work is
- * done.
+ * orchestrations, posts the transfers and records the results. So any number of workers can share the work, and a crash
+ * leaves all of it or nothing. The transaction that ends a destination transfer also ends its orchestration
+ * (settle-withdrawals.ts). Returns the number of advanced orchestrations. Throws failures after all other work is done.
  */
 export async function runOrchestrations(
   db: Database,
@@ -87,7 +86,7 @@ export async function runOrchestrations(
       await pay(null)
     } catch (error) {
       if (connectionLost(error)) throw error
-      // Another transaction created the same balance first; the next round finds it.
+      // Another transaction created the same balance first; the next round finds that balance.
       if (isRetryable(error)) return
       await inParts(claimed, pay, (id, failure): undefined => {
         if (!isRetryable(failure)) failures.push(new RecordFailure(`orchestration ${id}`, failure))
@@ -169,7 +168,7 @@ const DETAILS = `
                          and a.id = (o.destination -> 'crypto' ->> 'address_id')::uuid), false) as is_rejected,
              exists (select 1 from decided_orchestrations d
                      where d.customer_id = $1 and d.orchestration_id = o.id) as was_decided, o.mac`
-// One without a rule is paid with its order. Destinations over a network that is not connected here wait: another worker may be
+// An orchestration without a rule is paid in the transaction that creates it. Destinations over a network that is not connected here wait: another worker may be
 // connected, or this one later. Orchestrations of a frozen profile or customer also wait: the freeze may be lifted, and FAILED is
 // final.
 const DUE = `orchestrations o
@@ -305,7 +304,7 @@ async function record(
 ): Promise<void> {
   if (ends.length === 0) return
   const decided = ends.filter(({ was_decided }) => !was_decided)
-  // Breaks the primary key where one was paid meanwhile.
+  // Violates the primary key if another transaction has decided one of these orchestrations meanwhile.
   await tx.query(
     `
     insert into decided_orchestrations (customer_id, orchestration_id, transfer_id)

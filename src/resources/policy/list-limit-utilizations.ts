@@ -6,7 +6,6 @@ import { decimalsCounted, LIMIT_SUBJECTS, type Rule } from '../../governance/pol
 import { selectWindows, type CountedWindow } from '../../governance/policy/policy-windows.ts'
 import { GOVERNED_TYPES } from '../../money/movements/decision.ts'
 
-/** Most items of a reply. */
 const ITEMS_MAX = 1_000
 
 const Types = OneOf(GOVERNED_TYPES, 'Transfer type.')
@@ -60,7 +59,6 @@ export const listLimitUtilizations = operation({
   },
 })
 
-/** Returns the items of a rule with a limit. */
 function itemsOf(
   { id: rule_id, action, match = {}, limit }: Rule,
   counted: readonly CountedWindow[],

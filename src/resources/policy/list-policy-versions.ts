@@ -3,7 +3,6 @@ import { operation } from '../operation.ts'
 import { Policy, policyToWire } from '../../governance/policy/policy.ts'
 import { Closed } from '../../contract/fields.ts'
 
-/** Most versions of one reply. */
 const VERSIONS_MAX = 100
 
 /** Lists the versions of the customer's policy, newest first (API behaviour, Policy). */

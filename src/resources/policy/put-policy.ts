@@ -71,9 +71,9 @@ interface Change {
   origin: Origin
   approval_id?: string | undefined
   replaces?: number | undefined
-  /** The limit of versions; operators have none. */
+  /** Limits the number of versions; absent for operators. */
   limits?: CustomerLimits | undefined
-  /** Replaces a newest version that cannot be trusted, too: for the operator who has looked at it. */
+  /** Also replaces a newest version that cannot be trusted, after an operator has looked at it. */
   replace_untrusted?: boolean | undefined
 }
 
@@ -84,15 +84,15 @@ interface Untrusted {
 
 /** A version that was added. */
 interface Replaced extends PolicyVersion {
-  /** The version before it, where that could not be trusted. */
+  /** The previous version, if it could not be trusted. */
   untrusted: Untrusted | undefined
 }
 
 /**
  * Adds a version of a customer's policy, in a transaction of its own. Throws already-exists when another version was added
  * since `replaces`, approval-required where the policy demands approval of changes, and unavailable where the newest version
- * cannot be trusted. With `replace_untrusted`, the newest version that can be trusted says whether approval is needed: nobody
- * gets around the approvers by damaging a version.
+ * cannot be trusted. With `replace_untrusted`, the newest version that can be trusted decides whether approval is needed, so
+ * that nobody bypasses the approvers by damaging a version.
  */
 export async function replacePolicy(
   db: Database,

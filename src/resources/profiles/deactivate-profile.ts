@@ -32,8 +32,8 @@ export const deactivateProfile = operation({
   problems: ['not-found'],
   run: ({ params: { id }, customerId, origin, db }) =>
     transaction(db, async (tx) => {
-      // Other deactivations and new rules wait (`lockOpenProfile`). A new balance refers to the profile, and must not
-      // wait.
+      // This lock makes other deactivations and new rules wait (`lockOpenProfile`), but not a new balance, which refers to
+      // the profile.
       const { rows } = await tx.query<ProfileRow>(
         `select ${PROFILE_COLUMNS} from profiles where customer_id = $1 and id = $2 for no key update`,
         [customerId, id],

@@ -12,7 +12,7 @@ import { operation } from '../operation.ts'
 const DAY_MICROS = 86_400_000_000
 const DAYS_DEFAULT = 30
 const DAYS_MAX = 90
-/** Most balances that an answer sums. A day looks up the last entry of each that has changed since (measured: 6 us). */
+/** Most balances that an answer sums. Each day costs a look-up for each balance that changed since (measured: 6 us). */
 const BALANCES_MAX = 10_000
 
 const BalanceHistory = Named('BalanceHistory', {
@@ -23,7 +23,7 @@ const BalanceHistory = Named('BalanceHistory', {
   ),
 })
 
-/** Sums the customer's balances by asset, at the begin of each of the last days (API behaviour, Profiles). */
+/** Sums the customer's balances by asset, at the start of each of the last days and now (API behaviour, Profiles). */
 export const listBalanceHistory = operation({
   method: 'GET',
   url: '/v2/balances/history',

@@ -9,7 +9,6 @@ import { microsOf, microsToTimestamp } from '../../http/lists.ts'
 import { operation } from '../operation.ts'
 import { requireProfile } from '../../money/records/profile.ts'
 
-/** A balance of a profile. */
 export const Balance = Named('Balance', {
   asset: AssetSymbol,
   available: Amount('Spendable amount.'),
@@ -102,8 +101,8 @@ const balanceToWire = ({
 })
 
 /**
- * The balances after the last entry up to a moment, by ticker: the assets that the profile had held by then. One look-up in
- * the index of each balance's history.
+ * Reads the balances after the last entry up to a moment, by ticker, of the assets that the profile had held by then. Each
+ * balance costs one look-up in the index of its history.
  */
 async function selectBalancesAt(
   db: Database,

@@ -88,8 +88,8 @@ function entryToWire({ version, amount, balance_after, ...row }: EntryRow): Bala
 }
 
 /**
- * A page of entries and one more. The index of each balance's history gives its newest entries before the cursor, and the
- * page is merged from those: the cost grows with the assets of the profile, and not with its entries.
+ * Reads a page of entries plus one more. The index of each balance's history gives the next entries after the cursor, and the
+ * page is merged from those. So the cost grows with the profile's assets, and not with its entries.
  */
 async function selectEntries(
   db: Database,

@@ -6,9 +6,9 @@ import { receiveWire } from '../../chains/simulated/wires.ts'
 import { announceWire } from '../../rails/wires/pending-wires.ts'
 
 /**
- * Lets a wire of a magic amount arrive at the simulated bank, which credits it or sends it back later. `minor` is in units
- * of the asset. Returns the id of its PENDING transfer. The bank learns of it first: where the process dies in between, the
- * bank's wire ends without a transfer.
+ * Lets a wire of a magic amount arrive at the simulated bank, which credits it or sends it back later. `minor` is in minor
+ * units of the asset. Returns the id of the PENDING transfer. The bank receives the wire first: if the process dies in
+ * between, the bank's wire ends without a transfer.
  */
 export async function announceSimulatedWire(
   { db, shared }: { db: Database; shared: Database },

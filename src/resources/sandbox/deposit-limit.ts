@@ -14,7 +14,7 @@ export function requireDepositable(minor: bigint, decimals: number): void {
     )
 }
 
-/** Throws bad-request for a `ref_id` of a deposit that a magic amount announces: the bank or chain names it later. */
+/** Throws bad-request for a `ref_id` with a magic amount: the bank or chain reports that deposit, without a `ref_id`. */
 export function requireNoRefId(ref_id: string | undefined): void {
   if (ref_id !== undefined) throw problem.badRequest('ref_id must not be given with a magic amount', 'ref_id')
 }

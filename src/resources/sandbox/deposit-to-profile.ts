@@ -138,8 +138,8 @@ const PENDING_RETRY_SECONDS = 60
 
 /**
  * Lets a deposit of a magic amount arrive on the simulated chain, where it is seen before it is confirmed. The worker
- * credits it, or fails it when its block is taken back. Returns the id of its PENDING transfer. It is shown first: a process
- * that dies before the broadcast leaves a deposit that fails, because the chain does not have it.
+ * credits it, or fails it after a reorganisation. Returns the id of its PENDING transfer, which is recorded first: if the
+ * process dies before the broadcast, the deposit fails, because the chain does not have it.
  */
 async function showDeposit(
   { db, shared }: { db: Database; shared: Database },

@@ -30,10 +30,7 @@ const InitiateFiatDepositBody = Closed({
   ),
 })
 
-/**
- * Initiate Sandbox Fiat Deposit (API behaviour, Sandbox): a wire arrives and the profile that owns its memo is
- * credited.
- */
+/** Initiate Sandbox Fiat Deposit (API behaviour, Sandbox): a wire arrives and the profile that owns its memo is credited. */
 export const initiateFiatDeposit = operation({
   method: 'POST',
   url: '/v2/sandbox/fiat-deposits',

@@ -45,8 +45,8 @@ interface FoundRow extends Omit<FoundRecord, 'status'> {
 export const FOUND_MAX = 50
 
 /**
- * `$2`: the text as an id; `$3`: as it was given; `$4`: as a hash; `$5`: as addresses; `$6`: all networks. Written out, because
- * test/tables.test.ts and test/sql-rows.db.test.ts read it as it stands.
+ * `$2`: the text as an id; `$3`: as it was given; `$4`: as a hash; `$5`: as addresses; `$6`: all networks; `$7`: the limit;
+ * `$8`: the types. The statement is not composed, because test/tables.test.ts and test/sql-rows.db.test.ts read it here.
  */
 const FIND = `
   select found.type, found.id, found.found_by, found.status, found.created_at

@@ -4,7 +4,7 @@ import { Closed, Named, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { findRecords, FOUND_BY, FOUND_MAX, FOUND_TYPES } from './find-records.ts'
 
-/** The longest name of a record: a `ref_id` of 256 characters. */
+/** The longest name of a record: a memo of 256 characters. */
 const TEXT_LENGTH_MAX = 256
 
 const Found = Named('FoundRecord', {

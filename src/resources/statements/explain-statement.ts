@@ -22,7 +22,7 @@ export async function explainStatement(db: Database, id: string): Promise<Explai
   return rows[0] && explain(db, rows[0])
 }
 
-/** The same for a statement of this customer; another's does not exist for it. */
+/** The same for a statement of this customer; undefined for another customer's. */
 export async function explainStatementOf(
   db: Database,
   customerId: string,

@@ -30,10 +30,9 @@ export type OnStart = (count: number) => (() => void) | undefined
 /**
  * Generates the statements of a period (API behaviour, Statements), for all customers that held the reward asset by
  * its end, or for one customer. A statement is INITIATED, then GENERATED, each in its own transaction. So the next
- * run finishes a statement after a crash. On a cluster it goes by nodes: the clock and the locks of the customers' movements
- * are those of their node. A GENERATED statement never changes. Returns the generated statements.
- * Throws when the period has not ended or no rate was in force in it; throws other failures after all other work is
- * done.
+ * run finishes a statement after a crash. A GENERATED statement never changes. A cluster is done node by node, because each
+ * node has the clock and the locks of its customers' movements. Returns the generated statements. Throws when the period has
+ * not ended or no rate was in force in it; throws other failures after all other work is done.
  */
 export async function generateStatements(
   of: Database | Nodes,
@@ -63,7 +62,7 @@ export async function generateStatements(
   return generated
 }
 
-/** The period has not ended or has no rate: the nodes say the same, unless their clocks differ. */
+/** The period has not ended or has no rate. All nodes agree on that, unless their clocks differ. */
 class TooEarly extends Error {}
 
 async function generateOnNode(
@@ -118,8 +117,8 @@ export async function generateLastStatements(
 const SKEW_MAX = '1 minute'
 
 /**
- * The moment before which all movements are dated that have ended or are under way. It is now; on a cluster a minute ago,
- * because a movement may come through another node and take the time of its clock.
+ * A moment before which no new movement can be dated: now, and on a cluster a minute ago, because a movement may come through
+ * another node and take its time from that node's clock.
  */
 async function completeUntil({ name, db }: Node): Promise<string> {
   const { rows } = await db.query<{ until: string }>('select clock_timestamp() - $1::interval as until', [

@@ -100,8 +100,9 @@ interface Owed {
 }
 
 /**
- * Throws an Error unless a statement says what the ledger gives for its month, by entries that Bursar wrote, and was not paid before.
- * The service's database role writes statements and adds entries, but removes no entry, transfer or record of the audit log.
+ * Throws an Error unless a statement owes what the ledger gives for its month, by entries that Bursar wrote, and was not paid
+ * before. The service's database role could write a statement or add entries, but cannot remove entries, transfers or
+ * records of the audit log.
  */
 async function requireOwed(tx: Transaction, customerId: string, id: string, owed: Owed): Promise<void> {
   const { ref_id, asset, total_amount_owed, generated_at, is_paid } = owed

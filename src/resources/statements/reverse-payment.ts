@@ -23,9 +23,9 @@ export class NotReversible extends Error {}
 
 /**
  * Takes back the reward of a statement that was paid by mistake: a PAXOS_TRANSFER_DEBIT of the paid amount from the customer's
- * default profile to the rewards account. The statement stays PAID, so it is not paid again. The lock of the statement makes it
- * happen once, despite crashes and concurrent commands. Throws NotReversible, and insufficient-funds when the profile no longer
- * has the amount.
+ * default profile to the rewards account. The statement stays PAID, so it is not paid again. The lock on the statement makes
+ * the reversal happen once, despite crashes and concurrent commands. Throws NotReversible, and insufficient-funds when the
+ * profile no longer has the amount.
  */
 export async function reversePayment(db: Database, statementId: string, origin: Origin): Promise<Reversed> {
   return transaction(db, (tx) => reverse(tx, statementId, origin))
@@ -76,7 +76,7 @@ async function reverse(tx: Transaction, statementId: string, origin: Origin): Pr
         id: newId(),
         customer_id,
         profile_id,
-        // As the credit: the platform is the other side, and the memo is the statement's ref_id.
+        // As in the credit, the platform is the other side, and the memo is the statement's ref_id.
         type: 'PAXOS_TRANSFER_DEBIT',
         direction: 'DEBIT',
         status: 'COMPLETED',

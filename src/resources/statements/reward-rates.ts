@@ -15,8 +15,8 @@ export interface RewardRate {
 
 /**
  * Waits for open transactions that set rates, and blocks new ones until this transaction ends. So all rates set
- * before now are visible, both now and when a statement is explained. An advisory lock, because a lock on the table
- * needs the right to update it. Throws an Error when one of them was not set with the master key.
+ * before now are visible, both now and when a statement is explained. It takes an advisory lock, because a lock on the table
+ * would need the right to update the table. Throws an Error when a rate was not set with the master key.
  */
 export async function holdRewardRates(tx: Transaction): Promise<void> {
   await shareLock(tx, 'rewardRates')
@@ -50,10 +50,7 @@ export const setRewardRate = (
     return set
   })
 
-/**
- * Reads all settings, ordered by their first day and then by the time they were set. For one day the last setting
- * counts.
- */
+/** Reads all settings, ordered by their first day and then by the time they were set. For one day the last setting counts. */
 export async function listRewardRates(db: Queryable): Promise<RewardRate[]> {
   const { rows } = await db.query<RewardRate>(`
     select effective_from::text, set_at, trim_scale(rate)::text as rate

@@ -62,9 +62,6 @@ function exact(text: string, decimals: number): bigint {
   return value
 }
 
-/**
- * Divides a product by the seconds of a year. The result is truncated: bigint division rounds non-negative values
- * down.
- */
+/** Divides a product by the seconds of a year. The result is truncated: bigint division rounds non-negative values down. */
 const byYear = (product: bigint, decimals: number): bigint =>
   product / (SECONDS_OF_A_YEAR * 10n ** BigInt(PRODUCT_DECIMALS - decimals))

@@ -20,7 +20,6 @@ export const StatementStatus = OneOf(
   'Status.',
 )
 
-/** The files of a statement. */
 export const StatementFiles = Type.Array(
   Type.Object({
     format: Type.String({ description: 'Format of the file.' }),

@@ -86,10 +86,7 @@ export const CreateCryptoWithdrawalBody = Closed({
 })
 type CreateCryptoWithdrawalBody = Static<typeof CreateCryptoWithdrawalBody>
 
-/**
- * Create Crypto Withdrawal (API behaviour, Crypto withdrawals): debits the profile by amount plus fee; the worker
- * pays it.
- */
+/** Create Crypto Withdrawal (API behaviour, Crypto withdrawals): debits the profile by amount plus fee; the worker pays it. */
 export const createCryptoWithdrawal = operation({
   method: 'POST',
   url: '/v2/transfer/crypto-withdrawals',
@@ -165,7 +162,7 @@ export const createCryptoWithdrawal = operation({
     const prices = await usdPrices(shared, settings.mode === 'sandbox')
     const context = { networks, prices, origin, requireCaller }
     if (checked.needsEstimate) {
-      // Only after a refusal for funds: a look at the balance would delay every withdrawal.
+      // The balance is read only after a recent refusal for funds, because reading it would delay every withdrawal.
       const wasShort = shortLately.has(balanceOf(checked))
       const short = wasShort ? await surelyShort(db, customerId, [checked]) : NOTHING_SHORT
       if (short.has(checked)) return refuseShort(ledger, customerId, checked, context)
@@ -230,7 +227,7 @@ export async function requireEstimatedFee(
   requireFeeCovers(cost, terms, body)
 }
 
-/** How long a balance that could not pay is looked at before a node is asked for it. */
+/** For this long after a balance could not pay, withdrawals read it before they ask a node for an estimate. */
 const SHORT_MS = 60_000
 /** Most such balances that are remembered. */
 const SHORT_MAX = 10_000
@@ -239,7 +236,7 @@ const NOTHING_SHORT: ReadonlySet<CheckedWithdrawal> = new Set()
 
 const balanceOf = ({ body, balanceAsset }: CheckedWithdrawal) => `${body.profile_id} ${balanceAsset}`
 
-/** Returns the withdrawals that cost a question to a node, and that their balance cannot pay now even alone. */
+/** Returns the withdrawals that need a node's estimate, and that their balance cannot pay now, even alone. */
 export async function surelyShort(
   db: Queryable,
   customerId: string,
@@ -266,8 +263,8 @@ export async function surelyShort(
 }
 
 /**
- * Refuses a withdrawal that its balance cannot pay, with the problem of the first check that fails: it is decided as a dry run,
- * and no node is asked for its fee.
+ * Refuses a withdrawal that its balance cannot pay, with the problem of the first check that fails. It decides the withdrawal
+ * as a dry run, and asks no node for an estimate. Throws unavailable if the balance can pay by now.
  */
 export async function refuseShort(
   ledger: Ledger,
@@ -316,7 +313,7 @@ export function movementOf(
   }
 }
 
-/** Throws bad-request for a memo that would not arrive or name nobody: the receiver may need it to credit the payment. */
+/** Throws bad-request for a memo that would not arrive or would name nobody: the receiver may need it to credit the payment. */
 function requireMemo(
   { memo, crypto_network, destination_address }: CreateCryptoWithdrawalBody,
   networks: Networks,

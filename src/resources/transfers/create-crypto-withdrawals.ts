@@ -20,12 +20,12 @@ import {
 /** Most withdrawals of one request: two batches of the ledger. */
 const WITHDRAWALS_MAX = 1_000
 /**
- * How many withdrawals are checked before other requests get their turn. As many ask a node for its fees
- * simultaneously.
+ * How many withdrawals are checked before other requests get their turn. At most as many ask a node for an estimate at
+ * the same time.
  */
 const CHECKED_AT_ONCE = 64
 
-/** Does the same for each item, and gives other requests their turn in between. */
+/** Does `work` for each item, and gives other requests their turn in between. */
 async function inParts<Item, Result>(
   items: readonly Item[],
   work: (item: Item) => Promise<Result>,
@@ -125,7 +125,7 @@ export const createCryptoWithdrawals = operation({
       return checkWithdrawal(item, { networks, settings })
     }
     const checked = await inParts(body.withdrawals, check)
-    // One look at the balances: what they surely cannot pay costs no question to a node.
+    // One read of the balances: no node is asked about a withdrawal that they surely cannot pay.
     const short = await surelyShort(
       db,
       customerId,
@@ -140,7 +140,7 @@ export const createCryptoWithdrawals = operation({
     if (asker.destroyed) throw problem.unavailable('the client disconnected; nothing was moved')
     const prices = await usdPrices(shared, settings.mode === 'sandbox')
 
-    // Submitted together, so that they share the ledger's batches, which decide them in this order.
+    // Submitted together, so that the withdrawals share the ledger's batches, which decide them in this order.
     const context = { networks, prices, origin, requireCaller }
     const moves = checks.map((check) => {
       if (check.status === 'rejected') return Promise.reject(check.reason as Error)

@@ -22,7 +22,7 @@ import {
 } from './transfer-history.ts'
 import { Approval } from '../../contract/approval.ts'
 
-/** Changes of one transfer that are shown: its creation, its end, and what operators did to it. */
+/** Most changes of one transfer that are shown: its creation, its end, and what operators did to it. */
 const CHANGES_MAX = 100
 
 const TransferHistory = Type.Object({

@@ -27,10 +27,10 @@ const ListVolumesReply = Type.Object({
 })
 type Volumes = Static<typeof ListVolumesReply>
 
-/** How long an answer is given again, at least and at most. */
+/** How long an answer is reused, at least and at most. */
 const KEPT_MS = 2_000
 const KEPT_MS_MAX = 60_000
-/** In between, as a multiple of the time that it took: 400,000 transfers of a day take 0.3 to 1.7 s to sum. */
+/** In between, it is reused for this multiple of the time that it took: 0.3 to 1.7 s for a day's 400,000 transfers. */
 const KEPT_TIMES = 10
 /** Most customers whose answers are kept. */
 const KEPT_MAX = 1_000

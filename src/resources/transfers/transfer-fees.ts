@@ -47,8 +47,8 @@ export const TransferFees = Named('TransferFees', {
 export type TransferFees = Static<typeof TransferFees>
 
 /**
- * Reads the fees of a crypto withdrawal. Its value and difference are absent where market history has no price of that
- * time.
+ * Reads the fees of a crypto withdrawal. The value of the network fee and the difference are absent where market history has
+ * no price of that time.
  */
 export async function selectFeesOf(
   { db, shared, sandbox }: { db: Database; shared: Database; sandbox: boolean },

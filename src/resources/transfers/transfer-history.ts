@@ -92,7 +92,6 @@ export const DeliveryWithAttempts = Named('DeliveryWithAttempts', {
   attempts: Type.Array(WebhookAttempt, { description: 'The latest attempts, oldest first.' }),
 })
 
-/** An orchestration that a transfer belongs to. */
 export const OrchestrationOfTransfer = Named('OrchestrationOfTransfer', {
   id: Uuid('The orchestration.'),
   status: OrchestrationStatus,
@@ -175,7 +174,7 @@ const currentOf = (
   ...presentOf({ signed_at, broadcast_at, confirmations, confirmations_needed }),
 })
 
-/** How far the payment of a withdrawal is: its transactions, oldest first, and why it waits. */
+/** Reads how far the payment of a withdrawal is: its transactions, oldest first, and why it waits. */
 export async function selectPayout(
   db: Queryable,
   customerId: string,
@@ -251,7 +250,7 @@ export async function selectEventsOf(
   return rows.map(eventToWire)
 }
 
-/** Attempts that are shown of each delivery. One round has twelve. */
+/** Most attempts that are shown of each delivery. One round has twelve. */
 const ATTEMPTS_MAX = 24
 
 /** Reads the deliveries of these events to the webhooks that exist, with their latest attempts. */
@@ -297,8 +296,8 @@ export async function selectDeliveriesOf(
 }
 
 /**
- * Reads the orchestrations that a transfer belongs to. A deposit's orchestration is created in its own transaction, so the id
- * begins with the time of the deposit.
+ * Reads the orchestrations that a transfer belongs to. A deposit's orchestration is created in the transaction of the deposit,
+ * so that its id begins with the time at which the deposit was created or updated.
  */
 export async function selectOrchestrationsOf(
   db: Queryable,

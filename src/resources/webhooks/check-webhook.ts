@@ -38,7 +38,7 @@ const MEMBERS: Record<WebhookAuth['type'], { needs: Member[]; allows: Member[] }
 }
 type Member = Exclude<keyof WebhookAuthBody, 'type'>
 
-/** Headers that a delivery sets itself, and those that HTTP gives a meaning for the connection or the body. */
+/** Headers that a delivery sets itself, and headers by which HTTP controls the connection or the body. */
 const RESERVED_HEADER =
   /^(webhook-.*|content-.*|proxy-.*|host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|user-agent|traceparent|tracestate|http2-settings)$/
 
@@ -102,8 +102,8 @@ export async function requireRoom(tx: Transaction, customerId: string): Promise<
 }
 
 /**
- * Returns the cursor of an endpoint that is told of events from now on: below the ids of all events that are not
- * committed yet, also of those whose transaction began before. Throws unavailable where the horizon is unknown.
+ * Returns the cursor of an endpoint that gets events from now on. It is below the ids of all events that are not committed
+ * yet, including those of transactions that have begun. Throws unavailable where the horizon is unknown.
  */
 export async function cursorFromNow(db: Queryable): Promise<string> {
   const refusal = (reason: string) => `no webhook can begin to get events: ${reason}; nothing was changed`

@@ -14,8 +14,8 @@ import { audited, recordNow } from '../../money/records/audited.ts'
 import { transaction } from '../../db/database.ts'
 
 /**
- * Deletes an endpoint with its secrets (API behaviour, Webhooks). Its deliveries cannot be read any more. They are dropped
- * with their partitions: deleting them here could take minutes.
+ * Deletes an endpoint with its secrets (API behaviour, Webhooks). Its deliveries cannot be read any more. Retention drops
+ * them with their partitions, because deleting them here could take minutes.
  */
 export const deleteWebhook = operation({
   method: 'DELETE',

@@ -5,7 +5,7 @@ import type { DocumentedWebhooks } from '../../http/openapi.ts'
 import { eventToWire, schemaName } from '../../money/records/event.ts'
 import { exampleObject } from './example-events.ts'
 
-/** A record that the examples name. A sandbox has no such record, so it is no id of `EXAMPLE`. */
+/** A record that the examples name. It is not one of `EXAMPLE`, because a sandbox has no such record. */
 const RECORD_ID = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
 const TIME = '2026-01-01T00:00:00.000000Z'
 const SOURCE = 'bursar'

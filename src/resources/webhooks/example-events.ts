@@ -2,7 +2,7 @@ import { EVENT_TYPES, type EventObjectType, type EventType } from '../../contrac
 
 /** An object of each type of event as an example: for tests of endpoints, and for the API document. */
 
-/** What an example is made of. `newId` gives another id each time. */
+/** What an example is made of. `newId` returns another id each time. */
 interface Source {
   newId: () => string
   customerId: string

@@ -8,8 +8,8 @@ import { requireWebhook } from '../../money/records/webhook.ts'
 import { deliveryToWire, SELECT_DELIVERIES, WebhookDelivery } from '../../money/records/webhook-delivery.ts'
 
 /**
- * Lists the deliveries of an endpoint by the time of their events (API behaviour, Webhooks), newest first only: a delivery
- * can be later than others of later events, so a walk to newer ones would miss some.
+ * Lists the deliveries of an endpoint by the time of their events (API behaviour, Webhooks). The order is always newest
+ * first: a delivery may begin after deliveries of later events, so paging towards newer events would miss some.
  */
 export const listWebhookDeliveries = operation({
   method: 'GET',

@@ -11,15 +11,15 @@ import { startDeliveries } from '../../money/records/webhook-delivery.ts'
 import { audited, recordNow } from '../../money/records/audited.ts'
 
 /**
- * Most events that one request looks at. It holds the endpoint's row meanwhile, so that the deliverer waits: measured,
- * 0.1 s for 5,000.
+ * Most events that one request looks at. The request locks the endpoint's row meanwhile, so that the deliverer waits:
+ * measured, 0.1 s for 5,000.
  */
 const EVENTS_AT_ONCE = 5_000
 
 /**
- * Delivers the events of a time that an endpoint has not got (API behaviour, Webhooks), each once. A request looks at a
- * limited number of events; the client continues at its cursor. So a million events hold no lock for long, and the
- * client decides how fast they become due.
+ * Delivers the events of a time span that were not delivered to an endpoint (API behaviour, Webhooks), each once. A request
+ * looks at a limited number of events; the client continues at its cursor. So a million events hold no lock for long, and
+ * the client decides how fast they become due.
  */
 export const recoverWebhook = operation({
   method: 'POST',
@@ -78,8 +78,8 @@ function ceilingOf(text: string, field: string): number {
 }
 
 /**
- * Makes the deliveries of the next events due. Events after the endpoint's cursor are left out: they are delivered without
- * it. The caller holds the endpoint's row, so that the deliverer does not insert the same deliveries.
+ * Makes the deliveries of the next events due. Events after the endpoint's cursor are left out: the deliverer will send them
+ * anyway. The caller has locked the endpoint's row, so that the deliverer does not insert the same deliveries.
  */
 async function recover(
   tx: Transaction,

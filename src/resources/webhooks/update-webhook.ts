@@ -45,8 +45,8 @@ const UpdateWebhookBody = Closed(
 type UpdateWebhookBody = Static<typeof UpdateWebhookBody>
 
 /**
- * Replaces the given members of an endpoint (API behaviour, Webhooks). One that becomes ACTIVE again is told of events
- * from now on; `recover` sends those of the time between.
+ * Replaces the given members of an endpoint (API behaviour, Webhooks). An endpoint that becomes ACTIVE again gets events from
+ * now on; Recover Webhook sends those of the time between.
  */
 export const updateWebhook = operation({
   method: 'PUT',
@@ -78,7 +78,7 @@ export const updateWebhook = operation({
   }) {
     requireValid(body, settings)
     const work = (tx: Transaction) => update(tx, webhookSecrets, { customerId, id, origin }, body)
-    // Only a change of where events go, or of the secret that they go with, can need approvers.
+    // Only a change of the URL, or of the authentication with its secret, can need approvers.
     const isRetargeted = (body.url ?? body.auth) !== undefined
     const change = {
       subject: 'WEBHOOKS',
@@ -104,7 +104,7 @@ async function update(
   { customerId, id, origin }: { customerId: string; id: string; origin: Origin },
   { auth, ...changes }: UpdateWebhookBody,
 ): Promise<Webhook> {
-  // Before the endpoint's row: requests that wait here must not keep the deliverer from it.
+  // Taken before the endpoint's row is locked: requests that wait here must not block the deliverer.
   await takeLock(tx, 'activeEndpoints', customerId)
   const { rows } = await tx.query<WebhookRow & { encrypted_secrets: string }>(
     `select ${WEBHOOK_COLUMNS}, encrypted_secrets from webhooks where customer_id = $1 and id = $2 for update`,
@@ -131,7 +131,7 @@ async function update(
     sealed = await secrets.seal(owner, { ...signing, ...(secret !== undefined && { auth: secret }) })
     after.auth = shown
   }
-  // A new URL is another endpoint: the failures of the old one say nothing of it.
+  // A new URL is another receiver, to which the failures of the old URL do not apply.
   const starts = wakes || after.url !== before.url
   const { rows: updated } = await tx.query<WebhookRow>(
     `

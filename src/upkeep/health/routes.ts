@@ -6,15 +6,15 @@ import type { Requests } from '../../http/requests.ts'
 
 /** Time limit of the database for /health/ready. Load balancers wait for 3 s. */
 const READY_MS_MAX = 2_000
-/** How long the last answer of the database still counts when it exceeds that limit. */
+/** How long the last answer of the database still counts while the next one exceeds that limit. */
 const READY_BEFORE_MS_MAX = 10_000
 
 /**
- * GET /health/live: the process answers. GET /health/ready: its database answers too, and it is not stopping. Both ignore
- * the limit of requests: otherwise a load balancer would remove a busy process, overload the others and remove them too.
- * So only one query is sent at a time, and a query that waits for a connection does not fail the check at once. The query
- * names no table: on a cluster a node that is gone must not take the processes out that serve the customers of the others.
- * `serve` has checked schema and mode at its start.
+ * GET /health/live: the process answers. GET /health/ready: its database answers too, and the process is not stopping. Both
+ * ignore the limit of requests: otherwise a load balancer would remove a busy process, overload the others and remove them too.
+ * So only one query is sent at a time, and a query that waits for a connection does not fail the check at once. The query names
+ * no table: on a cluster, an unreachable node must not take out the processes that serve the other nodes' customers. `serve` has
+ * checked schema and mode at its start.
  */
 export async function healthRoutes(
   app: FastifyInstance,

@@ -181,7 +181,7 @@ async function horizonAge(db: Database): Promise<number> {
 }
 
 const readSamples = async (db: Database): Promise<Samples> => ({
-  // Before the transaction below, which would be one under way.
+  // Read before the transaction below, which would be one under way.
   horizon: [{ labels: {}, value: await horizonAge(db) }],
   ...(await readRecords(db)),
 })
@@ -211,8 +211,8 @@ const readRecords = (db: Database): Promise<Samples> =>
   )
 
 /**
- * The label `reason` of each code. Dashboards and alerts know these values, so that several codes may share one: an
- * operator does the same about all of them.
+ * The label `reason` of each code. Dashboards and alerts know these labels. Codes that need the same action of an operator share
+ * one.
  */
 export const REASON_LABELS: Record<WaitingCode, string> = {
   HOT_WALLET_SHORT: 'hot_wallet',
@@ -248,7 +248,7 @@ export const REASON_LABELS: Record<WaitingCode, string> = {
   WIRE_TAKEN: 'wire_taken',
 }
 
-// The partial index on due_at holds those that have not ended, and only those.
+// The partial index on due_at holds exactly the withdrawals that have not ended.
 const IN_FLIGHT = `
   select network, state, count(*) as count,
          -- Nothing is SIGNED for long unless its network does not take it.
@@ -403,7 +403,7 @@ const WEBHOOKS = `
                        when w.disabled_reason is null then 'disabled' else 'disabled_by_failures' end
   group by 1`
 
-// The partial indexes on due deliveries and ACTIVE endpoints hold those that count, and only those.
+// The partial indexes on due deliveries and ACTIVE endpoints hold exactly the rows that count.
 async function undelivered(tx: Transaction): Promise<Samples> {
   const { rows } = await tx.query<{ count: string; age: string; behind: string }>(`
     select count, age, coalesce(behind, 0) as behind

@@ -39,13 +39,13 @@ export interface WorkerMeter {
   withdrawalEnded(network: string, status: string): void
   /** Sets the number of the hot wallet's confirmed transactions that a reorganisation removed. */
   takenBack(network: string, count: number): void
-  /** Sets the amount of an asset, in units, that wallets have that were the hot wallet before. */
+  /** Sets the amount of an asset, in units, in wallets that were the hot wallet before. */
   formerWalletsHold(network: string, asset: string, amount: string): void
 }
 
 /** Sources of the values that are read at each scrape, in addition to the values that the meters count. */
 export interface Measured {
-  /** By purpose. */
+  /** The pools by purpose. */
   pools: Record<string, Database>
   /** The pool for reading the gauges of records. */
   db: Database
@@ -69,7 +69,7 @@ export class Metrics {
 
   constructor() {
     const registers = [this.registry]
-    // In ms, and part of the lags that are shown: with prom-client's 10, they took half a percent of an idle service's core.
+    // In ms, and part of the lags shown. With prom-client's 10, measuring took half a percent of an idle service's core.
     collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: 100 })
     new Gauge({
       name: 'bursar_build_info',
@@ -248,7 +248,7 @@ function screeningMeter(registers: Registry[]): ScreeningMeter {
  * paths share one label.
  */
 function requestMeter(histogram: Histogram<'method' | 'route' | 'status'>): RequestMeter {
-  // Looking a child up by its labels costs more than these maps.
+  // Maps cost less than prom-client's search for a child by its labels.
   const children = new Map<string, Map<number, Map<string, { observe: (value: number) => void }>>>()
   return (method, route = '', status, milliseconds) => {
     const verb = route === '' ? '' : method

@@ -5,7 +5,7 @@ import { deleteExpiredQuotes, deleteUsedQuotes } from '../../money/records/fee-q
 import { deleteEndedWindows } from '../../governance/policy/policy-windows.ts'
 import { deleteEndedSights } from '../../rails/deposits/see-deposits.ts'
 
-/** Rows of one statement. Each deletes by its index: 1,000 rows take about 10 ms. */
+/** Rows of one statement. Each statement deletes by an index: 1,000 rows take about 10 ms. */
 const BATCH = 1_000
 /** Most statements of one kind in a round; the next round continues. */
 const BATCHES_MAX = 10
@@ -19,8 +19,8 @@ const KINDS: readonly ((db: Database, max: number) => Promise<number>)[] = [
 ]
 
 /**
- * Deletes some of the rows that are too old. Returns their number, and whether there are more. Throws what failed after the
- * other kinds.
+ * Deletes some of the rows that are too old. Returns their number, and whether there are more. Where a kind fails, the other
+ * kinds are deleted first, and then the failure is thrown.
  */
 export async function deleteOldRows(db: Database): Promise<{ deleted: number; more: boolean }> {
   let deleted = 0

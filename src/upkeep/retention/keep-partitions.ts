@@ -12,16 +12,16 @@ const keptDays = (settings: Pick<Settings, 'eventsKeptDays' | 'webhookAttemptsKe
 /** Most steps for one table in one round; the next round continues. */
 const STEPS_MAX = 100
 /**
- * A step that takes longer is cancelled: readers wait for its locks. Measured with 10,000 rows that move to a new
- * partition, the most that may: 50 ms.
+ * A step that takes longer is cancelled: readers wait for its locks. A step moves at most 10,000 rows to a new partition, which
+ * took 50 ms.
  */
 const STEP_MS_MAX = 5_000
-/** How long a step waits for a lock. `keep_partitions` limits the waits of its own node to this time, and of no other. */
+/** How long a step waits for a lock. `keep_partitions` limits the waits on its own node to this time, and on no other. */
 const LOCK_MS_MAX = 100
 
 /** What a round did with the partitions. */
 export interface KeptPartitions {
-  /** `made events_20261116`, `dropped ...`, `deleted old rows of ...`, in order; what takes several steps once. */
+  /** `made events_20261116`, `dropped ...`, `deleted old rows of ...`, in order; work of several steps is listed once. */
   done: string[]
   /** The tables whose locks were not free: the next round tries again. */
   postponed: string[]

@@ -18,7 +18,7 @@ export interface PartitionStatus {
 /** Most rows of the default partition that are counted in each gap between partitions. */
 const STRAY_COUNTED_MAX = 1_000
 
-/** The column that partitions a table is its first id of the row's time. */
+/** A table is partitioned by an id that begins with a time: the row's own, or the id of its event. */
 const COUNTS: Readonly<Record<string, string>> = {
   events: `select count(*)::integer as count from (select 1 from events where id >= $1 and id < $2 limit $3) r`,
   webhook_attempts: `select count(*)::integer as count from (select 1 from webhook_attempts where id >= $1 and id < $2 limit $3) r`,
@@ -60,7 +60,7 @@ export async function partitionStatus(db: Queryable): Promise<PartitionStatus[]>
 
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
-/** Returns the ranges of ids, from the first to the last possible one, that no weekly partition has. */
+/** Returns the ranges of ids, from the first to the last possible one, that no weekly partition covers. */
 function gapsBetween(weeks: readonly number[]): [from: string, to: string][] {
   const idAt = (ms: number) => firstIdAt(ms * 1000)
   const gaps: [string, string][] = []
@@ -76,8 +76,8 @@ const MAKES_PARTITIONS =
   'run bursar serve with BURSAR_WORKER=true, and look for "weekly partitions" in its log (docs/guides/retention.md)'
 
 /**
- * Whether events, deliveries and attempts have the partitions of this week and the next. Rows of past weeks stay in the
- * default partition, as those of the demo's history do, until they are deleted by their age: nobody has to do anything.
+ * Whether events, deliveries and attempts have the partitions of this week and the next. Rows of past weeks, such as those of the
+ * demo's history, stay in the default partition until they are deleted by their age. Nobody has to do anything.
  */
 export async function checkPartitions(db: Queryable): Promise<Finding[]> {
   const found = (await partitionStatus(db)).flatMap(({ table, isBehind, stray }) => [

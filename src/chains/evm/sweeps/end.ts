@@ -13,7 +13,7 @@ const LOST_SECONDS = 300
 
 /**
  * Ends a sweep that can never be mined, once the network has said so for LOST_SECONDS: one answer may come from a node that
- * lags. It has cost nothing. The balance is read again, and a new sweep is planned with a new nonce.
+ * lags. The sweep has cost nothing. The balance is read again, and a new sweep is planned with a new nonce.
  */
 export async function endLost(
   db: Database,
@@ -47,7 +47,7 @@ export async function endMined(
 ): Promise<boolean> {
   const state = hexToBigInt(receipt.status) === 1n ? 'DONE' : 'FAILED'
   const hash = receipt.transactionHash
-  // A transaction that was replaced has another amount.
+  // A block may have a transaction that was replaced, with another amount.
   const { value } =
     hash === one.crypto_tx_hash
       ? parse(one.raw_transaction)
@@ -66,7 +66,7 @@ interface SweepEnd {
   /** Null where it is the planned amount. */
   amount: string | null
   networkFee: NetworkFee
-  /** The block that has it. */
+  /** The block that contains the sweep. */
   block?: bigint
 }
 
@@ -88,7 +88,7 @@ async function endAs(
       where customer_id = $1 and id = $2 and state = $7`,
       [
         ...[one.customer_id, one.id, state, hash, networkFee.amount, amount, from],
-        // Its amount is compared with the deposits once they are read up to that block (`audit-sweeps.ts`).
+        // The sweep's amount is compared with the deposits once they are read up to that block (`audit-sweeps.ts`).
         one.kind === 'SWEEP' && state === 'DONE' ? block?.toString() : null,
       ],
     )

@@ -65,7 +65,7 @@ async function broadcastSigned({ db, chain, round, failed }: Following, sweeps: 
   return steps
 }
 
-/** One step of a sweep. Where it fails over this sweep, the others go on. */
+/** One step of a sweep. Where it fails for this sweep alone, the others go on. */
 async function alone(
   failed: Following['failed'],
   { id }: Sweep,
@@ -136,7 +136,7 @@ async function bump(
   return affordable(chain, signer.address, bumped)
 }
 
-/** Keeps a replacement, to be broadcast next. False on a frozen network, or where another worker was faster. */
+/** Stores a replacement, to be broadcast next. False on a frozen network, or where another worker was faster. */
 async function keepReplacement(
   { db, chain, round }: Following,
   one: Sweep,

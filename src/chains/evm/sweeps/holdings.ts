@@ -6,11 +6,11 @@ import { arraysOf } from '../../../db/rows.ts'
 
 /** The balances of deposit addresses, as `evm_holdings` records them. */
 
-/** Most balances that one statement refreshes, and how long one call goes on with the next of them. */
+/** Most balances that one statement refreshes, and for how long one call begins further statements. */
 const REFRESHED_MAX = 500
 const REFRESH_MS_MAX = 5_000
 
-/** Notes that something new has come to these addresses, so that their balances are read and swept. */
+/** Notes that these addresses have received deposits, so that their balances are read and swept. */
 export async function noteHoldings(
   db: Database,
   { network }: EvmChain,

@@ -43,7 +43,7 @@ export interface Market {
   prices: SweepRound['prices']
 }
 
-/** Addresses that may hold enough of an asset to be worth its fee, without a sweep under way. */
+/** Addresses without a sweep under way that may hold an asset worth its fee. `failed` gets assets without a price. */
 export async function worthSweeping(
   db: Database,
   chain: EvmChain,
@@ -90,7 +90,7 @@ export async function worthSweeping(
 
 /**
  * Plans the next transaction for an asset at an address: its sweep, or a top-up of gas before that. Undefined while the
- * asset is not worth the fee.
+ * asset is not worth the fee, 'NOTHING_THERE' where its balance is 0.
  */
 export async function planAt(
   chain: EvmChain,
@@ -177,7 +177,7 @@ const paying = (price: bigint) => ({ maxFeePerGas: price, maxPriorityFeePerGas: 
 
 /**
  * Why a token is not swept: the hot wallet would get less than is sent, where the node can tell (eth_simulateV1). The
- * customer is owed the deposit in full, so that each such sweep would be the platform's loss.
+ * customer is owed the deposit in full, so the difference would be the platform's loss.
  */
 async function lossOf(
   { chain, block, amount }: Balances,

@@ -18,7 +18,7 @@ import { keepTransactions } from '../../network-transactions.ts'
 const SWEEPS_AGAIN_MAX = 20
 
 /**
- * Signs and keeps the next transaction at an address. False when there is nothing to do, or another worker has done it. A
+ * Signs and stores the next transaction at an address. False when there is nothing to do, or another worker has done it. A
  * token that would deliver less than is sent stays there, and `losses` gets the reason, one for each asset.
  */
 export async function beginSweep(
@@ -135,7 +135,7 @@ const transactionOf = (
   ...fees,
 })
 
-/** Keeps a signed transaction, and marks the balances that it changes as stale. */
+/** Stores a signed transaction, and marks the balances that it changes as stale. */
 async function insertSweep(
   tx: Transaction,
   chain: EvmChain,

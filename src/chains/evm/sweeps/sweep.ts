@@ -12,12 +12,12 @@ import { freeWhatHasEnded } from '../../network-transactions.ts'
 
 /**
  * Moves deposits from their addresses to the hot wallet, step by step: gas for a token's transfer from the hot wallet (the
- * top-up), the token, then the native asset. A step is one transaction, which is kept before it is broadcast. An address has
+ * top-up), the token, then the native asset. A step is one transaction, which is stored before it is broadcast. An address has
  * at most one step under way. An amount that is not worth the fee stays until more is deposited or fees fall
- * (`leastWorthSweeping`). The transaction that ends a step posts its fee.
+ * (`leastWorthSweeping`). The database transaction that ends a step posts its fee.
  *
- * On a frozen network nothing is signed, and kept transactions are still followed. Returns the number of steps taken. Throws
- * an AggregateError of all failures, after the other addresses.
+ * On a frozen network nothing is signed, and stored transactions are still followed. Returns the number of steps taken. Throws
+ * an AggregateError of all failures, once the other addresses are done.
  */
 export async function sweep(
   db: Database,

@@ -6,7 +6,7 @@ import type { Sent } from '../transaction.ts'
 /** Most transactions under way that one call follows. */
 const UNDER_WAY_MAX = 1_000
 
-/** A transaction of sweeping that is under way, with the derivation of its address's key. */
+/** A sweep or top-up that is under way, with the derivation of its address's key. */
 export interface Sweep extends Sent {
   customer_id: string
   id: string
@@ -16,11 +16,11 @@ export interface Sweep extends Sent {
   asset: string
   state: 'SIGNED' | 'BROADCAST'
   stuck: boolean
-  /** The network has said before that it can never be mined. */
+  /** The network has said before that the transaction can never be mined. */
   lost: boolean
 }
 
-/** The transactions of sweeping that are under way, or only those in state SIGNED, the oldest first. */
+/** The sweeps and top-ups that are under way, or only those in state SIGNED, the oldest first. */
 export async function selectUnderWay(db: Database, chain: EvmChain, only?: 'SIGNED'): Promise<Sweep[]> {
   const { rows } = await db.query<Sweep>(
     `

@@ -6,7 +6,7 @@ import { decimalsOn, isNative, onChain, type EvmChain, type SweepTerms, type Tok
 import type { Fees } from '../fees.ts'
 import type { UsdPrices } from '../../../contract/assets/usd-value.ts'
 
-/** The settings of when sweeping is worth its network fee, in a network's section. */
+/** The settings in a network's section that decide when sweeping is worth its network fee. */
 export interface SweepConfig {
   /** The most that a sweep may cost, in percent of the value it moves. */
   sweepCostMax?: string | undefined
@@ -19,7 +19,7 @@ export interface SweepConfig {
 const COST_MAX_PERCENT = '5'
 const WHOLE = 100n * 10n ** BigInt(PERCENT_DECIMALS)
 
-/** Reads the terms. Throws an Error that names the field and the rule. */
+/** The sweep terms of a network's settings. Throws an Error that names the field and the rule. */
 export function sweepTermsOf(
   network: CryptoNetwork,
   tokens: ReadonlyMap<string, Token>,
