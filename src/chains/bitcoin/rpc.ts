@@ -58,6 +58,7 @@ const TRANSACTIONS = new Set([
   'decoderawtransaction',
   'signrawtransactionwithwallet',
   'getmempoolancestors',
+  'getmempooldescendants',
 ])
 /** Any other reply is a few values: that of `getblockchaininfo` has some 2 kB. */
 const ANSWER_BYTES_MAX = 64 * 1024

@@ -168,9 +168,9 @@ const DETAILS = `
                          and a.id = (o.destination -> 'crypto' ->> 'address_id')::uuid), false) as is_rejected,
              exists (select 1 from decided_orchestrations d
                      where d.customer_id = $1 and d.orchestration_id = o.id) as was_decided, o.mac`
-// An orchestration without a rule is paid in the transaction that creates it. Destinations over a network that is not connected here wait: another worker may be
-// connected, or this one later. Orchestrations of a frozen profile or customer also wait: the freeze may be lifted, and FAILED is
-// final.
+// An orchestration without a rule is paid in the transaction that creates it. Destinations over a network that is not connected
+// here wait: another worker may be connected, or this one later. Orchestrations of a frozen profile or customer also wait: the
+// freeze may be lifted, and FAILED is final.
 const DUE = `orchestrations o
       where o.customer_id = $1 and o.status = 'PROCESSING' and o.destination_transfer_id is null
         and o.orchestration_rule_id is not null
