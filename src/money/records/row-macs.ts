@@ -202,7 +202,6 @@ export interface Seal {
   mac: string | null
 }
 
-
 /** Called for a row that is refused, since its MAC is missing or wrong. `id` names it in logs. */
 export type OnForged = (table: SealedName, id: string, objection: string) => void
 

@@ -143,7 +143,11 @@ async function costsOf(
 }
 
 /** Whether the payout needs a cost that was not asked for: its orchestration began after that, or others came before it then. */
-const lacksCost = ({ orchestration }: Claimed, { networks }: Pick<Context, 'networks'>, costs: Costs): boolean => {
+const lacksCost = (
+  { orchestration }: Claimed,
+  { networks }: Pick<Context, 'networks'>,
+  costs: Costs,
+): boolean => {
   const { crypto } = orchestration.destination
   const asksNode = crypto !== undefined && networks.get(crypto.network)?.estimateFee !== undefined
   return asksNode && !costs.has(placeOf(orchestration))
