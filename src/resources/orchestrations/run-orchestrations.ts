@@ -88,6 +88,7 @@ export async function runOrchestrations(
       if (connectionLost(error)) throw error
       // Another transaction created the same balance first; the next round finds that balance.
       if (isRetryable(error)) return
+      if (claimed.length === 0) throw error
       await inParts(claimed, pay, (id, failure): undefined => {
         if (!isRetryable(failure)) failures.push(new RecordFailure(`orchestration ${id}`, failure))
       })
@@ -226,9 +227,9 @@ async function payOut(
   costs: Costs,
 ): Promise<number> {
   const locked = await claim(tx, customerId, context, only)
+  onClaim(locked.map(({ orchestration }) => orchestration.id))
   // Without its cost, the platform would pay what the network takes. The next round asks for it.
   const claimed = locked.filter((one) => !lacksCost(one, context, costs))
-  onClaim(claimed.map(({ orchestration }) => orchestration.id))
   if (claimed.length === 0) return 0
   const movements = claimed.map((one) => movementOf(one, context, prices, costs))
   const { outcomes, now } = await post(tx, customerId, movements, {
