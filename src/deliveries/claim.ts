@@ -402,7 +402,6 @@ function choose(due: Candidate[], found: Found, from: string, most: number): Cho
     if (next.isNew) readTo = next.event_id
     const earlier = firstOf.get(next.object_id)
     if (next.is_behind || (earlier !== undefined && earlier < next.event_id)) {
-      // A waiting retry stays due.
       if (next.isNew) parked.push(next)
       continue
     }
@@ -412,7 +411,6 @@ function choose(due: Candidate[], found: Found, from: string, most: number): Cho
   const lastFound = found.candidates.at(-1)?.event_id
   if (lastFound !== undefined && readTo !== lastFound) return { sent, parked, readTo }
   if (!found.isCut) return { sent, parked, readTo: undefined }
-  // The search ended at the number of matches, or at the number of events read.
   return { sent, parked, readTo: found.candidates.length >= most ? readTo : (found.lastRead ?? from) }
 }
 

@@ -23,7 +23,8 @@ import type { Transfer } from '../../money/ledger/transfer.ts'
 import { verify } from '../../money/verify/verify.ts'
 import type { FoundDeposit, DepositScan, NetworkAdapter, Networks } from '../../chains/network.ts'
 import { creditDeposits, creditDepositsOn } from './credit-deposits.ts'
-import { FORGED_ADDRESS, FORGED_DEPOSIT } from './incoming-transfers.ts'
+import { FORGED_DEPOSIT } from './incoming-transfers.ts'
+import { FORGED_ADDRESS } from './owners.ts'
 import { settleWithdrawals } from '../payouts/settle-withdrawals.ts'
 
 let service: TestService

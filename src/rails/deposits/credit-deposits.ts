@@ -21,20 +21,17 @@ import { paymentOfDeposit } from '../screening/screened-payments.ts'
 import { failSeen } from './see-deposits.ts'
 import { isReorganised, stopForReorganisation, takeBack } from './deposit-reorganisations.ts'
 import {
-  FORGED_ADDRESS,
   FORGED_DEPOSIT,
   foundDepositOf,
-  genuineAmong,
   isRecorded,
   keepWaiting,
   markCredited,
   recordIncoming,
   selectDue,
-  selectOwners,
   type IncomingTransfer,
-  type Owner,
   type WaitingReason,
 } from './incoming-transfers.ts'
+import { FORGED_ADDRESS, genuineAmong, selectOwners, type Owner } from './owners.ts'
 import { clearMinimum, wakeSmallDeposits } from './small-deposits.ts'
 
 const LOOP = originOfLoop('deposits')

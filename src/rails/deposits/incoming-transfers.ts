@@ -6,11 +6,11 @@ import { readClock } from '../../db/ids.ts'
 import { lockRows } from '../../db/lock-rows.ts'
 import { RECHECK_MS } from '../screening/screening.ts'
 import { creditedAs, insertCredited } from '../../money/movements/credited-deposits.ts'
-import { compatibleNetworks } from '../../money/records/deposit-address.ts'
 import { sealOf, type RowMacs, type Seal } from '../../money/records/row-macs.ts'
 import type { RailsContext } from '../context.ts'
 import type { FoundDeposit } from '../../chains/network.ts'
 import { arraysOf } from '../../db/rows.ts'
+import { selectOwners, theirOwner } from './owners.ts'
 
 /**
  * Every statement on `incoming_transfers`, the payments to deposit addresses. A row is inserted in the transaction that moves the
@@ -40,17 +40,6 @@ export interface IncomingTransfer extends Seal {
   block_hash: string | null
   cleared: boolean
   attempts: number
-}
-
-/** The deposit address, with the profile that is credited and its MAC. */
-export interface Owner extends Seal {
-  id: string
-  customer_id: string
-  profile_id: string
-  identity_id: string | null
-  account_id: string | null
-  metadata: Record<string, string> | null
-  conversion_target_asset: 'NO_CONVERSION' | 'USD'
 }
 
 /** How many deposits are new, and how many that were gone are in the chain again. */
@@ -214,39 +203,6 @@ export async function recordCredited(
     ],
   )
 }
-
-/** The owners of these addresses on a network, oldest first; an address has several only where a record was tampered with. */
-export async function selectOwners(
-  db: Queryable,
-  network: CryptoNetwork,
-  places: readonly { address: string }[],
-): Promise<Map<string, Owner[]>> {
-  const owners = new Map<string, Owner[]>()
-  if (places.length === 0) return owners
-  const { rows } = await db.query<Owner & { address: string }>(
-    `
-    select r.address, r.id, r.customer_id, r.profile_id, r.identity_id, r.account_id, r.metadata,
-           r.conversion_target_asset, ${sealOf('deposit_addresses')}
-    from deposit_addresses r
-    where r.address = any ($1::text[]) and r.crypto_network = any ($2::text[])
-    order by r.created_at, r.id`,
-    [[...new Set(places.map(({ address }) => address))], compatibleNetworks(network)],
-  )
-  for (const { address, ...owner } of rows) owners.set(address, [...(owners.get(address) ?? []), owner])
-  return owners
-}
-
-/** Those of an address's records that Bursar made, by their MACs. A ledger without master keys knows none. */
-export const genuineAmong = (
-  { macs }: Pick<RailsContext['ledger'], 'macs'>,
-  owners: readonly Owner[] = [],
-): Owner[] => owners.filter((owner) => macs?.rows.isGenuine('deposit_addresses', owner.id, owner) === true)
-
-/** The owner to credit. Somebody with the database role may have inserted an older record for another customer's address. */
-const theirOwner = (ledger: Pick<RailsContext['ledger'], 'macs'>, owners: readonly Owner[]): Owner =>
-  genuineAmong(ledger, owners)[0] ?? owners[0]!
-
-export const FORGED_ADDRESS = 'its deposit address was invented or changed in the database (bursar verify)'
 
 /** Whether Bursar recorded a deposit as it is now, by its MAC. */
 export const isRecorded = (

@@ -12,13 +12,8 @@ import type { NetworkAdapter } from '../../chains/network.ts'
 import { takingFromUnattributed } from '../treasury/audit-sweeps.ts'
 import { creditDepositsOn, type Crediting } from './credit-deposits.ts'
 import { paymentOfDeposit } from '../screening/screened-payments.ts'
-import {
-  FORGED_ADDRESS,
-  genuineAmong,
-  recordCredited,
-  recordIncoming,
-  selectOwners,
-} from './incoming-transfers.ts'
+import { recordCredited, recordIncoming } from './incoming-transfers.ts'
+import { FORGED_ADDRESS, genuineAmong, selectOwners } from './owners.ts'
 import { audited, recordNow } from '../../money/records/audited.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 

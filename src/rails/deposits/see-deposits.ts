@@ -13,7 +13,7 @@ import { depositRecord } from '../../money/movements/deposit.ts'
 import type { DepositSight, NetworkAdapter } from '../../chains/network.ts'
 import { usdPrices } from '../../money/records/usd-prices.ts'
 import { isReorganised } from './deposit-reorganisations.ts'
-import { selectOwners, type Owner } from './incoming-transfers.ts'
+import { selectOwners, type Owner } from './owners.ts'
 
 /**
  * Shows deposits before they are credited (API behaviour, Deposit addresses). A deposit in a block without enough

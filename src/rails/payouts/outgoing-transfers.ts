@@ -146,7 +146,6 @@ export async function payingTogether(
     ),
   )
   if (hashes.size === 0) return alone
-  // Only the database nodes of the payees are asked.
   const payees = await selectPayees(tx, network, [...hashes])
   const customerIds = [...new Set([...payees.values()].flatMap(({ customer_ids }) => customer_ids))]
   const { rows } = await tx.query<ClaimedRow & { ended: boolean }>(

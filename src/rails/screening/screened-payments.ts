@@ -4,12 +4,8 @@ import type { Queryable } from '../../db/database.ts'
 import { presentOf } from '../../db/rows.ts'
 import type { Network } from '../../chains/network.ts'
 import type { PaymentToScreen } from './screening.ts'
-import {
-  selectOwners,
-  selectWaitingDeposit,
-  type IncomingTransfer,
-  type Owner,
-} from '../deposits/incoming-transfers.ts'
+import { selectWaitingDeposit, type IncomingTransfer } from '../deposits/incoming-transfers.ts'
+import { selectOwners, type Owner } from '../deposits/owners.ts'
 import { PAYOUT_NETWORK } from '../../money/records/treasury.ts'
 
 /**

@@ -1,0 +1,49 @@
+import type { CryptoNetwork } from '../../contract/assets/catalogue.ts'
+import type { Queryable } from '../../db/database.ts'
+import { compatibleNetworks } from '../../money/records/deposit-address.ts'
+import { sealOf, type Seal } from '../../money/records/row-macs.ts'
+import type { RailsContext } from '../context.ts'
+
+/** The deposit address, with the profile that is credited and its MAC. */
+export interface Owner extends Seal {
+  id: string
+  customer_id: string
+  profile_id: string
+  identity_id: string | null
+  account_id: string | null
+  metadata: Record<string, string> | null
+  conversion_target_asset: 'NO_CONVERSION' | 'USD'
+}
+
+/** The owners of these addresses on a network, oldest first; an address has several only where a record was tampered with. */
+export async function selectOwners(
+  db: Queryable,
+  network: CryptoNetwork,
+  places: readonly { address: string }[],
+): Promise<Map<string, Owner[]>> {
+  const owners = new Map<string, Owner[]>()
+  if (places.length === 0) return owners
+  const { rows } = await db.query<Owner & { address: string }>(
+    `
+    select r.address, r.id, r.customer_id, r.profile_id, r.identity_id, r.account_id, r.metadata,
+           r.conversion_target_asset, ${sealOf('deposit_addresses')}
+    from deposit_addresses r
+    where r.address = any ($1::text[]) and r.crypto_network = any ($2::text[])
+    order by r.created_at, r.id`,
+    [[...new Set(places.map(({ address }) => address))], compatibleNetworks(network)],
+  )
+  for (const { address, ...owner } of rows) owners.set(address, [...(owners.get(address) ?? []), owner])
+  return owners
+}
+
+/** Those of an address's records that Bursar made, by their MACs. A ledger without master keys knows none. */
+export const genuineAmong = (
+  { macs }: Pick<RailsContext['ledger'], 'macs'>,
+  owners: readonly Owner[] = [],
+): Owner[] => owners.filter((owner) => macs?.rows.isGenuine('deposit_addresses', owner.id, owner) === true)
+
+/** The owner to credit. Somebody with the database role may have inserted an older record for another customer's address. */
+export const theirOwner = (ledger: Pick<RailsContext['ledger'], 'macs'>, owners: readonly Owner[]): Owner =>
+  genuineAmong(ledger, owners)[0] ?? owners[0]!
+
+export const FORGED_ADDRESS = 'its deposit address was invented or changed in the database (bursar verify)'
