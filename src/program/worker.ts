@@ -163,8 +163,8 @@ export function startWorker(options: {
     const isListed = () => nodes.list().some(({ name }) => name === node.name)
     const rounds = [
       ...roundsOfNode(ofNode),
-      ...(screener === undefined ? [] : [restless(ofNode, 'screenings', () => screener.round())]),
-      ...(deliverer === undefined ? [] : [restless(ofNode, 'deliveries', () => deliverer.round())]),
+      ...(screener === undefined ? [] : [resting(ofNode, 'screenings', () => screener.round())]),
+      ...(deliverer === undefined ? [] : [resting(ofNode, 'deliveries', () => deliverer.round())]),
     ]
     const ended = Promise.all(rounds.map((round) => repeat(round, isListed))).then(async () => {
       const graceMs = Math.min(DELIVERIES_GRACE_MS, options.settings.shutdownTimeoutMs / 4)
@@ -216,7 +216,7 @@ const every =
   }
 
 /** Work that returns how long it rests. Its requests to others go on between the rounds. */
-const restless =
+const resting =
   ({ attempt }: Shared, loop: Loop, work: () => Promise<Rest>): Round =>
   async () => {
     const rest = (await attempt(loop, work())) ?? FAILURE_PAUSE_MS

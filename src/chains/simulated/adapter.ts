@@ -144,14 +144,14 @@ function refusalOf(withdrawal: Withdrawal): Refusal | undefined {
 const OPENING_BRACE = 0x7b
 
 /** Whether the simulation signed this transaction: its bytes are JSON, and no real transaction begins with a brace. */
-export const isSimulated = ({ raw_transaction }: Pick<BroadcastWithdrawal, 'raw_transaction'>) =>
+export const isSimulatedPayment = ({ raw_transaction }: Pick<BroadcastWithdrawal, 'raw_transaction'>) =>
   raw_transaction[0] === OPENING_BRACE
 
 /** Broadcasts. Each statement commits by itself, because a real network would not roll back with Bursar either. */
 async function broadcast(db: Database, withdrawals: BroadcastWithdrawal[]): Promise<BroadcastAnswer[]> {
   const refusals = withdrawals.map(refusalOf)
   const sent = withdrawals.filter(
-    (withdrawal, index) => refusals[index] === undefined && isSimulated(withdrawal),
+    (withdrawal, index) => refusals[index] === undefined && isSimulatedPayment(withdrawal),
   )
   // While a node of the database cluster is gone, its deposit addresses are unknown: `arrives` stays null, and no scan finds
   // the transaction as a deposit.
@@ -178,7 +178,7 @@ async function broadcast(db: Database, withdrawals: BroadcastWithdrawal[]): Prom
   })
   return withdrawals.map((withdrawal, index) => {
     // The transaction may have been broadcast on the real network; only that network knows.
-    if (!isSimulated(withdrawal))
+    if (!isSimulatedPayment(withdrawal))
       return {
         accepted: false,
         reason: {

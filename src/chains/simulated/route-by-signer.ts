@@ -1,5 +1,5 @@
 import type { BroadcastAnswer, BroadcastWithdrawal, NetworkAdapter, PaymentStatus } from '../network.ts'
-import { isSimulated } from './adapter.ts'
+import { isSimulatedPayment } from './adapter.ts'
 
 /**
  * Adapts a real network that was simulated before. Withdrawals signed for the simulation continue there and never reach
@@ -44,9 +44,9 @@ async function askBySigner<T>(
   askSimulation: (simulated: BroadcastWithdrawal[]) => Promise<T[]>,
   askReal: (others: BroadcastWithdrawal[]) => Promise<T[]>,
 ): Promise<T[]> {
-  const simulated = withdrawals.filter(isSimulated)
+  const simulated = withdrawals.filter(isSimulatedPayment)
   if (simulated.length === 0) return askReal(withdrawals)
-  const others = withdrawals.filter((withdrawal) => !isSimulated(withdrawal))
+  const others = withdrawals.filter((withdrawal) => !isSimulatedPayment(withdrawal))
   const answers = new Map<BroadcastWithdrawal, T>()
   const record = (asked: BroadcastWithdrawal[], received: T[]) =>
     asked.forEach((withdrawal, index) => answers.set(withdrawal, received[index]!))

@@ -20,7 +20,7 @@ import { audited, recordNow } from '../../money/records/audited.ts'
 import { endOrchestrations, type EndedTransfer } from '../../money/records/orchestration.ts'
 import { PLATFORM_ID } from '../../money/records/treasury.ts'
 import { keepUsedBy } from '../../chains/network-transactions.ts'
-import { isSimulated } from '../../chains/simulated/adapter.ts'
+import { isSimulatedPayment } from '../../chains/simulated/adapter.ts'
 import type { Step } from './next-step.ts'
 import { TakenMeanwhile, updateOutgoing } from './outgoing-transfers.ts'
 
@@ -116,7 +116,7 @@ function settlement(step: Step): StepPosting {
 /** The account that the money has left. */
 function leftFrom({ network, raw_transaction }: Step['withdrawal']): PlatformAccount {
   if (network === 'WIRE') return 'bank'
-  const simulated = raw_transaction !== null && isSimulated({ raw_transaction })
+  const simulated = raw_transaction !== null && isSimulatedPayment({ raw_transaction })
   return simulated ? `simulated:${network}` : `custody:${network}`
 }
 

@@ -2,7 +2,7 @@ import { NETWORKS } from '../../contract/assets/catalogue.ts'
 import { transaction, type Database, type Queryable } from '../../db/database.ts'
 import { findOwner, PAYOUT_NETWORK, PAYOUT_TYPES } from '../../money/records/treasury.ts'
 import type { EndedTransaction, Network, Networks } from '../../chains/network.ts'
-import { isSimulated } from '../../chains/simulated/adapter.ts'
+import { isSimulatedPayment } from '../../chains/simulated/adapter.ts'
 import { selectKept } from './outgoing-transfers.ts'
 import { audited, recordNow } from '../../money/records/audited.ts'
 import type { Origin } from '../../contract/actor.ts'
@@ -46,7 +46,7 @@ export async function resendWithdrawal(
   const ended = await keptOf(db, customer_id, transferId, network, crypto_tx_hash)
   if (ended === undefined)
     throw new Error(`the bytes of transaction ${String(crypto_tx_hash)} are not kept here`)
-  if (isSimulated(ended))
+  if (isSimulatedPayment(ended))
     throw new Error(`withdrawal ${transferId} was paid over the simulation of ${network}, which is no chain`)
   const adapter = networks.get(network)
   if (adapter?.resend === undefined)

@@ -4,12 +4,12 @@ import { Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
 import type { Scope } from '../../contract/scopes.ts'
-import { Transfer, type Transfer as Record } from '../../money/ledger/transfer.ts'
+import { Transfer } from '../../money/ledger/transfer.ts'
 import { cancelWithdrawal, NotCancellable } from '../../rails/payouts/cancel-withdrawal.ts'
 import { readTransfer } from '../../money/ledger/transfer.ts'
 
 /** The types that can be cancelled, with the scope that creates and cancels each. */
-const SCOPE_OF: Partial<{ [type in Record['type']]: Scope }> = {
+const SCOPE_OF: Partial<{ [type in Transfer['type']]: Scope }> = {
   CRYPTO_WITHDRAWAL: 'transfer:write_crypto_withdrawal',
   WIRE_WITHDRAWAL: 'transfer:write_fiat_withdrawal',
 }
