@@ -47,22 +47,23 @@ test('the exit code, standard output and standard error are those of the command
   expect(JSON.parse(doctor.stdout)).toMatchObject({ healthy: false })
 })
 
-test.each([['--version'], ['api', 'GET', '/v2/profiles']])(
-  '`bursar %s` loads what it needs',
-  async (...args) => {
-    const hook = `import { writeSync } from 'node:fs'
+test.each([
+  { args: ['--version'], first: [] },
+  { args: ['api', 'GET', '/v2/profiles'], first: ['commander'] },
+])('`bursar $args` loads what it needs', async ({ args, first }) => {
+  const hook = `import { writeSync } from 'node:fs'
     export function load(url, context, next) { writeSync(2, url + '\\n'); return next(url, context) }`
-    const register = `import { register } from 'node:module'; register(${JSON.stringify(inline(hook))})`
-    const { stderr } = await execBursar(args, {
-      NODE_OPTIONS: `--import ${inline(register)}`,
-      BURSAR_DATA_DIR: await temporaryFolder(),
-    })
-    const loaded = new Set([...stderr.matchAll(/\/node_modules\/([^/]+)\//g)].map(([, name]) => name))
-    expect(loaded).toContain('commander')
-    for (const name of ['pg', 'viem', 'fastify', 'typebox', 'cli-table3', '@bomb.sh'])
-      expect(loaded).not.toContain(name)
-  },
-)
+  const register = `import { register } from 'node:module'; register(${JSON.stringify(inline(hook))})`
+  const { stderr } = await execBursar(args, {
+    NODE_OPTIONS: `--import ${inline(register)}`,
+    BURSAR_DATA_DIR: await temporaryFolder(),
+  })
+  expect(stderr).toContain('/dist/main.js')
+  const loaded = [...stderr.matchAll(/\/node_modules\/([^/]+)\//g)].map(([, name]) => name)
+  expect(loaded.slice(0, 1)).toEqual(first)
+  for (const name of ['pg', 'viem', 'fastify', 'typebox', 'cli-table3', '@bomb.sh'])
+    expect(loaded).not.toContain(name)
+})
 
 const inline = (source: string) => `data:text/javascript,${encodeURIComponent(source)}`
 
