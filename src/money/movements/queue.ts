@@ -40,7 +40,7 @@ export interface LedgerOptions {
   govern?: Govern
   /** A movement that has waited longer for its batch is refused: its request has been answered by then. */
   waitMsMax?: number
-  /** A customer with a batch of so many movements has two transactions at a time from then on, until another customer has one. */
+  /** A customer with a batch of so many movements has two transactions at a time until another customer has one, or its batches are small again. */
   halvesFrom?: number
 }
 
@@ -149,7 +149,6 @@ export class Ledger {
       answer = await posted
     }
     this.#waiting.delete(key)
-    if (this.#waiting.size === 0) this.#halved = undefined
     answer()
   }
 
@@ -160,10 +159,11 @@ export class Ledger {
     const own = this.#countOf.get(customerId)! - taken.length
     if (own > 0) this.#countOf.set(customerId, own)
     else this.#countOf.delete(customerId)
-    if (this.#halved !== customerId) {
-      const isAlone = this.#waiting.size === 1
-      this.#halved = isAlone && taken.length >= this.#halvesFrom ? customerId : undefined
-    }
+    const isHalved = this.#halved === customerId
+    const isBusy = taken.length >= this.#halvesFrom / (isHalved ? 4 : 1)
+    // While both halves have a batch, a small one says little: one profile may take nearly all movements.
+    if (this.#waiting.size === 1 || !isHalved)
+      this.#halved = isBusy && this.#waiting.size === 1 ? customerId : undefined
     const oldest = performance.now() - this.#waitMsMax
     // Movements are in the order of their arrival.
     const late = taken.findIndex(({ since }) => since >= oldest)
