@@ -11,10 +11,10 @@ export const warn = (says: string, advice: string): Finding => ({ result: 'WARN'
 export const failed = (says: string, advice: string): Finding => ({ result: 'FAIL', says, advice })
 
 /** A warning, and whether it holds. */
-export type Rule = [holds: boolean, says: string, advice: string]
+export type WarningRule = [holds: boolean, says: string, advice: string]
 
 /** The warnings that hold. */
-export const warnings = (...rules: Rule[]): Finding[] =>
+export const warnings = (...rules: WarningRule[]): Finding[] =>
   rules.flatMap(([holds, says, advice]) => (holds ? [warn(says, advice)] : []))
 
 /** What was found, or else that all is well. */

@@ -20,7 +20,7 @@ import { signOnlyAccepted, WithdrawalMacs } from '../src/money/movements/withdra
 import { magicAddress } from '../src/chains/simulated/magic-addresses.ts'
 import { simulatedNetworks } from '../src/chains/simulated/adapter.ts'
 import type { Networks, Withdrawal } from '../src/chains/network.ts'
-import { createOperator, makeLink, record } from '../src/access/operators/operators.ts'
+import { createOperator, makeLink, recordOperatorChange } from '../src/access/operators/operators.ts'
 import { insertPasskey } from '../src/access/operators/passkeys.ts'
 import { runOrchestrations } from '../src/resources/orchestrations/run-orchestrations.ts'
 import { freeze, unfreeze } from '../src/money/records/freezes.ts'
@@ -292,7 +292,7 @@ async function makeGoverned(): Promise<void> {
 async function makeOperator(customerId: string): Promise<void> {
   const links = await transaction(service.db, async (tx) => {
     const operator = await createOperator(tx, ROW_MACS, { name: 'Ada', role: 'VIEWER', customerId })
-    await record(tx, operator, 'operator.create', { origin: TEST_ORIGIN })
+    await recordOperatorChange(tx, operator, 'operator.create', { origin: TEST_ORIGIN })
     await insertPasskey(tx, ROW_MACS, {
       operator_id: operator.id,
       name: 'x',

@@ -1,6 +1,6 @@
 import { ifAllAnswer, type Transaction } from '../db/database.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
-import type { Network, Withdrawal } from './network.ts'
+import type { PayoutNetwork, Withdrawal } from './network.ts'
 import type { WaitingReason } from './waiting.ts'
 
 /** After this wait for the hot wallet, the amount that a withdrawal needs is kept for it: no younger one takes it. */
@@ -32,7 +32,7 @@ export interface Reserved {
  */
 export async function longestWaiting(
   tx: Transaction,
-  network: Network,
+  network: PayoutNetwork,
   reserveAfterMs = RESERVE_AFTER_MS,
 ): Promise<Reserved[]> {
   const found = await ifAllAnswer(tx, () =>
@@ -73,7 +73,7 @@ export const isTreasurySend = ({
  */
 export async function unsignedWithdrawals(
   tx: Transaction,
-  network: Network,
+  network: PayoutNetwork,
 ): Promise<Unsigned[] | undefined> {
   const found = await ifAllAnswer(tx, () =>
     tx.query<Unsigned>(

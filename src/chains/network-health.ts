@@ -1,6 +1,6 @@
 import type { Queryable } from '../db/database.ts'
 import { keptFor } from '../db/kept.ts'
-import type { Network } from './network.ts'
+import type { PayoutNetwork } from './network.ts'
 
 /** The health of a network as clients see it: nothing about its nodes or the hot wallet. */
 export interface NetworkHealth {
@@ -24,7 +24,7 @@ export async function readNetworkHealth(db: Queryable): Promise<NetworkHealth> {
     "select kind, subject as network from freezes where kind in ('ALL', 'NETWORK') and lifted_at is null",
   )
   // Only withdrawals that have not ended have a due_at, so the index is short.
-  const waiting = await db.query<{ network: Network }>(`
+  const waiting = await db.query<{ network: PayoutNetwork }>(`
     select distinct network
     from outgoing_transfers
     where due_at is not null and waiting_code in ('NODE_DOWN', 'NODE_BEHIND', 'FEE_ABOVE_CEILING')`)

@@ -5,7 +5,7 @@ import {
   type Queryable,
   type Transaction,
 } from '../db/database.ts'
-import type { Network, SignedTransaction } from './network.ts'
+import type { PayoutNetwork, SignedTransaction } from './network.ts'
 import { arraysOf, grouped } from '../db/rows.ts'
 
 /**
@@ -29,7 +29,7 @@ export interface KeptTransaction extends SignedTransaction {
 /** Stores transactions with their payees. The withdrawals' own rows are written in the same transaction. */
 export async function keepTransactions(
   tx: Transaction,
-  network: Network,
+  network: PayoutNetwork,
   kept: readonly KeptTransaction[],
   kind: TransactionKind = 'WITHDRAWALS',
 ): Promise<void> {
@@ -75,7 +75,10 @@ export interface OpenTransactionRow {
 }
 
 /** The transactions of a network's wallet that are under way, in the order in which they were signed. */
-export async function selectOpenTransactions(db: Queryable, network: Network): Promise<OpenTransactionRow[]> {
+export async function selectOpenTransactions(
+  db: Queryable,
+  network: PayoutNetwork,
+): Promise<OpenTransactionRow[]> {
   const { rows } = await db.query<OpenTransactionRow>(
     `
     select crypto_tx_hash, raw_transaction, payments
@@ -96,7 +99,7 @@ export interface SignedBefore extends SignedTransaction {
 /** The transactions that were signed for any of these transfers, in the order in which they were signed. */
 export async function selectPaying(
   db: Queryable,
-  network: Network,
+  network: PayoutNetwork,
   transferIds: readonly string[],
 ): Promise<(SignedBefore & { transfer_ids: string[] })[]> {
   const { rows } = await db.query<SignedBefore & { transfer_ids: string[] }>(
@@ -113,7 +116,7 @@ export async function selectPaying(
 /** By transfer id, the transactions that were signed for it before, the newest last. */
 export async function signedBefore(
   db: Queryable,
-  network: Network,
+  network: PayoutNetwork,
   transferIds: readonly string[],
 ): Promise<Map<string, SignedBefore[]>> {
   const byTransfer = new Map<string, SignedBefore[]>()
@@ -125,7 +128,7 @@ export async function signedBefore(
 /** Records the hash of the transaction that has used the nonce of everything signed for a withdrawal so far. */
 export async function keepUsedBy(
   tx: Transaction,
-  { network, transfer_id }: { network: Network; transfer_id: string },
+  { network, transfer_id }: { network: PayoutNetwork; transfer_id: string },
   usedBy: string,
 ): Promise<void> {
   await tx.query(
@@ -138,7 +141,7 @@ export async function keepUsedBy(
 /** The payees of each of these transactions, by hash. */
 export async function selectPayees(
   db: Queryable,
-  network: Network,
+  network: PayoutNetwork,
   hashes: readonly string[],
 ): Promise<Map<string, Payees>> {
   const { rows } = await db.query<Payees & { crypto_tx_hash: string }>(
@@ -165,7 +168,7 @@ export interface Payees {
  * have answered. Where a node out of reach has one of the payees, the coins and nonces stay taken until a later call. No
  * database transaction may be open.
  */
-export async function freeWhatHasEnded(db: Database, network: Network): Promise<boolean> {
+export async function freeWhatHasEnded(db: Database, network: PayoutNetwork): Promise<boolean> {
   const { rows: open } = await db.query<{ crypto_tx_hash: string } & Payees>(
     `
     select crypto_tx_hash, kind, payments, customer_ids, transfer_ids
@@ -207,14 +210,17 @@ export async function freeWhatHasEnded(db: Database, network: Network): Promise<
 }
 
 /** A withdrawal that a transaction pays, or the sweep that it sends gas for. */
-interface Paid {
+interface PaidByTransaction {
   id: string
   customer_id: string
   isTopUp: boolean
 }
 
 /** Which of these have ended, as far as the nodes of a database cluster answer: each customer has a query of its own. */
-async function endedOf(db: Database, paid: readonly Paid[]): Promise<{ done: Set<string>; isAll: boolean }> {
+async function endedOf(
+  db: Database,
+  paid: readonly PaidByTransaction[],
+): Promise<{ done: Set<string>; isAll: boolean }> {
   const done = new Set<string>()
   let isAll = true
   for (const [customerId, own] of grouped(paid, ({ customer_id }) => customer_id))

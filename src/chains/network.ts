@@ -6,14 +6,14 @@ import type { BankAccount } from './bank/bank-account.ts'
 import type { WaitingReason } from './waiting.ts'
 
 /** The network of a withdrawal: a blockchain, or the bank's wires. */
-export type Network = CryptoNetwork | 'WIRE'
+export type PayoutNetwork = CryptoNetwork | 'WIRE'
 
 /** A withdrawal as a network needs to know it. Amounts are decimal strings of the asset. */
 export interface Withdrawal {
   customer_id: string
   transfer_id: string
   profile_id: string
-  network: Network
+  network: PayoutNetwork
   asset: string
   amount: string
   /** An address; for a wire, the bank's account number. */
@@ -69,7 +69,7 @@ export interface TakenBack {
 }
 
 /** Why a withdrawal can never be paid. */
-export interface Refusal {
+export interface PaymentRefusal {
   secondary_status?: SecondaryStatus
   status_details?: StatusDetails
 }
@@ -77,7 +77,7 @@ export interface Refusal {
 /** The decision about a withdrawal before anything is signed. */
 export type Review =
   | { verdict: 'PASS' }
-  | { verdict: 'REJECT'; refusal: Refusal }
+  | { verdict: 'REJECT'; refusal: PaymentRefusal }
   | {
       verdict: 'HOLD'
       secondary_status: SecondaryStatus
@@ -91,7 +91,7 @@ export type Review =
  */
 export type Signing =
   | ({ outcome: 'SIGNED' } & SignedTransaction)
-  | { outcome: 'REFUSED'; refusal: Refusal }
+  | { outcome: 'REFUSED'; refusal: PaymentRefusal }
   | { outcome: 'DEFERRED'; reason: WaitingReason }
 
 /**
@@ -100,7 +100,7 @@ export type Signing =
  */
 export type BroadcastAnswer =
   | { accepted: true }
-  | { accepted: false; refusal: Refusal }
+  | { accepted: false; refusal: PaymentRefusal }
   | { accepted: false; reason: WaitingReason }
 
 /** A transaction that an operator claims for a withdrawal. */
@@ -135,7 +135,7 @@ export type PaymentStatus =
   | { state: 'MINED'; confirmations?: Confirmations }
   | {
       state: 'FAILED'
-      refusal: Refusal
+      refusal: PaymentRefusal
       networkFee?: NetworkFee
       /** The recipient may have caused the failure: its code ran, or the gas did not suffice. */
       byRecipient?: true
@@ -252,7 +252,7 @@ export interface EndedSweep {
 type PostSweep = (tx: Transaction, ended: EndedSweep) => Promise<void>
 
 /** Whether signing on a network is frozen now. The answer holds until the transaction ends. */
-export type IsFrozen = (tx: Transaction, network: Network) => Promise<boolean>
+export type IsFrozen = (tx: Transaction, network: PayoutNetwork) => Promise<boolean>
 
 /** Tells which of these addresses are deposit addresses that Bursar gave out, by `placeKey`. */
 export type AreGiven = (
@@ -471,4 +471,4 @@ export const FEE_MARGIN_DECIMALS = 4
 export const FEES_FACTOR_DECIMALS = 4
 
 /** The adapter of each network that withdrawals can use. Without one, they are refused with 503. */
-export type Networks = ReadonlyMap<Network, NetworkAdapter>
+export type Networks = ReadonlyMap<PayoutNetwork, NetworkAdapter>

@@ -146,7 +146,7 @@ interface Opening extends Use {
   given: ReturnType<typeof readerOf>
 }
 
-type Connected = Pick<
+type ConnectedNetwork = Pick<
   ConfiguredNetwork,
   'adapter' | 'requireChain' | 'privateKeys' | 'depositPublicKey' | 'hasSecondNode'
 >
@@ -154,7 +154,7 @@ type Connected = Pick<
 async function connectBitcoin(
   { network, db, mode, given }: Opening,
   { rpc_url, rpc_user, rpc_password, wallet, confirmations, fee_ceiling, first_height }: BitcoinSection,
-): Promise<Connected> {
+): Promise<ConnectedNetwork> {
   const node = {
     rpcUrl: await given.url('rpc_url', rpc_url),
     rpcUser: rpc_user,
@@ -170,7 +170,7 @@ async function connectBitcoin(
   return { ...connected, privateKeys: [], depositPublicKey: undefined }
 }
 
-async function connectEvm(opening: Opening, section: EvmSection): Promise<Connected> {
+async function connectEvm(opening: Opening, section: EvmSection): Promise<ConnectedNetwork> {
   const { network, db, mode, signs, areGiven, given } = opening
   const { chain_id, deposit_key, tokens, verify_rpc_url, verify_above, sweep_fee_ceiling } = section
   if (verify_rpc_url === undefined && verify_above !== undefined)

@@ -6,13 +6,13 @@ import { findAsset, NETWORKS, type CryptoNetwork } from '../contract/assets/cata
 import { canonicalAddress, outputScriptOf } from './addresses.ts'
 import { isOurs, parse } from './evm/transaction.ts'
 import { readOrder } from './bank/manual-wires.ts'
-import type { Network } from './network.ts'
+import type { PayoutNetwork } from './network.ts'
 
 /** The payment that a withdrawal asks for, and the bytes that were signed for it. */
 export interface SignedPayment {
   customer_id: string
   transfer_id: string
-  network: Network
+  network: PayoutNetwork
   asset: string
   /** A decimal string. */
   amount: string

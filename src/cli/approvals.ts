@@ -11,7 +11,7 @@ import {
   thumbprintOf,
 } from '../governance/approvals/approval-statement.ts'
 import { addApprover, revokeApprover, selectApprovers } from '../governance/approvals/approver.ts'
-import { decideApproval, listApprovals, readApproval } from '../rails/payouts/decide-approval.ts'
+import { decideApproval, newestApprovals, readApproval } from '../rails/payouts/decide-approval.ts'
 import { APPROVAL, textUpTo, uuid } from './arguments.ts'
 import { approved, inDatabase, inOwnersDatabase, type AskedChange } from './command-line.ts'
 import { define, offline, type Subcommand, oneOf } from './define.ts'
@@ -82,7 +82,7 @@ function defineReading(approvals: Subcommand): void {
       key: 'approvals',
       none: 'There are no approvals.',
       read: ({ db }, { customer, status }: { customer: string; status?: string }) =>
-        listApprovals(db, customer, status),
+        newestApprovals(db, customer, status),
       columns: [
         'id',
         ['subject', ({ subject }) => `${subject.type} ${subject.id}`],

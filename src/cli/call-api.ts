@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { credentialsFile, openCredentials, type SandboxCredentials } from '../program/demo/credentials.ts'
 import { readSettings } from '../settings.ts'
-import type { Door } from './define.ts'
+import type { OpenContext } from './define.ts'
 import { ownProcess } from './own-process.ts'
 
 /** Longest wait for an answer. The service itself answers within 30 s. */
@@ -33,7 +33,7 @@ interface ApiAnswer {
 }
 
 /** A page of a list. */
-export interface Page<Item> {
+export interface ListPage<Item> {
   items: Item[]
   next_page_cursor?: string
 }
@@ -85,7 +85,7 @@ async function openApi(file?: string): Promise<Api> {
 }
 
 /** Opens the API for a command. */
-export const overApi: Door<Api, { credentials?: string }> = async (work, { credentials }) =>
+export const overApi: OpenContext<Api, { credentials?: string }> = async (work, { credentials }) =>
   work(await openApi(credentials))
 overApi.option = ['--credentials <file>', 'credentials file (default: the one that the sandbox wrote)']
 

@@ -16,7 +16,7 @@ import { Ledger } from '../money/movements/queue.ts'
 import { WithdrawalMacs } from '../money/movements/withdrawal-macs.ts'
 import { openScreeningOfCommand } from '../rails/screening/open-screening.ts'
 import type { Screening } from '../rails/screening/screening.ts'
-import type { Door } from './define.ts'
+import type { OpenContext } from './define.ts'
 import { ownProcess } from './own-process.ts'
 import { readSettings, type Settings } from '../settings.ts'
 import { sealBalancesWith } from '../money/ledger/balance-macs.ts'
@@ -146,11 +146,11 @@ type OfCustomer = Pick<Access, 'customer'>
  * Doors to the database (define.ts): as the service's role, as that role after migrating, and as the owner of the schema.
  * Commands that may be the first to use a database migrate it. The customer of the option `--customer` must exist.
  */
-export const inDatabase: Door<AtDatabase, OfCustomer> = (work, { customer }) =>
+export const inDatabase: OpenContext<AtDatabase, OfCustomer> = (work, { customer }) =>
   withDatabase({ customer }, work)
-export const inMigratedDatabase: Door<AtDatabase, OfCustomer> = (work, { customer }) =>
+export const inMigratedDatabase: OpenContext<AtDatabase, OfCustomer> = (work, { customer }) =>
   withDatabase({ customer, migrate: true }, work)
-export const inOwnersDatabase: Door<AtDatabase, OfCustomer> = (work, { customer }) =>
+export const inOwnersDatabase: OpenContext<AtDatabase, OfCustomer> = (work, { customer }) =>
   withDatabase({ customer, as: 'owner' }, work)
 
 /** A change that a customer's policy can make dependent on approvers. */
@@ -178,7 +178,7 @@ export const orBusy =
   }
 
 /** What commands that credit deposits work with, too. */
-export interface Crediting {
+export interface CreditingContext {
   ledger: Ledger
   screening: Screening | undefined
 }
@@ -186,7 +186,7 @@ export interface Crediting {
 /** Runs work with a ledger and with screening, and drains the ledger afterwards. */
 export async function crediting<At extends AtDatabase>(
   at: At,
-  work: (at: At & Crediting) => Promise<void>,
+  work: (at: At & CreditingContext) => Promise<void>,
 ): Promise<void> {
   const screening = await openScreeningOfCommand(at.db, at.settings)
   const ledger = new Ledger(at.db, { macs: new WithdrawalMacs(await at.keys()) })

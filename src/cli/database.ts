@@ -13,7 +13,7 @@ import { audited, recordNow } from '../money/records/audited.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
 import { wholeNumber } from './arguments.ts'
 import { asOwner, inDatabase, logOperator, withDatabase } from './command-line.ts'
-import { define, offline, type Answer } from './define.ts'
+import { define, offline, type CommandOutput } from './define.ts'
 import { EXIT } from './exit.ts'
 import { startProgress } from './progress.ts'
 import { ownProcess } from './own-process.ts'
@@ -46,7 +46,7 @@ const describeMigrations = (applied: string[]) =>
   applied.length === 0 ? 'The schema is up to date.' : `Applied: ${applied.join(', ')}`
 
 /** Distributes as the owner of the schema, while no other session of this program is open. */
-async function migrateAndDistribute(shards: number): Promise<Answer> {
+async function migrateAndDistribute(shards: number): Promise<CommandOutput> {
   const settings = readSettings(ownProcess().env)
   if (settings.migrationsDatabaseUrl === undefined || settings.databaseUrl === undefined)
     throw new Error(

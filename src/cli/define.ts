@@ -15,17 +15,17 @@ export const oneOf =
 
 /** What a command prints: a value for programs, and a text for people. Nothing where the command has printed by itself. */
 // oxlint-disable-next-line typescript/no-invalid-void-type
-export type Answer = readonly [json: unknown, text: string] | void
+export type CommandOutput = readonly [json: unknown, text: string] | void
 
 /** Opens the context of a command, such as the database or the API, runs the work with it and closes it. */
-export interface Door<Context, Options = object> {
+export interface OpenContext<Context, Options = object> {
   (work: (context: Context) => Promise<void>, options: Options): Promise<void>
   /** An option that each of its commands has. */
   option?: readonly [flags: string, description: string]
 }
 
 /** For a command that needs neither the database nor the API. */
-export const offline: Door<object> = (work) => work({})
+export const offline: OpenContext<object> = (work) => work({})
 
 interface List<Context, Given extends unknown[], Row> {
   /** The member of the JSON that has the rows. Without it, each row is a line of JSON. */
@@ -44,8 +44,8 @@ export class Subcommand extends Command {
 
   /** Prints what `work` returns. `work` gets the context of the door, the arguments and the options. Call this last. */
   answer<Context, Given extends unknown[], Options>(
-    door: Door<Context, Options>,
-    work: (context: Context, ...given: Given) => Promise<Answer>,
+    door: OpenContext<Context, Options>,
+    work: (context: Context, ...given: Given) => Promise<CommandOutput>,
   ): this {
     if (door.option !== undefined) this.option(...door.option)
     if (!this.options.some(({ long }) => long === '--json')) this.option('--json', 'print JSON')
@@ -60,7 +60,7 @@ export class Subcommand extends Command {
 
   /** Prints the rows that `read` returns: as a table for people, as JSON for programs. Call this last. */
   list<Context, Given extends unknown[], Row, Options>(
-    door: Door<Context, Options>,
+    door: OpenContext<Context, Options>,
     { key, none, read, columns }: List<Context, Given, Row>,
   ): this {
     return this.answer(door, async (context, ...given: Given) => {

@@ -3,8 +3,8 @@ import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
 import { resumeAfterReorganisation } from '../rails/deposits/deposit-reorganisations.ts'
 import { selectUncredited, type ListedDeposit } from '../rails/deposits/incoming-transfers.ts'
 import { creditSaidDeposit, rescanDeposits } from '../rails/deposits/recover-deposits.ts'
-import { crediting, inDatabase, type Crediting } from './command-line.ts'
-import { define, type Subcommand, type Door } from './define.ts'
+import { crediting, inDatabase, type CreditingContext } from './command-line.ts'
+import { define, type Subcommand, type OpenContext } from './define.ts'
 import { networkName, onNetwork, transactionHash, type AtNetwork } from './networks.ts'
 
 const LIST_MAX = 1_000
@@ -87,7 +87,7 @@ function defineRescan(deposits: Subcommand): void {
 }
 
 /** Opens a network, a ledger and screening for a command that credits deposits. */
-const toCredit: Door<AtNetwork & Crediting, { network: CryptoNetwork }> = (work, options) =>
+const toCredit: OpenContext<AtNetwork & CreditingContext, { network: CryptoNetwork }> = (work, options) =>
   onNetwork((at) => crediting(at, work), options)
 
 interface ListOptions {

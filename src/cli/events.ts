@@ -1,11 +1,11 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import { EVENT_TYPES } from '../contract/event-types.ts'
 import type { Event } from '../money/records/event.ts'
-import { overApi, type Page } from './call-api.ts'
+import { overApi, type ListPage } from './call-api.ts'
 import { uuid, wholeNumber } from './arguments.ts'
 import { define } from './define.ts'
 import { stopSignal } from './exit.ts'
-import { followEvents, placeOf } from './follow-events.ts'
+import { followEvents, walkStartOf } from './follow-events.ts'
 import { print } from './output.ts'
 import { printError } from './own-process.ts'
 
@@ -27,7 +27,7 @@ export function eventCommands(program: Command): void {
         const query = new URLSearchParams({ limit: String(limit), order: 'DESC' })
         for (const one of type ?? []) query.append('types', one)
         if (object !== undefined) query.set('object_id', object)
-        return (await api.call<Page<Event>>('GET', `/v2/events?${query.toString()}`)).items
+        return (await api.call<ListPage<Event>>('GET', `/v2/events?${query.toString()}`)).items
       },
       columns: ['created_at', 'type', ['object', ({ object }) => object.id], 'id'],
     })
@@ -43,7 +43,7 @@ export function eventCommands(program: Command): void {
     .option('--after <place>', 'begin after this event id, or at this RFC 3339 time (default: now)')
     .option('--json', 'print JSON, one line for each event')
     .answer(overApi, async (api, { type: types, after, json }: TailOptions) => {
-      const place = await placeOf(api, after ?? 'now')
+      const place = await walkStartOf(api, after ?? 'now')
       const signal = stopSignal()
       const onFailure = (reason: string) => printError(`${reason}; trying again`)
       for await (const event of followEvents(api, { types, ...place, signal, onFailure }))

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Event } from '../money/records/event.ts'
-import { NoAnswer, Refused, type Api, type Page } from './call-api.ts'
+import { NoAnswer, Refused, type Api, type ListPage } from './call-api.ts'
 
 /** A place in the events of a customer: the last event that was handled. */
 export interface EventCursor {
@@ -8,7 +8,7 @@ export interface EventCursor {
   id: string
 }
 
-export interface FollowOptions {
+export interface FollowEventsOptions {
   /** Types, such as `transfer.*`; all when absent. */
   types?: readonly string[] | undefined
   /** Continues after this event. */
@@ -31,7 +31,7 @@ const RETRY_MS_MAX = 10_000
  * a failure, the next walk begins at the time of the last event and skips the events up to that event. Reads that fail for a
  * reason that may pass are tried again for ever. Throws `Refused`.
  */
-export async function* followEvents(api: Api, options: FollowOptions): AsyncGenerator<Event, void> {
+export async function* followEvents(api: Api, options: FollowEventsOptions): AsyncGenerator<Event, void> {
   const { types, cursor, since, signal, onFailure } = options
   let last = cursor
   let failures = 0
@@ -43,7 +43,12 @@ export async function* followEvents(api: Api, options: FollowOptions): AsyncGene
     let restMs = POLL_MS
     try {
       for (;;) {
-        const page = await api.call<Page<Event>>('GET', `/v2/events?${query.toString()}`, undefined, signal)
+        const page = await api.call<ListPage<Event>>(
+          'GET',
+          `/v2/events?${query.toString()}`,
+          undefined,
+          signal,
+        )
         failures = 0
         for (const event of page.items) {
           if (last !== undefined && event.id <= last.id) continue
@@ -69,16 +74,16 @@ const passes = (error: unknown): error is Error =>
   (error instanceof Refused && (error.status === 408 || error.status === 429 || error.status >= 500))
 
 /** Where a walk begins: after an event, or at a time. */
-export type Place = { cursor: EventCursor } | { since: string }
+export type WalkStart = { cursor: EventCursor } | { since: string }
 
 /**
  * Finds the place where a walk begins: after an event, by its id, or at a time. Throws for a text that is neither, and
  * `Refused` when there is no such event.
  */
-export async function placeOf(api: Api, after: string): Promise<Place> {
+export async function walkStartOf(api: Api, after: string): Promise<WalkStart> {
   if (after === 'now') {
     // From the newest event, not from this machine's time: the machine's clock may be ahead of the database's.
-    const { items } = await api.call<Page<Event>>('GET', '/v2/events?order=DESC&limit=1')
+    const { items } = await api.call<ListPage<Event>>('GET', '/v2/events?order=DESC&limit=1')
     const [newest] = items
     if (newest === undefined) return { since: new Date(0).toISOString() }
     return { cursor: { id: newest.id, created_at: newest.created_at } }

@@ -18,7 +18,7 @@ import { PLATFORM_ID } from '../db/ids.ts'
 import { selectAuditRecords } from '../money/records/audit-record.ts'
 import { textUpTo, uuid } from './arguments.ts'
 import { inDatabase, requireCustomer, withDatabase, type AtDatabase } from './command-line.ts'
-import { define, oneOf, type Answer, type Door } from './define.ts'
+import { define, oneOf, type CommandOutput, type OpenContext } from './define.ts'
 import { EXIT } from './exit.ts'
 import { ownProcess } from './own-process.ts'
 
@@ -115,7 +115,7 @@ export function freezeCommands(program: Command): void {
 }
 
 /** Opens the database. The command's target checks the option `--customer` itself. */
-const onTarget: Door<AtDatabase> = (work) => withDatabase({}, work)
+const onTarget: OpenContext<AtDatabase> = (work) => withDatabase({}, work)
 
 /** Commander passes the argument, if the command has one, and then the options. */
 const argumentsOf = <O>(args: unknown[]): [subject: string, options: O] =>
@@ -125,7 +125,7 @@ async function freezeTarget(
   { db, settings, did, origin }: AtDatabase,
   target: FreezeTarget,
   given: string | undefined,
-): Promise<Answer> {
+): Promise<CommandOutput> {
   if (given === undefined && target.kind === 'ALL' && settings.mode === 'live')
     throw new Error('freeze all stops every payment of every customer: say why, with --reason')
   const detail = given ?? 'no reason was given'
@@ -157,7 +157,7 @@ async function unfreezeTarget(
   { db, did, origin, rowMacs }: AtDatabase,
   target: FreezeTarget,
   cause: FreezeReason | undefined,
-): Promise<Answer> {
+): Promise<CommandOutput> {
   const subject = subjectOf(target)
   const macs = await rowMacs()
   const all = await selectFreezesOf(db, macs, target)

@@ -3,7 +3,7 @@ import { Temporal } from 'temporal-polyfill'
 import { listAllIdentities, IDENTITIES_MAX } from '../resources/identities/list-all-identities.ts'
 import type { Identity } from '../resources/identities/identity.ts'
 import { setIdentityStatus } from '../resources/identities/set-identity-status.ts'
-import { STATUSES, type Status } from '../money/records/holders.ts'
+import { STATUSES, type HolderStatus } from '../money/records/holders.ts'
 import { uuid } from './arguments.ts'
 import { inDatabase } from './command-line.ts'
 import { define } from './define.ts'
@@ -30,7 +30,7 @@ export function identityCommands(program: Command): void {
     .option('--after <id>', 'only identities after this one, for the next page', uuid)
     .list(inDatabase, {
       key: 'identities',
-      read: async ({ db }, options: { customer?: string; status?: Status; after?: string }) => {
+      read: async ({ db }, options: { customer?: string; status?: HolderStatus; after?: string }) => {
         const { customer: customerId, status: summaryStatus, after } = options
         return listAllIdentities(db, { customerId, summaryStatus, after })
       },

@@ -12,7 +12,7 @@ import { overApi } from './call-api.ts'
 import { define } from './define.ts'
 import { eventTypes, lineOf } from './events.ts'
 import { stopSignal } from './exit.ts'
-import { followEvents, placeOf, type EventCursor, type Place } from './follow-events.ts'
+import { followEvents, walkStartOf, type EventCursor, type WalkStart } from './follow-events.ts'
 import { print } from './output.ts'
 import { ownProcess, printError } from './own-process.ts'
 
@@ -48,7 +48,8 @@ It keeps both in BURSAR_DATA_DIR, for each address and types. Lost connections a
       const file = stateFile(dataDir, [api.credentials.customer_id, forwardTo ?? '', ...(types ?? [])])
       const kept = await readState(file)
       const secret = kept?.secret ?? newSigningSecret()
-      const place = (after === undefined ? placeIn(kept) : undefined) ?? (await placeOf(api, after ?? 'now'))
+      const place =
+        (after === undefined ? placeIn(kept) : undefined) ?? (await walkStartOf(api, after ?? 'now'))
       await mkdir(dataDir, { recursive: true })
       // Written before the announcement: after a restart the secret is the same, and no event is missed.
       writeState(file, { secret, ...place })
@@ -67,7 +68,7 @@ It keeps both in BURSAR_DATA_DIR, for each address and types. Lost connections a
     })
 }
 
-function announce({ forwardTo, json }: Options, secret: string, place: Place): void {
+function announce({ forwardTo, json }: Options, secret: string, place: WalkStart): void {
   const from = 'cursor' in place ? `after event ${place.cursor.id}` : `from ${place.since}`
   if (json) print({ listening: true, forward_to: forwardTo, secret, ...place })
   else if (forwardTo === undefined) print(`listening ${from}`)
@@ -140,7 +141,7 @@ interface State {
   since?: string
 }
 
-function placeIn(state: State | undefined): Place | undefined {
+function placeIn(state: State | undefined): WalkStart | undefined {
   if (state?.cursor !== undefined) return { cursor: state.cursor }
   return state?.since === undefined ? undefined : { since: state.since }
 }

@@ -13,7 +13,7 @@ import { resolveWithdrawal } from '../rails/payouts/resolve-withdrawal.ts'
 import { audited, recordNow } from '../money/records/audited.ts'
 import { uuid } from './arguments.ts'
 import { inDatabase, orBusy, withDatabase, type AtDatabase } from './command-line.ts'
-import { define, type Subcommand, type Door, oneOf } from './define.ts'
+import { define, type Subcommand, type OpenContext, oneOf } from './define.ts'
 import { EXIT } from './exit.ts'
 import { ownProcess } from './own-process.ts'
 
@@ -171,7 +171,7 @@ interface Resolving {
 }
 
 /** Opens the database and all real networks for a command. */
-const onNetworks: Door<AtDatabase & { adapters: Map<CryptoNetwork, NetworkAdapter> }> = (work) =>
+const onNetworks: OpenContext<AtDatabase & { adapters: Map<CryptoNetwork, NetworkAdapter> }> = (work) =>
   withDatabase({}, async (at) => {
     const real = await openNetworks(at.settings, at.db)
     await work({ ...at, adapters: new Map([...real].map(([network, { adapter }]) => [network, adapter])) })
@@ -181,7 +181,7 @@ const onNetworks: Door<AtDatabase & { adapters: Map<CryptoNetwork, NetworkAdapte
 export type AtNetwork = AtDatabase & { adapter: NetworkAdapter }
 
 /** Opens the database and one real network for a command. Throws an Error when the networks file has no section for it. */
-export const onNetwork: Door<AtNetwork, { network: CryptoNetwork }> = (work, { network }) =>
+export const onNetwork: OpenContext<AtNetwork, { network: CryptoNetwork }> = (work, { network }) =>
   withDatabase({}, async (at) => {
     const configured = (await openNetworks(at.settings, at.db)).get(network)
     if (configured === undefined) throw new Error(`${network} has no section in BURSAR_NETWORKS_FILE`)

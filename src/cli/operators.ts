@@ -11,7 +11,7 @@ import {
   listOperators,
   lockOperator,
   makeLink,
-  record,
+  recordOperatorChange,
   setRole,
   type Operator,
 } from '../access/operators/operators.ts'
@@ -26,7 +26,7 @@ import {
   type AskedChange,
   type AtDatabase,
 } from './command-line.ts'
-import { define, type Answer, type Subcommand } from './define.ts'
+import { define, type CommandOutput, type Subcommand } from './define.ts'
 import { linesOf } from './output.ts'
 
 /** Defines `bursar operator`. */
@@ -65,7 +65,7 @@ function defineCreate(operator: Subcommand): void {
       const made = await ofCustomer(at, customerId, 'new', change, async (tx) => {
         const operator = await createOperator(tx, await at.rowMacs(), { name, role, customerId, openId })
         const after = { role, ...(customerId !== undefined && { customer_id: customerId }) }
-        await record(tx, operator, 'operator.create', { origin: at.origin, changes: { after } })
+        await recordOperatorChange(tx, operator, 'operator.create', { origin: at.origin, changes: { after } })
         return operator
       })
       at.did('created an operator', { operator_id: made.id, role, customer_id: customerId })
@@ -109,12 +109,12 @@ export async function linkOf(
   operator_id: string,
   page: string,
   what: string,
-): Promise<Answer> {
+): Promise<CommandOutput> {
   const baseUrl =
     settings.baseUrl ?? (await readStamp(db))?.issuer ?? `http://${settings.host}:${settings.port}`
   const { secret, expires_at } = await changing(db, operator_id, async (tx, found) => {
     if (found.disabled_at !== null) throw new Error(`operator ${operator_id} is disabled`)
-    await record(tx, found, 'operator.link', { origin })
+    await recordOperatorChange(tx, found, 'operator.link', { origin })
     return makeLink(tx, await rowMacs(), operator_id)
   })
   did(what, { operator_id, expires_at })
@@ -159,7 +159,7 @@ function defineChanges(operator: Subcommand): void {
           if ((found.disabled_at !== null) === disabled) return
           if (disabled) await disableOperator(tx, id)
           else await enableOperator(tx, await at.rowMacs(), found)
-          await record(tx, found, `operator.${name}`, { origin: at.origin })
+          await recordOperatorChange(tx, found, `operator.${name}`, { origin: at.origin })
         }
         // Disabling never waits for approvers.
         if (disabled) await changing(at.db, id, work)
@@ -214,14 +214,17 @@ function defineRevoke(operator: Subcommand): void {
     .answer(inDatabase, async ({ db, did, origin }, operator_id: string, id: string) => {
       const kind = await changing(db, operator_id, async (tx, found) => {
         if (await endSession(tx, operator_id, id)) {
-          await record(tx, found, 'session.revoke', { origin, subject: { type: 'session', id } })
+          await recordOperatorChange(tx, found, 'session.revoke', {
+            origin,
+            subject: { type: 'session', id },
+          })
           return 'session'
         }
         if (!(await removePasskey(tx, operator_id, id)))
           throw new Error(
             `operator ${operator_id} has no session and no passkey ${id}: bursar operator sessions ${operator_id}`,
           )
-        await record(tx, found, 'passkey.delete', { origin, subject: { type: 'passkey', id } })
+        await recordOperatorChange(tx, found, 'passkey.delete', { origin, subject: { type: 'passkey', id } })
         return 'passkey'
       })
       did(`revoked an operator's ${kind}`, { operator_id, [`${kind}_id`]: id })

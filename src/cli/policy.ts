@@ -16,7 +16,7 @@ import { Policies, type ExaminedVersion } from '../governance/policy/policy.ts'
 import type { Settings } from '../settings.ts'
 import { APPROVAL, uuid, wholeNumber } from './arguments.ts'
 import { inDatabase, type AtDatabase } from './command-line.ts'
-import { define, offline, type Answer, type Subcommand } from './define.ts'
+import { define, offline, type CommandOutput, type Subcommand } from './define.ts'
 import { tableOf } from './table.ts'
 
 /** The limit of a request's body, too. */
@@ -52,7 +52,7 @@ export function policyCommands(program: Command): void {
     })
 }
 
-async function showAll({ db }: AtDatabase, policies: Policies): Promise<Answer> {
+async function showAll({ db }: AtDatabase, policies: Policies): Promise<CommandOutput> {
   const found: ExaminedVersion[] = []
   for await (const one of policies.newestOfAll(db)) found.push(one)
   const json = { policies: found.map(({ document, ...one }) => summaryOf(one, document)) }
@@ -71,7 +71,7 @@ async function showOne(
   policies: Policies,
   customer_id: string,
   version: number | undefined,
-): Promise<Answer> {
+): Promise<CommandOutput> {
   const found = await policies.examine(db, customer_id, version)
   if (found === undefined && version !== undefined)
     throw new Error(`the policy of customer ${customer_id} has no version ${version}`)

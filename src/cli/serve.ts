@@ -7,7 +7,7 @@ import { openLog, type Log } from '../log.ts'
 import { connectService } from '../program/connect.ts'
 import type { Service } from '../program/serve.ts'
 import { readSettings, SETTINGS, type Settings } from '../settings.ts'
-import { define, offline, type Answer } from './define.ts'
+import { define, offline, type CommandOutput } from './define.ts'
 import { EXIT, fail, stopSignal } from './exit.ts'
 import { ownProcess } from './own-process.ts'
 
@@ -61,7 +61,10 @@ async function restartEmpty(
 }
 
 /** What is printed at the start: the address, the pages, the credentials file and how to stop. */
-async function describeStart({ address, addressOf, demo }: Service, settings: Settings): Promise<Answer> {
+async function describeStart(
+  { address, addressOf, demo }: Service,
+  settings: Settings,
+): Promise<CommandOutput> {
   const { isConsoleBuilt } = await import('../access/console/files.ts')
   const { mode, docs } = settings
   const file = credentialsFile(settings.dataDir)

@@ -13,7 +13,7 @@ import type { Nodes } from '../db/nodes.ts'
 import { openCluster } from '../program/connect.ts'
 import { uuid } from './arguments.ts'
 import { inDatabase, inMigratedDatabase, type AtDatabase } from './command-line.ts'
-import { define, type Subcommand, type Door } from './define.ts'
+import { define, type Subcommand, type OpenContext } from './define.ts'
 import { EXIT } from './exit.ts'
 import { startProgress, type Progress } from './progress.ts'
 import { table } from './table.ts'
@@ -83,7 +83,7 @@ function defineMonthly(statements: Subcommand): void {
 }
 
 /** Opens the database and each node of a cluster for a command. */
-const onNodes: Door<AtDatabase & { nodes: Nodes }, { customer?: string }> = (work, options) =>
+const onNodes: OpenContext<AtDatabase & { nodes: Nodes }, { customer?: string }> = (work, options) =>
   inMigratedDatabase(async (at) => {
     const cluster = await openCluster(at.db, at.log)
     try {

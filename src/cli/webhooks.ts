@@ -5,7 +5,7 @@ import { UUID } from '../db/ids.ts'
 import { matchesType } from '../money/records/event-type-patterns.ts'
 import type { Webhook, WebhookAuthBody } from '../money/records/webhook.ts'
 import type { WebhookAttempt, WebhookDelivery } from '../money/records/webhook-delivery.ts'
-import { overApi, Refused, until, type Api, type Page } from './call-api.ts'
+import { overApi, Refused, until, type Api, type ListPage } from './call-api.ts'
 import { APPROVAL, uuid, wholeNumber } from './arguments.ts'
 import { define, type Subcommand } from './define.ts'
 import { linesOf, print } from './output.ts'
@@ -147,7 +147,7 @@ function defineTest(webhooks: Subcommand): void {
 
 /** Waits for the first attempt of a delivery. Throws when none is made in time. */
 async function firstAttempt(api: Api, path: string): Promise<WebhookAttempt> {
-  const read = async () => (await api.call<Page<WebhookAttempt>>('GET', path)).items.at(-1)
+  const read = async () => (await api.call<ListPage<WebhookAttempt>>('GET', path)).items.at(-1)
   const first = await until(TEST_WAIT_MS_MAX, read)
   if (first !== undefined) return first
   throw new Error(`no attempt was made within ${TEST_WAIT_MS_MAX / 1000} s: does a worker run?`)
@@ -216,7 +216,8 @@ function defineDeliveries(webhooks: Subcommand): void {
         const query = new URLSearchParams({ limit: String(limit) })
         if (status !== undefined) query.set('status', status)
         if (type !== undefined) query.set('type', type)
-        return (await api.call<Page<WebhookDelivery>>('GET', `${path}/deliveries?${query.toString()}`)).items
+        return (await api.call<ListPage<WebhookDelivery>>('GET', `${path}/deliveries?${query.toString()}`))
+          .items
       },
       // At most 80 columns: the longest type takes 43, so the time has only its month, day, hour and minute.
       columns: [
@@ -256,7 +257,7 @@ async function pathOf(api: Api, named: string): Promise<string> {
 async function* eachWebhook(api: Api): AsyncGenerator<Webhook, void> {
   let cursor = ''
   for (;;) {
-    const page = await api.call<Page<Webhook>>('GET', `/v2/webhooks?limit=${PAGE}${cursor}`)
+    const page = await api.call<ListPage<Webhook>>('GET', `/v2/webhooks?limit=${PAGE}${cursor}`)
     yield* page.items
     if (page.next_page_cursor === undefined) return
     cursor = `&page_cursor=${page.next_page_cursor}`

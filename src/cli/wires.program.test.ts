@@ -47,7 +47,7 @@ import { verify } from '../money/verify/verify.ts'
 import { WithdrawalMacs } from '../money/movements/withdrawal-macs.ts'
 import { databaseGauges } from '../upkeep/metrics/database-gauges.ts'
 import type { WireOrder } from '../chains/bank/manual-wires.ts'
-import type { Network, NetworkAdapter } from '../chains/network.ts'
+import type { PayoutNetwork, NetworkAdapter } from '../chains/network.ts'
 import { runOrchestrations } from '../resources/orchestrations/run-orchestrations.ts'
 import { openBank } from '../rails/wires/bank.ts'
 import { cancelWithdrawal } from '../rails/payouts/cancel-withdrawal.ts'
@@ -273,7 +273,7 @@ describe('deposit instructions', () => {
 
 test('instructions are not shown without their bank account', async () => {
   const { id } = await newInstructions()
-  const networks = service.networks as Map<Network, NetworkAdapter>
+  const networks = service.networks as Map<PayoutNetwork, NetworkAdapter>
   const bank = networks.get('WIRE')!
   networks.delete('WIRE')
   atEnd(async () => void networks.set('WIRE', bank))

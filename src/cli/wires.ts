@@ -19,7 +19,7 @@ import {
   sendWireBack,
   type RecordedWire,
 } from '../rails/wires/record-wires.ts'
-import { define, type Door } from './define.ts'
+import { define, type OpenContext } from './define.ts'
 import { textUpTo, uuid } from './arguments.ts'
 import {
   crediting,
@@ -28,7 +28,7 @@ import {
   orBusy,
   withDatabase,
   type AtDatabase,
-  type Crediting,
+  type CreditingContext,
 } from './command-line.ts'
 import { EXIT } from './exit.ts'
 import { ownProcess, printError } from './own-process.ts'
@@ -184,10 +184,11 @@ function defineIncoming(wire: Command): void {
 }
 
 /** Opens the database, a ledger and screening for a command that credits wires. */
-const toCredit: Door<AtDatabase & Crediting> = (work) => withDatabase({}, (at) => crediting(at, work))
+const toCredit: OpenContext<AtDatabase & CreditingContext> = (work) =>
+  withDatabase({}, (at) => crediting(at, work))
 
 /** Opens the database for a command about manually sent wires. Throws in sandbox mode, where the simulated bank sends them. */
-const inLiveMode: Door<AtDatabase> = (work) =>
+const inLiveMode: OpenContext<AtDatabase> = (work) =>
   withDatabase({}, (at) => {
     if (at.settings.mode === 'sandbox')
       throw new Error('live mode only: the simulated bank of a sandbox sends its wires itself')

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { ACTOR_TYPES } from './actor.ts'
-import { Named, OneOf, Timestamp, Uuid } from './fields.ts'
+import { NamedObject, OneOf, Timestamp, Uuid } from './fields.ts'
 
 /** What an approver can sign. */
 const DECISIONS = ['APPROVE', 'REJECT'] as const
@@ -9,14 +9,14 @@ export type ApprovalDecision = (typeof DECISIONS)[number]
 export const APPROVAL_STATUSES = ['PENDING', 'APPROVED', 'REJECTED', 'EXPIRED', 'CANCELLED', 'USED'] as const
 export type ApprovalStatus = (typeof APPROVAL_STATUSES)[number]
 
-const Decision = Type.Object({
+const ApproverDecision = Type.Object({
   approver_id: Uuid('The approver.'),
   decision: OneOf(DECISIONS, 'What the approver signed.'),
   created_at: Timestamp('When the decision was recorded.'),
 })
 
 /** A withdrawal or change that waits for approvers, or has waited (API behaviour, Approvals). */
-export const Approval = Named('Approval', {
+export const Approval = NamedObject('Approval', {
   id: Uuid('Id of the approval.'),
   customer_id: Uuid('Customer.'),
   subject: Type.Object(
@@ -45,7 +45,7 @@ export const Approval = Named('Approval', {
       { additionalProperties: true, description: 'The change, with secrets as their SHA-256.' },
     ),
   ),
-  decisions: Type.Array(Decision, { description: 'In the order in which they were made.' }),
+  decisions: Type.Array(ApproverDecision, { description: 'In the order in which they were made.' }),
   created_at: Timestamp('Creation time.'),
   deadline: Timestamp('Without enough approvals by then, it is EXPIRED.'),
   ended_at: Type.Optional(Timestamp('When it became REJECTED, EXPIRED, CANCELLED or USED.')),

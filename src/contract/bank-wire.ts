@@ -7,7 +7,7 @@ const Line = line('POSTAL')
 /** An account or routing number, whose format `src/chains/bank/bank-identifiers.ts` checks. */
 const NumberLine = line('LINE')
 
-export const AccountType = OneOf(['CHECKING', 'SAVINGS'], 'Kind of bank account.')
+export const BankAccountType = OneOf(['CHECKING', 'SAVINGS'], 'Kind of bank account.')
 
 /** A postal address (API behaviour, Fiat accounts). Other members are kept. */
 export const Address = Type.Object(
@@ -29,7 +29,7 @@ export const Address = Type.Object(
 export const Wire = Type.Object(
   {
     account_number: Type.Optional(NumberLine),
-    account_type: Type.Optional(AccountType),
+    account_type: Type.Optional(BankAccountType),
     fiat_account_owner_address: Type.Optional(Address),
     routing_details: Type.Optional(
       Type.Object(

@@ -5,7 +5,7 @@ import { CRYPTO_NETWORKS } from './assets/catalogue.ts'
 /** Schemas of fields that many operations share. Each has a maximum length: the patterns backtrack on long input. */
 
 /** A record, by its name in the API document. */
-export const Named = <Members extends TProperties>(name: string, members: Members) =>
+export const NamedObject = <Members extends TProperties>(name: string, members: Members) =>
   Type.Object(members, { $id: name })
 
 /** An object that has these members and no others. */

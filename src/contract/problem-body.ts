@@ -1,8 +1,8 @@
 import { Type, type Static } from 'typebox'
-import { Named } from './fields.ts'
+import { NamedObject } from './fields.ts'
 
 /** The body of every error response (RFC 9457). */
-export const ProblemBody = Named('Problem', {
+export const ProblemBody = NamedObject('Problem', {
   type: Type.String({ description: 'The URI of a page that explains the problem, or about:blank.' }),
   title: Type.String(),
   status: Type.Integer(),

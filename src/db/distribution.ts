@@ -7,13 +7,13 @@ import { transaction, WRITER, type Database, type Queryable, type Transaction } 
  * READABLE: on the coordinator; other nodes read and write it through the coordinator, in one transaction with a customer's rows.
  * COORDINATOR: on the coordinator alone, unknown to other nodes.
  */
-export type Place = 'CUSTOMER' | 'EVERYWHERE' | 'READABLE' | 'COORDINATOR'
+export type TablePlacement = 'CUSTOMER' | 'EVERYWHERE' | 'READABLE' | 'COORDINATOR'
 
 /**
  * The place of each table. A new table needs a line here: `migrate` refuses to distribute a table that it does not know. Tables
  * of prices and of the simulated chain stay on the coordinator alone: their statements use what Citus refuses.
  */
-export const PLACES: Readonly<Record<string, Place>> = {
+export const PLACES: Readonly<Record<string, TablePlacement>> = {
   account_members: 'CUSTOMER',
   accounts: 'CUSTOMER',
   acknowledged_transactions: 'COORDINATOR',
@@ -193,7 +193,7 @@ export async function distributeNewTables(tx: Transaction, shards?: number): Pro
   return placed
 }
 
-async function place(tx: Transaction, table: string, where: Place, shards?: number): Promise<void> {
+async function place(tx: Transaction, table: string, where: TablePlacement, shards?: number): Promise<void> {
   if (where === 'EVERYWHERE') await tx.query('select create_reference_table($1)', [table])
   else if (where === 'READABLE') await tx.query('select citus_add_local_table_to_metadata($1)', [table])
   else if (table === ANCHOR)

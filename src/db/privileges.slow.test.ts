@@ -15,7 +15,7 @@ import type { TestDatabase } from '../../test/support.ts'
 import { SEALED_TABLES } from '../money/records/row-macs.ts'
 import { openDatabase, transaction, type Database } from './database.ts'
 import { bringUpToDate, migrate } from './migrate.ts'
-import { differences, faultsOfRole, FUNCTIONS, PRIVILEGES, undeclaredTables } from './privileges.ts'
+import { grantDifferences, faultsOfRole, FUNCTIONS, PRIVILEGES, undeclaredTables } from './privileges.ts'
 
 let database: TestDatabase
 beforeAll(async () => {
@@ -262,7 +262,7 @@ describe('migrate', () => {
       expect.stringMatching(/^EXCESS .* may change ledger entries$/),
       `MISSING the database role ${role()} lacks update (state) on outgoing_transfers, insert on transfers, execute on keep_partitions`,
     ])
-    expect((await differences(db, role())).at(-1)).toEqual({
+    expect((await grantDifferences(db, role())).at(-1)).toEqual({
       kind: 'function',
       name: 'keep_partitions',
       missing: ['execute on keep_partitions'],
@@ -272,7 +272,7 @@ describe('migrate', () => {
       /lacks update \(state\) on outgoing_transfers, insert on transfers, execute on keep_partitions: run "bursar migrate" with BURSAR_MIGRATIONS_DATABASE_URL/,
     )
     expect(await migrate(owner, role())).toEqual([])
-    expect(await differences(db, role())).toEqual([])
+    expect(await grantDifferences(db, role())).toEqual([])
     expect(await faultsOfRole(db)).toEqual([])
 
     const written = async () => {
@@ -335,7 +335,7 @@ describe('migrate', () => {
     expect(await bringUpToDate(db, ownerUrl)).toEqual([])
     expect(await bringUpToDate(db, undefined)).toEqual([])
     expect(await faultsOfRole(db)).toEqual([])
-    expect(await differences(db, role())).toEqual([])
+    expect(await grantDifferences(db, role())).toEqual([])
   })
 
   test('refuses the owner of another database', async () => {

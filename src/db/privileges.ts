@@ -305,7 +305,7 @@ interface Difference {
  * Compares the grants of a role with `PRIVILEGES` and `FUNCTIONS`, by table and function. An owner, a superuser or a member of
  * another role may do more than its grants: `faultsOfRole` reports that.
  */
-export async function differences(db: Queryable, role: string): Promise<Difference[]> {
+export async function grantDifferences(db: Queryable, role: string): Promise<Difference[]> {
   const { rows } = await db.query<{ table: string; what: string; column: string | null }>(
     `
     select c.relname as table, lower(a.privilege_type) || case when is_grantable then ' with grant option' else '' end as what,
@@ -402,7 +402,7 @@ export async function applyPrivileges(owner: Queryable, role: string): Promise<v
     await owner.query(`revoke temporary, create on database ${quoted(database)} from public, ${to}`)
   if (creates && owns_schema) await owner.query(`revoke create on schema public from public, ${to}`)
   if (!uses) await owner.query(`grant usage on schema public to ${to}`)
-  for (const { kind, name: table } of await differences(owner, role)) {
+  for (const { kind, name: table } of await grantDifferences(owner, role)) {
     if (kind === 'function') {
       await owner.query(`revoke all on function ${quoted(table)} from public, ${to} cascade`)
       if (FUNCTIONS.includes(table)) await owner.query(`grant execute on function ${quoted(table)} to ${to}`)
@@ -465,7 +465,7 @@ export async function faultsOfRole(db: Queryable): Promise<RoleFault[]> {
   const creator = may.makes_roles ? [excess('may create roles', `alter role ${role} nocreaterole`)] : []
   if (may.owns_tables) return [excess(`owns the schema: ${UNGUARDED}`, TWO_ROLES), ...creator]
   if (may.owns_database) return [excess(`owns the database: it may drop the ledger`, TWO_ROLES), ...creator]
-  const found = await differences(db, role)
+  const found = await grantDifferences(db, role)
   const missing = found.flatMap((one) => one.missing)
   const granted = found.flatMap((one) => one.excess)
   const migrate = 'bursar migrate as the role that owns the schema (docs/guides/database-roles.md)'

@@ -30,7 +30,7 @@ export interface ServerCheckOptions {
 }
 
 /** The check's own connection. */
-interface Session {
+interface CheckConnection {
   client: pg.Client
   socket: Socket
   ready: Promise<unknown>
@@ -52,7 +52,7 @@ export class ServerCheck {
   #isSilent = false
   /** The last failure that was no answer. */
   #cause: Error | undefined
-  #session: Session | undefined
+  #session: CheckConnection | undefined
 
   /** Begins to ask the server of this address. `stop` ends that. */
   constructor(url: string, options: ServerCheckOptions) {
@@ -116,7 +116,7 @@ export class ServerCheck {
     return session.phase === 'LOOKING_UP' ? 'UNKNOWN' : 'SILENCE'
   }
 
-  async #query(session: Session): Promise<Answer> {
+  async #query(session: CheckConnection): Promise<Answer> {
     try {
       await session.ready
       session.phase = 'OPEN'
@@ -133,7 +133,7 @@ export class ServerCheck {
     }
   }
 
-  #open(): Session {
+  #open(): CheckConnection {
     const socket = new Socket()
     const client = new pg.Client({
       connectionString: this.#url,
@@ -148,13 +148,13 @@ export class ServerCheck {
     client.on('notification', () => onTold?.())
     // A standby refuses to listen. Then the worker's loops find changes at the end of their rests.
     const listen = () => (onTold === undefined ? undefined : client.query(LISTEN).catch(() => undefined))
-    const session: Session = { client, socket, phase, ready: client.connect().then(listen) }
+    const session: CheckConnection = { client, socket, phase, ready: client.connect().then(listen) }
     socket.once('lookup', () => (session.phase = 'CONNECTING'))
     socket.once('connect', () => (session.phase = 'CONNECTING'))
     return session
   }
 
-  #end(session: Session | undefined): void {
+  #end(session: CheckConnection | undefined): void {
     session?.socket.destroy()
     if (session === this.#session) this.#session = undefined
   }

@@ -9,13 +9,13 @@ import { inOrder, mustHold, onCitus, type Transaction } from './database.ts'
  * One of the statements. `$1` is the customer. `text` gets the number of its first own parameter and, behind a part that changes
  * a row, the table expression `changed`: that row after the change.
  */
-export interface Part {
+export interface StatementPart {
   name: string
   text: (first: number, changed: string) => string
 }
 
 /** A part with the values of its own parameters. */
-export type Bound = readonly [part: Part, values: readonly (string | Buffer)[]]
+export type Bound = readonly [part: StatementPart, values: readonly (string | Buffer)[]]
 
 /** The update of the customer's only row in a table. The parts behind it read that row. */
 export interface ChangedRow {
@@ -37,7 +37,7 @@ export function insertOf(
     fixed = {},
   }: { at: string[]; columns: Record<string, string>; fixed?: Record<string, string> },
   name = into.replace('insert into', 'new'),
-): Part {
+): StatementPart {
   const names = ['customer_id', ...at, ...Object.keys(fixed), ...Object.keys(columns)].join(', ')
   return {
     name,

@@ -23,7 +23,7 @@ const SHARE_USED = 0.9
 const BEARER_TOKEN = /^[A-Za-z0-9._~+/-]+=*$/
 
 /** The access tokens with which deliveries authenticate. Requests that need the same token share one exchange. */
-export class AccessTokens {
+export class DeliveryTokens {
   readonly #sender: Sender
   readonly #tokens = new LRUCache<string, Promise<string>>({ max: TOKENS_MAX })
 

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { ReadEvent } from '../money/records/event.ts'
-import { SendFailure, type Answer } from '../http/outbound/post.ts'
+import { SendFailure, type HttpAnswer } from '../http/outbound/post.ts'
 import { signatureHeaders } from '../http/outbound/signature.ts'
 import type { SecretsOfWebhook } from '../money/records/webhook-secrets.ts'
-import type { AccessTokens, OAuthClient } from './access-tokens.ts'
+import type { DeliveryTokens, OAuthClient } from './access-tokens.ts'
 import { bodyOf } from './body.ts'
 import type { Endpoint } from './claim.ts'
 import { readRetryAfter } from './schedule.ts'
@@ -16,7 +16,7 @@ const KEPT_BYTES_MAX = 1024
 const USER_AGENT = `Bursar-Webhooks/${version}`
 
 /** The result of an attempt. */
-export interface Outcome {
+export interface AttemptOutcome {
   succeeded: boolean
   status_code?: number
   error?: string
@@ -28,7 +28,7 @@ export interface Outcome {
 /** What all attempts of a process share. */
 export interface Means {
   sender: Sender
-  tokens: AccessTokens
+  tokens: DeliveryTokens
   /** The member `source` of each body. */
   source: string
 }
@@ -43,7 +43,7 @@ export async function attemptDelivery(
   secrets: SecretsOfWebhook,
   read: ReadEvent,
   stopping: AbortSignal,
-): Promise<Outcome | undefined> {
+): Promise<AttemptOutcome | undefined> {
   const ending = new AbortController()
   const end = () => ending.abort()
   const limit = setTimeout(end, ATTEMPT_MS_MAX)
@@ -83,7 +83,7 @@ export async function attemptDelivery(
   }
 }
 
-function outcomeOf(answer: Answer, sent: readonly string[]): Omit<Outcome, 'duration_ms'> {
+function outcomeOf(answer: HttpAnswer, sent: readonly string[]): Omit<AttemptOutcome, 'duration_ms'> {
   const { statusCode, headers } = answer
   const succeeded = statusCode >= 200 && statusCode < 300
   const retryAfter = headers['retry-after']
@@ -102,7 +102,7 @@ function outcomeOf(answer: Answer, sent: readonly string[]): Omit<Outcome, 'dura
  * Returns the beginning of an answer as printable text, for the delivery's log. The API key or token is replaced: a receiver that
  * echoes its request would put it there.
  */
-function keptText({ headers, body, isCut }: Answer, sent: readonly string[]): string {
+function keptText({ headers, body, isCut }: HttpAnswer, sent: readonly string[]): string {
   const encoding = headers['content-encoding'] ?? 'identity'
   if (encoding !== 'identity') return `(${body.length} bytes, compressed)`
   const secrets = sent.map((value) => value.replace(/^Bearer /, ''))
@@ -123,7 +123,7 @@ const traceParent = (eventId: string): string =>
   `00-${eventId.replaceAll('-', '')}-${randomBytes(8).toString('hex')}-01`
 
 async function authHeader(
-  tokens: AccessTokens,
+  tokens: DeliveryTokens,
   endpoint: Endpoint,
   secrets: SecretsOfWebhook,
 ): Promise<Record<string, string>> {

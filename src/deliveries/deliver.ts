@@ -10,8 +10,8 @@ import type { Moment } from '../db/ids.ts'
 import { readEvents, type ReadEvent } from '../money/records/event.ts'
 import type { SecretsOfWebhook, WebhookSecrets } from '../money/records/webhook-secrets.ts'
 import type { Settings } from '../settings.ts'
-import { AccessTokens } from './access-tokens.ts'
-import { attemptDelivery, type Means, type Outcome } from './attempt.ts'
+import { DeliveryTokens } from './access-tokens.ts'
+import { attemptDelivery, type Means, type AttemptOutcome } from './attempt.ts'
 import {
   claimDeliveries,
   deliveryDueIn,
@@ -93,7 +93,7 @@ export class Deliverer {
     const { settings, resolve } = options
     this.#options = options
     const sender = new Sender(targetRules(settings), resolve)
-    this.#means = { sender, tokens: new AccessTokens(sender), source: settings.webhookSource }
+    this.#means = { sender, tokens: new DeliveryTokens(sender), source: settings.webhookSource }
     // Each attempt listens, and places bound their number.
     setMaxListeners(0, this.#stopping.signal, this.#aborting.signal)
   }
@@ -218,7 +218,7 @@ export class Deliverer {
     claimedAt: number,
     secrets: SecretsOfWebhook,
     read: ReadEvent,
-  ): Promise<Outcome | undefined> {
+  ): Promise<AttemptOutcome | undefined> {
     const { meter } = this.#options
     const waitMs = claimedAt + startsIn * 1000 - performance.now()
     const { signal } = this.#stopping

@@ -52,7 +52,7 @@ export const SLOW_SECONDS = MINUTE
 export const AHEAD_SECONDS = 0.2
 
 /** The rate of an endpoint, with its moments as seconds from now: negative for the past. */
-export interface Rate {
+export interface EndpointRate {
   perSecond: number
   nextIn: number
   slowFor: number
@@ -62,7 +62,7 @@ export interface Rate {
  * Returns the times of the next deliveries, as seconds from now: evenly spaced, `most` of them at most, none further ahead
  * than `AHEAD_SECONDS`. No second has more starts than the rate, because a pause earns no burst.
  */
-export function nextSlots({ perSecond, nextIn, slowFor }: Rate, most: number): number[] {
+export function nextSlots({ perSecond, nextIn, slowFor }: EndpointRate, most: number): number[] {
   const interval = intervalOf({ perSecond, slowFor })
   const first = Math.max(nextIn, 0)
   const slots: number[] = []
@@ -72,5 +72,5 @@ export function nextSlots({ perSecond, nextIn, slowFor }: Rate, most: number): n
 }
 
 /** Returns the seconds between two deliveries. */
-export const intervalOf = ({ perSecond, slowFor }: Omit<Rate, 'nextIn'>): number =>
+export const intervalOf = ({ perSecond, slowFor }: Omit<EndpointRate, 'nextIn'>): number =>
   (slowFor > 0 ? 2 : 1) / perSecond

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { ReadEvent } from '../money/records/event.ts'
 import { startReceiver, type Answering } from '../../test/receivers.ts'
 import { atEnd, freePort } from '../../test/support.ts'
-import { AccessTokens } from './access-tokens.ts'
+import { DeliveryTokens } from './access-tokens.ts'
 import { attemptDelivery } from './attempt.ts'
 import type { Endpoint } from './claim.ts'
 import type { Resolve } from './resolve.ts'
@@ -29,7 +29,7 @@ const EVENT: ReadEvent = {
 function openSender(rules = SANDBOX, resolve?: Resolve) {
   const sender = new Sender(rules, resolve)
   atEnd(() => sender.close())
-  return { sender, tokens: new AccessTokens(sender), source: 'bursar' }
+  return { sender, tokens: new DeliveryTokens(sender), source: 'bursar' }
 }
 
 const endpointAt = (url: string, auth: Endpoint['auth'] = { type: 'NONE' }): Endpoint => ({

@@ -1,6 +1,6 @@
 import type { LookupFunction } from 'node:net'
 import { Agent } from 'undici'
-import { post, SendFailure, type Answer, type Post } from '../http/outbound/post.ts'
+import { sendPost, SendFailure, type HttpAnswer, type Post } from '../http/outbound/post.ts'
 import { resolverFor, type Resolve } from './resolve.ts'
 import { faultOfAddress, faultOfTarget, type TargetRules } from './targets.ts'
 
@@ -37,11 +37,11 @@ export class Sender {
   /** Throws `SendFailure` when no answer comes, with a message for the customer. */
   async post(
     request: Omit<Post, 'bytesMax' | 'connectMsMax' | 'answerMsMax'> & Partial<Pick<Post, 'bytesMax'>>,
-  ): Promise<Answer> {
+  ): Promise<HttpAnswer> {
     // The connector resolves names only: an address in the URL is checked here.
     const fault = faultOfTarget(request.url, this.#rules)
     if (fault !== undefined) throw new SendFailure(`the target is not allowed: ${fault}`)
-    return post(this.#agent, {
+    return sendPost(this.#agent, {
       bytesMax: ANSWER_BYTES_MAX,
       ...request,
       connectMsMax: CONNECT_MS_MAX,

@@ -25,7 +25,7 @@ const LAST = Symbol('the caller of the last request on a connection')
 
 /** A verified token: its caller, its expiry in seconds since 1970, and the key that signed it. */
 export type Verified = Caller & { expiresAt: number; keyId?: string | undefined }
-interface Known extends Verified {
+interface KnownToken extends Verified {
   /** When its signature is checked again, in milliseconds since 1970. */
   until: number
 }
@@ -33,7 +33,7 @@ interface Known extends Verified {
  * Remembers the caller of a connection's last request. Most connections repeat one header, and comparing that header takes a
  * tenth of the 3 us for a hash and a look-up.
  */
-type Socket = FastifyRequest['raw']['socket'] & { [LAST]?: { authorization: string; caller: Known } }
+type Socket = FastifyRequest['raw']['socket'] & { [LAST]?: { authorization: string; caller: KnownToken } }
 
 /** Verifies a token and returns its caller. Throws the 401 problem for an invalid token. */
 export type VerifyToken = (token: string) => Promise<Verified>
@@ -64,20 +64,20 @@ export function authenticator(
   standing: CallerStanding,
 ): (scopes: readonly Scope[]) => Authenticate {
   // Keyed by the hash of the token, so that keys are small and independent of the header's spelling.
-  const verified = new LRUCache<string, Known>({
+  const verified = new LRUCache<string, KnownToken>({
     max: VERIFIED_MAX,
     maxSize: VERIFIED_BYTES_MAX,
     sizeCalculation: bytesOf,
   })
 
-  const isCurrent = (known: Known, now: number) => known.until > now && tokens.isTrusted(known)
+  const isCurrent = (known: KnownToken, now: number) => known.until > now && tokens.isTrusted(known)
 
-  function knownCaller(token: string, now: number): Known | undefined {
+  function knownCaller(token: string, now: number): KnownToken | undefined {
     const found = verified.get(keyOfToken(token))
     return found !== undefined && isCurrent(found, now) ? found : undefined
   }
 
-  async function callerOf(authorization: string | undefined, now: number): Promise<Known> {
+  async function callerOf(authorization: string | undefined, now: number): Promise<KnownToken> {
     if (authorization === undefined) {
       throw problem.unauthorized('the Authorization header is missing', 'Bearer realm="bursar"')
     }
@@ -108,7 +108,12 @@ export function authenticator(
     return caller
   }
 
-  function admit(request: FastifyRequest, caller: Known, now: number, scopes: readonly Scope[]): undefined {
+  function admit(
+    request: FastifyRequest,
+    caller: KnownToken,
+    now: number,
+    scopes: readonly Scope[],
+  ): undefined {
     if (caller.expiresAt * 1000 <= now) throw invalidToken('the access token has expired')
     standing.requireEnabled(caller)
     request.caller = caller

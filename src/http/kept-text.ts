@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-interface Kept {
+interface KeptText {
   etag: string
   gzipped: Buffer
 }
@@ -18,7 +18,7 @@ export function keptText(
   type: string,
   cacheControl = 'no-cache',
 ): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
-  let kept: Promise<Kept> | undefined
+  let kept: Promise<KeptText> | undefined
   let of: string | undefined
   return async (request, reply) => {
     const text = await read()
@@ -38,7 +38,7 @@ export function keptText(
 /** Matches an Accept-Encoding that accepts gzip with a weight above zero. */
 const GZIP = /(?:^|,) *gzip *(?:$|,|; *q=(?!0(?:\.0*)? *(?:$|,)))/i
 
-async function keep(text: string): Promise<Kept> {
+async function keep(text: string): Promise<KeptText> {
   const digest = createHash('sha256').update(text).digest('base64url').slice(0, 22)
   return { etag: `W/"${digest}"`, gzipped: await promisify(gzip)(text) }
 }

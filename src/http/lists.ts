@@ -116,7 +116,7 @@ export const microsToTimestamp = (micros: number) =>
 /** A time in a cursor: microseconds since 1970, between 2001 and 2286. Every match is a valid time. */
 export const MICROS = /^\d{16}$/
 
-export interface Page {
+export interface PageRequest {
   limit: number
   descending: boolean
   /** The sort key of the previous page's last record, as returned by `keyOf`. */
@@ -134,7 +134,7 @@ interface PagedQuery {
  * Reads `limit`, `order` and `page_cursor`. Throws bad-request for a changed cursor, or a cursor of another list or other
  * filters. `key` holds a pattern for each part of the list's sort key: nothing else passes from a cursor into SQL.
  */
-export function pageOf(list: string, query: PagedQuery, key: RegExp[] = [UUID]): Page {
+export function pageOf(list: string, query: PagedQuery, key: RegExp[] = [UUID]): PageRequest {
   const { limit = PAGE_SIZE_DEFAULT, page_cursor, ...filters } = query
   const canonical = JSON.stringify([list, Object.entries(filters).sort(byName).map(withSortedValues)])
   const fingerprint = digest(canonical)
@@ -157,7 +157,7 @@ const WAITS_MS = [5, 10, 20, 40, 80]
  */
 export async function readPage<Row>(
   db: Queryable,
-  page: Page,
+  page: PageRequest,
   range: TimeRange,
   read: (range: TimeRange) => Promise<Row[]>,
 ): Promise<Row[]> {
@@ -193,7 +193,7 @@ const withSortedValues = ([name, value]: FilterEntry): FilterEntry => [
  */
 export function pageReply<Row, Item>(
   rows: Row[],
-  page: Page,
+  page: PageRequest,
   keyOf: (row: Row) => string[],
   toWire: (row: Row) => Item,
   { copies = 1 }: { copies?: number } = {},
@@ -319,7 +319,7 @@ interface ListByCreation<Row, Item> {
 }
 
 /** The cursor of the next page, after this sort key. */
-export const nextCursor = (key: string[], page: Page) => writeCursor(key, page.fingerprint)
+export const nextCursor = (key: string[], page: PageRequest) => writeCursor(key, page.fingerprint)
 
 const digest = (text: string) => createHash('sha256').update(text).digest('base64url').slice(0, 16)
 

@@ -23,7 +23,7 @@ import { ONE_BY_ONE_BODY_LIMIT, type OneByOneLimit } from './one-by-one.ts'
 import type { RateLimit } from './rate-limit.ts'
 import type { Requests } from './requests.ts'
 import type { Shares } from './shares.ts'
-import { wholePages, type Part, type ReadPart, type WholePages } from './whole-page.ts'
+import { wholePages, type PagePart, type ReadPart, type WholePages } from './whole-page.ts'
 import { NAMED_EXAMPLES, oneByOneMember } from './validation.ts'
 import { Closed } from '../contract/fields.ts'
 
@@ -193,11 +193,11 @@ async function answerPage(
   },
 ): Promise<unknown> {
   const turn = () => turns.lists.takeUntilAnswered(caller.customerId, reply.raw)
-  const first = (await run(query, turn)) as Part
+  const first = (await run(query, turn)) as PagePart
   if (first.left === undefined) return first
   if (pages.copied) await turns.copied.takeUntilAnswered(caller.customerId, reply.raw)
   const readOn: ReadPart = (limit, page_cursor) =>
-    run({ ...(query as object), limit, page_cursor }) as Promise<Part>
+    run({ ...(query as object), limit, page_cursor }) as Promise<PagePart>
   return reply.type('application/json; charset=utf-8').send(pages.write(first, readOn))
 }
 

@@ -100,7 +100,7 @@ export function rateLimitOfAddress({
 }
 
 /** Whose requests are counted. */
-type Holder = Pick<Caller, 'customerId' | 'clientId'>
+type Requester = Pick<Caller, 'customerId' | 'clientId'>
 
 /** The checks of a client before its request is read. */
 export interface RateLimit {
@@ -109,15 +109,15 @@ export interface RateLimit {
   /** Counts each item of a request as a request. `requireScope` has counted the first. */
   requireRateOf: (caller: Caller, count: number) => void
   /** Requires that the client and its customer are within the rate of access tokens, before one is signed. */
-  requireRateOfToken: (holder: Holder) => void
+  requireRateOfToken: (holder: Requester) => void
 }
 
 /** A limit of the requests of a client or customer. */
-export interface Limit {
+export interface RequestQuota {
   /** The bucket of a caller. */
-  keyOf: (caller: Holder) => string
+  keyOf: (caller: Requester) => string
   /** The rate of a caller. A rate of 0 is no limit. */
-  rateOf: (caller: Holder) => Rate
+  rateOf: (caller: Requester) => Rate
   /** Whether the limit counts requests that only read. */
   countsReads: boolean
   /** The detail of a refusal. */
@@ -129,7 +129,7 @@ export interface Limit {
 /** Limits the requests of each client and customer. A request must be within all limits, in this order. */
 export function withRateLimit(
   requireScope: (scopes: readonly Scope[]) => Authenticate,
-  limits: readonly Limit[],
+  limits: readonly RequestQuota[],
 ): RateLimit {
   const counted = limits.map((limit) => ({
     ...limit,

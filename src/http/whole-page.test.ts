@@ -2,7 +2,7 @@ import { text } from 'node:stream/consumers'
 import Fastify from 'fastify'
 import { Type } from 'typebox'
 import { expect, test } from 'vitest'
-import { wholePages, type Part } from './whole-page.ts'
+import { wholePages, type PagePart } from './whole-page.ts'
 
 const pages = wholePages(
   Fastify(),
@@ -10,7 +10,7 @@ const pages = wholePages(
   '/v2/things',
   (schema) => schema,
 )
-const first: Part = { market: 'é', items: ['a', 'b'], copies: ['a', 'b'], next_page_cursor: '2', left: 4 }
+const first: PagePart = { market: 'é', items: ['a', 'b'], copies: ['a', 'b'], next_page_cursor: '2', left: 4 }
 
 test('a page is read on until it has its records; each list of the answer has them all', async () => {
   const asked: [number, string][] = []

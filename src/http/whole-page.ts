@@ -7,16 +7,16 @@ import { serializerCompiler } from './validation.ts'
  * A part of a page, as a list answers it. A page whose records exceed `PARTS.bytesMax` (http/lists.ts) comes in parts;
  * `left` is how many records the page still has room for.
  */
-export type Part = Record<string, unknown> & { left?: number; next_page_cursor?: string }
+export type PagePart = Record<string, unknown> & { left?: number; next_page_cursor?: string }
 
 /** Reads the part of a page after a cursor, with at most `limit` records. */
-export type ReadPart = (limit: number, page_cursor: string) => Promise<Part>
+export type ReadPart = (limit: number, page_cursor: string) => Promise<PagePart>
 
 export interface WholePages {
   /** Whether the answer has its records under two names. Writing the second list needs a copy of the first one's text. */
   copied: boolean
   /** The JSON of a page, as a stream that reads each part when the client has taken the one before. */
-  write(first: Part, read: ReadPart): Readable
+  write(first: PagePart, read: ReadPart): Readable
 }
 
 /**
@@ -40,7 +40,7 @@ export function wholePages(
     url,
   }) as (records: unknown) => string
 
-  async function* write(first: Part, read: ReadPart): AsyncGenerator<string | Buffer> {
+  async function* write(first: PagePart, read: ReadPart): AsyncGenerator<string | Buffer> {
     const text: Buffer[] = []
     yield '{'
     const others = Object.entries(first).filter(([name]) => ![list, ...copies, ...OF_PARTS].includes(name))
@@ -74,7 +74,7 @@ export function wholePages(
 const OF_PARTS = ['left', 'next_page_cursor']
 
 /** Reads the part after this one. Where it asks for fewer records than the page lacks, its end is not the page's end. */
-async function readOf(before: Part, most: number, read: ReadPart): Promise<Part> {
+async function readOf(before: PagePart, most: number, read: ReadPart): Promise<PagePart> {
   const left = before.left!
   const limit = Math.min(left, most)
   const part = await read(limit, before.next_page_cursor!)

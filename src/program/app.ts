@@ -1,47 +1,47 @@
 import type { Operation } from '../http/operation.ts'
-import { ACCOUNTS } from '../resources/accounts/operations.ts'
-import { API_CREDENTIALS } from '../resources/api-credentials/operations.ts'
-import { APPROVALS } from '../resources/approvals/operations.ts'
-import { AUDIT_LOG } from '../resources/audit-log/operations.ts'
-import { CATALOGUE } from '../resources/catalogue/operations.ts'
-import { CONVERSIONS } from '../resources/conversions/operations.ts'
-import { DEPOSIT_ADDRESSES } from '../resources/deposit-addresses/operations.ts'
-import { DESTINATION_ADDRESSES } from '../resources/destination-addresses/operations.ts'
-import { EVENTS } from '../resources/events/operations.ts'
-import { FIAT_ACCOUNTS } from '../resources/fiat-accounts/operations.ts'
-import { FIAT_DEPOSIT_INSTRUCTIONS } from '../resources/fiat-deposit-instructions/operations.ts'
-import { IDENTITIES } from '../resources/identities/operations.ts'
-import { MARKETS } from '../resources/markets/operations.ts'
-import { ORCHESTRATIONS } from '../resources/orchestrations/operations.ts'
-import { POLICY } from '../resources/policy/operations.ts'
-import { PROFILES } from '../resources/profiles/operations.ts'
-import { SANDBOX } from '../resources/sandbox/operations.ts'
-import { SEARCH } from '../resources/search/operations.ts'
-import { STATEMENTS } from '../resources/statements/operations.ts'
-import { TRANSFERS } from '../resources/transfers/operations.ts'
-import { WEBHOOKS } from '../resources/webhooks/operations.ts'
+import { ACCOUNT_OPERATIONS } from '../resources/accounts/operations.ts'
+import { API_CREDENTIAL_OPERATIONS } from '../resources/api-credentials/operations.ts'
+import { APPROVAL_OPERATIONS } from '../resources/approvals/operations.ts'
+import { AUDIT_LOG_OPERATIONS } from '../resources/audit-log/operations.ts'
+import { CATALOGUE_OPERATIONS } from '../resources/catalogue/operations.ts'
+import { CONVERSION_OPERATIONS } from '../resources/conversions/operations.ts'
+import { DEPOSIT_ADDRESS_OPERATIONS } from '../resources/deposit-addresses/operations.ts'
+import { DESTINATION_ADDRESS_OPERATIONS } from '../resources/destination-addresses/operations.ts'
+import { EVENT_OPERATIONS } from '../resources/events/operations.ts'
+import { FIAT_ACCOUNT_OPERATIONS } from '../resources/fiat-accounts/operations.ts'
+import { FIAT_DEPOSIT_INSTRUCTIONS_OPERATIONS } from '../resources/fiat-deposit-instructions/operations.ts'
+import { IDENTITY_OPERATIONS } from '../resources/identities/operations.ts'
+import { MARKET_OPERATIONS } from '../resources/markets/operations.ts'
+import { ORCHESTRATION_OPERATIONS } from '../resources/orchestrations/operations.ts'
+import { POLICY_OPERATIONS } from '../resources/policy/operations.ts'
+import { PROFILE_OPERATIONS } from '../resources/profiles/operations.ts'
+import { SANDBOX_OPERATIONS } from '../resources/sandbox/operations.ts'
+import { SEARCH_OPERATIONS } from '../resources/search/operations.ts'
+import { STATEMENT_OPERATIONS } from '../resources/statements/operations.ts'
+import { TRANSFER_OPERATIONS } from '../resources/transfers/operations.ts'
+import { WEBHOOK_OPERATIONS } from '../resources/webhooks/operations.ts'
 
 /** Every operation of the API, by resource. */
 export const OPERATIONS: readonly Operation[] = [
-  ...TRANSFERS,
-  ...ORCHESTRATIONS,
-  ...STATEMENTS,
-  ...SANDBOX,
-  ...ACCOUNTS,
-  ...MARKETS,
-  ...PROFILES,
-  ...IDENTITIES,
-  ...CONVERSIONS,
-  ...DEPOSIT_ADDRESSES,
-  ...DESTINATION_ADDRESSES,
-  ...FIAT_ACCOUNTS,
-  ...FIAT_DEPOSIT_INSTRUCTIONS,
-  ...CATALOGUE,
-  ...SEARCH,
-  ...EVENTS,
-  ...WEBHOOKS,
-  ...POLICY,
-  ...APPROVALS,
-  ...AUDIT_LOG,
-  ...API_CREDENTIALS,
+  ...TRANSFER_OPERATIONS,
+  ...ORCHESTRATION_OPERATIONS,
+  ...STATEMENT_OPERATIONS,
+  ...SANDBOX_OPERATIONS,
+  ...ACCOUNT_OPERATIONS,
+  ...MARKET_OPERATIONS,
+  ...PROFILE_OPERATIONS,
+  ...IDENTITY_OPERATIONS,
+  ...CONVERSION_OPERATIONS,
+  ...DEPOSIT_ADDRESS_OPERATIONS,
+  ...DESTINATION_ADDRESS_OPERATIONS,
+  ...FIAT_ACCOUNT_OPERATIONS,
+  ...FIAT_DEPOSIT_INSTRUCTIONS_OPERATIONS,
+  ...CATALOGUE_OPERATIONS,
+  ...SEARCH_OPERATIONS,
+  ...EVENT_OPERATIONS,
+  ...WEBHOOK_OPERATIONS,
+  ...POLICY_OPERATIONS,
+  ...APPROVAL_OPERATIONS,
+  ...AUDIT_LOG_OPERATIONS,
+  ...API_CREDENTIAL_OPERATIONS,
 ]

@@ -9,7 +9,7 @@ import type { AuditRecord } from '../money/ledger/audit.ts'
 import { audited, recordNow } from '../money/records/audited.ts'
 
 /** A request that was refused for lack of authority, or by policy. */
-export interface Refusal {
+export interface RefusedRequest {
   customerId: string
   origin: Origin
   action: Extract<AuditAction, 'request.refuse' | 'policy_rule.refuse'>
@@ -57,7 +57,7 @@ export class Refusals {
   }
 
   /** Notes a refusal. It returns at once, and `write` writes the refusal later. */
-  note({ customerId, origin, action, subjectId }: Refusal): void {
+  note({ customerId, origin, action, subjectId }: RefusedRequest): void {
     const window = this.#windowOf(customerId, origin.actor)
     if (window === undefined) this.#others += 1
     else if (window.recorded >= RECORDED_MAX) window.omitted += 1

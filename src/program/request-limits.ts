@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { onlyNode } from '../db/nodes.ts'
-import type { Limit, Rate } from '../http/rate-limit.ts'
+import type { RequestQuota, Rate } from '../http/rate-limit.ts'
 import { CustomerLimits, requestDefaults, type RequestLimit } from '../money/records/customer-limits.ts'
 import type { Settings } from '../settings.ts'
 import type { AppOptions } from './app-options.ts'
@@ -21,13 +21,13 @@ const BURST_SECONDS = 5
 const DAY_SECONDS = 24 * 60 * 60
 
 /** The limits of requests: of each API client, of its customer, and of the customer's changes in a day. */
-export function limitsOfRequests(limits: CustomerLimits, settings: Settings): Limit[] {
+export function limitsOfRequests(limits: CustomerLimits, settings: Settings): RequestQuota[] {
   const aSecond = (most: number): Rate => ({ perSecond: most, burst: BURST_SECONDS * most })
   const aDay = (most: number): Rate => ({ perSecond: most / DAY_SECONDS, burst: most })
   const limit = (
     name: RequestLimit,
-    { usual, rate, ...rest }: { usual?: Rate; rate: (most: number) => Rate } & Omit<Limit, 'rateOf'>,
-  ): Limit => {
+    { usual, rate, ...rest }: { usual?: Rate; rate: (most: number) => Rate } & Omit<RequestQuota, 'rateOf'>,
+  ): RequestQuota => {
     const usualMost = requestDefaults(settings)[name]
     // Made once: most customers have the default.
     const usualRate = usual ?? rate(usualMost)

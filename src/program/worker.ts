@@ -10,7 +10,7 @@ import { approveCooledAddresses } from '../resources/destination-addresses/appro
 import type { Deliverer } from '../deliveries/deliver.ts'
 import type { Ledger } from '../money/movements/queue.ts'
 import type { Loop, WorkerMeter } from '../upkeep/metrics/metrics.ts'
-import type { Network, NetworkAdapter, Networks } from '../chains/network.ts'
+import type { PayoutNetwork, NetworkAdapter, Networks } from '../chains/network.ts'
 import { withdrawalDueIn } from '../rails/lease.ts'
 import { runOrchestrations } from '../resources/orchestrations/run-orchestrations.ts'
 import { expireApprovals } from '../governance/approvals/approved-change.ts'
@@ -226,7 +226,7 @@ const resting =
 /** The rounds that belong to no customer, and those that span customers. */
 function roundsOf(shared: Shared): Round[] {
   const { db, networks, settings, meter } = shared
-  const all: [Network, NetworkAdapter][] = [...networks]
+  const all: [PayoutNetwork, NetworkAdapter][] = [...networks]
   const [inDatabase, ...real] = bySpeed(networks)
   const suspicions: Suspicions = new Map()
   const canSweep = (some: Networks) => [...some.values()].some((adapter) => adapter.sweep !== undefined)
@@ -269,7 +269,7 @@ function roundsOfNode(shared: OfNode): Round[] {
 
 /** The networks that need no node, together, and each real network by itself: it may be slow. */
 function bySpeed(networks: Networks): [Networks, ...Networks[]] {
-  const all: [Network, NetworkAdapter][] = [...networks]
+  const all: [PayoutNetwork, NetworkAdapter][] = [...networks]
   return [
     new Map(all.filter(([, adapter]) => !adapter.asksNode)),
     ...all
@@ -372,7 +372,7 @@ function deposits(
 /** Reads the networks that are simulated in the database: one query finds those that have something to read. */
 function simulatedDeposits(shared: Shared, networks: Networks): Round {
   const { db, ledger } = shared
-  const rounds = new Map<Network, RestingRound>(
+  const rounds = new Map<PayoutNetwork, RestingRound>(
     readable(networks).map(([network, adapter]) => [network, deposits(shared, network, adapter)]),
   )
   const bank = networks.get('WIRE')
@@ -415,7 +415,11 @@ function sweeps({ db, settings, log, attempt }: Shared, networks: Networks): Rou
  * Broadcasts transactions again that a reorganisation removed. It does so even on a frozen network, because it signs nothing. A
  * transaction is reported when two checks in a row miss it: a backend that lags does not have newer transactions yet.
  */
-function rebroadcasts({ log, meter, attempt }: Shared, network: Network, adapter: NetworkAdapter): Round {
+function rebroadcasts(
+  { log, meter, attempt }: Shared,
+  network: PayoutNetwork,
+  adapter: NetworkAdapter,
+): Round {
   let before = new Set<number>()
   let reported = ''
   return async () => {

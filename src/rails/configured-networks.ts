@@ -5,7 +5,7 @@ import { configuredTokens } from '../chains/network-sections.ts'
 import type { ConfiguredNetwork } from '../chains/open-networks.ts'
 import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
 import type { Database } from '../db/database.ts'
-import { failed, ok, warn, warnings, type Finding, type Rule } from '../finding.ts'
+import { failed, ok, warn, warnings, type Finding, type WarningRule } from '../finding.ts'
 import { isHere } from '../http/transport-security.ts'
 import { openMasterKeys } from '../keys/master-keys.ts'
 import { checkSecretFile } from '../keys/secret-file.ts'
@@ -84,7 +84,7 @@ async function checkSafety(name: CryptoNetwork, network: ConfiguredNetwork): Pro
         `${name}: verify_rpc_url has the same host as rpc_url, so it confirms nothing`,
         'name a node of another operator in verify_rpc_url (docs/guides/networks.md)',
       ],
-      ...nodes.map(({ field, protocol, hostname }): Rule => [
+      ...nodes.map(({ field, protocol, hostname }): WarningRule => [
         protocol === 'http:' && !isHere(hostname),
         `${name}: ${field} is on another machine and uses http: its answers can be forged on the way`,
         `use https in ${field}`,

@@ -1,7 +1,7 @@
 import { firstIn } from '../db/changes.ts'
 import { type Database, type Queryable, type Transaction } from '../db/database.ts'
 import { IS_NOT_BEGUN, PAYOUT_NETWORK, PAYOUT_TYPES } from '../money/records/treasury.ts'
-import type { Network } from '../chains/network.ts'
+import type { PayoutNetwork } from '../chains/network.ts'
 import { DELAYS_ALL_ASSETS, DELAYS_NOBODY } from '../chains/waiting.ts'
 import type { State } from './payouts/next-step.ts'
 import {
@@ -13,7 +13,7 @@ import {
   withReplaced,
   type Claimed,
   type ClaimedRow,
-  type Kept,
+  type KeptWithdrawal,
 } from './payouts/outgoing-transfers.ts'
 import { takeLock } from '../db/locks.ts'
 import { arraysOf, grouped } from '../db/rows.ts'
@@ -32,7 +32,7 @@ const LEASE_MS = 60_000
 /** A customer's withdrawals over one network that are in a state and due. */
 export interface Work {
   customer_id: string
-  network: Network
+  network: PayoutNetwork
   state: State
 }
 
@@ -41,7 +41,7 @@ const IS_FREE = '(leased_until is null or leased_until <= clock_timestamp())'
 /** The work that is due on these networks, in random order, so that a flaky node does not always delay the same customers. */
 export async function workToDo(
   hints: Queryable,
-  networks: readonly Network[],
+  networks: readonly PayoutNetwork[],
 ): Promise<{ work: Work[]; at: string }> {
   const { rows } = await hints.query<Work & { at: string }>(
     `
@@ -61,7 +61,7 @@ export async function workToDo(
 /** The milliseconds until the next withdrawal over these networks is due (`firstIn`). */
 export const withdrawalDueIn = (
   hints: Queryable,
-  networks: readonly Network[],
+  networks: readonly PayoutNetwork[],
 ): Promise<number | undefined> =>
   firstIn(
     hints,
@@ -135,7 +135,7 @@ export async function leaseKept(
   db: Database,
   { customer_id, network }: Omit<Work, 'state'>,
   limit: number,
-): Promise<Kept[]> {
+): Promise<KeptWithdrawal[]> {
   const { rows } = await db.query<ClaimedRow>({
     text: `
       with leased as (
@@ -157,7 +157,7 @@ export async function leaseKept(
       order by b.due_at, b.transfer_id`,
     values: [customer_id, network, limit, LEASE_MS],
   })
-  return (await withReplaced(db, customer_id, rows)) as Kept[]
+  return (await withReplaced(db, customer_id, rows)) as KeptWithdrawal[]
 }
 
 /** Ends leases of withdrawals that were not recorded: they are still due. */
@@ -169,7 +169,7 @@ export async function release(db: Database, customerId: string, transferIds: str
 }
 
 /** Waits until nobody else signs on the network, and lets nobody sign before the transaction ends. */
-export const signAlone = (tx: Transaction, network: Network) => takeLock(tx, 'signing', network)
+export const signAlone = (tx: Transaction, network: PayoutNetwork) => takeLock(tx, 'signing', network)
 
 /**
  * The ids of those that must wait because an earlier withdrawal of their profile, not among them, waits to be signed: one of

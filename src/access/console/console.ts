@@ -7,7 +7,7 @@ import { transaction, type Database } from '../../db/database.ts'
 import type { Authenticate } from '../../http/authenticate.ts'
 import type { OwnMachine } from '../../http/own-machine.ts'
 import type { Scope } from '../../contract/scopes.ts'
-import { createOperator, listOperators, makeLink, record } from '../operators/operators.ts'
+import { createOperator, listOperators, makeLink, recordOperatorChange } from '../operators/operators.ts'
 import { findSession } from '../operators/sessions.ts'
 import type { RowMacs } from '../../money/records/row-macs.ts'
 import type { Settings } from '../../settings.ts'
@@ -273,9 +273,9 @@ const linkOfDemo = (db: Database, macs: RowMacs, customerId: string): Promise<st
     if (operator === undefined) {
       operator = await createOperator(tx, macs, { name: DEMO_OPERATOR, role: 'ADMIN', customerId })
       const after = { role: operator.role, customer_id: customerId }
-      await record(tx, operator, 'operator.create', { origin, changes: { after } })
+      await recordOperatorChange(tx, operator, 'operator.create', { origin, changes: { after } })
     }
-    await record(tx, operator, 'operator.link', { origin })
+    await recordOperatorChange(tx, operator, 'operator.link', { origin })
     return (await makeLink(tx, macs, operator.id)).secret
   })
 

@@ -16,7 +16,7 @@ import {
   enableOperator,
   listOperatorsOf,
   lockOperator,
-  record,
+  recordOperatorChange,
   setRole,
   type Operator,
 } from './operators.ts'
@@ -111,7 +111,7 @@ async function applyTo(
   macs: RowMacs,
   operator: Operator,
   { role, status }: Static<typeof PutOperatorBody>,
-  origin: Parameters<typeof record>[3]['origin'],
+  origin: Parameters<typeof recordOperatorChange>[3]['origin'],
 ): Promise<void> {
   if (role !== undefined && role !== operator.role) {
     await setRole(tx, macs, operator, role, origin)
@@ -121,5 +121,5 @@ async function applyTo(
   // Read again, because a change of the role has sealed the operator anew.
   if (isDisabled) await enableOperator(tx, macs, (await lockOperator(tx, operator.id))!)
   else await disableOperator(tx, operator.id)
-  await record(tx, operator, isDisabled ? 'operator.enable' : 'operator.disable', { origin })
+  await recordOperatorChange(tx, operator, isDisabled ? 'operator.enable' : 'operator.disable', { origin })
 }

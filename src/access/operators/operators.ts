@@ -168,7 +168,7 @@ export async function setRole(
     [id, role],
   )
   const changes = { before: { role: operator.role }, after: { role } }
-  await record(tx, operator, 'operator.set_role', { origin, changes })
+  await recordOperatorChange(tx, operator, 'operator.set_role', { origin, changes })
   await macs.seal(tx, 'operators', id)
 }
 
@@ -200,7 +200,7 @@ export async function enableOperator(tx: Transaction, macs: RowMacs, operator: O
 }
 
 /** Records a change of an operator, or of its links, passkeys or sessions, in the audit log of its customer. */
-export async function record(
+export async function recordOperatorChange(
   tx: Transaction,
   { id, customer_id }: Operator,
   action: AuditAction,

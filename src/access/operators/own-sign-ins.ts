@@ -6,7 +6,7 @@ import { transaction, type Database, type Transaction } from '../../db/database.
 import { hookOf } from '../../http/authenticate.ts'
 import type { RateLimit } from '../../http/rate-limit.ts'
 import { passkeyToWire, sessionToWire } from './fields.ts'
-import { lockOperator, record, type Operator } from './operators.ts'
+import { lockOperator, recordOperatorChange, type Operator } from './operators.ts'
 import { listPasskeys, removePasskey } from './passkeys.ts'
 import { endSession, listSessions } from './sessions.ts'
 
@@ -69,7 +69,7 @@ function removing(
     const operator = (await lockOperator(tx, caller.actor.id))!
     const { action, type } = await remove(tx, operator, id)
     const origin = { actor: caller.actor, request_id, ip }
-    await record(tx, operator, action, { origin, subject: { type, id } })
+    await recordOperatorChange(tx, operator, action, { origin, subject: { type, id } })
     return {}
   })
 }

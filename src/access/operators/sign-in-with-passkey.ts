@@ -6,7 +6,7 @@ import { problem } from '../../contract/problems.ts'
 import { transaction } from '../../db/database.ts'
 import { answerOnce, CHALLENGE_SECONDS, type Challenges } from './challenges.ts'
 import { passkeyToWire, SessionSecret } from './fields.ts'
-import { lockOperator, record } from './operators.ts'
+import { lockOperator, recordOperatorChange } from './operators.ts'
 import { findPasskey, insertPasskey, listPasskeys, PASSKEYS_MAX, touchPasskey } from './passkeys.ts'
 import { originOf, type SignIn } from './sign-in.ts'
 
@@ -108,7 +108,10 @@ function addRegistration(signIn: SignIn, challenges: Challenges, party: Party): 
       })
       if (passkey === undefined) throw problem.badRequest('this passkey is known already')
       const subject = { type: 'passkey', id: passkey.id }
-      await record(tx, operator, 'passkey.create', { origin: originOf(operator, request), subject })
+      await recordOperatorChange(tx, operator, 'passkey.create', {
+        origin: originOf(operator, request),
+        subject,
+      })
       return { passkey: passkeyToWire(passkey) }
     })
   })

@@ -10,7 +10,14 @@ import type { AccessTokens } from '../tokens/access-tokens.ts'
 import type { RowMacs } from '../../money/records/row-macs.ts'
 import type { Settings } from '../../settings.ts'
 import { operatorToWire, SessionSecret, sessionToWire } from './fields.ts'
-import { isGenuine, lockOperator, operatorOfLink, record, useLink, type Operator } from './operators.ts'
+import {
+  isGenuine,
+  lockOperator,
+  operatorOfLink,
+  recordOperatorChange,
+  useLink,
+  type Operator,
+} from './operators.ts'
 import {
   endSession,
   findSession,
@@ -102,7 +109,7 @@ export class SignIn {
         proof?.holds === true && operator?.disabled_at === null && (await isGenuine(tx, this.macs, operator))
       if (!holds) this.countFailure(request, method)
       if (operator === undefined) return undefined
-      await record(tx, operator, 'operator.sign_in', {
+      await recordOperatorChange(tx, operator, 'operator.sign_in', {
         origin: originOf(operator, request),
         outcome: holds ? 'DONE' : 'REFUSED',
       })
@@ -212,7 +219,10 @@ export function addAccessTokens(signIn: SignIn): void {
       const { session, operator } = await signIn.requireSession(tx, session_secret, request)
       await endSession(tx, operator.id, session.id)
       const subject = { type: 'session', id: session.id }
-      await record(tx, operator, 'session.revoke', { origin: originOf(operator, request), subject })
+      await recordOperatorChange(tx, operator, 'session.revoke', {
+        origin: originOf(operator, request),
+        subject,
+      })
       return {}
     }),
   )

@@ -20,7 +20,7 @@ export interface ClientCredentials {
 }
 
 // The secret has 256 random bits, so a fast hash is safe. Slow hashes protect guessable passwords.
-export const hashOf = (secret: string) => createHash('sha256').update(secret).digest()
+export const secretHashOf = (secret: string) => createHash('sha256').update(secret).digest()
 
 const newSecret = () => randomBytes(32).toString('base64url')
 
@@ -39,7 +39,7 @@ export async function createApiClient(
       `
       insert into api_clients (customer_id, id, created_at, updated_at, secret_hash, scopes)
       values ($1, $2, $3, $3, $4, $5)`,
-      [customerId, client_id, now.text, hashOf(client_secret), [...scopes]],
+      [customerId, client_id, now.text, secretHashOf(client_secret), [...scopes]],
     )
     await macs.seal(tx, 'api_clients', customerId, client_id)
     return { client_id, client_secret }
@@ -156,7 +156,7 @@ export async function rotateSecret(
     from (select now, now + make_interval(secs => $3) as expires_at from clock_timestamp() now) clock
     where id = $1 and disabled_at is null
     returning customer_id, previous_secret_expires_at, updated_at`,
-    [clientId, hashOf(client_secret), graceSeconds],
+    [clientId, secretHashOf(client_secret), graceSeconds],
   )
   if (rows[0] === undefined) return undefined
   const { customer_id, previous_secret_expires_at } = rows[0]

@@ -4,7 +4,7 @@ import { inOrder, type Queryable } from '../../db/database.ts'
 import type { Node, Nodes } from '../../db/nodes.ts'
 import { uuidsOf } from '../../http/lists.ts'
 import { endedLater, sealOf, type RowMacs, type Seal } from '../../money/records/row-macs.ts'
-import { hashOf } from './api-clients.ts'
+import { secretHashOf } from './api-clients.ts'
 
 export interface ApiClient {
   customer_id: string
@@ -45,7 +45,7 @@ export class ApiClients {
   async find(clientId: string, secret: string): Promise<ApiClient | undefined> {
     const client = await this.#read(clientId)
     if (client === undefined) return undefined
-    const hash = hashOf(secret)
+    const hash = secretHashOf(secret)
     const hashes = [client.secret_hash, ...(client.previous_secret_hash ? [client.previous_secret_hash] : [])]
     if (!hashes.some((known) => timingSafeEqual(known, hash))) return undefined
     const { ended_later, customer_id, id, scopes } = client

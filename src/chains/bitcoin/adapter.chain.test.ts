@@ -54,7 +54,7 @@ import {
 import { bitcoinAdapter } from './adapter.ts'
 import type { BitcoinConfig } from './wallet.ts'
 import { networkReports } from '../network-status.ts'
-import type { FoundDeposit, Network, NetworkAdapter, Networks, Withdrawal } from '../network.ts'
+import type { FoundDeposit, PayoutNetwork, NetworkAdapter, Networks, Withdrawal } from '../network.ts'
 
 const DEPTH = 2
 const DECIMALS = 8
@@ -408,7 +408,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
           answer: { detail: expect.stringContaining('the wallet that withdrawals are paid from') as string },
         })
       }
-      const all = service.networks as Map<Network, NetworkAdapter>
+      const all = service.networks as Map<PayoutNetwork, NetworkAdapter>
       const simulated = all.get('LITECOIN')!
       all.set('LITECOIN', adapter())
       try {
@@ -863,7 +863,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
 
   test('a quote follows the estimate, and the withdrawal pays the quoted fee', async () => {
     const customer = await newDepositor(['5'])
-    const networks = service.networks as Map<Network, NetworkAdapter>
+    const networks = service.networks as Map<PayoutNetwork, NetworkAdapter>
     const simulated = networks.get('LITECOIN')!
     networks.set('LITECOIN', { ...adapter(), feeMargin: '20' })
     const destination_address = await node.newAddress()

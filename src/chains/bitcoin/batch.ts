@@ -14,7 +14,7 @@ export interface BatchPayment {
 }
 
 /** The coins that a transaction spends, its payments, and the amounts of its change, which may be none. */
-export interface Plan<P extends BatchPayment> {
+export interface TransactionPlan<P extends BatchPayment> {
   coins: Coin[]
   payments: P[]
   change: bigint[]
@@ -146,7 +146,7 @@ export class Batch<P extends BatchPayment> {
   }
 
   /** The transaction with its change: in several outputs where the wallet has few coins left. */
-  plan(): Plan<P> {
+  plan(): TransactionPlan<P> {
     const coins = this.#coins.slice(0, this.#taken)
     const left = this.#value - this.#due - this.#fee(this.#vbytes)
     const perChange = feeOf(this.#limits.rate, outputVbytes(this.#limits.changeScriptBytes))

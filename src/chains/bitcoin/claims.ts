@@ -1,7 +1,7 @@
 import type { Queryable, Transaction } from '../../db/database.ts'
 import type { MovedOnChain, PaidWithdrawal, SignedTransaction } from '../network.ts'
 import { decimalOf, minorOf, sum } from './amounts.ts'
-import { bytesOf, partOf, paymentIndexes, paymentsTo, shareAmong } from './payments.ts'
+import { walletBytesOf, partOf, paymentIndexes, paymentsTo, shareAmong } from './payments.ts'
 import { unrecordedAmong } from './unknown-spends.ts'
 import { fetchTransactions, type BitcoinWallet, type WalletTransaction } from './wallet.ts'
 
@@ -27,7 +27,7 @@ export async function claimTransaction(
     )
   const transaction = await requireTransaction(wallet, hash)
   const { amount, destination_address } = withdrawal
-  const raw_transaction = bytesOf(transaction)
+  const raw_transaction = walletBytesOf(transaction)
   const paying = paymentsTo(wallet, raw_transaction, withdrawal)
   if (paying.length === 0)
     throw new Error(`${hash} does not pay ${amount} ${wallet.coin} to ${destination_address}`)

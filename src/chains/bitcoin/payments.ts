@@ -47,7 +47,7 @@ export function paymentsTo(
 }
 
 /** The bytes of a transaction that the node has in its wallet. */
-export const bytesOf = ({ hex }: WalletTransaction): Buffer => Buffer.from(hex, 'hex')
+export const walletBytesOf = ({ hex }: WalletTransaction): Buffer => Buffer.from(hex, 'hex')
 
 /** The indexes of all outputs that pay others, by the node's word, in their order. */
 export function paymentIndexes({ details }: WalletTransaction): string[] {

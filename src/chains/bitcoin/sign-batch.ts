@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { RawOldTx } from '@scure/btc-signer/script.js'
 import type { Transaction } from '../../db/database.ts'
-import type { Refusal, SignedTransaction, Signing, Withdrawal } from '../network.ts'
+import type { PaymentRefusal, SignedTransaction, Signing, Withdrawal } from '../network.ts'
 import { WalletLocked } from '../node-failure.ts'
-import type { WaitingReason } from '../waiting.ts'
+import { deferred, type WaitingReason } from '../waiting.ts'
 import { minorOf } from './amounts.ts'
 import { missingAncestorFee, rememberAncestorRate } from './ancestor-fees.ts'
-import { Batch, type Coin, type BatchPayment, type Plan, type PlanLimits } from './batch.ts'
+import { Batch, type Coin, type BatchPayment, type TransactionPlan, type PlanLimits } from './batch.ts'
 import { setLocks, type Coins } from './coins.ts'
 import { decode, hashIn, splitOutpoint } from './decode.ts'
 import { RpcError, type RpcCall } from './rpc.ts'
@@ -44,8 +44,6 @@ export interface SigningLimits extends PlanLimits {
   /** The hashes of the open transactions. */
   open: ReadonlySet<string>
 }
-
-export const deferred = (reason: WaitingReason): Signing => ({ outcome: 'DEFERRED', reason })
 
 /**
  * The withdrawals whose address the node accepts; the others are refused. Addresses of the hot wallet itself are refused, too,
@@ -124,7 +122,7 @@ export async function signAccepted(
 }
 
 /** A signed transaction, or why there is none. A rejection that `concernsAll` would also meet fewer payments. */
-type Attempt =
+type SigningAttempt =
   | { signed: SignedTransaction; paid: Payable[] }
   | { rejection: string; concernsAll: boolean; isShort?: true }
 
@@ -137,7 +135,7 @@ async function attemptToSign(
   some: Payable[],
   coins: readonly Coin[],
   limits: SigningLimits,
-): Promise<Attempt> {
+): Promise<SigningAttempt> {
   const { plan, paid, paysForAncestors } = await chooseCoins(wallet, some, coins, limits)
   if (paid.length === 0)
     return { rejection: 'the hot wallet has too little for its fee', concernsAll: true, isShort: true }
@@ -172,7 +170,7 @@ async function chooseCoins(
   some: Payable[],
   coins: readonly Coin[],
   limits: SigningLimits,
-): Promise<{ plan: Plan<Payable>; paid: Payable[]; paysForAncestors: boolean }> {
+): Promise<{ plan: TransactionPlan<Payable>; paid: Payable[]; paysForAncestors: boolean }> {
   const planWith = (ancestorFee: bigint) => {
     const batch = new Batch<Payable>(coins, { ...limits, ancestorFee })
     const paid = some.filter((one) => batch.add(one))
@@ -192,7 +190,7 @@ async function chooseCoins(
 }
 
 /** The transaction of a plan in hex: the payments, then the change to new addresses of the wallet. */
-async function unsignedTransaction(wallet: BitcoinWallet, plan: Plan<Payable>): Promise<string> {
+async function unsignedTransaction(wallet: BitcoinWallet, plan: TransactionPlan<Payable>): Promise<string> {
   const scripts = await changeScripts(wallet, plan.change.length)
   const unsigned = RawOldTx.encode({
     version: 2,
@@ -264,7 +262,7 @@ function refused(
   { destination_address }: Withdrawal,
 ): Signing {
   const message = `the network refused the ${subject}: ${reason}`
-  const refusal: Refusal = {
+  const refusal: PaymentRefusal = {
     status_details: { invalid_destination_address: { message, destination_address } },
   }
   return { outcome: 'REFUSED', refusal }

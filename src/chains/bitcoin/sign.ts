@@ -8,13 +8,13 @@ import {
   type Reserved,
 } from '../longest-waiting.ts'
 import type { Signing, Withdrawal } from '../network.ts'
-import { BEHIND_ANOTHER, type WaitingReason } from '../waiting.ts'
+import { BEHIND_ANOTHER, deferred, type WaitingReason } from '../waiting.ts'
 import { minorOf, sum } from './amounts.ts'
 import { Batch, spendableAtOnce } from './batch.ts'
 import { reconcileLocks, type Coins } from './coins.ts'
 import { feeMaxOf, signConsolidation } from './consolidate.ts'
 import { feeRate } from './fees.ts'
-import { deferred, payableAmong, signAccepted, type Payable, type SigningRound } from './sign-batch.ts'
+import { payableAmong, signAccepted, type Payable, type SigningRound } from './sign-batch.ts'
 import { signingBlockedReason } from './unknown-spends.ts'
 import { coinText, type BitcoinWallet } from './wallet.ts'
 

@@ -5,7 +5,7 @@ import { judgeAlone } from '../judge-alone.ts'
 import { selectPayees, type Payees } from '../network-transactions.ts'
 import { decode, splitOutpoint, type Outpoint } from './decode.ts'
 import {
-  bytesOf,
+  walletBytesOf,
   confirmedBy,
   paymentIndexes,
   paymentsTo,
@@ -35,7 +35,7 @@ interface Location {
  * How far a transaction is. CONFLICTED: it can never be mined, since confirmed transactions have spent its inputs, or the
  * inputs of an ancestor. `spenders` are the wallet's transactions that may have done so.
  */
-type Progress =
+type TransactionProgress =
   | { state: 'PENDING' | 'UNKNOWN' }
   | { state: 'MINED'; confirmations?: Confirmations }
   | { state: 'CONFIRMED'; transaction: WalletTransaction }
@@ -63,7 +63,7 @@ export async function checkStatus(
 ): Promise<PaymentStatus[]> {
   const byHash = new Map(withdrawals.map((one) => [one.crypto_tx_hash, one]))
   const locations = await locate(wallet, [...byHash.keys()])
-  const progress = new Map<string, Progress>()
+  const progress = new Map<string, TransactionProgress>()
   for (const [index, [hash, withdrawal]] of [...byHash].entries())
     progress.set(hash, await progressAt(wallet, locations[index]!, withdrawal))
   const mined = [...progress].flatMap(([hash, { state }]) => (state === 'CONFIRMED' ? hash : []))
@@ -88,7 +88,7 @@ async function progressAt(
   wallet: BitcoinWallet,
   { transaction, confirmations, inMempool }: Location,
   withdrawal: BroadcastWithdrawal,
-): Promise<Progress> {
+): Promise<TransactionProgress> {
   if (transaction !== undefined && confirmations >= wallet.depth) return { state: 'CONFIRMED', transaction }
   if (transaction !== undefined && confirmations <= -wallet.depth)
     return {
@@ -134,7 +134,7 @@ function confirmed(
 async function progressOfMissing(
   wallet: BitcoinWallet,
   { raw_transaction }: BroadcastWithdrawal,
-): Promise<Progress> {
+): Promise<TransactionProgress> {
   const { rpc, depth } = wallet
   for (const input of decode(raw_transaction).inputs) {
     const { txid, vout } = splitOutpoint(input)
@@ -164,7 +164,7 @@ async function confirmedSpender(
     ({ category, confirmations }) => category === 'send' && Number(confirmations) >= depth,
   )
   const found = await fetchTransactions(wallet, [...new Set(sent.map(({ txid }) => txid))])
-  return found.find((one) => decode(bytesOf(one)).inputs.includes(outpoint))
+  return found.find((one) => decode(walletBytesOf(one)).inputs.includes(outpoint))
 }
 
 /** The status of a withdrawal whose own transaction can never be mined: one of the spenders may have paid it. */
@@ -208,7 +208,7 @@ async function paymentByOther(
   if (payees.get(other.txid)?.transfer_ids.some((id) => !ids.has(id))) return undefined
   const used = new Set<string>()
   const paid = together.flatMap((one) => {
-    const index = paymentsTo(wallet, bytesOf(other), one).find((output) => !used.has(output))
+    const index = paymentsTo(wallet, walletBytesOf(other), one).find((output) => !used.has(output))
     if (index === undefined) return []
     used.add(index)
     return [{ transfer_id: one.transfer_id, index }]

@@ -64,7 +64,7 @@ import { evmNode } from './node.ts'
 import { simulatedNetworks } from '../simulated/adapter.ts'
 import { routeBySigner } from '../simulated/route-by-signer.ts'
 import { formerWalletsIn, networkReports } from '../network-status.ts'
-import type { FoundDeposit, Network, NetworkAdapter, Networks } from '../network.ts'
+import type { FoundDeposit, PayoutNetwork, NetworkAdapter, Networks } from '../network.ts'
 
 const CONFIRMATIONS = 3
 const MNEMONIC = 'legal winner thank year wave sausage worth useful legal winner thank yellow'
@@ -1918,7 +1918,7 @@ test('the estimates of a block share what they have in common, and destinations 
 
 /** Runs work against the API with these networks configured. */
 async function withNetworks<T>(networks: Networks, work: () => Promise<T>): Promise<T> {
-  const all = service.networks as Map<Network, NetworkAdapter>
+  const all = service.networks as Map<PayoutNetwork, NetworkAdapter>
   const before = new Map(all)
   for (const [network, adapter] of networks) all.set(network, adapter)
   return work().finally(() => {

@@ -61,9 +61,9 @@ export async function objectionOfBlock(node: EvmNode, receipt: Receipt): Promise
   const { transactions, ...header } = block as ProvenBlock
   const all = receipts as BlockReceipt[]
   try {
-    if (header.hash !== blockHash || hashOf(header) !== blockHash)
+    if (header.hash !== blockHash || blockHashOf(header) !== blockHash)
       return `the header of block ${number} does not hash to ${blockHash}`
-    if (header.transactionsRoot !== trieRoot(transactions.map(bytesOf)))
+    if (header.transactionsRoot !== trieRoot(transactions.map(signedBytesOf)))
       return `the transactions of block ${number} are not those of its header`
     if (header.receiptsRoot !== trieRoot(all.map(encoded)))
       return `the receipts of block ${number} are not those of its header`
@@ -71,19 +71,19 @@ export async function objectionOfBlock(node: EvmNode, receipt: Receipt): Promise
     return `block ${number} cannot be checked: ${(error as Error).message.split('\n')[0]}`
   }
   const index = transactions.findIndex(({ hash }) => hash === transactionHash)
-  const isIts = index >= 0 && keccak256(bytesOf(transactions[index]!)) === transactionHash
+  const isIts = index >= 0 && keccak256(signedBytesOf(transactions[index]!)) === transactionHash
   return isIts && all[index]!.status === status
     ? undefined
     : `block ${number} does not contain it with status ${status}`
 }
 
 /** The signed bytes of a transaction in a node's answer. Throws an Error for a type that only some chains have. */
-export function bytesOf(found: RpcTransaction): Hex {
+export function signedBytesOf(found: RpcTransaction): Hex {
   const { input: data, ...transaction } = formatTransaction(found)
   return serializeTransaction({ ...transaction, data }, transaction)
 }
 
-function hashOf(header: Header): Hex {
+function blockHashOf(header: Header): Hex {
   const values = HEADER.flatMap(([name, kind]) => {
     const value = header[name]
     if (value === undefined || value === null) return []
@@ -113,20 +113,21 @@ function quantity(value: Hex | bigint): Hex {
 
 type Node = Hex | Node[]
 /** The nibbles that are left of a key, and the key's value. */
-type Entry = [path: string, value: Hex]
+type TrieEntry = [path: string, value: Hex]
 
 /** The root of the Merkle Patricia trie of a list: each value's key is its index. */
 function trieRoot(values: readonly Hex[]): Hex {
-  const entries = values.map((value, index): Entry => [toRlp(quantity(BigInt(index))).slice(2), value])
+  const entries = values.map((value, index): TrieEntry => [toRlp(quantity(BigInt(index))).slice(2), value])
   return keccak256(toRlp(entries.length === 0 ? '0x' : nodeOf(entries)))
 }
 
-function nodeOf(entries: Entry[]): Node[] {
-  const [[first, value]] = entries as [Entry]
+function nodeOf(entries: TrieEntry[]): Node[] {
+  const [[first, value]] = entries as [TrieEntry]
   if (entries.length === 1) return [compact(first, 'LEAF'), value]
   let shared = 0
   while (entries.every(([path]) => path.length > shared && path[shared] === first[shared])) shared++
-  const rest = (some: Entry[], from: number) => some.map(([path, its]): Entry => [path.slice(from), its])
+  const rest = (some: TrieEntry[], from: number) =>
+    some.map(([path, its]): TrieEntry => [path.slice(from), its])
   if (shared > 0)
     return [compact(first.slice(0, shared), 'EXTENSION'), reference(nodeOf(rest(entries, shared)))]
   const children = Array.from({ length: 16 }, (_, nibble): Node => {

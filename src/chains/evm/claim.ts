@@ -3,7 +3,7 @@ import { Buffer } from 'node:buffer'
 import type { Hex, RpcTransaction, TransactionSerialized } from 'viem'
 import { getAddress, hexToBigInt, keccak256 } from 'viem/utils'
 import { onChain, transferOf, walletAt, type EvmChain } from './chain.ts'
-import { bytesOf } from './block-proof.ts'
+import { signedBytesOf } from './block-proof.ts'
 import type { EvmNode, Receipt } from './node.ts'
 import { acknowledgeNonce } from './nonces.ts'
 import { isOurs, parse, signerAddressOf, signerOf } from './transaction.ts'
@@ -71,7 +71,7 @@ async function fetchSigned(chain: EvmChain, hash: Hex): Promise<SignedTransactio
 export async function fetchBytes(node: EvmNode, hash: Hex): Promise<{ raw: Hex; sender: Hex } | undefined> {
   const found = await node.call<RpcTransaction | null>('eth_getTransactionByHash', hash)
   if (found === null) return undefined
-  const raw = bytesOf(found)
+  const raw = signedBytesOf(found)
   assert(keccak256(raw) === hash, `the node's answer for ${hash} does not hash to it`)
   return { raw, sender: await signerOf(raw as TransactionSerialized) }
 }

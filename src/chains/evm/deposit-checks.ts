@@ -87,9 +87,9 @@ function objectionOf(chain: EvmChain, deposit: FoundDeposit, receipt: Receipt | 
 }
 
 const isAmount = (chain: EvmChain, { asset, amount }: FoundDeposit, units: bigint) =>
-  minorOf(asset, offChain(chain, asset, units)) === minorOf(asset, amount)
+  amountOf(asset, offChain(chain, asset, units)) === amountOf(asset, amount)
 
-const minorOf = (asset: string, amount: string) => parseStoredAmount(amount, decimalsOf(asset))
+const amountOf = (asset: string, amount: string) => parseStoredAmount(amount, decimalsOf(asset))
 
 /** A deposit waits for a second node that lags or does not answer. A second node that disagrees stops the network. */
 async function verifyBySecondNode(
@@ -98,7 +98,7 @@ async function verifyBySecondNode(
   asked: Map<string, ReturnType<typeof askSecondNode>>,
 ): Promise<DepositVerdict> {
   const { verify } = chain
-  if (verify === undefined || minorOf(deposit.asset, deposit.amount) < verify.above(deposit.asset))
+  if (verify === undefined || amountOf(deposit.asset, deposit.amount) < verify.above(deposit.asset))
     return AGREES
   const place = `${deposit.crypto_tx_hash} ${deposit.block!.hash}`
   const question =
@@ -230,7 +230,7 @@ export async function requireReceived(
     ])
     const received = offChain(chain, asset, after! > before! ? after! - before! : 0n)
     const says = node === chain.node ? '' : ', says the second node'
-    if (minorOf(asset, received) < minorOf(asset, amount))
+    if (amountOf(asset, received) < amountOf(asset, amount))
       throw new Error(
         `${address} has received ${received} ${asset} in the block of ${hash}, and not ${amount}${says}`,
       )

@@ -6,7 +6,7 @@ import type { Database } from '../../db/database.ts'
 import { bloomMayHave } from './bloom.ts'
 import { confirmedHead, depthText } from './confirmations.ts'
 import { noteHoldings } from './sweeps/holdings.ts'
-import { at, type Block, type Log, type Receipt } from './node.ts'
+import { at, type Block, type EventLog, type Receipt } from './node.ts'
 import { offChain, walletAt, type EvmChain } from './chain.ts'
 import { addressIn, logIndexOf, TRANSFER_TOPIC } from './transaction.ts'
 import { ChainReorganised, type DepositSight, type FoundDeposit, type DepositScan } from '../network.ts'
@@ -29,7 +29,7 @@ const CONFIRM_AFTER_MS = 1_000
 export const NATIVE_INDEX = '0'
 
 /** A movement in a block, to an address that may be ours. */
-type Movement = FoundDeposit & { native: boolean; from: string }
+type BlockMovement = FoundDeposit & { native: boolean; from: string }
 
 /** Reads a chain for deposits. */
 export interface DepositReader {
@@ -62,7 +62,7 @@ export function depositReader(db: Database, chain: EvmChain): DepositReader {
   async function readFrom(
     first: bigint,
     last: bigint,
-    pick: (movements: Movement[]) => Promise<FoundDeposit[]> = (movements) => ours(db, chain, movements),
+    pick: (movements: BlockMovement[]) => Promise<FoundDeposit[]> = (movements) => ours(db, chain, movements),
   ) {
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
       const end = first + size - 1n < last ? first + size - 1n : last
@@ -218,9 +218,9 @@ function reorganised({ network, confirmations }: EvmChain, cursor: string, now: 
   )
 }
 
-function nativeIn(chain: EvmChain, blocks: Block[]): Movement[] {
+function nativeIn(chain: EvmChain, blocks: Block[]): BlockMovement[] {
   return blocks.flatMap(({ number, hash: blockHash, transactions }) =>
-    transactions.flatMap(({ hash, from, to, value }): Movement[] => {
+    transactions.flatMap(({ hash, from, to, value }): BlockMovement[] => {
       if (to === null || hexToBigInt(value) === 0n) return []
       const amount = offChain(chain, chain.gasAsset, hexToBigInt(value))
       const place = { crypto_tx_hash: hash, crypto_tx_index: NATIVE_INDEX }
@@ -243,18 +243,18 @@ function nativeIn(chain: EvmChain, blocks: Block[]): Movement[] {
  * Asks for logs by the block's hash: a backend without the block then refuses, while it would answer a range of numbers
  * with an empty list. Skips blocks whose bloom filter rules the tokens out.
  */
-async function tokensIn(chain: EvmChain, blocks: Block[]): Promise<Movement[]> {
+async function tokensIn(chain: EvmChain, blocks: Block[]): Promise<BlockMovement[]> {
   const assetAt = new Map([...chain.tokens].map(([asset, { address }]) => [address, asset]))
   const addresses = [...assetAt.keys()]
   const asked = blocks.filter((block) => mayHaveTransfers(block, addresses))
-  const logs = await chain.node.all<Log[]>(
+  const logs = await chain.node.all<EventLog[]>(
     asked.map(
       ({ hash }) =>
         ['eth_getLogs', { blockHash: hash, address: addresses, topics: [TRANSFER_TOPIC] }] as const,
     ),
   )
   return asked.flatMap(({ number, hash }, index) =>
-    logs[index]!.flatMap((log): Movement[] => {
+    logs[index]!.flatMap((log): BlockMovement[] => {
       if (log.blockHash !== hash) throw new NodeFailure('the node gave a log of another block than asked for')
       const [, sender, recipient] = log.topics
       const units = hexToBigInt(log.data)
@@ -287,7 +287,7 @@ function mayHaveTransfers({ logsBloom, transactions }: Block, tokens: readonly H
 const EVM_NETWORKS = CRYPTO_NETWORKS.filter((network) => NETWORKS[network].family === 'evm')
 
 /** The deposits among these movements. Their addresses are marked for sweeping. */
-async function ours(db: Database, chain: EvmChain, movements: Movement[]): Promise<FoundDeposit[]> {
+async function ours(db: Database, chain: EvmChain, movements: BlockMovement[]): Promise<FoundDeposit[]> {
   const found = await arrivedAmong(db, chain, movements)
   await noteHoldings(
     db,
@@ -297,12 +297,12 @@ async function ours(db: Database, chain: EvmChain, movements: Movement[]): Promi
   return found.map(depositIn)
 }
 
-type Arrived = Movement & { customer_id: string }
+type Arrived = BlockMovement & { customer_id: string }
 
 const depositIn = ({ native: _, from: __, customer_id: ___, ...deposit }: Arrived): FoundDeposit => deposit
 
 /** The movements to deposit addresses that we have keys to. An address is valid on every EVM network. */
-async function arrivedAmong(db: Database, chain: EvmChain, movements: Movement[]): Promise<Arrived[]> {
+async function arrivedAmong(db: Database, chain: EvmChain, movements: BlockMovement[]): Promise<Arrived[]> {
   if (movements.length === 0) return []
   const { rows } = await db.query<{ customer_id: string; address: string; top_ups: Hex[] }>(
     `
@@ -334,7 +334,11 @@ async function arrivedAmong(db: Database, chain: EvmChain, movements: Movement[]
  * Leaves out transfers by the hot wallet without a recorded withdrawal: top-ups that a database restored from an older
  * backup does not have, and transfers by hand, whose funds were in custody before.
  */
-async function withoutOwn(db: Database, chain: EvmChain, movements: Movement[]): Promise<Movement[]> {
+async function withoutOwn(
+  db: Database,
+  chain: EvmChain,
+  movements: BlockMovement[],
+): Promise<BlockMovement[]> {
   const own = movements.filter(({ from }) => walletAt(chain, from) !== undefined)
   if (own.length === 0) return movements
   const { rows } = await db.query<{ crypto_tx_hash: string }>(
@@ -349,7 +353,7 @@ async function withoutOwn(db: Database, chain: EvmChain, movements: Movement[]):
 }
 
 /** The hashes of the native movements that succeeded: reverted transactions are in blocks as well. */
-async function succeeded({ node }: EvmChain, movements: Movement[]): Promise<Set<string>> {
+async function succeeded({ node }: EvmChain, movements: BlockMovement[]): Promise<Set<string>> {
   const hashes = movements.flatMap(({ native, crypto_tx_hash }) => (native ? [crypto_tx_hash] : []))
   const receipts = await node.all<Receipt | null>(
     hashes.map((hash) => ['eth_getTransactionReceipt', hash] as const),

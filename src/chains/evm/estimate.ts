@@ -2,11 +2,11 @@ import type { Hex } from 'viem'
 import { hexToBigInt, numberToHex } from 'viem/utils'
 import { isNative, offChain, onChain, transferOf, type EvmChain } from './chain.ts'
 import { feeMax, gasWithRoom, type Fees } from './fees.ts'
-import { gasLimits, priceOf, type GasLimit } from './gas.ts'
+import { gasLimits, priceFieldsOf, type GasLimit } from './gas.ts'
 import type { HotWalletReservation } from './hot-wallet.ts'
 import { at, NodeError, says } from './node.ts'
 import { isFalse, refusalOf, takesTooMuch, WOULD_REVERT } from './refusals.ts'
-import { tryTransfers, type Move, type Trial } from './simulation.ts'
+import { tryTransfers, type TransferToTry, type Trial } from './simulation.ts'
 import { deferred } from '../waiting.ts'
 import type { Signing, Withdrawal } from '../network.ts'
 
@@ -54,7 +54,7 @@ export async function estimateGas(
 }
 
 /** The transfer of a withdrawal to an address, within its gas limit. */
-function moveTo({ chain, limitOf }: Questions, withdrawal: Withdrawal, to: Hex): Move['call'] {
+function moveTo({ chain, limitOf }: Questions, withdrawal: Withdrawal, to: Hex): TransferToTry['call'] {
   const { asset, amount } = withdrawal
   const { value, ...call } = transferOf(chain, asset, to, onChain(chain, asset, amount))
   const gas = numberToHex(limitOf(withdrawal).most)
@@ -68,11 +68,11 @@ async function askNode(
   withdrawals: Withdrawal[],
 ): Promise<{ trials: Trial[]; gas: (Hex | NodeError)[] }> {
   const { chain, block, fees, limitOf } = questions
-  const moves = withdrawals.map((withdrawal): Move => {
+  const moves = withdrawals.map((withdrawal): TransferToTry => {
     const recipient = withdrawal.destination_address as Hex
     return { asset: withdrawal.asset, recipient, call: moveTo(questions, withdrawal, recipient) }
   })
-  const price = priceOf(fees)
+  const price = priceFieldsOf(fees)
   // A token may refuse by returning false instead of reverting. A token with a transfer fee delivers less than was sent.
   const { trials, answers: gas } = await tryTransfers(
     chain,

@@ -48,7 +48,7 @@ export async function gasLimits(
 }
 
 /** The transaction's price: without it, a contract that refuses every price but zero would deceive the estimate. */
-export const priceOf = ({ offer, tip }: Fees) => ({
+export const priceFieldsOf = ({ offer, tip }: Fees) => ({
   maxFeePerGas: numberToHex(offer),
   maxPriorityFeePerGas: numberToHex(tip < offer ? tip : offer),
 })

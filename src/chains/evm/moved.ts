@@ -21,7 +21,7 @@ interface FoundTransfers {
 }
 
 /** One movement of an asset, in units of the chain. */
-interface Move {
+interface AssetMove {
   from: Hex
   to: Hex
   asset: string
@@ -131,15 +131,15 @@ async function isKnown(tx: Transaction, { network }: EvmChain, hash: string): Pr
 }
 
 /** The movements in a transaction: none where the chain reverted it. */
-function movesOf(chain: EvmChain, { from, to, value }: FoundTransfers, receipt: Receipt): Move[] {
+function movesOf(chain: EvmChain, { from, to, value }: FoundTransfers, receipt: Receipt): AssetMove[] {
   if (hexToBigInt(receipt.status) !== 1n) return []
   const units = hexToBigInt(value)
-  const native: Move[] =
+  const native: AssetMove[] =
     to === null || units === 0n
       ? []
       : [{ from: getAddress(from), to: getAddress(to), asset: chain.gasAsset, units }]
   const assetAt = new Map([...chain.tokens].map(([asset, { address }]) => [address.toLowerCase(), asset]))
-  const tokens = receipt.logs.flatMap(({ address, topics, data }): Move[] => {
+  const tokens = receipt.logs.flatMap(({ address, topics, data }): AssetMove[] => {
     const asset = assetAt.get(address.toLowerCase())
     const [event, sender, recipient] = topics
     if (asset === undefined || event !== TRANSFER_TOPIC || sender === undefined || recipient === undefined)

@@ -36,7 +36,7 @@ export interface Block {
   transactions: { hash: Hex; from: Hex; to: Hex | null; value: Hex }[]
 }
 
-export interface Log {
+export interface EventLog {
   address: Hex
   topics: Hex[]
   data: Hex
@@ -55,7 +55,7 @@ export interface Receipt {
   effectiveGasPrice: Hex
   /** The fee for publishing to another chain (the OP stack), in addition to the gas. */
   l1Fee?: Hex | null
-  logs: Log[]
+  logs: EventLog[]
 }
 
 /** A node, by JSON-RPC over HTTP. */

@@ -1,12 +1,12 @@
 import type { Hex } from 'viem'
-import type { Refusal, Withdrawal } from '../network.ts'
+import type { PaymentRefusal, Withdrawal } from '../network.ts'
 import { walletsOf, type EvmChain } from './chain.ts'
 
 /** The refusal of a withdrawal whose destination the network does not pay. */
 export const refusalOf = (
   { destination_address }: Pick<Withdrawal, 'destination_address'>,
   message: string,
-): Refusal => ({
+): PaymentRefusal => ({
   status_details: { invalid_destination_address: { message, destination_address } },
 })
 

@@ -2,12 +2,12 @@ import type { Hex } from 'viem'
 import { numberToHex } from 'viem/utils'
 import { isNative, onChain, transferOf, type EvmChain } from './chain.ts'
 import { feeMax, type Fees } from './fees.ts'
-import { gasLimits, priceOf } from './gas.ts'
+import { gasLimits, priceFieldsOf } from './gas.ts'
 import type { HotWalletReservation } from './hot-wallet.ts'
 import { at, NodeError, says, type Call } from './node.ts'
 import { isFalse, refusalOf, takesTooMuch, WOULD_REVERT } from './refusals.ts'
 import type { Reserved } from '../longest-waiting.ts'
-import type { Refusal } from '../network.ts'
+import type { PaymentRefusal } from '../network.ts'
 
 /**
  * The refusals, by transfer id, of those reserved withdrawals that would be refused once the hot wallet has enough for them.
@@ -20,7 +20,7 @@ export async function refusedAmong(
   { block, spendable }: Pick<HotWalletReservation, 'block' | 'spendable'>,
   fees: Fees,
   reserved: readonly Reserved[],
-): Promise<Map<string, { outcome: 'REFUSED'; refusal: Refusal }>> {
+): Promise<Map<string, { outcome: 'REFUSED'; refusal: PaymentRefusal }>> {
   const from = chain.hotWallet.address
   const known = reserved.filter(({ asset }) => spendable.has(asset))
   if (known.length === 0) return new Map()
@@ -35,7 +35,7 @@ export async function refusedAmong(
     const enough = value + feeMax({ gas, maxFeePerGas: fees.offer })
     const override = { [from]: { balance: numberToHex(enough) } }
     const move = { from, ...call, value: numberToHex(value), gas: numberToHex(gas) }
-    return ['eth_call', { ...move, ...priceOf(fees) }, at(block), override]
+    return ['eth_call', { ...move, ...priceFieldsOf(fees) }, at(block), override]
   }
   const answers = await chain.node.each<Hex>(
     known.flatMap((one) => [trialTo(one.destination_address as Hex, one), trialTo(from, one)]),

@@ -4,7 +4,7 @@ import { at, NodeError, says, type Call, type EvmNode } from './node.ts'
 import { balanceCall, type EvmChain } from './chain.ts'
 
 /** A transfer to try before it is signed. */
-export interface Move {
+export interface TransferToTry {
   asset: string
   recipient: Hex
   call: { from: Hex; to: Hex; value: Hex; data?: Hex | undefined; gas: Hex }
@@ -32,11 +32,12 @@ const withoutSimulation = new WeakSet<EvmNode>()
 export async function tryTransfers(
   chain: EvmChain,
   block: bigint,
-  moves: readonly Move[],
+  moves: readonly TransferToTry[],
   others: readonly Call[],
 ): Promise<{ trials: Trial[]; answers: (Hex | NodeError)[] }> {
-  const simulates = (move: Move) => chain.tokens.has(move.asset) && !withoutSimulation.has(chain.node)
-  const plainCall = ({ call }: Move): Call => ['eth_call', call, at(block)]
+  const simulates = (move: TransferToTry) =>
+    chain.tokens.has(move.asset) && !withoutSimulation.has(chain.node)
+  const plainCall = ({ call }: TransferToTry): Call => ['eth_call', call, at(block)]
   const simulated = moves.map(simulates)
   const all = await chain.node.each<unknown>([
     ...moves.map((move, index) => (simulated[index] ? simulation(chain, move, block) : plainCall(move))),
@@ -56,7 +57,7 @@ export async function tryTransfers(
 }
 
 /** Three calls in one simulated block: the recipient's balance, the transfer, and the balance again. */
-function simulation(chain: EvmChain, { asset, recipient, call }: Move, block: bigint): Call {
+function simulation(chain: EvmChain, { asset, recipient, call }: TransferToTry, block: bigint): Call {
   const [, balance] = balanceCall(chain, asset, recipient, block)
   const { from, to, value, data, gas } = call
   const transfer = { from, to, value, gas, ...(data !== undefined && { input: data }) }

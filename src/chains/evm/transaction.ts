@@ -11,7 +11,7 @@ import {
   parseTransaction,
   toHex,
 } from 'viem/utils'
-import type { Log, Receipt } from './node.ts'
+import type { EventLog, Receipt } from './node.ts'
 import type { SignedTransaction } from '../network.ts'
 
 /** A transaction to sign (EIP-1559). Amounts in wei. */
@@ -123,7 +123,7 @@ export const addressIn = (topic: Hex): Hex => getAddress(`0x${topic.slice(-40)}`
 
 /** The log that a token's contract wrote for a transfer, and the amount in it, in units of the chain. */
 export interface LoggedTransfer {
-  log: Log
+  log: EventLog
   amount: bigint
 }
 
@@ -152,4 +152,4 @@ export function loggedTransfer(
 export const amountIn = (data: Hex): bigint => hexToBigInt(`0x${data.slice(74, 138)}`)
 
 /** The index of a log in its block, as `crypto_tx_index` has it. */
-export const logIndexOf = ({ logIndex }: Log): string => String(hexToNumber(logIndex))
+export const logIndexOf = ({ logIndex }: EventLog): string => String(hexToNumber(logIndex))

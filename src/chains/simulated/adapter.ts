@@ -11,7 +11,7 @@ import {
   seeDeposits,
   selectDepositAddresses,
 } from './deposits.ts'
-import { hashOf } from './hash.ts'
+import { formatHash } from './hash.ts'
 import {
   magicOutcome,
   magicWireOutcome,
@@ -21,11 +21,11 @@ import {
 import type {
   BroadcastAnswer,
   BroadcastWithdrawal,
-  Network,
+  PayoutNetwork,
   NetworkAdapter,
   Networks,
   PaymentStatus,
-  Refusal,
+  PaymentRefusal,
   Review,
   Signing,
   Withdrawal,
@@ -41,7 +41,7 @@ export interface SimulatedOptions {
 /** Creates the simulated networks and bank of a sandbox. One table stands for their chains. */
 export function simulatedNetworks(db: Database, options: SimulatedOptions): Networks {
   const adapter = simulatedAdapter(db, options)
-  return new Map<Network, NetworkAdapter>([
+  return new Map<PayoutNetwork, NetworkAdapter>([
     ...CRYPTO_NETWORKS.map((network) => {
       const reads = {
         scanDeposits: () => scanDeposits(db, network, options.confirmationMs),
@@ -116,10 +116,14 @@ function sign(withdrawal: Withdrawal): Signing {
   const raw_transaction = Buffer.from(
     JSON.stringify({ ...withdrawal, nonce: randomBytes(8).toString('hex') }),
   )
-  return { outcome: 'SIGNED', raw_transaction, crypto_tx_hash: hashOf(withdrawal.network, raw_transaction) }
+  return {
+    outcome: 'SIGNED',
+    raw_transaction,
+    crypto_tx_hash: formatHash(withdrawal.network, raw_transaction),
+  }
 }
 
-function refusalOf(withdrawal: Withdrawal): Refusal | undefined {
+function refusalOf(withdrawal: Withdrawal): PaymentRefusal | undefined {
   const { asset, destination_address } = withdrawal
   switch (outcomeOf(withdrawal)) {
     case 'INVALID_DESTINATION_ADDRESS': {

@@ -1,6 +1,6 @@
 import { CRYPTO_NETWORKS } from '../../contract/assets/catalogue.ts'
 import type { Database } from '../../db/database.ts'
-import type { Network } from '../network.ts'
+import type { PayoutNetwork } from '../network.ts'
 
 /** For how long the simulated chain keeps a transaction after its withdrawal and its deposit have ended. */
 const KEPT_DAYS = 30
@@ -12,7 +12,7 @@ const KEPT_DAYS = 30
  */
 async function deleteOfNetwork(
   db: Database,
-  network: Network,
+  network: PayoutNetwork,
   max: number,
   after: Cursor | undefined,
 ): Promise<{ deleted: number; next: Cursor | undefined }> {

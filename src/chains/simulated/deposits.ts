@@ -3,7 +3,7 @@ import type { CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import type { Database, Queryable } from '../../db/database.ts'
 import type { Moment } from '../../db/ids.ts'
 import type { DepositScan, DepositSight, FoundDeposit } from '../network.ts'
-import { hashOf } from './hash.ts'
+import { formatHash } from './hash.ts'
 
 /**
  * SQL condition: the transaction is confirmed, this many milliseconds after its broadcast. A broadcast in the future means
@@ -123,7 +123,7 @@ export function newDeposit(
   const { asset, amount, address: destination_address } = paid
   const nonce = randomBytes(8).toString('hex')
   const raw = Buffer.from(JSON.stringify({ network, asset, amount, destination_address, nonce }))
-  const crypto_tx_hash = hashOf(network, raw)
+  const crypto_tx_hash = formatHash(network, raw)
   return {
     sight: ({ micros }) => {
       const number = BigInt(micros) / 1_000n + BROADCAST_MS

@@ -5,7 +5,7 @@ import { newPrivateKey, publicPartOf, signStatement } from '../../governance/app
 import { addApprover, revokeApprover } from '../../governance/approvals/approver.ts'
 import { Refused, until, type Api } from '../call-api.ts'
 import { withDatabase, type AtDatabase } from '../command-line.ts'
-import { PROFILE, run, type Step } from './steps.ts'
+import { PROFILE, run, type RecipeStep } from './steps.ts'
 
 /** The role of the rule's approvers. No other approver has it. */
 const ROLE = 'TRIGGER'
@@ -35,11 +35,11 @@ export async function makeApproval(api: Api, type: EventType): Promise<string> {
   })
 }
 
-const NEW_HOLDER: Step[] = [
+const NEW_HOLDER: RecipeStep[] = [
   PROFILE,
   ['POST /v2/sandbox/profiles/{to}/deposit', { asset: 'USD', amount: '10' }, {}],
 ]
-const WITHDRAWAL: Step = [
+const WITHDRAWAL: RecipeStep = [
   'POST /v2/transfer/crypto-withdrawals',
   {
     ...{ profile_id: '{to}', asset: 'USDP', balance_asset: 'USD', crypto_network: 'ETHEREUM', total: '10' },

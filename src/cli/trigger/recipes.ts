@@ -5,7 +5,7 @@ import type { EventType } from '../../contract/event-types.ts'
 import { until, type Api } from '../call-api.ts'
 import { makeApproval } from './approvals.ts'
 import { makeStatement } from './statements.ts'
-import { PROFILE, run, type Step } from './steps.ts'
+import { PROFILE, run, type RecipeStep } from './steps.ts'
 
 /** Makes an event happen, and returns the id of the record whose event it is. */
 type Recipe = (api: Api, type: EventType) => Promise<string>
@@ -14,31 +14,39 @@ const ID = { id: 'id' }
 const ACTIVITY = { id: 'activity_id' }
 const ADA = { first_name: 'Ada', last_name: 'Example' }
 
-const deposit = (body: object): Step => ['POST /v2/sandbox/profiles/{profile_id}/deposit', body, ACTIVITY]
+const deposit = (body: object): RecipeStep => [
+  'POST /v2/sandbox/profiles/{profile_id}/deposit',
+  body,
+  ACTIVITY,
+]
 const wire = (amount: string) => deposit({ asset: 'USD', amount })
 const USD = wire('50')
-const IDENTITY: Step = [
+const IDENTITY: RecipeStep = [
   'POST /v2/identity/identities',
   { ref_id: '{ref}', person_details: ADA },
   { id: 'id', identity: 'id' },
 ]
-const ACCOUNT: Step = [
+const ACCOUNT: RecipeStep = [
   'POST /v2/identity/accounts',
   { account: { identity_id: '{identity}', type: 'BROKERAGE', ref_id: '{ref}' } },
   ID,
 ]
-const verify = (change: object): Step => ['PUT /v2/identity/identities/{identity}/sandbox-status', change, {}]
-const bankAccount = (account_number: string): Step => [
+const verify = (change: object): RecipeStep => [
+  'PUT /v2/identity/identities/{identity}/sandbox-status',
+  change,
+  {},
+]
+const bankAccount = (account_number: string): RecipeStep => [
   'POST /v2/transfer/fiat-accounts',
   { fiat_account_owner: { person_details: ADA }, fiat_network_instructions: { wire: { account_number } } },
   { id: 'id', bank: 'id' },
 ]
-const bookAddress = (change: object): Step => [
+const bookAddress = (change: object): RecipeStep => [
   'PUT /v2/transfer/crypto-destination-address',
   { crypto_network: 'ETHEREUM', address: '{address}', ...change },
   { id: 'address.id' },
 ]
-const depositToAddress = (amount: string): Step[] => [
+const depositToAddress = (amount: string): RecipeStep[] => [
   [
     'POST /v2/transfer/deposit-addresses',
     { profile_id: '{profile_id}', crypto_network: 'ETHEREUM' },
@@ -46,7 +54,7 @@ const depositToAddress = (amount: string): Step[] => [
   ],
   deposit({ asset: 'USDP', amount, crypto_network: 'ETHEREUM', crypto_address: '{deposit_address}' }),
 ]
-const withdraw = (destination_address: string): Step[] => [
+const withdraw = (destination_address: string): RecipeStep[] => [
   USD,
   [
     'POST /v2/transfer/crypto-withdrawals',
@@ -57,7 +65,7 @@ const withdraw = (destination_address: string): Step[] => [
     ID,
   ],
 ]
-const withdrawByWire = (account: string): Step[] => [
+const withdrawByWire = (account: string): RecipeStep[] => [
   USD,
   bankAccount(account),
   [
@@ -69,7 +77,7 @@ const withdrawByWire = (account: string): Step[] => [
     ID,
   ],
 ]
-const MOVE: Step[] = [
+const MOVE: RecipeStep[] = [
   USD,
   PROFILE,
   [
@@ -81,12 +89,12 @@ const MOVE: Step[] = [
     ID,
   ],
 ]
-const FIND_CREDIT: Step = [
+const FIND_CREDIT: RecipeStep = [
   'GET /v2/transfer/transfers?profile_ids={to}&type=INTERNAL_TRANSFER_CREDIT',
   undefined,
   { id: 'items.0.id' },
 ]
-const orchestrate = (address: string): Step[] => [
+const orchestrate = (address: string): RecipeStep[] => [
   USD,
   [
     'POST /v2/orchestration/orchestrations',
@@ -138,7 +146,7 @@ async function disableWebhook(api: Api): Promise<string> {
 }
 
 /** How to make each event happen: by calls of the API alone, or by a function. */
-const HOW: { [type in EventType]: readonly Step[] | Recipe } = {
+const HOW: { [type in EventType]: readonly RecipeStep[] | Recipe } = {
   'transfer.crypto_deposit.pending': depositToAddress(COMPLETED_LATER),
   'transfer.crypto_deposit.failed': depositToAddress(FAILED_LATER),
   'transfer.crypto_deposit.completed': [deposit({ asset: 'USDP', amount: '10' })],

@@ -6,7 +6,7 @@ import type { Api } from '../call-api.ts'
  * One call of the API. Names in braces are replaced from the credentials, from earlier steps, and by new values of `ref` and
  * `address`. `keep` names members of the answer for the steps that follow: `id` is the record of the recipe.
  */
-export type Step = readonly [
+export type RecipeStep = readonly [
   request: string,
   body: object | undefined,
   keep: Readonly<Record<string, string>>,
@@ -15,7 +15,7 @@ export type Step = readonly [
 /** Calls the API step by step. Returns what the steps kept. */
 export async function run(
   { call, credentials }: Api,
-  steps: readonly Step[],
+  steps: readonly RecipeStep[],
   given: Record<string, string> = {},
 ): Promise<Record<string, string>> {
   const known: Record<string, string> = { ...given }
@@ -33,4 +33,4 @@ const memberOf = (answer: unknown, path: string): string =>
   path.split('.').reduce((value, name) => (value as Record<string, unknown>)[name], answer) as string
 
 /** A new profile, as `to`. */
-export const PROFILE: Step = ['POST /v2/profiles', { nickname: '{ref}' }, { to: 'id' }]
+export const PROFILE: RecipeStep = ['POST /v2/profiles', { nickname: '{ref}' }, { to: 'id' }]

@@ -1,7 +1,7 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import { EVENT_TYPES, type EventType } from '../../contract/event-types.ts'
 import type { Event } from '../../money/records/event.ts'
-import { overApi, until, type Page } from '../call-api.ts'
+import { overApi, until, type ListPage } from '../call-api.ts'
 import { define } from '../define.ts'
 import { lineOf } from '../events.ts'
 
@@ -23,7 +23,8 @@ export function triggerCommand(program: Command): void {
       const { makeEvent } = await import('./recipes.ts')
       const object_id = await makeEvent(api, type)
       const query = new URLSearchParams({ type, object_id, limit: '1' })
-      const read = async () => (await api.call<Page<Event>>('GET', `/v2/events?${query.toString()}`)).items[0]
+      const read = async () =>
+        (await api.call<ListPage<Event>>('GET', `/v2/events?${query.toString()}`)).items[0]
       const event = await until(WAIT_MS_MAX, read)
       if (event === undefined)
         throw new Error(`no event ${type} of ${object_id} within ${WAIT_MS_MAX / 1000} s: does a worker run?`)

@@ -11,7 +11,7 @@ import {
   type StatementOf,
 } from './approval-statement.ts'
 import { hasRole, personsOf, personsWhoAre, type Approver } from './approver.ts'
-import type { Kind } from '../../money/records/need.ts'
+import type { RecordKind } from '../../money/records/need.ts'
 import type { Approval, ApprovalDecision, ApprovalStatus } from '../../contract/approval.ts'
 import type { TransferApproval } from '../../money/movements/decision.ts'
 import { arraysOf } from '../../db/rows.ts'
@@ -125,7 +125,7 @@ export interface Judgement {
  * role, one for each person, and none by the initiator. Nothing that the service's database role can write is trusted: the
  * schema's owner writes approvers, and the statement is rebuilt from the record that is about to be signed or changed.
  */
-export function judge(
+export function judgeDecisions(
   of: StatementOf,
   decisions: readonly Pick<KeptDecision, 'approver_id' | 'decision' | 'signed'>[],
   approvers: readonly Approver[],
@@ -207,7 +207,7 @@ export interface NewTransferApproval extends TransferApproval {
 }
 
 /** The approvals of withdrawals. The transaction that accepts a withdrawal writes its approval. */
-export const TRANSFER_APPROVALS: Kind<string, ApprovalRow, NewTransferApproval> = {
+export const TRANSFER_APPROVALS: RecordKind<string, ApprovalRow, NewTransferApproval> = {
   async read(tx, customerId, transferIds) {
     const { rows } = await tx.query<ApprovalRow>(
       `select ${APPROVAL_COLUMNS} from approvals a where a.customer_id = $1 and a.transfer_id = any ($2::uuid[])`,

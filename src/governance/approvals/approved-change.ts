@@ -15,7 +15,7 @@ import {
   approvalEvent,
   approvalToWire,
   changeStatementOf,
-  judge,
+  judgeDecisions,
   recordExpired,
   selectDecisions,
   setApprovalStatus,
@@ -100,7 +100,11 @@ async function requireApprovedChange(
   requireOpen(row, now)
   requireSameChange(row, change)
   const decisions = await selectDecisions(tx, customer_id, [row.id])
-  const { outcome } = judge(changeStatementOf(row), decisions, await selectApprovers(tx, customer_id))
+  const { outcome } = judgeDecisions(
+    changeStatementOf(row),
+    decisions,
+    await selectApprovers(tx, customer_id),
+  )
   if (outcome !== 'APPROVED') return approvalToWire(row, decisions)
   await setApprovalStatus(tx, row, 'USED', now)
   recordChanges(tx, customer_id, now, [
@@ -132,7 +136,7 @@ async function keepApproval(
   const { customer_id, origin } = change
   const now = await readClock(tx)
   await expireChanges(tx, customer_id, now, origin)
-  await requireRoom(tx, customer_id)
+  await requireRoomForChange(tx, customer_id)
   const seconds = document.approvals?.deadline_seconds ?? DEFAULT_DEADLINE_SECONDS
   const micros = BigInt(now.micros) + BigInt(seconds) * 1_000_000n
   const initiator = initiatorOf(origin)
@@ -179,7 +183,7 @@ async function findWaiting(tx: Transaction, customerId: string, digest: string) 
   return approvalToWire(rows[0], await selectDecisions(tx, customerId, [rows[0].id]))
 }
 
-async function requireRoom(tx: Transaction, customerId: string): Promise<void> {
+async function requireRoomForChange(tx: Transaction, customerId: string): Promise<void> {
   const { rowCount } = await tx.query(
     `
     select 1 from approvals

@@ -2,11 +2,17 @@ import { Temporal } from 'temporal-polyfill'
 import { initiatorOf, type Origin } from '../../contract/actor.ts'
 import type { Queryable } from '../../db/database.ts'
 import { selectApprovers, type Approver } from './approver.ts'
-import { judge, selectDecisions, TRANSFER_APPROVALS, type Judgement, type KeptDecision } from './approval.ts'
+import {
+  judgeDecisions,
+  selectDecisions,
+  TRANSFER_APPROVALS,
+  type Judgement,
+  type KeptDecision,
+} from './approval.ts'
 import type { StatementOf } from './approval-statement.ts'
 import { change } from '../../money/records/need.ts'
 import type { Decision, View, TransferApproval } from '../../money/movements/decision.ts'
-import { readAccepted, type Accepted } from '../../money/movements/withdrawal-macs.ts'
+import { readAccepted, type AcceptedWithdrawal } from '../../money/movements/withdrawal-macs.ts'
 
 /** What a rule of the policy requires of a withdrawal that needs approvers. */
 export interface ApprovalRequirement {
@@ -58,7 +64,7 @@ export function awaitApproval(
 }
 
 /** Returns the members of the statement about a withdrawal, from the record by which it is paid. */
-function statementOf(accepted: Accepted & { approval: TransferApproval }): StatementOf {
+function statementOf(accepted: AcceptedWithdrawal & { approval: TransferApproval }): StatementOf {
   const { approval, customer_id, id, profile_id, network, asset, amount, memo } = accepted
   const { id: approval_id, required, role, rule_id, policy_version, initiator, deadline } = approval
   const payment = { profile_id, network, asset, amount, destination: destinationOf(accepted), memo }
@@ -76,7 +82,7 @@ function statementOf(accepted: Accepted & { approval: TransferApproval }): State
 }
 
 /** The address, or the bank account of a wire. */
-function destinationOf({ network, destination }: Accepted): unknown {
+function destinationOf({ network, destination }: AcceptedWithdrawal): unknown {
   if (network !== 'WIRE') return destination
   const [fiat_account_id, owner, instructions] = JSON.parse(destination) as unknown[]
   return { fiat_account_id, owner, instructions }
@@ -113,7 +119,7 @@ export async function judgeWithdrawals(
     accepted.map((one) => {
       const of = statementOf(one)
       const decisions = all.filter(({ approval_id }) => approval_id === one.approval.id)
-      return [one.id, { of, decisions, approvers, judgement: judge(of, decisions, approvers) }]
+      return [one.id, { of, decisions, approvers, judgement: judgeDecisions(of, decisions, approvers) }]
     }),
   )
 }

@@ -27,7 +27,7 @@ interface CompiledLimit extends Limit {
 }
 
 /** The facts that rule out most rules. Nearly all payments of a batch share them. */
-interface Kind {
+interface PaymentKind {
   type: Payment['type']
   asset: string
   network: string | undefined
@@ -105,11 +105,11 @@ function compileRule(rule: Rule, windowAt: number | undefined): CompiledRule {
 }
 
 // A client id from an external token issuer may be any text, so it comes last. A missing id adds no part.
-const keyOfKind = ({ type, asset, network, client }: Kind) =>
+const keyOfKind = ({ type, asset, network, client }: PaymentKind) =>
   `${type} ${asset} ${network}${client === undefined ? '' : ` ${client}`}`
 
 /** Returns the rules that can fit payments of a kind. */
-export function shortlistOf({ rules, shortlists }: Compiled, kind: Kind): Shortlist {
+export function shortlistOf({ rules, shortlists }: Compiled, kind: PaymentKind): Shortlist {
   const key = keyOfKind(kind)
   const known = shortlists.get(key)
   if (known !== undefined) return known
@@ -132,7 +132,7 @@ const isIn = (set: ReadonlySet<string> | undefined, value: string | undefined): 
 /** Whether a rule can fit payments of a kind. */
 const fitsKind = (
   { types, assets, networks, clients, limit, restricts }: CompiledRule,
-  kind: Kind,
+  kind: PaymentKind,
 ): boolean =>
   isIn(types, kind.type) &&
   isIn(assets, kind.asset) &&

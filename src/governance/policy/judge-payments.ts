@@ -115,7 +115,7 @@ class PolicyGovernor implements Governor {
 
   async #readAddressBook(): Promise<void> {
     if (this.#policy?.readsAddressBook !== true) return
-    const all = [...this.#facts.values()].map((one) => ({ one, places: placeOf(one.payment) }))
+    const all = [...this.#facts.values()].map((one) => ({ one, places: addressPlacesOf(one.payment) }))
     const entries = await entriesAt(
       this.#batch.tx,
       this.#policies.rows,
@@ -261,7 +261,7 @@ interface AddressPlace {
 const keyOfPlace = ({ crypto_network, address }: AddressPlace) => `${crypto_network} ${address}`
 
 /** Returns the place of a payment's destination in the address book; none for a wire or an internal transfer. */
-const placeOf = ({ crypto_network, destination }: Payment): AddressPlace[] =>
+const addressPlacesOf = ({ crypto_network, destination }: Payment): AddressPlace[] =>
   crypto_network === undefined ? [] : [{ crypto_network, address: canonicalOf(crypto_network, destination) }]
 
 /** Whether a rule of the payment's shortlist fits it. */

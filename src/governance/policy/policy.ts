@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { Type, type Static } from 'typebox'
 import type { UsdPrices } from '../../contract/assets/usd-value.ts'
-import { Named, Timestamp } from '../../contract/fields.ts'
+import { NamedObject, Timestamp } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { coordinatorOf, type Queryable, type Transaction } from '../../db/database.ts'
 import type { Moment } from '../../db/ids.ts'
@@ -17,7 +17,7 @@ import { canonicalJson, PolicyDocument } from './policy-document.ts'
  */
 
 /** A version of a customer's policy. */
-export const Policy = Named('Policy', {
+export const Policy = NamedObject('Policy', {
   version: Type.Integer({
     minimum: 0,
     description: 'Number of the version: 1, 2, ...; 0 where there is none.',

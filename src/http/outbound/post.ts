@@ -3,7 +3,7 @@ import type { Agent, Dispatcher } from 'undici'
 /** No answer came, or the target is not allowed. The message has no address and no secret. */
 export class SendFailure extends Error {}
 
-export interface Answer {
+export interface HttpAnswer {
   statusCode: number
   headers: Record<string, string | string[] | undefined>
   /** The first bytes, as they came: a compressed body is not inflated. */
@@ -27,7 +27,7 @@ export interface Post {
 }
 
 /** Sends one POST request, and follows no redirect. Throws `SendFailure` when no answer comes. */
-export async function post(agent: Agent, request: Post): Promise<Answer> {
+export async function sendPost(agent: Agent, request: Post): Promise<HttpAnswer> {
   const { url, headers, body, signal, bytesMax } = request
   const { origin, pathname, search } = new URL(url)
   try {
@@ -53,7 +53,7 @@ export async function post(agent: Agent, request: Post): Promise<Answer> {
 async function beginningOf(
   body: Dispatcher.ResponseData['body'],
   bytesMax: number,
-): Promise<Pick<Answer, 'body' | 'isCut'>> {
+): Promise<Pick<HttpAnswer, 'body' | 'isCut'>> {
   const chunks: Buffer[] = []
   let bytes = 0
   // Leaving the loop destroys the body, which reports that as an error.

@@ -4,7 +4,7 @@ import type { Actor, Origin } from '../../contract/actor.ts'
 import { subjectOfAction, type AuditAction } from '../../contract/audit-actions.ts'
 import { arrayLiteral, inOrder, type LastWrite, type Queryable, type Transaction } from '../../db/database.ts'
 import { newId, type Moment } from '../../db/ids.ts'
-import { sendTogether, type Part } from '../../db/together.ts'
+import { sendTogether, type StatementPart } from '../../db/together.ts'
 import type { LedgerEvent } from './entries.ts'
 
 /** The outcome of a change: it was made, or refused for lack of authority or by policy. */
@@ -169,7 +169,7 @@ interface Subjects {
 }
 
 /** The types of records that change in batches. Their rows need no index: the moment of a change finds them. */
-const OF_BATCHES = new Set(['orchestration'])
+const UNINDEXED_SUBJECTS = new Set(['orchestration'])
 
 /** The rows of the audit log that a transaction will write, by customer. */
 class AuditTrail implements LastWrite {
@@ -189,7 +189,7 @@ class AuditTrail implements LastWrite {
     },
   ): void {
     const rows = this.#rowsOf(customerId)
-    const isOfBatch = OF_BATCHES.has(subject.type) && changes === null
+    const isOfBatch = UNINDEXED_SUBJECTS.has(subject.type) && changes === null
     const alike = isOfBatch
       ? rows.find(
           (row) =>
@@ -326,19 +326,19 @@ const ROW_COLUMNS = [
 
 const ROW_NAMES = ROW_COLUMNS.map(({ name }) => name).join(', ')
 
-const MOVE_HEAD: Part = {
+const MOVE_HEAD: StatementPart = {
   name: 'move head',
   text: (first) => `
     update audit_heads set position = position + 1, hash = sha256(hash || $${first}::bytea)
     where customer_id = $1`,
 }
-const INSERT_LINK: Part = {
+const INSERT_LINK: StatementPart = {
   name: 'insert link',
   text: (first, changed) => `
     insert into audit_links (customer_id, position, created_at, digests, hash)
     select customer_id, position, $${first}, $${first + 1}, hash from ${changed}`,
 }
-const INSERT_RECORDS: Part = {
+const INSERT_RECORDS: StatementPart = {
   name: 'insert records',
   text: (first, changed) => {
     const columns = ROW_COLUMNS.map(

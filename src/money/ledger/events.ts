@@ -12,7 +12,7 @@ export interface NewEvent {
 }
 
 /** The columns of new events that differ by row, with their types. */
-export const EVENT_COLUMNS = { id: 'uuid', type: 'text', object_id: 'uuid' }
+export const NEW_EVENT_COLUMNS = { id: 'uuid', type: 'text', object_id: 'uuid' }
 
 /** Formats new events of one moment column by column. Their ids are in the order of the events. */
 export function eventColumns(events: readonly NewEvent[], at: Moment): string[] {
@@ -43,6 +43,6 @@ export async function insertEvents(
 // The ledger's own events have no objects, and their statement has the plain name.
 const INSERT = insertOf(
   'insert into events',
-  { at: ['created_at'], columns: { ...EVENT_COLUMNS, object: 'jsonb' }, fixed: { is_test: 'false' } },
+  { at: ['created_at'], columns: { ...NEW_EVENT_COLUMNS, object: 'jsonb' }, fixed: { is_test: 'false' } },
   'new events with objects',
 )

@@ -1,14 +1,14 @@
 import { formatAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { arrayLiteral, type Transaction } from '../../db/database.ts'
-import { insertOf, sendTogether, type Bound, type Part } from '../../db/together.ts'
+import { insertOf, sendTogether, type Bound, type StatementPart } from '../../db/together.ts'
 import type { AuditAction } from '../../contract/audit-actions.ts'
 import { transferEventType } from '../../contract/event-types.ts'
 import { momentAt, PLATFORM_ID, type Moment } from '../../db/ids.ts'
 import { recordMoneyMoved, type MoneyMoved } from './audit.ts'
 import { balanceMacs } from './balance-macs.ts'
 import { Balances, lockBalances, MADE_BALANCES, type BalanceKey } from './balances.ts'
-import { EVENT_COLUMNS, eventColumns, type NewEvent } from './events.ts'
+import { NEW_EVENT_COLUMNS, eventColumns, type NewEvent } from './events.ts'
 import { requireBalanced, type Entry, type LedgerEvent, type Posting } from './entries.ts'
 import { NEW_TRANSFER_COLUMNS, transferColumns, type NewTransfer, type Transfer } from './transfer.ts'
 
@@ -222,13 +222,13 @@ const INSERT_TRANSFERS = insertOf('insert into transfers', {
 })
 const INSERT_EVENTS = insertOf('insert into events', {
   at: ['created_at'],
-  columns: EVENT_COLUMNS,
+  columns: NEW_EVENT_COLUMNS,
   fixed: { is_test: 'false' },
 })
 
 // Without a join, the statement looks each balance up by its key whatever the statistics, and takes Citus' fast path. All of
 // these balances exist and are locked. Where a version is not the one that was read, a division by zero ends the transaction.
-const MOVE_BALANCES: Part = {
+const MOVE_BALANCES: StatementPart = {
   // The name is short: PostgreSQL cuts the names of joined parts after 63 characters.
   name: 'balances',
   text: (first) => {

@@ -5,7 +5,7 @@ import {
   Amount,
   AssetSymbol,
   Metadata,
-  Named,
+  NamedObject,
   Network,
   OneOf,
   RefId,
@@ -41,7 +41,7 @@ const TRANSFER_TYPES = [
 export const TransferType = OneOf(TRANSFER_TYPES, 'Transfer type.')
 export const TransferStatus = OneOf(['PENDING', 'COMPLETED', 'FAILED'], 'Status.')
 /** The record of a money movement (API behaviour, Transfers). */
-export const Transfer = Named('Transfer', {
+export const Transfer = NamedObject('Transfer', {
   id: Uuid('Transfer id.'),
   customer_id: Uuid('Customer id.'),
   profile_id: Uuid('Profile whose balance is debited or credited.'),

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../db/database.ts'
 import type { Transfer } from '../ledger/transfer.ts'
-import type { Kind } from '../records/need.ts'
+import type { RecordKind } from '../records/need.ts'
 import type { Arrival } from './seen-deposits.ts'
 import { arraysOf } from '../../db/rows.ts'
 
@@ -8,7 +8,7 @@ import { arraysOf } from '../../db/rows.ts'
  * The outputs and logs that were credited. Their rows are inserted with the entries, and the service's role can neither change
  * nor delete them. Whoever has that role can reset a deposit and its transfer, but cannot have the deposit credited again.
  */
-export const CREDITED_DEPOSITS: Kind<never, never, Transfer> = {
+export const CREDITED_DEPOSITS: RecordKind<never, never, Transfer> = {
   read: () => Promise.reject(new Error('a deposit is credited once by a constraint, without a look')),
   async write(tx, customerId, credited) {
     await insertCredited(

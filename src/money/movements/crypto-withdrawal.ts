@@ -208,7 +208,7 @@ type CryptoWithdrawalRequest = Pick<Transfer, 'profile_id'> &
     beneficiary?: Record<string, unknown>
   }
 
-interface Accepted {
+interface AcceptedRequest {
   terms: WithdrawalTerms
   amounts: Amounts
   /** The debited balance: the withdrawal's asset, or an asset that converts to it. */
@@ -223,7 +223,7 @@ interface Accepted {
 export function cryptoWithdrawal(
   customerId: string,
   asked: CryptoWithdrawalRequest,
-  { terms: { asset }, amounts, balanceAsset, view, prices }: Accepted,
+  { terms: { asset }, amounts, balanceAsset, view, prices }: AcceptedRequest,
 ): Decision {
   const { amount, fee, total } = amounts
   // One object shape for all withdrawals: absent fields are undefined, which neither the wire nor the database shows.

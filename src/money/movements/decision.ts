@@ -4,7 +4,7 @@ import type { Entry } from '../ledger/entries.ts'
 import type { NewTransfer, Transfer } from '../ledger/transfer.ts'
 import type { Moment } from '../../db/ids.ts'
 import type { Holder } from '../records/holders.ts'
-import type { Change, Kind, Need } from '../records/need.ts'
+import type { Change, RecordKind, Need } from '../records/need.ts'
 import type { CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import type { FiatAccount } from '../records/fiat-account.ts'
 
@@ -15,7 +15,7 @@ export interface View {
   /** Throws not-found for a missing profile, disabled for a deactivated one. */
   requireOpen: (profileId: string) => void
   /** A record that the movement needs; undefined where it does not exist. */
-  get: <Key, Value, C>(kind: Kind<Key, Value, C>, key: Key) => Value | undefined
+  get: <Key, Value, C>(kind: RecordKind<Key, Value, C>, key: Key) => Value | undefined
 }
 
 /** The approvers that a withdrawal requires. Its MAC covers them. */
@@ -55,7 +55,7 @@ export const legsOf = (decision: Decision): Leg[] =>
   decision.otherLeg === undefined ? [decision] : [decision, decision.otherLeg]
 
 /** Returns the value of the first change of this kind in a decision; undefined without one. */
-export function changeOf<Key, Value, C>(decision: Decision, kind: Kind<Key, Value, C>): C | undefined {
+export function changeOf<Key, Value, C>(decision: Decision, kind: RecordKind<Key, Value, C>): C | undefined {
   const found = decision.changes?.find((one) => one.kind === kind)
   return found?.value as C | undefined
 }

@@ -17,7 +17,7 @@ import {
 import { parseAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { transaction } from '../../db/database.ts'
-import type { Network, NetworkAdapter } from '../../chains/network.ts'
+import type { PayoutNetwork, NetworkAdapter } from '../../chains/network.ts'
 import { runOrchestrations } from '../../resources/orchestrations/run-orchestrations.ts'
 import { checkBeforeSigning } from '../../rails/payouts/check-before-signing.ts'
 import { deposit } from './deposit.ts'
@@ -29,7 +29,7 @@ let customer: TestCustomer
 beforeAll(async () => {
   service = await startTestService()
   // A real network, as the file of networks creates it in a sandbox.
-  const networks = service.networks as Map<Network, NetworkAdapter>
+  const networks = service.networks as Map<PayoutNetwork, NetworkAdapter>
   const { isSimulated: _, ...real } = networks.get('ETHEREUM')!
   networks.set('ETHEREUM', { ...real, paysDepositsOnly: true })
   customer = await newCustomer(service)
@@ -160,7 +160,7 @@ test('a withdrawal accepted beyond the limit is not signed, and shows the reason
   const own = await newCustomer(service)
   await fund(own, '100')
   await payIn('USDP', '12', own)
-  const networks = service.networks as Map<Network, NetworkAdapter>
+  const networks = service.networks as Map<PayoutNetwork, NetworkAdapter>
   const limited = networks.get('ETHEREUM')!
   // Accepted by a process that does not know yet of another's withdrawal, or of the network's section.
   const unlimited: NetworkAdapter = { ...limited }

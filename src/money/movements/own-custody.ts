@@ -2,8 +2,8 @@ import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts
 import { decimalsOf, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import type { Queryable } from '../../db/database.ts'
 import { problem } from '../../contract/problems.ts'
-import type { Network, Networks } from '../../chains/network.ts'
-import { change, need, type Change, type Kind, type Known, type Need } from '../records/need.ts'
+import type { PayoutNetwork, Networks } from '../../chains/network.ts'
+import { change, need, type Change, type RecordKind, type KnownRecords, type Need } from '../records/need.ts'
 import type { View } from './decision.ts'
 
 /**
@@ -24,7 +24,7 @@ interface Taken extends Route {
 }
 
 /** The spendable amount of each route, in minor units. */
-export class OwnCustody implements Known<Route, bigint, Taken> {
+export class OwnCustody implements KnownRecords<Route, bigint, Taken> {
   readonly #spendable: Map<string, bigint>
 
   private constructor(spendable: Map<string, bigint>) {
@@ -57,7 +57,7 @@ export class OwnCustody implements Known<Route, bigint, Taken> {
 }
 
 /** The spendable amounts of limited routes. */
-const OWN_CUSTODY: Kind<Route, bigint, Taken> = {
+const OWN_CUSTODY: RecordKind<Route, bigint, Taken> = {
   read: (tx, customerId, routes) => OwnCustody.read(tx, customerId, routes, 'PENDING'),
 }
 
@@ -65,7 +65,7 @@ const OWN_CUSTODY: Kind<Route, bigint, Taken> = {
  * Whether payouts over the network are limited to the customer's deposits. Never in live mode or over simulated
  * networks.
  */
-const isLimited = (networks: Networks, network: Network): boolean =>
+const isLimited = (networks: Networks, network: PayoutNetwork): boolean =>
   networks.get(network)?.paysDepositsOnly === true
 
 /** Throws insufficient-funds when the spendable amount of a limited route is less than `minor`. */

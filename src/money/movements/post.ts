@@ -8,7 +8,7 @@ import type { Entry, Posting } from '../ledger/entries.ts'
 import { LedgerTransaction } from '../ledger/ledger-transaction.ts'
 import { selectTransfersByRefId, type Transfer } from '../ledger/transfer.ts'
 import { Holders } from '../records/holders.ts'
-import type { AnyKind, Change, Known, Need } from '../records/need.ts'
+import type { AnyKind, Change, KnownRecords, Need } from '../records/need.ts'
 import type { RowMacs } from '../records/row-macs.ts'
 import {
   isGoverned,
@@ -96,7 +96,7 @@ interface Batch {
   view: View
 }
 
-type Reads = ReadonlyMap<AnyKind, Known<unknown, unknown, unknown>>
+type Reads = ReadonlyMap<AnyKind, KnownRecords<unknown, unknown, unknown>>
 
 async function readFor(
   tx: Transaction,
@@ -160,7 +160,7 @@ async function readNeeds(
   return new Map(kinds.map(([kind], index) => [kind, reads[index]!]))
 }
 
-function knownOf(known: Reads, kind: AnyKind): Known<unknown, unknown, unknown> {
+function knownOf(known: Reads, kind: AnyKind): KnownRecords<unknown, unknown, unknown> {
   const read = known.get(kind)
   assert(read !== undefined, 'a movement must declare the records it needs: only declared records are read')
   return read

@@ -5,13 +5,13 @@ import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { transferEventType } from '../../contract/event-types.ts'
 import { insertEvents } from '../ledger/events.ts'
 import type { Transfer } from '../ledger/transfer.ts'
-import type { Network } from '../../chains/network.ts'
-import type { Kind } from '../records/need.ts'
+import type { PayoutNetwork } from '../../chains/network.ts'
+import type { RecordKind } from '../records/need.ts'
 import { arraysOf } from '../../db/rows.ts'
 
 /** The output or log of a deposit. Of a wire: the bank's reference as the hash, and the index 0. */
 export interface Arrival {
-  network: Network
+  network: PayoutNetwork
   crypto_tx_hash: string
   crypto_tx_index: string
 }
@@ -41,7 +41,7 @@ const keyOfOutput = ({ network, crypto_tx_hash, crypto_tx_index }: Arrival) =>
 /**
  * The PENDING transfers of deposits. The rows are locked, so that the transfers cannot fail while they are completed.
  */
-export const SEEN_DEPOSITS: Kind<Arrival, SeenTransfer, CompletedTransfer> = {
+export const SEEN_DEPOSITS: RecordKind<Arrival, SeenTransfer, CompletedTransfer> = {
   async read(tx, customerId, arrivals) {
     const { rows } = await tx.query<SeenTransfer & Arrival>(
       `

@@ -5,7 +5,7 @@ import type { Queryable, Transaction } from '../../db/database.ts'
 import { Macs } from '../../keys/macs.ts'
 import type { MasterKeys } from '../../keys/master-keys.ts'
 import { canonicalAddress } from '../../chains/addresses.ts'
-import type { Network, NetworkAdapter, Signing, Withdrawal } from '../../chains/network.ts'
+import type { PayoutNetwork, NetworkAdapter, Signing, Withdrawal } from '../../chains/network.ts'
 import type { Payee, TransferApproval } from './decision.ts'
 import { RowMacs, type OnForged } from '../records/row-macs.ts'
 import type { NewTransfer, Transfer } from '../ledger/transfer.ts'
@@ -17,13 +17,13 @@ import type { NewTransfer, Transfer } from '../ledger/transfer.ts'
  */
 
 /** The withdrawal details that the MAC covers. Ids in lower case, the amount as a decimal string. */
-export interface Accepted {
+export interface AcceptedWithdrawal {
   customer_id: string
   id: string
   profile_id: string
   asset: string
   amount: string
-  network: Network
+  network: PayoutNetwork
   /** The address as the client sent it; for a wire the bank account, as `payeeOf` writes it. */
   destination: string
   memo: string | null
@@ -60,14 +60,14 @@ export class WithdrawalMacs {
     })
   }
 
-  makeOf(accepted: Accepted): string {
+  makeOf(accepted: AcceptedWithdrawal): string {
     return this.#macs.make(textOf(accepted))
   }
 
   /**
    * Checks a withdrawal against its MAC. Returns the objection; undefined when it is unchanged since it was accepted.
    */
-  objectionTo(accepted: Accepted, mac: string | null): string | undefined {
+  objectionTo(accepted: AcceptedWithdrawal, mac: string | null): string | undefined {
     if (mac === null) return 'it has no MAC: no Bursar with the master key accepted it'
     return this.#macs.objectionTo(
       textOf(accepted),
@@ -78,7 +78,7 @@ export class WithdrawalMacs {
 }
 
 /** JSON delimits the members, so no two withdrawals have the same text. */
-function textOf(accepted: Accepted): string {
+function textOf(accepted: AcceptedWithdrawal): string {
   const { customer_id, id, profile_id, asset, amount, network, destination, memo, approval } = accepted
   const payment = [customer_id, id, profile_id, asset, amount, network, destination, memo]
   return JSON.stringify(approval === undefined ? payment : [...payment, requirementOf(approval)])
@@ -117,7 +117,7 @@ interface AcceptedRow {
   profile_id: string
   asset: string
   amount: string
-  network: Network
+  network: PayoutNetwork
   destination_address: string | null
   memo: string | null
   mac: string | null
@@ -170,7 +170,7 @@ const ENDED = `
        ) then 'it was paid or cancelled before'
   end as ended,`
 
-function acceptedOf(row: AcceptedRow): Accepted {
+function acceptedOf(row: AcceptedRow): AcceptedWithdrawal {
   const { customer_id, id, profile_id, asset, network, memo, fiat_account_id } = row
   return {
     customer_id,
@@ -210,7 +210,7 @@ export async function readAccepted(
   db: Queryable,
   customerId: string,
   ids: readonly string[],
-): Promise<(Accepted & { mac: string | null })[]> {
+): Promise<(AcceptedWithdrawal & { mac: string | null })[]> {
   const { rows } = await db.query<AcceptedRow>(
     `${selectAccepted()} where t.customer_id = $1 and t.id = any ($2::uuid[]) order by t.id`,
     [customerId, ids],
@@ -347,7 +347,11 @@ const WITHDRAWALS_PAGE = 10_000
  * Gives a withdrawal a new MAC, for an operator who has confirmed that it is correct as it is now. Throws unless the
  * withdrawal exists, is PENDING and is not signed.
  */
-export async function sealWithdrawal(tx: Transaction, macs: WithdrawalMacs, id: string): Promise<Accepted> {
+export async function sealWithdrawal(
+  tx: Transaction,
+  macs: WithdrawalMacs,
+  id: string,
+): Promise<AcceptedWithdrawal> {
   const ids = [await findOwner(tx, id), id]
   await tx.query('select 1 from transfers where customer_id = $1 and id = $2 for update', ids)
   // A statement of its own after the lock, so that it sees what was committed before.

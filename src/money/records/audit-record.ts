@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { ACTOR_TYPES } from '../../contract/actor.ts'
 import { AUDIT_ACTIONS, subjectOfAction } from '../../contract/audit-actions.ts'
-import { Named, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
+import { NamedObject, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import type { Queryable } from '../../db/database.ts'
 import { firstIdAt, momentAt, UUID } from '../../db/ids.ts'
 import { AUDIT_OUTCOMES } from '../ledger/audit.ts'
@@ -16,7 +16,7 @@ export const OutcomeField = OneOf(
 )
 
 /** A change, or a refused change (API behaviour, Audit log). */
-export const AuditLogRecord = Named('AuditLogRecord', {
+export const AuditLogRecord = NamedObject('AuditLogRecord', {
   id: Uuid('Record id.'),
   at: Timestamp('When the change was made or refused.'),
   actor: Type.Object(
@@ -99,7 +99,7 @@ interface Stream {
 }
 
 /** Types of subjects of which a row may have many. Their actions, or the moments of their changes, find such rows. */
-const OF_BATCHES = ['orchestration', 'sweep', 'transfer']
+const MANY_SUBJECTS = ['orchestration', 'sweep', 'transfer']
 
 /**
  * Selects records of a customer's audit log, or of the platform's. A stream holds rows that nearly all match, so the cost depends
@@ -114,7 +114,7 @@ export async function selectAuditRecords(
 ): Promise<AuditLogRecord[]> {
   const uuids = filters.subject_ids?.filter((id) => UUID.test(id)).map((id) => id.toLowerCase())
   const moments = uuids === undefined || uuids.length === 0 ? [] : await momentsOf(db, customerId, uuids)
-  const ofBatch = OF_BATCHES.includes(filters.subject_type ?? '')
+  const ofBatch = MANY_SUBJECTS.includes(filters.subject_type ?? '')
   const cursorRow = after === undefined ? undefined : `${after.slice(0, -4)}0000`
   const [direction, beyond] = descending ? ['desc', '<'] : ['asc', '>']
   const page = ({ each, condition }: Stream) => `

@@ -28,7 +28,7 @@ export async function recordNow(
 }
 
 /** Returns the members of a record that a change made different; with `members`, of these only. Undefined if there is none. */
-export function differences<T extends object>(
+export function changedMembers<T extends object>(
   before: T,
   after: T,
   members?: readonly (keyof T)[],

@@ -1,5 +1,5 @@
 import type { Queryable } from '../../db/database.ts'
-import type { Kind } from './need.ts'
+import type { RecordKind } from './need.ts'
 import { arraysOf } from '../../db/rows.ts'
 
 /**
@@ -69,7 +69,7 @@ export async function insertBankWires(tx: Queryable, wires: readonly NewBankWire
 }
 
 /** The wires that an operator records together with their movement. */
-export const BANK_WIRES: Kind<never, never, NewBankWire> = {
+export const BANK_WIRES: RecordKind<never, never, NewBankWire> = {
   read: () =>
     Promise.reject(new Error('bank wires are written with a movement and never read for its decision')),
   write: (tx, _customerId, wires) => insertBankWires(tx, wires),

@@ -4,7 +4,16 @@ import { inTransaction, type Database, type Queryable, type Transaction } from '
 import { presentOf } from '../../db/rows.ts'
 import { insertOnce } from './insert-once.ts'
 import { newId, readClock } from '../../db/ids.ts'
-import { Metadata, Named, Network, NIL_UUID, OneOf, RefId, Timestamp, Uuid } from '../../contract/fields.ts'
+import {
+  Metadata,
+  NamedObject,
+  Network,
+  NIL_UUID,
+  OneOf,
+  RefId,
+  Timestamp,
+  Uuid,
+} from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { canonicalAddress } from '../../chains/addresses.ts'
 import { placeKey, type AreGiven, type Networks } from '../../chains/network.ts'
@@ -23,7 +32,7 @@ export const ConversionTarget = OneOf(
 )
 
 /** An address for deposits to a profile (API behaviour, Deposit addresses). */
-export const DepositAddress = Named('DepositAddress', {
+export const DepositAddress = NamedObject('DepositAddress', {
   id: Uuid('Id of the address.'),
   customer_id: Uuid('Customer.'),
   profile_id: Uuid('Profile that is credited.'),
@@ -111,7 +120,7 @@ export async function insertDepositAddress(
     async insert() {
       await requireMayDeposit(db, customerId, body)
       await requireOpenProfile(db, customerId, body.profile_id)
-      await requireRoom(db, customerId, body.profile_id)
+      await requireRoomForAddress(db, customerId, body.profile_id)
       for (const network of readNetworks(networks, body.crypto_network))
         await beginReading(cursors, networks, network)
       // A node that gives addresses may be slow, so it is asked before the transaction begins.
@@ -157,7 +166,7 @@ export async function insertDepositAddress(
  */
 export const ADDRESSES_PER_PROFILE_MAX = 10_000
 
-async function requireRoom(db: Queryable, customerId: string, profileId: string): Promise<void> {
+async function requireRoomForAddress(db: Queryable, customerId: string, profileId: string): Promise<void> {
   const { rowCount } = await db.query(
     'select 1 from deposit_addresses where customer_id = $1 and profile_id = $2 offset $3 limit 1',
     [customerId, profileId, ADDRESSES_PER_PROFILE_MAX - 1],

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import type { CryptoNetwork } from '../../contract/assets/catalogue.ts'
-import { Free, Named, Network, OneOf, Text, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Free, NamedObject, Network, OneOf, Text, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { arrayLiteral, type Queryable } from '../../db/database.ts'
 import { presentOf } from '../../db/rows.ts'
@@ -12,7 +12,7 @@ import { sealOf, type RowMacs, type Seal } from './row-macs.ts'
 export const TravelRuleMetadata = Type.Object({}, { ...Free, description: 'Facts for the travel rule.' })
 
 /** An address of the customer's address book (API behaviour, Crypto destination addresses). */
-export const DestinationAddress = Named('CryptoDestinationAddress', {
+export const DestinationAddress = NamedObject('CryptoDestinationAddress', {
   id: Uuid('Id of the address.'),
   customer_id: Uuid('Customer.'),
   crypto_network: Network,
@@ -109,7 +109,7 @@ export const addressEvent = ({
 })
 
 /** A crypto destination as a request names it: by address and network, by its id in the address book, or by both. */
-interface Named {
+interface NamedDestination {
   address?: string
   network?: CryptoNetwork
   address_id?: string
@@ -127,7 +127,7 @@ export async function addressAsked(
   db: Queryable,
   macs: RowMacs,
   customerId: string,
-  { address, network, crypto_address_id, address_id = crypto_address_id }: Named,
+  { address, network, crypto_address_id, address_id = crypto_address_id }: NamedDestination,
 ): Promise<{ address: string; network: CryptoNetwork; address_id?: string; crypto_address_id?: string }> {
   const field = (name: string) => `destination.crypto.${name}`
   if (crypto_address_id !== undefined && crypto_address_id !== address_id)

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
 import { Type, type Static, type TObject } from 'typebox'
 import { EVENT_TYPES, isEventType, type EventObjectType } from '../../contract/event-types.ts'
-import { Named, Network, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
+import { NamedObject, Network, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import type { Queryable } from '../../db/database.ts'
 import { firstIdAt, momentAt } from '../../db/ids.ts'
 import { TransferStatus, TransferType } from '../ledger/transfer.ts'
@@ -89,7 +89,7 @@ const typesOf = (objectType: EventObjectType) =>
 
 /** Each kind of event has a named schema: code generators give unnamed schemas inside a union colliding names. */
 const eventWith = <T extends EventObjectType, O extends TObject>(objectType: T, object: O) =>
-  Named(`${schemaName(objectType)}Event`, {
+  NamedObject(`${schemaName(objectType)}Event`, {
     id: Uuid('Event id.'),
     type: OneOf(typesOf(objectType), 'What happened.'),
     object_type: OneOf([objectType], 'Type of the object.'),

@@ -1,5 +1,5 @@
 import type { Queryable } from '../../db/database.ts'
-import type { Kind } from './need.ts'
+import type { RecordKind } from './need.ts'
 import { ownRowMacs, sealOf, type Seal } from './row-macs.ts'
 
 /**
@@ -26,7 +26,7 @@ interface UsedQuote {
 }
 
 /** Quotes by id, without unused ones that no Bursar with the master key made. Reading locks them, so that each is used once. */
-export const FEE_QUOTES: Kind<string, FeeQuote, UsedQuote> = {
+export const FEE_QUOTES: RecordKind<string, FeeQuote, UsedQuote> = {
   async read(tx, customerId, ids) {
     const { rows } = await tx.query<FeeQuote & Seal>({
       text: `

@@ -4,11 +4,21 @@ import { presentOf } from '../../db/rows.ts'
 import { insertOnce } from './insert-once.ts'
 import { newId, readClock } from '../../db/ids.ts'
 import { Wire } from '../../contract/bank-wire.ts'
-import { Closed, Free, Metadata, Named, OneOf, RefId, Text, Timestamp, Uuid } from '../../contract/fields.ts'
+import {
+  Closed,
+  Free,
+  Metadata,
+  NamedObject,
+  OneOf,
+  RefId,
+  Text,
+  Timestamp,
+  Uuid,
+} from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { insertEvents, type NewEvent } from '../ledger/events.ts'
 import { requireHolders } from './holders.ts'
-import type { Kind } from './need.ts'
+import type { RecordKind } from './need.ts'
 import { audited } from './audited.ts'
 import type { CustomerLimits } from './customer-limits.ts'
 import { recordChanges } from '../ledger/audit.ts'
@@ -36,7 +46,7 @@ export const FiatNetworkInstructions = Closed(
 )
 
 /** A bank account that receives fiat withdrawals (API behaviour, Fiat accounts). */
-export const FiatAccount = Named('FiatAccount', {
+export const FiatAccount = NamedObject('FiatAccount', {
   id: Uuid('Id of the fiat account.'),
   customer_id: Uuid('Customer.'),
   status: OneOf(['PENDING', 'APPROVED', 'REJECTED'], 'Status.'),
@@ -171,7 +181,7 @@ async function selectFiatAccounts(
 }
 
 /** Fiat accounts by id. */
-export const FIAT_ACCOUNTS: Kind<string, FiatAccount> = {
+export const FIAT_ACCOUNTS: RecordKind<string, FiatAccount> = {
   read: (tx, customerId, ids) => selectFiatAccounts(tx, customerId, ids),
 }
 

@@ -5,7 +5,7 @@ import { presentOf } from '../../db/rows.ts'
 import { insertOnce } from './insert-once.ts'
 import { newId, readClock } from '../../db/ids.ts'
 import { Wire } from '../../contract/bank-wire.ts'
-import { Metadata, Named, NIL_UUID, OneOf, RefId, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Metadata, NamedObject, NIL_UUID, OneOf, RefId, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { routingOf, type BankAccount } from '../../chains/bank/bank-account.ts'
 import { ownRowMacs } from './row-macs.ts'
@@ -19,7 +19,7 @@ import type { Origin } from '../../contract/actor.ts'
 export const RoutingNumberType = OneOf(['ABA', 'SWIFT'], 'Kind of routing number.')
 
 /** Instructions for a deposit by wire: the payer puts the memo_id on the wire, and the profile is credited. */
-export const FiatDepositInstructions = Named('FiatDepositInstructions', {
+export const FiatDepositInstructions = NamedObject('FiatDepositInstructions', {
   id: Uuid('Id of the instructions.'),
   customer_id: Uuid('Customer id.'),
   profile_id: Uuid('Profile that is credited.'),

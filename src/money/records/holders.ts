@@ -6,7 +6,7 @@ import { selectProfiles } from './profile.ts'
 
 /** The statuses of an identity's verification, and of an account's `summary_status` (API behaviour, Accounts). */
 export const STATUSES = ['PENDING', 'ERROR', 'APPROVED', 'DENIED', 'DISABLED'] as const
-export type Status = (typeof STATUSES)[number]
+export type HolderStatus = (typeof STATUSES)[number]
 
 export interface Flags {
   user_disabled: boolean
@@ -14,14 +14,14 @@ export interface Flags {
 }
 
 /** Returns an identity's summary_status: DISABLED by either flag, else its verification status. */
-export const identitySummary = (identity: Flags & { status: Status }): Status =>
+export const identitySummary = (identity: Flags & { status: HolderStatus }): HolderStatus =>
   identity.user_disabled || identity.admin_disabled ? 'DISABLED' : identity.status
 
 /**
  * Returns an account's summary_status (API behaviour, Accounts): DISABLED by either of its own flags, else the
  * summary_status of its primary identity.
  */
-export const accountSummary = (account: Flags, identity: Flags & { status: Status }): Status =>
+export const accountSummary = (account: Flags, identity: Flags & { status: HolderStatus }): HolderStatus =>
   account.user_disabled || account.admin_disabled ? 'DISABLED' : identitySummary(identity)
 
 /** The profile whose money a movement takes, with the account and identity that the request names. */
@@ -38,7 +38,7 @@ export interface Holder {
   staysWithCustomer?: true
 }
 
-type Named = Pick<Holder, 'account_id' | 'identity_id'>
+type NamedHolder = Pick<Holder, 'account_id' | 'identity_id'>
 
 /** The holders of some movements: their profiles, accounts and identities, read in the movements' own transaction. */
 export class Holders {
@@ -74,7 +74,7 @@ export class Holders {
       holders,
       receivers = [],
       balances = new Balances([]),
-    }: { profileIds: string[]; holders: Holder[]; receivers?: Named[]; balances?: Balances },
+    }: { profileIds: string[]; holders: Holder[]; receivers?: NamedHolder[]; balances?: Balances },
   ): Promise<Holders> {
     const unproven = new Set(profileIds.filter((id) => !balances.profiles.has(id)))
     const others = await selectProfiles(db, customerId, [...unproven])
@@ -127,7 +127,7 @@ export class Holders {
    * Throws not-found for a missing account or identity of a receiver, and bad-request if they do not belong together.
    * As with deposits, their status does not matter: the money does not leave the platform.
    */
-  requireReceiver(named: Named): void {
+  requireReceiver(named: NamedHolder): void {
     requireNamed(this.#standing, named, 'to_')
   }
 
@@ -147,7 +147,7 @@ export class Holders {
 function requireStanding(
   { accounts, identities }: Standing,
   profileAccount: string | null,
-  { account_id, identity_id }: Named,
+  { account_id, identity_id }: NamedHolder,
   prefix: '' | 'from_' = '',
 ): void {
   for (const [ref_path, id] of [
@@ -169,19 +169,23 @@ function requireStanding(
 function requireApproved(
   ref_path: 'profile_id' | `${'' | 'from_'}${'identity_id' | 'account_id'}`,
   identity_id: string,
-  current_status: Status,
+  current_status: HolderStatus,
 ): void {
   if (current_status !== 'APPROVED')
     throw problem.identityVerificationRequired({ ref_path, identity_id, current_status })
 }
 
 /** Requires that the named account and identity exist (not-found) and belong together (bad-request). */
-export async function requireHolders(db: Queryable, customerId: string, named: Named): Promise<void> {
+export async function requireHolders(db: Queryable, customerId: string, named: NamedHolder): Promise<void> {
   requireNamed(await readStanding(db, customerId, [], [named]), named)
 }
 
 /** Requires that the named account and identity exist, belong together and are APPROVED, as a withdrawal does. */
-export async function requireApprovedHolders(db: Queryable, customerId: string, named: Named): Promise<void> {
+export async function requireApprovedHolders(
+  db: Queryable,
+  customerId: string,
+  named: NamedHolder,
+): Promise<void> {
   const standing = await readStanding(db, customerId, [], [named])
   requireNamed(standing, named)
   requireStanding(standing, null, named)
@@ -195,7 +199,7 @@ export async function requireMayDeposit(db: Queryable, customerId: string, holde
 
 function requireNamed(
   { accounts, identities }: Standing,
-  { account_id, identity_id }: Named,
+  { account_id, identity_id }: NamedHolder,
   prefix: '' | 'from_' | 'to_' = '',
 ): void {
   const account = account_id === undefined ? undefined : accounts.get(account_id)
@@ -211,7 +215,7 @@ function requireNamed(
 }
 
 interface AccountStanding {
-  summary: Status
+  summary: HolderStatus
   /** Its primary identity. */
   identity_id: string
   /** Its members among the requested identities. */
@@ -222,14 +226,14 @@ interface AccountStanding {
 interface Standing {
   accounts: Map<string, AccountStanding>
   /** Their summary_status. */
-  identities: Map<string, Status>
+  identities: Map<string, HolderStatus>
 }
 
 interface StandingRow {
   id: string
   /** The account's own flags, its identity and its members among the requested identities; null for an identity. */
   account: (Flags & Omit<AccountStanding, 'summary'>) | null
-  identity: Flags & { status: Status }
+  identity: Flags & { status: HolderStatus }
 }
 
 const NOBODY: Standing = { accounts: new Map(), identities: new Map() }
@@ -238,7 +242,7 @@ async function readStanding(
   db: Queryable,
   customerId: string,
   accountIds: string[],
-  named: Named[],
+  named: NamedHolder[],
 ): Promise<Standing> {
   const accounts = [...new Set([...accountIds, ...named.flatMap(({ account_id }) => account_id ?? [])])]
   const identities = [...new Set(named.flatMap(({ identity_id }) => identity_id ?? []))]

@@ -2,7 +2,7 @@ import type { Transaction } from '../../db/database.ts'
 import type { RowMacs } from './row-macs.ts'
 
 /** The records of one kind that a batch of movements has read, with the changes of the movements decided so far. */
-export interface Known<Key, Value, Change> {
+export interface KnownRecords<Key, Value, Change> {
   get(key: Key): Value | undefined
   /** Records the change of an accepted movement, so that the following movements see it. */
   note?(change: Change): void
@@ -12,9 +12,9 @@ export interface Known<Key, Value, Change> {
  * A kind of record that decisions read or change. Each batch reads it in one statement and writes it in one. A kind
  * that locks its records does so in key order, after the balances are locked.
  */
-export interface Kind<Key, Value, Change = never> {
+export interface RecordKind<Key, Value, Change = never> {
   /** Called with at least one key. */
-  read(tx: Transaction, customerId: string, keys: readonly Key[]): Promise<Known<Key, Value, Change>>
+  read(tx: Transaction, customerId: string, keys: readonly Key[]): Promise<KnownRecords<Key, Value, Change>>
   /** Writes the changes of the accepted movements, in the transaction that posts them. */
   write?(
     tx: Transaction,
@@ -25,14 +25,14 @@ export interface Kind<Key, Value, Change = never> {
 }
 
 /** A kind with its key type erased. Only the code that declared the kind knows it. */
-export type AnyKind = Kind<unknown, unknown, unknown>
+export type AnyKind = RecordKind<unknown, unknown, unknown>
 
 /** A record that a movement needs for its decision. The record may be missing. */
 export interface Need {
   kind: AnyKind
   key: unknown
 }
-export const need = <Key, Value, Change>(kind: Kind<Key, Value, Change>, key: Key): Need => ({
+export const need = <Key, Value, Change>(kind: RecordKind<Key, Value, Change>, key: Key): Need => ({
   kind,
   key,
 })
@@ -42,7 +42,7 @@ export interface Change {
   kind: AnyKind
   value: unknown
 }
-export const change = <Key, Value, C>(kind: Kind<Key, Value, C>, value: C): Change => ({
+export const change = <Key, Value, C>(kind: RecordKind<Key, Value, C>, value: C): Change => ({
   kind,
   value,
 })

@@ -2,12 +2,12 @@ import { Type, type Static } from 'typebox'
 import type { Queryable } from '../../db/database.ts'
 import { presentOf } from '../../db/rows.ts'
 import { problem } from '../../contract/problems.ts'
-import { AccountType } from '../../contract/bank-wire.ts'
-import type { Kind } from './need.ts'
+import { BankAccountType } from '../../contract/bank-wire.ts'
+import type { RecordKind } from './need.ts'
 import {
   AssetSymbol,
   Closed,
-  Named,
+  NamedObject,
   Network,
   OneOf,
   RefId,
@@ -118,7 +118,7 @@ export const RuleSource = Closed(
   {
     crypto: Type.Optional(Closed({ network: Network })),
     fiat: Type.Optional(
-      Closed({ network: Type.Optional(FiatNetwork), account_type: Type.Optional(AccountType) }),
+      Closed({ network: Type.Optional(FiatNetwork), account_type: Type.Optional(BankAccountType) }),
     ),
     profile: Type.Optional(ProfileEnd),
   },
@@ -132,7 +132,7 @@ export const RuleSource = Closed(
 export type RuleSource = Static<typeof RuleSource>
 
 /** A rule that starts an orchestration for each deposit at its source (API behaviour, Orchestration rules). */
-export const OrchestrationRule = Named('OrchestrationRule', {
+export const OrchestrationRule = NamedObject('OrchestrationRule', {
   id: Uuid('Rule id.'),
   customer_id: Uuid('Customer.'),
   ref_id: RefId,
@@ -155,7 +155,7 @@ export const OrchestrationRule = Named('OrchestrationRule', {
           deposit_instructions_id: Uuid("The rule's own deposit instructions."),
           memo_id: Type.String({ description: 'Memo that a deposit must carry.' }),
           network: FiatNetwork,
-          account_type: Type.Optional(AccountType),
+          account_type: Type.Optional(BankAccountType),
         }),
       ),
       profile: Type.Optional(ProfileEnd),
@@ -222,7 +222,7 @@ export async function ruleThatPays(
 }
 
 /** An incoming deposit: where it came in (its address or instructions before the profile) and its asset. */
-interface Arrival {
+interface DepositArrival {
   source_ids: readonly string[]
   asset: string
 }
@@ -231,7 +231,7 @@ interface Arrival {
  * The active rule for an incoming deposit. The first source that has a rule for the asset decides. The service's role can insert
  * rules and reset deleted ones to ACTIVE: neither counts.
  */
-export const ACTIVE_RULES: Kind<Arrival, OrchestrationRule> = {
+export const ACTIVE_RULES: RecordKind<DepositArrival, OrchestrationRule> = {
   async read(tx, customerId, arrivals) {
     const { rows: found } = await tx.query<RuleRow & Seal & { source_id: string }>(
       `

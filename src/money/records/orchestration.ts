@@ -6,13 +6,13 @@ import { presentOf } from '../../db/rows.ts'
 import { orchestrationEventType } from '../../contract/event-types.ts'
 import { insertEvents, type NewEvent } from '../ledger/events.ts'
 import { TransferStatus } from '../ledger/transfer.ts'
-import type { Kind } from './need.ts'
+import type { RecordKind } from './need.ts'
 import type { RowMacs } from './row-macs.ts'
 import {
   Amount,
   AssetSymbol,
   Metadata,
-  Named,
+  NamedObject,
   Network,
   OneOf,
   RefId,
@@ -43,7 +43,7 @@ export const CryptoEnd = Type.Object({
 const ProfileEnd = Type.Object({ profile_id: Uuid('Profile.') })
 
 /** An automated movement from a source to a destination (API behaviour, Orchestrations). */
-export const Orchestration = Named('Orchestration', {
+export const Orchestration = NamedObject('Orchestration', {
   id: Uuid('Orchestration id.'),
   profile_id: Uuid('Target profile: whose balance the money is taken from.'),
   identity_id: Type.Optional(Uuid('Identity.')),
@@ -160,7 +160,7 @@ const linked = (name: string, transfer_id: string | null, status: Status | null)
   transfer_id !== null && { [name]: { transfer_id, ...(status !== null && { status }) } }
 
 /** Orchestrations by ref_id, and the new orchestrations of accepted movements. */
-export const ORCHESTRATIONS: Kind<string, Orchestration, NewOrchestration> = {
+export const ORCHESTRATIONS: RecordKind<string, Orchestration, NewOrchestration> = {
   async read(tx, customerId, refIds) {
     const { rows } = await tx.query<OrchestrationRow>(
       `

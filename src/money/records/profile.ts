@@ -2,11 +2,11 @@ import { Type, type Static } from 'typebox'
 import { inTransaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
 import { presentOf } from '../../db/rows.ts'
 import { newId, readClock } from '../../db/ids.ts'
-import { Lines, Named, OneOf, Text, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Lines, NamedObject, OneOf, Text, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 
 /** A profile, which holds balances (API behaviour, Profiles). */
-export const Profile = Named('Profile', {
+export const Profile = NamedObject('Profile', {
   id: Uuid('Profile id.'),
   nickname: Text(100, 'Unique name of the profile.', 1),
   type: OneOf(

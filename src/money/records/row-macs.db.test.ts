@@ -35,7 +35,7 @@ import {
   enableOperator,
   lockOperator,
   makeLink,
-  record,
+  recordOperatorChange,
   setRole,
 } from '../../access/operators/operators.ts'
 import { verify } from '../verify/verify.ts'
@@ -77,7 +77,7 @@ async function signedIn() {
   const { customer_id: customerId } = customer
   const operator = await transaction(service.db, async (tx) => {
     const made = await createOperator(tx, ROW_MACS, { name: 'Ada', role: 'VIEWER', customerId })
-    await record(tx, made, 'operator.create', { origin: TEST_ORIGIN })
+    await recordOperatorChange(tx, made, 'operator.create', { origin: TEST_ORIGIN })
     return made
   })
   const { secret: link } = await transaction(service.db, (tx) => makeLink(tx, ROW_MACS, operator.id))
@@ -270,7 +270,7 @@ describe('an operator', () => {
     expect((await take(session_secret)).status).toBe(200)
     await transaction(service.db, async (tx) => {
       await disableOperator(tx, operator.id)
-      await record(tx, operator, 'operator.disable', { origin: TEST_ORIGIN })
+      await recordOperatorChange(tx, operator, 'operator.disable', { origin: TEST_ORIGIN })
     })
     await set(operator.id, 'disabled_at = null')
     await service.db.query('update operator_sessions set ended_at = null where operator_id = $1', [

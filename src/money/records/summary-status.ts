@@ -1,7 +1,7 @@
 import { readClock, type Moment } from '../../db/ids.ts'
 import type { Transaction } from '../../db/database.ts'
 import { insertEvents, type NewEvent } from '../ledger/events.ts'
-import type { Status } from './holders.ts'
+import type { HolderStatus } from './holders.ts'
 
 /** Most events that one moment can number (src/db/ids.ts has 16,384 ids for each moment). */
 const EVENTS_OF_A_MOMENT = 10_000
@@ -9,8 +9,8 @@ const EVENTS_OF_A_MOMENT = 10_000
 /** A record's summary_status before and after a change. A new record was PENDING. */
 export interface SummaryChange {
   id: string
-  before: Status
-  after: Status
+  before: HolderStatus
+  after: HolderStatus
 }
 
 /** Returns the event of a change of summary_status. Becoming PENDING or ERROR is no event. */

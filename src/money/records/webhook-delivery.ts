@@ -1,9 +1,9 @@
 import { Type, type Static } from 'typebox'
-import { Named, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
+import { NamedObject, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import { presentOf } from '../../db/rows.ts'
 
 /** The delivery of an event to an endpoint (API behaviour, Webhooks). It has the id of its event. */
-export const WebhookDelivery = Named('WebhookDelivery', {
+export const WebhookDelivery = NamedObject('WebhookDelivery', {
   id: Uuid('Id of the delivery: that of its event.'),
   webhook_id: Uuid('The webhook.'),
   event_type: Type.Optional(
@@ -53,7 +53,7 @@ export const startDeliveries = (select: string, restarts = 'true'): string => `
     and (${restarts})`
 
 /** An attempt of a delivery (API behaviour, Webhooks). It holds no secret. */
-export const WebhookAttempt = Named('WebhookAttempt', {
+export const WebhookAttempt = NamedObject('WebhookAttempt', {
   id: Uuid('Id of the attempt.'),
   attempt: Type.Integer({ minimum: 1, description: 'Its number.' }),
   status_code: Type.Optional(Type.Integer({ description: 'Status of the answer. Absent: no answer came.' })),

@@ -15,7 +15,7 @@ export interface SecretsOfWebhook {
 }
 
 /** The endpoint that the secrets belong to: secrets moved to another row are detected. */
-interface Owner {
+interface SecretOwner {
   customer_id: string
   id: string
 }
@@ -31,7 +31,7 @@ export class WebhookSecrets {
     this.#masterKeys = masterKeys
   }
 
-  seal({ customer_id, id }: Owner, secrets: SecretsOfWebhook): Promise<string> {
+  seal({ customer_id, id }: SecretOwner, secrets: SecretsOfWebhook): Promise<string> {
     return encryptRecord(this.#masterKeys, 'webhooks', { ...secrets, customer_id, id })
   }
 
@@ -39,14 +39,14 @@ export class WebhookSecrets {
    * Throws when the master key is not configured, when the record is damaged or was changed, and when it belongs to
    * another endpoint. No message holds a secret.
    */
-  async open({ customer_id, id }: Owner, encrypted: string): Promise<SecretsOfWebhook> {
+  async open({ customer_id, id }: SecretOwner, encrypted: string): Promise<SecretsOfWebhook> {
     const what = `the secret of webhook ${id}`
     const { signing, previous, auth, ...owner } = (await decryptRecord(
       this.#masterKeys,
       'webhooks',
       encrypted,
       what,
-    )) as SecretsOfWebhook & Owner
+    )) as SecretsOfWebhook & SecretOwner
     if (owner.customer_id !== customer_id || owner.id !== id)
       throw new Error(`${what} belongs to another webhook, ${owner.id}`)
     return { signing, ...(previous !== undefined && { previous }), ...(auth !== undefined && { auth }) }
@@ -66,10 +66,10 @@ export async function reencryptWebhookSecrets(
 ): Promise<number> {
   const secrets = new WebhookSecrets(masterKeys)
   let reencrypted = 0
-  let after: Owner = { customer_id: NIL_UUID, id: NIL_UUID }
-  let rows: (Owner & { encrypted_secrets: string })[]
+  let after: SecretOwner = { customer_id: NIL_UUID, id: NIL_UUID }
+  let rows: (SecretOwner & { encrypted_secrets: string })[]
   do {
-    ;({ rows } = await db.query<Owner & { encrypted_secrets: string }>(
+    ;({ rows } = await db.query<SecretOwner & { encrypted_secrets: string }>(
       `
       select customer_id, id, encrypted_secrets
       from webhooks

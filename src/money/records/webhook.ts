@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { Closed, Named, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Closed, NamedObject, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import type { Queryable, Transaction } from '../../db/database.ts'
 import { presentOf } from '../../db/rows.ts'
@@ -93,7 +93,7 @@ export const WebhookAuth = Type.Object(authFields, {
 export type WebhookAuth = Static<typeof WebhookAuth>
 
 /** An endpoint that events are delivered to (API behaviour, Webhooks). No secret is in it. */
-export const Webhook = Named('Webhook', {
+export const Webhook = NamedObject('Webhook', {
   id: Uuid('Id of the webhook.'),
   name: WebhookFields.name,
   url: WebhookFields.url,

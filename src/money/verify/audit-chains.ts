@@ -297,12 +297,12 @@ class ChainCheck {
       const expected = digests.subarray(index * DIGEST_BYTES, (index + 1) * DIGEST_BYTES)
       if (digest.equals(expected) && row.at_its_time !== false) continue
       if (index >= count || records.length > count)
-        return { ...placeOf(row), fault: `record ${row.id} was inserted into link ${position}` }
+        return { ...namesOfRow(row), fault: `record ${row.id} was inserted into link ${position}` }
       if (records.length < count) break
       const entries =
         row.ledger_event === null ? '' : `, or one of the ${row.ledger_event} entries of its transfers`
       return {
-        ...placeOf(row),
+        ...namesOfRow(row),
         fault: `record ${row.id}${entries} was changed, or moved to link ${position}`,
       }
     }
@@ -434,7 +434,7 @@ const nothingFound = (): ChainVerification => ({
   covered_from: null,
 })
 
-const placeOf = ({ id, created_at, action, subject_id, subject_ids }: StoredRow) => ({
+const namesOfRow = ({ id, created_at, action, subject_id, subject_ids }: StoredRow) => ({
   record_id: id,
   created_at,
   action,

@@ -29,9 +29,9 @@ import {
   recordIncoming,
   selectDue,
   type IncomingTransfer,
-  type WaitingReason,
+  type DepositWaitingReason,
 } from './incoming-transfers.ts'
-import { FORGED_ADDRESS, genuineAmong, selectOwners, type Owner } from './owners.ts'
+import { FORGED_ADDRESS, genuineAmong, selectOwners, type AddressOwner } from './owners.ts'
 import { clearMinimum, wakeSmallDeposits } from './small-deposits.ts'
 
 const LOOP = originOfLoop('deposits')
@@ -47,14 +47,14 @@ export interface DepositRound {
   /** There is more to read at once. */
   isBehind: boolean
   /** How many deposits began to wait in this round, by reason. Small deposits are not counted. */
-  waiting: ReadonlyMap<WaitingReason, number>
+  waiting: ReadonlyMap<DepositWaitingReason, number>
   /** The deactivated profiles that the round credited: their owners may not look at them any more. */
   deactivated: ReadonlySet<string>
 }
 
 /** What a round gathers. */
 interface Gathered {
-  waiting: Map<WaitingReason, number>
+  waiting: Map<DepositWaitingReason, number>
   deactivated: Set<string>
 }
 
@@ -272,7 +272,7 @@ async function genuineOwners(
   { db, ledger }: Crediting,
   network: CryptoNetwork,
   deposits: IncomingTransfer[],
-): Promise<{ owners: Map<string, Owner[]>; owned: IncomingTransfer[]; forged: Waiting[] }> {
+): Promise<{ owners: Map<string, AddressOwner[]>; owned: IncomingTransfer[]; forged: Waiting[] }> {
   const all = await selectOwners(db, network, deposits)
   const owners = new Map([...all].map(([address, rows]) => [address, genuineAmong(ledger, rows)]))
   const owned: IncomingTransfer[] = []
@@ -292,7 +292,7 @@ async function genuineOwners(
 }
 
 /** The deactivated profiles among the owners of credited deposits. */
-async function deactivatedAmong(db: Database, owners: readonly Owner[]): Promise<string[]> {
+async function deactivatedAmong(db: Database, owners: readonly AddressOwner[]): Promise<string[]> {
   if (owners.length === 0) return []
   const { rows } = await db.query<{ id: string }>(
     'select id from profiles where customer_id = any ($1) and id = any ($2) and deactivated_at is not null',
@@ -313,7 +313,7 @@ async function wait(db: Database, waiting: Waiting[], gathered: Gathered): Promi
 
 interface Waiting {
   incoming: IncomingTransfer
-  reason: WaitingReason
+  reason: DepositWaitingReason
   detail: string
 }
 
@@ -322,7 +322,7 @@ async function screened(
   db: Database,
   screening: Screening | undefined,
   deposits: IncomingTransfer[],
-  owners: ReadonlyMap<string, Owner[]>,
+  owners: ReadonlyMap<string, AddressOwner[]>,
 ): Promise<{ allowed: IncomingTransfer[]; held: Waiting[] }> {
   if (screening === undefined) {
     const since = deposits.length === 0 ? undefined : await screenedSince(db)
@@ -380,7 +380,7 @@ async function verified(
 }
 
 /** The owner of an address. Throws an Error where two records name different profiles. */
-function theOwner(owners: Owner[] | undefined): Owner {
+function theOwner(owners: AddressOwner[] | undefined): AddressOwner {
   const [owner, ...others] = owners ?? []
   if (owner === undefined) throw new Error('its deposit address is not there any more')
   if (others.some(({ profile_id }) => profile_id !== owner.profile_id))
@@ -415,7 +415,7 @@ async function credit(
   { db, ledger }: Pick<RailsContext, 'db' | 'ledger'>,
   { isSimulated }: Pick<NetworkAdapter, 'isSimulated'>,
   { network, asset, amount, address, crypto_tx_hash, crypto_tx_index }: IncomingTransfer,
-  { owner, prices, hops }: { owner: Owner; prices: UsdPrices; hops: number },
+  { owner, prices, hops }: { owner: AddressOwner; prices: UsdPrices; hops: number },
 ): Promise<{ transfer_id: string; isNew: boolean }> {
   const known = findAsset(asset)
   if (known === undefined) throw new Error(`${asset} is not in the catalogue any more`)

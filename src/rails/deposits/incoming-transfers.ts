@@ -18,7 +18,7 @@ import { selectOwners, theirOwner } from './owners.ts'
  */
 
 /** Why a deposit is not credited. FAILED: crediting it failed, for the cause that `detail` names. */
-export type WaitingReason =
+export type DepositWaitingReason =
   | 'FAILED'
   | 'BELOW_MINIMUM'
   | 'SECOND_NODE'
@@ -285,7 +285,7 @@ const RETRY_SECONDS_MAX = 3_600
 /** Records why deposits are not credited, and when the worker tries again. */
 export async function keepWaiting(
   db: Queryable,
-  waiting: readonly { incoming: IncomingTransfer; reason: WaitingReason; detail: string }[],
+  waiting: readonly { incoming: IncomingTransfer; reason: DepositWaitingReason; detail: string }[],
 ): Promise<void> {
   if (waiting.length === 0) return
   // A deposit that waits for its screening becomes due with an ALLOW.
@@ -444,7 +444,7 @@ export interface ListedDeposit extends Pick<
 > {
   state: 'WAITING' | 'REORGANISED' | 'UNATTRIBUTED'
   /** Null when it is about to be credited. */
-  reason: WaitingReason | null
+  reason: DepositWaitingReason | null
   detail: string | null
   transfer_id: string | null
   found_at: string

@@ -5,7 +5,7 @@ import { sealOf, type Seal } from '../../money/records/row-macs.ts'
 import type { RailsContext } from '../context.ts'
 
 /** The deposit address, with the profile that is credited and its MAC. */
-export interface Owner extends Seal {
+export interface AddressOwner extends Seal {
   id: string
   customer_id: string
   profile_id: string
@@ -20,10 +20,10 @@ export async function selectOwners(
   db: Queryable,
   network: CryptoNetwork,
   places: readonly { address: string }[],
-): Promise<Map<string, Owner[]>> {
-  const owners = new Map<string, Owner[]>()
+): Promise<Map<string, AddressOwner[]>> {
+  const owners = new Map<string, AddressOwner[]>()
   if (places.length === 0) return owners
-  const { rows } = await db.query<Owner & { address: string }>(
+  const { rows } = await db.query<AddressOwner & { address: string }>(
     `
     select r.address, r.id, r.customer_id, r.profile_id, r.identity_id, r.account_id, r.metadata,
            r.conversion_target_asset, ${sealOf('deposit_addresses')}
@@ -39,11 +39,14 @@ export async function selectOwners(
 /** Those of an address's records that Bursar made, by their MACs. A ledger without master keys knows none. */
 export const genuineAmong = (
   { macs }: Pick<RailsContext['ledger'], 'macs'>,
-  owners: readonly Owner[] = [],
-): Owner[] => owners.filter((owner) => macs?.rows.isGenuine('deposit_addresses', owner.id, owner) === true)
+  owners: readonly AddressOwner[] = [],
+): AddressOwner[] =>
+  owners.filter((owner) => macs?.rows.isGenuine('deposit_addresses', owner.id, owner) === true)
 
 /** The owner to credit. Somebody with the database role may have inserted an older record for another customer's address. */
-export const theirOwner = (ledger: Pick<RailsContext['ledger'], 'macs'>, owners: readonly Owner[]): Owner =>
-  genuineAmong(ledger, owners)[0] ?? owners[0]!
+export const theirOwner = (
+  ledger: Pick<RailsContext['ledger'], 'macs'>,
+  owners: readonly AddressOwner[],
+): AddressOwner => genuineAmong(ledger, owners)[0] ?? owners[0]!
 
 export const FORGED_ADDRESS = 'its deposit address was invented or changed in the database (bursar verify)'

@@ -13,7 +13,7 @@ import { depositRecord } from '../../money/movements/deposit.ts'
 import type { DepositSight, NetworkAdapter } from '../../chains/network.ts'
 import { usdPrices } from '../../money/records/usd-prices.ts'
 import { isReorganised } from './deposit-reorganisations.ts'
-import { selectOwners, type Owner } from './owners.ts'
+import { selectOwners, type AddressOwner } from './owners.ts'
 
 /**
  * Shows deposits before they are credited (API behaviour, Deposit addresses). A deposit in a block without enough
@@ -121,7 +121,7 @@ async function notSeenBefore(
   if (arrivals.length === 0) return []
   const seen = arrivals.map(({ sight }) => sight)
   const hashes = seen.map(({ crypto_tx_hash }) => crypto_tx_hash)
-  const pending = await lockRows<Known & { transfer_id: string; block_number: string }>(
+  const pending = await lockRows<KnownDeposit & { transfer_id: string; block_number: string }>(
     tx,
     {
       columns: 'customer_id, transfer_id, crypto_tx_hash, crypto_tx_index, block_number',
@@ -144,7 +144,7 @@ async function notSeenBefore(
       )
   }
   // The condition on customers lets the primary key find the hashes: this query runs every second, over all deposits ever made.
-  const { rows: found } = await tx.query<Known & { state: string }>(
+  const { rows: found } = await tx.query<KnownDeposit & { state: string }>(
     `
     select customer_id, crypto_tx_hash, crypto_tx_index, state
     from incoming_transfers
@@ -159,18 +159,20 @@ async function notSeenBefore(
   return arrivals.filter(({ sight }) => !known.has(idOf(sight)) && !returning.has(sight.crypto_tx_hash))
 }
 
-interface Known {
+interface KnownDeposit {
   customer_id: string
   crypto_tx_hash: string
   crypto_tx_index: string
 }
 
-const idOf = ({ crypto_tx_hash, crypto_tx_index }: Pick<Known, 'crypto_tx_hash' | 'crypto_tx_index'>) =>
-  `${crypto_tx_hash} ${crypto_tx_index}`
+const idOf = ({
+  crypto_tx_hash,
+  crypto_tx_index,
+}: Pick<KnownDeposit, 'crypto_tx_hash' | 'crypto_tx_index'>) => `${crypto_tx_hash} ${crypto_tx_index}`
 
 interface Arriving {
   sight: Sight
-  owner: Owner
+  owner: AddressOwner
 }
 
 /** Leaves out deposits above the limits. */
@@ -194,7 +196,7 @@ async function withinLimits(
     [network],
   )
   left = Math.min(left, FAILED_OF_DAY_MAX - Number(failed[0]!.count))
-  const { rows: gone } = await tx.query<Known & { count: string }>(
+  const { rows: gone } = await tx.query<KnownDeposit & { count: string }>(
     `
     select customer_id, crypto_tx_hash, crypto_tx_index, count(*)::text as count
     from seen_deposits
@@ -267,7 +269,7 @@ const keyOfDeposit = ({ customer_id, crypto_tx_hash, crypto_tx_index }: Transfer
 function depositOf(
   network: CryptoNetwork,
   { asset, amount, address, crypto_tx_hash, crypto_tx_index }: Sight,
-  owner: Owner,
+  owner: AddressOwner,
   prices: UsdPrices,
 ) {
   const minor = parseAmount(amount, decimalsOf(asset))

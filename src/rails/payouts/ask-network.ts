@@ -6,7 +6,7 @@ import { NodeFailure, NodeRefusal } from '../../chains/node-failure.ts'
 import type {
   BroadcastAnswer,
   BroadcastWithdrawal,
-  Network,
+  PayoutNetwork,
   Payer,
   PaymentStatus,
   Signing,
@@ -15,7 +15,7 @@ import { signedBefore, type SignedBefore } from '../../chains/network-transactio
 import { BEHIND_ANOTHER, reasonOfFailure, type WaitingReason } from '../../chains/waiting.ts'
 import { checkBeforeSigning, type SigningDecision } from './check-before-signing.ts'
 import { behindOthers, byCustomer, signAlone } from '../lease.ts'
-import { payingTogether, type Claimed, type Kept } from './outgoing-transfers.ts'
+import { payingTogether, type Claimed, type KeptWithdrawal } from './outgoing-transfers.ts'
 import {
   deferredStep,
   mayBeReplaced,
@@ -37,7 +37,7 @@ import {
  */
 export async function reviewAndSign(
   tx: Transaction,
-  network: Network,
+  network: PayoutNetwork,
   claimed: Claimed[],
   adapter: Payer,
 ): Promise<Step[]> {
@@ -55,7 +55,7 @@ export async function reviewAndSign(
 
 async function sign(
   tx: Transaction,
-  network: Network,
+  network: PayoutNetwork,
   withdrawals: Claimed[],
   adapter: Payer,
 ): Promise<Step[]> {
@@ -148,7 +148,7 @@ async function broadcastForgotten(withdrawals: BroadcastWithdrawal[], adapter: P
 /** Whether each withdrawal may be signed, by the present state of its customer. */
 async function checkEach(
   tx: Transaction,
-  network: Network,
+  network: PayoutNetwork,
   withdrawals: Claimed[],
   adapter: Payer,
 ): Promise<Map<string, SigningDecision>> {
@@ -160,7 +160,11 @@ async function checkEach(
 }
 
 /** The withdrawals that must wait behind others of their profiles. Nobody else signs from here to the commit. */
-async function selectBehind(tx: Transaction, network: Network, withdrawals: Claimed[]): Promise<Set<string>> {
+async function selectBehind(
+  tx: Transaction,
+  network: PayoutNetwork,
+  withdrawals: Claimed[],
+): Promise<Set<string>> {
   await signAlone(tx, network)
   const behind = new Set<string>()
   for (const [customer_id, own] of byCustomer(withdrawals))
@@ -171,7 +175,7 @@ async function selectBehind(tx: Transaction, network: Network, withdrawals: Clai
 /** What became of stored transactions. `stuck` are the withdrawals whose transactions may be replaced. */
 interface Followed {
   steps: Step[]
-  stuck: Kept[]
+  stuck: KeptWithdrawal[]
 }
 
 /**
@@ -181,7 +185,7 @@ interface Followed {
  */
 export async function follow(
   db: Queryable,
-  kept: Kept[],
+  kept: KeptWithdrawal[],
   adapter: Payer,
   failures: unknown[],
 ): Promise<Followed> {
@@ -204,8 +208,12 @@ export async function follow(
   return { steps: overriddenBy<Step['withdrawal']>(sent, steps), stuck }
 }
 
-async function broadcast(withdrawals: Kept[], adapter: Payer, failures: unknown[]): Promise<Step<Kept>[]> {
-  const answers = await inParts<Kept, BroadcastAnswer | undefined>(
+async function broadcast(
+  withdrawals: KeptWithdrawal[],
+  adapter: Payer,
+  failures: unknown[],
+): Promise<Step<KeptWithdrawal>[]> {
+  const answers = await inParts<KeptWithdrawal, BroadcastAnswer | undefined>(
     withdrawals,
     (some) =>
       adapter.broadcast(some).catch((error: unknown): BroadcastAnswer[] => {
@@ -223,7 +231,7 @@ const failureOf = ({ transfer_id }: { transfer_id: string }, error: unknown) =>
 
 async function checkStatus(
   db: Queryable,
-  asked: Kept[],
+  asked: KeptWithdrawal[],
   adapter: Payer,
   failures: unknown[],
 ): Promise<Followed> {
@@ -318,8 +326,8 @@ const transactionStatuses = <Asked extends BroadcastWithdrawal>(
  */
 export async function replaceStuck(
   tx: Transaction,
-  network: Network,
-  stuck: Kept[],
+  network: PayoutNetwork,
+  stuck: KeptWithdrawal[],
   adapter: Payer,
 ): Promise<Step[]> {
   if (stuck.length === 0 || adapter.replace === undefined) return []

@@ -9,16 +9,16 @@ import type { Judgement } from '../../governance/approvals/approval.ts'
 import { describeFreeze, freezesOfSigning, type Freeze } from '../../money/records/freezes.ts'
 import { PLATFORM_ID } from '../../money/records/treasury.ts'
 import { Holders, type Holder } from '../../money/records/holders.ts'
-import type { Network, Payer, Refusal, Withdrawal } from '../../chains/network.ts'
+import type { PayoutNetwork, Payer, PaymentRefusal, Withdrawal } from '../../chains/network.ts'
 import type { WaitingCode, WaitingReason } from '../../chains/waiting.ts'
 
 /** Whether a withdrawal may be signed now. DEFERRED: it waits. REFUSED: it fails and is refunded. */
 export type SigningDecision =
   | { outcome: 'SIGN' }
   | { outcome: 'DEFERRED'; reason: WaitingReason; dueInMs?: number }
-  | { outcome: 'REFUSED'; refusal: Refusal }
+  | { outcome: 'REFUSED'; refusal: PaymentRefusal }
 
-type Claimed = Pick<Withdrawal, 'transfer_id' | 'asset' | 'amount'>
+type ClaimedAmount = Pick<Withdrawal, 'transfer_id' | 'asset' | 'amount'>
 
 /** A withdrawal with the profile, account and identity whose money it takes. */
 interface Held extends Holder {
@@ -35,8 +35,8 @@ interface Held extends Holder {
  */
 export async function checkBeforeSigning(
   tx: Transaction,
-  { customer_id, network }: { customer_id: string; network: Network },
-  claimed: readonly Claimed[],
+  { customer_id, network }: { customer_id: string; network: PayoutNetwork },
+  claimed: readonly ClaimedAmount[],
   adapter: Pick<Payer, 'paysDepositsOnly' | 'isEndOfFreeze'>,
 ): Promise<Map<string, SigningDecision>> {
   if (customer_id === PLATFORM_ID) return checkTreasury(tx, network, claimed, adapter)
@@ -83,8 +83,8 @@ export async function checkBeforeSigning(
  */
 async function checkTreasury(
   tx: Transaction,
-  network: Network,
-  claimed: readonly Claimed[],
+  network: PayoutNetwork,
+  claimed: readonly ClaimedAmount[],
   adapter: Pick<Payer, 'isEndOfFreeze'>,
 ): Promise<Map<string, SigningDecision>> {
   const [freeze] = await freezesOfSigning(tx, adapter, { network })

@@ -11,7 +11,7 @@ import {
   approvalEvent,
   approvalToWire,
   changeStatementOf,
-  judge,
+  judgeDecisions,
   selectDecisions,
   setApprovalStatus,
   type ApprovalRow,
@@ -103,8 +103,8 @@ async function decide(
   const of = await statementOf(tx, row)
   const approvers = await selectApprovers(tx, customerId)
   const kept = await selectDecisions(tx, customerId, [id])
-  const before = judge(of, kept, approvers)
-  const after = judge(of, [...kept, given], approvers)
+  const before = judgeDecisions(of, kept, approvers)
+  const after = judgeDecisions(of, [...kept, given], approvers)
   // The last objection is to the given decision.
   if (after.objections.length > before.objections.length)
     refuse(given, after.objections.at(-1)!, approvalToWire(row, kept))
@@ -201,7 +201,11 @@ async function moveWithdrawal(
 const LISTED_MAX = 100
 
 /** The customer's newest approvals, for operators; with a status, only those that have it. */
-export async function listApprovals(db: Queryable, customerId: string, status?: string): Promise<Approval[]> {
+export async function newestApprovals(
+  db: Queryable,
+  customerId: string,
+  status?: string,
+): Promise<Approval[]> {
   const { rows } = await db.query<ApprovalRow>(
     `
     select ${APPROVAL_COLUMNS} from approvals a

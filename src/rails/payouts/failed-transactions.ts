@@ -1,6 +1,6 @@
 import { originOfLoop } from '../../contract/actor.ts'
 import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
-import type { Network } from '../../chains/network.ts'
+import type { PayoutNetwork } from '../../chains/network.ts'
 import { freeze } from '../../money/records/freezes.ts'
 import type { Step } from './next-step.ts'
 
@@ -29,7 +29,7 @@ export async function keepFailed(tx: Transaction, steps: readonly Step[]): Promi
  * no recipient can have caused: something is wrong with the wallet or a token, or the nodes give false answers. Each failure
  * counts once, so that the same failures do not freeze the network again once the freeze is lifted.
  */
-export async function brakeAfterFailures(db: Database, network: Network): Promise<void> {
+export async function brakeAfterFailures(db: Database, network: PayoutNetwork): Promise<void> {
   await transaction(db, async (tx) => {
     const { rows } = await tx.query<{ crypto_tx_hash: string }>(
       `
@@ -51,7 +51,7 @@ export async function brakeAfterFailures(db: Database, network: Network): Promis
 }
 
 /** Whether a transaction of a network has failed within the last hour, so that its withdrawal was refunded. */
-export async function failedLately(db: Queryable, network: Network): Promise<boolean> {
+export async function failedLately(db: Queryable, network: PayoutNetwork): Promise<boolean> {
   const { rowCount } = await db.query(
     `select 1 from failed_transactions where network = $1 and failed_at > clock_timestamp() - interval '1 hour' limit 1`,
     [network],

@@ -1,5 +1,5 @@
 import { transaction, type Database, type Transaction } from '../../db/database.ts'
-import type { Network, Networks } from '../../chains/network.ts'
+import type { PayoutNetwork, Networks } from '../../chains/network.ts'
 import { keepTransactions } from '../../chains/network-transactions.ts'
 import { signAlone } from '../lease.ts'
 import { findOutgoing, findPayee, setTransaction } from './outgoing-transfers.ts'
@@ -10,7 +10,7 @@ import type { Origin } from '../../contract/actor.ts'
 export interface MarkedWithdrawal {
   customer_id: string
   transfer_id: string
-  crypto_network: Network
+  crypto_network: PayoutNetwork
   crypto_tx_hash: string
 }
 
@@ -61,7 +61,7 @@ export async function markWithdrawalPaid(
 /** Throws an Error for a transaction that the ledger has as the platform's own: it has paid no withdrawal. */
 async function requireNotAcknowledged(
   db: Database | Transaction,
-  network: Network,
+  network: PayoutNetwork,
   hash: string,
 ): Promise<void> {
   const { rowCount } = await db.query(

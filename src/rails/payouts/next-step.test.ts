@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { BroadcastAnswer, PaymentStatus, Refusal, Review, Signing } from '../../chains/network.ts'
+import type { BroadcastAnswer, PaymentStatus, PaymentRefusal, Review, Signing } from '../../chains/network.ts'
 import type { WaitingReason } from '../../chains/waiting.ts'
 import type { SigningDecision } from './check-before-signing.ts'
 import {
@@ -23,9 +23,9 @@ import {
  * signed bytes are never dropped: nothing leads from SIGNED or BROADCAST back to HELD.
  */
 
-const refusal: fc.Arbitrary<Refusal> = fc.constant({
+const refusal: fc.Arbitrary<PaymentRefusal> = fc.constant({
   secondary_status: { name: 'OTHER', detail: 'refused' },
-} as unknown as Refusal)
+} as unknown as PaymentRefusal)
 const reason: fc.Arbitrary<WaitingReason> = fc.record({
   code: fc.constantFrom('HOT_WALLET_SHORT', 'NODE_DOWN', 'FROZEN', 'UNRESOLVED'),
   detail: fc.string(),

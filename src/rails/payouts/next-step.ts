@@ -5,7 +5,7 @@ import type {
   Payer,
   NetworkFee,
   PaymentStatus,
-  Refusal,
+  PaymentRefusal,
   Review,
   SignedTransaction,
   Signing,
@@ -199,7 +199,7 @@ export const deferredStep = <Of extends StepOf>(
   waitingReason,
 })
 
-const failedStep = <Of extends StepOf>(withdrawal: Of, refusal: Refusal): Step<Of> => ({
+const failedStep = <Of extends StepOf>(withdrawal: Of, refusal: PaymentRefusal): Step<Of> => ({
   withdrawal,
   state: 'DONE',
   transfer: { status: 'FAILED', ...refusal },

@@ -5,7 +5,7 @@ import type { SecondaryStatus } from '../../contract/transfer-status.ts'
 import { canonicalAddress } from '../../chains/addresses.ts'
 import type {
   BroadcastWithdrawal,
-  Network,
+  PayoutNetwork,
   PaidWithdrawal,
   SignedTransaction,
   Withdrawal,
@@ -37,7 +37,7 @@ export interface Claimed extends Withdrawal {
 export type ClaimedRow = Omit<Claimed, 'replaced' | 'crypto_tx_index'> & { crypto_tx_index: string | null }
 
 /** A withdrawal whose transaction is stored. */
-export type Kept = Claimed & BroadcastWithdrawal
+export type KeptWithdrawal = Claimed & BroadcastWithdrawal
 
 const CONSOLIDATION_FEE_MAX = `case when t.type = 'TREASURY_CONSOLIDATION' then t.metadata ->> 'max_fee_rate' end`
 
@@ -136,9 +136,9 @@ export function withCanonicalAddress<T extends Withdrawal>(claimed: T): T {
  */
 export async function payingTogether(
   tx: Transaction,
-  network: Network,
-  some: readonly Kept[],
-): Promise<Kept[]> {
+  network: PayoutNetwork,
+  some: readonly KeptWithdrawal[],
+): Promise<KeptWithdrawal[]> {
   const alone = some.filter(({ crypto_tx_index }) => crypto_tx_index === undefined)
   const hashes = new Set(
     some.flatMap(({ crypto_tx_index, crypto_tx_hash }) =>
@@ -166,10 +166,10 @@ export async function payingTogether(
     return transfer_ids.length > 0 && transfer_ids.every((id) => recorded.has(id))
   }
   const open = rows.filter(({ crypto_tx_hash: hash }) => hash !== null && !ended.has(hash) && isWhole(hash))
-  const found: Kept[] = [...alone]
+  const found: KeptWithdrawal[] = [...alone]
   for (const customerId of new Set(open.map(({ customer_id }) => customer_id))) {
     const its = open.filter(({ customer_id }) => customer_id === customerId)
-    found.push(...((await withReplaced(tx, customerId, its)) as Kept[]))
+    found.push(...((await withReplaced(tx, customerId, its)) as KeptWithdrawal[]))
   }
   return found
 }
@@ -431,7 +431,7 @@ export async function setTransaction(
 }
 
 /** A transaction that was signed for a withdrawal. Its bytes are null where they are not stored here. */
-interface KeptTransaction {
+interface KeptTransactionRow {
   crypto_tx_hash: string
   raw_transaction: Buffer | null
 }
@@ -440,9 +440,9 @@ interface KeptTransaction {
 export async function selectKept(
   db: Queryable,
   [customerId, transferId]: OutgoingId,
-  network: Network,
-): Promise<KeptTransaction[]> {
-  const { rows } = await db.query<KeptTransaction>(
+  network: PayoutNetwork,
+): Promise<KeptTransactionRow[]> {
+  const { rows } = await db.query<KeptTransactionRow>(
     `
     select crypto_tx_hash, raw_transaction from outgoing_transfers
     where customer_id = $1 and transfer_id = $2 and crypto_tx_hash is not null

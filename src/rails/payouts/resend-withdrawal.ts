@@ -1,7 +1,7 @@
 import { NETWORKS } from '../../contract/assets/catalogue.ts'
 import { transaction, type Database, type Queryable } from '../../db/database.ts'
 import { findOwner, PAYOUT_NETWORK, PAYOUT_TYPES } from '../../money/records/treasury.ts'
-import type { EndedTransaction, Network, Networks } from '../../chains/network.ts'
+import type { EndedTransaction, PayoutNetwork, Networks } from '../../chains/network.ts'
 import { isSimulatedPayment } from '../../chains/simulated/adapter.ts'
 import { selectKept } from './outgoing-transfers.ts'
 import { audited, recordNow } from '../../money/records/audited.ts'
@@ -11,7 +11,7 @@ import type { Origin } from '../../contract/actor.ts'
 export interface ResentWithdrawal {
   customer_id: string
   transfer_id: string
-  crypto_network: Network
+  crypto_network: PayoutNetwork
   crypto_tx_hash: string
 }
 
@@ -19,7 +19,7 @@ interface FoundWithdrawal {
   customer_id: string
   type: string
   status: string
-  network: Network
+  network: PayoutNetwork
   crypto_tx_hash: string | null
 }
 
@@ -78,7 +78,7 @@ async function keptOf(
   db: Queryable,
   customerId: string,
   transferId: string,
-  network: Network,
+  network: PayoutNetwork,
   mined: string | null,
 ): Promise<EndedTransaction | undefined> {
   const signed = await selectKept(db, [customerId, transferId], network)

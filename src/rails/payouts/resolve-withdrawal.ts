@@ -1,5 +1,5 @@
 import { transaction, type Database } from '../../db/database.ts'
-import type { BroadcastWithdrawal, Network, Networks, PaymentStatus } from '../../chains/network.ts'
+import type { BroadcastWithdrawal, PayoutNetwork, Networks, PaymentStatus } from '../../chains/network.ts'
 import { statusOfEach } from './ask-network.ts'
 import { stepAfterStatus, type State, type Step } from './next-step.ts'
 import { findOutgoing, selectReplaced } from './outgoing-transfers.ts'
@@ -16,7 +16,7 @@ export type Resolution = 'PAID' | 'NOT_PAID' | { usedBy: string }
 export interface ResolvedWithdrawal {
   customer_id: string
   transfer_id: string
-  crypto_network: Network
+  crypto_network: PayoutNetwork
   outcome: 'PAID' | 'NOT_PAID' | 'SIGN_ANEW'
   /** PENDING where it is signed anew. */
   status: 'COMPLETED' | 'FAILED' | 'PENDING'

@@ -36,7 +36,7 @@ import {
 } from '../../chains/simulated/magic-addresses.ts'
 import type {
   BroadcastWithdrawal,
-  Network,
+  PayoutNetwork,
   NetworkAdapter,
   Networks,
   Withdrawal,
@@ -62,29 +62,29 @@ const OUTCOMES: Outcome[] = ['ORDINARY', ...MAGIC_OUTCOMES]
 
 const ORDINARY_DESTINATION = Buffer.from('an ordinary destination address!')
 /** Returns an address; for a wire, an account number. */
-function destinationOf(network: Network, outcome: Outcome): string | undefined {
+function destinationOf(network: PayoutNetwork, outcome: Outcome): string | undefined {
   if (network === 'WIRE') return outcome === 'ORDINARY' ? '000987654321' : magicAccountNumber(outcome)
   return outcome === 'ORDINARY'
     ? addressFromBytes(network, ORDINARY_DESTINATION)
     : magicAddress(network, outcome)
 }
 
-const EVERY_NETWORK: readonly Network[] = [...CRYPTO_NETWORKS, 'WIRE']
+const EVERY_NETWORK: readonly PayoutNetwork[] = [...CRYPTO_NETWORKS, 'WIRE']
 /** Every network with this outcome, and every asset that the network lists. */
 const networksWith = (outcome: Outcome) =>
   EVERY_NETWORK.filter((network) => destinationOf(network, outcome) !== undefined)
-const assetsOn = (network: Network) =>
+const assetsOn = (network: PayoutNetwork) =>
   ASSETS.filter(({ symbol, networks }) => (network === 'WIRE' ? symbol === 'USD' : networks[network]))
 
 /** The smallest withdrawal of an asset times a factor, with an odd last digit. */
-function amountOf(asset: Asset, network: Network, times = 2): string {
+function amountOf(asset: Asset, network: PayoutNetwork, times = 2): string {
   const { minimum, decimals } = network === 'WIRE' ? { minimum: '0.01', ...asset } : asset.networks[network]!
   const scale = Math.min(asset.decimals, decimals)
   return formatAmount(parseAmount(minimum, scale)! * BigInt(times) + 7n, scale)
 }
 
 interface Order {
-  network: Network
+  network: PayoutNetwork
   asset?: Asset
   outcome: Outcome
   times?: number
@@ -559,7 +559,7 @@ describe('a withdrawal to', () => {
 // ---------------------------------------------------------------------------------------------- failures
 
 describe('when the worker dies', () => {
-  const scenarios: [Network, Outcome][] = [
+  const scenarios: [PayoutNetwork, Outcome][] = [
     ['ETHEREUM', 'ORDINARY'],
     ['ETHEREUM', 'DROPPED_ONCE'],
     ['ETHEREUM', 'STALE_FEE_QUOTE'],
@@ -640,7 +640,7 @@ describe('a node', () => {
 
   test('that does not answer costs one timeout per round; all other work goes on', async () => {
     const customers = await everyCustomer(() => newCustomer(service))
-    const withdrawAll = (network: Network) =>
+    const withdrawAll = (network: PayoutNetwork) =>
       everyCustomer((index) => withdraw(customers[index]!, { network, outcome: 'ORDINARY' }))
     const signed = await withdrawAll('ETHEREUM')
     const refusal = () => new NodeError('broadcast', { code: 1, message: 'no' })

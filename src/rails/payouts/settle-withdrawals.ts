@@ -7,7 +7,7 @@ import {
 } from '../../db/database.ts'
 import { PLATFORM_ID } from '../../money/records/treasury.ts'
 import { NodeFailure } from '../../chains/node-failure.ts'
-import type { Network, Payer, Networks } from '../../chains/network.ts'
+import type { PayoutNetwork, Payer, Networks } from '../../chains/network.ts'
 import {
   freeWhatHasEnded,
   keepTransactions,
@@ -27,7 +27,7 @@ import {
   type Work,
 } from '../lease.ts'
 import { overriddenBy, type Step } from './next-step.ts'
-import { TakenMeanwhile, type Claimed, type Kept } from './outgoing-transfers.ts'
+import { TakenMeanwhile, type Claimed, type KeptWithdrawal } from './outgoing-transfers.ts'
 import { record } from './record-steps.ts'
 import { freeze } from '../../money/records/freezes.ts'
 import { originOfLoop } from '../../contract/actor.ts'
@@ -45,7 +45,7 @@ const SIGN_MS_MAX = 20_000
 export interface EndedWithdrawal {
   customer_id: string
   transfer_id: string
-  network: Network
+  network: PayoutNetwork
   status: 'COMPLETED' | 'FAILED'
 }
 
@@ -120,7 +120,7 @@ function report(round: Round, steps: readonly Step[]): void {
 }
 
 /** Records the steps of several customers in one transaction, in the order in which balances are locked. */
-async function recordAll(tx: Transaction, network: Network, steps: readonly Step[]): Promise<void> {
+async function recordAll(tx: Transaction, network: PayoutNetwork, steps: readonly Step[]): Promise<void> {
   await keepTransactions(
     tx,
     network,
@@ -137,13 +137,18 @@ async function recordAll(tx: Transaction, network: Network, steps: readonly Step
 
 const customersOf = (rows: readonly { customer_id: string }[]): string[] => [...byCustomer(rows).keys()]
 
-const isKept = (withdrawal: Claimed): withdrawal is Kept =>
+const isKept = (withdrawal: Claimed): withdrawal is KeptWithdrawal =>
   withdrawal.state === 'SIGNED' || withdrawal.state === 'BROADCAST'
 
 // ---------------------------------------------------------------------------------------------- in the database
 
 /** Takes each customer's withdrawals one step on, claim and steps in one transaction. */
-async function settleInDatabase(round: Round, network: Network, work: Work[], adapter: Payer): Promise<void> {
+async function settleInDatabase(
+  round: Round,
+  network: PayoutNetwork,
+  work: Work[],
+  adapter: Payer,
+): Promise<void> {
   for (const customer_id of customersOf(work)) {
     for (const claim of [claimNew, claimDue]) {
       const steps = await attempt(round, () =>
@@ -162,7 +167,7 @@ async function settleInDatabase(round: Round, network: Network, work: Work[], ad
 
 async function takeSteps(
   tx: Transaction,
-  network: Network,
+  network: PayoutNetwork,
   claimed: Claimed[],
   adapter: Payer,
   failures: unknown[],
@@ -179,7 +184,7 @@ async function takeSteps(
 /** Signs batch after batch and broadcasts each before the next one, then follows the transactions that are under way. */
 async function settleOverNode(
   round: Round,
-  network: Network,
+  network: PayoutNetwork,
   work: Work[],
   at: string,
   adapter: Payer,
@@ -210,7 +215,7 @@ async function settleOverNode(
  * broadcasts what was signed for its customers, and later nonces of the wallet would wait: those transactions are broadcast
  * here.
  */
-async function prepareToSign(db: Database, network: Network, adapter: Payer): Promise<void> {
+async function prepareToSign(db: Database, network: PayoutNetwork, adapter: Payer): Promise<void> {
   if ((await freeWhatHasEnded(db, network)) || adapter.rebroadcast === undefined) return
   await adapter.rebroadcast(await selectOpenTransactions(db, network)).catch((error: unknown) => {
     if (!(error instanceof NodeFailure)) throw error
@@ -228,7 +233,7 @@ interface SignedBatch {
 /** Signs one batch, of as many customers as it takes. Where that fails, each customer is tried alone. */
 async function signBatch(
   round: Round,
-  network: Network,
+  network: PayoutNetwork,
   customers: string[],
   at: string,
   adapter: Payer,
@@ -260,7 +265,7 @@ async function signBatch(
 /** Claims a batch to sign; `remaining`, the customers that may have more. Nobody else signs until the commit. */
 async function claimToSign(
   tx: Transaction,
-  network: Network,
+  network: PayoutNetwork,
   customers: string[],
   at: string,
   most: number,
@@ -277,8 +282,13 @@ async function claimToSign(
 }
 
 /** Leases and follows all transactions of these customers that are due. */
-async function followAll(round: Round, network: Network, customers: string[], adapter: Payer): Promise<void> {
-  let leased: Kept[] = []
+async function followAll(
+  round: Round,
+  network: PayoutNetwork,
+  customers: string[],
+  adapter: Payer,
+): Promise<void> {
+  let leased: KeptWithdrawal[] = []
   for (const [index, customer_id] of customers.entries()) {
     const work = { customer_id, network }
     leased.push(...(await leaseKept(round.db, work, FOLLOW_MAX - leased.length)))
@@ -289,7 +299,12 @@ async function followAll(round: Round, network: Network, customers: string[], ad
 }
 
 /** Asks the node about leased withdrawals with no transaction open, records what it said, and releases the others. */
-async function followLeased(round: Round, network: Network, leased: Kept[], adapter: Payer): Promise<void> {
+async function followLeased(
+  round: Round,
+  network: PayoutNetwork,
+  leased: KeptWithdrawal[],
+  adapter: Payer,
+): Promise<void> {
   if (leased.length === 0) return
   const recorded = new Set<string>()
   const commit = async (makeSteps: (tx: Transaction) => Promise<Step[]>) => {

@@ -10,7 +10,7 @@ import { expect, test } from 'vitest'
 import { startReceiver, type Answering } from '../../../test/receivers.ts'
 import { freePort } from '../../../test/support.ts'
 import { newSigningSecret } from '../../money/records/webhook-secrets.ts'
-import { ScreeningEndpoint, type Verdict } from './endpoint.ts'
+import { ScreeningEndpoint, type ScreeningVerdict } from './endpoint.ts'
 
 const ALLOW = '{"decision":"ALLOW"}'
 const QUESTION = {
@@ -21,12 +21,12 @@ const QUESTION = {
 } as const
 const TIMEOUT_MS = 300
 
-async function ask(answer: Answering): Promise<Verdict> {
+async function ask(answer: Answering): Promise<ScreeningVerdict> {
   const receiver = await startReceiver(answer)
   return askAt(receiver.url)
 }
 
-async function askAt(url: string, secrets = [newSigningSecret()]): Promise<Verdict> {
+async function askAt(url: string, secrets = [newSigningSecret()]): Promise<ScreeningVerdict> {
   const endpoint = new ScreeningEndpoint(url, secrets, TIMEOUT_MS)
   try {
     return await endpoint.ask(QUESTION)

@@ -1,5 +1,5 @@
 import { Agent } from 'undici'
-import { post, SendFailure, type Answer } from '../../http/outbound/post.ts'
+import { sendPost, SendFailure, type HttpAnswer } from '../../http/outbound/post.ts'
 import { signatureHeaders } from '../../http/outbound/signature.ts'
 
 /** How much of an answer is read. An ALLOW has 20 bytes. */
@@ -20,10 +20,10 @@ export interface Question {
  * ALLOW: the payment may go on. REJECT: it waits until an operator decides. HOLD: it waits, and the endpoint is asked
  * again. Any other answer counts as HOLD, and so does no answer. `detail` is for operators.
  */
-export type Verdict = { outcome: 'ALLOW' } | { outcome: 'REJECT' | 'HOLD'; detail: string }
+export type ScreeningVerdict = { outcome: 'ALLOW' } | { outcome: 'REJECT' | 'HOLD'; detail: string }
 
 /** Observes each question, with the time until its answer. */
-export type ScreeningMeter = (outcome: Verdict['outcome'], seconds: number) => void
+export type ScreeningMeter = (outcome: ScreeningVerdict['outcome'], seconds: number) => void
 
 /** The operator's screening endpoint (docs/guides/screening.md). */
 export class ScreeningEndpoint {
@@ -53,20 +53,20 @@ export class ScreeningEndpoint {
   }
 
   /** Asks once, with the time limit of the settings. Never throws for anything that the endpoint does. */
-  async ask({ id, ...question }: Question, stopping?: AbortSignal): Promise<Verdict> {
+  async ask({ id, ...question }: Question, stopping?: AbortSignal): Promise<ScreeningVerdict> {
     const start = performance.now()
     const verdict = await this.#ask(id, JSON.stringify({ id, ...question }), stopping)
     this.#meter?.(verdict.outcome, (performance.now() - start) / 1000)
     return verdict
   }
 
-  async #ask(id: string, body: string, stopping: AbortSignal | undefined): Promise<Verdict> {
+  async #ask(id: string, body: string, stopping: AbortSignal | undefined): Promise<ScreeningVerdict> {
     const ending = new AbortController()
     const end = () => ending.abort()
     const limit = setTimeout(end, this.timeoutMs)
     stopping?.addEventListener('abort', end)
     try {
-      const answer = await post(this.#agent, {
+      const answer = await sendPost(this.#agent, {
         url: this.#url,
         headers: {
           'content-type': 'application/json',
@@ -102,8 +102,11 @@ export class ScreeningEndpoint {
 const DECIDED = /^\s*\{\s*"decision"\s*:\s*"(ALLOW|REJECT)"\s*\}\s*$/
 
 /** Reads an answer (docs/guides/screening.md, "Answers"). */
-function verdictOf({ statusCode, headers, body, isCut }: Answer): Verdict {
-  const hold = (what: string): Verdict => ({ outcome: 'HOLD', detail: `the screening endpoint ${what}` })
+function verdictOf({ statusCode, headers, body, isCut }: HttpAnswer): ScreeningVerdict {
+  const hold = (what: string): ScreeningVerdict => ({
+    outcome: 'HOLD',
+    detail: `the screening endpoint ${what}`,
+  })
   if (statusCode < 200 || statusCode > 299) return hold(`answered ${statusCode}`)
   if (isCut) return hold('gave an answer that is too long or has no end')
   if ((headers['content-encoding'] ?? 'identity') !== 'identity') return hold('gave a compressed answer')

@@ -2,10 +2,10 @@ import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts
 import { decimalsOf, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import type { Queryable } from '../../db/database.ts'
 import { presentOf } from '../../db/rows.ts'
-import type { Network } from '../../chains/network.ts'
+import type { PayoutNetwork } from '../../chains/network.ts'
 import type { PaymentToScreen } from './screening.ts'
 import { selectWaitingDeposit, type IncomingTransfer } from '../deposits/incoming-transfers.ts'
-import { selectOwners, type Owner } from '../deposits/owners.ts'
+import { selectOwners, type AddressOwner } from '../deposits/owners.ts'
 import { PAYOUT_NETWORK } from '../../money/records/treasury.ts'
 
 /**
@@ -19,7 +19,7 @@ interface WithdrawalRow {
   profile_id: string
   identity_id: string | null
   account_id: string | null
-  network: Network
+  network: PayoutNetwork
   asset: string
   amount: string
   destination_address: string | null
@@ -79,7 +79,7 @@ export function paymentOfDeposit(
     IncomingTransfer,
     'customer_id' | 'network' | 'crypto_tx_hash' | 'crypto_tx_index' | 'asset' | 'amount' | 'address'
   >,
-  owner: Owner,
+  owner: AddressOwner,
 ): PaymentToScreen {
   const { customer_id, network, crypto_tx_hash, crypto_tx_index, asset, amount, address } = incoming
   const { profile_id, identity_id, account_id } = owner

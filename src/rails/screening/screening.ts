@@ -7,7 +7,7 @@ import { Macs } from '../../keys/macs.ts'
 import type { MasterKeys } from '../../keys/master-keys.ts'
 import { recordChanges } from '../../money/ledger/audit.ts'
 import { audited, recordNow } from '../../money/records/audited.ts'
-import type { Question, ScreeningEndpoint, Verdict } from './endpoint.ts'
+import type { Question, ScreeningEndpoint, ScreeningVerdict } from './endpoint.ts'
 import { arraysOf } from '../../db/rows.ts'
 
 /**
@@ -55,7 +55,7 @@ export interface DueQuestion {
 }
 
 /** Called for an ALLOW that Bursar did not make, or not of these details. */
-export type OnForged = (payment: PaymentToScreen, objection: string) => void
+export type OnForgedVerdict = (payment: PaymentToScreen, objection: string) => void
 
 /** The endpoint did not allow a payment that it was asked about once. */
 export class NotAllowed extends Error {
@@ -71,7 +71,7 @@ export class NotAllowed extends Error {
 export class Screening {
   readonly endpoint: ScreeningEndpoint
   readonly #macs: Macs
-  onForged: OnForged = () => undefined
+  onForged: OnForgedVerdict = () => undefined
 
   constructor(endpoint: ScreeningEndpoint, masterKeys: MasterKeys) {
     this.endpoint = endpoint
@@ -139,7 +139,7 @@ export class Screening {
     db: Database,
     leased: DueQuestion,
     payment: PaymentToScreen,
-    verdict: Verdict,
+    verdict: ScreeningVerdict,
   ): Promise<boolean> {
     const key = [leased.customer_id, leased.kind, leased.subject, leased.due_at]
     if (verdict.outcome === 'HOLD') {

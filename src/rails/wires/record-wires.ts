@@ -61,8 +61,8 @@ export async function recordWireDeposit(
   { db, ledger, screening }: Recording,
   { memo, amount, bank_reference, operator }: SaidWire & { memo: string },
 ): Promise<RecordedWire> {
-  const minor = minorOf(amount)
-  const place = await placeOf(db, memo)
+  const minor = centsOf(amount)
+  const place = await instructionsOf(db, memo)
   const said: Said = { kind: 'DEPOSIT', bank_reference, amount: textOfAmount(minor), memo_id: place.memo_id }
   const { customer_id, profile_id } = place
   const pending = await findPendingWire(db, bank_reference)
@@ -95,9 +95,9 @@ function requireSameWire(
   { memo_id, amount, transfer_id }: PendingWire,
   said: Said,
 ): void {
-  if (memo_id !== said.memo_id || minorOf(amount) !== minorOf(said.amount))
+  if (memo_id !== said.memo_id || centsOf(amount) !== centsOf(said.amount))
     throw new Error(
-      `the bank reference ${bank_reference} is PENDING as a deposit with memo ${memo_id} of ${textOfAmount(minorOf(amount))} ${WIRE_ASSET}: ${transfer_id}`,
+      `the bank reference ${bank_reference} is PENDING as a deposit with memo ${memo_id} of ${textOfAmount(centsOf(amount))} ${WIRE_ASSET}: ${transfer_id}`,
     )
 }
 
@@ -139,7 +139,7 @@ export async function recordWireReturn(
   { db, ledger, screening }: Recording,
   { transfer_id: id, amount, bank_reference, operator }: SaidWire & { transfer_id: string },
 ): Promise<RecordedWire> {
-  const minor = minorOf(amount)
+  const minor = centsOf(amount)
   const { customer_id, transfer_id } = await findWithdrawal(db, id)
   const sent = await findBankWireOf(db, transfer_id)
   if (sent === undefined) throw new Error(`withdrawal ${transfer_id} is no wire that was marked as sent`)
@@ -234,7 +234,7 @@ async function recordedBefore(
 ): Promise<RecordedWire> {
   const isSame =
     kind === said.kind &&
-    minorOf(amount) === minorOf(said.amount) &&
+    centsOf(amount) === centsOf(said.amount) &&
     memo_id === (said.memo_id ?? null) &&
     returned_transfer_id === (said.returned_transfer_id ?? null)
   if (!isSame) {
@@ -245,14 +245,14 @@ async function recordedBefore(
       SENT: 'a wire that was sent',
     }[kind]
     throw new Error(
-      `the bank reference ${bank_reference} was recorded at ${recorded_at} as ${what} of ${textOfAmount(minorOf(amount))} ${WIRE_ASSET}`,
+      `the bank reference ${bank_reference} was recorded at ${recorded_at} as ${what} of ${textOfAmount(centsOf(amount))} ${WIRE_ASSET}`,
     )
   }
   return { transfer: await readTransfer(db, customerId, transfer_id), changed: false }
 }
 
 /** The amount in cents. Throws an Error for an amount that no wire can have. */
-function minorOf(amount: string): bigint {
+function centsOf(amount: string): bigint {
   const decimals = decimalsOf(WIRE_ASSET)
   const minor = parseAmount(amount, decimals)
   if (minor === undefined || minor === 0n)
@@ -272,7 +272,7 @@ interface PlaceOfMemo extends DepositPlace {
 const MEMO_LENGTH_MAX = 100
 
 /** The deposit instructions with this memo, with or without the spaces and dashes that banks print. */
-async function placeOf(db: Queryable, memo: string): Promise<PlaceOfMemo> {
+async function instructionsOf(db: Queryable, memo: string): Promise<PlaceOfMemo> {
   const memo_id = memo.replace(/[\s-]+/g, '').toUpperCase()
   const { rows } =
     memo_id.length > MEMO_LENGTH_MAX

@@ -2,10 +2,10 @@ import { Type, type Static } from 'typebox'
 import type { Queryable, Transaction } from '../../db/database.ts'
 import { newId, type Moment } from '../../db/ids.ts'
 import { presentOf } from '../../db/rows.ts'
-import { Closed, Lines, Metadata, Named, OneOf, RefId, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Closed, Lines, Metadata, NamedObject, OneOf, RefId, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { requireDistinctMembers } from '../../money/records/members.ts'
-import { accountSummary, STATUSES, type Flags, type Status } from '../../money/records/holders.ts'
+import { accountSummary, STATUSES, type Flags, type HolderStatus } from '../../money/records/holders.ts'
 
 export const AccountType = OneOf(
   ['BROKERAGE', 'TRADITIONAL_IRA', 'ROTH_IRA', 'SEP_IRA', 'FINANCIAL_ADVISOR'],
@@ -55,7 +55,7 @@ export function readMembers(members: NewMember[], field: string): ReadMember[] {
 }
 
 /** An account of an identity (API behaviour, Accounts). */
-export const Account = Named('Account', {
+export const Account = NamedObject('Account', {
   id: Uuid('Account id used in all other interactions.'),
   identity_id: Uuid('Primary identity of the account.'),
   description: Type.Optional(Lines(500, 'Free-text description.')),
@@ -80,7 +80,7 @@ type MemberRow = Omit<Account['members'][number], 'type'>
 type Absent = 'description' | 'metadata' | 'ref_id' | 'profile_id'
 export type AccountRow = Omit<Account, Absent | 'summary_status'> & {
   [K in Absent]: NonNullable<Account[K]> | null
-} & { identity: Flags & { status: Status } }
+} & { identity: Flags & { status: HolderStatus } }
 
 /** In SQL: an account's `updated_at`, with the names of `SELECT_ACCOUNTS`. */
 export const ACCOUNT_UPDATED_AT = 'greatest(a.updated_at, i.updated_at)'

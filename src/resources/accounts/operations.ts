@@ -6,7 +6,7 @@ import { listAccounts } from './list-accounts.ts'
 import { removeAccountMember } from './remove-account-member.ts'
 import { updateAccount } from './update-account.ts'
 
-export const ACCOUNTS: readonly Operation[] = [
+export const ACCOUNT_OPERATIONS: readonly Operation[] = [
   getAccount,
   createAccount,
   listAccounts,

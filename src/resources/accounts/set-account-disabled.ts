@@ -3,7 +3,7 @@ import { readClock } from '../../db/ids.ts'
 import type { Flags } from '../../money/records/holders.ts'
 import { insertAccountEvent } from '../../money/records/summary-status.ts'
 import { accountToWire, lockAccount, requireAccount, type Account } from './account.ts'
-import { audited, differences } from '../../money/records/audited.ts'
+import { audited, changedMembers } from '../../money/records/audited.ts'
 import { recordChanges } from '../../money/ledger/audit.ts'
 import type { Origin } from '../../contract/actor.ts'
 
@@ -42,7 +42,7 @@ export async function setAccountDisabled(
     await insertAccountEvent(tx, customer_id, now, { id, before: before.summary_status, after })
     if (rowCount! > 0) {
       const action = (admin_disabled ?? user_disabled) ? 'account.disable' : 'account.enable'
-      const changes = differences(before, account, ['admin_disabled', 'user_disabled'])
+      const changes = changedMembers(before, account, ['admin_disabled', 'user_disabled'])
       recordChanges(tx, customer_id, now, [audited(origin, action, id, changes)])
     }
     return account

@@ -7,7 +7,7 @@ import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
 import { insertAccountEvent } from '../../money/records/summary-status.ts'
 import { Account, accountToWire, lockAccount, Member, requireAccount } from './account.ts'
-import { audited, differences } from '../../money/records/audited.ts'
+import { audited, changedMembers } from '../../money/records/audited.ts'
 import { recordChanges } from '../../money/ledger/audit.ts'
 import { Closed } from '../../contract/fields.ts'
 
@@ -85,7 +85,7 @@ export const updateAccount = operation({
       })
       if (rowCount! > 0)
         recordChanges(tx, customerId, now, [
-          audited(origin, 'account.update', id, differences(before, after, ['user_disabled'])),
+          audited(origin, 'account.update', id, changedMembers(before, after, ['user_disabled'])),
         ])
       return after
     })

@@ -1,9 +1,9 @@
 import { Type, type Static } from 'typebox'
-import { Named, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
+import { NamedObject, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import { presentOf } from '../../db/rows.ts'
 
 /** The credentials of an API client, without its secret (API behaviour, API credentials). */
-export const ApiCredentials = Named('ApiCredentials', {
+export const ApiCredentials = NamedObject('ApiCredentials', {
   id: Uuid('The same as client_id.'),
   client_id: Uuid('The id of the API client.'),
   customer_id: Uuid('Customer id.'),

@@ -4,4 +4,4 @@ import { getApproval } from './get-approval.ts'
 import { listApprovals } from './list-approvals.ts'
 import { reject } from './reject.ts'
 
-export const APPROVALS: readonly Operation[] = [listApprovals, getApproval, approve, reject]
+export const APPROVAL_OPERATIONS: readonly Operation[] = [listApprovals, getApproval, approve, reject]

@@ -1,10 +1,10 @@
 import { Type } from 'typebox'
 import { ASSETS, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
-import { AssetSymbol, Named, Network, OneOf } from '../../contract/fields.ts'
+import { AssetSymbol, NamedObject, Network, OneOf } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { listingFields, listingOf } from './listing.ts'
 
-const AssetRecord = Named('Asset', {
+const AssetRecord = NamedObject('Asset', {
   asset: AssetSymbol,
   name: Type.String({ description: 'Name.' }),
   kind: OneOf(['FIAT', 'STABLECOIN', 'CRYPTO'], 'Kind.'),

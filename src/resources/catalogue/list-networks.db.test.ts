@@ -10,7 +10,7 @@ import {
   withdrawalOf,
 } from '../../../test/support.ts'
 import { ASSETS, CRYPTO_NETWORKS, NETWORKS } from '../../contract/assets/catalogue.ts'
-import type { Network, NetworkAdapter } from '../../chains/network.ts'
+import type { PayoutNetwork, NetworkAdapter } from '../../chains/network.ts'
 import { readNetworkHealth } from '../../chains/network-health.ts'
 import { freeze, unfreeze } from '../../money/records/freezes.ts'
 import { listNetworks } from './list-networks.ts'
@@ -45,7 +45,7 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 /** The operation with these adapters, and health that is read anew. */
-async function listed(networks: ReadonlyMap<Network, Partial<NetworkAdapter>>, mode = 'sandbox') {
+async function listed(networks: ReadonlyMap<PayoutNetwork, Partial<NetworkAdapter>>, mode = 'sandbox') {
   // A cached health belongs to its database object.
   const db = { query: (text: string, values?: unknown[]) => service.db.query(text, values) }
   const answer = await listNetworks.run({ shared: db, networks, settings: { mode }, scopes: [] } as never)
@@ -137,7 +137,7 @@ describe('List Networks', () => {
     const estimateFee = () => Promise.reject(new Error('not asked'))
     const real = { carriesNoMemo: true, estimateFee, minimumDeposit: () => '7' } as const
     const found = await listed(
-      new Map<Network, Partial<NetworkAdapter>>([
+      new Map<PayoutNetwork, Partial<NetworkAdapter>>([
         ['ETHEREUM', { ...real, confirmations: 12 }],
         ['BASE', { ...real, confirmations: 'finalized' }],
       ]),

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { ASSETS, CRYPTO_NETWORKS, NETWORKS, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
-import { Amount, AssetSymbol, Named, Network, OneOf, Timestamp } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, NamedObject, Network, OneOf, Timestamp } from '../../contract/fields.ts'
 import type { NetworkAdapter } from '../../chains/network.ts'
 import { operatorFigures } from '../../chains/operator-figures.ts'
 import { networkHealth, type NetworkHealth } from '../../chains/network-health.ts'
@@ -70,7 +70,7 @@ const ForOperators = Type.Object(
   },
 )
 
-const NetworkRecord = Named('NetworkRecord', {
+const NetworkRecord = NamedObject('NetworkRecord', {
   crypto_network: Network,
   native_asset: Type.String({ description: 'The asset in which the network takes its fees.' }),
   chain: Type.Optional(OneOf(['MAIN', 'TEST', 'SIMULATED'], 'The connected chain; absent where none is.')),

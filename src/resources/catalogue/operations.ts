@@ -2,4 +2,4 @@ import type { Operation } from '../../http/operation.ts'
 import { listAssets } from './list-assets.ts'
 import { listNetworks } from './list-networks.ts'
 
-export const CATALOGUE: readonly Operation[] = [listAssets, listNetworks]
+export const CATALOGUE_OPERATIONS: readonly Operation[] = [listAssets, listNetworks]

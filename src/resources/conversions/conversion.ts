@@ -1,5 +1,14 @@
 import { Type, type Static } from 'typebox'
-import { Amount, AssetSymbol, Metadata, Named, OneOf, RefId, Timestamp, Uuid } from '../../contract/fields.ts'
+import {
+  Amount,
+  AssetSymbol,
+  Metadata,
+  NamedObject,
+  OneOf,
+  RefId,
+  Timestamp,
+  Uuid,
+} from '../../contract/fields.ts'
 import { presentOf } from '../../db/rows.ts'
 import type { Transfer, TransferRow } from '../../money/ledger/transfer.ts'
 
@@ -7,7 +16,7 @@ import type { Transfer, TransferRow } from '../../money/ledger/transfer.ts'
  * A conversion of a profile's USD or stablecoins, one to one (API behaviour, Stablecoin conversions). It is an internal
  * transfer of a profile to itself. Its id is the id of the debit and of the group; no other transfer has the id of its group.
  */
-export const StablecoinConversion = Named('StablecoinConversion', {
+export const StablecoinConversion = NamedObject('StablecoinConversion', {
   id: Uuid('Id of the conversion, and of the transfer that debits it.'),
   profile_id: Uuid('Profile whose balances change.'),
   amount: Amount('Amount of both assets.'),

@@ -47,7 +47,7 @@ export const createStablecoinConversion = operation({
     if (source_asset === target_asset)
       throw problem.badRequest('target_asset must differ from source_asset', 'target_asset')
     requireConvertible({ source_asset, destination_asset: target_asset }, settings, 'target_asset')
-    const minor = minorOf(amount, source_asset, target_asset)
+    const minor = targetUnitsOf(amount, source_asset, target_asset)
     const { transfer } = await ledger.submit(customerId, {
       ref_id: asked.ref_id,
       payment: {
@@ -81,7 +81,7 @@ export const createStablecoinConversion = operation({
 })
 
 /** The amount in minor units of the target. Throws exceed-precision for decimals that either asset lacks. */
-function minorOf(amount: string, source: string, target: string): bigint {
+function targetUnitsOf(amount: string, source: string, target: string): bigint {
   const decimals = Math.min(decimalsOf(source), decimalsOf(target))
   const minor = parseAmount(amount, decimals)
   if (minor === undefined)

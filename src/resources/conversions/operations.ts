@@ -3,7 +3,7 @@ import { createStablecoinConversion } from './create-stablecoin-conversion.ts'
 import { getStablecoinConversion } from './get-stablecoin-conversion.ts'
 import { listStablecoinConversions } from './list-stablecoin-conversions.ts'
 
-export const CONVERSIONS: readonly Operation[] = [
+export const CONVERSION_OPERATIONS: readonly Operation[] = [
   createStablecoinConversion,
   listStablecoinConversions,
   getStablecoinConversion,

@@ -25,7 +25,7 @@ import { momentAt, newId } from '../../db/ids.ts'
 import { insertDepositAddress, type DepositAddress } from '../../money/records/deposit-address.ts'
 import { addressFromBytes, canonicalAddress } from '../../chains/addresses.ts'
 import { depositKeysOf } from '../../chains/evm/deposit-keys.ts'
-import type { Network, NetworkAdapter, Networks } from '../../chains/network.ts'
+import type { PayoutNetwork, NetworkAdapter, Networks } from '../../chains/network.ts'
 
 const ADDRESSES = '/v2/transfer/deposit-addresses'
 const EVM: CryptoNetwork[] = ['ETHEREUM', 'POLYGON_POS', 'BASE', 'ARBITRUM_ONE', 'INK', 'XLAYER']
@@ -200,7 +200,7 @@ describe('Create Deposit Address', () => {
     const networks = new Map([
       ...service.networks,
       ['ETHEREUM', { ...simulated, newDepositAddress: async () => (id: string) => keys.newAddress(id) }],
-    ] satisfies [Network, NetworkAdapter][])
+    ] satisfies [PayoutNetwork, NetworkAdapter][])
     const { customer_id, profile_id } = customer
     const order = { profile_id, crypto_network: 'ETHEREUM' } as const
     const { id, address } = await insertDepositAddress(

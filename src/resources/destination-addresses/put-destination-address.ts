@@ -132,12 +132,12 @@ export const putDestinationAddress = operation({
 })
 
 /** Whose entry is changed, and by whom. */
-interface Owner {
+interface EntryOwner {
   customerId: string
   origin: Origin
 }
 
-interface Entry {
+interface AddressEntry {
   crypto_network: string
   address: string
   canonical: string
@@ -148,8 +148,8 @@ interface Entry {
 async function insert(
   tx: Transaction,
   macs: RowMacs,
-  { customerId, origin }: Owner,
-  { crypto_network, address, canonical, identity_id }: Entry,
+  { customerId, origin }: EntryOwner,
+  { crypto_network, address, canonical, identity_id }: AddressEntry,
   {
     nickname,
     bookmarked_status,
@@ -196,7 +196,7 @@ async function insert(
 async function find(
   tx: Transaction,
   customerId: string,
-  { crypto_network, canonical, identity_id }: Entry,
+  { crypto_network, canonical, identity_id }: AddressEntry,
 ): Promise<string | undefined> {
   const { rows } = await tx.query<{ id: string }>(
     `
@@ -211,7 +211,7 @@ async function find(
 /** Changes the given fields; undefined when there is no such address. A repeat changes nothing. */
 async function update(
   tx: Transaction,
-  { customerId, origin }: Owner,
+  { customerId, origin }: EntryOwner,
   id: string,
   { nickname, bookmarked_status, travelrule_metadata, status }: Changes,
 ): Promise<DestinationAddressRow | undefined> {
@@ -244,7 +244,7 @@ async function update(
 /** Rejects an entry that this transaction has locked. */
 async function reject(
   tx: Transaction,
-  { customerId, origin }: Owner,
+  { customerId, origin }: EntryOwner,
   id: string,
 ): Promise<DestinationAddressRow> {
   const now = await readClock(tx)

@@ -10,7 +10,7 @@ import {
   readPage,
   timeBounds,
   timeRange,
-  type Page,
+  type PageRequest,
   type TimeRange,
 } from '../../http/lists.ts'
 import { operation } from '../operation.ts'
@@ -86,7 +86,7 @@ async function selectEvents(
   db: Database,
   customerId: string,
   query: ListEventsQuery,
-  page: Page,
+  page: PageRequest,
   { from, to }: TimeRange,
 ): Promise<EventRow[]> {
   const types = typesOf(query)

@@ -3,4 +3,4 @@ import { getEvent } from './get-event.ts'
 import { listEvents } from './list-events.ts'
 import { resendEvent } from './resend-event.ts'
 
-export const EVENTS: readonly Operation[] = [listEvents, getEvent, resendEvent]
+export const EVENT_OPERATIONS: readonly Operation[] = [listEvents, getEvent, resendEvent]

@@ -5,7 +5,7 @@ import { getFiatAccount } from './get-fiat-account.ts'
 import { listFiatAccounts } from './list-fiat-accounts.ts'
 import { updateFiatAccount } from './update-fiat-account.ts'
 
-export const FIAT_ACCOUNTS: readonly Operation[] = [
+export const FIAT_ACCOUNT_OPERATIONS: readonly Operation[] = [
   createFiatAccount,
   listFiatAccounts,
   getFiatAccount,

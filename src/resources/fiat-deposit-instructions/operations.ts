@@ -3,7 +3,7 @@ import { createFiatDepositInstructions } from './create-fiat-deposit-instruction
 import { getFiatDepositInstructions } from './get-fiat-deposit-instructions.ts'
 import { listFiatDepositInstructions } from './list-fiat-deposit-instructions.ts'
 
-export const FIAT_DEPOSIT_INSTRUCTIONS: readonly Operation[] = [
+export const FIAT_DEPOSIT_INSTRUCTIONS_OPERATIONS: readonly Operation[] = [
   createFiatDepositInstructions,
   listFiatDepositInstructions,
   getFiatDepositInstructions,

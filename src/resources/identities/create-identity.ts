@@ -6,7 +6,7 @@ import { EXAMPLE } from '../../contract/example-records.ts'
 import { Closed, Metadata, RefId } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
-import type { Status } from '../../money/records/holders.ts'
+import type { HolderStatus } from '../../money/records/holders.ts'
 import { insertIdentityEvents } from '../../money/records/summary-status.ts'
 import { requireDistinctMembers, requireIdentities } from '../../money/records/members.ts'
 import { insertInstitutionMembers, NewInstitutionMembers } from './institution-member.ts'
@@ -115,7 +115,7 @@ export async function insertIdentity(
   tx: Transaction,
   customerId: string,
   body: CreateIdentityBody,
-  status: Status = 'PENDING',
+  status: HolderStatus = 'PENDING',
 ): Promise<Identity> {
   const type = body.person_details === undefined ? 'INSTITUTION' : 'PERSON'
   const now = await readClock(tx)

@@ -6,7 +6,7 @@ import {
   BirthDate,
   Free,
   Metadata,
-  Named,
+  NamedObject,
   OneOf,
   RefId,
   Text,
@@ -80,7 +80,7 @@ const CustomerDueDiligence = Type.Object(
 export const SummaryStatus = OneOf(STATUSES, 'DISABLED by either flag, else the status.')
 
 /** A person or an institution that accounts belong to (API behaviour, Identities). */
-export const Identity = Named('Identity', {
+export const Identity = NamedObject('Identity', {
   id: Uuid('Identity id.'),
   customer_id: Uuid('Customer id.'),
   ref_id: RefId,

@@ -1,5 +1,5 @@
 import type { Queryable } from '../../db/database.ts'
-import type { Status } from '../../money/records/holders.ts'
+import type { HolderStatus } from '../../money/records/holders.ts'
 import {
   IDENTITY_COLUMNS_SHOWN,
   IDENTITY_SUMMARY,
@@ -23,7 +23,7 @@ export async function listAllIdentities(
     after,
   }: {
     customerId?: string | undefined
-    summaryStatus?: Status | undefined
+    summaryStatus?: HolderStatus | undefined
     after?: string | undefined
   },
 ): Promise<Identity[]> {

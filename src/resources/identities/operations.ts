@@ -7,7 +7,7 @@ import { removeInstitutionMember } from './remove-institution-member.ts'
 import { setIdentitySandboxStatus } from './set-identity-sandbox-status.ts'
 import { updateIdentity } from './update-identity.ts'
 
-export const IDENTITIES: readonly Operation[] = [
+export const IDENTITY_OPERATIONS: readonly Operation[] = [
   createIdentity,
   listIdentities,
   getIdentity,

@@ -5,7 +5,7 @@ import { EXAMPLE } from '../../contract/example-records.ts'
 import { Closed, OneOf, Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
-import { identitySummary, STATUSES, type Flags, type Status } from '../../money/records/holders.ts'
+import { identitySummary, STATUSES, type Flags, type HolderStatus } from '../../money/records/holders.ts'
 import { insertIdentityEvents } from '../../money/records/summary-status.ts'
 import { Identity, identityWritten, requireIdentity } from './identity.ts'
 import { audited } from '../../money/records/audited.ts'
@@ -18,7 +18,7 @@ const CHECKS = [
   'document_verification_status',
   'additional_screening_status',
 ] as const
-type Checks = Partial<Record<(typeof CHECKS)[number], Status>>
+type Checks = Partial<Record<(typeof CHECKS)[number], HolderStatus>>
 
 /** The checks that an identity of each type must pass. */
 const REQUIRED: Record<Identity['type'], readonly (keyof Checks)[]> = {
@@ -87,7 +87,7 @@ export const setIdentitySandboxStatus = operation({
     const { checks, status, user_disabled, admin_disabled, answered } = readForm(body)
     return transaction(db, async (tx) => {
       const before = await tx.query<
-        Flags & { type: Identity['type']; status: Status; sandbox_checks: Checks | null }
+        Flags & { type: Identity['type']; status: HolderStatus; sandbox_checks: Checks | null }
       >(
         `select type, status, user_disabled, admin_disabled, sandbox_checks from identities
          where customer_id = $1 and id = $2 for no key update`,
@@ -165,7 +165,7 @@ const plain = (flag: boolean | { disabled: boolean } | undefined) =>
  * Returns the status that follows from the results known so far: the worst of them, and APPROVED once every required
  * check has passed and no other check has failed.
  */
-function statusOf(type: Identity['type'], checks: Checks): Status {
+function statusOf(type: Identity['type'], checks: Checks): HolderStatus {
   const results = new Set(Object.values(checks))
   for (const status of ['DENIED', 'ERROR', 'DISABLED', 'PENDING'] as const)
     if (results.has(status)) return status

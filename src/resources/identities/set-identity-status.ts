@@ -1,6 +1,6 @@
 import { transaction, type Database } from '../../db/database.ts'
 import { readClock } from '../../db/ids.ts'
-import { identitySummary, type Status } from '../../money/records/holders.ts'
+import { identitySummary, type HolderStatus } from '../../money/records/holders.ts'
 import { insertIdentityEvents } from '../../money/records/summary-status.ts'
 import { identityToWire, lockIdentity, requireIdentity, type Identity } from './identity.ts'
 import { audited } from '../../money/records/audited.ts'
@@ -59,7 +59,7 @@ const DECISIONS = {
   DENIED: 'identity.deny',
   PENDING: 'identity.reopen',
   ERROR: 'identity.set_status',
-} as const satisfies Record<Exclude<Status, 'DISABLED'>, AuditAction>
+} as const satisfies Record<Exclude<HolderStatus, 'DISABLED'>, AuditAction>
 
 function actionOf(status: Decided | undefined, admin_disabled: boolean | undefined): AuditAction {
   if (status !== undefined) return DECISIONS[status]

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { fakeCandle, startFakeKraken, type FakeKraken } from '../../../test/exchange.ts'
 import { cloneDatabase, type TestDatabase } from '../../../test/support.ts'
-import { followExchange, type FollowOptions, type FollowRound } from './follow-exchange.ts'
+import { followExchange, type FollowExchangeOptions, type FollowRound } from './follow-exchange.ts'
 import { minuteUnderWay } from './import-prices.ts'
 import { beginSimulation, simulateUpToNow } from './simulate-prices.ts'
 
@@ -19,7 +19,7 @@ beforeEach(() => {
   kraken.requests = []
 })
 
-async function follow(changes: Partial<FollowOptions> = {}): Promise<FollowRound[]> {
+async function follow(changes: Partial<FollowExchangeOptions> = {}): Promise<FollowRound[]> {
   const rounds: FollowRound[] = []
   await followExchange(database.db, {
     exchange: 'kraken',
@@ -149,7 +149,7 @@ test('a failing exchange is logged and retried, round after round, until the sig
   expect(rounds).toHaveLength(1)
 })
 
-test.each<[Partial<FollowOptions>, string]>([
+test.each<[Partial<FollowExchangeOptions>, string]>([
   [{ exchange: 'frobnicate' }, 'ccxt does not support an exchange frobnicate'],
   [{ markets: ['PAXGEUR'] }, 'kraken has no market PAXG/EUR'],
   [{ url: 'http://127.0.0.1:1' }, 'kraken GET http://127.0.0.1:1/'],

@@ -6,7 +6,7 @@ import { assetsOf, type Market } from './markets.ts'
 import { isPrice } from './price-layouts.ts'
 import { COVERS_MINUTES_MAX, lockMarket, writePrices, type PriceRecords } from './write-prices.ts'
 
-export interface FollowOptions {
+export interface FollowExchangeOptions {
   /** The exchange's name in ccxt. */
   exchange: string
   markets: readonly Market[]
@@ -46,7 +46,7 @@ const CANDLES = [
  * failure of the network or the exchange is reported and retried in the next round, at most FAILURES_MAX times in a
  * row.
  */
-export async function followExchange(db: Database, options: FollowOptions): Promise<void> {
+export async function followExchange(db: Database, options: FollowExchangeOptions): Promise<void> {
   const { markets, once, signal, onRound, onFailure } = options
   const { NetworkError } = await ccxt()
   const exchange = await openExchange(options)
@@ -81,7 +81,7 @@ async function ccxt() {
   }
 }
 
-async function openExchange({ exchange: name, url }: FollowOptions): Promise<Exchange> {
+async function openExchange({ exchange: name, url }: FollowExchangeOptions): Promise<Exchange> {
   const library = await ccxt()
   if (!library.exchanges.includes(name)) throw new Error(`ccxt does not support an exchange ${name}`)
   const Known = library[name as keyof typeof library] as unknown as new (options: object) => Exchange

@@ -42,11 +42,11 @@ const FIRST_MONDAY = 4 * DAY
 const originOf = (minutes: number) => (minutes > DAY ? FIRST_MONDAY : 0)
 
 /** Returns the start of the increment of this length that contains the minute. */
-export const startOf = (minute: number, minutes: number) =>
+export const incrementStart = (minute: number, minutes: number) =>
   Math.floor((minute - originOf(minutes)) / minutes) * minutes + originOf(minutes)
 
 /** Returns the first start of an increment of this length at or after the minute. */
-export const startFrom = (minute: number, minutes: number) => startOf(minute + minutes - 1, minutes)
+export const startFrom = (minute: number, minutes: number) => incrementStart(minute + minutes - 1, minutes)
 
 /**
  * Returns the length of the shortest increment that contains a whole record of this many minutes; every longer
@@ -55,11 +55,11 @@ export const startFrom = (minute: number, minutes: number) => startOf(minute + m
 export function containingIncrement(first: number, coversMinutes: number): number | undefined {
   if (coversMinutes === 1) return 1
   return Object.values(INCREMENT_MINUTES).find(
-    (minutes) => startOf(first, minutes) + minutes >= first + coversMinutes,
+    (minutes) => incrementStart(first, minutes) + minutes >= first + coversMinutes,
   )
 }
 
-/** `startOf` for a column, in SQL. */
+/** `incrementStart` for a column, in SQL. */
 export const startOfInSql = (column: string, minutes: number) => {
   const origin = originOf(minutes)
   // Integer division would round minutes before the origin the other way. Nothing here is older than the origin's

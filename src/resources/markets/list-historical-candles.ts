@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
-import { Closed, Named, OneOf, Timestamp } from '../../contract/fields.ts'
-import { pageOf, pageParameters, pageReply, type Page } from '../../http/lists.ts'
+import { Closed, NamedObject, OneOf, Timestamp } from '../../contract/fields.ts'
+import { pageOf, pageParameters, pageReply, type PageRequest } from '../../http/lists.ts'
 import { operation } from '../operation.ts'
 import { INCREMENT_MINUTES, INCREMENTS, type Increment } from './increments.ts'
 import {
@@ -20,7 +20,7 @@ import { candlesOf } from './write-prices.ts'
 
 const price = (description: string) => Type.String({ description, examples: ['63450.125'] })
 
-const Candle = Named('HistoricalCandle', {
+const Candle = NamedObject('HistoricalCandle', {
   timestamp: Timestamp('Start of the increment.'),
   open: price('First price.'),
   high: price('Highest price.'),
@@ -81,7 +81,7 @@ export const listHistoricalCandles = operation({
 const INCREMENT_MINUTES_TEXT = new RegExp(`^(?:${Object.values(INCREMENT_MINUTES).join('|')})$`)
 const MINUTE = /^-?[0-9]{1,9}$/
 
-const incrementOfCursor = ({ after }: Page): Increment | undefined =>
+const incrementOfCursor = ({ after }: PageRequest): Increment | undefined =>
   after && INCREMENTS.find((increment) => INCREMENT_MINUTES[increment] === Number(after[0]))
 
 /** Returns the finest increment with at most `max` candles in the range. */
@@ -98,7 +98,7 @@ const toWire = ({ starts_at: _, ...candle }: CandleRow): Candle => candle
 async function selectCandles(
   { db, marketId, range }: Ask,
   increment: Increment,
-  { descending, after }: Page,
+  { descending, after }: PageRequest,
   count: number,
 ): Promise<CandleRow[]> {
   const minutes = INCREMENT_MINUTES[increment]

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import type { Database } from '../../db/database.ts'
-import { Closed, Named, OneOf, Timestamp } from '../../contract/fields.ts'
+import { Closed, NamedObject, OneOf, Timestamp } from '../../contract/fields.ts'
 import { microsOf, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../http/lists.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
@@ -10,7 +10,7 @@ import {
   INCREMENT_MINUTES,
   INCREMENTS,
   startFrom,
-  startOf,
+  incrementStart,
   startOfInSql,
   type Increment,
 } from './increments.ts'
@@ -70,7 +70,7 @@ const ListHistoricalPricesQuery = Closed({
 })
 type ListHistoricalPricesQuery = Static<typeof ListHistoricalPricesQuery>
 
-const PricePoint = Named('HistoricalPrice', {
+const PricePoint = NamedObject('HistoricalPrice', {
   average_price: Type.String({
     description:
       'Time-weighted average over the increment that begins at `timestamp`, over its minutes that have a price. At most 8 decimals.',
@@ -173,7 +173,7 @@ export interface MinuteRange {
 
 const MICROS_PER_MINUTE = 60_000_000
 /** The four-week span that contains the beginning of 1970. */
-const EARLIEST = startOf(0, FOUR_WEEKS)
+const EARLIEST = incrementStart(0, FOUR_WEEKS)
 /** The latest minute, in the year 5772: the end of a four-week span from there still fits an `integer`. */
 const MINUTE_MAX = 2_000_000_000
 
@@ -245,10 +245,10 @@ async function countPoints(
 /** Returns the whole days of a range, and the four-week spans within them. */
 function wholeDays({ from, to }: MinuteRange) {
   const first = startFrom(from, DAY)
-  const end = startOf(to, DAY)
+  const end = incrementStart(to, DAY)
   if (end <= first) return { from, fourWeeksFrom: from, fourWeeksTo: from, to: from }
   const fourWeeksFrom = startFrom(first, FOUR_WEEKS)
-  const fourWeeksTo = startOf(end, FOUR_WEEKS)
+  const fourWeeksTo = incrementStart(end, FOUR_WEEKS)
   if (fourWeeksTo <= fourWeeksFrom) return { from: first, fourWeeksFrom: end, fourWeeksTo: end, to: end }
   return { from: first, fourWeeksFrom, fourWeeksTo, to: end }
 }

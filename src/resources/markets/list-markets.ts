@@ -1,11 +1,11 @@
 import { Type, type Static } from 'typebox'
 import type { Queryable } from '../../db/database.ts'
-import { Named, OneOf, Timestamp } from '../../contract/fields.ts'
+import { NamedObject, OneOf, Timestamp } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { assetsOf, MARKETS, type Market } from './markets.ts'
 import { LAST_MINUTE } from './simulate-prices.ts'
 
-const MarketRecord = Named('Market', {
+const MarketRecord = NamedObject('Market', {
   market: Type.Enum([...MARKETS], { type: 'string' }),
   base_asset: Type.String({ description: 'The priced asset.' }),
   quote_asset: Type.String({ description: 'The asset of the price.' }),

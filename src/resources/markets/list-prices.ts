@@ -1,12 +1,12 @@
 import { Type, type Static } from 'typebox'
-import { Closed, Filter, Named, Timestamp } from '../../contract/fields.ts'
+import { Closed, Filter, NamedObject, Timestamp } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { DAY } from './increments.ts'
 import { simulatedPrice } from '../../contract/assets/simulated-price.ts'
 import { assetsOf, idOf, MARKETS, type Market } from './markets.ts'
 import { LAST_MINUTE } from './simulate-prices.ts'
 
-const MarketPrice = Named('MarketPrice', {
+const MarketPrice = NamedObject('MarketPrice', {
   market: Type.Enum([...MARKETS], { type: 'string' }),
   current_price: Type.String({ description: 'The newest price.', examples: ['63450.12'] }),
   yesterday_price: Type.Optional(

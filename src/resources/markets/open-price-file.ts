@@ -44,7 +44,7 @@ export async function openPriceFile(
   name: string,
   onBytes: (bytes: number) => void,
 ): Promise<OpenFile> {
-  const start = await startOf(path)
+  const start = await firstBytesOf(path)
   const unpack = start.startsWith('\x1f\x8b')
     ? createGunzip()
     : start.startsWith('PK\x03\x04')
@@ -95,7 +95,7 @@ function refuse(name: string, what: string | undefined): void {
     throw new PriceFileError(`${name}: this is ${what}, not CSV: export or convert it as CSV`)
 }
 
-async function startOf(path: string): Promise<string> {
+async function firstBytesOf(path: string): Promise<string> {
   const file = await open(path)
   try {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(16), 0, 16, 0)

@@ -4,7 +4,7 @@ import { listHistoricalPrices } from './list-historical-prices.ts'
 import { listMarkets } from './list-markets.ts'
 import { listPrices } from './list-prices.ts'
 
-export const MARKETS: readonly Operation[] = [
+export const MARKET_OPERATIONS: readonly Operation[] = [
   listHistoricalPrices,
   listMarkets,
   listPrices,

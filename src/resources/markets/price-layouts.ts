@@ -112,7 +112,7 @@ export const isPrice = (text: unknown): text is string =>
   typeof text === 'string' && PRICE.test(text) && !ZERO.test(text)
 
 /** The price in a field, with a decimal point; undefined for anything else. */
-export function priceOf(text: string, decimal: Style['decimal']): string | undefined {
+export function readPrice(text: string, decimal: Style['decimal']): string | undefined {
   if (decimal !== ',' && isPrice(text)) return text
   const bare = withoutSign(text)
   const grouped = decimal === ',' ? /^\d{1,3}(?:[. ]\d{3})+(?:,\d+)?$/ : /^\d{1,3}(?:[, ]\d{3})+(?:\.\d+)?$/

@@ -10,7 +10,7 @@ import {
   isAmbiguousDate,
   LAYOUT_NAMES,
   LAYOUTS,
-  priceOf,
+  readPrice,
   styleOf,
   TIME_NAMES,
   timeOf,
@@ -284,7 +284,7 @@ function rowOf(format: Format, line: number, record: string[]): Row {
         column,
         `is ambiguous: ${quoted(text)}, and no number at the start of the file tells thousands from decimals`,
       )
-    const price = priceOf(text, decimal)
+    const price = readPrice(text, decimal)
     if (price === undefined)
       throw fault(format, line, column, `is not a decimal number above 0: ${quoted(text)}`)
     return price

@@ -6,7 +6,7 @@ import {
   DAY,
   FOUR_WEEKS,
   INCREMENT_MINUTES,
-  startOf,
+  incrementStart,
   startOfInSql,
 } from './increments.ts'
 import type { Market } from './markets.ts'
@@ -86,7 +86,7 @@ export async function writePrices(tx: Transaction, marketId: number, records: Pr
   const { changed, days } = rows[0]!
   if (days.length > 0) {
     await tx.query({ name: 'count-days', text: COUNT_DAYS, values: [marketId, days] })
-    const fourWeeks = [...new Set(days.map((day) => startOf(day, FOUR_WEEKS)))]
+    const fourWeeks = [...new Set(days.map((day) => incrementStart(day, FOUR_WEEKS)))]
     await tx.query({ name: 'count-four-weeks', text: COUNT_FOUR_WEEKS, values: [marketId, fourWeeks] })
   }
   await sealNewest(tx, marketId, rows[0]!)

@@ -12,7 +12,7 @@ import {
   timeBounds,
   timeRange,
   uuidsOf,
-  type Page,
+  type PageRequest,
   type TimeRange,
 } from '../../http/lists.ts'
 import { operation } from '../operation.ts'
@@ -82,7 +82,7 @@ async function selectOrchestrations(
   db: Database,
   customerId: string,
   query: ListOrchestrationsQuery,
-  page: Page,
+  page: PageRequest,
   created: TimeRange,
 ): Promise<OrchestrationRow[]> {
   const direction = page.descending ? 'desc' : 'asc'

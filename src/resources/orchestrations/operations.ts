@@ -6,7 +6,7 @@ import { getOrchestration } from './get-orchestration.ts'
 import { listOrchestrationRules } from './list-orchestration-rules.ts'
 import { listOrchestrations } from './list-orchestrations.ts'
 
-export const ORCHESTRATIONS: readonly Operation[] = [
+export const ORCHESTRATION_OPERATIONS: readonly Operation[] = [
   listOrchestrations,
   createOrchestrationRule,
   listOrchestrationRules,

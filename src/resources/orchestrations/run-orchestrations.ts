@@ -37,7 +37,7 @@ const LOOP = originOfLoop('orchestrations')
 export const CLAIM_MAX = 500
 
 /** An orchestration that this transaction has locked. */
-interface Claimed {
+interface ClaimedOrchestration {
   orchestration: Orchestration
   /** Who made its rule; null for rules of older versions. */
   initiator: Actor | null
@@ -111,7 +111,7 @@ interface Payouts {
 /** By destination: the network's current cost of a payout, or the problem of a refused destination. */
 type Costs = ReadonlyMap<string, bigint | Problem>
 
-const placeOf = ({
+const destinationKeyOf = ({
   destination_asset,
   destination,
 }: Pick<Orchestration, 'destination_asset' | 'destination'>) =>
@@ -138,20 +138,20 @@ async function costsOf(
     [customerId, [...context.networks.keys()], CLAIM_MAX, asked],
   )
   const costs = await Promise.all(
-    rows.map(async (row) => [placeOf(row), await payoutCost(shared, row, context)] as const),
+    rows.map(async (row) => [destinationKeyOf(row), await payoutCost(shared, row, context)] as const),
   )
   return new Map(costs)
 }
 
 /** Whether the payout needs a cost that was not asked for: its orchestration began after that, or others came before it then. */
 const lacksCost = (
-  { orchestration }: Claimed,
+  { orchestration }: ClaimedOrchestration,
   { networks }: Pick<Context, 'networks'>,
   costs: Costs,
 ): boolean => {
   const { crypto } = orchestration.destination
   const asksNode = crypto !== undefined && networks.get(crypto.network)?.estimateFee !== undefined
-  return asksNode && !costs.has(placeOf(orchestration))
+  return asksNode && !costs.has(destinationKeyOf(orchestration))
 }
 
 const TO_DO = `
@@ -160,7 +160,7 @@ const TO_DO = `
   where status = 'PROCESSING' and destination_transfer_id is null and orchestration_rule_id is not null`
 
 type ClaimedRow = OrchestrationRow &
-  Omit<Claimed, 'orchestration' | 'objection'> & {
+  Omit<ClaimedOrchestration, 'orchestration' | 'objection'> & {
     is_rejected: boolean
     mac: string | null
   }
@@ -190,7 +190,7 @@ async function claim(
   customerId: string,
   { networks, macs }: Pick<PayoutContext, 'networks' | 'macs'>,
   only: string[] | null,
-): Promise<Claimed[]> {
+): Promise<ClaimedOrchestration[]> {
   const { rows: locked } = await tx.query<{ id: string }>(
     `
     select o.id
@@ -248,7 +248,7 @@ async function payOut(
 
 /** Builds the destination transfer of an orchestration, or returns the refusal that needs no record. */
 function movementOf(
-  { orchestration, initiator, objection }: Claimed,
+  { orchestration, initiator, objection }: ClaimedOrchestration,
   context: PayoutContext,
   prices: UsdPrices,
   costs: Costs,
@@ -256,7 +256,13 @@ function movementOf(
   const origin = { ...LOOP, ...(initiator !== null && { initiator }) }
   try {
     if (objection !== undefined) throw problem.badRequest(objection)
-    const payout = payoutOf(orchestration, context, 'KEEP', prices, costs.get(placeOf(orchestration)))
+    const payout = payoutOf(
+      orchestration,
+      context,
+      'KEEP',
+      prices,
+      costs.get(destinationKeyOf(orchestration)),
+    )
     return { ...payout, origin, decide: (view) => payout.decide(view, orchestration.id) }
   } catch (refusal) {
     if (!(refusal instanceof Problem)) throw refusal
@@ -305,7 +311,7 @@ async function record(
   tx: Transaction,
   customerId: string,
   now: Moment,
-  ends: (End & Pick<Claimed, 'was_decided'> & { id: string })[],
+  ends: (End & Pick<ClaimedOrchestration, 'was_decided'> & { id: string })[],
 ): Promise<void> {
   if (ends.length === 0) return
   const decided = ends.filter(({ was_decided }) => !was_decided)

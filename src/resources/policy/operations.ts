@@ -4,4 +4,9 @@ import { listLimitUtilizations } from './list-limit-utilizations.ts'
 import { listPolicyVersions } from './list-policy-versions.ts'
 import { putPolicy } from './put-policy.ts'
 
-export const POLICY: readonly Operation[] = [getPolicy, putPolicy, listPolicyVersions, listLimitUtilizations]
+export const POLICY_OPERATIONS: readonly Operation[] = [
+  getPolicy,
+  putPolicy,
+  listPolicyVersions,
+  listLimitUtilizations,
+]

@@ -66,7 +66,7 @@ export const putPolicy = operation({
   },
 })
 
-interface Change {
+interface PolicyChange {
   customer_id: string
   origin: Origin
   approval_id?: string | undefined
@@ -98,7 +98,7 @@ export async function replacePolicy(
   db: Database,
   policies: Policies,
   document: PolicyDocument,
-  { replaces, limits, replace_untrusted = false, ...change }: Change,
+  { replaces, limits, replace_untrusted = false, ...change }: PolicyChange,
 ): Promise<Replaced> {
   const { customer_id, origin } = change
   const asked = {

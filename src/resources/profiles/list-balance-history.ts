@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
-import { Amount, AssetSymbol, Closed, Filter, Named, Timestamp } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, Closed, Filter, NamedObject, Timestamp } from '../../contract/fields.ts'
 import { requireKnownAssets } from '../../contract/known-assets.ts'
 import { problem } from '../../contract/problems.ts'
 import { transaction, type Transaction } from '../../db/database.ts'
@@ -15,7 +15,7 @@ const DAYS_MAX = 90
 /** Most balances that an answer sums. Each day costs a look-up for each balance that changed since (measured: 6 us). */
 const BALANCES_MAX = 10_000
 
-const BalanceHistory = Named('BalanceHistory', {
+const BalanceHistory = NamedObject('BalanceHistory', {
   asset: AssetSymbol,
   points: Type.Array(
     Type.Object({ at: Timestamp('Moment of the sum.'), available: Amount('Sum of the balances.') }),

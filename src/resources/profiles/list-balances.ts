@@ -3,13 +3,13 @@ import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import type { Database } from '../../db/database.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Amount, AssetSymbol, Closed, Filter, Named, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, Closed, Filter, NamedObject, Timestamp, Uuid } from '../../contract/fields.ts'
 import { requireKnownAssets } from '../../contract/known-assets.ts'
 import { microsOf, microsToTimestamp } from '../../http/lists.ts'
 import { operation } from '../operation.ts'
 import { requireProfile } from '../../money/records/profile.ts'
 
-export const Balance = Named('Balance', {
+export const Balance = NamedObject('Balance', {
   asset: AssetSymbol,
   available: Amount('Spendable amount.'),
   trading: Amount('Amount held by open orders. Always 0, because there are no orders.'),

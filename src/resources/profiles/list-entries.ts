@@ -2,7 +2,16 @@ import { Type, type Static } from 'typebox'
 import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Amount, AssetSymbol, Closed, Filter, Named, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
+import {
+  Amount,
+  AssetSymbol,
+  Closed,
+  Filter,
+  NamedObject,
+  OneOf,
+  Timestamp,
+  Uuid,
+} from '../../contract/fields.ts'
 import { requireKnownAssets } from '../../contract/known-assets.ts'
 import type { Database } from '../../db/database.ts'
 import { momentAt } from '../../db/ids.ts'
@@ -16,13 +25,13 @@ import {
   readPage,
   timeBounds,
   timeRange,
-  type Page,
+  type PageRequest,
 } from '../../http/lists.ts'
 import { operation } from '../operation.ts'
 import { requireProfile } from '../../money/records/profile.ts'
 
 /** One change of a profile's balance, as the ledger has recorded it. Entries are never changed or deleted. */
-const BalanceEntry = Named('BalanceEntry', {
+const BalanceEntry = NamedObject('BalanceEntry', {
   transfer_id: Uuid('Transfer that changed the balance.'),
   event: OneOf(
     ['CREATED', 'SETTLED', 'REFUNDED'],
@@ -96,7 +105,7 @@ async function selectEntries(
   customerId: string,
   profileId: string,
   { assets, created }: { assets: string[] | undefined; created: ReturnType<typeof timeRange> },
-  { descending, after, limit }: Page,
+  { descending, after, limit }: PageRequest,
 ): Promise<EntryRow[]> {
   const direction = descending ? 'desc' : 'asc'
   const beyond = descending ? '<' : '>'

@@ -9,7 +9,7 @@ import { listEntries } from './list-entries.ts'
 import { listProfiles } from './list-profiles.ts'
 import { updateProfile } from './update-profile.ts'
 
-export const PROFILES: readonly Operation[] = [
+export const PROFILE_OPERATIONS: readonly Operation[] = [
   createProfile,
   listProfiles,
   getProfile,

@@ -18,7 +18,7 @@ import { requireProfile } from '../../money/records/profile.ts'
 import { canonicalAddress } from '../../chains/addresses.ts'
 import type { Networks } from '../../chains/network.ts'
 import { newDeposit } from '../../chains/simulated/deposits.ts'
-import { hashOf } from '../../chains/simulated/hash.ts'
+import { formatHash } from '../../chains/simulated/hash.ts'
 import { MAGIC_AMOUNTS, magicDeposit, type MagicDeposit } from '../../chains/simulated/magic-amounts.ts'
 import { audited } from '../../money/records/audited.ts'
 import { showDeposits } from '../../rails/deposits/see-deposits.ts'
@@ -120,7 +120,7 @@ export const depositToProfile = operation({
           record: {
             ...refId,
             crypto_network: network,
-            crypto_tx_hash: hashOf(network, randomBytes(32)),
+            crypto_tx_hash: formatHash(network, randomBytes(32)),
             crypto_tx_index: '0',
             destination_address: body.crypto_address,
             notional_value: notionalUsd(minor, asset, prices),

@@ -1,4 +1,4 @@
 import type { Operation } from '../../http/operation.ts'
 import { searchRecords } from './search-records.ts'
 
-export const SEARCH: readonly Operation[] = [searchRecords]
+export const SEARCH_OPERATIONS: readonly Operation[] = [searchRecords]

@@ -1,13 +1,13 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { Closed, Named, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Closed, NamedObject, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { findRecords, FOUND_BY, FOUND_MAX, FOUND_TYPES } from './find-records.ts'
 
 /** The longest name of a record: a memo of 256 characters. */
 const TEXT_LENGTH_MAX = 256
 
-const Found = Named('FoundRecord', {
+const Found = NamedObject('FoundRecord', {
   type: OneOf(Object.keys(FOUND_TYPES), 'Type of the record.'),
   id: Uuid('Id of the record.'),
   found_by: OneOf(FOUND_BY, 'Which of its names was searched for.'),

@@ -9,7 +9,7 @@ import {
   FilterValue,
   FilterWithoutCommas,
   LENGTH_MAX,
-  Named,
+  NamedObject,
   OneOf,
   Timestamp,
   Uuid,
@@ -34,7 +34,7 @@ const PaymentStatus = OneOf(
   'Status: PENDING until the statement is paid, then COMPLETED; never FAILED.',
 )
 
-const Payment = Named('StatementPayment', {
+const Payment = NamedObject('StatementPayment', {
   id: Uuid("Payment id: the statement's id, because a statement is paid once."),
   customer_id: Uuid('Customer.'),
   profile_id: Uuid('Profile that is credited.'),

@@ -1,11 +1,11 @@
 import { Type } from 'typebox'
 import { findAsset } from '../../contract/assets/catalogue.ts'
-import { AssetSymbol, Closed, Named, Network, Timestamp } from '../../contract/fields.ts'
+import { AssetSymbol, Closed, NamedObject, Network, Timestamp } from '../../contract/fields.ts'
 import { requireKnownAssets } from '../../contract/known-assets.ts'
 import { operation } from '../operation.ts'
 import { REWARD_ASSET } from './statement.ts'
 
-const RewardRate = Named('RewardRate', {
+const RewardRate = NamedObject('RewardRate', {
   id: Type.String({ description: 'Rate id.', examples: ['USDG-2026-01-01'] }),
   asset_type: AssetSymbol,
   rate: Type.String({ description: 'Annual rate: 0.0376 is 3.76 %.', examples: ['0.0376'] }),

@@ -6,7 +6,7 @@ import { listRewardsRates } from './list-rewards-rates.ts'
 import { listRewardsStatements } from './list-rewards-statements.ts'
 import { listStatements } from './list-statements.ts'
 
-export const STATEMENTS: readonly Operation[] = [
+export const STATEMENT_OPERATIONS: readonly Operation[] = [
   listStatements,
   listPayments,
   listRewardsStatements,

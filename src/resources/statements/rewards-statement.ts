@@ -1,11 +1,11 @@
 import { Type, type Static } from 'typebox'
-import { Amount, AssetSymbol, Named, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, NamedObject, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import { StatementFiles } from './statement.ts'
 
 export const REWARDS_STATEMENT_TYPE = 'STATEMENT_TYPE_MONTHLY_REWARDS'
 
 /** A statement in the shape of the rewards operations (API behaviour, Statements). */
-export const RewardsStatement = Named('RewardsStatement', {
+export const RewardsStatement = NamedObject('RewardsStatement', {
   id: Uuid('Statement id: the same as in List Statements.'),
   ref_id: Type.String({ description: 'Client-visible reference.' }),
   asset_type: AssetSymbol,

@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
-import { Amount, AssetSymbol, Named, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, NamedObject, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import type { Transaction } from '../../db/database.ts'
 import type { Moment } from '../../db/ids.ts'
 import { insertEvents } from '../../money/ledger/events.ts'
@@ -30,7 +30,7 @@ export const StatementFiles = Type.Array(
 )
 
 /** A periodic statement of a customer (API behaviour, Statements). */
-export const Statement = Named('Statement', {
+export const Statement = NamedObject('Statement', {
   id: Uuid('Statement id.'),
   ref_id: Type.String({ description: 'Client-visible reference.' }),
   customer_id: Uuid('Customer.'),

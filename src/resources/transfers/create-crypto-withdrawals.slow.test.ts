@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import { transaction } from '../../db/database.ts'
 import { originOfLoop } from '../../contract/actor.ts'
 import { Ledger } from '../../money/movements/queue.ts'
-import type { Network, NetworkAdapter } from '../../chains/network.ts'
+import type { PayoutNetwork, NetworkAdapter } from '../../chains/network.ts'
 import { WithdrawalMacs } from '../../money/movements/withdrawal-macs.ts'
 import { problem } from '../../contract/problems.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
@@ -242,7 +242,7 @@ describe('Create Crypto Withdrawals', () => {
     let asked = 0
     let underWay = 0
     let mostUnderWay = 0
-    const networks = () => service.networks as Map<Network, NetworkAdapter>
+    const networks = () => service.networks as Map<PayoutNetwork, NetworkAdapter>
     let simulated: NetworkAdapter
     beforeAll(() => {
       simulated = networks().get('ETHEREUM')!

@@ -14,7 +14,7 @@ import {
   timeRange,
   MICROS,
   uuidsOf,
-  type Page,
+  type PageRequest,
   type TimeRange,
 } from '../../http/lists.ts'
 import { operation } from '../operation.ts'
@@ -83,7 +83,7 @@ export async function selectTransfers(
   db: Database,
   customerId: string,
   query: ListTransfersQuery,
-  page: Page,
+  page: PageRequest,
   [created, updated]: [TimeRange, TimeRange],
 ): Promise<TransferRow[]> {
   const byUpdate = query.order_by === 'UPDATED_AT'

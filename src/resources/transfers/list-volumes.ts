@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { Type, type Static } from 'typebox'
 import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
-import { Amount, AssetSymbol, Named, OneOf, Timestamp } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, NamedObject, OneOf, Timestamp } from '../../contract/fields.ts'
 import { forEverybody } from '../../db/customer-pool.ts'
 import { transaction, type Database } from '../../db/database.ts'
 import { firstIdAt, readClock } from '../../db/ids.ts'
@@ -12,7 +12,7 @@ import { operation } from '../operation.ts'
 
 const DAY_MICROS = 86_400_000_000
 
-const Volume = Named('TransferVolume', {
+const Volume = NamedObject('TransferVolume', {
   type: Type.String({ description: 'Type of the transfers.', examples: ['CRYPTO_WITHDRAWAL'] }),
   direction: OneOf(['CREDIT', 'DEBIT'], 'Direction of the transfers.'),
   asset: AssetSymbol,

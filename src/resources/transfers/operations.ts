@@ -12,7 +12,7 @@ import { listVolumes } from './list-volumes.ts'
 import { quoteCryptoWithdrawalFee } from './quote-crypto-withdrawal-fee.ts'
 import { verifyTransfer } from './verify-transfer.ts'
 
-export const TRANSFERS: readonly Operation[] = [
+export const TRANSFER_OPERATIONS: readonly Operation[] = [
   createCryptoWithdrawal,
   getTransfer,
   getTransferHistory,

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { formatAmount, parseAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { valueIn } from '../../contract/assets/usd-value.ts'
-import { Amount, AssetSymbol, Named, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, NamedObject, Timestamp, Uuid } from '../../contract/fields.ts'
 import type { Database } from '../../db/database.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 import { selectQuoteOf } from '../../money/records/fee-quotes.ts'
@@ -10,7 +10,7 @@ import type { LedgerEntry } from './transfer-history.ts'
 import { newestUsdPrices } from '../../money/records/usd-prices.ts'
 
 /** The quoted fee and the real fee of a withdrawal. `fee` of the transfer is what its customer was charged. */
-export const TransferFees = Named('TransferFees', {
+export const TransferFees = NamedObject('TransferFees', {
   quote: Type.Optional(
     Type.Object(
       {

@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
-import { Amount, AssetSymbol, Named, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
+import { Amount, AssetSymbol, NamedObject, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import type { Queryable } from '../../db/database.ts'
 import { firstIdAt, momentAt } from '../../db/ids.ts'
 import { presentOf } from '../../db/rows.ts'
@@ -39,7 +39,7 @@ const SIGNED = Type.String({
 })
 
 /** An entry of the ledger, on a profile's balance or on an account of the platform. */
-export const LedgerEntry = Named('LedgerEntry', {
+export const LedgerEntry = NamedObject('LedgerEntry', {
   event: OneOf(
     ['CREATED', 'SETTLED', 'REFUNDED'],
     'CREATED: the transfer was made. SETTLED: it ended. REFUNDED: it failed, and the money came back.',
@@ -62,7 +62,7 @@ export const LedgerEntry = Named('LedgerEntry', {
 export type LedgerEntry = Static<typeof LedgerEntry>
 
 /** A transaction that was signed for a transfer. */
-export const NetworkTransaction = Named('NetworkTransaction', {
+export const NetworkTransaction = NamedObject('NetworkTransaction', {
   crypto_tx_hash: Type.String({ description: 'Hash of the transaction.' }),
   state: OneOf(
     ['SIGNED', 'BROADCAST', 'REPLACED', 'ENDED'],
@@ -86,13 +86,13 @@ export const NetworkTransaction = Named('NetworkTransaction', {
 })
 
 /** A delivery of one of the transfer's events, with its attempts. */
-export const DeliveryWithAttempts = Named('DeliveryWithAttempts', {
+export const DeliveryWithAttempts = NamedObject('DeliveryWithAttempts', {
   delivery: WebhookDelivery,
   webhook_name: Type.String({ description: 'Name of the webhook.' }),
   attempts: Type.Array(WebhookAttempt, { description: 'The latest attempts, oldest first.' }),
 })
 
-export const OrchestrationOfTransfer = Named('OrchestrationOfTransfer', {
+export const OrchestrationOfTransfer = NamedObject('OrchestrationOfTransfer', {
   id: Uuid('The orchestration.'),
   status: OrchestrationStatus,
   role: OneOf(['SOURCE', 'DESTINATION'], 'Whether the transfer brought the money, or took it on.'),

@@ -90,7 +90,7 @@ export async function requireProfiles(
 }
 
 /** Requires room for another ACTIVE endpoint, under the lock `activeEndpoints`. Throws bad-request. */
-export async function requireRoom(tx: Transaction, customerId: string): Promise<void> {
+export async function requireRoomForWebhook(tx: Transaction, customerId: string): Promise<void> {
   const { rows } = await tx.query<{ active: number }>(
     "select count(*)::int as active from webhooks where customer_id = $1 and status = 'ACTIVE'",
     [customerId],

@@ -25,7 +25,7 @@ import {
   cursorFromNow,
   parsedUrl,
   requireProfiles,
-  requireRoom,
+  requireRoomForWebhook,
   requireValid,
   withoutSecret,
 } from './check-webhook.ts'
@@ -119,7 +119,7 @@ export const createWebhook = operation({
           await takeLock(tx, 'activeEndpoints', customerId)
           await limits.requireRoom(tx, customerId, 'webhooks')
           await requireProfiles(tx, customerId, body.profile_ids)
-          if (body.status !== 'DISABLED') await requireRoom(tx, customerId)
+          if (body.status !== 'DISABLED') await requireRoomForWebhook(tx, customerId)
           const made = await insertWebhook(tx, webhookSecrets, customerId, body)
           const after = configurationOf(made.webhook)
           await recordNow(tx, customerId, audited(origin, 'webhook.create', made.webhook.id, { after }))

@@ -10,7 +10,7 @@ import { rotateWebhookSecret } from './rotate-webhook-secret.ts'
 import { testWebhook } from './test-webhook.ts'
 import { updateWebhook } from './update-webhook.ts'
 
-export const WEBHOOKS: readonly Operation[] = [
+export const WEBHOOK_OPERATIONS: readonly Operation[] = [
   createWebhook,
   listWebhooks,
   getWebhook,

@@ -19,13 +19,13 @@ import type { WebhookSecrets } from '../../money/records/webhook-secrets.ts'
 import {
   cursorFromNow,
   requireProfiles,
-  requireRoom,
+  requireRoomForWebhook,
   requireValid,
   withoutSecret,
   parsedUrl,
 } from './check-webhook.ts'
 import { findByName, withSecretDigest } from './create-webhook.ts'
-import { audited, differences, recordNow } from '../../money/records/audited.ts'
+import { audited, changedMembers, recordNow } from '../../money/records/audited.ts'
 import type { Origin } from '../../contract/actor.ts'
 import { takeLock } from '../../db/locks.ts'
 
@@ -122,7 +122,7 @@ async function update(
   if (auth === undefined && isDeepStrictEqual(after, before)) return webhookToWire(before)
 
   const wakes = before.status === 'DISABLED' && after.status === 'ACTIVE'
-  if (wakes) await requireRoom(tx, customerId)
+  if (wakes) await requireRoomForWebhook(tx, customerId)
   let sealed = encrypted_secrets
   if (auth !== undefined) {
     const owner = { customer_id: customerId, id }
@@ -159,7 +159,7 @@ async function update(
     ],
   )
   const webhook = webhookToWire(updated[0]!)
-  const changed = differences(configurationOf(webhookToWire(before)), configurationOf(webhook))
+  const changed = changedMembers(configurationOf(webhookToWire(before)), configurationOf(webhook))
   await recordNow(tx, customerId, audited(origin, 'webhook.update', id, changed))
   return webhook
 }

@@ -4,7 +4,7 @@ import type { Database } from '../../../db/database.ts'
 import { balancesAt, givenAmong, isNative, offChain, transferOf, type EvmChain } from '../chain.ts'
 import { gasWithRoom, PLAIN_GAS, publishingFee, type Fees } from '../fees.ts'
 import { at, headOf } from '../node.ts'
-import { tryTransfers, type Move } from '../simulation.ts'
+import { tryTransfers, type TransferToTry } from '../simulation.ts'
 import type { EvmTransaction } from '../transaction.ts'
 import { leastWorthSweeping } from './worth.ts'
 import type { SweepRound } from '../../network.ts'
@@ -24,7 +24,7 @@ export interface SweepPlace {
 }
 
 /** The next transaction at an address. */
-export interface Plan {
+export interface SweepPlan {
   kind: 'TOP_UP' | 'SWEEP'
   asset: string
   /** In units of the chain. */
@@ -36,7 +36,7 @@ export interface Plan {
 }
 
 /** The prices of gas and of assets, which decide what is worth sweeping. */
-export interface Market {
+export interface SweepPrices {
   fees: Fees
   /** The price of a unit of gas of a sweep, in wei. */
   gasPrice: bigint
@@ -47,7 +47,7 @@ export interface Market {
 export async function worthSweeping(
   db: Database,
   chain: EvmChain,
-  { gasPrice, prices }: Market,
+  { gasPrice, prices }: SweepPrices,
   failed: (error: unknown) => void,
 ): Promise<SweepPlace[]> {
   const assets = [...chain.tokens.keys(), chain.gasAsset]
@@ -94,17 +94,17 @@ export async function worthSweeping(
  */
 export async function planAt(
   chain: EvmChain,
-  market: Market,
+  market: SweepPrices,
   address: Hex,
   asset: string,
-): Promise<Plan | 'NOTHING_THERE' | undefined> {
+): Promise<SweepPlan | 'NOTHING_THERE' | undefined> {
   const block = await headOf(chain.node)
   const [gas = 0n, amount = 0n] = await balancesAt(chain, block, [
     { address, asset: chain.gasAsset },
     { address, asset },
   ])
   if (amount === 0n) return 'NOTHING_THERE'
-  const place: Balances = {
+  const place: SweepBalances = {
     chain,
     market,
     address,
@@ -118,9 +118,9 @@ export async function planAt(
 }
 
 /** An address at a block, with its balance of gas and of the asset to sweep, in units of the chain. */
-interface Balances {
+interface SweepBalances {
   chain: EvmChain
-  market: Market
+  market: SweepPrices
   address: Hex
   block: bigint
   gas: bigint
@@ -129,7 +129,7 @@ interface Balances {
   publishing: bigint
 }
 
-async function planOfNative(place: Balances, asset: string): Promise<Plan | undefined> {
+async function planOfNative(place: SweepBalances, asset: string): Promise<SweepPlan | undefined> {
   const { chain, market, address, amount, publishing } = place
   const gas = await estimate(place, { from: address, to: chain.hotWallet.address, value: '0x1' })
   const cost = gas * market.gasPrice + publishing
@@ -137,7 +137,7 @@ async function planOfNative(place: Balances, asset: string): Promise<Plan | unde
   return { kind: 'SWEEP', asset, amount: amount - cost, gas, fees: paying(market.gasPrice) }
 }
 
-async function planOfToken(place: Balances, asset: string): Promise<Plan | undefined> {
+async function planOfToken(place: SweepBalances, asset: string): Promise<SweepPlan | undefined> {
   const { chain, market, address, gas: there, amount, publishing } = place
   const { fees, gasPrice } = market
   const { to, data } = transferOf(chain, asset, chain.hotWallet.address, amount)
@@ -164,11 +164,11 @@ async function planOfToken(place: Balances, asset: string): Promise<Plan | undef
 }
 
 const estimate = async (
-  { chain, block }: Balances,
+  { chain, block }: SweepBalances,
   call: { from: Hex; to: Hex; data?: Hex | undefined; value?: Hex },
 ): Promise<bigint> => gasWithRoom(hexToBigInt(await chain.node.call<Hex>('eth_estimateGas', call, at(block))))
 
-function isWorth({ chain, market, amount }: Balances, asset: string, cost: bigint): boolean {
+function isWorth({ chain, market, amount }: SweepBalances, asset: string, cost: bigint): boolean {
   const least = leastWorthSweeping(chain, market.prices, asset, cost)
   return least !== undefined && amount >= least
 }
@@ -180,9 +180,9 @@ const paying = (price: bigint) => ({ maxFeePerGas: price, maxPriorityFeePerGas: 
  * customer is owed the deposit in full, so the difference would be the platform's loss.
  */
 async function lossOf(
-  { chain, block, amount }: Balances,
+  { chain, block, amount }: SweepBalances,
   asset: string,
-  call: Move['call'],
+  call: TransferToTry['call'],
 ): Promise<string | undefined> {
   const move = { asset, recipient: chain.hotWallet.address, call }
   const { trials } = await tryTransfers(chain, block, [move], [])

@@ -10,7 +10,7 @@ import { feeMax } from '../fees.ts'
 import { closeReservation, openReservation } from '../hot-wallet.ts'
 import { parse, signed, type EvmSigner, type EvmTransaction } from '../transaction.ts'
 import { markStale } from './holdings.ts'
-import { planAt, type Market, type SweepPlace, type Plan } from './plan.ts'
+import { planAt, type SweepPrices, type SweepPlace, type SweepPlan } from './plan.ts'
 import type { SignedTransaction, SweepRound } from '../../network.ts'
 import { keepTransactions } from '../../network-transactions.ts'
 
@@ -24,7 +24,7 @@ const SWEEPS_AGAIN_MAX = 20
 export async function beginSweep(
   db: Database,
   chain: EvmChain,
-  { keys, market }: { keys: DepositKeys; market: Market },
+  { keys, market }: { keys: DepositKeys; market: SweepPrices },
   place: SweepPlace,
   { isFrozen, losses }: Pick<SweepRound, 'isFrozen'> & { losses: Map<string, string> },
 ): Promise<boolean> {
@@ -43,7 +43,7 @@ export async function beginSweep(
 async function signAndKeep(
   db: Database,
   chain: EvmChain,
-  { signer, place, plan }: { signer: EvmSigner; place: SweepPlace; plan: Plan },
+  { signer, place, plan }: { signer: EvmSigner; place: SweepPlace; plan: SweepPlan },
   isFrozen: SweepRound['isFrozen'],
 ): Promise<boolean> {
   try {
@@ -67,7 +67,7 @@ async function signTopUp(
   tx: Transaction,
   chain: EvmChain,
   place: SweepPlace,
-  plan: Plan,
+  plan: SweepPlan,
 ): Promise<SignedTransaction> {
   const reservation = await openReservation(tx, chain, [])
   if (reservation.blockedReason !== undefined) throw new Error(reservation.blockedReason.detail)
@@ -93,7 +93,7 @@ async function signSweep(
   chain: EvmChain,
   signer: EvmSigner,
   { customer_id, address }: SweepPlace,
-  plan: Plan,
+  plan: SweepPlan,
 ): Promise<SignedTransaction> {
   const nonce = Number(
     hexToBigInt(await chain.node.call<Hex>('eth_getTransactionCount', signer.address, 'latest')),
@@ -123,7 +123,7 @@ async function signSweep(
 
 const transactionOf = (
   chain: EvmChain,
-  { asset, amount, gas, fees }: Plan,
+  { asset, amount, gas, fees }: SweepPlan,
   to: Hex,
   nonce: number,
 ): EvmTransaction => ({
@@ -140,7 +140,7 @@ async function insertSweep(
   tx: Transaction,
   chain: EvmChain,
   { customer_id, address }: SweepPlace,
-  { kind, asset, amount }: Plan,
+  { kind, asset, amount }: SweepPlan,
   { raw_transaction, crypto_tx_hash }: SignedTransaction,
 ): Promise<void> {
   const now = await readClock(tx)
