@@ -6,19 +6,13 @@ FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 # Sources change more often than dependencies: these layers are made anew only with the lock file.
 COPY package.json package-lock.json ./
-# With the optional packages: esbuild, which builds the console, is a program among them.
+# With the optional packages: esbuild, which bundles the service and the console, is a program among them.
 RUN npm ci --workspaces=false --ignore-scripts --no-audit --no-fund
-COPY tsconfig*.json ./
+COPY tsconfig.json ./
 COPY src src
 COPY console console
 COPY docs-page docs-page
 RUN npm run build:server && npm run build:console
-
-FROM ${NODE_IMAGE} AS dependencies
-WORKDIR /app
-COPY package.json package-lock.json ./
-# Without the optional packages, which are the embedded PostgreSQL's programs, and without the client, which is no part of the service.
-RUN npm ci --omit=dev --omit=optional --workspaces=false --ignore-scripts --no-audit --no-fund
 
 FROM ${NODE_IMAGE}
 ARG VERSION=0.1.0
@@ -38,7 +32,6 @@ WORKDIR /app
 # The one folder that is written to, and only in sandbox mode: the demo's credentials.
 RUN install -d -o 1000 -g 1000 -m 700 /data
 VOLUME /data
-COPY --from=dependencies /app/node_modules node_modules
 COPY package.json LICENSE ./
 COPY docs-page docs-page
 COPY migrations migrations

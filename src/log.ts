@@ -74,8 +74,8 @@ export async function openLog(
 
 /** Makes the function that formats a line of JSON for people: time of day, level, message, other members. */
 async function readable(): Promise<(line: string) => string> {
-  const { prettyFactory } = await import('pino-pretty')
-  return prettyFactory({
+  const { default: pretty } = await import('pino-pretty')
+  return pretty.prettyFactory({
     colorize: process.stderr.isTTY && !process.env.NO_COLOR,
     translateTime: 'SYS:HH:MM:ss',
     ignore: 'pid,hostname',

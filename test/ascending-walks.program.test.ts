@@ -11,7 +11,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { OPERATIONS } from '../src/program/app.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
@@ -36,6 +35,7 @@ import {
   WEBHOOK_SECRETS,
 } from './support.ts'
 import { withdrawWithApproval } from './approvers.ts'
+import { bundle } from './bundle.ts'
 import type { BursarProcess, RemoteCaller, TestDatabase, TestService } from './support.ts'
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
@@ -82,28 +82,20 @@ describe('while eight processes write', () => {
     folder = await mkdtemp(join(tmpdir(), 'bursar-ascending-'))
     owner = await createCustomer(database.db, 'Test')
     const client = await createApiClient(database.db, ROW_MACS, owner.customer_id, SCOPES)
-    // Beside node_modules, so that it patches the driver that the service imports.
-    const preload = new URL('../node_modules/.cache/freeze-at-commit.mjs', import.meta.url)
-    await build({
-      entryPoints: [fileURLToPath(new URL('freeze-at-commit.ts', import.meta.url))],
-      outfile: fileURLToPath(preload),
-      bundle: true,
-      platform: 'node',
-      format: 'esm',
-      external: ['pg'],
-      logLevel: 'warning',
-    })
+    // Beside the built program, whose folder tells where its files are.
+    const program = fileURLToPath(new URL('../dist/freeze-at-commit.js', import.meta.url))
+    await bundle(new URL('freeze-at-commit.ts', import.meta.url), program)
     const start = async (number: number) => {
-      const started = await spawnBursar({
+      const settings = {
         DATABASE_URL: database.url,
         BURSAR_DATA_DIR: folder,
         BURSAR_BASE_URL: BASE_URL,
         BURSAR_WORKER: 'false',
         BURSAR_DATABASE_CONNECTIONS: '6',
-        NODE_OPTIONS: `--import ${preload.href}`,
         FREEZE_TABLE: TABLES[number % TABLES.length]!,
         FREEZE_FILE: fileOf(number),
-      })
+      }
+      const started = await spawnBursar(settings, program)
       const call = await remoteCaller(started.address, client)
       const made = async () => {
         const nickname = crypto.randomUUID()

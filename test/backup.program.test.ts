@@ -89,7 +89,7 @@ function withoutProgress(transfer: Transfer): Partial<Transfer> {
 
 /** Runs `bursar verify --json` and throws unless its result is clean. */
 async function verify(environment: Record<string, string>): Promise<void> {
-  const { stdout } = await promisify(execFile)(process.execPath, [...PROGRAM, 'verify', '--json'], {
+  const { stdout } = await promisify(execFile)(process.execPath, [PROGRAM, 'verify', '--json'], {
     env: { ...ENVIRONMENT, ...environment },
   })
   expect(JSON.parse(stdout)).toMatchObject({ clean: true, disagreements: [] })
@@ -173,7 +173,7 @@ describe.skipIf(POSTGRES_PROGRAMS === undefined)('made under load', () => {
 
   /** Runs `bursar migrate` as the owner. */
   const migrate = (server: InstalledPostgres) =>
-    promisify(execFile)(process.execPath, [...PROGRAM, 'migrate'], {
+    promisify(execFile)(process.execPath, [PROGRAM, 'migrate'], {
       env: {
         ...ENVIRONMENT,
         DATABASE_URL: urlOn(server),

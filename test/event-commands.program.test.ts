@@ -66,7 +66,7 @@ async function json<T>(...args: string[]): Promise<T[]> {
 
 /** Runs a command that does not end by itself, and collects its lines. */
 function start(...args: string[]) {
-  const child = spawn(process.execPath, [...PROGRAM, ...args], {
+  const child = spawn(process.execPath, [PROGRAM, ...args], {
     env: { ...ENVIRONMENT, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -39,7 +39,7 @@ afterAll(async () => {
 
 /** Runs a script in bash and returns its output. `npx bursar` starts this program directly: npx itself costs a second. */
 async function bash(script: string): Promise<string> {
-  const npx = `npx() { shift; node ${PROGRAM.join(' ')} "$@"; }`
+  const npx = `npx() { shift; node ${PROGRAM} "$@"; }`
   const { stdout } = await promisify(execFile)('bash', ['-euc', `${npx}\n${script}`], {
     cwd: ROOT,
     env: { ...ENVIRONMENT, BURSAR_DATA_DIR: dataDir, CREDENTIALS: credentialsFile(dataDir) },

@@ -1,7 +1,7 @@
 /*
- * A module that test/ascending-walks.program.test.ts loads into a service at its start (`node --import`). After SIGUSR2, the
- * process stops itself (SIGSTOP) in its next transaction that inserts into the table FREEZE_TABLE, after the insert and before
- * the statements that end the transaction. The process first writes the file FREEZE_FILE, and goes on at SIGCONT.
+ * The program as test/ascending-walks.program.test.ts runs it. After SIGUSR2, the process stops itself (SIGSTOP) in its next
+ * transaction that inserts into the table FREEZE_TABLE, after the insert and before the statements that end the transaction.
+ * The process first writes the file FREEZE_FILE, and goes on at SIGCONT.
  */
 import { writeFileSync } from 'node:fs'
 import pg from 'pg'
@@ -42,3 +42,5 @@ pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]) {
   if (inserts.test(text)) inserted.set(this, reply as Promise<unknown>)
   return reply
 } as typeof pg.Client.prototype.query
+
+await import('../src/main.ts')

@@ -37,7 +37,7 @@ afterAll(async () => {
 
 /** Runs the scripts in one bash, in an empty folder. `npx bursar` starts this program directly. Returns the output of each. */
 async function bash(scripts: string[]): Promise<string[]> {
-  const npx = `npx() { shift; node ${PROGRAM.join(' ')} "$@"; }`
+  const npx = `npx() { shift; node ${PROGRAM} "$@"; }`
   const { stdout } = await promisify(execFile)(
     'bash',
     ['-euc', [npx, ...scripts].join(`\necho '${SEPARATOR}'\n`)],

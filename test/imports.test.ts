@@ -11,6 +11,8 @@ const SRC = fileURLToPath(new URL('../src', import.meta.url))
  */
 const MAY_IMPORT: Record<string, readonly string[]> = {
   main: ['cli', 'package'],
+  /** The script that bundles the program. */
+  build: ['package'],
   /** The command line. */
   cli: [
     'program',
@@ -77,7 +79,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'package',
   ],
   /** Who may call: API clients, operators and the console in which they sign in. */
-  access: ['governance', 'money', 'http', 'contract', 'db', 'keys', 'settings', 'finding'],
+  access: ['governance', 'money', 'http', 'contract', 'db', 'keys', 'settings', 'finding', 'package'],
   /** Payments and deposits on networks: the worker's effects outside the database. */
   rails: ['governance', 'money', 'chains', 'http', 'contract', 'db', 'keys', 'settings', 'finding'],
   /** What customers have decided about their own payments: policies and approvals. */
@@ -87,10 +89,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   money: ['chains', 'contract', 'db', 'keys', 'finding'],
   chains: ['contract', 'db'],
   /** Requests and answers. This floor knows no asset, bank or orchestration. */
-  http: ['contract', 'db', 'settings', 'finding'],
+  http: ['contract', 'db', 'settings', 'finding', 'package'],
   /** The API's vocabulary: fields, problems, scopes, assets. */
   contract: [],
-  db: ['finding'],
+  db: ['finding', 'package'],
   /** The master keys: their configuration and the keys derived from them. */
   keys: ['settings', 'finding'],
   log: ['settings'],

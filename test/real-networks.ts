@@ -9,8 +9,6 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
-import { build } from 'esbuild'
 import { pino } from 'pino'
 import { getAbiItem, type Hex } from 'viem'
 import { english, generateMnemonic, generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
@@ -27,6 +25,7 @@ import { configuredNetworks } from '../src/chains/open-networks.ts'
 import { networkReports } from '../src/chains/network-status.ts'
 import type { Networks } from '../src/chains/network.ts'
 import { orderTreasurySend } from '../src/rails/treasury/treasury.ts'
+import { bundle } from './bundle.ts'
 import { deployToken, startAnvil, TOKEN_ABI } from './anvil.ts'
 import { BitcoinNode, type NodeProgram } from './bitcoin-node.ts'
 import { EVERY_STEP } from './every-step.ts'
@@ -345,19 +344,7 @@ const WAITING = 2
 async function killedWorkers(service: RealService, world: World) {
   const folder = await mkdtemp(join(tmpdir(), 'bursar-killed-'))
   const program = join(folder, 'killed-worker.mjs')
-  await build({
-    entryPoints: [fileURLToPath(new URL('killed-worker.ts', import.meta.url))],
-    outfile: program,
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    external: ['pg-native'],
-    // Some bundled modules are CommonJS.
-    banner: {
-      js: `import { createRequire } from 'node:module'; const require = createRequire(import.meta.url)`,
-    },
-    logLevel: 'warning',
-  })
+  await bundle(new URL('killed-worker.ts', import.meta.url), program)
   const start = () => {
     const child = spawn(process.execPath, [program], {
       env: {

@@ -480,8 +480,8 @@ export async function freePort(): Promise<number> {
   return port
 }
 
-/** Arguments of `node` that run the built program (test/global-setup.ts) in a process of its own. */
-export const PROGRAM = [fileURLToPath(new URL('../dist/main.js', import.meta.url))]
+/** The built program (test/global-setup.ts). */
+export const PROGRAM = fileURLToPath(new URL('../dist/main.js', import.meta.url))
 /** The environment that a program needs, without the settings of this process. */
 export const ENVIRONMENT = {
   PATH: process.env.PATH,
@@ -514,7 +514,7 @@ export const execBursar = (
   environment: Record<string, string | undefined> = {},
 ): Promise<Ended> =>
   endOf(
-    spawn(process.execPath, [...PROGRAM, ...args], {
+    spawn(process.execPath, [PROGRAM, ...args], {
       env: { ...ENVIRONMENT, ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
     }),
@@ -651,8 +651,11 @@ export interface BursarProcess {
 }
 
 /** Runs `bursar serve` on a free port and waits until it is ready. End it in `afterAll`. */
-export async function spawnBursar(environment: Record<string, string>): Promise<BursarProcess> {
-  const child = spawn(process.execPath, [...PROGRAM, 'serve', '--json'], {
+export async function spawnBursar(
+  environment: Record<string, string>,
+  program = PROGRAM,
+): Promise<BursarProcess> {
+  const child = spawn(process.execPath, [program, 'serve', '--json'], {
     env: {
       ...ENVIRONMENT,
       PORT: '0',

@@ -50,7 +50,7 @@ const environment = () => ({
 
 /** Runs a script in bash and returns its output. `npx bursar` starts this program directly. */
 async function bash(script: string): Promise<string> {
-  const npx = `npx() { shift; node ${PROGRAM.join(' ')} "$@"; }`
+  const npx = `npx() { shift; node ${PROGRAM} "$@"; }`
   const { stdout } = await promisify(execFile)('bash', ['-euc', `${npx}\n${script}`], {
     cwd: ROOT,
     env: environment(),

@@ -4,8 +4,9 @@ import { distributeNewTables, isDistributed } from './distribution.ts'
 import { OWNER, openDatabase, transaction, type Database } from './database.ts'
 import { applyPrivileges, faultsOfRole, PRIVILEGES } from './privileges.ts'
 import { takeLock } from './locks.ts'
+import { ROOT } from '../package.ts'
 
-const MIGRATIONS = fileURLToPath(new URL('../../migrations/*.sql', import.meta.url))
+const MIGRATIONS = fileURLToPath(new URL('migrations/*.sql', ROOT))
 
 /**
  * Brings the schema up to date as the role that owns it: numbered, forward-only SQL files and the privileges of the service's

@@ -13,12 +13,13 @@ import {
 import type { OwnMachine } from './own-machine.ts'
 import { PAGE_POLICY } from './page-policy.ts'
 import { problem } from '../contract/problems.ts'
+import { ROOT } from '../package.ts'
 import { isWithoutOperations, SCOPES } from '../contract/scopes.ts'
 
 /** The page's own files. They are served as they are written, without a build. */
-const OWN = new URL('../../docs-page/', import.meta.url)
-/** This package has Swagger UI as it is published. Swagger UI's own package also runs a tracker on installation. */
-const SWAGGER_UI = new URL('static/', import.meta.resolve('@fastify/swagger-ui'))
+const OWN = new URL('docs-page/', ROOT)
+/** Where the build puts Swagger UI. */
+const SWAGGER_UI = new URL('dist/swagger-ui/', ROOT)
 const FOLDERS: Record<string, URL> = { 'swagger-ui.css': SWAGGER_UI, 'swagger-ui-bundle.js': SWAGGER_UI }
 const TYPES: Record<string, string> = {
   css: 'text/css; charset=utf-8',

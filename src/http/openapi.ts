@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { withRecords, type ExampleRecords } from '../contract/example-records.ts'
@@ -130,13 +129,13 @@ interface SecurityScheme {
  * `npx vitest run test/documented-examples.program.test.ts --update` writes those that are missing or no longer fit. Answers
  * about records that the demo does not have are written by hand.
  */
-const ANSWER_EXAMPLES = new URL('../contract/answer-examples.json', import.meta.url)
+const answerExamples = () => import('../contract/answer-examples.json', { with: { type: 'json' } })
 
 const omitOwnKeywords = (key: string, value: unknown) => (OWN_KEYWORDS.includes(key) ? undefined : value)
 
 /** Adds an example to the successful answer of each operation. */
 async function addAnswers({ paths }: ApiDocument): Promise<void> {
-  const examples = JSON.parse(await readFile(ANSWER_EXAMPLES, 'utf8')) as Record<string, unknown>
+  const examples: Record<string, unknown> = (await answerExamples()).default
   for (const [path, operations] of Object.entries(paths))
     for (const [method, { responses }] of Object.entries(operations)) {
       const example = examples[`${method.toUpperCase()} ${path}`]

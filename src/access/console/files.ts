@@ -5,10 +5,11 @@ import { ok, orElse, warnings, type Finding } from '../../finding.ts'
 import { noSuchPath } from '../../http/errors.ts'
 import type { OwnMachine } from '../../http/own-machine.ts'
 import { PAGE_POLICY } from '../../http/page-policy.ts'
+import { ROOT } from '../../package.ts'
 import type { Settings } from '../../settings.ts'
 
 /** Where `npm run build` writes the console's files: below the built program. */
-const FOLDER = fileURLToPath(new URL('../../../dist/console/', import.meta.url))
+const FOLDER = fileURLToPath(new URL('dist/console/', ROOT))
 const INDEX_PAGE = `${FOLDER}index.html`
 
 /** Whether the console was built. */

@@ -6,14 +6,15 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { Client } from 'pg'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { choosePlacement, findObstacle, runAs, serverUser, type OsUser } from './placement.ts'
 import { openDatabase } from '../database.ts'
 import { EmbeddedPostgres } from './server.ts'
 import { bringUpToDate } from '../migrate.ts'
 import { faultsOfRole } from '../privileges.ts'
+import { bundle } from '../../../test/bundle.ts'
 
 /*
  * Invariants: committed data survives every kind of end; one data folder has one server; the last attached process
@@ -21,6 +22,8 @@ import { faultsOfRole } from '../privileges.ts'
  */
 
 const PROJECT = fileURLToPath(new URL('../../..', import.meta.url))
+/** The server's module with its packages, for child processes. */
+const MODULE = join(PROJECT, 'dist/embedded-server.js')
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 })
 const PATIENCE = { timeout: 15_000, interval: 20 }
 const isRoot = process.getuid?.() === 0
@@ -32,6 +35,7 @@ let logged: string[]
 let servers: EmbeddedPostgres[]
 let children: ChildProcess[]
 
+beforeAll(() => bundle(new URL('server.ts', import.meta.url), MODULE))
 beforeEach(async () => {
   folder = await fs.realpath(await fs.mkdtemp(join(tmpdir(), 'bursar-embedded-')))
   await fs.chmod(folder, 0o755)
@@ -123,7 +127,7 @@ function spawnBursar(options: { user?: OsUser; then?: string } = {}) {
       PATH: process.env.PATH,
       HOME: scratch,
       TMPDIR: scratch,
-      MODULE: new URL('../../../dist/db/embedded/server.js', import.meta.url).href,
+      MODULE: pathToFileURL(MODULE).href,
       DATA_DIR: dataDir,
     },
     stdio: ['pipe', 'pipe', 'pipe'],

