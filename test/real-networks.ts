@@ -492,6 +492,8 @@ const byHash = (one: { hash?: string | undefined }, other: { hash?: string | und
   one.hash! < other.hash! ? -1 : 1
 
 const PLACES_MAX = 500
+/** A run takes each third place, from a random first one: each turn takes a second. */
+const PLACES_EVERY = EVERY_STEP ? 1 : 3
 /** The whole ledger is compared with the chain after this many deaths. A harmful death is then among the last ones. */
 const AGREEMENT_EVERY = 10
 
@@ -513,12 +515,9 @@ export async function dieEverywhere(
       now = next
       return () => requireDone(world, its, orders, turn)
     },
-    { steps },
+    steps,
   )
 }
-
-/** Only some places: withdrawals use the same code to sign and check, and their walk takes all places. */
-const TREASURY_PLACES_EVERY = EVERY_STEP ? 1 : 3
 
 /** `dieAtEachPlace` with a treasury transfer for each turn. The transfer is ordered again after it ended. */
 export function dieInTreasury(
@@ -529,46 +528,40 @@ export function dieInTreasury(
   const { db, networks } = service
   const adapter = networks.get(world.network)!
   const macs = new WithdrawalMacs(MASTER_KEYS)
-  return dieAtEachPlace(
-    service,
-    world,
-    async () => {
-      const destination_address = await world.newAddress()
-      const send = { network: world.network, asset, amount, destination_address, reference: randomUUID() }
-      const { transfer } = await orderTreasurySend({ db, macs, origin: originOfLoop('test') }, adapter, send)
-      return async () => {
-        const again = await orderTreasurySend({ db, macs, origin: originOfLoop('test') }, adapter, send)
-        expect(again).toMatchObject({ is_new: false, transfer: { id: transfer.id, status: 'COMPLETED' } })
-        const arrived = await world.received(destination_address, asset)
-        expect(arrived).toMatchObject([{ hash: again.transfer.crypto_tx_hash, amount }])
-      }
-    },
-    { every: TREASURY_PLACES_EVERY },
-  )
+  return dieAtEachPlace(service, world, async () => {
+    const destination_address = await world.newAddress()
+    const send = { network: world.network, asset, amount, destination_address, reference: randomUUID() }
+    const { transfer } = await orderTreasurySend({ db, macs, origin: originOfLoop('test') }, adapter, send)
+    return async () => {
+      const again = await orderTreasurySend({ db, macs, origin: originOfLoop('test') }, adapter, send)
+      expect(again).toMatchObject({ is_new: false, transfer: { id: transfer.id, status: 'COMPLETED' } })
+      const arrived = await world.received(destination_address, asset)
+      expect(arrived).toMatchObject([{ hash: again.transfer.crypto_tx_hash, amount }])
+    }
+  })
 }
 
 /**
  * In each turn a worker dies at the next place, a healthy worker does the rest, and the result is compared with the
  * chain. `begin` orders the payments of a turn, and returns the assertion for its end. The last turn is the one whose
- * worker does not die. Returns the places. `every` selects each nth place, from a random first one. `steps` are texts
- * of steps at which a worker must have died. The number of a step may differ between turns, so the numbers alone
- * could skip such a step.
+ * worker does not die. Returns the places. `steps` are texts of steps at which a worker must have died, besides the places
+ * that the run takes.
  */
 async function dieAtEachPlace(
   service: RealService,
   world: World,
   begin: () => Promise<() => Promise<void>>,
-  { every = 1, steps = [] }: { every?: number; steps?: string[] },
+  steps: string[] = [],
 ): Promise<string[]> {
   const workers = await killedWorkers(service, world)
   const places: string[] = []
-  const first = randomInt(every)
+  const first = randomInt(PLACES_EVERY)
   let isOver = false
   try {
     for (let turns = 1; turns <= PLACES_MAX; turns++) {
       const missing = isOver ? steps.find((words) => !places.join('\n').includes(words)) : undefined
       if (isOver && missing === undefined) return places
-      const at = missing ?? first + places.length * every
+      const at = missing ?? first + places.length * PLACES_EVERY
       const requireIts = await begin()
       const place = await workers.run(at)
       try {

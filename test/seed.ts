@@ -5,17 +5,14 @@ import { EVERY_STEP } from './every-step.ts'
 /** Random seed for a property test, printed when it fails (TEST_SEED repeats it). */
 export const SEED = Number(process.env.TEST_SEED ?? randomBytes(4).readInt32BE())
 
-/**
- * Parameters of a property with at most this many cases. A run on a developer's machine takes an eighth of the cases, drawn
- * with a new seed each time. CI and TEST_EVERY_STEP=1 take all.
- */
-export const runs = (most: number) => ({
-  seed: SEED,
-  numRuns: EVERY_STEP || process.env.CI !== undefined ? most : Math.ceil(most / 8),
-})
+/** How much of a property or a walk one run takes, drawn with a new seed each time: TEST_EVERY_STEP=1 takes all of it. */
+const IN_CI = process.env.CI !== undefined
+const PART = EVERY_STEP ? 1 : IN_CI ? 4 : 8
+/** Number of places in a walk, besides its ends. */
+const DRAWN = IN_CI ? 4 : 1
 
-/** Number of places in a walk, besides its ends, that one run takes: fewer on a developer's machine. */
-const DRAWN = process.env.CI === undefined ? 1 : 10
+/** Parameters of a property with at most this many cases. */
+export const runs = (most: number) => ({ seed: SEED, numRuns: Math.ceil(most / PART) })
 
 /** Selects the places of a walk with this many steps: both ends and some drawn by the seed, or all with TEST_EVERY_STEP=1. */
 export function placesOf(steps: number): number[] {
