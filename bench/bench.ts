@@ -37,6 +37,7 @@ import { measurePrices } from './prices.ts'
 import { measureReads, type ReadFigure } from './reads.ts'
 import { measureRecovery } from './recovery.ts'
 import { measureShapes, measureSteady, peakMiB as readPeakMemory } from './shapes.ts'
+import { bursar, connectPeers, measurePeers } from './peers.ts'
 import { PARTS, runOf, withTables, type Part, type TableRow } from './write-tables.ts'
 
 /**
@@ -54,10 +55,12 @@ const { values: options } = parseArgs({
     'idle-seconds': { type: 'string', default: '60' },
     /** Milliseconds by which each durable commit is delayed, to imitate a slower disk. */
     'slower-disk': { type: 'string', default: '0' },
-    /** The parts to run. The default omits the slow ones: the steady load, the clone (it fetches packages), the idle service. */
+    /** Other ledgers that run: `formance=http://...,blnk=http://...,pgledger=postgres://...,tigerbeetle=tcp://...`. */
+    peers: { type: 'string', default: '' },
+    /** The parts to run. The default omits the slow ones, and those that need something: packages to fetch, or other ledgers. */
     only: {
       type: 'string',
-      default: PARTS.filter((part) => !['steady', 'clone', 'idle'].includes(part)).join(','),
+      default: PARTS.filter((part) => !['steady', 'clone', 'idle', 'peers'].includes(part)).join(','),
     },
     /** The page into which the tables are written: docs/performance.md. */
     write: { type: 'string' },
@@ -177,6 +180,14 @@ try {
     report.idle = await measureIdle(ROUNDS, Number(options['idle-seconds']))
     console.log('\nA sandbox that nobody uses')
     show('idle', report.idle as TableRow[])
+  }
+  if (options.only.includes('peers')) {
+    const peers = await connectPeers(options.peers)
+    report.peers = await withApi(db, ({ baseUrl, token, profileIds }) =>
+      measurePeers([bursar(baseUrl, token, profileIds), ...peers], ROUNDS, SECONDS),
+    )
+    console.log('\nTransfers between accounts, beside other ledgers')
+    show('peers', report.peers as TableRow[])
   }
   if (options.only.includes('deliveries')) {
     const masterKeys = await openMasterKeys({ ...readSettings({}), dataDir })

@@ -17,6 +17,7 @@ export const PARTS = [
   'recovery',
   'clone',
   'idle',
+  'peers',
 ] as const
 export type Part = (typeof PARTS)[number]
 

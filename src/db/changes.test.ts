@@ -4,7 +4,7 @@ import { Changes, type Idle, type LoopRest } from './changes.ts'
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] }))
 afterEach(() => void vi.useRealTimers())
 
-const IDLE_MS = 2_500
+const IDLE_MS = 3_000
 const never = async () => undefined
 const idle = (dueIn: Idle['dueIn'] = never): Idle => ({ usualMs: 100, dueIn })
 const isOver = ({ endedBy }: LoopRest) => endedBy?.aborted
@@ -46,7 +46,7 @@ test('a change during the look or during the question for what is due is looked 
 test('a long rest ends when something is due, which is asked once for each time and after each change', async () => {
   const changes = new Changes()
   const restOf = changes.restsOfLoop()
-  const dueIn = vi.fn(async (): Promise<number | undefined> => 4_000)
+  const dueIn = vi.fn(async (): Promise<number | undefined> => IDLE_MS + 1_500)
   vi.advanceTimersByTime(10_000)
   const restMs = async () => (await restOf(idle(dueIn), changes.count)).ms
   expect(await restMs()).toBe(IDLE_MS)

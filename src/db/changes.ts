@@ -4,7 +4,7 @@ import type { Database, Queryable } from './database.ts'
 /** How long after a change the loops keep their usual rests: most work that follows from a change is due by then. */
 const RECENT_MS = 5_000
 /** The longest rest of a loop, and so the longest delay of work after a lost notification. */
-const REST_MS_MAX = 2_500
+const REST_MS_MAX = 3_000
 /** Least time between two notifications of a process. */
 const TELL_EVERY_MS = 50
 

@@ -1,0 +1,386 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import pg from 'pg'
+import { Pool } from 'undici'
+import { TICKS_A_SECOND } from './cpu.ts'
+import type { TableRow } from './write-tables.ts'
+
+/**
+ * The same transfers in Bursar and in other ledgers that somebody has built and started, in turns: between accounts whose funds
+ * are checked, each with a key that makes a repeat pay once. The callers are in this process, and have 256 connections.
+ */
+
+/** A transfer of 1.00 between two accounts. */
+export interface PeerTransfer {
+  from: string
+  to: string
+  /** Differs for each transfer. */
+  key: string
+}
+
+export interface Peer {
+  name: string
+  /** Makes accounts, each with a billion. */
+  open(count: number): Promise<string[]>
+  /** Throws an Error unless the transfer was made. */
+  transfer(transfer: PeerTransfer): Promise<unknown>
+  /** Makes all of them in one request. Absent where the program has no such request. */
+  bulk?(transfers: readonly PeerTransfer[]): Promise<unknown>
+  close(): Promise<unknown>
+}
+
+const CONNECTIONS = 256
+const FUNDS = '1000000000'
+
+/** Sends JSON, and returns the answer's. Throws an Error for another status than 2xx. */
+type Send = <Answer>(
+  method: 'POST' | 'PUT',
+  path: string,
+  body: object,
+  headers?: Record<string, string>,
+) => Promise<Answer>
+
+function jsonClient(
+  baseUrl: string,
+  always: Record<string, string> = {},
+): { send: Send; close: () => Promise<void> } {
+  const pool = new Pool(baseUrl, { connections: CONNECTIONS })
+  return {
+    async send<Answer>(
+      method: 'POST' | 'PUT',
+      path: string,
+      body: object,
+      headers: Record<string, string> = {},
+    ) {
+      const { statusCode, body: answer } = await pool.request({
+        method,
+        path,
+        headers: { 'content-type': 'application/json', ...always, ...headers },
+        body: JSON.stringify(body),
+      })
+      const text = await answer.text()
+      if (statusCode >= 300)
+        throw new Error(`${baseUrl}${path} answered ${statusCode}: ${text.slice(0, 300)}`)
+      return (text === '' ? undefined : JSON.parse(text)) as Answer
+    },
+    close: () => pool.close(),
+  }
+}
+
+/** Bursar over HTTP: internal transfers between profiles. Its accounts are made by the caller. */
+export function bursar(baseUrl: string, token: string, profileIds: readonly string[]): Peer {
+  const { send, close } = jsonClient(baseUrl, { authorization: `Bearer ${token}` })
+  return {
+    name: 'Bursar',
+    open: (count) => Promise.resolve(profileIds.slice(0, count)),
+    transfer: ({ from, to, key }) =>
+      send('POST', '/v2/transfer/internal', {
+        ref_id: key,
+        asset: 'USDP',
+        amount: '1.00',
+        from_profile_id: from,
+        to_profile_id: to,
+      }),
+    // Requests of many are for withdrawals only: the receiver is an address, not a profile.
+    async bulk(transfers) {
+      const { items } = await send<{ items: object[] }>('POST', '/v2/transfer/crypto-withdrawals/bulk', {
+        withdrawals: transfers.map(({ from, key }) => ({
+          ...{ profile_id: from, asset: 'USDP', amount: '1.00', ref_id: key },
+          ...{
+            crypto_network: 'ETHEREUM',
+            destination_address: '0x52908400098527886E0F7030069857D2E4169EE7',
+          },
+        })),
+      })
+      if (!items.every((one) => 'transfer' in one)) throw new Error('Bursar refused a withdrawal')
+    },
+    close,
+  }
+}
+
+/** Formance Ledger over HTTP. */
+function formance(baseUrl: string): Peer {
+  const { send, close } = jsonClient(baseUrl)
+  const ledger = `bench${randomBytes(4).toString('hex')}`
+  const postingOf = (source: string, destination: string, amount: number) => ({
+    postings: [{ source, destination, amount, asset: 'USD/2' }],
+  })
+  return {
+    name: 'Formance Ledger',
+    async open(count) {
+      await send('POST', `/v2/${ledger}`, {})
+      const accounts = Array.from({ length: count }, (_, n) => `accounts:${n}`)
+      for (const account of accounts)
+        await send('POST', `/v2/${ledger}/transactions`, postingOf('world', account, Number(FUNDS) * 100))
+      return accounts
+    },
+    transfer: ({ from, to, key }) =>
+      send(
+        'POST',
+        `/v2/${ledger}/transactions`,
+        { ...postingOf(from, to, 100), reference: key },
+        { 'idempotency-key': key },
+      ),
+    bulk: (transfers) =>
+      send(
+        'POST',
+        `/v2/${ledger}/_bulk`,
+        transfers.map(({ from, to, key }) => ({
+          action: 'CREATE_TRANSACTION',
+          ik: key,
+          data: { ...postingOf(from, to, 100), reference: key },
+        })),
+      ),
+    close,
+  }
+}
+
+/** Blnk over HTTP, without its queue: an answer means that the transfer is made. */
+function blnk(baseUrl: string): Peer {
+  const { send, close } = jsonClient(baseUrl)
+  const of = (source: string, destination: string, amount: number, reference: string) => ({
+    ...{ amount, precision: 100, currency: 'USD', description: 'bench' },
+    ...{ reference, source, destination, skip_queue: true },
+  })
+  return {
+    name: 'Blnk',
+    async open(count) {
+      const { ledger_id } = await send<{ ledger_id: string }>('POST', '/ledgers', {
+        name: `bench ${randomUUID()}`,
+      })
+      const accounts: string[] = []
+      for (let n = 0; n < count; n++) {
+        const { balance_id } = await send<{ balance_id: string }>('POST', '/balances', {
+          ledger_id,
+          currency: 'USD',
+        })
+        await send('POST', '/transactions', {
+          ...of('@World', balance_id, Number(FUNDS), randomUUID()),
+          allow_overdraft: true,
+        })
+        accounts.push(balance_id)
+      }
+      return accounts
+    },
+    transfer: ({ from, to, key }) => send('POST', '/transactions', of(from, to, 1, key)),
+    bulk: (transfers) =>
+      send('POST', '/transactions/bulk', {
+        ...{ atomic: false, inflight: false, run_async: false, skip_queue: true },
+        transactions: transfers.map(({ from, to, key }) => of(from, to, 1, key)),
+      }),
+    close,
+  }
+}
+
+/** pgledger: functions in PostgreSQL, called without HTTP. A unique index over its metadata is the idempotency key. */
+function pgledger(url: string): Peer {
+  const pool = new pg.Pool({ connectionString: url, max: CONNECTIONS })
+  return {
+    name: 'pgledger',
+    async open(count) {
+      const make = async (name: string, allowNegative: boolean) => {
+        const { rows } = await pool.query<{ id: string }>(
+          'select id from pgledger_create_account($1, $2, allow_negative_balance => $3)',
+          [name, 'USD', allowNegative],
+        )
+        return rows[0]!.id
+      }
+      const world = await make(`world ${randomUUID()}`, true)
+      const accounts: string[] = []
+      for (let n = 0; n < count; n++) {
+        const account = await make(`account ${randomUUID()}`, false)
+        await pool.query('select from pgledger_create_transfer($1, $2, $3)', [world, account, FUNDS])
+        accounts.push(account)
+      }
+      return accounts
+    },
+    transfer: ({ from, to }) =>
+      pool.query({
+        name: 'transfer',
+        text: 'select id from pgledger_create_transfer($1, $2, $3)',
+        values: [from, to, '1.00'],
+      }),
+    bulk: (transfers) =>
+      pool.query({
+        name: 'transfers',
+        text: `select id from pgledger_create_transfers(variadic array(
+                 select row(from_id, to_id, 1.00)::transfer_request from unnest($1::text[], $2::text[]) as t(from_id, to_id)))`,
+        values: [transfers.map(({ from }) => from), transfers.map(({ to }) => to)],
+      }),
+    close: () => pool.end(),
+  }
+}
+
+/** What the client of TigerBeetle's package has that is used here: whoever measures installs the package beside its server. */
+interface TigerBeetleClient {
+  createAccounts(accounts: object[]): Promise<object[]>
+  createTransfers(transfers: object[]): Promise<object[]>
+  destroy(): void
+}
+
+/** TigerBeetle through its own client, which joins the transfers of all callers into requests. */
+async function tigerBeetle(url: string): Promise<Peer> {
+  const name = 'tigerbeetle-node'
+  const { createClient, id, AccountFlags } = (await import(name)) as {
+    createClient: (options: { cluster_id: bigint; replica_addresses: string[] }) => TigerBeetleClient
+    id: () => bigint
+    AccountFlags: { debits_must_not_exceed_credits: number }
+  }
+  const client = createClient({ cluster_id: 0n, replica_addresses: [new URL(url).host] })
+  const none = { user_data_128: 0n, user_data_64: 0n, user_data_32: 0, timestamp: 0n }
+  const common = { ...none, ledger: 1, code: 1 }
+  const accountOf = (flags: number) => ({
+    ...{ ...common, id: id(), flags, reserved: 0 },
+    ...{ debits_pending: 0n, debits_posted: 0n, credits_pending: 0n, credits_posted: 0n },
+  })
+  const transferOf = (from: string, to: string, amount: bigint) => ({
+    ...{ ...common, id: id(), debit_account_id: BigInt(from), credit_account_id: BigInt(to), amount },
+    ...{ pending_id: 0n, timeout: 0, flags: 0 },
+  })
+  const make = async (transfers: object[]) => {
+    const refused = (await client.createTransfers(transfers)).filter((result) => isRefusal(result))
+    if (refused.length > 0) throw new Error(`TigerBeetle refused ${refused.length} transfers`)
+  }
+  return {
+    name: 'TigerBeetle',
+    async open(count) {
+      const world = accountOf(0)
+      const accounts = Array.from({ length: count }, () =>
+        accountOf(AccountFlags.debits_must_not_exceed_credits),
+      )
+      await client.createAccounts([world, ...accounts])
+      await make(
+        accounts.map((account) => transferOf(String(world.id), String(account.id), BigInt(FUNDS) * 100n)),
+      )
+      return accounts.map((account) => String(account.id))
+    },
+    transfer: ({ from, to }) => make([transferOf(from, to, 100n)]),
+    bulk: (transfers) => make(transfers.map(({ from, to }) => transferOf(from, to, 100n))),
+    close: () => Promise.resolve(client.destroy()),
+  }
+}
+
+/** Versions of the client before 0.17 list only refusals; later ones list each transfer with its status. */
+const isRefusal = (result: object) => !('status' in result) || result.status !== CREATED
+const CREATED = 0xffffffff
+
+const PEERS: Record<string, (url: string) => Peer | Promise<Peer>> = {
+  ...{ formance, blnk, pgledger, tigerbeetle: tigerBeetle },
+}
+
+/** Connects to the peers of a list like `formance=http://127.0.0.1:3068,pgledger=postgres://...`. */
+export const connectPeers = (list: string): Promise<Peer[]> =>
+  Promise.all(
+    list
+      .split(',')
+      .filter(Boolean)
+      .map((one) => {
+        const at = one.indexOf('=')
+        const connect = PEERS[one.slice(0, at)]
+        if (connect === undefined)
+          throw new Error(`--peers knows ${Object.keys(PEERS).join(', ')}, not ${one}`)
+        return connect(one.slice(at + 1))
+      }),
+  )
+
+const ACCOUNTS = 100
+const ITEMS = 100
+/** One hot account pays everybody else; or all pay each other. */
+const CASES = [
+  ...[1, 32, 256].map((callers) => ({ callers, items: 1, hot: false })),
+  ...[32, 256].map((callers) => ({ callers, items: 1, hot: true })),
+  ...[1, 8].map((callers) => ({ callers, items: ITEMS, hot: false })),
+]
+
+/** Measures each case with each program in turn, and returns a row for each, with the medians of the rounds. */
+export async function measurePeers(
+  peers: readonly Peer[],
+  rounds: number,
+  seconds: number,
+): Promise<TableRow[]> {
+  const opened: { peer: Peer; accounts: string[] }[] = []
+  for (const peer of peers) opened.push({ peer, accounts: await peer.open(ACCOUNTS) })
+  const seen = new Map<string, Seen[]>()
+  for (let round = 1; round <= rounds; round++)
+    for (const [index, one] of CASES.entries())
+      for (const { peer, accounts } of opened) {
+        if (one.items > 1 && peer.bulk === undefined) continue
+        const key = `${index} ${peer.name}`
+        const result = await measure(peer, accounts, one, seconds)
+        console.log(`  ${round} ${peer.name} ${JSON.stringify(one)} ${Math.round(result.perSecond)}/s`)
+        seen.set(key, [...(seen.get(key) ?? []), result])
+      }
+  for (const peer of peers) await peer.close()
+  return CASES.flatMap(({ callers, items, hot }, index) =>
+    peers.flatMap(({ name }) => {
+      const results = seen.get(`${index} ${name}`)
+      if (results === undefined) return []
+      const middle = (of: (one: Seen) => number) =>
+        results.map(of).sort((a, b) => a - b)[results.length >> 1]!
+      return [
+        {
+          ledger: name,
+          callers,
+          'in a request': items,
+          'paying accounts': hot ? 1 : ACCOUNTS,
+          'a second': Math.round(middle((one) => one.perSecond)),
+          'p50 ms': Number(middle((one) => one.p50Ms).toFixed(2)),
+          'p99 ms': Number(middle((one) => one.p99Ms).toFixed(2)),
+          'CPU us of a transfer': Math.round(middle((one) => one.cpuUs)),
+        },
+      ]
+    }),
+  )
+}
+
+interface Seen {
+  perSecond: number
+  p50Ms: number
+  p99Ms: number
+  cpuUs: number
+}
+
+async function measure(
+  peer: Peer,
+  accounts: readonly string[],
+  { callers, items, hot }: (typeof CASES)[number],
+  seconds: number,
+): Promise<Seen> {
+  const anyOther = (than: string): string => {
+    const found = accounts[Math.floor(Math.random() * accounts.length)]!
+    return found === than ? anyOther(than) : found
+  }
+  const next = (): PeerTransfer => {
+    const from = hot ? accounts[0]! : anyOther('')
+    return { from, to: anyOther(from), key: randomUUID() }
+  }
+  const latencies: number[] = []
+  const before = await busyMicros()
+  const start = performance.now()
+  const end = start + seconds * 1_000
+  await Promise.all(
+    Array.from({ length: callers }, async () => {
+      while (performance.now() < end) {
+        const sent = performance.now()
+        await (items === 1 ? peer.transfer(next()) : peer.bulk!(Array.from({ length: items }, next)))
+        latencies.push(performance.now() - sent)
+      }
+    }),
+  )
+  const perSecond = (items * latencies.length) / ((performance.now() - start) / 1_000)
+  const cpuUs = ((await busyMicros()) - before) / (items * latencies.length)
+  latencies.sort((a, b) => a - b)
+  const at = (share: number) => latencies[Math.floor(latencies.length * share)]!
+  return { perSecond, p50Ms: at(0.5), p99Ms: at(0.99), cpuUs }
+}
+
+/** The CPU time of all processes of the machine but this one, which is the caller. */
+async function busyMicros(): Promise<number> {
+  const [user, nice, system, , , irq, softIrq] = (await readFile('/proc/stat', 'utf8'))
+    .split('\n', 1)[0]!
+    .split(/ +/)
+    .slice(1)
+    .map(Number) as [number, number, number, number, number, number, number]
+  const own = process.cpuUsage()
+  return ((user + nice + system + irq + softIrq) / TICKS_A_SECOND) * 1e6 - own.user - own.system
+}
