@@ -14,6 +14,13 @@ const DRAWN = IN_CI ? 4 : 1
 /** Parameters of a property with at most this many cases. */
 export const runs = (most: number) => ({ seed: SEED, numRuns: Math.ceil(most / PART) })
 
+/** The part of some subjects that one run takes, each of which is a test of its own. */
+export function partOf<Subject>(all: readonly Subject[]): Subject[] {
+  const count = Math.ceil(all.length / PART)
+  const drawn = fc.shuffledSubarray([...all], { minLength: count, maxLength: count })
+  return PART === 1 ? [...all] : fc.sample(drawn, { numRuns: 1, seed: SEED })[0]!
+}
+
 /** Selects the places of a walk with this many steps: both ends and some drawn by the seed, or all with TEST_EVERY_STEP=1. */
 export function placesOf(steps: number): number[] {
   const all = Array.from({ length: steps }, (_, step) => step)
