@@ -25,26 +25,36 @@ const NO_FILE = '/nowhere/key'
 
 const KEY = generatePrivateKey()
 const MNEMONIC = generateMnemonic(english)
+/** The key of Ethereum's account. Unlike the mnemonic, it is read without 2,048 rounds of a hash. */
+const EXTENDED = mnemonicToAccount(MNEMONIC, { path: "m/44'/60'/0'" }).getHdKey()
 const PASSWORD = 'a-password-nobody-guesses'
 const ENVIRONMENT = {
   KEY,
   MNEMONIC,
+  EXTENDED_KEY: EXTENDED.privateExtendedKey,
   PASSWORD,
   URL_WITH_KEY: 'https://node.example/v3/provider-key',
   NO_URL: 'provider-key',
   EMPTY: ' ',
   SHORT_KEY: KEY.slice(0, -2),
   ZERO_KEY: `0x${'0'.repeat(64)}`,
-  PUBLIC_KEY: mnemonicToAccount(MNEMONIC).getHdKey().publicExtendedKey,
+  PUBLIC_KEY: EXTENDED.publicExtendedKey,
 }
-const SECRETS = [KEY.slice(2, -2), MNEMONIC, PASSWORD, 'provider-key', ENVIRONMENT.PUBLIC_KEY]
+const SECRETS = [
+  KEY.slice(2, -2),
+  MNEMONIC,
+  PASSWORD,
+  'provider-key',
+  ENVIRONMENT.EXTENDED_KEY,
+  EXTENDED.publicExtendedKey,
+]
 
 const ADDRESS = privateKeyToAccount(KEY).address
 const ETHEREUM = {
   adapter: 'evm',
   rpc_url: { env: 'URL_WITH_KEY' },
   hot_wallet_key: { env: 'KEY' },
-  deposit_key: { env: 'MNEMONIC' },
+  deposit_key: { env: 'EXTENDED_KEY' },
   confirmations: 12,
   fee_ceiling: '200',
   low_mark: '2',
@@ -107,12 +117,13 @@ test('a file is read, with its secrets from the environment and from files', asy
   const without = await read(ethereum({ deposit_key: undefined, low_mark: undefined }))
   expect(without.get('ETHEREUM')).toMatchObject({ confirmations: 12, lowMark: undefined })
   expect(without.get('ETHEREUM')!.adapter).not.toHaveProperty('newDepositAddress')
-  // An extended key works like its mnemonic.
-  const { privateExtendedKey } = mnemonicToAccount(MNEMONIC).getHdKey()
-  const extended = join(folder, 'extended-key')
-  await writeFile(extended, privateExtendedKey)
-  const other = await read(ethereum({ deposit_key: { file: extended } }))
-  expect(other.get('ETHEREUM')!.adapter).toHaveProperty('newDepositAddress')
+  // A mnemonic works like its extended key.
+  const mnemonic = join(folder, 'mnemonic')
+  await writeFile(mnemonic, MNEMONIC)
+  const id = randomUUID()
+  const other = (await read(ethereum({ deposit_key: { file: mnemonic } }))).get('ETHEREUM')!.adapter
+  const [given, same] = await Promise.all([adapter, other].map((one) => one.newDepositAddress!('ETHEREUM')))
+  expect(same!(id)).toEqual(given!(id))
 })
 
 test('former hot wallets are watched, and sign where they have a key', async () => {
