@@ -282,7 +282,7 @@ export const connectPeers = (list: string): Promise<Peer[]> =>
     list
       .split(',')
       .filter(Boolean)
-      .map((one) => {
+      .map(async (one) => {
         const at = one.indexOf('=')
         const connect = PEERS[one.slice(0, at)]
         if (connect === undefined)
