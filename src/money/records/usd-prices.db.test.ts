@@ -54,6 +54,13 @@ test('live mode uses the newest real price of the last day; the sandbox also use
     expect(sandbox.get(symbol)).toBe(whole(findAsset(symbol)!.sandboxPriceUsd!))
 })
 
+test('a minute has its price to its last millisecond', async () => {
+  const minute = Math.floor(Date.now() / 60_000) - 60
+  const at = new Date(60_000 * minute + 59_999).toISOString()
+  const price = simulatedPrice({ base_asset: 'ETH', quote_asset: 'USD' }, minute)
+  expect((await newestUsdPrices(service.db, true, { at })).get('ETH')).toBe(whole(price))
+})
+
 test('prices are read once for many callers, and again after a failure', async () => {
   const reader = openDatabase(service.url, { max: 1, onError: () => undefined })
   let queries = 0

@@ -34,9 +34,9 @@ export async function newestUsdPrices(
     select r.market, round(p.price, ${PRICE_DECIMALS}) as price, is_sealed, ${sealOf('markets')},
            case when r.source = 'SIMULATED' then least(wanted.minute, now.minute - 1)::integer end as simulated_minute
     from markets r
-    cross join (select extract(epoch from clock_timestamp())::bigint / 60 as minute) now
+    cross join (select floor(extract(epoch from clock_timestamp()) / 60)::bigint as minute) now
     cross join lateral (
-      select coalesce(extract(epoch from $4::timestamptz)::bigint / 60, now.minute) as minute
+      select coalesce(floor(extract(epoch from $4::timestamptz) / 60)::bigint, now.minute) as minute
     ) wanted
     cross join lateral (
       select r.source = 'REAL' and $4::timestamptz is null as is_sealed
