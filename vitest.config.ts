@@ -8,7 +8,11 @@ export default defineConfig({
       test: {
         name,
         ...filesOf(name),
-        ...(name !== 'unit' && { globalSetup: 'test/global-setup.ts' }),
+        // Unit tests never wait, so a third worker on two cores only loads their modules once more.
+        ...(name === 'unit'
+          ? { maxWorkers: 2, sequence: { groupOrder: 1 } }
+          : // On two cores: tests also wait, for a program to start or for a block.
+            { maxWorkers: 3, globalSetup: 'test/global-setup.ts' }),
       },
     })),
     reporters: ['default', './test/skipped-reporter.ts'],
@@ -21,8 +25,6 @@ export default defineConfig({
     retry: process.env.CI === undefined ? 0 : 1,
     // `npm run coverage`: the tests that run in one process. What needs the built program or a chain is not counted.
     coverage: { include: ['src/**/*.ts'], reporter: ['text-summary', 'html'], thresholds: { lines: 72 } },
-    // On two cores: tests also wait, for a program to start or for a block.
-    maxWorkers: 3,
     // The files that a worker runs share its process and its modules: to load all of them anew for each took as long as
     // most of the files do (18 of them: 75 s of CPU, instead of 42). So a test puts back what it changes there.
     isolate: false,

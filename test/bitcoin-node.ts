@@ -7,7 +7,7 @@ import { homedir, tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { bitcoinRpc, type BitcoinRpc, type BitcoinRpcConfig } from '../src/chains/bitcoin/rpc.ts'
-import { freePort } from './support.ts'
+import { freePort } from './free-port.ts'
 
 /** Whether the node's program is on the PATH (Debian: litecoind). */
 export const HAS_LITECOIND = (process.env.PATH ?? '')

@@ -14,7 +14,8 @@ import {
   type BrowserTest,
 } from './browser.ts'
 import { startOpenIdProvider } from './openid-provider.ts'
-import { freePort, runBursar } from './support.ts'
+import { freePort } from './free-port.ts'
+import { runBursar } from './support.ts'
 
 describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", () => {
   let started: BrowserTest

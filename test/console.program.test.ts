@@ -24,7 +24,8 @@ import {
   startBrowserTest,
   type BrowserTest,
 } from './browser.ts'
-import { freePort, MASTER_KEY, remoteCaller, runBursar, startTestService } from './support.ts'
+import { freePort } from './free-port.ts'
+import { MASTER_KEY, remoteCaller, runBursar, startTestService } from './support.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 /** What the browser loads, compressed. */

@@ -18,15 +18,8 @@ import { parse } from 'yaml'
 import { credentialsFile, type SandboxCredentials } from '../src/program/demo/credentials.ts'
 import type { Transfer } from '../src/money/ledger/transfer.ts'
 import { SETTINGS } from '../src/settings.ts'
-import {
-  atEnd,
-  cloneDatabase,
-  DESTINATION,
-  ENVIRONMENT,
-  freePort,
-  remoteCaller,
-  spawnBursar,
-} from './support.ts'
+import { freePort } from './free-port.ts'
+import { atEnd, cloneDatabase, DESTINATION, ENVIRONMENT, remoteCaller, spawnBursar } from './support.ts'
 import type { BursarProcess, TestDatabase } from './support.ts'
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })

@@ -11,13 +11,13 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { SETTINGS } from '../src/settings.ts'
+import { freePort } from './free-port.ts'
 import {
   asAdmin,
   atEnd,
   cloneDatabase,
   endOf,
   ENVIRONMENT,
-  freePort,
   MASTER_KEY,
   spawnBursar,
   type TestDatabase,

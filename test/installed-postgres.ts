@@ -9,7 +9,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { ENVIRONMENT, runAs, serverUser } from '../src/db/embedded/placement.ts'
-import { freePort } from './support.ts'
+import { freePort } from './free-port.ts'
 
 const DEBIAN = '/usr/lib/postgresql'
 const START_MS_MAX = 300_000

@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { createCustomer } from '../src/access/customers/create-customer.ts'
-import { insertEndpoint, startReceiver, writeEvents } from './receivers.ts'
+import { insertEndpoint, writeEvents } from './endpoints.ts'
+import { startReceiver } from './receivers.ts'
 import { cloneDatabase, spawnBursar, type TestDatabase } from './support.ts'
 
 // Deliveries by `bursar serve`, in processes of their own, that are killed.

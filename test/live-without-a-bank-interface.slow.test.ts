@@ -4,7 +4,8 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { verify } from '../src/money/verify/verify.ts'
-import { cloneDatabase, ENVIRONMENT, freePort, type TestDatabase } from './support.ts'
+import { freePort } from './free-port.ts'
+import { cloneDatabase, ENVIRONMENT, type TestDatabase } from './support.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const PAGE = readFileSync(new URL('../docs/guides/live-without-a-bank-interface.md', import.meta.url), 'utf8')

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import Provider from 'oidc-provider'
-import { freePort } from './support.ts'
+import { freePort } from './free-port.ts'
 
 /** Starts a real OpenID provider, which signs in everybody under the name that they type. */
 export async function startOpenIdProvider(

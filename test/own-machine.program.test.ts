@@ -9,11 +9,11 @@ import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { freePort } from './free-port.ts'
 import {
   atEnd,
   cloneDatabase,
   ENVIRONMENT,
-  freePort,
   spawnBursar,
   type BursarProcess,
   type TestDatabase,

@@ -11,10 +11,10 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { credentialsFile } from '../src/program/demo/credentials.ts'
 import { installClient } from './packed-client.ts'
+import { freePort } from './free-port.ts'
 import {
   cloneDatabase,
   ENVIRONMENT,
-  freePort,
   PROGRAM,
   spawnBursar,
   type BursarProcess,

@@ -7,19 +7,12 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { usualMs } from '../db/changes.ts'
 import { createCustomer } from '../access/customers/create-customer.ts'
 import { newSigningSecret, WebhookSecrets } from '../money/records/webhook-secrets.ts'
-import {
-  idOf,
-  insertEndpoint,
-  startReceiver,
-  writeEvents,
-  writeEventsIn,
-  type EndpointOptions,
-  type Received,
-} from '../../test/receivers.ts'
+import { insertEndpoint, writeEvents, writeEventsIn, type EndpointOptions } from '../../test/endpoints.ts'
+import { idOf, startReceiver, type Received } from '../../test/receivers.ts'
+import { freePort } from '../../test/free-port.ts'
 import {
   atEnd,
   cloneDatabase,
-  freePort,
   MASTER_KEYS,
   testSettings,
   type TestDatabase,

@@ -1,9 +1,9 @@
 import { createServer as createTcpServer, type AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import type { ReadEvent } from '../money/records/event.ts'
 import { startReceiver, type Answering } from '../../test/receivers.ts'
-import { atEnd, freePort } from '../../test/support.ts'
+import { freePort } from '../../test/free-port.ts'
 import { DeliveryTokens } from './access-tokens.ts'
 import { attemptDelivery } from './attempt.ts'
 import type { Endpoint } from './claim.ts'
@@ -28,7 +28,7 @@ const EVENT: ReadEvent = {
 
 function openSender(rules = SANDBOX, resolve?: Resolve) {
   const sender = new Sender(rules, resolve)
-  atEnd(() => sender.close())
+  onTestFinished(() => sender.close())
   return { sender, tokens: new DeliveryTokens(sender), source: 'bursar' }
 }
 
@@ -62,7 +62,7 @@ async function countConnections(host: string, port = 0) {
     socket.on('error', () => undefined).destroy()
   })
   await new Promise<void>((resolve) => server.listen(port, host, resolve))
-  atEnd(async () => void server.close())
+  onTestFinished(async () => void server.close())
   return { port: (server.address() as AddressInfo).port, count: () => connections }
 }
 
@@ -160,7 +160,7 @@ test('a proxy of the environment is not used', async () => {
   const receiver = await startReceiver()
   const names = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY', 'ALL_PROXY']
   const before = names.map((name) => [name, process.env[name]] as const)
-  atEnd(async () => {
+  onTestFinished(async () => {
     for (const [name, value] of before)
       if (value === undefined) delete process.env[name]
       else process.env[name] = value

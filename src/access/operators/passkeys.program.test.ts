@@ -5,14 +5,8 @@
 import { chromium, type Browser, type CDPSession, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { CHROMIUM, CHROMIUM_ARGS, HAS_CHROMIUM } from '../../../test/browser.ts'
-import {
-  ROW_MACS,
-  caller,
-  freePort,
-  newCustomer,
-  startTestService,
-  type TestService,
-} from '../../../test/support.ts'
+import { freePort } from '../../../test/free-port.ts'
+import { ROW_MACS, caller, newCustomer, startTestService, type TestService } from '../../../test/support.ts'
 import { transaction } from '../../db/database.ts'
 import { createOperator, disableOperator, enableOperator, makeLink } from './operators.ts'
 import { removePasskey } from './passkeys.ts'

@@ -9,11 +9,11 @@ import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair, SignJWT, type CryptoKey, type JWTPayload } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startOpenIdProvider } from '../../../test/openid-provider.ts'
+import { freePort } from '../../../test/free-port.ts'
 import {
   ROW_MACS,
   atEnd,
   BASE_URL,
-  freePort,
   newCustomer,
   startTestService,
   testSettings,

@@ -3,7 +3,8 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair, SignJWT, type JWTPayload } from 'jose'
 import { describe, expect, test } from 'vitest'
-import { atEnd, freePort, signerOf, startTestService } from '../../../test/support.ts'
+import { freePort } from '../../../test/free-port.ts'
+import { atEnd, signerOf, startTestService } from '../../../test/support.ts'
 import { createCustomer } from '../customers/create-customer.ts'
 
 /** Starts a service that listens at its base URL. */

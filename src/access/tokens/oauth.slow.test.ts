@@ -15,12 +15,12 @@ import * as openid from 'openid-client'
 import { pino } from 'pino'
 import { ClientCredentials } from 'simple-oauth2'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { freePort } from '../../../test/free-port.ts'
 import {
   ROW_MACS,
   atEnd,
   cloneDatabase,
   everyTable,
-  freePort,
   MASTER_KEYS,
   signerOf,
   startTestService,

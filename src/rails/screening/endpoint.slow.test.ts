@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib'
 import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
 import { startReceiver, type Answering } from '../../../test/receivers.ts'
-import { freePort } from '../../../test/support.ts'
+import { freePort } from '../../../test/free-port.ts'
 import { newSigningSecret } from '../../money/records/webhook-secrets.ts'
 import { ScreeningEndpoint, type ScreeningVerdict } from './endpoint.ts'
 
