@@ -178,7 +178,7 @@ try {
   }
   if (options.only.includes('idle')) {
     report.idle = await measureIdle(ROUNDS, Number(options['idle-seconds']))
-    console.log('\nA sandbox that nobody uses')
+    console.log('\nA service that nobody uses')
     show('idle', report.idle as TableRow[])
   }
   if (options.only.includes('peers')) {

@@ -1,8 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { randomBytes } from 'node:crypto'
 import { chmod, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { openDatabase, transaction, type Database } from '../src/db/database.ts'
@@ -23,8 +25,12 @@ const SETTLE_MS = 60_000
 const BETWEEN_MS = 9_000
 const WAKES = 10
 
-/** The figures of a fresh sandbox that nobody uses. */
+const MODES = ['sandbox', 'live'] as const
+type Mode = (typeof MODES)[number]
+
+/** The figures of a fresh service that nobody uses. */
 export interface IdleFigure {
+  mode: Mode
   round: number
   'ready s': number
   'CPU s of the start': number
@@ -32,20 +38,22 @@ export interface IdleFigure {
   'MB of Node': number
   'commits a second': number
   '% of a core': number
-  /** This and the next: the slowest of the withdrawals that come one by one. */
-  'ms to the signature': number
-  'ms to the delivery': number
+  /** This and the next: the slowest of a sandbox's withdrawals that come one by one. */
+  'ms to the signature': number | '-'
+  'ms to the delivery': number | '-'
 }
 
-/** Starts fresh sandboxes in turn, with the embedded PostgreSQL, and observes each for this many seconds. */
+/** Starts fresh services of each mode in turn, with the embedded PostgreSQL, and observes each for this many seconds. */
 export async function measureIdle(rounds: number, seconds: number): Promise<IdleFigure[]> {
   const figures: IdleFigure[] = []
-  for (let round = 1; round <= rounds; round++) {
+  for (const [round, mode] of Array.from({ length: rounds }, (_, n) =>
+    MODES.map((mode) => [n + 1, mode] as const),
+  ).flat()) {
     const dataDir = await mkdtemp(join(tmpdir(), 'bursar-idle-'))
     // Under root, PostgreSQL runs as another user.
     await chmod(dataDir, 0o711)
     try {
-      figures.push({ round, ...(await measureOne(dataDir, seconds)) })
+      figures.push({ mode, round, ...(await measureOne(dataDir, seconds, mode)) })
     } finally {
       await rm(dataDir, { recursive: true, force: true, maxRetries: 5 })
     }
@@ -53,17 +61,27 @@ export async function measureIdle(rounds: number, seconds: number): Promise<Idle
   return figures
 }
 
-async function measureOne(dataDir: string, seconds: number): Promise<Omit<IdleFigure, 'round'>> {
+async function measureOne(
+  dataDir: string,
+  seconds: number,
+  mode: Mode,
+): Promise<Omit<IdleFigure, 'mode' | 'round'>> {
   const begunAt = performance.now()
-  const service = spawn(process.execPath, [PROGRAM, 'serve'], {
-    env: { ...process.env, BURSAR_DATA_DIR: dataDir, PORT: '0', BURSAR_METRICS_PORT: '0' },
-    stdio: 'ignore',
+  const settings = { BURSAR_MODE: mode, BURSAR_DATA_DIR: dataDir, PORT: '0', BURSAR_METRICS_PORT: '0' }
+  const service = spawn(process.execPath, [PROGRAM, 'serve', '--json'], {
+    env: {
+      ...process.env,
+      ...settings,
+      ...(mode === 'live' && { BURSAR_MASTER_KEY: randomBytes(32).toString('hex') }),
+    },
+    stdio: ['ignore', 'pipe', 'ignore'],
   })
   const pid = service.pid!
   const ended = once(service, 'exit')
   try {
-    const file = join(dataDir, 'sandbox-credentials.json')
-    const credentials = JSON.parse(await readWhenThere(file)) as Credentials
+    const signal = AbortSignal.timeout(START_MS_MAX)
+    const [line] = (await once(createInterface(service.stdout), 'line', { signal })) as [string]
+    const { credentials_file } = JSON.parse(line) as { credentials_file?: string }
     const readyMs = performance.now() - begunAt
     const startTicks = await ticksOf(pid)
     await pause(SETTLE_MS)
@@ -74,7 +92,14 @@ async function measureOne(dataDir: string, seconds: number): Promise<Omit<IdleFi
       await pause(seconds * 1_000)
       const after = { ticks: await ticksOf(pid), commits: await commitsOf(db) }
       const memory = /VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))![1]
-      const wakes = await measureWakes(db, dataDir, credentials)
+      const wakes =
+        credentials_file === undefined
+          ? ({ 'ms to the signature': '-', 'ms to the delivery': '-' } as const)
+          : await measureWakes(
+              db,
+              dataDir,
+              JSON.parse(await readFile(credentials_file, 'utf8')) as Credentials,
+            )
       return {
         'ready s': Number((readyMs / 1000).toFixed(1)),
         'CPU s of the start': startTicks / TICKS_A_SECOND,
@@ -101,14 +126,6 @@ interface Credentials {
   client_secret: string
   profile_id: string
   customer_id: string
-}
-
-async function readWhenThere(file: string): Promise<string> {
-  for (const until = performance.now() + START_MS_MAX; performance.now() < until; await pause(POLL_MS)) {
-    const text = await readFile(file, 'utf8').catch(() => '')
-    if (text.endsWith('}\n')) return text
-  }
-  throw new Error('the sandbox did not start')
 }
 
 /** Orders withdrawals one by one, with rests in between, and waits for the signature and the first event of each. */
