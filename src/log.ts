@@ -46,11 +46,12 @@ export async function openLog(
   // The destination takes 3 us for each line, because it measures its whole buffer every time (measured: 5 us a line with
   // serialisation; with this buffer: 2 us).
   let chunk = ''
+  let flushing: NodeJS.Timeout | undefined
   const flush = () => {
+    clearTimeout(flushing)
     if (chunk !== '') file.write(chunk)
     chunk = ''
   }
-  const flushing = setInterval(flush, FLUSH_MS).unref()
   const flushSync = () => {
     flush()
     file.flushSync()
@@ -58,6 +59,7 @@ export async function openLog(
   process.on('exit', flushSync)
   const log = pino(logOptions(logLevel), {
     write(line: string) {
+      if (chunk === '') flushing = setTimeout(flush, FLUSH_MS).unref()
       chunk += written(line)
       if (chunk.length >= CHUNK) flush()
     },
@@ -65,7 +67,6 @@ export async function openLog(
     flushSync,
   } as pino.DestinationStream)
   const close = () => {
-    clearInterval(flushing)
     process.off('exit', flushSync)
     flushSync()
   }
