@@ -29,6 +29,7 @@ import { createCryptoWithdrawal } from '../src/resources/transfers/create-crypto
 import { httpLoad, type LoadResult } from './http-load.ts'
 import { measureFirstSession } from './clone.ts'
 import { TICKS_A_SECOND, ticksOf } from './cpu.ts'
+import { measureGrowth } from './growth.ts'
 import { measureIdle } from './idle.ts'
 import { measureDeliveries } from './deliveries.ts'
 import { measureOrchestrationReads, measureOrchestrationRuns } from './orchestrations.ts'
@@ -60,7 +61,9 @@ const { values: options } = parseArgs({
     /** The parts to run. The default omits the slow ones, and those that need something: packages to fetch, or other ledgers. */
     only: {
       type: 'string',
-      default: PARTS.filter((part) => !['steady', 'clone', 'idle', 'peers'].includes(part)).join(','),
+      default: PARTS.filter((part) => !['steady', 'growth', 'clone', 'idle', 'peers'].includes(part)).join(
+        ',',
+      ),
     },
     /** The page into which the tables are written: docs/performance.md. */
     write: { type: 'string' },
@@ -86,6 +89,7 @@ const REPEATED: Partial<Record<Part, string>> = {
   shapes: `${SECONDS} s each`,
   steady: 'one run',
   recovery: `${ROUNDS} rounds`,
+  growth: 'one run',
   clone: `${ROUNDS} rounds`,
   idle: `${ROUNDS} rounds`,
 }
@@ -170,6 +174,22 @@ try {
     report.recovery = await measureRecovery(start, ROUNDS)
     console.log('\nFrom kill -9 to the next answer and the next paid withdrawal')
     show('recovery', report.recovery as TableRow[])
+  }
+  if (options.only.includes('growth')) {
+    report.growth = await measureGrowth(db, Number(options.rows), {
+      newCustomer: () => newFundedCustomer(db),
+      measure: (customers, callers, prefix) => measureLedger(db, customers, callers, prefix),
+      async start() {
+        const begunAt = performance.now()
+        const { process: child } = await startApi({ BURSAR_WORKER: 'true' })
+        const seconds = (performance.now() - begunAt) / 1000
+        child.kill('SIGTERM')
+        await once(child, 'exit')
+        return seconds
+      },
+    })
+    console.log('\nA database that grows tenfold')
+    show('growth', report.growth as TableRow[])
   }
   if (options.only.includes('clone')) {
     report.clone = await measureFirstSession(ROUNDS)

@@ -15,6 +15,7 @@ export const PARTS = [
   'shapes',
   'steady',
   'recovery',
+  'growth',
   'clone',
   'idle',
   'peers',

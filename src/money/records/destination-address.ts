@@ -52,11 +52,11 @@ export interface KnownEntry {
  * the end of the cooling time, which is fixed when the address is made, nor remove the record of a rejection. The MAC of the row
  * proves that Bursar made it.
  */
-export const isPayable = (row: string): string => `(
+export const isPayable = (row: string, customer = `${row}.customer_id`): string => `(
   ${row}.status = 'APPROVED' and coalesce(${row}.cooling_until <= clock_timestamp(), true)
   and not exists (
     select 1 from audit_log l
-    where l.customer_id = ${row}.customer_id and l.subject_id = ${row}.id::text and l.action = 'destination_address.reject'))`
+    where l.customer_id = ${customer} and l.subject_id = ${row}.id::text and l.action = 'destination_address.reject'))`
 
 /** The status of an entry. An APPROVED entry whose MAC is wrong counts as REJECTED, so that it is not paid. */
 const statusOf = (
