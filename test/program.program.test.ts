@@ -89,7 +89,7 @@ test('logs text when asked to, and JSON into a pipe', async () => {
     const child = start(['serve'], environment)
     const ended = endOf(child)
     // `serve` warns about running as the owner's role.
-    await once(child.stdout!, 'data')
+    await Promise.race([once(child.stdout!, 'data'), ended])
     child.kill('SIGTERM')
     expect((await ended).stderr).toMatch(line)
   }

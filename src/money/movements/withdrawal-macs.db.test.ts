@@ -350,7 +350,7 @@ describe("what has ended is not signed again, whatever the service's role writes
     await service.db.query(
       `update outgoing_transfers
        set state = 'HELD', raw_transaction = null, crypto_tx_hash = null, crypto_tx_index = null, signed_at = null,
-           broadcast_at = null, confirmations = null, confirmations_needed = null, due_at = clock_timestamp(), leased_until = null
+           broadcast_at = null, confirmations = null, confirmations_needed = null, due_at = now(), leased_until = null
        where transfer_id = $1`,
       [id],
     )

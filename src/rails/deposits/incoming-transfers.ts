@@ -292,12 +292,13 @@ export async function keepWaiting(
   const seconds = waiting.map(({ incoming, reason }) =>
     reason === 'SCREENING' ? RECHECK_MS / 1000 : 2 ** Math.min(incoming.attempts, 12),
   )
+  // In seconds: Citus adds no interval to a time in an UPDATE with columns.
   await db.query(
     `
     update incoming_transfers i
-    set reason = w.reason, detail = w.detail, attempts = i.attempts + 1, due_at = w.now + make_interval(secs => w.seconds)
+    set reason = w.reason, detail = w.detail, attempts = i.attempts + 1, due_at = to_timestamp(w.now + w.seconds)
     from (
-      select *, statement_timestamp() as now
+      select *, extract(epoch from statement_timestamp())::float8 as now
       from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::int[])
         as u (customer_id, network, hash, index, reason, detail, seconds)
     ) w

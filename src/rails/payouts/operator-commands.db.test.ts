@@ -207,7 +207,7 @@ test('treasury send, wallet consolidate and treasury cancel', async () => {
     `update transfers set status = 'PENDING', secondary_status = null where ${cancelled}`,
   )
   await service.db.query(
-    `update outgoing_transfers set state = 'HELD', due_at = clock_timestamp() where customer_id = $1`,
+    `update outgoing_transfers set state = 'HELD', due_at = now() where customer_id = $1`,
     [PLATFORM_ID],
   )
   const real = { ...adapter, asksNode: true, signsAlone: true } as const

@@ -27,7 +27,7 @@ export async function holdRewardRates(tx: Transaction): Promise<void> {
   for (const { id, ...seal } of rows) macs.requireGenuine('reward_rates', id, seal)
 }
 
-/** Sets the annual reward rate from a day on, until the day of the next setting. Earlier settings stay on record. */
+/** Sets the annual reward rate from a day (YYYY-MM-DD) on, until the day of the next setting. Earlier settings stay on record. */
 export const setRewardRate = (
   db: Database | Transaction,
   effectiveFrom: string,
@@ -37,13 +37,13 @@ export const setRewardRate = (
   inTransaction(db, async (tx) => {
     // The clock is read after the lock is taken: statement generation waits for that lock.
     await takeLock(tx, 'rewardRates')
-    const { rows } = await tx.query<RewardRate>(
+    const { rows } = await tx.query<Omit<RewardRate, 'effective_from'>>(
       `
     insert into reward_rates (effective_from, set_at, rate) values ($1, clock_timestamp(), $2)
-    returning effective_from::text, set_at, trim_scale(rate)::text as rate`,
+    returning set_at, trim_scale(rate)::text as rate`,
       [effectiveFrom, rate],
     )
-    const set = rows[0]!
+    const set = { effective_from: effectiveFrom, ...rows[0]! }
     await (await ownRowMacs()).seal(tx, 'reward_rates', set.effective_from, set.set_at)
     const after = { effective_from: set.effective_from, rate: set.rate }
     await recordNow(tx, PLATFORM_ID, audited(origin, 'reward_rate.set', set.effective_from, { after }))
