@@ -147,7 +147,7 @@ async function wake(
     `
     update incoming_transfers i
     set cleared = true, reason = null, detail = null,
-        due_at = $5::timestamptz + make_interval(secs => least($6::int, w.before / $7::int))
+        due_at = to_timestamp(extract(epoch from $5::timestamptz)::float8 + least($6::int, w.before / $7::int))
     from (
       select crypto_tx_hash, crypto_tx_index,
              row_number() over (order by crypto_tx_hash, crypto_tx_index) - 1 as before
