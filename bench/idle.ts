@@ -46,9 +46,9 @@ export interface IdleFigure {
 /** Starts fresh services of each mode in turn, with the embedded PostgreSQL, and observes each for this many seconds. */
 export async function measureIdle(rounds: number, seconds: number): Promise<IdleFigure[]> {
   const figures: IdleFigure[] = []
-  for (const [round, mode] of Array.from({ length: rounds }, (_, n) =>
-    MODES.map((mode) => [n + 1, mode] as const),
-  ).flat()) {
+  for (let turn = 0; turn < rounds * MODES.length; turn++) {
+    const mode = MODES[turn % MODES.length]!
+    const round = Math.floor(turn / MODES.length) + 1
     const dataDir = await mkdtemp(join(tmpdir(), 'bursar-idle-'))
     // Under root, PostgreSQL runs as another user.
     await chmod(dataDir, 0o711)
