@@ -211,6 +211,7 @@ export async function startTestService(
   const app = await buildApp({
     db,
     nodes,
+    backgroundNodes: nodes,
     ledger,
     networks,
     settings,

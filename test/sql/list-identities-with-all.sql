@@ -6,7 +6,7 @@ coalesce((select json_agg(json_build_object('id', m.id, 'identity_id', m.identit
                                             'ownership', m.ownership, 'position', m.position, 'name', m.name)
                           order by m.id)
           from institution_members m
-          where m.customer_id = identities.customer_id and m.institution_id = identities.id
+          where m.customer_id = $1 and m.institution_id = identities.id
             and m.removed_at is null
             and identities.type = 'INSTITUTION'), -- persons cost no look-up
          '[]') as institution_members from identities

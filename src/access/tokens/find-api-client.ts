@@ -85,6 +85,8 @@ async function select(
   clientId: string,
   customerId?: string,
 ): Promise<FoundClient | undefined> {
+  // Citus finds the shard of a subquery of the columns by a constant alone: otherwise it asks all nodes.
+  const customer = customerId === undefined ? 'r.customer_id' : '$2'
   const { rows } = await db.query<FoundClient>(
     `
     select r.customer_id, r.id, r.scopes, r.secret_hash,
@@ -92,7 +94,7 @@ async function select(
              as previous_secret_hash, ${sealOf('api_clients')},
            exists (
              select 1 from audit_log l
-             where l.customer_id = r.customer_id and l.subject_id = r.id::text and ${endedLater('r.sealed_at')}
+             where l.customer_id = ${customer} and l.subject_id = r.id::text and ${endedLater('r.sealed_at')}
            ) as ended_later
     from api_clients r
     where r.id = any ($1::uuid[]) and r.disabled_at is null ${customerId === undefined ? '' : 'and r.customer_id = $2'}

@@ -128,7 +128,7 @@ const NO_SENSITIVE = 'null::jsonb as tax_details, null::jsonb as customer_due_di
 const MEMBERS = `${INSTITUTION_MEMBERS} as institution_members`
 const NO_MEMBERS = `'[]'::json as institution_members`
 
-/** The columns of an identity, in statements that call the table by its name. */
+/** The columns of an identity, in statements that call the table by its name. The customer is `$1`. */
 export const IDENTITY_COLUMNS = `${OWN_COLUMNS}, ${DETAILS}, ${SENSITIVE}, ${MEMBERS}`
 
 /** The columns that an answer without `include_` parameters needs. The others are empty. */

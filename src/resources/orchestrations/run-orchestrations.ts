@@ -168,7 +168,7 @@ type ClaimedRow = OrchestrationRow &
 const DETAILS = `
              (select r.created_by from orchestration_rules r
               where r.customer_id = $1 and r.id = o.orchestration_rule_id) as initiator,
-             coalesce((select not ${isPayable('a', '$1')} from crypto_destination_addresses a
+             coalesce((select not ${isPayable('a')} from crypto_destination_addresses a
                        where a.customer_id = $1
                          and a.id = (o.destination -> 'crypto' ->> 'address_id')::uuid), false) as is_rejected,
              exists (select 1 from decided_orchestrations d
