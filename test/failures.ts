@@ -12,11 +12,11 @@ export type Failure = 'BEFORE' | 'AFTER'
  */
 export function sendingBy(
   client: Transaction,
-  around: (send: () => Promise<unknown>, query: unknown) => Promise<unknown>,
+  around: (send: () => Promise<unknown>, query: unknown, values?: unknown) => Promise<unknown>,
 ): Transaction {
   const own = client as unknown as { query?: Send; release: (error?: Error) => void }
   const [send, release] = [client.query.bind(client) as Send, client.release.bind(client)]
-  own.query = (...query) => around(() => send(...query), query[0])
+  own.query = (...query) => around(() => send(...query), query[0], query[1])
   own.release = (error) => {
     // The method of the class applies again.
     delete own.query

@@ -11,7 +11,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { dieAtEachStep, Failures, type Failure } from '../../../test/failures.ts'
+import { queryNodes } from '../../../test/cluster.ts'
+import { dieAtEachStep, Failures, type Failure, sendingBy } from '../../../test/failures.ts'
 import { move, moveAt, openMovement } from '../../../test/history.ts'
 import { runs } from '../../../test/seed.ts'
 import {
@@ -46,7 +47,7 @@ import { STATEMENT_COLUMNS, type StatementRow } from './statement.ts'
 
 // ---------------------------------------------------------------------------------------------- the world
 
-/** A database whose clock a test sets. Each reading is a microsecond after the one before. */
+/** A database whose clock a test sets, on each node of a cluster. Each reading is a microsecond after the one before. */
 interface World extends TestDatabase {
   setClock: (at: string) => Promise<void>
   /** Resets it to its original state. */
@@ -55,10 +56,11 @@ interface World extends TestDatabase {
 
 async function newWorld(now = '2029-01-01T00:00:00Z'): Promise<World> {
   const database = await cloneDatabase()
-  const { owner } = database
+  const onNodes = (statements: string) => queryNodes(database.ownerUrl, statements)
   // Connections opened later find our clock function before PostgreSQL's.
   const path = 'set search_path = clock, pg_catalog, public'
-  await owner.query(`
+  await onNodes(`
+    set citus.enable_ddl_propagation to off;
     create schema clock;
     grant usage on schema clock to public;
     create table clock.setting (at timestamptz not null);
@@ -69,7 +71,7 @@ async function newWorld(now = '2029-01-01T00:00:00Z'): Promise<World> {
     $$;
     alter database ${new URL(database.url).pathname.slice(1)} ${path}`)
   const setClock = async (at: string) => {
-    await owner.query(`
+    await onNodes(`
       delete from clock.setting;
       select setval('clock.readings', 0, false);
       insert into clock.setting values ('${at}')`)
@@ -879,14 +881,12 @@ describe('with any number of simultaneous generators', () => {
     const [first] = [...expected.keys()].sort()
     const failing = {
       query: db.query.bind(db),
-      async connect() {
-        const client = await db.connect()
-        return {
-          release: () => client.release(),
-          query: (text: string, values?: unknown[]) =>
-            values?.[0] === first ? Promise.reject(new Error('not this one')) : client.query(text, values),
-        }
-      },
+      connect: async () =>
+        sendingBy(await db.connect(), (send, _, values) =>
+          (values as unknown[] | undefined)?.[0] === first
+            ? Promise.reject(new Error('not this one'))
+            : send(),
+        ),
     } as unknown as Database
     await expect(generateStatements(failing, PERIOD)).rejects.toThrow(/^1 statements were not generated$/)
     const others = new Map([...expected].filter(([id]) => id !== first))
