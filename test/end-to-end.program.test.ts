@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import { createClient, type Client } from '@bursar/client'
 import ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { HAS_CHROMIUM, launchBrowser } from './browser.ts'
 import { installClient } from './packed-client.ts'
 import {
   cloneDatabase,
@@ -217,6 +218,11 @@ function compiled(file: string, module: ts.ModuleKind) {
   const options: ts.CompilerOptions = {
     target: ts.ScriptTarget.ES2023,
     module,
+    // What compilers before TypeScript 6 do where nothing is set.
+    ...(module === ts.ModuleKind.CommonJS && {
+      moduleResolution: ts.ModuleResolutionKind.Node10,
+      ignoreDeprecations: '6.0',
+    }),
     strict: true,
     skipLibCheck: true,
     types: ['node'],
@@ -256,22 +262,51 @@ describe("the client from its tarball, in another project's folder", () => {
     expect(stdout).toMatch(/ WIRE_DEPOSIT 250 COMPLETED\n/)
   })
 
-  test('CommonJS requires it, and compiles with nodenext, not with node16', async () => {
-    const page = await readFile(join(ROOT, 'client/README.md'), 'utf8')
-    expect(page).toMatch(/"module": "nodenext"[^]* With `node16` it refuses/)
-    await writeFile(
-      join(project, 'common.cts'),
-      `import { createClient } from '@bursar/client'
-       const { base_url, client_id, client_secret } = JSON.parse(process.env.CREDENTIALS ?? '{}')
-       const bursar = createClient({ baseUrl: base_url, clientId: client_id, clientSecret: client_secret })
-       bursar.get('/v2/profiles').then(({ items }) => console.log(items.length > 0))`,
-    )
-    const file = join(project, 'common.cts')
-    expect(compiled(file, ts.ModuleKind.Node16).told).toEqual([expect.stringMatching(/ECMAScript module/)])
-    const { program, told } = compiled(file, ts.ModuleKind.NodeNext)
-    expect(told).toEqual([])
-    program.emit()
-    expect(await readFile(join(project, 'common.cjs'), 'utf8')).toContain('require("@bursar/client")')
-    expect((await run('common.cjs')).stdout).toBe('true\n')
+  const LIST = `
+    const { base_url, client_id, client_secret } = JSON.parse(process.env.CREDENTIALS ?? '{}')
+    const bursar = createClient({ baseUrl: base_url, clientId: client_id, clientSecret: client_secret })
+    bursar.get('/v2/profiles').then(({ items }) => console.log(items.length > 0))`
+
+  test.each(['CommonJS', 'Node16', 'NodeNext'] as const)(
+    'CommonJS requires it, compiled with %s',
+    async (kind) => {
+      const [source, made] = kind === 'CommonJS' ? ['common.ts', 'common.js'] : ['common.cts', 'common.cjs']
+      await writeFile(join(project, source), `import { createClient } from '@bursar/client'\n${LIST}`)
+      const { program, told } = compiled(join(project, source), ts.ModuleKind[kind])
+      expect(told).toEqual([])
+      program.emit()
+      expect(await readFile(join(project, made), 'utf8')).toContain('require("@bursar/client")')
+      expect((await run(made)).stdout).toBe('true\n')
+    },
+  )
+
+  test.skipIf(!HAS_CHROMIUM)('a page in a browser imports it without a bundler', async () => {
+    const context = await launchBrowser(project)
+    try {
+      const page = await context.newPage()
+      // Files beside the API, as a proxy shows them under one origin.
+      await page.route('**/app/**', async (route) => {
+        const path = new URL(route.request().url()).pathname.slice('/app/'.length)
+        if (path !== '') return route.fulfill({ path: join(project, 'node_modules', path) })
+        const imports = {
+          '@bursar/client': '/app/@bursar/client/dist/index.js',
+          'openapi-fetch': '/app/openapi-fetch/dist/index.mjs',
+        }
+        const { client_id: clientId, client_secret: clientSecret } = demo
+        return route.fulfill({
+          contentType: 'text/html',
+          body: `<script type="importmap">${JSON.stringify({ imports })}</script><script type="module">
+            import { createClient } from '@bursar/client'
+            const keys = ${JSON.stringify({ clientId, clientSecret })}
+            const { items } = await createClient({ baseUrl: location.origin, ...keys }).get('/v2/profiles')
+            document.title = items.map(({ id }) => id).join()
+          </script>`,
+        })
+      })
+      await page.goto(`${service.address}/app/`)
+      await expect.poll(() => page.title(), SETTLED).toContain(demo.profile_id)
+    } finally {
+      await context.close()
+    }
   })
 })

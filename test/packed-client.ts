@@ -16,7 +16,9 @@ export async function installClient(project: string): Promise<void> {
   )
   const [{ filename, files }] = JSON.parse(packed.stdout) as [{ filename: string; files: { path: string }[] }]
   for (const { path } of files)
-    expect(path).toMatch(/^(LICENSE|README\.md|package\.json|dist\/[\w-]+\.(js|d\.ts|js\.map))$/)
+    expect(path).toMatch(
+      /^(LICENSE|README\.md|package\.json|dist\/(commonjs\/)?[\w-]+\.(js|d\.ts|js\.map)|dist\/commonjs\/package\.json)$/,
+    )
   const folder = join(project, 'node_modules/@bursar/client')
   await mkdir(folder, { recursive: true })
   await promisify(execFile)('tar', ['-xf', join(project, filename), '--strip-components=1', '-C', folder])
