@@ -6,7 +6,7 @@
 import { chmodSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
-import { ROOT } from './package.ts'
+import { ROOT, version } from './package.ts'
 
 const of = (path: string) => fileURLToPath(new URL(path, ROOT))
 
@@ -40,18 +40,56 @@ for (const { name } of readdirSync(of('dist'), { withFileTypes: true }).filter((
 for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js'])
   cpSync(of(`node_modules/@fastify/swagger-ui/static/${name}`), of(`dist/swagger-ui/${name}`))
 
+const { metafile: ofConsole } = await build({
+  absWorkingDir: of('.'),
+  entryPoints: ['console/src/main.tsx', 'console/src/style.css'],
+  bundle: true,
+  format: 'esm',
+  jsx: 'automatic',
+  jsxImportSource: 'preact',
+  outdir: 'dist',
+  write: false,
+  metafile: true,
+})
+
 // The packages' licences ask that they are handed on.
+const inputs = [...Object.keys(metafile.inputs), ...Object.keys(ofConsole.inputs)]
 const folders = new Set(
-  [...Object.keys(metafile.inputs), 'node_modules/@fastify/swagger-ui/'].flatMap(
+  [...inputs, 'node_modules/@fastify/swagger-ui/'].flatMap(
     (file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+\//.exec(file) ?? [],
   ),
 )
-const licences = [...folders].sort().map((folder) => {
-  const { name, version, license } = JSON.parse(readFileSync(of(`${folder}package.json`), 'utf8')) as Record<
-    string,
-    string
-  >
+const packages = [...folders].sort().map((folder) => ({
+  ...(JSON.parse(readFileSync(of(`${folder}package.json`), 'utf8')) as {
+    name: string
+    version: string
+    license: string
+  }),
+  folder,
+}))
+const licences = packages.map(({ name, version, license, folder }) => {
   const text = readdirSync(of(folder)).find((file) => /^(licen[cs]e|copying)/i.test(file))
   return `${name} ${version} (${license})\n\n${text === undefined ? '' : readFileSync(of(folder + text), 'utf8')}`
 })
 writeFileSync(of('dist/licences.txt'), licences.join(`\n${'-'.repeat(80)}\n\n`))
+
+// What is in the program, for scanners: package.json names none of it, because nothing of it is installed.
+const purl = (name: string, version: string) => `pkg:npm/${name.replace('@', '%40')}@${version}`
+writeFileSync(
+  of('dist/sbom.cdx.json'),
+  JSON.stringify(
+    {
+      bomFormat: 'CycloneDX',
+      specVersion: '1.6',
+      metadata: {
+        component: { type: 'application', name: 'bursar', version, purl: purl('bursar', version) },
+      },
+      components: packages.map(({ name, version, license }) => ({
+        ...{ type: 'library', name, version, purl: purl(name, version) },
+        licenses: [{ expression: license.replace(' or ', ' OR ') }],
+      })),
+    },
+    null,
+    2,
+  ),
+)

@@ -23,6 +23,7 @@ import { Ledger } from '../src/money/movements/queue.ts'
 import { createApiClient } from '../src/access/tokens/api-clients.ts'
 import {
   ROW_MACS,
+  atEnd,
   BASE_URL,
   caller,
   cloneDatabase,
@@ -85,6 +86,7 @@ describe('while eight processes write', () => {
     // Beside the built program, whose folder tells where its files are.
     const program = fileURLToPath(new URL('../dist/freeze-at-commit.js', import.meta.url))
     await bundle(new URL('freeze-at-commit.ts', import.meta.url), program)
+    atEnd(() => rm(program))
     const start = async (number: number) => {
       const settings = {
         DATABASE_URL: database.url,

@@ -8,7 +8,7 @@ import { createClient, type Client } from '@bursar/client'
 import ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { HAS_CHROMIUM, launchBrowser } from './browser.ts'
-import { installClient } from './packed-client.ts'
+import { installClient } from './packed.ts'
 import {
   cloneDatabase,
   DESTINATION,

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { credentialsFile } from '../src/program/demo/credentials.ts'
-import { installClient } from './packed-client.ts'
+import { installClient } from './packed.ts'
 import { freePort } from './free-port.ts'
 import {
   cloneDatabase,

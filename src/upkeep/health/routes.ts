@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Database } from '../../db/database.ts'
 import { Problem, problem } from '../../contract/problems.ts'
 import type { Requests } from '../../http/requests.ts'
+import { version } from '../../package.ts'
 
 /** Time limit of the database for /health/ready. Load balancers wait for 3 s. */
 const READY_MS_MAX = 2_000
@@ -11,7 +12,7 @@ const READY_BEFORE_MS_MAX = 10_000
 
 /**
  * GET /health/live: the process answers. GET /health/ready: its database answers too, and the process is not stopping. Both
- * ignore the limit of requests: otherwise a load balancer would remove a busy process, overload the others and remove them too.
+ * name the release, and ignore the limit of requests: otherwise a load balancer would remove a busy process, overload the others and remove them too.
  * So only one query is sent at a time, and a query that waits for a connection does not fail the check at once. The query names
  * no table: on a cluster, an unreachable node must not take out the processes that serve the other nodes' customers. `serve` has
  * checked schema and mode at its start.
@@ -21,7 +22,7 @@ export async function healthRoutes(
   { db, requests }: { db: Database; requests: Requests },
 ): Promise<void> {
   const config = { counts: 'always answered' } as const
-  app.get('/health/live', { config, schema: { hide: true } }, async () => ({ status: 'live' }))
+  app.get('/health/live', { config, schema: { hide: true } }, async () => ({ status: 'live', version }))
 
   let asking: Promise<void> | undefined
   let answeredAt = -Infinity
@@ -40,7 +41,7 @@ export async function healthRoutes(
     } catch (error) {
       throw error instanceof Problem ? error : problem.unavailable('the database does not answer', error)
     }
-    return { status: 'ready' }
+    return { status: 'ready', version }
   })
 }
 
