@@ -2883,9 +2883,14 @@ describe('sweeping', () => {
       await Promise.allSettled(sweeping)
       return Promise.all(sweeping)
     }
+    // The node refuses what one worker plans while the sweep of the other is mined: it is planned again.
+    const overtaken = (error: unknown): number[] => {
+      if (/execution reverted/.test(String(error))) return [1]
+      throw error
+    }
     const endAll = async () => {
       for (let round = 1; round <= SWEEPS_MAX; round++) {
-        const steps = await both(workers)
+        const steps = await both(workers).catch(overtaken)
         await chain.mine({ blocks: 1 })
         if (steps.every((taken) => taken === 0)) {
           const { rowCount } = await service.db.query(
@@ -2905,7 +2910,7 @@ describe('sweeping', () => {
       }
       await creditAll(wallet)
       await withoutMining(wallet, async () => {
-        await both(workers)
+        await both(workers).catch(overtaken)
         // Transactions in flight now pay too little, and are replaced.
         await chain.setNextBlockBaseFeePerGas({ baseFeePerGas: parseGwei('30') })
         await chain.mine({ blocks: 1 })

