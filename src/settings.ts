@@ -124,7 +124,28 @@ export const SETTINGS = {
   }),
   BURSAR_OAUTH_ISSUER: http({
     default: undefined,
-    desc: 'external OAuth 2 issuer to trust instead of the built-in token endpoint; its tokens must carry customer_id',
+    desc: 'external OAuth 2 issuer to trust instead of the built-in token endpoint',
+  }),
+  BURSAR_OAUTH_AUDIENCE: str({
+    default: undefined,
+    desc: "audience of the external issuer's tokens (default: BURSAR_BASE_URL); -: tokens need none, so each client of the issuer may call",
+  }),
+  BURSAR_OAUTH_TOKEN_TYPE: str({
+    choices: ['at+jwt', 'any'],
+    default: 'at+jwt',
+    desc: "typ in the header of the external issuer's tokens; any: also JWT or none, and ID tokens are known by their claims",
+  }),
+  BURSAR_OAUTH_CUSTOMER_CLAIM: str({
+    default: 'customer_id',
+    desc: "claim of the external issuer's tokens with the id of the customer",
+  }),
+  BURSAR_OAUTH_SCOPE_CLAIM: str({
+    default: undefined,
+    desc: "claim of the external issuer's tokens with the scopes, as text or a list (default: scope, else scp)",
+  }),
+  BURSAR_OAUTH_SCOPE_PREFIX: str({
+    default: '',
+    desc: "what the external issuer's scopes begin with, such as bursar/; the others do not count",
   }),
   BURSAR_OPENID_ISSUER: http({
     default: undefined,

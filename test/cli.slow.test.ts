@@ -253,6 +253,11 @@ describe('settings', () => {
     BURSAR_WEBHOOK_ATTEMPTS_KEPT_DAYS: ['6', '36501'],
     BURSAR_TOKEN_TTL_SECONDS: ['0', '86401', 'NaN'],
     BURSAR_OAUTH_ISSUER: ['issuer', 'mailto:issuer@example.com', 'https://issuer.example/#a'],
+    BURSAR_OAUTH_AUDIENCE: [], // Any text.
+    BURSAR_OAUTH_TOKEN_TYPE: ['JWT', 'at'],
+    BURSAR_OAUTH_CUSTOMER_CLAIM: [], // Any text.
+    BURSAR_OAUTH_SCOPE_CLAIM: [], // Any text.
+    BURSAR_OAUTH_SCOPE_PREFIX: [], // Any text.
     BURSAR_OPENID_ISSUER: ['login.example', 'ftp://login.example', 'https://login.example/?a=b'],
     BURSAR_OPENID_CLIENT_ID: [], // Any text.
     BURSAR_OPENID_CLIENT_SECRET_FILE: [], // Any text can name a file.

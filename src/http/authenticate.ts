@@ -151,9 +151,12 @@ const keyOfToken = (token: string) => hash('sha256', token, 'base64')
 const bytesOf = ({ clientId, scopes }: Caller) =>
   400 + 2 * clientId.length + scopes.reduce((sum, scope) => sum + 40 + 2 * scope.length, 0)
 
-/** The refusal of a token that is expired, forged or issued for another service. */
-export const invalidToken = (detail: string) =>
-  problem.unauthorized(
-    detail,
-    `Bearer realm="bursar", error="invalid_token", error_description="${detail.replaceAll('"', "'")}"`,
+/** The refusal of a token that is expired, forged or issued for another service. The log has the cause, and no answer. */
+export const invalidToken = (detail: string, cause?: Error) =>
+  Object.assign(
+    problem.unauthorized(
+      detail,
+      `Bearer realm="bursar", error="invalid_token", error_description="${detail.replaceAll('"', "'")}"`,
+    ),
+    { cause },
   )

@@ -42,7 +42,10 @@ export function errorRoutes(
     noteRefusal(request, refusal)
     if (refusal.slug === 'already-exists')
       return send(reply, withDifferences(refusal, request, request.body), baseUrl)
-    if (refusal.status < 500) return send(reply, refusal, baseUrl)
+    if (refusal.status < 500) {
+      if (refusal.cause instanceof Error) request.refusedFor = refusal.cause.message
+      return send(reply, refusal, baseUrl)
+    }
     logFault(error, refusal, request)
     return send(reply, refusal, baseUrl, request.id)
   })

@@ -28,6 +28,8 @@ declare module 'fastify' {
     recordId: string | undefined
     /** The records of a request that is answered item by item. */
     recordIds: string[] | undefined
+    /** Why it was refused, where the answer does not say it: for the log line. */
+    refusedFor: string | undefined
   }
 }
 
@@ -182,6 +184,7 @@ export class Requests {
     const maybe = secure?.behindProxy === true && !always
     app.decorateRequest('recordId', undefined)
     app.decorateRequest('recordIds', undefined)
+    app.decorateRequest('refusedFor', undefined)
     app.addHook('onRequest', (request, reply, done) => {
       const unanswered = { reply, place: this.#unanswered.length }
       this.#unanswered.push(unanswered)
@@ -232,6 +235,7 @@ export class Requests {
         status,
         record_id: request.recordId,
         record_ids: request.recordIds,
+        refused_for: request.refusedFor,
         ms: Math.round(milliseconds * 1000) / 1000,
       },
       'request',

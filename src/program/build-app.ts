@@ -4,6 +4,7 @@ import { acceptConsole } from '../access/console/console.ts'
 import { rewriteConsole } from '../access/console/own-page.ts'
 import { signInRoutes } from '../access/operators/routes.ts'
 import { accessTokens, type AccessTokens } from '../access/tokens/access-tokens.ts'
+import { ExternalIssuer } from '../access/tokens/external-issuer.ts'
 import { listApiClients } from '../access/tokens/api-clients.ts'
 import { ClientStanding } from '../access/tokens/client-standing.ts'
 import { oauthRoutes } from '../access/tokens/routes.ts'
@@ -161,7 +162,10 @@ async function openAuthentication(
     keys,
     baseUrl,
     ttlSeconds: settings.tokenTtlSeconds,
-    externalIssuer: settings.oauthIssuer,
+    externalIssuer:
+      settings.oauthIssuer === undefined
+        ? undefined
+        : new ExternalIssuer(settings.oauthIssuer, baseUrl, settings),
   })
   const standing = await ClientStanding.start(backgroundNodes, log)
   app.addHook('onClose', () => standing.stop())

@@ -1,17 +1,23 @@
 import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { exportJWK, generateKeyPair, SignJWT, type JWTPayload } from 'jose'
+import { pino, type Logger } from 'pino'
 import { describe, expect, test } from 'vitest'
 import { freePort } from '../../../test/free-port.ts'
-import { atEnd, signerOf, startTestService } from '../../../test/support.ts'
+import { startTokenProvider } from '../../../test/openid-provider.ts'
+import { atEnd, runBursar, signerOf, startTestService, testSettings } from '../../../test/support.ts'
 import { createCustomer } from '../customers/create-customer.ts'
+import { ExternalIssuer, readMetadata } from './external-issuer.ts'
 
 /** Starts a service that listens at its base URL. */
-async function listen(environment: Record<string, string>) {
+async function listen(environment: Record<string, string>, log?: Logger) {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
-  const started = await startTestService(environment, { baseUrl: url })
+  const started = await startTestService(environment, { baseUrl: url, ...(log && { log }) })
   await started.app.listen({ host: '127.0.0.1', port })
   return { service: started, baseUrl: url }
 }
@@ -73,8 +79,8 @@ describe('an external issuer', () => {
   type Issuer = Awaited<ReturnType<typeof startIssuer>>
 
   /** Starts a service that trusts the issuer, with the issuer's customer. */
-  async function startTrusting(issuer: Issuer) {
-    const started = await listen({ BURSAR_OAUTH_ISSUER: issuer.url })
+  async function startTrusting(issuer: Issuer, log?: Logger) {
+    const started = await listen({ BURSAR_OAUTH_ISSUER: issuer.url }, log)
     atEnd(() => started.service.close())
     const trusting = await createCustomer(started.service.db, 'Theirs')
     issuer.customer_id = trusting.customer_id
@@ -213,7 +219,8 @@ describe('an external issuer', () => {
     for (const answer of answers) await expectUnavailable(await answer)
     issuer.answers[issuer.metadataPath] = (_request, reply) => void reply.writeHead(500).end()
     for (let n = 0; n < 20; n++) await expectUnavailable(await use(forged))
-    expect(issuer.asked.length).toBeLessThanOrEqual(1 + (performance.now() - began) / 2_000)
+    // Each time, its metadata is looked for at two addresses.
+    expect(issuer.asked.length).toBeLessThanOrEqual(2 * (1 + (performance.now() - began) / 2_000))
   })
 
   test('may be down once its keys are known', async () => {
@@ -222,5 +229,165 @@ describe('an external issuer', () => {
     expect((await use(await issuer.sign(here))).status).toBe(200)
     await issuer.stop()
     expect((await use(await issuer.sign(here, { jti: 'another' }))).status).toBe(200)
+  })
+
+  test.each(['', '/realms/acme', '/tenant/'])(
+    'with OpenID discovery alone, at path %j, is trusted',
+    async (path) => {
+      const issuer = await startIssuer(path)
+      const { answers, metadataPath, origin, url } = issuer
+      const discovery = `${path.replace(/\/$/, '')}/.well-known/openid-configuration`
+      answers[discovery] = answers[metadataPath]!
+      delete answers[metadataPath]
+      expect(await readMetadata(url)).toEqual({ address: `${origin}${discovery}`, keys: `${origin}/keys` })
+      delete answers[discovery]
+      await expect(readMetadata(url)).rejects.toThrow(
+        `${origin}${metadataPath}: 404; ${origin}${discovery}: 404`,
+      )
+    },
+  )
+
+  const HERE = 'https://bursar.example'
+  const CUSTOMER = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
+  const SCOPES = ['funding:read_profile', 'transfer:read_transfer']
+  const settingsOf = (environment: Record<string, string>) =>
+    testSettings({ BURSAR_OAUTH_ISSUER: 'https://issuer.example', ...environment })
+
+  /** Tokens as providers make them for client credentials: header, claims, and the settings that they need. */
+  const PROVIDERS: Record<string, [object, JWTPayload, Record<string, string>]> = {
+    'RFC 9068': [{}, { client_id: 'shop', scope: SCOPES.join(' ') }, {}],
+    Keycloak: [
+      { typ: 'JWT' },
+      { typ: 'Bearer', azp: 'shop', scope: `email ${SCOPES.join(' ')}`, realm_access: { roles: ['admin'] } },
+      { BURSAR_OAUTH_TOKEN_TYPE: 'any' },
+    ],
+    Auth0: [
+      { typ: 'JWT' },
+      {
+        ...{ azp: 'shop', sub: 'shop@clients', gty: 'client-credentials', scope: SCOPES.join(' ') },
+        ...{ customer_id: undefined, 'https://acme.example/customer_id': CUSTOMER },
+      },
+      { BURSAR_OAUTH_TOKEN_TYPE: 'any', BURSAR_OAUTH_CUSTOMER_CLAIM: 'https://acme.example/customer_id' },
+    ],
+    Okta: [{ typ: undefined }, { cid: 'shop', scp: SCOPES }, { BURSAR_OAUTH_TOKEN_TYPE: 'any' }],
+    Entra: [
+      { typ: 'JWT' },
+      { appid: 'shop', roles: SCOPES, aud: 'api://bursar', sub: 'e3a1', idtyp: 'app' },
+      {
+        BURSAR_OAUTH_TOKEN_TYPE: 'any',
+        BURSAR_OAUTH_AUDIENCE: 'api://bursar',
+        BURSAR_OAUTH_SCOPE_CLAIM: 'roles',
+      },
+    ],
+    Cognito: [
+      { typ: undefined },
+      {
+        ...{ aud: undefined, client_id: 'shop', sub: 'shop', token_use: 'access' },
+        scope: `other/transfer:write_crypto_withdrawal ${SCOPES.map((name) => `bursar/${name}`).join(' ')}`,
+      },
+      { BURSAR_OAUTH_TOKEN_TYPE: 'any', BURSAR_OAUTH_AUDIENCE: '-', BURSAR_OAUTH_SCOPE_PREFIX: 'bursar/' },
+    ],
+    Hydra: [{ typ: 'JWT' }, { client_id: 'shop', scp: SCOPES }, { BURSAR_OAUTH_TOKEN_TYPE: 'any' }],
+  }
+
+  test.each(Object.keys(PROVIDERS))('tokens as %s makes them are read', async (name) => {
+    const [header, claims, environment] = PROVIDERS[name]!
+    const issuer = await startIssuer()
+    issuer.customer_id = CUSTOMER
+    const token = await issuer.sign(HERE, { scope: undefined, ...claims }, header)
+    const verified = await new ExternalIssuer(issuer.url, HERE, settingsOf(environment)).verify(token)
+    expect(verified).toMatchObject({ customerId: CUSTOMER, clientId: 'shop', keyId: 'theirs' })
+    expect(verified.scopes.filter((scope) => scope !== 'email')).toEqual(SCOPES)
+    // Without its settings, each token but the standard's is refused.
+    const plain = new ExternalIssuer(issuer.url, HERE, settingsOf({})).verify(token)
+    if (name === 'RFC 9068') expect(await plain).toEqual(verified)
+    else
+      await expect(plain).rejects.toMatchObject({ status: 401, detail: 'the access token is not valid here' })
+  })
+
+  test.each<[string, JWTPayload, object, string]>([
+    ['an ID token of Keycloak', { typ: 'ID' }, { typ: 'JWT' }, '"typ" is of an ID token'],
+    ['an ID token of Cognito', { token_use: 'id' }, {}, '"token_use" is of an ID token'],
+    ['an ID token with a nonce', { nonce: 'x' }, { typ: 'JWT' }, '"nonce" is of an ID token'],
+    ['a token for somebody else', { aud: 'https://other.example' }, {}, 'unexpected "aud" claim value'],
+    [
+      'a token not valid yet',
+      { nbf: Math.floor(Date.now() / 1000) + 3_600 },
+      {},
+      '"nbf" claim timestamp check failed',
+    ],
+    ['a token without a customer', { customer_id: 'acme' }, {}, '"customer_id" is not the id of a customer'],
+  ])('%s is refused, and the cause says why', async (_, claims, header, why) => {
+    const issuer = await startIssuer()
+    issuer.customer_id = CUSTOMER
+    const anyType = settingsOf({ BURSAR_OAUTH_TOKEN_TYPE: 'any' })
+    await expect(
+      new ExternalIssuer(issuer.url, HERE, anyType).verify(await issuer.sign(HERE, claims, header)),
+    ).rejects.toMatchObject({ status: 401, cause: { message: why } })
+  })
+
+  test("clocks may differ by a minute for a token's beginning", async () => {
+    const issuer = await startIssuer()
+    issuer.customer_id = CUSTOMER
+    const nbf = Math.floor(Date.now() / 1000) + 50
+    const verifying = new ExternalIssuer(issuer.url, HERE, settingsOf({})).verify(
+      await issuer.sign(HERE, { nbf }),
+    )
+    expect(await verifying).toMatchObject({ customerId: CUSTOMER })
+  })
+
+  test('a client of oidc-provider calls with the token that it gets there', async () => {
+    const port = await freePort()
+    const here = `http://127.0.0.1:${port}`
+    const customer = { customer_id: '', profile_id: '' }
+    const scopes = 'funding:read_profile funding:write_profile'
+    const provider = await startTokenProvider(here, scopes, () => customer.customer_id)
+    atEnd(async () => provider.close())
+    const there = await startTestService({ BURSAR_OAUTH_ISSUER: provider.issuer }, { baseUrl: here })
+    atEnd(() => there.close())
+    await there.app.listen({ host: '127.0.0.1', port })
+    Object.assign(customer, await createCustomer(there.db, 'Theirs'))
+    const granted = await fetch(`${provider.issuer}/token`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${btoa('shop:of%20the%20test')}` },
+      body: new URLSearchParams({ grant_type: 'client_credentials', scope: scopes }),
+    })
+    const { access_token } = (await granted.json()) as { access_token: string }
+    const reply = await fetch(`${here}/v2/profiles`, { headers: { authorization: `Bearer ${access_token}` } })
+    expect(await reply.json()).toMatchObject({ items: [{ id: customer.profile_id }] })
+  })
+
+  test('why a token is refused is in the log and in doctor, and not in the answer', async () => {
+    const lines: string[] = []
+    const issuer = await startIssuer()
+    const log = pino({ level: 'info' }, { write: (line) => void lines.push(line) })
+    const { baseUrl: here, use, service } = await startTrusting(issuer, log)
+    const refused = await use(await issuer.sign('https://other.example'))
+    expect(refused.status).toBe(401)
+    expect(await refused.text()).not.toContain('aud')
+    const why = 'unexpected "aud" claim value'
+    await expect
+      .poll(() => lines.map((line) => JSON.parse(line) as { refused_for?: string }))
+      .toContainEqual(expect.objectContaining({ status: 401, refused_for: why }))
+    const folder = await mkdtemp(join(tmpdir(), 'bursar-token-'))
+    atEnd(() => rm(folder, { recursive: true }))
+    const file = join(folder, 'token')
+    const doctor = async (token: string) => {
+      await writeFile(file, `${token}\n`)
+      const { stdout } = await runBursar(['doctor', '--token-file', file, '--json'], {
+        ...{ DATABASE_URL: service.url, BURSAR_OAUTH_ISSUER: issuer.url, BURSAR_BASE_URL: here },
+        BURSAR_DATA_DIR: folder,
+      })
+      const { checks } = JSON.parse(stdout) as { checks: { check: string; result: string; says: string }[] }
+      return checks.find(({ check }) => check === 'token')
+    }
+    expect(await doctor(await issuer.sign('https://other.example'))).toMatchObject({
+      result: 'FAIL',
+      says: `the access token is not valid here: ${why}`,
+    })
+    expect(await doctor(await issuer.sign(here))).toMatchObject({
+      result: 'OK',
+      says: `of customer ${issuer.customer_id}, client their-client, scopes funding:read_profile funding:write_profile`,
+    })
   })
 })

@@ -4,6 +4,7 @@ import type { Database } from '../../db/database.ts'
 import { invalidToken } from '../../http/authenticate.ts'
 import { uuidsOf } from '../../http/lists.ts'
 import type { Caller } from '../../http/operation.ts'
+import { scopesIn } from './jwt.ts'
 
 /** Access tokens of operators: JWTs like those of API clients that also name the operator and its session. */
 
@@ -83,7 +84,3 @@ export async function operatorOf(
     session: { id: found.session_id, generation: found.generation },
   }
 }
-
-/** The scopes in a token's claim. */
-export const scopesIn = (claim: unknown): string[] =>
-  typeof claim === 'string' ? claim.split(' ').filter((name) => name !== '') : []

@@ -1,7 +1,10 @@
+import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { checkConsole } from '../../access/console/files.ts'
 import { checkOperators } from '../../access/operators/check-operators.ts'
 import { checkClients, checkKeys } from '../../access/tokens/check-tokens.ts'
+import { ExternalIssuer, readMetadata } from '../../access/tokens/external-issuer.ts'
+import type { Problem } from '../../contract/problems.ts'
 import {
   BACKUP_GUIDE,
   checkBackups,
@@ -124,6 +127,7 @@ const CHECKS: Check[] = [
 export async function examine(
   settings: Settings,
   nodeNeeded: string,
+  tokenFile?: string,
 ): Promise<(Finding & { check: string })[]> {
   const findings: (Finding & { check: string })[] = []
   const run = async (check: string, advice: string, work: () => Found) => {
@@ -153,6 +157,8 @@ export async function examine(
         return found
       })
     for (const [name, advice, work] of CHECKS) await run(name, advice, () => work(deployment))
+    if (tokenFile !== undefined)
+      await run('token', 'see docs/guides/identity-provider.md', () => checkToken(settings, tokenFile))
   } finally {
     await db?.end()
   }
@@ -220,7 +226,7 @@ async function checkPort(settings: Settings): Promise<Finding> {
     : failed(`Bursar is running at ${host}:${port} but not ready`, 'check its log and the database')
 }
 
-/** Whether the token issuer answers with its metadata (RFC 8414) and its keys. */
+/** Whether the token issuer answers with its metadata and its keys. */
 async function checkIssuer(settings: Settings): Promise<Finding> {
   const external = settings.oauthIssuer
   const listens = addressOf(settings)
@@ -229,21 +235,26 @@ async function checkIssuer(settings: Settings): Promise<Finding> {
     return found?.ok === true ? ok(`issued by ${listens}`) : ok('Bursar issues tokens while it runs')
   }
   const expected = external ?? settings.baseUrl!
-  const { origin, pathname } = new URL(expected)
-  const reply = await get(
-    `${origin}/.well-known/oauth-authorization-server${pathname.replace(/\/$/, '')}`,
-  ).catch((error: unknown) => messageOf(error))
-  const setting = external === undefined ? 'BURSAR_BASE_URL' : 'BURSAR_OAUTH_ISSUER'
-  const advice = `correct ${setting}, or start the issuer`
-  if (typeof reply === 'string' || !reply.ok) {
-    const says = `${expected} does not answer with its metadata: ${typeof reply === 'string' ? reply : reply.status}`
+  const advice = `correct ${external === undefined ? 'BURSAR_BASE_URL' : 'BURSAR_OAUTH_ISSUER'}, or start the issuer`
+  const found = await readMetadata(expected).catch((error: Error) => error)
+  if (found instanceof Error) {
+    const says = `${expected} does not answer with its metadata: ${found.message}`
     // A WARN for Bursar itself, which may not be running yet. A FAIL for an external issuer: without its keys, every
     // request is refused.
     return external === undefined ? warn(says, advice) : failed(says, advice)
   }
-  const metadata = (await reply.json()) as { issuer?: string; jwks_uri?: string }
-  if (metadata.issuer !== expected)
-    return failed(`the metadata of ${expected} names another issuer, ${metadata.issuer}`, advice)
-  const keys = await get(metadata.jwks_uri ?? '')
-  return keys.ok ? ok(`issued by ${expected}`) : failed(`${metadata.jwks_uri} answers ${keys.status}`, advice)
+  const keys = await get(found.keys)
+  return keys.ok ? ok(`issued by ${expected}`) : failed(`${found.keys} answers ${keys.status}`, advice)
+}
+
+/** What a token of the external issuer says, or why it is refused. */
+async function checkToken(settings: Settings, file: string): Promise<Finding> {
+  if (settings.oauthIssuer === undefined) throw new Error('BURSAR_OAUTH_ISSUER is not set')
+  const issuer = new ExternalIssuer(settings.oauthIssuer, settings.baseUrl ?? addressOf(settings), settings)
+  const token = (await readFile(file, 'utf8')).trim()
+  const { customerId, clientId, scopes } = await issuer.verify(token).catch((refusal: Problem) => {
+    const { detail, cause } = refusal
+    throw cause instanceof Error ? new Error(`${detail}: ${cause.message}`) : refusal
+  })
+  return ok(`of customer ${customerId}, client ${clientId}, scopes ${scopes.join(' ') || 'none'}`)
 }

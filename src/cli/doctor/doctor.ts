@@ -20,10 +20,14 @@ export function doctorCommand(program: Command, nodeNeeded: string): void {
   )
     .option('--all', 'print every setting, also those that have their default')
     .option('--json', 'print JSON, with every setting')
+    .option(
+      '--token-file <path>',
+      'a file with an access token of the external issuer: is it accepted, and if not, why',
+    )
     .addHelpText('after', '\nExit code 1 when a check FAILs. A WARN is for you to judge.')
-    .answer(offline, async (_, { all = false }: { all?: boolean }) => {
+    .answer(offline, async (_, { all = false, tokenFile }: { all?: boolean; tokenFile?: string }) => {
       const settings = listSettings(ownProcess().env)
-      const checks = await runChecks(nodeNeeded)
+      const checks = await runChecks(nodeNeeded, tokenFile)
       const healthy = checks.every(({ result }) => result !== 'FAIL')
       if (!healthy) ownProcess().exitCode = EXIT.failed
       const text = `${describeChecks(checks)}\n\n${describeSettings(settings, all)}`
@@ -60,7 +64,7 @@ function describeSettings(settings: Setting[], all: boolean): string {
 }
 
 /** Runs the checks. If there are wrong settings, they are the only findings, because no check can run with them. */
-async function runChecks(nodeNeeded: string): Promise<Checked[]> {
+async function runChecks(nodeNeeded: string, tokenFile: string | undefined): Promise<Checked[]> {
   let settings: Settings
   try {
     settings = readSettings(ownProcess().env)
@@ -69,7 +73,7 @@ async function runChecks(nodeNeeded: string): Promise<Checked[]> {
     const advice = 'correct it (bursar serve --help lists all settings); the other checks run after that'
     return error.message.split('\n').map((says) => ({ check: 'settings', result: 'FAIL', says, advice }))
   }
-  return examine(settings, nodeNeeded)
+  return examine(settings, nodeNeeded, tokenFile)
 }
 
 interface Setting {
