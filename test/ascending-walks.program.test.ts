@@ -23,7 +23,6 @@ import { Ledger } from '../src/money/movements/queue.ts'
 import { createApiClient } from '../src/access/tokens/api-clients.ts'
 import {
   ROW_MACS,
-  atEnd,
   BASE_URL,
   caller,
   cloneDatabase,
@@ -73,6 +72,8 @@ describe('while eight processes write', () => {
   const WALKED = { ...LISTS, events: '/v2/events' }
   type Table = keyof typeof WALKED
 
+  // In a folder beside that of the built program, because the folder tells where its files are.
+  const program = fileURLToPath(new URL('../dist-test/freeze-at-commit.js', import.meta.url))
   let database: TestDatabase
   let folder: string
   let owner: { customer_id: string; profile_id: string }
@@ -83,10 +84,7 @@ describe('while eight processes write', () => {
     folder = await mkdtemp(join(tmpdir(), 'bursar-ascending-'))
     owner = await createCustomer(database.db, 'Test')
     const client = await createApiClient(database.db, ROW_MACS, owner.customer_id, SCOPES)
-    // Beside the built program, whose folder tells where its files are.
-    const program = fileURLToPath(new URL('../dist/freeze-at-commit.js', import.meta.url))
     await bundle(new URL('freeze-at-commit.ts', import.meta.url), program)
-    atEnd(() => rm(program))
     const start = async (number: number) => {
       const settings = {
         DATABASE_URL: database.url,
@@ -115,6 +113,7 @@ describe('while eight processes write', () => {
     // A stopped process ends by SIGKILL only.
     await Promise.all(processes.map((process) => process.end('SIGKILL')))
     await database.drop()
+    await rm(program)
     await rm(folder, { recursive: true, force: true })
   })
   const fileOf = (number: number) => join(folder, `frozen-${number}`)

@@ -22,13 +22,6 @@ export interface ExternalToken {
   keyId: string | undefined
 }
 
-/** Where an issuer publishes its keys. */
-interface Metadata {
-  /** The address that answered. */
-  address: string
-  keys: string
-}
-
 type OAuthSettings = Pick<
   Settings,
   'oauthAudience' | 'oauthTokenType' | 'oauthCustomerClaim' | 'oauthScopeClaim' | 'oauthScopePrefix'
@@ -84,7 +77,7 @@ export class ExternalIssuer {
     const silent = () => problem.unavailable('the configured token issuer does not answer with its keys')
     if (performance.now() < this.#silentUntil) throw silent()
     try {
-      this.#keySet ??= readMetadata(this.#issuer).then(({ keys }) => createRemoteJWKSet(new URL(keys)))
+      this.#keySet ??= keysAddress(this.#issuer).then((address) => createRemoteJWKSet(new URL(address)))
       const keyOf = await this.#keySet.catch((error: unknown) => {
         this.#keySet = undefined
         throw error
@@ -120,7 +113,7 @@ function otherThanAccess(payload: JWTPayload): string | undefined {
  * Reads where an issuer publishes its keys: from its metadata by RFC 8414, or else by OpenID Connect Discovery. Throws an error
  * with what each address answered.
  */
-export async function readMetadata(issuer: string): Promise<Metadata> {
+export async function keysAddress(issuer: string): Promise<string> {
   const { origin, pathname } = new URL(issuer)
   const path = pathname.replace(/\/$/, '')
   const told: string[] = []
@@ -128,14 +121,14 @@ export async function readMetadata(issuer: string): Promise<Metadata> {
     `${origin}/.well-known/oauth-authorization-server${path}`,
     `${origin}${path}/.well-known/openid-configuration`,
   ]) {
-    const found = await readOne(address, issuer).catch((error: Error) => error)
-    if (!(found instanceof Error)) return { address, keys: found }
+    const found = await keysIn(address, issuer).catch((error: Error) => error)
+    if (!(found instanceof Error)) return found
     told.push(`${address}: ${found.message}`)
   }
   throw new Error(told.join('; '))
 }
 
-async function readOne(address: string, issuer: string): Promise<string> {
+async function keysIn(address: string, issuer: string): Promise<string> {
   const response = await fetch(address, { signal: AbortSignal.timeout(METADATA_TIMEOUT_MS) })
   if (!response.ok) throw new Error(`${response.status}`)
   const metadata = (await response.json()) as { issuer?: string; jwks_uri?: string }

@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import { checkConsole } from '../../access/console/files.ts'
 import { checkOperators } from '../../access/operators/check-operators.ts'
 import { checkClients, checkKeys } from '../../access/tokens/check-tokens.ts'
-import { ExternalIssuer, readMetadata } from '../../access/tokens/external-issuer.ts'
+import { ExternalIssuer, keysAddress } from '../../access/tokens/external-issuer.ts'
 import type { Problem } from '../../contract/problems.ts'
 import {
   BACKUP_GUIDE,
@@ -236,15 +236,15 @@ async function checkIssuer(settings: Settings): Promise<Finding> {
   }
   const expected = external ?? settings.baseUrl!
   const advice = `correct ${external === undefined ? 'BURSAR_BASE_URL' : 'BURSAR_OAUTH_ISSUER'}, or start the issuer`
-  const found = await readMetadata(expected).catch((error: Error) => error)
+  const found = await keysAddress(expected).catch((error: Error) => error)
   if (found instanceof Error) {
     const says = `${expected} does not answer with its metadata: ${found.message}`
     // A WARN for Bursar itself, which may not be running yet. A FAIL for an external issuer: without its keys, every
     // request is refused.
     return external === undefined ? warn(says, advice) : failed(says, advice)
   }
-  const keys = await get(found.keys)
-  return keys.ok ? ok(`issued by ${expected}`) : failed(`${found.keys} answers ${keys.status}`, advice)
+  const keys = await get(found)
+  return keys.ok ? ok(`issued by ${expected}`) : failed(`${found} answers ${keys.status}`, advice)
 }
 
 /** What a token of the external issuer says, or why it is refused. */
