@@ -2883,7 +2883,7 @@ describe('sweeping', () => {
       await Promise.allSettled(sweeping)
       return Promise.all(sweeping)
     }
-    // The node refuses what one worker plans while the sweep of the other is mined: it is planned again.
+    // The node refuses a sweep that one worker plans after the other has sent its own: it is planned again.
     const overtaken = (error: unknown): number[] => {
       if (/execution reverted/.test(String(error))) return [1]
       throw error
