@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import { fund, newCustomer, withdrawalOf, sharedTestService } from '../../../test/support.ts'
+import { transaction } from '../../db/database.ts'
 
 const service = await sharedTestService()
 
@@ -42,9 +43,13 @@ describe('List Transfer Volumes', () => {
     const customer = await newCustomer(service)
     await fund(customer, '1')
     const begun = vi.spyOn(service.nodes.of(customer.customer_id), 'connect')
-    const answers = await Promise.all(
-      Array.from({ length: 60 }, () => customer.call('GET', '/v2/transfer/volumes')),
-    )
+    // The sum waits for the table until all have asked: a sum is kept for two seconds only.
+    const answers = await transaction(service.owner, async (tx) => {
+      await tx.query('lock table transfers in access exclusive mode')
+      const asked = Array.from({ length: 60 }, () => customer.call('GET', '/v2/transfer/volumes'))
+      await expect.poll(() => service.app.requests.underWay).toBe(asked.length)
+      return asked
+    }).then((asked) => Promise.all(asked))
     expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1)
     expect(begun).toHaveBeenCalledTimes(1)
     begun.mockRestore()
