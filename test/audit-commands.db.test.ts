@@ -147,6 +147,7 @@ const RUN: Record<string, [args: () => string[], owner: () => string, action: st
     'api_client.create',
   ],
   'client rotate': [() => [ids.client!], () => ids.customer!, 'api_client.rotate'],
+  'client rename': [() => [ids.client!, 'Payouts'], () => ids.customer!, 'api_client.rename'],
   'client disable': [() => [ids.client!], () => ids.customer!, 'api_client.disable'],
   'client enable': [() => [ids.client!], () => ids.customer!, 'api_client.enable'],
   'customer disable': [() => [ids.other!], () => ids.other!, 'customer.disable'],

@@ -16,7 +16,8 @@ const ALLOWED: Record<string, string> = {
   account_members: 'resources/accounts | money/records, program/demo',
   accounts: 'resources/accounts | money/records, money/verify, program/demo, resources/search',
   acknowledged_transactions: 'rails/treasury | chains/bitcoin, chains/evm, money/verify, rails/payouts',
-  api_clients: 'access/tokens, resources/api-credentials | access/customers, cli, money/verify, program/demo',
+  api_clients:
+    'access/tokens, resources/api-credentials | access/customers, cli, money/records, money/verify, program/demo',
   approval_decisions: 'rails/payouts | governance/approvals',
   approvals:
     'governance/approvals | money/movements, money/verify, rails/payouts, resources/approvals, resources/search, resources/transfers, upkeep/metrics',

@@ -110,6 +110,14 @@ export const Time = ({ at, precise = false }: { at: string; precise?: boolean })
   </time>
 )
 
+/** The name of an actor with its id, or its id alone. */
+export const Actor = ({ of: { id, name } }: { of: { id: string; name?: string | undefined } }) => (
+  <>
+    {name !== undefined && <>{name} </>}
+    {id.length === 36 ? <Id of={id} /> : <code>{id}</code>}
+  </>
+)
+
 /**
  * An id, hash or address: shortened unless `whole`, with a button that copies all of it. The button is visible under a
  * pointer or the focus. `to` is the page of its record.

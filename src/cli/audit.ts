@@ -63,7 +63,10 @@ function defineList(audit: Subcommand): void {
       },
       columns: [
         'at',
-        ['actor', ({ actor }) => `${actor.type} ${actor.id}`],
+        [
+          'actor',
+          ({ actor: { type, id, name } }) => `${type} ${name === undefined ? id : `${name} (${id})`}`,
+        ],
         'action',
         ['subject', ({ subject }) => subject.id],
         'outcome',

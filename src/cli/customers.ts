@@ -12,10 +12,11 @@ import {
   enableApiClient,
   GRACE_SECONDS_MAX,
   listApiClients,
+  renameApiClient,
   rotateSecret,
 } from '../access/tokens/api-clients.ts'
 import { audited, recordNow } from '../money/records/audited.ts'
-import { APPROVAL, uuid, wholeNumber } from './arguments.ts'
+import { APPROVAL, textUpTo, uuid, wholeNumber } from './arguments.ts'
 import {
   approved,
   inDatabase,
@@ -44,7 +45,7 @@ export function customerCommands(program: Command): void {
       key: 'clients',
       read: ({ db }, { customer }: { customer?: string }) => listApiClients(db, customer),
       columns: [
-        ...(['client_id', 'customer_id', 'created_at', 'disabled_at'] as const),
+        ...(['client_id', 'name', 'customer_id', 'created_at', 'last_used_at', 'disabled_at'] as const),
         ['scopes', ({ scopes }, { settings }) => scopesInShort(scopes, settings.mode)],
       ],
     })
@@ -100,8 +101,12 @@ function defineCustomers(customer: Subcommand): void {
     })
 }
 
+/** In characters. */
+const CLIENT_NAME_LENGTH_MAX = 100
+
 interface CreateOptions {
   customer: string
+  name?: string
   scopes: ClientScope[] | 'all'
   approval?: string
 }
@@ -109,22 +114,24 @@ interface CreateOptions {
 function defineCreateClient(client: Subcommand): void {
   define(client, 'create', 'create an API client; its secret is shown only once')
     .requiredOption('--customer <id>', 'customer of the client', uuid)
+    .option('--name <name>', 'its name, for people', textUpTo(CLIENT_NAME_LENGTH_MAX))
     .requiredOption('--scopes <scopes>', `comma-separated, or "all": ${SCOPES.join(', ')}`, scopes)
     .option(...APPROVAL)
     .answer(
       inMigratedDatabase,
-      async (at, { customer: customer_id, scopes: asked, approval }: CreateOptions) => {
+      async (at, { customer: customer_id, name, scopes: asked, approval }: CreateOptions) => {
         const granted = grantableScopes(asked, at.settings.mode)
-        const change = changeOf(customer_id, 'new', 'create', { scopes: granted }, approval)
+        const values = { ...(name !== undefined && { name }), scopes: granted }
+        const change = changeOf(customer_id, 'new', 'create', values, approval)
         const made = await approved(at, change, async (tx) => {
-          const created = await createApiClient(tx, await at.rowMacs(), customer_id, granted)
-          const changes = { after: { scopes: granted } }
+          const created = await createApiClient(tx, await at.rowMacs(), customer_id, granted, { name })
+          const changes = { after: values }
           const record = audited(at.origin, 'api_client.create', created.client_id, changes)
           await recordNow(tx, customer_id, record)
           return created
         })
         const { client_id, client_secret } = made
-        at.did('created a client', { client_id, customer_id, scopes: granted })
+        at.did('created a client', { client_id, customer_id, ...values })
         return [made, `client_id:     ${client_id}\nclient_secret: ${client_secret}`]
       },
     )
@@ -187,6 +194,15 @@ function defineRotateClient(client: Subcommand): void {
 }
 
 function defineClientChanges(client: Subcommand): void {
+  define(client, 'rename', 'give a client another name, for people')
+    .argument('<client_id>', 'client', uuid)
+    .argument('<name>', 'the name', textUpTo(CLIENT_NAME_LENGTH_MAX))
+    .answer(inMigratedDatabase, async ({ db, did, origin }, client_id: string, name: string) => {
+      const customer_id = await customerOf(db, client_id)
+      await transaction(db, (tx) => renameApiClient(tx, customer_id, client_id, name, origin))
+      did('renamed a client', { client_id, name })
+      return [{ client_id, name }, `Client ${client_id} is now ${name}.`]
+    })
   define(client, 'disable', 'disable a client and refuse its access tokens within a second')
     .argument('<client_id>', 'client', uuid)
     .answer(inDatabase, async ({ db, did, origin }, client_id: string) => {

@@ -8,6 +8,12 @@ export interface Actor {
   id: string
 }
 
+/** An actor as people read it. */
+export interface NamedActor extends Actor {
+  /** The name of the API client or operator, where it has one. */
+  name?: string
+}
+
 /** Who makes a change, and through which request. */
 export interface Origin {
   actor: Actor

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { ACTOR_TYPES } from './actor.ts'
-import { NamedObject, OneOf, Timestamp, Uuid } from './fields.ts'
+import { ActorName, NamedObject, OneOf, Timestamp, Uuid } from './fields.ts'
 
 /** What an approver can sign. */
 const DECISIONS = ['APPROVE', 'REJECT'] as const
@@ -36,6 +36,7 @@ export const Approval = NamedObject('Approval', {
     {
       type: OneOf(ACTOR_TYPES, 'Kind of actor.'),
       id: Type.String({ description: 'The actor.' }),
+      name: ActorName,
     },
     { description: 'Who asked for it, and may not approve it.' },
   ),

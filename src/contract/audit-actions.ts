@@ -4,11 +4,11 @@
  */
 const VERBS_OF = {
   account: ['add_members', 'create', 'disable', 'enable', 'remove_member', 'update'],
-  api_client: ['create', 'delete', 'disable', 'enable', 'rotate'],
+  api_client: ['create', 'delete', 'disable', 'enable', 'rename', 'rotate'],
   approval: ['approve', 'create', 'expire', 'reject', 'use'],
   approver: ['add', 'revoke'],
   customer: ['create', 'disable', 'enable', 'freeze', 'set_limit', 'unfreeze'],
-  deployment: ['change_issuer', 'migrate'],
+  deployment: ['advance_clock', 'change_issuer', 'migrate'],
   deposit_address: ['create'],
   destination_address: ['approve', 'create', 'reject', 'update'],
   event: ['resend'],

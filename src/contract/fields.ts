@@ -110,6 +110,11 @@ export const DryRunQuery = Closed({
 export const Text = (maxLength: number, description: string, minLength = 0) =>
   Type.String({ minLength, maxLength, textKind: 'LINE', description })
 
+/** The name of an actor, which people gave it. */
+export const ActorName = Type.Optional(
+  Type.String({ description: 'The name of the API client or operator, where it has one.' }),
+)
+
 /** Free text of any number of lines. */
 export const Lines = (maxLength: number, description: string) =>
   Type.String({ minLength: 0, maxLength, textKind: 'LINES', description })

@@ -26,6 +26,8 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   api_clients: {
     insert: true,
     update: [
+      'name',
+      'last_used_at',
       'disabled_at',
       'updated_at',
       'secret_hash',

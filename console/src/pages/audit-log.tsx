@@ -12,7 +12,7 @@ import {
   useList,
   type Column,
 } from '../list.tsx'
-import { Id, Link, Status, Time, Title } from '../parts.tsx'
+import { Actor, Id, Link, Status, Time, Title } from '../parts.tsx'
 import { pageOf, type Change } from '../records.ts'
 import { AuditChain } from './audit-chain.tsx'
 
@@ -29,7 +29,7 @@ const COLUMNS: Column<Change>[] = [
     name: 'Who',
     cell: ({ actor }) => (
       <>
-        {inWords(actor.type)} {actor.id.length === 36 ? <Id of={actor.id} /> : <code>{actor.id}</code>}
+        {inWords(actor.type)} <Actor of={actor} />
       </>
     ),
   },
@@ -51,13 +51,13 @@ const COLUMNS: Column<Change>[] = [
 ]
 
 const CSV_COLUMNS = [
-  ...['at', 'actor_type', 'actor_id', 'action', 'outcome', 'subject_type', 'subject_id'],
+  ...['at', 'actor_type', 'actor_id', 'actor_name', 'action', 'outcome', 'subject_type', 'subject_id'],
   ...['request_id', 'ip', 'changes', 'id'],
 ]
 
 const cellsOf = ({ id, at, actor, action, outcome, subject, request_id, ip, changes }: Change): string[] =>
   [
-    ...[at, actor.type, actor.id, action, outcome, subject.type, subject.id],
+    ...[at, actor.type, actor.id, actor.name, action, outcome, subject.type, subject.id],
     ...[request_id, ip, changes && JSON.stringify(changes), id],
   ].map(textCell)
 

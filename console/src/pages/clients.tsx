@@ -1,7 +1,7 @@
 import { useSignal, type Signal } from '@preact/signals'
 import { Action } from '../action.tsx'
 import { Choice, filterOf, Filters, ListOf, useList, type Column } from '../list.tsx'
-import { Id, Status, Time, Title } from '../parts.tsx'
+import { Actor, Id, Status, Time, Title } from '../parts.tsx'
 import type { ApiClient } from '../records.ts'
 import { may } from '../session.ts'
 
@@ -90,9 +90,13 @@ function columnsOf(
   grace: string,
 ): Column<ApiClient>[] {
   return [
-    { name: 'Client', cell: ({ client_id }) => <Id of={client_id} /> },
+    { name: 'Client', cell: ({ client_id: id, name }) => <Actor of={{ id, name }} /> },
     { name: 'Status', cell: ({ status }) => <Status of={status} /> },
     { name: 'Created', cell: ({ created_at }) => <Time at={created_at} /> },
+    {
+      name: 'Last token',
+      cell: ({ last_used_at: at }) => (at === undefined ? 'never' : <Time at={at} />),
+    },
     {
       name: 'Scopes',
       cell: ({ client_scopes }) => (

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { inWords } from '../format.ts'
 import { Table, type Column } from '../list.tsx'
-import { Amount, Id, Link, Status, Time } from '../parts.tsx'
+import { Actor, Amount, Id, Link, Status, Time } from '../parts.tsx'
 import type {
   Approval,
   Change,
@@ -66,8 +66,7 @@ const changeLines = ({ changes = [], transfer }: TransferHistory): Line[] =>
         {action === 'transfer.create' && transfer.type.endsWith('DEPOSIT')
           ? 'Recorded'
           : (DONE[action] ?? inWords(action.replace('transfer.', '')))}{' '}
-        by {WHO[actor.type] ?? actor.type}{' '}
-        {actor.id.length === 36 ? <Id of={actor.id} /> : <code>{actor.id}</code>}
+        by {WHO[actor.type] ?? actor.type} <Actor of={actor} />
       </>
     ),
     proof: (

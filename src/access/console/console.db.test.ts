@@ -117,7 +117,9 @@ describe('a session', () => {
       'GET',
       `/v2/audit-log?subject_ids=${made.body.id}&actions=profile.create`,
     )
-    expect(log.body.items.map(({ actor }) => actor)).toEqual([{ type: 'OPERATOR', id: operator.id }])
+    expect(log.body.items.map(({ actor }) => actor)).toEqual([
+      { type: 'OPERATOR', id: operator.id, name: operator.name },
+    ])
   })
 
   test('ends with the sign-out, which removes the cookie, too', async () => {

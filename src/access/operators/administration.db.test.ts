@@ -84,7 +84,7 @@ test('an ADMIN changes a role and ends the access, which the audit log tells', a
     'operator.disable',
     'operator.enable',
   ])
-  for (const { actor } of byItself) expect(actor).toEqual({ type: 'OPERATOR', id: ada.id })
+  for (const { actor } of byItself) expect(actor).toEqual({ type: 'OPERATOR', id: ada.id, name: ada.name })
   expect(byItself[0]!.changes).toEqual({ before: { role: 'OPERATOR' }, after: { role: 'APPROVER' } })
 })
 

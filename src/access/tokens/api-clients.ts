@@ -24,22 +24,22 @@ export const secretHashOf = (secret: string) => createHash('sha256').update(secr
 
 const newSecret = () => randomBytes(32).toString('base64url')
 
-/** Creates an API client of a customer. */
+/** Creates an API client of a customer. `credentials` are those of an earlier client; by default they are new. */
 export async function createApiClient(
   db: Database | Transaction,
   macs: RowMacs,
   customerId: string,
   scopes: readonly ClientScope[],
+  { name, credentials }: { name?: string | undefined; credentials?: ClientCredentials | undefined } = {},
 ): Promise<ClientCredentials> {
-  const client_secret = newSecret()
   return inTransaction(db, async (tx) => {
     const now = await readClock(tx)
-    const client_id = newId(now)
+    const { client_id, client_secret } = credentials ?? { client_id: newId(now), client_secret: newSecret() }
     await tx.query(
       `
-      insert into api_clients (customer_id, id, created_at, updated_at, secret_hash, scopes)
-      values ($1, $2, $3, $3, $4, $5)`,
-      [customerId, client_id, now.text, secretHashOf(client_secret), [...scopes]],
+      insert into api_clients (customer_id, id, created_at, updated_at, secret_hash, scopes, name)
+      values ($1, $2, $3, $3, $4, $5, $6)`,
+      [customerId, client_id, now.text, secretHashOf(client_secret), [...scopes], name],
     )
     await macs.seal(tx, 'api_clients', customerId, client_id)
     return { client_id, client_secret }
@@ -48,8 +48,12 @@ export async function createApiClient(
 
 export interface ApiClientSummary {
   client_id: string
+  /** For people; null where it has none. */
+  name: string | null
   customer_id: string
   created_at: string
+  /** When it last took an access token, to the minute. */
+  last_used_at: string | null
   disabled_at: string | null
   scopes: string[]
 }
@@ -58,13 +62,29 @@ export interface ApiClientSummary {
 export async function listApiClients(db: Queryable, customerId?: string): Promise<ApiClientSummary[]> {
   const { rows } = await db.query<ApiClientSummary>(
     `
-    select id as client_id, customer_id, created_at, disabled_at, scopes
+    select id as client_id, name, customer_id, created_at, last_used_at, disabled_at, scopes
     from api_clients
     where $1::uuid is null or customer_id = $1
     order by id`,
     [customerId],
   )
   return rows
+}
+
+/** Gives a client another name. */
+export async function renameApiClient(
+  tx: Transaction,
+  customerId: string,
+  clientId: string,
+  name: string,
+  origin: Origin,
+): Promise<void> {
+  await tx.query('update api_clients set name = $3 where customer_id = $1 and id = $2', [
+    customerId,
+    clientId,
+    name,
+  ])
+  await recordNow(tx, customerId, audited(origin, 'api_client.rename', clientId, { after: { name } }))
 }
 
 /** Disables a client: its access tokens are refused within a second. False when there is no such client. */

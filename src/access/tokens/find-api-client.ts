@@ -21,6 +21,7 @@ interface FoundClient extends ApiClient, Seal {
 
 /** Most clients whose customer a process remembers. */
 const REMEMBERED_MAX = 100_000
+const NOTED_EVERY_MS = 60_000
 
 /**
  * Finds API clients by their id alone. On a cluster, a process asks each node once for a client that it does not know, and
@@ -31,6 +32,8 @@ export class ApiClients {
   readonly #macs: RowMacs
   /** A client never changes its customer. */
   readonly #customerOf = new LRUCache<string, string>({ max: REMEMBERED_MAX })
+  /** When the use of a client was noted last, by `performance.now()`. */
+  readonly #noted = new LRUCache<string, number>({ max: REMEMBERED_MAX })
 
   constructor(nodes: Nodes, macs: RowMacs) {
     this.#nodes = nodes
@@ -52,6 +55,20 @@ export class ApiClients {
     return this.#macs.isCurrent('api_clients', id, client, ended_later)
       ? { customer_id, id, scopes }
       : undefined
+  }
+
+  /** Notes that the client took an access token, at most once a minute. */
+  async noteUse({ customer_id, id }: ApiClient): Promise<void> {
+    const noted = this.#noted.get(id)
+    if (noted !== undefined && performance.now() - noted < NOTED_EVERY_MS) return
+    this.#noted.set(id, performance.now())
+    await this.#nodes.of(customer_id).query(
+      `
+      update api_clients set last_used_at = clock.now
+      from (select clock_timestamp() as now) clock
+      where customer_id = $1 and id = $2 and (last_used_at is null or last_used_at < clock.now - interval '1 minute')`,
+      [customer_id, id],
+    )
   }
 
   async #read(clientId: string): Promise<FoundClient | undefined> {

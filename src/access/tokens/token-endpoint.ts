@@ -58,6 +58,10 @@ export async function tokenEndpoint(
     const holder = { customerId: client.customer_id, clientId: client.id }
     requireRateOfToken(holder)
     const { token, ttlSeconds } = await tokens.issue({ ...holder, scopes })
+    // Not awaited: a token does not wait for the lock of a row.
+    clients
+      .noteUse(client)
+      .catch((err: unknown) => request.log.warn({ err }, 'the use of an API client was not noted'))
     return reply.headers(NOT_STORED).send({
       access_token: token,
       token_type: 'Bearer',

@@ -1,10 +1,11 @@
 import { Type, type Static } from 'typebox'
-import { ACTOR_TYPES } from '../../contract/actor.ts'
+import { ACTOR_TYPES, type ActorType } from '../../contract/actor.ts'
 import { AUDIT_ACTIONS, subjectOfAction } from '../../contract/audit-actions.ts'
-import { NamedObject, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
+import { ActorName, NamedObject, OneOf, Timestamp, Uuid } from '../../contract/fields.ts'
 import type { Queryable } from '../../db/database.ts'
 import { firstIdAt, momentAt, UUID } from '../../db/ids.ts'
 import { AUDIT_OUTCOMES } from '../ledger/audit.ts'
+import { nameActors, type NamedActors } from './actor-names.ts'
 
 export const ActorTypeField = OneOf(
   ACTOR_TYPES,
@@ -25,6 +26,7 @@ export const AuditLogRecord = NamedObject('AuditLogRecord', {
       id: Type.String({
         description: 'Id of the API client or operator, name of the loop, or name of the user.',
       }),
+      name: ActorName,
     },
     { description: 'Who made the change.' },
   ),
@@ -179,7 +181,12 @@ export async function selectAuditRecords(
       AUDIT_ACTIONS.filter((action) => ofBatch && subjectOfAction(action) === filters.subject_type),
     ],
   )
-  return rows.map(recordToWire)
+  const named = await nameActors(
+    db,
+    customerId,
+    rows.map(({ actor_type: type, actor_id: id }) => ({ type, id })),
+  )
+  return rows.map((row) => recordToWire(row, named))
 }
 
 /** In SQL: the filters on a row `r`. */
@@ -248,12 +255,12 @@ async function momentsOf(db: Queryable, customerId: string, ids: readonly string
 }
 
 /** Returns a record as clients see it. Each subject of a row has an id of its own: the row's, and its number. */
-function recordToWire(row: ListedRow): AuditLogRecord {
+function recordToWire(row: ListedRow, named: NamedActors): AuditLogRecord {
   const { actor_type, actor_id, subject_type, subject_id, request_id, ip, changes } = row
   return {
     id: `${row.id.slice(0, -4)}${row.n.toString(16).padStart(4, '0')}`,
     at: row.created_at,
-    actor: { type: actor_type, id: actor_id } as AuditLogRecord['actor'],
+    actor: named({ type: actor_type as ActorType, id: actor_id }),
     action: row.action,
     subject: { type: subject_type, id: subject_id },
     ...(request_id !== null && { request_id }),

@@ -3,6 +3,7 @@ import { Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { readApproval } from '../../rails/payouts/decide-approval.ts'
 import { EXAMPLE_APPROVAL } from './decision-body.ts'
+import { nameInitiators } from '../../money/records/actor-names.ts'
 import { Approval } from '../../contract/approval.ts'
 
 /** Reads an approval, with the texts that approvers sign (API behaviour, Approvals). */
@@ -29,6 +30,7 @@ export const getApproval = operation({
   problems: ['not-found'],
   async run({ params, customerId, db }) {
     const { approval, statements } = await readApproval(db, customerId, params.id)
-    return { approval, to_sign: statements }
+    const [named] = await nameInitiators(db, customerId, [approval])
+    return { approval: named!, to_sign: statements }
   },
 })

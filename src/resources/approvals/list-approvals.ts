@@ -14,6 +14,7 @@ import {
   selectDecisions,
   type ApprovalRow,
 } from '../../governance/approvals/approval.ts'
+import { nameInitiators } from '../../money/records/actor-names.ts'
 import { Approval } from '../../contract/approval.ts'
 
 /** Lists the customer's approvals, by creation time (API behaviour, Approvals). */
@@ -45,6 +46,7 @@ export const listApprovals = operation({
     })
     const ids = items.map(({ id }) => id)
     const decisions = await selectDecisions(db, customerId, ids)
-    return { items: items.map((row) => approvalToWire(row, decisions)), ...page }
+    const approvals = items.map((row) => approvalToWire(row, decisions))
+    return { items: await nameInitiators(db, customerId, approvals), ...page }
   },
 })

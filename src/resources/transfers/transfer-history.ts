@@ -12,6 +12,7 @@ import {
   selectDecisions,
   type ApprovalRow,
 } from '../../governance/approvals/approval.ts'
+import { nameInitiators } from '../../money/records/actor-names.ts'
 import {
   EVENT_COLUMNS,
   eventsOfRecord,
@@ -229,7 +230,9 @@ export async function selectApprovalOf(
     [customerId, transferId],
   )
   if (rows[0] === undefined) return undefined
-  return approvalToWire(rows[0], await selectDecisions(db, customerId, [rows[0].id]))
+  const approval = approvalToWire(rows[0], await selectDecisions(db, customerId, [rows[0].id]))
+  const [named] = await nameInitiators(db, customerId, [approval])
+  return named
 }
 
 /** Reads the events of a transfer, oldest first. Retention drops old ones. */

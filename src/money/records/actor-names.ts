@@ -1,0 +1,49 @@
+import type { Actor, NamedActor } from '../../contract/actor.ts'
+import type { Approval } from '../../contract/approval.ts'
+import type { Queryable } from '../../db/database.ts'
+
+/** Gives an actor its name, where it has one. */
+export type NamedActors = (actor: Actor) => NamedActor
+
+/** Reads the names that people gave to these API clients and operators of a customer or of the platform. */
+export async function nameActors(
+  db: Queryable,
+  customerId: string,
+  actors: readonly { type: string; id: string }[],
+): Promise<NamedActors> {
+  const idsOf = (type: string) => [...new Set(actors.filter((one) => one.type === type).map(({ id }) => id))]
+  const [clients, operators] = [idsOf('API_CLIENT'), idsOf('OPERATOR')]
+  const names = new Map<string, string>()
+  if (clients.length > 0) {
+    const { rows } = await db.query<{ id: string; name: string | null }>(
+      'select id, name from api_clients where customer_id = $1 and id::text = any ($2::text[])',
+      [customerId, clients],
+    )
+    for (const { id, name } of rows) if (name !== null) names.set(id, name)
+  }
+  if (operators.length > 0) {
+    const { rows } = await db.query<{ id: string; name: string }>(
+      'select id, name from operators where id::text = any ($1::text[])',
+      [operators],
+    )
+    for (const { id, name } of rows) names.set(id, name)
+  }
+  return ({ type, id }) => {
+    const name = type === 'API_CLIENT' || type === 'OPERATOR' ? names.get(id) : undefined
+    return { type, id, ...(name !== undefined && { name }) }
+  }
+}
+
+/** Adds the names of those who asked for these approvals. */
+export async function nameInitiators(
+  db: Queryable,
+  customerId: string,
+  approvals: readonly Approval[],
+): Promise<Approval[]> {
+  const named = await nameActors(
+    db,
+    customerId,
+    approvals.map(({ initiator }) => initiator),
+  )
+  return approvals.map((one) => ({ ...one, initiator: named(one.initiator) }))
+}
