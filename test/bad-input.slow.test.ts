@@ -50,6 +50,7 @@ const WITHDRAWALS = '/v2/transfer/crypto-withdrawals'
 const BULK = '/v2/transfer/crypto-withdrawals/bulk'
 const QUOTES = '/v2/transfer/fees/crypto-withdrawal'
 const DEPOSITS = '/v2/sandbox/fiat-deposits'
+const RESET = '/v2/sandbox/reset'
 const INSTRUCTIONS = '/v2/transfer/fiat-deposit-instructions'
 const ADDRESSES = '/v2/transfer/deposit-addresses'
 const INTERNAL = '/v2/transfer/internal'
@@ -600,6 +601,8 @@ const forbidden = (scope: string, found: string[]): Refusal => ({
   meta: { required_scope: scope, found_scopes: found },
   headers: challenge('insufficient_scope'),
 })
+
+const notStarted: Refusal = { status: 403, detail: ['was not started by bursar serve'] }
 
 // ---------------------------------------------------------------------------------------------------------------
 // Rows by kind of field.
@@ -1300,6 +1303,24 @@ const CASES: Record<string, Case> = {
     ],
   },
 
+  'POST /v2/sandbox/customers': {
+    good: () => ({ path: '/v2/sandbox/customers', body: { name: 'Suite' } }),
+    rows: [],
+    order: [],
+  },
+  'POST /v2/sandbox/clock': {
+    good: () => ({ path: '/v2/sandbox/clock', body: { advance: 'PT0S' } }),
+    rows: [
+      ...inBody('advance', 'ISO 8601 duration', '1h', 'P', 'PT', 'P1DT', '-P1D', 'P1.5D', ' P1D', "P1D'"),
+      ...inBody('advance', 'the clock would be more than 10 years ahead', 'P11Y'),
+    ],
+    order: [],
+  },
+  'POST /v2/sandbox/reset': {
+    good: () => ({ path: RESET }),
+    rows: [['a service that nothing starts again', {}, notStarted]],
+    order: [],
+  },
   'POST /v2/profiles': {
     good: () => ({ path: '/v2/profiles', body: { nickname: 'Third' } }),
     rows: [
@@ -3824,7 +3845,12 @@ const upperCase = (ids: Record<string, unknown>) =>
   Object.fromEntries(Object.entries(ids).map(([name, id]) => [name, String(id).toUpperCase()]))
 
 const ACCEPTED: Accepted[] = [
-  ...OPERATIONS.map((operation): Accepted => [nameOf(operation), 'the good request', {}, {}]),
+  ...OPERATIONS.filter(({ url }) => url !== RESET).map((operation): Accepted => [
+    nameOf(operation),
+    'the good request',
+    {},
+    {},
+  ]),
 
   [
     W,
@@ -4458,7 +4484,7 @@ describe('what clients send beside the contract', () => {
       for (const prefer of ['respond-async, handling=lenient', 'handling = "lenient"; x=1']) {
         const { status, headers } = await send(prefer)
         // Behind the schema: the records of some good requests are gone or exist by now.
-        expect([200, 404, 409]).toContain(status)
+        expect(name === `POST ${RESET}` ? [403] : [200, 404, 409]).toContain(status)
         expect(headers['preference-applied']).toBe('handling=lenient')
       }
       for (const prefer of ['handling=strict', 'lenient', 'xhandling=lenient']) {

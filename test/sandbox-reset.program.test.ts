@@ -1,5 +1,4 @@
 /** A sandbox begins anew, and nothing but a stopped sandbox with invented money is ever deleted. */
-import { existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -52,7 +51,6 @@ test.skipIf(CLUSTER.length > 0)('a stopped sandbox is deleted and begins with an
 
   const done = await reset({}, '--confirm', name, '--json')
   expect(JSON.parse(done.stdout)).toMatchObject({ reset: true, database: name, customers: 1 })
-  expect(existsSync(file)).toBe(false)
   const { rows } = await db.query('select * from customers')
   expect(rows).toEqual([])
   expect((await db.query('select * from of_another_program')).rowCount).toBe(0)
@@ -61,15 +59,57 @@ test.skipIf(CLUSTER.length > 0)('a stopped sandbox is deleted and begins with an
   atEnd(() => second.end('SIGTERM'))
   const after = await demo()
   expect(after.customer_id).not.toBe(before.customer_id)
+  // A suite goes on with the credentials that it has.
   const token = await fetch(`${second.address}/oauth2/token`, {
     method: 'POST',
     body: new URLSearchParams({
       grant_type: 'client_credentials',
-      client_id: after.client_id,
-      client_secret: after.client_secret,
+      client_id: before.client_id,
+      client_secret: before.client_secret,
     }),
   })
   expect(token.status).toBe(200)
+})
+
+test.skipIf(CLUSTER.length > 0)('Reset Sandbox begins anew, and the credentials stay', async () => {
+  const { db, folder, environment } = await emptySandbox()
+  const service = await spawnBursar(environment)
+  atEnd(() => service.end('SIGTERM'))
+  const demo = JSON.parse(await readFile(credentialsFile(folder), 'utf8')) as SandboxCredentials
+  const { client_id, client_secret } = demo
+  const takeToken = async () => {
+    const body = new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret })
+    const answer = await fetch(`${service.address}/oauth2/token`, { method: 'POST', body })
+    return ((await answer.json()) as { access_token: string }).access_token
+  }
+  const ask = async (token: string, path: string, method = 'GET') =>
+    fetch(`${service.address}${path}`, { method, headers: { authorization: `Bearer ${token}` } })
+  const token = await takeToken()
+  expect((await ask(token, '/v2/sandbox/reset', 'POST')).status).toBe(200)
+  // From the answer on, readiness fails until the new demo is there.
+  await expect
+    .poll(
+      () =>
+        fetch(`${service.address}/health/ready`).then(
+          ({ status }) => status,
+          () => 0,
+        ),
+      { timeout: 60_000 },
+    )
+    .toBe(200)
+  expect((await ask(token, '/v2/profiles')).status).toBe(401)
+  const profiles = await ask(await takeToken(), '/v2/profiles')
+  const { items } = (await profiles.json()) as { items: { id: string }[] }
+  expect(items.length).toBeGreaterThan(0)
+  expect(items.map(({ id }) => id)).not.toContain(demo.profile_id)
+  const { rows } = await db.query('select 1 from customers where id = $1', [demo.customer_id])
+  expect(rows).toEqual([])
+  await db.query(
+    `insert into network_genesis (network, block_hash, recorded_at) values ('ETHEREUM', 'x', now())`,
+  )
+  const refused = await ask(await takeToken(), '/v2/sandbox/reset', 'POST')
+  expect(refused.status).toBe(403)
+  expect(((await refused.json()) as { detail: string }).detail).toMatch(/has used a test network/)
 })
 
 test.skipIf(CLUSTER.length === 0)('a sandbox on a cluster is never deleted', async () => {

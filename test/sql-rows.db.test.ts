@@ -75,6 +75,9 @@ const OF_A_CLUSTER = [
   'src/chains/network-transactions.ts byNode',
 ]
 
+/** Functions on the schema of a sandbox's moved clock, which is made by the first move. */
+const OF_A_MOVED_CLOCK = ['src/db/sandbox-clock.ts advanceIn']
+
 /** Functions whose statements look for a customer, so that a cluster asks all its nodes. */
 const OF_ALL_CUSTOMERS = [
   'src/money/records/treasury.ts findOwner',
@@ -118,7 +121,7 @@ test('the columns of every statement match its row type', async () => {
   const composed = calls.filter(({ row, texts }) => row && texts === undefined).map(({ where }) => where)
   const faults: string[] = []
   for (const { where, row, node, texts = [] } of calls) {
-    if (OF_A_CLUSTER.includes(where)) continue
+    if (OF_A_CLUSTER.includes(where) || OF_A_MOVED_CLOCK.includes(where)) continue
     for (const text of row ? texts : []) {
       const columns = await describe(text).catch((error: Error) => `${error.message}: ${text.slice(0, 200)}`)
       const found = typeof columns === 'string' ? [columns] : differences(columns, row!, node)

@@ -1,3 +1,4 @@
+import { advanceClock } from '../src/db/sandbox-clock.ts'
 import { originOfLoop } from '../src/contract/actor.ts'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { randomBytes, randomUUID } from 'node:crypto'
@@ -219,6 +220,7 @@ export async function startTestService(
     baseUrl,
     log,
     refusalsEveryMs: REFUSALS_EVERY_MS,
+    advanceClock: async (duration) => (await advanceClock(db, ownerUrl, duration)).text,
   })
   await app.ready()
   signingKey ??= (await db.query<typeof signingKey & object>('select id, encrypted_jwk from signing_keys'))

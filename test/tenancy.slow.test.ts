@@ -409,6 +409,10 @@ const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = 
       { asset: 'USDP', amount: '1', crypto_network: 'ETHEREUM', crypto_address },
     ],
   ],
+  // They name no record.
+  'POST /v2/sandbox/customers': () => [],
+  'POST /v2/sandbox/clock': () => [],
+  'POST /v2/sandbox/reset': () => [],
   'POST /v2/profiles': ({ nickname }) => [['/v2/profiles', { nickname }]],
   'GET /v2/profiles': ({ profile_id, nickname }) => [
     [`/v2/profiles?ids=${profile_id}`],

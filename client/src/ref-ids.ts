@@ -27,6 +27,9 @@ const POSTS: Record<PathOf<'post'>, 'REF_ID' | 'REF_IDS' | 'HARMLESS' | 'ONCE'> 
   // could not tell which request took the nickname.
   '/v2/sandbox/fiat-deposits': 'ONCE',
   '/v2/sandbox/profiles/{id}/deposit': 'ONCE',
+  '/v2/sandbox/customers': 'ONCE',
+  '/v2/sandbox/clock': 'ONCE',
+  '/v2/sandbox/reset': 'HARMLESS',
   '/v2/profiles': 'ONCE',
   // The refusal of a repeat names one member only, but the first request may have added several.
   '/v2/identity/account-members': 'ONCE',

@@ -1,6 +1,7 @@
 import { transaction, WRITER, type Database, type Transaction } from '../db/database.ts'
 import { isDistributed } from '../db/distribution.ts'
 import { FUNCTIONS, PRIVILEGES } from '../db/privileges.ts'
+import { DROP_CLOCK } from '../db/sandbox-clock.ts'
 import { readStamp, requireGenuineStamp } from '../program/deployment.ts'
 import type { Settings } from '../settings.ts'
 
@@ -11,7 +12,7 @@ import type { Settings } from '../settings.ts'
  */
 
 /** Why a database is not reset. The message says what to do. */
-class NotReset extends Error {}
+export class NotReset extends Error {}
 
 /** What a reset deletes. */
 export interface ToReset {
@@ -29,23 +30,31 @@ export async function requireResettable(
   service: Database,
   settings: Pick<Settings, 'mode' | 'networksFile'>,
 ): Promise<ToReset> {
-  if (settings.mode !== 'sandbox') throw new NotReset('BURSAR_MODE: only a sandbox is reset')
   return transaction(service, async (tx) => {
-    await requireSandbox(tx)
-    if (settings.networksFile !== undefined || (await has(tx, 'select 1 from network_genesis limit 1')))
-      throw new NotReset(
-        'this sandbox has used a test network: its wallets hold coins that the new records would not know; use another database',
-      )
-    if (await isDistributed(tx))
-      throw new NotReset('a distributed database is not reset: make another one (docs/guides/scale-out.md)')
+    await requireEmptiable(tx, settings)
     await requireNobodyElse(tx)
-    await requireGenuineStamp(tx)
     const { rows } = await tx.query<ToReset>(
       `select current_database() as database, (select count(*)::integer from customers) as customers,
               (select count(*)::integer from transfers) as transfers`,
     )
     return rows[0]!
   })
+}
+
+/** Throws an Error unless the database is a sandbox that has used no test network and is not distributed. */
+export async function requireEmptiable(
+  tx: Transaction,
+  settings: Pick<Settings, 'mode' | 'networksFile'>,
+): Promise<void> {
+  if (settings.mode !== 'sandbox') throw new NotReset('BURSAR_MODE: only a sandbox is reset')
+  await requireSandbox(tx)
+  if (settings.networksFile !== undefined || (await has(tx, 'select 1 from network_genesis limit 1')))
+    throw new NotReset(
+      'this sandbox has used a test network: its wallets hold coins that the new records would not know; use another database',
+    )
+  if (await isDistributed(tx))
+    throw new NotReset('a distributed database is not reset: make another one (docs/guides/scale-out.md)')
+  await requireGenuineStamp(tx)
 }
 
 /** Requires the database's own stamp of a sandbox. The setting alone may be a mistake. */
@@ -89,5 +98,6 @@ export async function dropAll(owner: Database): Promise<void> {
       [Object.keys(PRIVILEGES), FUNCTIONS],
     )
     for (const { statement } of rows) await tx.query(statement)
+    await tx.query(DROP_CLOCK)
   })
 }

@@ -1,8 +1,8 @@
-import { rm } from 'node:fs/promises'
 import type { Command } from 'commander'
-import { credentialsFile } from '../program/demo/credentials.ts'
-import { dropAll, requireResettable, type ToReset } from './reset-sandbox.ts'
+import { problem } from '../contract/problems.ts'
+import { dropAll, NotReset, requireEmptiable, requireResettable, type ToReset } from './reset-sandbox.ts'
 import { prepareDatabase } from '../program/deployment.ts'
+import { transaction } from '../db/database.ts'
 import { asOwner, inDatabase, withDatabase, type AtDatabase } from './command-line.ts'
 import { define } from './define.ts'
 import { EXIT } from './exit.ts'
@@ -34,13 +34,20 @@ export function sandboxCommands(program: Command): void {
     })
 }
 
-/** Drops all tables, creates them again, and removes the credentials of the demo's customer. The next start makes the demo. */
+/** Drops all tables, and creates them again. The next start makes the demo, whose API client keeps its id and secret. */
 async function empty({ db, settings, ownerUrl }: AtDatabase): Promise<void> {
   const url = await ownerUrl()
   await (url === undefined ? dropAll(db) : asOwner(url, dropAll))
   await prepareDatabase(db, settings, url)
-  await rm(credentialsFile(settings.dataDir), { force: true })
 }
+
+/** Throws forbidden, with the reason, for a sandbox that may not be emptied. Its service may be running. */
+export const requireMayBeEmptied = (): Promise<void> =>
+  withDatabase({}, ({ db, settings }) =>
+    transaction(db, (tx) => requireEmptiable(tx, settings)).catch((error: unknown) => {
+      throw error instanceof NotReset ? problem.forbidden(error.message) : error
+    }),
+  )
 
 /** Empties the sandbox of a service that has stopped. Throws as `requireResettable` does. */
 export const emptyStopped = (): Promise<void> =>

@@ -20,7 +20,8 @@ export function serveCommand(program: Command): void {
       const settings = readSettings(ownProcess().env)
       const log = await openLog(settings, ownProcess().log)
       let running: Promise<Service>
-      const beginAnew = () => {
+      const beginAnew = async () => {
+        await (await import('./sandbox.ts')).requireMayBeEmptied()
         running = running.then((service) => restartEmpty(service, settings, log, beginAnew))
         running.catch(fail)
       }
@@ -39,7 +40,7 @@ export function serveCommand(program: Command): void {
 }
 
 /** Starts the service. Its modules are loaded while the embedded PostgreSQL starts, which takes as long. */
-async function begin(settings: Settings, log: Log, beginAnew: () => void): Promise<Service> {
+async function begin(settings: Settings, log: Log, beginAnew: () => Promise<void>): Promise<Service> {
   const connecting = connectService(settings, log.log)
   connecting.catch(() => undefined)
   const { serve } = await import('../program/serve.ts')
@@ -51,9 +52,9 @@ async function restartEmpty(
   service: Service,
   settings: Settings,
   log: Log,
-  beginAnew: () => void,
+  beginAnew: () => Promise<void>,
 ): Promise<Service> {
-  log.log.warn('the console asked for an empty sandbox: the service stops, and begins anew')
+  log.log.warn('an empty sandbox was asked for: the service stops, and begins anew')
   await service.close()
   const { emptyStopped } = await import('./sandbox.ts')
   await emptyStopped().catch((err: unknown) => log.log.error({ err }, 'the sandbox was not emptied'))

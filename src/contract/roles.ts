@@ -14,9 +14,9 @@ export type Role = (typeof ROLES)[number]
 /**
  * The rights of roles. READ changes nothing. CHANGE moves money and edits records. DECIDE approves or rejects. ADMINISTER
  * changes who may do what, so that an OPERATOR cannot extend its own authority. SIGN_IN removes the operator's own
- * sessions and passkeys.
+ * sessions and passkeys. PROGRAM is for API clients alone.
  */
-type Right = 'READ' | 'CHANGE' | 'DECIDE' | 'ADMINISTER' | 'SIGN_IN'
+type Right = 'READ' | 'CHANGE' | 'DECIDE' | 'ADMINISTER' | 'SIGN_IN' | 'PROGRAM'
 
 const RIGHTS: Record<Role, readonly Right[]> = {
   VIEWER: ['READ'],
@@ -71,6 +71,7 @@ const RIGHT_OF: Record<Exclude<Scope, ScopeWithoutOperations>, Right> = {
   'policy:read_policy': 'READ',
   'policy:write_policy': 'ADMINISTER',
   'transfer:read_transfer_limit': 'READ',
+  'sandbox:write_sandbox': 'PROGRAM',
   'operators:read_session': 'READ',
   'operators:delete_session': 'SIGN_IN',
   'operators:read_passkey': 'READ',

@@ -74,6 +74,7 @@ export const SCOPES = [
   'policy:read_policy',
   'policy:write_policy',
   'transfer:read_transfer_limit',
+  'sandbox:write_sandbox',
   ...SCOPES_WITHOUT_OPERATIONS,
 ] as const
 
@@ -97,7 +98,10 @@ export type OperatorScope = (typeof OPERATOR_SCOPES)[number]
 export type Scope = ClientScope | OperatorScope
 
 /** Scopes of operations that exist in sandbox mode only. */
-export const SANDBOX_SCOPES: readonly ClientScope[] = ['transfer:write_sandbox_fiat_deposit']
+export const SANDBOX_SCOPES: readonly ClientScope[] = [
+  'transfer:write_sandbox_fiat_deposit',
+  'sandbox:write_sandbox',
+]
 
 export type ScopeWithoutOperations = (typeof SCOPES_WITHOUT_OPERATIONS)[number]
 /** Whether no operation needs this scope. No operator has such a scope. */

@@ -38,6 +38,7 @@ export class Changes {
   #lastAt = performance.now()
   #next = new AbortController()
   #isAwaited = false
+  #rests = new AbortController()
   #tell: (() => void) | undefined
   readonly #recentMs: number
   readonly #restMsMax: number
@@ -61,6 +62,19 @@ export class Changes {
     this.#next.abort()
     this.#next = new AbortController()
     this.#isAwaited = false
+  }
+
+  /** Ends when loops must not rest on, whatever they rest for. */
+  get rests(): AbortSignal {
+    setMaxListeners(0, this.#rests.signal)
+    return this.#rests.signal
+  }
+
+  /** Ends the rests of all loops of this process: it stops, or the clock of its sandbox was moved. */
+  endRests(): void {
+    this.#rests.abort()
+    this.#rests = new AbortController()
+    this.note()
   }
 
   /** Notifies the processes with a worker of each change, in a separate statement: the change does not wait for it. */

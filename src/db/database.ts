@@ -43,6 +43,9 @@ export interface Limits {
   idleInTransactionMs: number
 }
 
+/** The schema of a sandbox's moved clock (sandbox-clock.ts). */
+export const SANDBOX_CLOCK = 'sandbox_clock'
+
 const limitsOf = (limits: Limits | undefined) =>
   limits === undefined
     ? ''
@@ -75,6 +78,8 @@ export function openDatabase(
     onError: (error: Error) => void
     limits?: Limits
     applicationName?: string
+    /** Reads the clock of a sandbox, which tests move. */
+    sandbox?: boolean
     /** Makes the sockets of the connections, for `ServerCheck` to end. */
     socket?: (() => Socket) | undefined
     /** Called after each commit that recorded a change. */
@@ -105,7 +110,7 @@ export function openDatabase(
           },
         )
     },
-    options: `-c TimeZone=UTC -c DateStyle=ISO -c enable_seqscan=off -c jit=off ${TCP_LIMITS}${limitsOf(options.limits)}`,
+    options: `-c TimeZone=UTC -c DateStyle=ISO -c enable_seqscan=off -c jit=off ${TCP_LIMITS}${limitsOf(options.limits)}${options.sandbox ? ` -c search_path=${SANDBOX_CLOCK},pg_catalog,public` : ''}`,
   })
   pool.on('error', options.onError)
   // While a connection is in use, the pool does not listen for its errors. Its statements fail, which is how we learn

@@ -12,6 +12,7 @@ import { Type, type TArray, type TObject, type TSchema } from 'typebox'
 import { comparableOf } from './differing-members.ts'
 import { hookOf, type CallerStanding } from './authenticate.ts'
 import { dropUnknown, isLenient, membersOf } from './body-members.ts'
+import type { FailNext } from './fail-next.ts'
 import { keyHooks } from './idempotency-key.ts'
 import { problemResponses } from './openapi.ts'
 import type { Caller, Operation, Request } from './operation.ts'
@@ -53,6 +54,8 @@ export interface Guards {
   /** Limits the lists of each customer until their answers are read, and those that keep a copy of a large page. */
   turns: { lists: Shares; copied: Shares }
   standing: CallerStanding
+  /** The failures that tests of a sandbox ask for; undefined in live mode. */
+  failNext: FailNext | undefined
 }
 
 /** Mounts an operation: bearer token, scope, schema, `run` (ARCHITECTURE, "How a request flows"). */
@@ -63,7 +66,7 @@ export function mount(
   operation: Operation,
   baseUrl: string,
 ): void {
-  const { rateLimit, limitAddress, oneByOne, requests, standing } = guards
+  const { rateLimit, limitAddress, oneByOne, requests, standing, failNext } = guards
   const { method, url, scope, alternativeScope, params, query, body, reply, example, problems } = operation
   const commaParameters = Object.entries(query?.properties ?? {})
     .filter(([, schema]) => (schema as { commas?: boolean }).commas)
@@ -88,14 +91,12 @@ export function mount(
       querystring: shared(app, withExample(query ?? NO_PARAMETERS, example?.query)),
       ...(keys.preValidation && { headers: KEY_HEADER }),
       ...(body && { body: shared(app, { ...body, [NAMED_EXAMPLES]: namedExamples(example?.bodies) }) }),
-      response: {
-        200: { description: 'Success', ...shared(app, reply) },
-        ...problemResponses(operation, baseUrl),
-      },
+      response: responsesOf(app, operation, baseUrl),
     },
     onRequest: hooks(
       requests.refuseWhenFull,
       scope === null ? limitAddress : hookOf(rateLimit.requireScope(scopes)),
+      scope !== null && failNext?.onRequest,
       method !== 'GET' && changing.length < scopes.length && requireChangingScope(changing),
       operation.takesMoney && requireKnown(standing),
       method === 'DELETE' && body === undefined && ignoreBody,
@@ -125,6 +126,16 @@ export function mount(
   }
   app.route(route)
 }
+
+/** The answers of an operation, for the API document and the serialiser. */
+const responsesOf = (app: FastifyInstance, operation: Operation, baseUrl: string): object => ({
+  200: {
+    description: 'Success',
+    ...(operation.replyHeaders && { headers: operation.replyHeaders.properties }),
+    ...shared(app, operation.reply),
+  },
+  ...problemResponses(operation, baseUrl),
+})
 
 /** Returns those of the hooks that the operation needs, in this order. */
 const hooks = <T>(...all: unknown[]): T[] => all.filter((hook) => typeof hook === 'function') as T[]
@@ -156,6 +167,7 @@ function handlerOf(
       scopes: caller.scopes,
       origin: { actor: caller.actor, request_id: request.id, ip: request.ip },
       requireCaller: () => standing.requireEnabled(caller),
+      answerWith: (headers: Record<string, string>) => void reply.headers(headers),
       problemOf: isOneByOne ? itemProblems(request, baseUrl) : undefined,
       asker: reply.raw,
     } as never)

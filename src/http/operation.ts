@@ -34,6 +34,8 @@ export interface Request<P = unknown, Q = unknown, B = unknown> {
   requireCaller: () => void
   /** The client that waits for the answer. Long work ends once the client has left. */
   asker: Asker
+  /** Adds headers to the answer: those of `replyHeaders`. */
+  answerWith: (headers: Record<string, string>) => void
   /** For a body with a `oneByOne` list: returns the problem body for the error of one item. */
   problemOf?: (error: unknown, item: unknown) => ProblemBody
 }
@@ -63,6 +65,8 @@ export interface Definition<C, P, Q, B, R> {
   /** Example requests for the API reference, which work unchanged on the demo data. */
   example?: Example<P, Q, B>
   reply: R
+  /** The headers of the answer that the operation adds. */
+  replyHeaders?: TObject
   /** Problems in addition to those that every operation can answer. */
   problems?: readonly ProblemSlug[]
   /** The operation withdraws money: refused (503) while the list of disabled clients is too old. */

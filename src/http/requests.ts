@@ -149,6 +149,8 @@ export class Requests {
   readonly #pages: Share
   readonly #tokens: Share
   #draining = false
+  /** Whether the service makes its first records yet. */
+  starting = false
 
   constructor(options: RequestsOptions) {
     this.#options = options

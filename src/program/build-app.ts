@@ -15,7 +15,8 @@ import { Policies } from '../governance/policy/policy.ts'
 import { authenticator } from '../http/authenticate.ts'
 import { docsPage } from '../http/docs-page.ts'
 import { errorRoutes, refuseOtherMethods } from '../http/errors.ts'
-import { mount } from '../http/mount.ts'
+import { FailNext } from '../http/fail-next.ts'
+import { mount, type Guards, type Perform } from '../http/mount.ts'
 import { OneByOneLimit } from '../http/one-by-one.ts'
 import { openApi } from '../http/openapi.ts'
 import { OwnMachine } from '../http/own-machine.ts'
@@ -98,12 +99,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
     masterKeys: options.masterKeys,
   })
   const perform = performWith(options, limits, policies, macs)
-  const turns = { lists: new Shares(LISTS_MAX), copied: new Shares(COPIED_MAX) }
-  const oneByOne = new OneByOneLimit()
-  for (const operation of OPERATIONS) {
-    if (operation.sandboxOnly && settings.mode !== 'sandbox') continue
-    mount(app, { rateLimit, limitAddress, oneByOne, requests, turns, standing }, perform, operation, baseUrl)
-  }
+  mountOperations(app, { rateLimit, limitAddress, requests, standing }, perform, options)
   streamEvents(app, {
     nodes: options.backgroundNodes ?? onlyNode(options.background ?? db),
     log: options.log,
@@ -124,6 +120,24 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
     })
   refuseOtherMethods(app, baseUrl, [...routes])
   return Object.assign(app, { requests })
+}
+
+/** Mounts the operations of the mode. */
+function mountOperations(
+  app: FastifyInstance,
+  guards: Pick<Guards, 'rateLimit' | 'limitAddress' | 'requests' | 'standing'>,
+  perform: Perform,
+  { settings: { mode }, baseUrl }: AppOptions,
+): void {
+  const isSandbox = mode === 'sandbox'
+  const all = {
+    ...guards,
+    turns: { lists: new Shares(LISTS_MAX), copied: new Shares(COPIED_MAX) },
+    oneByOne: new OneByOneLimit(),
+    failNext: isSandbox ? new FailNext() : undefined,
+  }
+  for (const operation of OPERATIONS)
+    if (isSandbox || operation.sandboxOnly !== true) mount(app, all, perform, operation, baseUrl)
 }
 
 /** Issues a token for the oldest client of a customer that is not disabled; undefined without customer or client. */

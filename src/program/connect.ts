@@ -68,6 +68,7 @@ export async function connect(
     const url = addressOn(settings.databaseUrl ?? embedded!.url, node)
     const pool = openDatabase(url, {
       max,
+      sandbox: settings.mode === 'sandbox',
       socket: checked ? checkOf(url).socket : undefined,
       onChange: changes.note,
       onError: (error) => log.warn({ err: error }, 'an idle database connection was lost'),

@@ -18,7 +18,17 @@ const CONNECTIONS_SHARE = 1 / 4
 
 /** Returns the function that runs an operation for a request. */
 export function performWith(
-  { db, nodes = onlyNode(db), ledger, networks, settings, masterKeys, baseUrl }: AppOptions,
+  {
+    db,
+    nodes = onlyNode(db),
+    ledger,
+    networks,
+    settings,
+    masterKeys,
+    baseUrl,
+    beginAnew,
+    advanceClock,
+  }: AppOptions,
   limits: CustomerLimits,
   policies: Policies,
   rowMacs: RowMacs,
@@ -42,6 +52,7 @@ export function performWith(
       scopes: request.scopes,
       origin: request.origin,
       requireCaller: request.requireCaller,
+      answerWith: request.answerWith,
       problemOf: request.problemOf,
       asker: request.asker,
       db: part,
@@ -55,6 +66,8 @@ export function performWith(
       rowMacs,
       limits,
       baseUrl,
+      beginAnew,
+      advanceClock,
     } satisfies Request & Context as never)
   }
 }

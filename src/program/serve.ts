@@ -8,6 +8,7 @@ import type { Changes } from '../db/changes.ts'
 import type { Database, Limits } from '../db/database.ts'
 import { bringUpToDate } from '../db/migrate.ts'
 import type { Cluster, Node, Nodes } from '../db/nodes.ts'
+import { advanceClock } from '../db/sandbox-clock.ts'
 import { Deliverer } from '../deliveries/deliver.ts'
 import { faultsOfRole } from '../db/privileges.ts'
 import type { SandboxCredentials } from './demo/credentials.ts'
@@ -71,7 +72,7 @@ const PORT_ERRORS = new Set<string | undefined>(['EADDRINUSE', 'EACCES'])
 
 /**
  * Starts the whole service: database, migrations, API, demo data, worker. Throws `SettingsError` for refused settings. A failed
- * start leaves no connection and no metrics server open. `beginAnew` is called when the console's button asks for an empty
+ * start leaves no connection and no metrics server open. `beginAnew` is called when a person or a program asks for an empty
  * sandbox: it closes the service, empties the database and starts it again. `connecting` is a connection begun before this module
  * was loaded.
  */
@@ -81,7 +82,7 @@ export async function serve(
   {
     beginAnew,
     connecting = connectService(settings, log),
-  }: { beginAnew?: () => void; connecting?: Promise<ServiceConnected> } = {},
+  }: { beginAnew?: () => Promise<void>; connecting?: Promise<ServiceConnected> } = {},
 ): Promise<Service> {
   const { db: background, share, changes, open, ownerUrl, close: disconnect } = await connecting
   let metricsServer: MetricsServer | undefined
@@ -113,6 +114,11 @@ export async function serve(
     const limits = { statementMs: settings.statementTimeoutMs, idleInTransactionMs: REQUEST_IDLE_MS_MAX }
     const nodes = onNodes(open(forRequests, limits), forRequests, limits)
     metricsServer = await openMetrics(metrics, settings, log)
+    const moveClock = async (duration: string) => {
+      const { text } = await advanceClock(background, await ownerUrl(), duration)
+      changes.endRests()
+      return text
+    }
     const { address, demo, stop } = await startService({
       ...{ settings, log, dropped, nodes, backgroundNodes, deliveries },
       // Health checks wait for no request. As for the check of the server, their connection is beside the configured number.
@@ -120,6 +126,7 @@ export async function serve(
       ...{ masterKeys, metrics, changes },
       // Wallets of a test network hold coins that the new records would not know.
       beginAnew: settings.mode === 'sandbox' && settings.networksFile === undefined ? beginAnew : undefined,
+      advanceClock: settings.mode === 'sandbox' ? moveClock : undefined,
     })
     const ownMachine = new OwnMachine(settings, masterKeys.current.derive('ownMachine'))
     return {
@@ -191,7 +198,8 @@ interface Parts {
   masterKeys: MasterKeys
   metrics: Metrics
   changes: Changes
-  beginAnew?: (() => void) | undefined
+  beginAnew?: (() => Promise<void>) | undefined
+  advanceClock?: ((duration: string) => Promise<string>) | undefined
 }
 
 /** Starts the API, the demo and the worker. `stop` ends them: API first, then worker, then ledger. */
@@ -219,6 +227,7 @@ async function startService(
     exampleRecords: async () => (isSandbox ? demoRecords(db) : undefined),
     health: parts.health,
     beginAnew: parts.beginAnew,
+    advanceClock: parts.advanceClock,
   })
   const forDeliveries = deliveries !== backgroundNodes && { deliveries: deliveries.shared }
   metrics.measure({
@@ -228,12 +237,14 @@ async function startService(
     requests: app.requests,
     logLinesDropped: parts.dropped,
   })
+  app.requests.starting = isSandbox
   const address = await app
     .listen({ host: settings.host, port })
     .catch((error: NodeJS.ErrnoException) => blame(PORT_ERRORS.has(error.code) ? 'PORT' : 'HOST')(error))
   const secrets = { rowMacs: new RowMacs(masterKeys), webhookSecrets: new WebhookSecrets(masterKeys) }
   const demoParts = { db: background, ledger, networks, ...secrets }
   const demo = isSandbox ? await makeDemo(demoParts, { dataDir: settings.dataDir, baseUrl }) : undefined
+  app.requests.starting = false
   const worker = settings.worker
     ? startWorker({
         ...{ db: backgroundNodes, ledger, networks, settings, log, screening, changes },

@@ -181,7 +181,7 @@ export function startWorker(options: {
   return {
     async stop() {
       stopping.abort()
-      changes?.note()
+      changes?.endRests()
       await others
       await Promise.all([...running.values()].map(({ ended }) => ended))
       await options.screening?.endpoint.close()
@@ -198,7 +198,7 @@ const repeatUntil =
       const seen = changes?.count ?? 0
       const rest = await round()
       const { ms, endedBy } = await restOf(rest, seen)
-      await pause(ms, undefined, { signal: endedBy ?? stopping }).catch(() => undefined)
+      await pause(ms, undefined, { signal: endedBy ?? changes?.rests ?? stopping }).catch(() => undefined)
     }
   }
 

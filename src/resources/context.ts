@@ -17,4 +17,8 @@ export interface Context extends RailsContext {
   limits: CustomerLimits
   /** The public URL of this service, and its token issuer. No slash at the end. */
   baseUrl: string
+  /** Empties the sandbox and starts the service again; undefined where it may not be emptied. */
+  beginAnew: (() => Promise<void>) | undefined
+  /** Moves the clock of the sandbox forward by an ISO 8601 duration, and returns its time. */
+  advanceClock: ((duration: string) => Promise<string>) | undefined
 }

@@ -49,7 +49,7 @@ export interface ConsoleOptions {
   /** The customer whom this request may sign in to without a proof: the demo's. Undefined where it needs a proof. */
   demoOf: (request: FastifyRequest) => Promise<string | undefined>
   /** Empties the sandbox and starts the service again; undefined where the console may not. */
-  beginAnew?: (() => void) | undefined
+  beginAnew?: (() => Promise<void>) | undefined
 }
 
 interface Taken {
@@ -256,7 +256,7 @@ function addSessionRoutes(app: FastifyInstance, sessions: Sessions, options: Con
         'only an ADMIN at the machine of a sandbox begins it anew: bursar sandbox reset',
       )
     // The service stops only after it has sent this answer.
-    beginAnew()
+    await beginAnew()
     return reply.code(202).send({})
   })
 }

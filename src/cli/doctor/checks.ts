@@ -146,7 +146,10 @@ export async function examine(
       deployment.url = embedded?.url
       return describeEmbedded(settings, embedded)
     })
-  const db = deployment.url === undefined ? undefined : openDatabase(deployment.url, POOL)
+  const db =
+    deployment.url === undefined
+      ? undefined
+      : openDatabase(deployment.url, { ...POOL, sandbox: settings.mode === 'sandbox' })
   try {
     if (db !== undefined)
       await run('database', 'start it, or correct DATABASE_URL', async () => {

@@ -1,14 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, open, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { ClientCredentials } from '../../access/tokens/api-clients.ts'
 import { blame, SettingsError } from '../../settings.ts'
 
 /** The data that an integrator needs to begin: the content of sandbox-credentials.json. */
-export interface SandboxCredentials {
+export interface SandboxCredentials extends ClientCredentials {
   base_url: string
   token_url: string
-  client_id: string
-  client_secret: string
   customer_id: string
   profile_id: string
   memo_id: string
@@ -33,6 +32,14 @@ export async function followBaseUrl(path: string, baseUrl: string): Promise<void
   const credentials = readCredentials(path, content)
   if (credentials.base_url === baseUrl) return
   await writeCredentials(path, { ...credentials, ...addresses(baseUrl) })
+}
+
+/** Returns the API client of an earlier demo; undefined where there was none. */
+export async function knownClient(path: string): Promise<ClientCredentials | undefined> {
+  const content = await readFile(path, 'utf8').catch(() => undefined)
+  if (content === undefined) return undefined
+  const { client_id, client_secret } = readCredentials(path, content)
+  return { client_id, client_secret }
 }
 
 /** Reads the credentials that a sandbox has written. Throws when the file has none. */

@@ -15,6 +15,8 @@ export const DEMO = {
   ruleWire: 'demo-rule-wire',
   webhook: 'Tests',
   unusedWebhook: 'Unused',
+  client: 'Demo',
+  spareClient: 'Unused',
   /** The only scope of the unused client. */
   spareScope: 'funding:read_profile' as const,
 }

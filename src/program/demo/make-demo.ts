@@ -19,6 +19,7 @@ import {
   addresses,
   credentialsFile,
   followBaseUrl,
+  knownClient,
   writeCredentials,
   type SandboxCredentials,
 } from './credentials.ts'
@@ -57,9 +58,13 @@ export async function makeDemo(
     const months = lastMonths(await readClock(tx))
     const { customer_id, profile_id } = await createCustomer(tx, DEMO.name, firstMoment(months))
     await makeHistory(tx, { customer_id, profile_id }, months)
-    const client = await createApiClient(tx, rowMacs, customer_id, SCOPES)
+    // Suites go on with the credentials that they have when the sandbox begins anew.
+    const credentials = await knownClient(credentialsFile(dataDir))
+    const client = await createApiClient(tx, rowMacs, customer_id, SCOPES, { name: DEMO.client, credentials })
     // The examples of the API reference rotate and delete this client. Its secret is discarded.
-    const spare = await createApiClient(tx, rowMacs, customer_id, [DEMO.spareScope])
+    const spare = await createApiClient(tx, rowMacs, customer_id, [DEMO.spareScope], {
+      name: DEMO.spareClient,
+    })
     const instructions = await insertInstructions(tx, requireBankAccount(networks), customer_id, {
       profile_id,
       fiat_network: 'WIRE',
@@ -88,7 +93,7 @@ export async function makeDemo(
         url: RECEIVER,
         event_types: ['webhook.disabled'],
       })
-    const credentials: SandboxCredentials = {
+    const written: SandboxCredentials = {
       ...addresses(baseUrl),
       ...client,
       customer_id,
@@ -106,8 +111,8 @@ export async function makeDemo(
       audited(DEMO_ORIGIN, 'api_client.create', client.client_id, { after: { scopes: SCOPES } }),
       audited(DEMO_ORIGIN, 'api_client.create', spare.client_id, { after: { scopes: [DEMO.spareScope] } }),
     )
-    await writeCredentials(credentialsFile(dataDir), credentials)
-    return credentials
+    await writeCredentials(credentialsFile(dataDir), written)
+    return written
   })
   await finishDemo(db, ledger)
   return credentials

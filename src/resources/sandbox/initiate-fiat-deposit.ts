@@ -3,7 +3,7 @@ import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { Wire } from '../../contract/bank-wire.ts'
 import { EXAMPLE } from '../../contract/example-records.ts'
-import { AMOUNT_LENGTH_MAX, Closed, OneOf, RefId, Text } from '../../contract/fields.ts'
+import { AMOUNT_LENGTH_MAX, Closed, OneOf, RefId, Text, Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
 import { deposit, type DepositPlace } from '../../money/movements/deposit.ts'
@@ -62,8 +62,17 @@ export const initiateFiatDeposit = operation({
     },
   },
   reply: Closed({}),
+  replyHeaders: Closed({ 'Bursar-Transfer-Id': Uuid('The transfer that the wire became.') }),
   problems: ['not-found', 'already-exists', 'unavailable'],
-  async run({ body: { amount, asset, memo_id, ref_id }, customerId, origin, db, shared, ledger }) {
+  async run({
+    body: { amount, asset, memo_id, ref_id },
+    customerId,
+    origin,
+    db,
+    shared,
+    ledger,
+    answerWith,
+  }) {
     const minor = parseAmount(amount, decimalsOf(asset))!
     requireDepositable(minor, decimalsOf(asset))
     const { rows } = await db.query<InstructionsOfMemo>({
@@ -80,10 +89,11 @@ export const initiateFiatDeposit = operation({
     if (outcome !== undefined) {
       requireNoRefId(ref_id)
       const wire = { profile_id: place.profile_id, asset, minor, place, memo: memo_id }
-      await announceSimulatedWire({ db, shared }, customerId, wire, outcome, origin)
+      const id = await announceSimulatedWire({ db, shared }, customerId, wire, outcome, origin)
+      answerWith({ 'bursar-transfer-id': id })
       return {}
     }
-    await ledger.submit(
+    const { transfer } = await ledger.submit(
       customerId,
       deposit(
         customerId,
@@ -99,6 +109,7 @@ export const initiateFiatDeposit = operation({
         origin,
       ),
     )
+    answerWith({ 'bursar-transfer-id': transfer.id })
     return {}
   },
 })

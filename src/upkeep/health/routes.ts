@@ -33,6 +33,7 @@ export async function healthRoutes(
       .finally(() => (asking = undefined)))
 
   app.get('/health/ready', { config, schema: { hide: true } }, async () => {
+    if (requests.starting) throw problem.unavailable('this process is starting')
     if (requests.draining) throw problem.unavailable('this process is about to stop')
     try {
       const answered = await withinMs(ask(), READY_MS_MAX)

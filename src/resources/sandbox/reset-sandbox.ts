@@ -1,0 +1,28 @@
+import { Closed } from '../../contract/fields.ts'
+import { problem } from '../../contract/problems.ts'
+import { operation } from '../operation.ts'
+
+/**
+ * Empties the sandbox (API behaviour, Sandbox): the service stops, deletes every record of every customer, and begins with the
+ * demo again. The demo's API client keeps its id and secret.
+ */
+export const resetSandbox = operation({
+  method: 'POST',
+  url: '/v2/sandbox/reset',
+  scope: 'sandbox:write_sandbox',
+  tag: 'Sandbox',
+  repeats: 'HARMLESS',
+  summary: 'Reset Sandbox',
+  description:
+    'Deletes every record of every customer, and makes the demo again. The answer comes first, then the service starts again: wait until `/health/ready` answers 200. Access tokens end; the API client of the demo keeps its id and secret. Exists in sandbox mode only.',
+  sandboxOnly: true,
+  reply: Closed({}),
+  async run({ beginAnew }) {
+    if (beginAnew === undefined)
+      throw problem.forbidden(
+        'this sandbox has a test network, or was not started by bursar serve: it is not reset',
+      )
+    await beginAnew()
+    return {}
+  },
+})
