@@ -317,6 +317,18 @@ describe('every list', () => {
       if (newer(await read(list, 'DESC')).length === 0) withoutNewRecords.push(list)
     }
     expect(withoutNewRecords).toEqual([])
+    // The answer says so, and each kind of list in the same way.
+    const completeUntil = async (path: string) =>
+      (await call<{ complete_until?: string }>('GET', path)).body.complete_until
+    for (const path of [
+      '/v2/transfer/transfers?',
+      '/v2/events?',
+      `/v2/statements?customer_id=${credentials.customer_id}&`,
+    ]) {
+      const until = await completeUntil(`${path}order=ASC&limit=100`)
+      expect(momentAt(until!).micros).toBeLessThanOrEqual(began)
+      expect(await completeUntil(`${path}order=DESC&limit=100`)).toBeUndefined()
+    }
 
     await frozen.query('rollback')
     frozen.release()

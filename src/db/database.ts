@@ -48,8 +48,11 @@ export const SANDBOX_CLOCK = 'sandbox_clock'
 
 const limitsOf = (limits: Limits | undefined) =>
   limits === undefined
-    ? ''
-    : ` -c statement_timeout=${limits.statementMs ?? 0} -c idle_in_transaction_session_timeout=${limits.idleInTransactionMs}`
+    ? []
+    : [
+        `set statement_timeout = ${limits.statementMs ?? 0}`,
+        `set idle_in_transaction_session_timeout = ${limits.idleInTransactionMs}`,
+      ]
 
 /** How long a new connection may take. */
 export const CONNECTION_MS_MAX = 10_000
@@ -61,7 +64,7 @@ const KEEP_ALIVE_MS = 10_000
  * locks. Otherwise an open transaction of the worker would keep the locks for 15 minutes.
  */
 export const TCP_LIMITS =
-  '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 -c tcp_user_timeout=25000'
+  'set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3; set tcp_user_timeout = 25000'
 
 /**
  * Opens a pool. Timestamps are read as RFC 3339 text with microseconds, `numeric` and `bigint` as text.
@@ -87,6 +90,13 @@ export function openDatabase(
   },
 ): Database {
   let citus: Promise<boolean> | undefined
+  // Not as options of the connection, which poolers refuse.
+  const settings = [
+    `set TimeZone = 'UTC'; set DateStyle = 'ISO'; set enable_seqscan = off; set jit = off`,
+    TCP_LIMITS,
+    ...limitsOf(options.limits),
+    ...(options.sandbox ? [`set search_path = ${SANDBOX_CLOCK}, pg_catalog, public`] : []),
+  ].join('; ')
   const pool = new pg.Pool({
     connectionString: url,
     max: options.max,
@@ -99,8 +109,9 @@ export function openDatabase(
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     ...(options.socket && { stream: options.socket }),
     verify: (client, done) => {
-      citus ??= hasCitus(client)
-      citus
+      client
+        .query(settings)
+        .then(() => (citus ??= hasCitus(client)))
         .then((has) => (has ? beginCitusSession(client) : undefined))
         .then(
           () => done(),
@@ -110,7 +121,6 @@ export function openDatabase(
           },
         )
     },
-    options: `-c TimeZone=UTC -c DateStyle=ISO -c enable_seqscan=off -c jit=off ${TCP_LIMITS}${limitsOf(options.limits)}${options.sandbox ? ` -c search_path=${SANDBOX_CLOCK},pg_catalog,public` : ''}`,
   })
   pool.on('error', options.onError)
   // While a connection is in use, the pool does not listen for its errors. Its statements fail, which is how we learn

@@ -138,7 +138,6 @@ export class ServerCheck {
     const client = new pg.Client({
       connectionString: this.#url,
       application_name: CHECKER,
-      options: TCP_LIMITS,
       stream: () => socket,
     })
     // The session's statements fail, which is how the check learns of the loss.
@@ -148,7 +147,8 @@ export class ServerCheck {
     client.on('notification', () => onTold?.())
     // A standby refuses to listen. Then the worker's loops find changes at the end of their rests.
     const listen = () => (onTold === undefined ? undefined : client.query(LISTEN).catch(() => undefined))
-    const session: CheckConnection = { client, socket, phase, ready: client.connect().then(listen) }
+    const connect = () => client.connect().then(() => client.query(TCP_LIMITS))
+    const session: CheckConnection = { client, socket, phase, ready: connect().then(listen) }
     socket.once('lookup', () => (session.phase = 'CONNECTING'))
     socket.once('connect', () => (session.phase = 'CONNECTING'))
     return session

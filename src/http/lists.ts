@@ -57,11 +57,21 @@ export const orderByCreation = {
   order_by: Type.Optional(OneOf(['CREATED_AT'], 'Sort key.', { default: 'CREATED_AT' })),
 }
 
+/** The last members of a list's reply. */
+export const pageEnd = {
+  next_page_cursor: Type.Optional(Type.String({ description: 'Absent on the last page.' })),
+  complete_until: Type.Optional(
+    Timestamp(
+      'In ascending order, where the list ends before its request: when a transaction began that is still under way. Later records are not shown yet.',
+    ),
+  ),
+}
+
 /** The reply of a list. */
 export const listReply = <T extends TSchema>(item: T) =>
   Type.Object({
     items: Type.Array(item),
-    next_page_cursor: Type.Optional(Type.String({ description: 'Absent on the last page.' })),
+    ...pageEnd,
   })
 
 /** A half-open span of whole microseconds since 1970: `from` <= t < `to`. */
@@ -122,6 +132,8 @@ export interface PageRequest {
   /** The sort key of the previous page's last record, as returned by `keyOf`. */
   after: string[] | undefined
   fingerprint: string
+  /** Set where the page ends at a transaction under way. */
+  completeUntil?: string
 }
 
 interface PagedQuery {
@@ -170,8 +182,9 @@ export async function readPage<Row>(
   for (const ms of WAITS_MS) {
     await pause(ms)
     horizon = await horizonOf(db)
-    if (horizon.micros >= wanted) break
+    if (horizon.micros >= wanted) return read(within())
   }
+  page.completeUntil = horizon.text
   return read(within())
 }
 
@@ -200,7 +213,8 @@ export function pageReply<Row, Item>(
 ): PageReply<Item> {
   const all = rows.slice(0, page.limit).map(toWire)
   const items = all.slice(0, countWithin(PARTS.bytesMax / copies, all))
-  if (rows.length === items.length || items.length === 0) return { items }
+  if (rows.length === items.length || items.length === 0)
+    return { items, ...(page.completeUntil !== undefined && { complete_until: page.completeUntil }) }
   const next_page_cursor = nextCursor(keyOf(rows[items.length - 1]!), page)
   return items.length === all.length
     ? { items, next_page_cursor }
@@ -210,6 +224,7 @@ export function pageReply<Row, Item>(
 interface PageReply<Item> {
   items: Item[]
   next_page_cursor?: string
+  complete_until?: string
   left?: number
 }
 

@@ -62,16 +62,17 @@ export function wholePages(
       yield* text
       yield ']'
     }
-    yield part.next_page_cursor === undefined
-      ? '}'
-      : `,"next_page_cursor":${JSON.stringify(part.next_page_cursor)}}`
+    for (const name of ENDS) if (part[name] !== undefined) yield `,"${name}":${JSON.stringify(part[name])}`
+    yield '}'
   }
 
   return { copied: copies.length > 0, write: (first, read) => Readable.from(write(first, read)) }
 }
 
+/** Members of a page at its end. */
+const ENDS = ['next_page_cursor', 'complete_until']
 /** Members of a part that are not members of its page, or only at the end. */
-const OF_PARTS = ['left', 'next_page_cursor']
+const OF_PARTS = ['left', ...ENDS]
 
 /** Reads the part after this one. Where it asks for fewer records than the page lacks, its end is not the page's end. */
 async function readOf(before: PagePart, most: number, read: ReadPart): Promise<PagePart> {

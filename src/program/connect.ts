@@ -5,6 +5,7 @@ import { openDatabase, type Database, type Limits } from '../db/database.ts'
 import { ServerCheck } from '../db/server-check.ts'
 import { EmbeddedPostgres } from '../db/embedded/server.ts'
 import { addressOn, Cluster } from '../db/nodes.ts'
+import { requireOwnSessions } from '../db/own-sessions.ts'
 import { blame, type Settings } from '../settings.ts'
 
 export interface Connected {
@@ -109,7 +110,15 @@ export async function connectService(settings: Settings, log: Logger): Promise<S
   const share = Math.max(2, Math.min(6, Math.floor(settings.databaseConnections / 3)))
   const changes = new Changes()
   const options = { max: share, limits: BACKGROUND_LIMITS, checked: true, changes }
-  return { share, changes, ...(await connect(settings, log, options)) }
+  const connected = await connect(settings, log, options)
+  try {
+    if (settings.databaseUrl !== undefined)
+      await requireOwnSessions(connected.db).catch(blame('DATABASE_URL'))
+  } catch (error) {
+    await connected.close()
+    throw error
+  }
+  return { share, changes, ...connected }
 }
 
 /** What a process logs when it could not notify others of a change. Their workers find the change a little later. */

@@ -5,6 +5,7 @@ import { checkOperators } from '../../access/operators/check-operators.ts'
 import { checkClients, checkKeys } from '../../access/tokens/check-tokens.ts'
 import { ExternalIssuer, keysAddress } from '../../access/tokens/external-issuer.ts'
 import type { Problem } from '../../contract/problems.ts'
+import { checkOwnSessions } from '../../db/own-sessions.ts'
 import {
   BACKUP_GUIDE,
   checkBackups,
@@ -70,6 +71,7 @@ const CHECKS: Check[] = [
   ['mode', 'set BURSAR_MODE to the mode of the database', inSchema(checkMode)],
   ['database role', 'bursar migrate', inDatabase(checkRole)],
   ['clients', 'bursar client list', inSchema(checkClients)],
+  ['sessions', 'see docs/guides/going-live.md', inDatabase(checkOwnSessions)],
   ['clock', 'synchronise both clocks with NTP', inDatabase(checkClock)],
   ['nodes', 'see docs/guides/scale-out.md', inDatabase((db, { url }) => checkNodes(db, url!))],
   ['ascending lists', 'see docs/guides/database-roles.md#ascending-lists', inDatabase(checkHorizon)],

@@ -12,6 +12,7 @@ import {
   timeRange,
   type PageRequest,
   type TimeRange,
+  pageEnd,
 } from '../../http/lists.ts'
 import { operation } from '../operation.ts'
 import {
@@ -64,7 +65,7 @@ export const listEvents = operation({
   reply: Type.Object({
     events: Type.Array(Event),
     items: Type.Array(Event, { description: 'The same records as `events`.' }),
-    next_page_cursor: Type.Optional(Type.String({ description: 'Absent on the last page.' })),
+    ...pageEnd,
   }),
   async run({ query, customerId, db }) {
     requireKnownTypes(query.types ?? [], 'types')

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { Closed, Filter, FilterValue, FilterWithoutCommas } from '../../contract/fields.ts'
 import { requireKnownAssets } from '../../contract/known-assets.ts'
-import { listByCreation, pageParameters, timeBounds, uuidsOf } from '../../http/lists.ts'
+import { listByCreation, pageParameters, timeBounds, uuidsOf, pageEnd } from '../../http/lists.ts'
 import { operation } from '../operation.ts'
 import { OrchestrationRule, RULE_COLUMNS, ruleToWire } from '../../money/records/orchestration-rule.ts'
 
@@ -35,7 +35,7 @@ export const listOrchestrationRules = operation({
       deprecated: true,
       description: 'Deprecated: the same records as `items`, which replaces it.',
     }),
-    next_page_cursor: Type.Optional(Type.String({ description: 'Absent on the last page.' })),
+    ...pageEnd,
   }),
   async run({ query, customerId, db }) {
     requireKnownAssets('source_asset', query.source_asset)

@@ -14,6 +14,7 @@ import {
   uuidsOf,
   type PageRequest,
   type TimeRange,
+  pageEnd,
 } from '../../http/lists.ts'
 import { operation } from '../operation.ts'
 import {
@@ -57,7 +58,7 @@ export const listOrchestrations = operation({
       deprecated: true,
       description: 'Deprecated: the same records as `items`, which replaces it.',
     }),
-    next_page_cursor: Type.Optional(Type.String({ description: 'Absent on the last page.' })),
+    ...pageEnd,
   }),
   async run({ query, customerId, db }) {
     requireKnownAssets('source_asset', query.source_asset)

@@ -25,6 +25,7 @@ import {
   pageReply,
   readPage,
   uuidsOf,
+  pageEnd,
 } from '../../http/lists.ts'
 import { operation } from '../operation.ts'
 import { paymentRefIdOf, PRODUCT } from './statement.ts'
@@ -79,7 +80,7 @@ export const listPayments = operation({
   reply: Type.Object({
     payments: Type.Array(Payment),
     items: Type.Array(Payment, { description: 'The same payments as `payments`.' }),
-    next_page_cursor: Type.Optional(Type.String({ description: 'Absent on the last page.' })),
+    ...pageEnd,
   }),
   async run({ query, customerId, db }) {
     if (query.customer_id !== undefined && query.customer_id !== customerId)

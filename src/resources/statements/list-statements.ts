@@ -11,6 +11,7 @@ import {
   pageReply,
   readPage,
   uuidsOf,
+  pageEnd,
 } from '../../http/lists.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../../contract/problems.ts'
@@ -46,7 +47,7 @@ export const listStatements = operation({
   }),
   reply: Type.Object({
     statements: Type.Array(Statement),
-    next_page_cursor: Type.Optional(Type.String({ description: 'Absent on the last page.' })),
+    ...pageEnd,
   }),
   async run({ query, customerId, db }) {
     if (query.customer_id !== customerId) {
