@@ -541,6 +541,7 @@ describe('customers and clients', () => {
   test('customers and clients are listed, the latter without secrets', async () => {
     const made = await createClient('funding:read_profile')
     await json(['client', 'disable', made.client_id], environment)
+    await json(['client', 'rename', made.client_id, 'Payouts'], environment)
     const at = expect.stringMatching(/^20\d\d-\d\d-\d\dT[\d:.]{15}Z$/) as string
     const { customers } = await json<{ customers: Record<string, unknown>[] }>(
       ['customer', 'list'],
@@ -566,15 +567,17 @@ describe('customers and clients', () => {
     const { clients } = await json<{ clients: Record<string, unknown>[] }>(list, environment)
     expect(clients.at(-1)).toEqual({
       client_id: made.client_id,
+      name: 'Payouts',
       customer_id: customer.customer_id,
       created_at: at,
+      last_used_at: null,
       disabled_at: at,
       scopes: ['funding:read_profile'],
     })
     expect(customers[0]!.clients).toBe(clients.filter(({ disabled_at }) => disabled_at === null).length)
     const text = (await bursar(list, environment)).stdout
-    expect(text).toMatch(/^client_id +customer_id +created_at +disabled_at +scopes\n/)
-    expect(text).toContain(`${made.client_id}  ${customer.customer_id}  20`)
+    expect(text).toMatch(/^client_id +name +customer_id +created_at +last_used_at +disabled_at +scopes\n/)
+    expect(text).toContain(`${made.client_id}  Payouts  ${customer.customer_id}  20`)
     expect(JSON.stringify(clients) + text).not.toMatch(/secret/)
     const { stdout } = await bursar(['customer', 'list'], environment)
     expect(stdout).toMatch(/^customer_id +name +created_at +disabled_at +clients +profiles\n/)

@@ -120,9 +120,10 @@ test('a sound deployment is reported as such, and nothing changes', async () => 
     'OK database role: it owns no table, and cannot change ledger entries',
     expect.stringMatching(
       new RegExp(
-        `^WARN clients: clients with sandbox scopes \\(transfer:write_sandbox_fiat_deposit\\): ${client.client_id}$`,
+        `^WARN clients: clients with sandbox scopes \\(transfer:write_sandbox_fiat_deposit, sandbox:write_sandbox\\): ${client.client_id}$`,
       ),
     ),
+    'OK sessions: each session has a connection of its own',
     expect.stringMatching(/^OK clock: .* \d+ ms apart$/),
     ...CLUSTER.slice(1).map(
       () =>

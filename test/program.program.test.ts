@@ -165,7 +165,7 @@ test('bash sources the script and completes commands, subcommands, options and m
   ]
   expect(await complete(lines)).toEqual([
     'statements',
-    'create list rotate disable enable help',
+    'create list rotate rename disable enable help',
     '--period',
     'SOLEUR',
     'orchestration.processing',

@@ -2,6 +2,7 @@ import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { withRecords, type ExampleRecords } from '../contract/example-records.ts'
 import { keptText } from './kept-text.ts'
+import { asOpenApi30 } from './openapi-3-0.ts'
 import type { Operation } from './operation.ts'
 import { ProblemBody } from '../contract/problem-body.ts'
 import { PROBLEM_EXAMPLES } from '../contract/problem-examples.ts'
@@ -27,7 +28,7 @@ Balances on a double-entry ledger, withdrawals and deposits, orchestrations, sta
     .map(([slug]) => `[${slug}](${baseUrl}/problems/${slug})`)
     .join(', ')}.
 
-This document: [openapi.json](${baseUrl}/openapi.json).`
+This document: [openapi.json](${baseUrl}/openapi.json), and as [OpenAPI 3.0](${baseUrl}/openapi-3.0.json) for generators of clients.`
 
 interface Issuer {
   baseUrl: string
@@ -63,7 +64,7 @@ export async function openApi(app: FastifyInstance, options: OpenApiOptions): Pr
         title: 'Bursar',
         version: '2',
         description: described(baseUrl),
-        license: { name: 'MIT', identifier: 'MIT' },
+        license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
       },
       servers: [{ url: baseUrl }],
       components: { securitySchemes: { oauth2: securityScheme(options, {}) } },
@@ -87,7 +88,14 @@ export async function openApi(app: FastifyInstance, options: OpenApiOptions): Pr
     if (records !== undefined) filled = withRecords(text, records)
     return filled ?? text
   }
+  let written: { of: string; text: string } | undefined
+  const read30 = async (): Promise<string> => {
+    const of = await readText()
+    if (written?.of !== of) written = { of, text: asOpenApi30(of) }
+    return written.text
+  }
   app.get('/openapi.json', { schema: { hide: true } }, keptText(readText, JSON_TYPE))
+  app.get('/openapi-3.0.json', { schema: { hide: true } }, keptText(read30, JSON_TYPE))
   return readText
 }
 

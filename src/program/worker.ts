@@ -198,6 +198,8 @@ const repeatUntil =
       const seen = changes?.count ?? 0
       const rest = await round()
       const { ms, endedBy } = await restOf(rest, seen)
+      // A round that was under way at the stop must not rest.
+      if (stopping.aborted) return
       await pause(ms, undefined, { signal: endedBy ?? changes?.rests ?? stopping }).catch(() => undefined)
     }
   }

@@ -1,0 +1,54 @@
+/** A JSON value of the document. */
+type Json = string | number | boolean | null | Json[] | { [member: string]: Json }
+
+/** Members of 3.1 that 3.0 lacks and that only say more: `webhooks` and the schema of an object's names. */
+const LEFT_OUT: ReadonlySet<string> = new Set(['webhooks', 'propertyNames'])
+
+/**
+ * Writes an OpenAPI 3.1 document as 3.0, which more generators of clients read. Of the differences, the document uses few: a
+ * list of types becomes a choice between schemas, and the list of a schema's examples becomes its first.
+ */
+export const asOpenApi30 = (text: string): string =>
+  JSON.stringify({ ...(rewritten(JSON.parse(text) as Json) as object), openapi: '3.0.3' })
+
+function rewritten(value: Json): Json {
+  if (Array.isArray(value)) return value.map(rewritten)
+  if (typeof value !== 'object' || value === null) return value
+  const { type, examples, ...rest } = withoutListChoice(value)
+  const members = Object.entries(rest)
+    .filter(([name]) => !LEFT_OUT.has(name))
+    .map(([name, inner]): [string, Json] => [name, name === 'example' ? inner : rewritten(inner)])
+  const kept = Object.fromEntries(members)
+  if (Array.isArray(examples)) {
+    if (examples[0] !== undefined) kept.example = examples[0]
+  } else if (examples !== undefined) kept.examples = examples
+  if (Array.isArray(type)) return choiceOf(type as string[], kept)
+  return type === undefined ? kept : { ...kept, type: rewritten(type) }
+}
+
+/** A choice between a text and a list is any value in 3.0: the Java generator makes a class of it that does not compile. */
+function withoutListChoice(schema: { [member: string]: Json }): { [member: string]: Json } {
+  const { anyOf, ...rest } = schema
+  const isListChoice = Array.isArray(anyOf) && anyOf.some((one) => (one as { type?: Json }).type === 'array')
+  return isListChoice ? rest : schema
+}
+
+/** The members of a schema that belong to one of its types. */
+const OF_TYPE: Record<string, readonly string[]> = {
+  object: ['properties', 'required', 'additionalProperties'],
+  string: ['pattern', 'minLength', 'maxLength', 'format'],
+  integer: ['minimum', 'maximum'],
+}
+
+function choiceOf(types: string[], schema: { [member: string]: Json }): Json {
+  const belonging = new Set(Object.values(OF_TYPE).flat())
+  const [own, shared]: [string, Json][][] = [[], []]
+  for (const member of Object.entries(schema)) (belonging.has(member[0]) ? own : shared)!.push(member)
+  return {
+    ...Object.fromEntries(shared!),
+    anyOf: types.map((type) => ({
+      type,
+      ...Object.fromEntries(own!.filter(([name]) => OF_TYPE[type]?.includes(name))),
+    })),
+  }
+}

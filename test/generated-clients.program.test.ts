@@ -1,0 +1,80 @@
+/*
+ * Clients that generators make from the OpenAPI 3.0 document run README's session (docs/guides/generated-clients.md). Each
+ * language is skipped where its generator is not installed.
+ */
+import { execFile, spawnSync } from 'node:child_process'
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { createConfig, lintFromString } from '@redocly/openapi-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { credentialsFile } from '../src/program/demo/credentials.ts'
+import { cloneDatabase, spawnBursar, type BursarProcess, type TestDatabase } from './support.ts'
+
+const has = (...command: string[]) => spawnSync(command[0]!, command.slice(1)).status === 0
+const HAS_PYTHON = has('openapi-python-client', '--version')
+const HAS_GO = has('oapi-codegen', '--version')
+
+let database: TestDatabase
+let folder: string
+let service: BursarProcess
+let source: string
+beforeAll(async () => {
+  database = await cloneDatabase(2)
+  folder = await mkdtemp(join(tmpdir(), 'bursar-generated-'))
+  service = await spawnBursar({ DATABASE_URL: database.url, BURSAR_DATA_DIR: folder })
+  source = await (await fetch(`${service.address}/openapi-3.0.json`)).text()
+  await writeFile(join(folder, 'openapi.json'), source)
+})
+afterAll(async () => {
+  await service.end('SIGTERM')
+  await database.drop()
+  await rm(folder, { recursive: true, force: true })
+})
+
+const sh = async (script: string) => {
+  const environment = { ...process.env, CREDENTIALS: credentialsFile(folder) }
+  const options = { cwd: folder, env: environment, maxBuffer: 16 * 1024 * 1024 }
+  return (await promisify(execFile)('bash', ['-euc', script], options)).stdout
+}
+/** The command of the guide that generates a client of a language. */
+const commandOf = async (language: string) => {
+  const guide = await readFile('docs/guides/generated-clients.md', 'utf8')
+  return new RegExp(`^\\| ${language} \\| \`(.*?)\``, 'm').exec(guide)![1]!
+}
+const PAID = /^25 USDP: COMPLETED; [1-9]\d* statements$/m
+
+test('the document is OpenAPI 3.0, passes the linter, and has every operation and schema of the other', async () => {
+  const config = await createConfig({
+    extends: ['recommended'],
+    // 3.0 has no webhooks, whose schemas stay.
+    rules: { 'no-unused-components': 'off' },
+  })
+  const problems = await lintFromString({ source, absoluteRef: '/openapi.json', config })
+  expect(problems.map(({ ruleId, message }) => `${ruleId}: ${message}`)).toEqual([])
+  const of = (text: string) => {
+    const { openapi, paths, components } = JSON.parse(text) as {
+      openapi: string
+      paths: object
+      components: { schemas: object }
+    }
+    return { openapi, paths: Object.keys(paths), schemas: Object.keys(components.schemas) }
+  }
+  const newer = of(await (await fetch(`${service.address}/openapi.json`)).text())
+  expect(of(source)).toEqual({ ...newer, openapi: '3.0.3' })
+})
+
+test.skipIf(!HAS_PYTHON)('a Python client pays', async () => {
+  await copyFile('examples/generated/session.py', join(folder, 'session.py'))
+  // The generator's own Python has what the client needs.
+  const python = `"$(dirname "$(realpath "$(command -v openapi-python-client)")")/python"`
+  expect(await sh(`${await commandOf('Python')} >&2; ${python} session.py`)).toMatch(PAID)
+})
+
+test.skipIf(!HAS_GO)('a Go client pays', async () => {
+  await mkdir(join(folder, 'bursar'), { recursive: true })
+  await copyFile('examples/generated/session.go', join(folder, 'session.go'))
+  await writeFile(join(folder, 'go.mod'), 'module session\n\ngo 1.24\n')
+  expect(await sh(`${await commandOf('Go')}; go mod tidy >&2; go run .`)).toMatch(PAID)
+})
