@@ -15,6 +15,8 @@ import { cloneDatabase, spawnBursar, type BursarProcess, type TestDatabase } fro
 const has = (...command: string[]) => spawnSync(command[0]!, command.slice(1)).status === 0
 const HAS_PYTHON = has('openapi-python-client', '--version')
 const HAS_GO = has('oapi-codegen', '--version')
+// Maven downloads its generator: it is asked for.
+const HAS_JAVA = process.env.TEST_MAVEN === '1' && has('mvn', '--version')
 
 let database: TestDatabase
 let folder: string
@@ -77,4 +79,17 @@ test.skipIf(!HAS_GO)('a Go client pays', async () => {
   await copyFile('examples/generated/session.go', join(folder, 'session.go'))
   await writeFile(join(folder, 'go.mod'), 'module session\n\ngo 1.24\n')
   expect(await sh(`${await commandOf('Go')}; go mod tidy >&2; go run .`)).toMatch(PAID)
+})
+
+test.skipIf(!HAS_JAVA)('a Java client pays', async () => {
+  const sources = join(folder, 'src/main/java')
+  await mkdir(sources, { recursive: true })
+  await copyFile('examples/generated/pom.xml', join(folder, 'pom.xml'))
+  await copyFile('examples/generated/Session.java', join(sources, 'Session.java'))
+  const classpath = 'dependency:build-classpath -Dmdep.outputFile=classpath'
+  expect(
+    await sh(
+      `${await commandOf('Java')} ${classpath} >&2; java -cp "target/classes:$(cat classpath)" Session`,
+    ),
+  ).toMatch(PAID)
 })

@@ -33,22 +33,16 @@ function withoutListChoice(schema: { [member: string]: Json }): { [member: strin
   return isListChoice ? rest : schema
 }
 
-/** The members of a schema that belong to one of its types. */
-const OF_TYPE: Record<string, readonly string[]> = {
-  object: ['properties', 'required', 'additionalProperties'],
-  string: ['pattern', 'minLength', 'maxLength', 'format'],
-  integer: ['minimum', 'maximum'],
-}
+/** The members of a schema that belong to its type `object`. */
+const OF_OBJECT: ReadonlySet<string> = new Set(['properties', 'required', 'additionalProperties'])
 
 function choiceOf(types: string[], schema: { [member: string]: Json }): Json {
-  const belonging = new Set(Object.values(OF_TYPE).flat())
-  const [own, shared]: [string, Json][][] = [[], []]
-  for (const member of Object.entries(schema)) (belonging.has(member[0]) ? own : shared)!.push(member)
+  // In a query, numbers are text.
+  if (types.includes('string')) return { ...schema, type: 'string' }
+  const partOf = (own: boolean) =>
+    Object.fromEntries(Object.entries(schema).filter(([name]) => OF_OBJECT.has(name) === own))
   return {
-    ...Object.fromEntries(shared!),
-    anyOf: types.map((type) => ({
-      type,
-      ...Object.fromEntries(own!.filter(([name]) => OF_TYPE[type]?.includes(name))),
-    })),
+    ...partOf(false),
+    anyOf: types.map((type) => ({ type, ...(type === 'object' && partOf(true)) })),
   }
 }
