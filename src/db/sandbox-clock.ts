@@ -21,6 +21,8 @@ const WAIT_MS_MAX = 15_000
 const LOCK_MS_MAX = 250
 const LOCK_NOT_AVAILABLE = '55P03'
 const INSUFFICIENT_PRIVILEGE = '42501'
+/** Another request makes the schema at the same moment: a duplicate schema, or its row in the catalogue. */
+const MADE_MEANWHILE = ['42P06', '23505']
 const YEARS_MAX = 10
 
 /** Why the clock is not moved. The message says what to do. */
@@ -60,7 +62,8 @@ async function advance(owner: Database, duration: string): Promise<Moment> {
     )
     if (!rows[0]!.there) await tx.query(SETUP)
   }).catch((error: unknown) => {
-    const { code } = error as { code?: string }
+    const { code = '' } = error as { code?: string }
+    if (MADE_MEANWHILE.includes(code)) return
     if (code !== INSUFFICIENT_PRIVILEGE) throw error
     throw new ClockNotMoved(
       `start the service with BURSAR_MIGRATIONS_DATABASE_URL, the role that owns the database: it makes the schema ${SCHEMA}`,
@@ -87,7 +90,10 @@ async function advanceIn(tx: Transaction, duration: string): Promise<Moment | un
     `
       with real as (select pg_catalog.clock_timestamp() as now),
       moved as (select now as since, ${SCHEMA}.moved(now) + $1::interval as now from real),
-      kept as (insert into ${SCHEMA}.advances (since, total) select since, (extract(epoch from now - since) * 1000000)::bigint * interval '1 microsecond' from moved)
+      kept as (
+        insert into ${SCHEMA}.advances (since, total)
+        select since, (extract(epoch from now - since) * 1000000)::bigint * interval '1 microsecond' from moved
+      )
       select now, now > since + make_interval(years => ${YEARS_MAX}) as too_far from moved`,
     [duration],
   )
