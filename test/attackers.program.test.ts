@@ -338,11 +338,14 @@ test('the API document is rendered once, compressed, and not sent again to a cli
     expect([again.statusCode, again.body]).toEqual([304, ''])
     const not = await app.inject({ url, headers: { 'accept-encoding': 'gzip;q=0, identity' } })
     expect(not.headers['content-encoding']).toBeUndefined()
-    const began = process.cpuUsage()
-    for (let n = 0; n < 50; n++) await app.inject({ url, headers: { 'accept-encoding': 'gzip' } })
-    const { user, system } = process.cpuUsage(began)
-    // Rendering it took 100 ms each as YAML and 6 ms as JSON.
-    expect((user + system) / 50).toBeLessThan(3_000)
+    const cpuOfOne = async () => {
+      const began = process.cpuUsage()
+      for (let n = 0; n < 50; n++) await app.inject({ url, headers: { 'accept-encoding': 'gzip' } })
+      const { user, system } = process.cpuUsage(began)
+      return (user + system) / 50
+    }
+    // Rendering it took 100 ms each as YAML and 6 ms as JSON. Other work of the process may be in one measurement, not in all.
+    await expect.poll(cpuOfOne).toBeLessThan(3_000)
   }
   expect((await app.inject('/docs/yaml')).statusCode).toBe(404)
 })
