@@ -47,7 +47,8 @@ export async function checkRole(db: Database): Promise<Finding[]> {
 /** Whether the clocks of this machine and of the database agree. */
 export async function checkClock(db: Database): Promise<Finding> {
   const sentAt = Date.now()
-  const { rows } = await db.query<{ ms: string }>( // A sandbox's own clock may be ahead.
+  // A sandbox's own clock may be ahead.
+  const { rows } = await db.query<{ ms: string }>(
     'select extract(epoch from pg_catalog.clock_timestamp()) * 1000 as ms',
   )
   const skewMs = Math.abs(Math.round(Number(rows[0]!.ms) - (sentAt + Date.now()) / 2))

@@ -32,8 +32,8 @@ export class ApiClients {
   readonly #macs: RowMacs
   /** A client never changes its customer. */
   readonly #customerOf = new LRUCache<string, string>({ max: REMEMBERED_MAX })
-  /** When the use of a client was noted last, by `performance.now()`. */
-  readonly #noted = new LRUCache<string, number>({ max: REMEMBERED_MAX })
+  /** Clients whose use was noted within the minute. */
+  readonly #noted = new LRUCache<string, true>({ max: REMEMBERED_MAX, ttl: NOTED_EVERY_MS })
 
   constructor(nodes: Nodes, macs: RowMacs) {
     this.#nodes = nodes
@@ -59,9 +59,8 @@ export class ApiClients {
 
   /** Notes that the client took an access token, at most once a minute. */
   async noteUse({ customer_id, id }: ApiClient): Promise<void> {
-    const noted = this.#noted.get(id)
-    if (noted !== undefined && performance.now() - noted < NOTED_EVERY_MS) return
-    this.#noted.set(id, performance.now())
+    if (this.#noted.has(id)) return
+    this.#noted.set(id, true)
     await this.#nodes.of(customer_id).query(
       `
       update api_clients set last_used_at = clock.now
