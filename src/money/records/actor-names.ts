@@ -1,11 +1,15 @@
 import type { Actor, NamedActor } from '../../contract/actor.ts'
 import type { Approval } from '../../contract/approval.ts'
 import type { Queryable } from '../../db/database.ts'
+import { PLATFORM_ID } from '../../db/ids.ts'
 
 /** Gives an actor its name, where it has one. */
 export type NamedActors = (actor: Actor) => NamedActor
 
-/** Reads the names that people gave to these API clients and operators of a customer or of the platform. */
+/**
+ * Reads the names that people gave to these API clients and operators of a customer, or of the platform. A customer does not see
+ * the names of the platform's people who work on its records.
+ */
 export async function nameActors(
   db: Queryable,
   customerId: string,
@@ -23,8 +27,8 @@ export async function nameActors(
   }
   if (operators.length > 0) {
     const { rows } = await db.query<{ id: string; name: string }>(
-      'select id, name from operators where id::text = any ($1::text[])',
-      [operators],
+      'select id, name from operators where coalesce(customer_id, $1) = $2 and id::text = any ($3::text[])',
+      [PLATFORM_ID, customerId, operators],
     )
     for (const { id, name } of rows) names.set(id, name)
   }
