@@ -119,8 +119,10 @@ test('the statement of docs/upgrading.md takes over a database from before the f
   await expect(migrated()).rejects.toThrow('the database is at version 152')
   expect(await database.owner.query(takeOver)).toMatchObject({ rowCount: 1 })
   // That schema lacks what came after it.
-  await database.owner.query('alter table api_clients drop column name, drop column last_used_at')
-  expect(await migrated()).toEqual(['002.do.names-of-api-clients.sql'])
+  await database.owner.query(
+    'alter table api_clients drop column name, drop column last_used_at; drop table traces',
+  )
+  expect(await migrated()).toEqual(['002.do.names-of-api-clients.sql', '003.do.traces.sql'])
 })
 
 test('keys of tenant-owned tables begin with customer_id', async () => {

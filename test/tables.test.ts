@@ -94,6 +94,7 @@ const ALLOWED: Record<string, string> = {
   signing_keys: 'access/tokens | money/verify',
   simulated_chain: 'chains/simulated | program, rails/deposits',
   statements: 'resources/statements | money/verify, program/demo, resources/search, upkeep/metrics',
+  traces: 'money/records',
   transfers:
     'money/ledger, money/movements, rails/deposits, rails/payouts, rails/treasury, rails/wires | chains, chains/bitcoin, chains/evm, cli, money/records, money/verify, program, rails, rails/screening, resources/conversions, resources/search, resources/statements, resources/transfers, upkeep/metrics',
   wallet_checks: 'chains/bitcoin',

@@ -21,6 +21,8 @@ export interface Origin {
   request_id?: string
   /** The address that the request came from. */
   ip?: string
+  /** The request's span, where it is traced. */
+  traceparent?: string | undefined
   /** Whose order the actor carries out, if not its own: the maker of the orchestration rule that moves the money. */
   initiator?: Actor
 }

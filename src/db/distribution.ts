@@ -78,6 +78,7 @@ export const PLACES: Readonly<Record<string, TablePlacement>> = {
   signing_keys: 'COORDINATOR',
   simulated_chain: 'COORDINATOR',
   statements: 'CUSTOMER',
+  traces: 'CUSTOMER',
   transfers: 'CUSTOMER',
   wallet_checks: 'COORDINATOR',
   webhook_attempts: 'CUSTOMER',

@@ -222,7 +222,7 @@ describe('PRIVILEGES', () => {
     expect(PRIVILEGES['reward_rates']).toEqual({ insert: true, update: ['sealed_at', 'mac'] })
     // No deleted row is a record: removed limits, old quotes, deposits that a reorganisation took back before they
     // were credited, simulated prices, sights of deposits that ended, simulated transactions, endpoints of webhooks,
-    // one-time links, sessions and challenges of operators, windows of limits in which nothing counts any more.
+    // one-time links, sessions and challenges of operators, windows of limits in which nothing counts any more, old traces.
     const removing = Object.entries(PRIVILEGES).flatMap(([table, may]) => (may.delete ? table : []))
     expect(removing).toEqual([
       'customer_limits',
@@ -236,6 +236,7 @@ describe('PRIVILEGES', () => {
       'price_points',
       'seen_deposits',
       'simulated_chain',
+      'traces',
       'webhooks',
     ])
   })

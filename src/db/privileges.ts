@@ -217,6 +217,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
       'reward_method',
     ],
   },
+  traces: { insert: true, delete: true },
   transfers: {
     insert: true,
     update: [

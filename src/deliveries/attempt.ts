@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { Span } from '../contract/tracing.ts'
 import type { ReadEvent } from '../money/records/event.ts'
 import { SendFailure, type HttpAnswer } from '../http/outbound/post.ts'
 import { signatureHeaders } from '../http/outbound/signature.ts'
@@ -35,14 +36,15 @@ export interface Means {
 
 /**
  * Makes one attempt to deliver an event, in `ATTEMPT_MS_MAX` at most. Never throws for anything that the endpoint does;
- * undefined when `stopping` ended it.
+ * undefined when `stopping` ended it. With a
+ * `span`, the endpoint gets that trace.
  */
 export async function attemptDelivery(
   { sender, tokens, source }: Means,
   endpoint: Endpoint,
   secrets: SecretsOfWebhook,
   read: ReadEvent,
-  stopping: AbortSignal,
+  { stopping, span }: { stopping: AbortSignal; span?: Span | undefined },
 ): Promise<AttemptOutcome | undefined> {
   const ending = new AbortController()
   const end = () => ending.abort()
@@ -59,7 +61,7 @@ export async function attemptDelivery(
         ...auth,
         'content-type': contentType,
         'user-agent': USER_AGENT,
-        traceparent: traceParent(read.event.id),
+        traceparent: span?.traceparent ?? traceParent(read.event.id),
         ...signatureHeaders(
           endpoint.rotates && secrets.previous !== undefined
             ? [secrets.signing, secrets.previous]

@@ -3,11 +3,13 @@ import { setMaxListeners } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
+import type { Tracing } from '../contract/tracing.ts'
 import type { Rest } from '../db/changes.ts'
 import type { Database, Queryable } from '../db/database.ts'
 import { readHorizon } from '../db/horizon.ts'
 import type { Moment } from '../db/ids.ts'
 import { readEvents, type ReadEvent } from '../money/records/event.ts'
+import { readTraces } from '../money/records/traces.ts'
 import type { SecretsOfWebhook, WebhookSecrets } from '../money/records/webhook-secrets.ts'
 import type { Settings } from '../settings.ts'
 import { DeliveryTokens } from './access-tokens.ts'
@@ -65,6 +67,8 @@ export interface DelivererOptions {
   settings: Pick<Settings, 'mode' | 'webhookSource' | 'webhookAllowedNetworks'>
   log: Logger
   meter?: DeliveryMeter | undefined
+  /** Traces deliveries that tell of sampled payments. */
+  tracing?: Tracing | undefined
   /** Replaces the system's DNS. */
   resolve?: Resolve
 }
@@ -184,6 +188,7 @@ export class Deliverer {
       },
       failed,
     )
+    const traces = await this.#tracesOf(endpoint.customer_id, events)
     const notMade: string[] = []
     const outcomes = await Promise.allSettled(
       deliveries.map(async (delivery, index) => {
@@ -192,7 +197,8 @@ export class Deliverer {
         // The event was dropped by age a moment before its delivery, or has a type of a later version. After the lease, a newer
         // process may know that type.
         if (read === undefined) return release(undefined)
-        const outcome = await this.#attempt(claim, delivery, claimedAt, secrets, read)
+        const traceparent = traces.get(read.object_id)
+        const outcome = await this.#attempt(claim, delivery, claimedAt, secrets, { read, traceparent })
         if (outcome === undefined) {
           notMade.push(delivery.event_id)
           return release(undefined)
@@ -217,9 +223,9 @@ export class Deliverer {
     { startsIn, waitedSeconds }: ClaimedDelivery,
     claimedAt: number,
     secrets: SecretsOfWebhook,
-    read: ReadEvent,
+    { read, traceparent }: { read: ReadEvent; traceparent: string | undefined },
   ): Promise<AttemptOutcome | undefined> {
-    const { meter } = this.#options
+    const { meter, tracing } = this.#options
     const waitMs = claimedAt + startsIn * 1000 - performance.now()
     const { signal } = this.#stopping
     if (waitMs > 0) await pause(waitMs, undefined, { signal }).catch(() => undefined)
@@ -227,9 +233,38 @@ export class Deliverer {
     const isLate = performance.now() - claimedAt > LEASE_SECONDS * 1000 - ATTEMPT_MS_MAX
     if (signal.aborted || isLate) return undefined
     if (waitedSeconds !== undefined) meter?.waited(Math.max(0, waitedSeconds + startsIn))
-    const outcome = await attemptDelivery(this.#means, endpoint, secrets, read, this.#aborting.signal)
+    const span =
+      traceparent === undefined ? undefined : tracing?.part(traceparent, 'delivery', { isClient: true })
+    const stopping = this.#aborting.signal
+    const outcome = await attemptDelivery(this.#means, endpoint, secrets, read, { stopping, span })
+    span?.end({
+      attributes: {
+        'bursar.event_id': read.event.id,
+        'bursar.event_type': read.event.type,
+        'bursar.webhook_id': endpoint.id,
+        'http.response.status_code': outcome?.status_code ?? 0,
+      },
+      failed: outcome?.succeeded !== true,
+    })
     if (outcome !== undefined) meter?.attempt(outcome.succeeded, outcome.duration_ms / 1000)
     return outcome
+  }
+
+  /** The spans of the payments that these events tell of, by transfer. */
+  async #tracesOf(
+    customerId: string,
+    events: readonly (ReadEvent | undefined)[],
+  ): Promise<Map<string, string>> {
+    const { db, tracing, log } = this.#options
+    const ids = events.flatMap((read) =>
+      read?.event.object_type === 'transfer_status_change' ? read.object_id : [],
+    )
+    if (tracing === undefined || ids.length === 0) return new Map()
+    const found = await readTraces(db, customerId, ids).catch((err: unknown) => {
+      log.debug({ err }, 'deliveries are missing in their traces')
+      return []
+    })
+    return new Map(found.map(({ transfer_id, traceparent }) => [transfer_id, traceparent]))
   }
 
   /** Records an attempt with others at its endpoint that end meanwhile. Resolves once it is recorded, or its lease has ended. */

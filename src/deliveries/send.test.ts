@@ -51,7 +51,7 @@ const attempt = (endpoint: Endpoint, authSecret?: string, means = openSender()) 
     endpoint,
     { signing: SECRET, ...(authSecret !== undefined && { auth: authSecret }) },
     EVENT,
-    never,
+    { stopping: never },
   )
 
 /** A server on an address that counts its connections and closes each one. */

@@ -165,7 +165,12 @@ function handlerOf(
       customerId: caller.customerId,
       clientId: caller.clientId,
       scopes: caller.scopes,
-      origin: { actor: caller.actor, request_id: request.id, ip: request.ip },
+      origin: {
+        actor: caller.actor,
+        request_id: request.id,
+        ip: request.ip,
+        traceparent: request.span?.traceparent,
+      },
       requireCaller: () => standing.requireEnabled(caller),
       answerWith: (headers: Record<string, string>) => void reply.headers(headers),
       problemOf: isOneByOne ? itemProblems(request, baseUrl) : undefined,

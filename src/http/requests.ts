@@ -11,6 +11,7 @@ import type { Logger } from 'pino'
 import { addressGroup } from './address-group.ts'
 import { endConnection, noSuchPath } from './errors.ts'
 import { problem, type Problem } from '../contract/problems.ts'
+import { traceIdOf, type Span, type Tracing } from '../contract/tracing.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -30,15 +31,18 @@ declare module 'fastify' {
     recordIds: string[] | undefined
     /** Why it was refused, where the answer does not say it: for the log line. */
     refusedFor: string | undefined
+    /** Of a request for an operation that is sampled. */
+    span: Span | undefined
   }
 }
 
-/** Called when a request ends. `route` is the pattern of the path; undefined for an unknown path. */
+/** Called when a request ends. `route` is the pattern of the path; undefined for an unknown path. `traceId`: where it is traced. */
 export type RequestMeter = (
   method: string,
   route: string | undefined,
   status: number,
   milliseconds: number,
+  traceId?: string,
 ) => void
 
 /** Logged status of a request whose client disconnected before the answer. */
@@ -61,6 +65,7 @@ export interface RequestsOptions {
   /** Time limit of an operation; then the answer is 503. */
   timeoutMs: number
   meter?: RequestMeter | undefined
+  tracing?: Tracing | undefined
   /** Log for one line per request; undefined if requests are not logged. */
   log?: Logger | undefined
   /** The public URL, and whether a trusted proxy reports the client's protocol. */
@@ -181,16 +186,19 @@ export class Requests {
 
   /** Adds the hooks that count and limit the app's requests. Call it before routes are added. */
   watch(app: FastifyInstance): void {
-    const { connections, secure } = this.#options
+    const { connections, secure, tracing } = this.#options
     const always = secure?.baseUrl.startsWith('https:') === true
     const maybe = secure?.behindProxy === true && !always
     app.decorateRequest('recordId', undefined)
     app.decorateRequest('recordIds', undefined)
     app.decorateRequest('refusedFor', undefined)
+    app.decorateRequest('span', undefined)
     app.addHook('onRequest', (request, reply, done) => {
       const unanswered = { reply, place: this.#unanswered.length }
       this.#unanswered.push(unanswered)
       connections?.began(request.raw.socket)
+      if (tracing !== undefined && request.routeOptions.config.counts === 'operation')
+        request.span = tracing.request(request.headers.traceparent as string | undefined)
       reply.raw.once('close', () => this.#ended(request, unanswered))
       reply.header('x-request-id', request.id)
       // Balances and names must not be cached. Answers that may be cached set their own header.
@@ -225,12 +233,24 @@ export class Requests {
     const { url } = request.routeOptions
     const status = reply.raw.writableEnded ? reply.statusCode : CLIENT_CLOSED_REQUEST
     const milliseconds = reply.elapsedTime
-    meter?.(request.method, url, status, milliseconds)
+    const traceId = request.span && traceIdOf(request.span.traceparent)
+    meter?.(request.method, url, status, milliseconds, traceId)
+    request.span?.end({
+      name: `${request.method} ${url}`,
+      attributes: {
+        'http.request.method': request.method,
+        'http.route': url ?? '',
+        'http.response.status_code': status,
+        'bursar.request_id': request.id,
+      },
+      failed: status >= 500,
+    })
     // Building the line costs more than this check.
     if (log?.isLevelEnabled('info') !== true) return
     log.info(
       {
         reqId: request.id,
+        trace_id: traceId,
         client_id: (request.caller as typeof request.caller | undefined)?.clientId,
         method: request.method,
         route: url,

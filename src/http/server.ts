@@ -5,6 +5,7 @@ import type { Settings } from '../settings.ts'
 import { Connections } from './connections.ts'
 import { refuseConnection, refuseUrl } from './errors.ts'
 import { Requests, type RequestMeter } from './requests.ts'
+import type { Tracing } from '../contract/tracing.ts'
 import { parseJson, serializerCompiler, validatorCompiler } from './validation.ts'
 
 export const BODY_LIMIT = 64 * 1024
@@ -24,6 +25,7 @@ interface ServerOptions {
   log: Logger
   /** Called for each request. */
   meter?: RequestMeter | undefined
+  tracing?: Tracing | undefined
   /** Returns another path for a request, before it is routed. */
   rewriteUrl?: ((request: IncomingMessage) => string) | undefined
 }
@@ -35,7 +37,7 @@ const withoutTrailingSlash = (url: string): string =>
     : url
 
 /** Creates the HTTP server with its limits, its parser of JSON and its validation, and counts its requests. */
-export function createServer({ settings, baseUrl, log, meter, rewriteUrl }: ServerOptions): {
+export function createServer({ settings, baseUrl, log, meter, tracing, rewriteUrl }: ServerOptions): {
   app: FastifyInstance
   requests: Requests
 } {
@@ -76,6 +78,7 @@ export function createServer({ settings, baseUrl, log, meter, rewriteUrl }: Serv
     max: settings.requestsMax,
     timeoutMs: settings.requestTimeoutMs,
     meter,
+    tracing,
     connections,
     secure: { baseUrl, behindProxy: settings.trustedProxies !== undefined },
     ...(settings.logRequests && { log }),

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Networks } from '../chains/network.ts'
 import type { ExampleRecords } from '../contract/example-records.ts'
+import type { Tracing } from '../contract/tracing.ts'
 import type { Database } from '../db/database.ts'
 import type { Nodes } from '../db/nodes.ts'
 import type { RequestMeter } from '../http/requests.ts'
@@ -22,6 +23,8 @@ export interface AppOptions {
   log: Logger
   /** Called for each request. */
   meter?: RequestMeter | undefined
+  /** Traces requests. */
+  tracing?: Tracing | undefined
   /** Called for each row of a table that is refused, because its MAC is missing or wrong. */
   onForged?: (table: string) => void
   /** Called for each request that a limit of its customer refuses. */

@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { checkUser } from './check-machine.ts'
 import { BACKGROUND_LIMITS, connectService, NOT_TOLD, openCluster, type ServiceConnected } from './connect.ts'
+import type { Tracing } from '../contract/tracing.ts'
 import type { Changes } from '../db/changes.ts'
 import type { Database, Limits } from '../db/database.ts'
 import { bringUpToDate } from '../db/migrate.ts'
@@ -23,6 +24,8 @@ import { NOT_ACCEPTED, WithdrawalMacs, type OnObjection } from '../money/movemen
 import type { Log } from '../log.ts'
 import { beginSimulation } from '../resources/markets/simulate-prices.ts'
 import { Metrics } from '../upkeep/metrics/metrics.ts'
+import { telemetryAsked, type Telemetry } from '../upkeep/telemetry/asked.ts'
+import { openTelemetry } from '../upkeep/telemetry/telemetry.ts'
 import { serveMetrics, type MetricsServer } from '../upkeep/metrics/metrics-server.ts'
 import type { Networks } from '../chains/network.ts'
 import { openNetworks, requireChains } from '../rails/configured-networks.ts'
@@ -84,17 +87,22 @@ export async function serve(
     connecting = connectService(settings, log),
   }: { beginAnew?: () => Promise<void>; connecting?: Promise<ServiceConnected> } = {},
 ): Promise<Service> {
+  const asked = telemetryAsked(settings.environment)
   const { db: background, share, changes, open, ownerUrl, close: disconnect } = await connecting
   let metricsServer: MetricsServer | undefined
   let cluster: Cluster | undefined
+  let telemetry: Telemetry | undefined
   const closeAll = async () => {
     await metricsServer?.close()
     await cluster?.close()
+    await telemetry?.close()
     await disconnect()
   }
   try {
     const masterKeys = await openMasterKeys(settings)
-    const metrics = new Metrics()
+    const metrics = new Metrics({ exemplars: asked.traces })
+    const { environment } = settings
+    telemetry = await openTelemetry(asked, { registry: metrics.registry, environment, log })
     sealBalancesWith(
       () => Promise.resolve(masterKeys),
       (profileId, objection) => tellForged(log, metrics.forged)('balances', profileId, objection),
@@ -123,7 +131,7 @@ export async function serve(
       ...{ settings, log, dropped, nodes, backgroundNodes, deliveries },
       // Health checks wait for no request. As for the check of the server, their connection is beside the configured number.
       health: open(1, limits),
-      ...{ masterKeys, metrics, changes },
+      ...{ masterKeys, metrics, changes, tracing: telemetry.tracing },
       // Wallets of a test network hold coins that the new records would not know.
       beginAnew: settings.mode === 'sandbox' && settings.networksFile === undefined ? beginAnew : undefined,
       advanceClock: settings.mode === 'sandbox' ? moveClock : undefined,
@@ -197,6 +205,7 @@ interface Parts {
   health: Database
   masterKeys: MasterKeys
   metrics: Metrics
+  tracing: Tracing | undefined
   changes: Changes
   beginAnew?: (() => Promise<void>) | undefined
   advanceClock?: ((duration: string) => Promise<string>) | undefined
@@ -206,13 +215,13 @@ interface Parts {
 async function startService(
   parts: Parts,
 ): Promise<{ address: string; demo: SandboxCredentials | undefined; stop: () => Promise<void> }> {
-  const { settings, log, nodes, backgroundNodes, deliveries, masterKeys, metrics, changes } = parts
+  const { settings, log, nodes, backgroundNodes, deliveries, masterKeys, metrics, tracing, changes } = parts
   const { shared: db } = nodes
   const isSandbox = settings.mode === 'sandbox'
   const { shared: background } = backgroundNodes
   const macs = new WithdrawalMacs(masterKeys, tellForged(log, metrics.forged))
   const policies = new Policies(masterKeys, { sandbox: isSandbox })
-  const timing = { meter: metrics.ledger, waitMsMax: settings.requestTimeoutMs }
+  const timing = { meter: metrics.ledger, tracing, waitMsMax: settings.requestTimeoutMs }
   const ledger = new Ledger(nodes, { ...timing, macs, govern: governBy(policies) })
   // Check the settings before stamping the database: refused settings must leave no stamp.
   const { networks, screening } = await openPayouts(parts, macs)
@@ -223,7 +232,7 @@ async function startService(
   const { port, baseUrl } = await addressOf(settings)
   const app = await buildApp({
     ...{ db, nodes, ledger, networks, settings, masterKeys, baseUrl, log, background, backgroundNodes },
-    ...{ meter: metrics.request, onLimit: metrics.limit, onForged: metrics.forged },
+    ...{ tracing, meter: metrics.request, onLimit: metrics.limit, onForged: metrics.forged },
     exampleRecords: async () => (isSandbox ? demoRecords(db) : undefined),
     health: parts.health,
     beginAnew: parts.beginAnew,
@@ -248,7 +257,7 @@ async function startService(
   const worker = settings.worker
     ? startWorker({
         ...{ db: backgroundNodes, ledger, networks, settings, log, screening, changes },
-        meter: metrics.worker,
+        ...{ tracing, meter: metrics.worker },
         delivererOf: delivererOn(parts),
       })
     : undefined
@@ -274,11 +283,11 @@ async function addressOf(settings: Settings): Promise<{ port: number; baseUrl: s
 
 /** Returns the function that makes the deliverer of a node, which uses the connections for deliveries. */
 const delivererOn =
-  ({ deliveries, masterKeys, settings, log, metrics }: Parts) =>
+  ({ deliveries, masterKeys, settings, log, metrics, tracing }: Parts) =>
   (node: Node): Deliverer => {
     const { db, hints } = deliveries.list().find(({ name }) => name === node.name) ?? node
     const secrets = new WebhookSecrets(masterKeys)
-    return new Deliverer({ db, hints, secrets, settings, log, meter: metrics.deliveries })
+    return new Deliverer({ db, hints, secrets, settings, log, meter: metrics.deliveries, tracing })
   }
 
 /**

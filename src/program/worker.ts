@@ -1,8 +1,8 @@
 import { setMaxListeners } from 'node:events'
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
-import { usualMs, type Changes, type LoopRest, type Rest } from '../db/changes.ts'
+import type { Changes, Rest } from '../db/changes.ts'
+import type { Tracing } from '../contract/tracing.ts'
 import type { Database } from '../db/database.ts'
 import { failuresIn, ReportedFailures } from '../db/each-alone.ts'
 import { nodesOf, type Node, type Nodes } from '../db/nodes.ts'
@@ -28,7 +28,10 @@ import type { Screening } from '../rails/screening/screening.ts'
 import { Screener } from '../rails/screening/screen-payments.ts'
 import { endSimulatedWires } from '../rails/wires/pending-wires.ts'
 import { seeDepositsOn } from '../rails/deposits/see-deposits.ts'
-import { settleWithdrawals, type EndedWithdrawal } from '../rails/payouts/settle-withdrawals.ts'
+import type { Step } from '../rails/payouts/next-step.ts'
+import { settleWithdrawals } from '../rails/payouts/settle-withdrawals.ts'
+import { traceSteps } from '../rails/payouts/trace-steps.ts'
+import { repeatUntil, type Round } from './repeat.ts'
 import { sweepDepositAddresses } from '../rails/treasury/sweep-deposit-addresses.ts'
 import { watchNetworkFees } from '../rails/treasury/watch-network-fees.ts'
 import { watchCustody, type Suspicions } from '../rails/treasury/watch-custody.ts'
@@ -87,6 +90,7 @@ interface Shared {
   settings: Settings
   log: Logger
   meter: WorkerMeter | undefined
+  tracing?: Tracing | undefined
   screening?: Screening | undefined
   custodyEveryMs: number
   changes?: Changes | undefined
@@ -99,8 +103,6 @@ interface OfNode extends Shared {
   node: Node
 }
 
-/** One round of a loop. Returns how long the loop rests then. */
-type Round = () => Promise<Rest>
 /** A round whose rest does not grow while nothing changes. */
 type RestingRound = () => Promise<number>
 
@@ -118,6 +120,8 @@ export function startWorker(options: {
   settings: Settings
   log: Logger
   meter?: WorkerMeter
+  /** Traces the steps of sampled payments. */
+  tracing?: Tracing | undefined
   /** Makes what delivers the events of a node's customers; it has its own connections. */
   delivererOf?: (node: Node) => Deliverer
   /** Screens payments. `networks` must sign only screened ones then (`guardedNetworks`). */
@@ -188,21 +192,6 @@ export function startWorker(options: {
     },
   }
 }
-
-/** Repeats rounds, until the signal, or until they are not needed any more. */
-const repeatUntil =
-  (stopping: AbortSignal, changes: Changes | undefined) =>
-  async (round: Round, isNeeded: () => boolean = () => true): Promise<void> => {
-    const restOf = changes?.restsOfLoop() ?? ((rest: Rest): LoopRest => ({ ms: usualMs(rest) }))
-    while (!stopping.aborted && isNeeded()) {
-      const seen = changes?.count ?? 0
-      const rest = await round()
-      const { ms, endedBy } = await restOf(rest, seen)
-      // A round that was under way at the stop must not rest.
-      if (stopping.aborted) return
-      await pause(ms, undefined, { signal: endedBy ?? changes?.rests ?? stopping }).catch(() => undefined)
-    }
-  }
 
 /** The loops of a node. */
 interface RunningNode {
@@ -286,10 +275,17 @@ function payouts(
   networks: Networks,
   { startsOrchestrations }: { startsOrchestrations: boolean },
 ): Round {
-  const { db, ledger, settings, log, meter, attempt, node } = shared
-  function ended({ network, status, ...ids }: EndedWithdrawal): void {
-    meter?.withdrawalEnded(network, status)
-    log.info({ ...ids, network, status }, 'withdrawal ended')
+  const { db, ledger, settings, log, meter, tracing, attempt, node } = shared
+  const traced: Step[] = []
+  function taken(steps: readonly Step[]): void {
+    if (tracing !== undefined) traced.push(...steps)
+    for (const { withdrawal, transfer } of steps) {
+      if (transfer === undefined || transfer.status === 'PENDING') continue
+      const { customer_id, transfer_id, network } = withdrawal
+      const { status } = transfer
+      meter?.withdrawalEnded(network, status)
+      log.info({ customer_id, transfer_id, network, status }, 'withdrawal ended')
+    }
   }
   let feesDueAt = 0
   return async () => {
@@ -308,7 +304,11 @@ function payouts(
           ),
         )
       : 0
-    const settled = await attempt('settlement', settleWithdrawals(db, networks, ended, node.hints))
+    const settled = await attempt('settlement', settleWithdrawals(db, networks, taken, node.hints))
+    if (tracing !== undefined)
+      await traceSteps(db, tracing, traced.splice(0)).catch((err: unknown) =>
+        log.debug({ err }, 'steps of payments are missing in their traces'),
+      )
     if (started === undefined || settled === undefined) return FAILURE_PAUSE_MS
     if (started + settled > 0) return 0
     const dueIn = () => attempt('settlement', withdrawalDueIn(node.hints, [...networks.keys()]))

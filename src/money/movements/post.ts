@@ -10,6 +10,7 @@ import { selectTransfersByRefId, type Transfer } from '../ledger/transfer.ts'
 import { Holders } from '../records/holders.ts'
 import type { AnyKind, Change, KnownRecords, Need } from '../records/need.ts'
 import type { RowMacs } from '../records/row-macs.ts'
+import { insertTraces, type NewTrace } from '../records/traces.ts'
 import {
   isGoverned,
   legsOf,
@@ -56,6 +57,7 @@ export async function post(
   const batch = await readFor(tx, customerId, movements, { govern, at, lookUpRefIds })
   const legs: Leg[] = []
   const changes: Change[] = []
+  const traces: NewTrace[] = []
   let moved = false
   const outcomes = movements.map((movement): Outcome => {
     try {
@@ -64,6 +66,8 @@ export async function post(
       moved = true
       if (decision.isOnRecord !== true) legs.push(...legsOf(decision))
       if (decision.changes !== undefined) changes.push(...decision.changes)
+      const { traceparent } = movement.origin
+      if (traceparent !== undefined) traces.push({ transfer_id: decision.transfer.id, traceparent })
       return { decision }
     } catch (refusal) {
       return { refusal }
@@ -78,6 +82,7 @@ export async function post(
       governor?.write(),
       ledger.write(addMacs(legs, macs)),
       ...writesOf(tx, customerId, changes, macs?.rows),
+      traces.length === 0 ? undefined : insertTraces(tx, customerId, ledger.now, traces),
       end(true),
     ])
   return { outcomes, now: ledger.now }

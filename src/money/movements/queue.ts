@@ -1,5 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { problem } from '../../contract/problems.ts'
+import type { Tracing } from '../../contract/tracing.ts'
 import {
   beginPlanned,
   commit,
@@ -34,6 +35,8 @@ export interface LedgerMeter {
 
 export interface LedgerOptions {
   meter?: LedgerMeter
+  /** Traces the movements of sampled requests. */
+  tracing?: Tracing | undefined
   /** Makes the MACs of withdrawals. Withdrawals accepted without it are never signed. */
   macs?: WithdrawalMacs
   /** Judges payments by policies. Without it, payments of a customer with a policy are refused. */
@@ -83,15 +86,17 @@ export class Ledger {
   #halvesFrom: number
   readonly macs: WithdrawalMacs | undefined
   readonly govern: Govern | undefined
+  readonly tracing: Tracing | undefined
 
   constructor(
     db: Database | Nodes,
-    { meter, macs, govern, waitMsMax = Infinity, halvesFrom = HALVES_FROM }: LedgerOptions = {},
+    { meter, tracing, macs, govern, waitMsMax = Infinity, halvesFrom = HALVES_FROM }: LedgerOptions = {},
   ) {
     this.#nodes = nodesOf(db)
     this.#meter = meter
     this.macs = macs
     this.govern = govern
+    this.tracing = tracing
     this.#waitMsMax = waitMsMax
     this.#halvesFrom = halvesFrom
   }
@@ -181,7 +186,7 @@ const halfOf = ({ balances: [first] }: Movement): number =>
   first === undefined ? 0 : Number.parseInt(first.profile_id.at(-1)!, 16) % 2
 
 /** What checks and authenticates payments with keys derived from the master key. */
-type Keys = Pick<PostOptions, 'macs' | 'govern'>
+type Keys = Pick<PostOptions, 'macs' | 'govern'> & Pick<LedgerOptions, 'tracing'>
 
 /** Executes a batch; returns the function that answers its movements. */
 async function answersTo(
@@ -192,13 +197,28 @@ async function answersTo(
 ): Promise<() => void> {
   const movements = batch.map((waiting) => waiting.movement)
   const refuse = (refusal: unknown) => movements.map((): Outcome => ({ refusal }))
+  const startMs = performance.now()
   const outcomes = await postBatch(db, customerId, movements, keys).catch(refuse)
+  if (keys.tracing !== undefined) traceBatch(keys.tracing, batch, outcomes, startMs)
   return () =>
     outcomes.forEach((outcome, index) => {
       const { resolve, reject } = batch[index]!
       if ('decision' in outcome) resolve(outcome.decision)
       else reject(outcome.refusal)
     })
+}
+
+/** Ends two spans for each movement of a sampled request: of its wait for the batch and the batch, and of the transaction. */
+function traceBatch(tracing: Tracing, batch: Waiting[], outcomes: Outcome[], startMs: number): void {
+  for (const [index, { movement, since }] of batch.entries()) {
+    const { traceparent } = movement.origin
+    if (traceparent === undefined) continue
+    const span = tracing.part(traceparent, 'ledger batch', { startMs: since })
+    const own = tracing.part(span.traceparent, 'ledger transaction', { isClient: true, startMs })
+    own.end({ attributes: { 'db.system.name': 'postgresql' } })
+    const outcome = 'decision' in outcomes[index]! ? 'posted' : 'refused'
+    span.end({ attributes: { 'bursar.batch.movements': batch.length, 'bursar.outcome': outcome } })
+  }
 }
 
 /** Posts a batch in a transaction of its own. Returns one outcome per movement, in order. */

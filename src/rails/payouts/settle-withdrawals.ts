@@ -41,18 +41,10 @@ const FOLLOW_MAX = 500
 /** For how long a round goes on signing over a real network, before it follows what is signed. */
 const SIGN_MS_MAX = 20_000
 
-/** A withdrawal that has ended. */
-export interface EndedWithdrawal {
-  customer_id: string
-  transfer_id: string
-  network: PayoutNetwork
-  status: 'COMPLETED' | 'FAILED'
-}
-
 /** What a round gathers. */
 interface Round {
   db: Database
-  ended: (withdrawal: EndedWithdrawal) => void
+  taken: (steps: readonly Step[]) => void
   failures: unknown[]
   moved: number
 }
@@ -67,18 +59,18 @@ interface Round {
  * the nonce or coins must be committed or rolled back with the signed bytes. Over networks that are simulated in the database,
  * each step is one transaction that holds its withdrawals.
  *
- * `hints` says which customers have work (`Node.hints`). Returns how many withdrawals moved, and calls `ended` for each that
- * ended. Throws an AggregateError of the failures after everything else was tried.
+ * `hints` says which customers have work (`Node.hints`). Returns how many withdrawals moved, and calls `taken` with steps
+ * that are committed. Throws an AggregateError of the failures after everything else was tried.
  */
 export async function settleWithdrawals(
   db: Database,
   networks: Networks,
-  ended: (withdrawal: EndedWithdrawal) => void = () => undefined,
+  taken: (steps: readonly Step[]) => void = () => undefined,
   hints: Queryable = db,
 ): Promise<number> {
   if (networks.size === 0) return 0
   const { work, at } = await workToDo(hints, [...networks.keys()])
-  const round: Round = { db, ended, failures: [], moved: 0 }
+  const round: Round = { db, taken, failures: [], moved: 0 }
   for (const network of new Set(work.map((one) => one.network))) {
     const adapter = withCircuitBreaker(networks.get(network)!)
     const due = work.filter((one) => one.network === network)
@@ -109,14 +101,10 @@ function addFailure({ failures }: Round, error: unknown): void {
   if (!(error instanceof TakenMeanwhile)) failures.push(error)
 }
 
-/** Counts committed steps, and reports the withdrawals that ended. */
+/** Counts and reports committed steps. */
 function report(round: Round, steps: readonly Step[]): void {
   round.moved += steps.length
-  for (const { withdrawal, transfer } of steps) {
-    if (transfer === undefined || transfer.status === 'PENDING') continue
-    const { customer_id, transfer_id, network } = withdrawal
-    round.ended({ customer_id, transfer_id, network, status: transfer.status })
-  }
+  round.taken(steps)
 }
 
 /** Records the steps of several customers in one transaction, in the order in which balances are locked. */

@@ -53,6 +53,16 @@ test('a sight of a deposit is deleted 30 days after it ended; a PENDING one and 
   expect(rows.map(({ hash }) => hash)).toEqual(['COMPLETED29', 'FAILED29', 'PENDING29', 'PENDING31'])
 })
 
+test('which trace a transfer belongs to is kept for 30 days', async () => {
+  const { db, owner } = await start()
+  await owner.query(`
+    insert into traces (customer_id, transfer_id, created_at, traceparent)
+    select gen_random_uuid(), gen_random_uuid(), now() - days * interval '1 day', days
+    from unnest(array[29, 31]) as days`)
+  expect(await deleteOldRows(db)).toEqual({ deleted: 1, more: false })
+  expect((await db.query('select traceparent from traces')).rows).toEqual([{ traceparent: '29' }])
+})
+
 test('rows of a kind that the database does not delete keep those of other kinds from nothing', async () => {
   const { db, owner } = await start()
   await owner.query(`

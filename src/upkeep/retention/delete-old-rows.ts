@@ -3,6 +3,7 @@ import { eachAlone } from '../../db/each-alone.ts'
 import { deleteOldTransactions } from '../../chains/simulated/delete-old-transactions.ts'
 import { deleteExpiredQuotes, deleteUsedQuotes } from '../../money/records/fee-quotes.ts'
 import { deleteEndedWindows } from '../../governance/policy/policy-windows.ts'
+import { deleteOldTraces } from '../../money/records/traces.ts'
 import { deleteEndedSights } from '../../rails/deposits/see-deposits.ts'
 
 /** Rows of one statement. Each statement deletes by an index: 1,000 rows take about 10 ms. */
@@ -16,6 +17,7 @@ const KINDS: readonly ((db: Database, max: number) => Promise<number>)[] = [
   deleteUsedQuotes,
   deleteEndedSights,
   deleteEndedWindows,
+  deleteOldTraces,
 ]
 
 /**
