@@ -88,7 +88,7 @@ export class Metrics {
         help: 'Time from the request to the end of the answer. Status 499: the client disconnected first.',
         labelNames: ['method', 'route', 'status'],
         buckets: REQUEST_SECONDS,
-        enableExemplars: true,
+        enableExemplars: exemplars,
         registers,
       }),
     )
