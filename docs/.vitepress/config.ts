@@ -34,8 +34,24 @@ export default defineConfig({
     search: { provider: 'local' },
     outline: [2, 3],
     sidebar: [
-      { text: 'Start', items: [entry('README.md'), entry('docs/concepts.md'), entry('client/README.md')] },
-      { text: 'Integrate', items: [entry('docs/guides/webhooks.md'), ...entriesOf('docs/reference')] },
+      {
+        text: 'Start',
+        items: [
+          entry('README.md'),
+          entry('docs/concepts.md'),
+          entry('client/README.md'),
+          entry('docs/comparison.md'),
+          entry('docs/roadmap.md'),
+        ],
+      },
+      {
+        text: 'Integrate',
+        items: [
+          ...['testing', 'webhooks', 'generated-clients'].map((guide) => entry(`docs/guides/${guide}.md`)),
+          ...entriesOf('docs/reference'),
+        ],
+      },
+      { text: 'Objects', collapsed: true, items: entriesOf('docs/reference/objects') },
       {
         text: 'Operate',
         items: [
