@@ -67,6 +67,73 @@ test('the document is OpenAPI 3.0, passes the linter, and has every operation an
   expect(of(source)).toEqual({ ...newer, openapi: '3.0.3' })
 })
 
+/** A request of a collection, as far as the test reads it. */
+interface Collected {
+  name: string
+  request: {
+    method: string
+    url: {
+      path: string[]
+      query: { key: string; value: string; disabled: boolean }[]
+      variable: { key: string; value: string }[]
+    }
+    body?: { raw: string }
+  }
+}
+
+test('the collection for Postman and Bruno has every operation, and its requests run as they are', async () => {
+  const answer = await fetch(`${service.address}/postman.json`)
+  const collection = (await answer.json()) as {
+    auth: { oauth2: { key: string; value: string }[] }
+    variable: { key: string; value: string }[]
+    item: { item: Collected[] }[]
+  }
+  const requests = collection.item.flatMap(({ item }) => item)
+  const { paths } = JSON.parse(source) as { paths: Record<string, object> }
+  expect(requests).toHaveLength(Object.values(paths).flatMap((methods) => Object.keys(methods)).length)
+  const { client_id, client_secret } = JSON.parse(await readFile(credentialsFile(folder), 'utf8')) as Record<
+    string,
+    string
+  >
+  const values = new Map(collection.variable.map(({ key, value }) => [key, value]))
+  const filled = (text: string) =>
+    text.replaceAll(
+      /\{\{(\w+)\}\}/g,
+      (_, name: string) => ({ client_id, client_secret })[name] ?? values.get(name)!,
+    )
+  const settings = new Map(collection.auth.oauth2.map(({ key, value }) => [key, filled(value)]))
+  const token = await fetch(settings.get('accessTokenUrl')!, {
+    method: 'POST',
+    headers: {
+      authorization: `Basic ${btoa(`${settings.get('clientId')}:${settings.get('clientSecret')}`)}`,
+    },
+    body: new URLSearchParams({ grant_type: settings.get('grant_type')! }),
+  })
+  const { access_token } = (await token.json()) as { access_token: string }
+  const send = async (name: string) => {
+    const { method, url, body } = requests.find((one) => one.name === name)!.request
+    const path = url.path.map((part) =>
+      part.startsWith(':') ? url.variable.find(({ key }) => key === part.slice(1))!.value : part,
+    )
+    const query = new URLSearchParams()
+    for (const { key, value, disabled } of url.query) if (!disabled) query.append(key, value)
+    const sent = await fetch(`${values.get('base_url')}/${path.join('/')}?${query.toString()}`, {
+      method,
+      headers: { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' },
+      ...(body && { body: body.raw }),
+    })
+    return { status: sent.status, body: (await sent.json()) as object }
+  }
+  for (const name of [
+    'Initiate Sandbox Fiat Deposit',
+    'Get Profile Balance',
+    'Create Crypto Withdrawal',
+    'List Transfers',
+    'List Statements',
+  ])
+    expect(await send(name), name).toMatchObject({ status: 200 })
+})
+
 test.skipIf(!HAS_PYTHON)('a Python client pays', async () => {
   await copyFile('examples/generated/session.py', join(folder, 'session.py'))
   // The generator's own Python has what the client needs.

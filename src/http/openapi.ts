@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { withRecords, type ExampleRecords } from '../contract/example-records.ts'
 import { keptText } from './kept-text.ts'
 import { asOpenApi30 } from './openapi-3-0.ts'
+import { asPostman } from './postman.ts'
 import type { Operation } from './operation.ts'
 import { ProblemBody } from '../contract/problem-body.ts'
 import { PROBLEM_EXAMPLES } from '../contract/problem-examples.ts'
@@ -28,7 +29,7 @@ Balances on a double-entry ledger, withdrawals and deposits, orchestrations, sta
     .map(([slug]) => `[${slug}](${baseUrl}/problems/${slug})`)
     .join(', ')}.
 
-This document: [openapi.json](${baseUrl}/openapi.json), and as [OpenAPI 3.0](${baseUrl}/openapi-3.0.json) for generators of clients.`
+This document: [openapi.json](${baseUrl}/openapi.json), and as [OpenAPI 3.0](${baseUrl}/openapi-3.0.json) for generators of clients, and as [a collection](${baseUrl}/postman.json) for Postman and Bruno.`
 
 interface Issuer {
   baseUrl: string
@@ -88,14 +89,18 @@ export async function openApi(app: FastifyInstance, options: OpenApiOptions): Pr
     if (records !== undefined) filled = withRecords(text, records)
     return filled ?? text
   }
-  let written: { of: string; text: string } | undefined
-  const read30 = async (): Promise<string> => {
-    const of = await readText()
-    if (written?.of !== of) written = { of, text: asOpenApi30(of) }
-    return written.text
+  /** Writes the document in another form, again when it changes. */
+  const writtenAs = (write: (text: string) => string) => {
+    let written: { of: string; text: string } | undefined
+    return async (): Promise<string> => {
+      const of = await readText()
+      if (written?.of !== of) written = { of, text: write(of) }
+      return written.text
+    }
   }
   app.get('/openapi.json', { schema: { hide: true } }, keptText(readText, JSON_TYPE))
-  app.get('/openapi-3.0.json', { schema: { hide: true } }, keptText(read30, JSON_TYPE))
+  app.get('/openapi-3.0.json', { schema: { hide: true } }, keptText(writtenAs(asOpenApi30), JSON_TYPE))
+  app.get('/postman.json', { schema: { hide: true } }, keptText(writtenAs(asPostman), JSON_TYPE))
   return readText
 }
 
