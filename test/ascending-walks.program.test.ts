@@ -38,8 +38,6 @@ import { withdrawWithApproval } from './approvers.ts'
 import { bundle } from './bundle.ts'
 import type { BursarProcess, RemoteCaller, TestDatabase, TestService } from './support.ts'
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
-
 interface Item {
   id: string
   /** Absent from profiles. */

@@ -28,8 +28,6 @@ import {
  * side of the connection open. A server that closes only its own side still holds the connection.
  */
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
-
 const attackers: Attacker[] = []
 afterEach(() => {
   for (const { socket } of attackers.splice(0)) socket.destroy()

@@ -20,8 +20,6 @@ import { InstalledPostgres, POSTGRES_PROGRAMS } from './installed-postgres.ts'
 import { atEnd, BASE_URL, DESTINATION, ENVIRONMENT, PROGRAM, remoteCaller, spawnBursar } from './support.ts'
 import type { BursarProcess, RemoteCaller } from './support.ts'
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
-
 if (POSTGRES_PROGRAMS === undefined)
   console.warn(
     'skipped: most of test/backup.program.test.ts needs a PostgreSQL with its tools (Debian: postgresql)',

@@ -1089,8 +1089,12 @@ describe('serve', () => {
       stderr: '',
     })
 
-    // A second start creates no records, but goes on reading the networks. The file names the new address.
-    const everyRecord = async () => ({ ...(await everyTable(own.db)), network_cursors: undefined })
+    // A second start creates no records, but goes on reading networks and events. The file names the new address.
+    const everyRecord = async () => ({
+      ...(await everyTable(own.db)),
+      network_cursors: undefined,
+      webhooks: undefined,
+    })
     const before = await everyRecord()
     const second = await serve(environment)
     expect(second.ready.credentials_file).toBe(file)

@@ -16,8 +16,6 @@ import { evmWorld, networksFile } from './real-networks.ts'
 import { MASTER_KEY, remoteCaller, runBursar, type RemoteCaller } from './support.ts'
 import { hurry, mine } from './work-off.ts'
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
-
 describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", () => {
   let started: BrowserTest
   let world: Awaited<ReturnType<typeof evmWorld>>

@@ -22,8 +22,6 @@ import { freePort } from './free-port.ts'
 import { atEnd, cloneDatabase, DESTINATION, ENVIRONMENT, remoteCaller, spawnBursar } from './support.ts'
 import type { BursarProcess, TestDatabase } from './support.ts'
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
-
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const read = (file: string) => readFileSync(join(ROOT, file), 'utf8')
 

@@ -2,6 +2,7 @@
  * The limits of a customer: its requests over all its clients, its changes in a day, and its records. Operators set them for
  * one customer, and every process applies them.
  */
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { httpLoad } from '../bench/http-load.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
@@ -44,7 +45,6 @@ afterAll(() => service.close())
 
 /** Each process reads the limits every two seconds; a busy machine needs a few more. */
 const SOON = { timeout: 20_000, interval: 100 }
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
 const set = (customer: TestCustomer, name: CustomerLimit, value: number | undefined) =>
   transaction(service.db, (tx) => setLimit(tx, customer.customer_id, name, value))
@@ -328,8 +328,8 @@ test('a client at full speed does not raise the latency of another customer beyo
   const process = await spawnBursar({
     DATABASE_URL: url,
     BURSAR_METRICS_PORT: '0',
-    BURSAR_RATE_LIMIT_PER_SECOND: '200',
-    BURSAR_RATE_LIMIT_BURST: '200',
+    BURSAR_RATE_LIMIT_PER_SECOND: '50',
+    BURSAR_RATE_LIMIT_BURST: '50',
   })
   atEnd(() => process.end('SIGTERM'))
   const [attacker, other] = await Promise.all(
@@ -345,6 +345,16 @@ test('a client at full speed does not raise the latency of another customer beyo
     body: new URLSearchParams({ grant_type: 'client_credentials', ...attacker!.client }),
   })
   const { access_token: token } = (await reply.json()) as { access_token: string }
+  /** Pays as the other customer, more slowly than its rate, and tells how long the answer took. */
+  const pay = async () => {
+    await pause(25)
+    const before = performance.now()
+    const { status } = await other!.call('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf(other!))
+    expect(status).toBe(200)
+    return performance.now() - before
+  }
+  const alone: number[] = []
+  while (alone.length < 20) alone.push(await pay())
   const attack = httpLoad({
     baseUrl: process.address,
     token,
@@ -357,19 +367,16 @@ test('a client at full speed does not raise the latency of another customer beyo
   let isOver = false
   const over = () => (isOver = true)
   attack.then(over, over)
-  for (let n = 0; n < 1_000 && !isOver; n++) {
-    const before = performance.now()
-    const { status } = await other!.call('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf(other!))
-    latencies.push(performance.now() - before)
-    expect(status).toBe(200)
-  }
+  while (!isOver) latencies.push(await pay())
   const { perSecond, refused } = await attack
   latencies.sort((a, b) => a - b)
-  // 200 at once and 200 a second. On a quiet machine it asks for ten times as many, on a busy one for a few more.
-  expect(perSecond * 4).toBeLessThan(1_300)
-  expect(refused).toBeGreaterThan(100)
-  expect(latencies.length).toBeGreaterThan(5)
-  expect(latencies[Math.floor(latencies.length * 0.99)]).toBeLessThan(1_000)
+  // 50 at once and 50 a second. On a quiet machine it asks for forty times as many, on a busy one for a few more.
+  expect(perSecond * 4).toBeLessThan(325)
+  expect(refused).toBeGreaterThan(25)
+  expect(latencies.length).toBeGreaterThan(1)
+  // On a busy machine, a second is little for anybody.
+  const limit = Math.max(1_000, 10 * Math.max(...alone))
+  expect(latencies[Math.floor(latencies.length * 0.99)]).toBeLessThan(limit)
 })
 
 describe('bursar customer limits', () => {

@@ -7,7 +7,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { dropAll } from '../src/cli/reset-sandbox.ts'
 import { createCustomer } from '../src/access/customers/create-customer.ts'
 import type { Database } from '../src/db/database.ts'
@@ -35,8 +35,6 @@ import {
   toldIn,
   WEBHOOK_SECRETS,
 } from './support.ts'
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const SANDBOX = testSettings()
 const LIVE = testSettings({ BURSAR_MODE: 'live', BURSAR_MASTER_KEY: MASTER_KEY })

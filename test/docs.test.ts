@@ -10,6 +10,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
+import { PROBLEMS } from '../src/contract/problems.ts'
 import { CRYPTO_NETWORKS } from '../src/contract/assets/catalogue.ts'
 import { firstSession } from '../src/program/demo/first-session.ts'
 import {
@@ -54,6 +55,71 @@ test('the page of operations has every operation with its scope', () => {
   const page = read('docs/reference/operations.md')
   const shown = page.split('\n').filter((line) => / \| `(GET|POST|PUT|DELETE) \/v2\//.test(line))
   expect(shown.toSorted()).toEqual(rows.toSorted())
+})
+
+/** The pages of objects, and the schemas whose statuses each shows. */
+const LIVES: Record<string, string[]> = {
+  account: ['Account.summary_status'],
+  'api-credential': ['ApiCredentials.status'],
+  approval: ['Approval.status'],
+  'crypto-withdrawal': ['Transfer.status'],
+  'deposit-address': ['Transfer.status'],
+  'destination-address': ['CryptoDestinationAddress.status'],
+  'fiat-account': ['FiatAccount.status'],
+  'fiat-deposit-instructions': ['FiatDepositInstructions.status'],
+  identity: ['Identity.status'],
+  'internal-transfer': ['StablecoinConversion.status'],
+  network: ['NetworkRecord.status'],
+  orchestration: ['Orchestration.status'],
+  'orchestration-rule': ['OrchestrationRule.status'],
+  statement: ['Statement.status'],
+  transfer: ['Transfer.status'],
+  webhook: ['Webhook.status', 'WebhookDelivery.status'],
+}
+
+describe('the page of each object', () => {
+  const { schemas } = (
+    JSON.parse(read('openapi.json')) as {
+      components: { schemas: Record<string, { properties: Record<string, { enum?: string[] }> }> }
+    }
+  ).components
+  const valuesOf = (member: string) => {
+    const [schema = '', property = ''] = member.split('.')
+    return schemas[schema]!.properties[property]!.enum!
+  }
+
+  test.each(Object.entries(LIVES))('%s: its life has every status', (name, members) => {
+    const page = read(`docs/reference/objects/${name}.md`)
+    const [, life = ''] = /## Life\n\n```\n([^]*?)```/.exec(page) ?? []
+    for (const value of members.flatMap(valuesOf))
+      if (value !== 'STATEMENT_STATUS_UNSPECIFIED') expect(life).toMatch(new RegExp(`\\b${value}\\b`))
+  })
+
+  test('there is no record with a status that no page tells of', () => {
+    const told = new Set(Object.values(LIVES).flatMap((members) => members.map((one) => one.split('.')[0])))
+    const others = Object.keys(schemas).filter((name) => {
+      const { properties = {} } = schemas[name]!
+      return properties.id !== undefined && properties.status?.enum !== undefined && !told.has(name)
+    })
+    // Objects of events repeat a record's status. The operations of rewards show statements.
+    expect(others.filter((name) => !name.endsWith('Change') && name !== 'RewardsStatement')).toEqual([
+      'OrchestrationOfTransfer',
+    ])
+  })
+
+  test('operations and guides lead to it', () => {
+    const from = read('docs/reference/operations.md') + read('docs/reference/api-behaviour.md')
+    for (const page of filesIn(['docs/reference/objects'], /\.md$/))
+      expect(from).toContain(page.replace('docs/reference/', ''))
+  })
+})
+
+test('the page of errors has each problem with its cause', () => {
+  const page = read('docs/reference/errors.md')
+  for (const [slug, kind] of Object.entries(PROBLEMS)) {
+    const { status, explanation, hint } = kind as { status: number; explanation?: string; hint?: string }
+    expect(page).toContain(`| ${status} | \`${slug}\` | ${explanation ?? hint} |\n`)
+  }
 })
 
 test('every guide leads to the decisions behind it', () => {
@@ -167,20 +233,23 @@ const foreignCitations = (text: string): string[] =>
 /** A text without its line breaks, also those of comments. */
 const inOneLine = (text: string) => text.replaceAll(/\s*\n\s*(?:\* |\/\/ |# )?/g, ' ')
 
+/** The pages that comments call `API behaviour`: what each operation does. */
+const BEHAVIOUR = filesIn(['docs/reference'], /\.md$/)
+
 /** The sections that a text cites, as comments do: `(API behaviour, Lists)`, `(ARCHITECTURE, "Ledger")`. */
-const citedSections = (text: string): { page: string; section: string }[] => [
+const citedSections = (text: string): { pages: string[]; section: string }[] => [
   ...[...inOneLine(text).matchAll(/API behaviour, "?([A-Z][a-z_]+(?: [a-z_]+)*)/g)].map(([, section]) => ({
-    page: 'docs/reference/api-behaviour.md',
+    pages: BEHAVIOUR,
     section: section!,
   })),
   ...[...inOneLine(text).matchAll(/ARCHITECTURE(?:\.md)?, "([^"]+)"/g)].map(([, section]) => ({
-    page: 'ARCHITECTURE.md',
+    pages: ['ARCHITECTURE.md'],
     section: section!,
   })),
 ]
 
-const hasSection = ({ page, section }: { page: string; section: string }) =>
-  new RegExp(`^#+ ${section}$|\\*\\*${section}\\b`, 'm').test(read(page))
+const hasSection = ({ pages, section }: { pages: string[]; section: string }) =>
+  pages.some((page) => new RegExp(`^#+ ${section}$|\\*\\*${section}\\b`, 'm').test(read(page)))
 
 describe('citations', () => {
   test('name documents of the repository', () => {

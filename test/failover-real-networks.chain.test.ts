@@ -43,8 +43,6 @@ import {
 import { mine } from './work-off.ts'
 import { buildApp } from '../src/program/build-app.ts'
 
-vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 })
-
 const closing: (() => Promise<unknown>)[] = []
 afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close()

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SignJWT, type JWK } from 'jose'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createCustomer } from '../src/access/customers/create-customer.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { Ledger } from '../src/money/movements/queue.ts'
@@ -27,8 +27,6 @@ import {
 } from './support.ts'
 
 // The keys that sign access tokens: an operator rotates and retires them while two processes use them.
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 })
 
 let database: TestDatabase
 let folder: string

@@ -4,7 +4,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createCustomer } from '../src/access/customers/create-customer.ts'
 import { transaction, type Transaction } from '../src/db/database.ts'
 import { TokenBuckets } from '../src/http/rate-limit.ts'
@@ -35,8 +35,6 @@ import {
  * Nothing waits without a limit. Requests above the rate get 429. Requests that wait too long, or meet a full queue,
  * get 503, which says whether something was done. Afterwards the service works as before.
  */
-
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
 const WITHDRAWALS = '/v2/transfer/crypto-withdrawals'
 

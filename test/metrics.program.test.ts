@@ -26,8 +26,6 @@ import type { BursarProcess, RemoteCaller, TestDatabase } from './support.ts'
 
 // The metrics of a real process; and that dashboard and alerts use only existing metrics.
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
-
 const read = (file: string) => readFileSync(new URL(`../${file}`, import.meta.url), 'utf8')
 
 let database: TestDatabase

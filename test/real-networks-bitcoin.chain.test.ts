@@ -3,7 +3,7 @@
  * use Litecoin Core, an older version of the same program, which accepts no replacements.
  */
 import { originOfLoop } from '../src/contract/actor.ts'
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Transfer } from '../src/money/ledger/transfer.ts'
 import { deposit } from '../src/money/movements/deposit.ts'
 import { WithdrawalMacs } from '../src/money/movements/withdrawal-macs.ts'
@@ -26,8 +26,6 @@ import {
 } from './real-networks.ts'
 import { MASTER_KEYS, ownedAsDepositAddress, type TestCustomer } from './support.ts'
 import { hurry } from './work-off.ts'
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 if (KNOTS === undefined)
   console.warn(

@@ -6,7 +6,7 @@
  * 3. nothing stays locked: no transaction in the node, no unused nonce, no lock in the database, nothing in flight.
  */
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Ledger } from '../src/money/movements/queue.ts'
 import { readAccepted, signOnlyAccepted, WithdrawalMacs } from '../src/money/movements/withdrawal-macs.ts'
 import { newPrivateKey, signStatement } from '../src/governance/approvals/approval-statement.ts'
@@ -27,8 +27,6 @@ import { atEnd, BASE_URL, caller, MASTER_KEYS } from './support.ts'
 import { hurry, mine } from './work-off.ts'
 import { governBy } from '../src/governance/policy/judge-payments.ts'
 import { buildApp } from '../src/program/build-app.ts'
-
-vi.setConfig({ testTimeout: 600_000 })
 
 let world: Awaited<ReturnType<typeof evmWorld>>
 let service: RealService

@@ -4,7 +4,7 @@
  * 2. the ledger agrees with the chain to the last unit: the node's wallet is custody;
  * 3. nothing stays locked: no output in the wallet, no lock in the database, nothing in flight.
  */
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { HAS_LITECOIND } from './bitcoin-node.ts'
 import {
   dieEverywhere,
@@ -15,8 +15,6 @@ import {
   workToTheEnd,
   type RealService,
 } from './real-networks.ts'
-
-vi.setConfig({ testTimeout: 600_000 })
 
 if (!HAS_LITECOIND)
   console.warn('skipped: test/real-networks-litecoin.chain.test.ts needs litecoind on the PATH')

@@ -39,8 +39,6 @@ import {
 } from './support.ts'
 import { hurry, mine } from './work-off.ts'
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
-
 if (!HAS_LITECOIND)
   console.warn(
     'skipped: the Litecoin part of test/real-networks-serve.chain.test.ts needs litecoind on the PATH',

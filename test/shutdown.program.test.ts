@@ -25,8 +25,6 @@ import {
  * 4. the process ends in time, with exit code 0, or 1 when work was left unfinished.
  */
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
-
 let database: TestDatabase
 let customer: { customer_id: string; profile_id: string; client_id: string; client_secret: string }
 beforeAll(async () => {

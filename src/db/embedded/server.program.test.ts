@@ -24,7 +24,6 @@ import { bundle } from '../../../test/bundle.ts'
 const PROJECT = fileURLToPath(new URL('../../..', import.meta.url))
 /** The server's module with its packages, for child processes. */
 const MODULE = join(PROJECT, 'dist/embedded-server.js')
-vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 })
 const PATIENCE = { timeout: 15_000, interval: 20 }
 const isRoot = process.getuid?.() === 0
 
