@@ -2,6 +2,8 @@ import { originOfLoop } from '../src/contract/actor.ts'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -209,6 +211,11 @@ try {
     console.log('\nTransfers between accounts, beside other ledgers')
     show('peers', report.peers as TableRow[])
   }
+  if (options.only.includes('traces')) {
+    report.traces = await measureTraces(db)
+    console.log('\nWithdrawals with OpenTelemetry')
+    show('traces', report.traces as TableRow[])
+  }
   if (options.only.includes('deliveries')) {
     const masterKeys = await openMasterKeys({ ...readSettings({}), dataDir })
     report.deliveries = await withApi(db, (api) =>
@@ -369,6 +376,72 @@ async function measureBulk(api: Api) {
   return rows
 }
 
+/** The CPU of withdrawals at 256 clients without OpenTelemetry, as it is set by itself, and with everything traced, in turns. */
+async function measureTraces(db: Database): Promise<TableRow[]> {
+  const collector = createServer((request, response) => request.resume().on('end', () => response.end()))
+  collector.listen(0, '127.0.0.1')
+  await once(collector, 'listening')
+  const { port } = collector.address() as AddressInfo
+  const sent = { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` }
+  const variants: { what: string; environment: Record<string, string> }[] = [
+    { what: 'without', environment: {} },
+    { what: 'a hundredth is traced, the default', environment: sent },
+    // Tells how much of a difference is the machine's.
+    { what: 'without, once more', environment: {} },
+    { what: 'everything is traced', environment: { ...sent, OTEL_TRACES_SAMPLER: 'always_on' } },
+  ]
+  const rows: {
+    what: string
+    api: Api
+    seen: { node: number; all: number; perSecond: number }[]
+  }[] = []
+  try {
+    // All are there all the time, so that each is as warm as the others.
+    for (const [index, { what, environment }] of variants.entries()) {
+      const port = PORT + index
+      const api = await startApi({ PORT: String(port), BURSAR_METRICS_PORT: '0', ...environment })
+      rows.push({ what, api: { ...api, ...(await newOwner(db, api.baseUrl)) }, seen: [] })
+    }
+    // There and back, because a shared machine drifts.
+    for (let round = 0; round <= ROUNDS; round++)
+      for (const { api, seen } of round % 2 === 0 ? rows : rows.toReversed()) {
+        const before = [await ticksOf(api.process.pid!), await ticksOf(process.pid)] as const
+        const { perSecond } = await httpLoad({
+          ...api,
+          clients: 256,
+          seconds: SECONDS,
+          prefix: `traces${round}`,
+        })
+        const after = [await ticksOf(api.process.pid!), await ticksOf(process.pid)] as const
+        const [node, all] = after.map(
+          (ticks, index) => ((ticks - before[index]!) * 1e6) / TICKS_A_SECOND / (perSecond * SECONDS),
+        )
+        // The first round warms up.
+        if (round > 0) seen.push({ node: node!, all: all!, perSecond })
+      }
+  } finally {
+    for (const { api } of rows) {
+      api.process.kill('SIGTERM')
+      await once(api.process, 'exit')
+    }
+    collector.closeAllConnections()
+    collector.close()
+  }
+  type Seen = (typeof rows)[number]['seen']
+  const of = (seen: Seen, what: 'node' | 'all' | 'perSecond') => median(seen.map((one) => one[what]))
+  const without = rows[0]!.seen
+  const times = (seen: Seen, what: 'node' | 'all') =>
+    Number(median(seen.map((one, index) => one[what] / without[index]![what])).toFixed(3))
+  return rows.map(({ what, seen }) => ({
+    what,
+    'per second': Math.round(of(seen, 'perSecond')),
+    'CPU us of Node': Math.round(of(seen, 'node')),
+    times: times(seen, 'node'),
+    'CPU us of all, the load with it': Math.round(of(seen, 'all')),
+    'times of all': times(seen, 'all'),
+  }))
+}
+
 /** Withdrawals a second of customers without a policy and with ten rules, in turns. */
 async function measurePolicies(db: Database, api: Api): Promise<TableRow[]> {
   const policies = new Policies(await openMasterKeys({ ...readSettings({}), dataDir }))
@@ -435,7 +508,7 @@ async function startApi(
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   await once(createInterface(child.stdout), 'line')
-  return { baseUrl: `http://127.0.0.1:${PORT}`, process: child }
+  return { baseUrl: `http://127.0.0.1:${environment.PORT ?? PORT}`, process: child }
 }
 
 async function withApi<T>(db: Database, work: (api: Api) => Promise<T>): Promise<T> {

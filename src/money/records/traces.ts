@@ -14,13 +14,19 @@ export async function insertTraces(
   now: Moment,
   traces: readonly NewTrace[],
 ): Promise<void> {
-  await tx.query(
-    `insert into traces (customer_id, transfer_id, created_at, traceparent)
+  await tx.query({
+    name: 'insert traces',
+    text: `insert into traces (customer_id, transfer_id, created_at, traceparent)
      select $1::uuid, t.transfer_id, $2::timestamptz, t.traceparent
      from unnest($3::uuid[], $4::text[]) as t (transfer_id, traceparent)
      on conflict do nothing`,
-    [customerId, now.text, traces.map((one) => one.transfer_id), traces.map((one) => one.traceparent)],
-  )
+    values: [
+      customerId,
+      now.text,
+      traces.map((one) => one.transfer_id),
+      traces.map((one) => one.traceparent),
+    ],
+  })
 }
 
 /** A transfer that is traced, with the times of its steps so far in milliseconds since 1970. */

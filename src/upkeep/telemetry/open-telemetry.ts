@@ -16,12 +16,7 @@ import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-proto'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
 import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
-import {
-  BasicTracerProvider,
-  BatchSpanProcessor,
-  ParentBasedSampler,
-  TraceIdRatioBasedSampler,
-} from '@opentelemetry/sdk-trace-base'
+import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base'
 import type { Registry } from 'prom-client'
 import type { Logger } from 'pino'
 import type { Span, Tracing } from '../../contract/tracing.ts'
@@ -53,9 +48,6 @@ export function sendOverOtlp(
     ? new BasicTracerProvider({
         resource,
         spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())],
-        ...(environment.OTEL_TRACES_SAMPLER === undefined && {
-          sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(SAMPLED_SHARE) }),
-        }),
       })
     : undefined
   const metrics = asked.metrics
@@ -71,7 +63,7 @@ export function sendOverOtlp(
       })
     : undefined
   return {
-    tracing: traces && tracingWith(traces),
+    tracing: traces && tracingWith(traces, environment.OTEL_TRACES_SAMPLER === undefined ? SAMPLED_SHARE : 1),
     async close() {
       const closed = Promise.all([traces?.shutdown(), metrics?.shutdown()]).catch((err: unknown) =>
         log.warn({ err }, 'the last telemetry was not sent'),
@@ -95,7 +87,8 @@ function reportFailures(log: Logger): void {
   )
 }
 
-function tracingWith(provider: BasicTracerProvider): Tracing {
+/** `share` of the requests without a parent reach the sampler: a span that is not sampled takes a microsecond, too. */
+function tracingWith(provider: BasicTracerProvider, share: number): Tracing {
   const tracer = provider.getTracer('bursar', version)
   const below = (parent: SpanContext) => trace.setSpanContext(ROOT_CONTEXT, { ...parent, isRemote: true })
   let second = 0
@@ -114,6 +107,7 @@ function tracingWith(provider: BasicTracerProvider): Tracing {
   }
   return {
     request(traceparent) {
+      if (traceparent === undefined && share < 1 && Math.random() >= share) return undefined
       const span = tracer.startSpan('request', { kind: SpanKind.SERVER }, contextOf(traceparent))
       return span.isRecording() ? spanOf(span) : undefined
     },
