@@ -5,7 +5,7 @@
  * drain fail no request; 3. a lost zone loses no payment and pays none twice.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -75,7 +75,7 @@ interface Pod {
 }
 
 function render(values: object): Rendered[] {
-  const folder = execFileSync('mktemp', ['--directory'], { encoding: 'utf8' }).trim()
+  const folder = mkdtempSync(join(tmpdir(), 'bursar-chart-'))
   const file = join(folder, 'values.json')
   writeFileSync(file, JSON.stringify(values))
   // The oldest that the chart supports.
@@ -88,7 +88,7 @@ function render(values: object): Rendered[] {
     execFileSync('helm', ['lint', '--strict', ...ofCluster, '--values', file, CHART], { stdio: 'pipe' })
     return parseAllDocuments(text).map((document) => document.toJS() as Rendered)
   } finally {
-    execFileSync('rm', ['-r', folder])
+    rmSync(folder, { recursive: true })
   }
 }
 
@@ -299,14 +299,14 @@ test('an update and a drain fail no request; a lost zone loses no payment and pa
   expect(unanswered).toBe(0)
 
   // A drain: a machine's API and worker end at once, and others are started elsewhere.
-  await Promise.all([terminate(apis[0]!), workers[0]!.end('SIGTERM')])
+  await Promise.all([terminate(apis[0]!), workers[0].end('SIGTERM')])
   ;[apis[0], workers[0]] = await Promise.all([start('api'), start('worker')])
   endpoints.add(apis[0])
   await some()
   expect(unanswered).toBe(0)
 
   // A lost zone: nothing is said to anybody.
-  await Promise.all([apis[1]!.end('SIGKILL'), workers[1]!.end('SIGKILL')])
+  await Promise.all([apis[1]!.end('SIGKILL'), workers[1].end('SIGKILL')])
   await pause(ENDPOINTS_LAG_MS)
   endpoints.delete(apis[1]!)
   await some()

@@ -10,7 +10,13 @@ interface DescribedOperation {
   description?: string
   tags: string[]
   security: object[]
-  parameters?: { in: string; name: string; description?: string; required?: boolean; example?: unknown }[]
+  parameters?: {
+    in: string
+    name: string
+    description?: string
+    required?: boolean
+    example?: string | number | string[]
+  }[]
   requestBody?: {
     content: { 'application/json': { examples?: Record<string, { summary: string; value: unknown }> } }
   }
@@ -66,7 +72,7 @@ function requestOf({
       .filter((parameter) => parameter.in === place)
       .map(({ name, description, example, required }) => ({
         key: name,
-        value: [example ?? ''].flat().join(','),
+        value: [example].flat().join(','),
         description,
         // What has an example is sent.
         ...(place === 'query' && { disabled: required !== true && example === undefined }),
