@@ -14,7 +14,7 @@ import { Ledger } from '../src/money/movements/queue.ts'
 import { verify } from '../src/money/verify/verify.ts'
 import { startCollector } from './otlp.ts'
 import { startReceiver } from './receivers.ts'
-import { atEnd, cloneDatabase, credit, ROW_MACS, spawnBursar, withdrawalOf } from './support.ts'
+import { atEnd, cloneDatabase, credit, ROW_MACS, runBursar, spawnBursar, withdrawalOf } from './support.ts'
 
 async function startTraced(environment: Record<string, string>) {
   const database = await cloneDatabase()
@@ -46,6 +46,12 @@ async function startTraced(environment: Record<string, string>) {
   const withdraw = (headers: Record<string, string> = {}, more: object = {}) =>
     call('/v2/transfer/crypto-withdrawals', { ...withdrawalOf(customer), ...more }, headers)
   return { database, bursar, call, withdraw }
+}
+
+async function databaseUrl(): Promise<string> {
+  const database = await cloneDatabase()
+  atEnd(() => database.drop())
+  return database.url
 }
 
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736'
@@ -214,6 +220,18 @@ describe('the variables', () => {
           file,
         ).toEqual([])
     }
+  })
+
+  test('what is not supported is refused by its name, and nothing is left running', async () => {
+    const { code, stderr } = await runBursar(['serve'], {
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4317',
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',
+      DATABASE_URL: await databaseUrl(),
+    })
+    expect({ code, stderr }).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('OTEL_EXPORTER_OTLP_PROTOCOL: must be one of http/protobuf') as string,
+    })
   })
 
   test('a collector that is gone stops nothing, and is reported', async () => {

@@ -87,7 +87,6 @@ export async function serve(
     connecting = connectService(settings, log),
   }: { beginAnew?: () => Promise<void>; connecting?: Promise<ServiceConnected> } = {},
 ): Promise<Service> {
-  const asked = telemetryAsked(settings.environment)
   const { db: background, share, changes, open, ownerUrl, close: disconnect } = await connecting
   let metricsServer: MetricsServer | undefined
   let cluster: Cluster | undefined
@@ -99,9 +98,10 @@ export async function serve(
     await disconnect()
   }
   try {
+    const { environment } = settings
+    const asked = telemetryAsked(environment)
     const masterKeys = await openMasterKeys(settings)
     const metrics = new Metrics({ exemplars: asked.traces })
-    const { environment } = settings
     telemetry = await openTelemetry(asked, { registry: metrics.registry, environment, log })
     sealBalancesWith(
       () => Promise.resolve(masterKeys),
