@@ -43,13 +43,17 @@ export interface BrowserTest {
 }
 
 /** Starts a browser without history, which keeps its files in this folder. */
-export const launchBrowser = (folder: string): Promise<BrowserContext> =>
-  chromium.launchPersistentContext(join(folder, 'browser'), {
+export async function launchBrowser(folder: string): Promise<BrowserContext> {
+  const context = await chromium.launchPersistentContext(join(folder, 'browser'), {
     executablePath: CHROMIUM,
     args: CHROMIUM_ARGS,
     chromiumSandbox: false,
     viewport: DESKTOP,
   })
+  // Only what hangs is ended: a machine may be busy with other work.
+  context.setDefaultTimeout(600_000)
+  return context
+}
 
 /** Starts a process with these settings, and a browser. */
 export async function startBrowserTest(settings: Record<string, string> = {}): Promise<BrowserTest> {

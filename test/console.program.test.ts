@@ -142,7 +142,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     await page.getByRole('link', { name: /^transfer / }).click()
     await page.getByRole('heading', { name: 'Crypto withdrawal' }).waitFor()
     // No reload: the simulated network confirms after two seconds, and the page shows it.
-    await page.getByText('The ledger settled it').waitFor({ timeout: 20_000 })
+    await page.getByText('The ledger settled it').waitFor()
     const story = await page.locator('.story').innerText()
     for (const part of [
       'Requested by operator',
@@ -375,7 +375,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     })
     const { page, complaints } = await at(`orchestrations/${String(run.id)}`)
     // No reload: the simulated network refuses it, and the page shows it.
-    await page.locator('.figure .status', { hasText: 'FAILED' }).waitFor({ timeout: 20_000 })
+    await page.locator('.figure .status', { hasText: 'FAILED' }).waitFor()
     const steps = page.locator('.steps > li > details')
     await page.locator('.steps > li:last-child > details[open]').waitFor()
     expect(await page.locator('.steps > li > details[open]').count()).toBe(1)
