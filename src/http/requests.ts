@@ -186,7 +186,7 @@ export class Requests {
 
   /** Adds the hooks that count and limit the app's requests. Call it before routes are added. */
   watch(app: FastifyInstance): void {
-    const { connections, secure, tracing } = this.#options
+    const { connections, secure } = this.#options
     const always = secure?.baseUrl.startsWith('https:') === true
     const maybe = secure?.behindProxy === true && !always
     app.decorateRequest('recordId', undefined)
@@ -197,8 +197,6 @@ export class Requests {
       const unanswered = { reply, place: this.#unanswered.length }
       this.#unanswered.push(unanswered)
       connections?.began(request.raw.socket)
-      if (tracing !== undefined && request.routeOptions.config.counts === 'operation')
-        request.span = tracing.request(request.headers.traceparent as string | undefined)
       reply.raw.once('close', () => this.#ended(request, unanswered))
       reply.header('x-request-id', request.id)
       // Balances and names must not be cached. Answers that may be cached set their own header.
@@ -278,11 +276,13 @@ export class Requests {
   run<T>(request: FastifyRequest, work: () => Promise<T>, late: () => Problem): Promise<T> {
     // A public operation has no caller.
     const customerId = (request.caller as typeof request.caller | undefined)?.customerId ?? ''
-    const { max, log, timeoutMs } = this.#options
+    const { max, log, timeoutMs, tracing } = this.#options
     const left = max - this.#running
     if (left <= 0) throw tooMany()
     const own = this.#ofCustomer.get(customerId) ?? 0
     if (own >= left) throw tooManyOfCustomer(own)
+    // Nobody without an access token has anything traced.
+    request.span ??= tracing?.request(request.headers.traceparent as string | undefined)
     const doing = work()
     this.#running += 1
     this.#ofCustomer.set(customerId, own + 1)

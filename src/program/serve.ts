@@ -98,11 +98,10 @@ export async function serve(
     await disconnect()
   }
   try {
-    const { environment } = settings
-    const asked = telemetryAsked(environment)
+    const asked = telemetryAsked(settings.environment)
     const masterKeys = await openMasterKeys(settings)
     const metrics = new Metrics({ exemplars: asked.traces })
-    telemetry = await openTelemetry(asked, { registry: metrics.registry, environment, log })
+    telemetry = await openTelemetry(asked, { registry: metrics.registry, log })
     sealBalancesWith(
       () => Promise.resolve(masterKeys),
       (profileId, objection) => tellForged(log, metrics.forged)('balances', profileId, objection),

@@ -25,10 +25,23 @@ describe('what is sent over OTLP', () => {
       { traces: false, metrics: false },
     ],
   ])('%j', (environment, asked) => {
-    expect(telemetryAsked(environment)).toEqual(asked)
+    expect(telemetryAsked(environment)).toMatchObject(asked)
+  })
+
+  test.each<[Record<string, string>, number]>([
+    [{}, 0.01],
+    [{ OTEL_TRACES_SAMPLER: '' }, 0.01],
+    [{ OTEL_TRACES_SAMPLER_ARG: '0.5' }, 0.5],
+    [{ OTEL_TRACES_SAMPLER: 'parentbased_traceidratio' }, 1],
+    [{ OTEL_TRACES_SAMPLER: 'parentbased_traceidratio', OTEL_TRACES_SAMPLER_ARG: '0' }, 0],
+    [{ OTEL_TRACES_SAMPLER: ' always_on ' }, 1],
+    [{ OTEL_TRACES_SAMPLER: 'parentbased_always_off' }, 0],
+  ])('%j: the share of requests without a traceparent', (environment, share) => {
+    expect(telemetryAsked(environment)).toMatchObject({ share, metricsEveryMs: 60_000 })
   })
 
   test.each<[Record<string, string>, string]>([
+    [{ OTEL_TRACES_SAMPLER: 'traceidratio' }, 'OTEL_TRACES_SAMPLER: must be one of'],
     [
       { OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4317' },
       'OTEL_EXPORTER_OTLP_ENDPOINT: must be an address that begins with http:// or https://',
@@ -41,7 +54,7 @@ describe('what is sent over OTLP', () => {
     [{ OTEL_TRACES_EXPORTER: 'prometheus' }, 'OTEL_TRACES_EXPORTER: must be one of otlp, none'],
     [
       { OTEL_TRACES_SAMPLER: 'jaeger_remote' },
-      'OTEL_TRACES_SAMPLER: must be one of always_on, parentbased_always_on, always_off, parentbased_always_off, traceidratio, parentbased_traceidratio',
+      'OTEL_TRACES_SAMPLER: must be one of always_on, always_off, parentbased_always_on, parentbased_always_off, parentbased_traceidratio',
     ],
     [{ OTEL_TRACES_SAMPLER_ARG: '2' }, 'OTEL_TRACES_SAMPLER_ARG: must be a number from 0 to 1'],
     [

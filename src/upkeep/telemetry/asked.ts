@@ -7,6 +7,11 @@ export type Environment = Readonly<Record<string, string | undefined>>
 export interface TelemetryAsked {
   traces: boolean
   metrics: boolean
+  /** The share of requests without a `traceparent` that may be sampled. */
+  share: number
+  /** Whether a `traceparent` says whether its request is sampled. */
+  followsParents: boolean
+  metricsEveryMs: number
 }
 
 /** What sends traces and metrics. Without the variables it sends nothing, and no library for it is loaded. */
@@ -16,7 +21,17 @@ export interface Telemetry {
   close(): Promise<void>
 }
 
-const SAMPLERS = ['always_on', 'always_off', 'traceidratio'].flatMap((name) => [name, `parentbased_${name}`])
+/** Not `traceidratio` by itself: the ids of clients would decide what is traced. */
+const SAMPLERS = [
+  'always_on',
+  'always_off',
+  'parentbased_always_on',
+  'parentbased_always_off',
+  'parentbased_traceidratio',
+]
+/** The share of requests that are sampled where no sampler is set. */
+const SAMPLED_SHARE = 0.01
+const METRICS_EVERY_MS = 60_000
 
 /**
  * Reads which signals are to be sent: those with an endpoint, or with `otlp` as their exporter. Throws `SettingsError` for what
@@ -30,7 +45,6 @@ export function telemetryAsked(environment: Environment): TelemetryAsked {
       throw new SettingsError(`${name}: must be one of ${allowed.join(', ')}`)
     return value
   }
-  if (given('OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return { traces: false, metrics: false }
   for (const name of [
     'OTEL_EXPORTER_OTLP_ENDPOINT',
     'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
@@ -47,7 +61,7 @@ export function telemetryAsked(environment: Environment): TelemetryAsked {
         requireOneOf(name, ['http/protobuf'])
     return asked
   }
-  requireOneOf('OTEL_TRACES_SAMPLER', SAMPLERS)
+  const sampler = requireOneOf('OTEL_TRACES_SAMPLER', SAMPLERS) ?? ''
   const ratio = given('OTEL_TRACES_SAMPLER_ARG')
   if (ratio !== undefined && !/^(0(\.\d+)?|1(\.0+)?)$/.test(ratio))
     throw new SettingsError('OTEL_TRACES_SAMPLER_ARG: must be a number from 0 to 1')
@@ -56,6 +70,14 @@ export function telemetryAsked(environment: Environment): TelemetryAsked {
     throw new SettingsError(
       'OTEL_METRIC_EXPORT_INTERVAL: must be a whole number of milliseconds, at least 100',
     )
-  // Prometheus reads the metrics at their own port in any case.
-  return { traces: isAsked('TRACES', []), metrics: isAsked('METRICS', ['prometheus']) }
+  const isDisabled = given('OTEL_SDK_DISABLED')?.toLowerCase() === 'true'
+  const shareOfRatio = Number(ratio ?? (sampler === '' ? SAMPLED_SHARE : 1))
+  return {
+    traces: isAsked('TRACES', []) && !isDisabled && sampler !== 'always_off',
+    // Prometheus reads the metrics at their own port in any case.
+    metrics: isAsked('METRICS', ['prometheus']) && !isDisabled,
+    share: sampler.endsWith('_on') ? 1 : sampler.endsWith('_off') ? 0 : shareOfRatio,
+    followsParents: sampler !== 'always_on',
+    metricsEveryMs: Number(interval ?? METRICS_EVERY_MS),
+  }
 }

@@ -16,27 +16,30 @@ import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-proto'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
 import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
-import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base'
+import {
+  AlwaysOnSampler,
+  BasicTracerProvider,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+} from '@opentelemetry/sdk-trace-base'
 import type { Registry } from 'prom-client'
 import type { Logger } from 'pino'
 import type { Span, Tracing } from '../../contract/tracing.ts'
 import { version } from '../../package.ts'
 import { otlpMetrics } from './otlp-metrics.ts'
-import type { Environment, Telemetry, TelemetryAsked } from './asked.ts'
+import type { Telemetry, TelemetryAsked } from './asked.ts'
 
-/** The share of requests without a `traceparent` that are sampled, where OTEL_TRACES_SAMPLER is not set. */
-const SAMPLED_SHARE = 0.01
 /** Most traces a second that clients may ask for with `traceparent`: anybody with a token could have everything traced. */
 const ASKED_PER_SECOND = 100
-const METRICS_EVERY_MS = 60_000
 const CLOSE_MS_MAX = 2_000
 /** A collector that is down is reported this often. */
 const REPORT_EVERY_MS = 60_000
+const REPORTED_MAX = 500
 
-/** Sends traces and metrics over OTLP. The libraries read their own variables: endpoint, headers, sampler, limits. */
+/** Sends traces and metrics over OTLP. The libraries read their own variables: endpoint, headers, limits. */
 export function sendOverOtlp(
   asked: TelemetryAsked,
-  { registry, environment, log }: { registry: Registry; environment: Environment; log: Logger },
+  { registry, log }: { registry: Registry; log: Logger },
 ): Telemetry {
   reportFailures(log)
   const resource = resourceFromAttributes({
@@ -48,6 +51,9 @@ export function sendOverOtlp(
     ? new BasicTracerProvider({
         resource,
         spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())],
+        sampler: asked.followsParents
+          ? new ParentBasedSampler({ root: new AlwaysOnSampler() })
+          : new AlwaysOnSampler(),
       })
     : undefined
   const metrics = asked.metrics
@@ -57,13 +63,13 @@ export function sendOverOtlp(
           new PeriodicExportingMetricReader({
             exporter: new OTLPMetricExporter(),
             metricProducers: [otlpMetrics(registry)],
-            exportIntervalMillis: Number(environment.OTEL_METRIC_EXPORT_INTERVAL ?? METRICS_EVERY_MS),
+            exportIntervalMillis: asked.metricsEveryMs,
           }),
         ],
       })
     : undefined
   return {
-    tracing: traces && tracingWith(traces, environment.OTEL_TRACES_SAMPLER === undefined ? SAMPLED_SHARE : 1),
+    tracing: traces && tracingWith(traces, asked.share),
     async close() {
       const closed = Promise.all([traces?.shutdown(), metrics?.shutdown()]).catch((err: unknown) =>
         log.warn({ err }, 'the last telemetry was not sent'),
@@ -78,7 +84,9 @@ function reportFailures(log: Logger): void {
   const report = (message: string, ...details: unknown[]) => {
     if (performance.now() < silentUntil) return
     silentUntil = performance.now() + REPORT_EVERY_MS
-    log.warn({ details: details.map(String) }, `OpenTelemetry: ${message}`)
+    // A collector's answer may be in it.
+    const cut = (text: string) => text.slice(0, REPORTED_MAX)
+    log.warn({ details: details.map((one) => cut(String(one))) }, cut(`OpenTelemetry: ${message}`))
   }
   const ignored = () => undefined
   diag.setLogger(
@@ -99,16 +107,17 @@ function tracingWith(provider: BasicTracerProvider, share: number): Tracing {
     askedInSecond += 1
     return askedInSecond <= ASKED_PER_SECOND
   }
-  const contextOf = (traceparent: string | undefined) => {
-    const parent = traceparent === undefined ? null : parseTraceParent(traceparent)
+  const contextOf = (parent: SpanContext | null) => {
     if (parent === null) return ROOT_CONTEXT
     const isAsked = (parent.traceFlags & TraceFlags.SAMPLED) !== 0
     return below(isAsked && !mayAsk() ? { ...parent, traceFlags: TraceFlags.NONE } : parent)
   }
   return {
     request(traceparent) {
-      if (traceparent === undefined && share < 1 && Math.random() >= share) return undefined
-      const span = tracer.startSpan('request', { kind: SpanKind.SERVER }, contextOf(traceparent))
+      // A malformed one counts as none.
+      const parent = traceparent === undefined ? null : parseTraceParent(traceparent)
+      if (parent === null && share < 1 && Math.random() >= share) return undefined
+      const span = tracer.startSpan('request', { kind: SpanKind.SERVER }, contextOf(parent))
       return span.isRecording() ? spanOf(span) : undefined
     },
     part(parent, name, { isClient = false, startMs } = {}) {

@@ -55,6 +55,7 @@ spec:
       whenUnsatisfiable: ScheduleAnyway
       labelSelector:
         matchLabels:
+          app.kubernetes.io/name: bursar
           app.kubernetes.io/instance: {{ $root.Release.Name }}
           app.kubernetes.io/component: {{ $.component }}
     {{- end }}
@@ -75,12 +76,13 @@ spec:
         - { name: BURSAR_BASE_URL, value: {{ $values.baseUrl | quote }} }
         - { name: BURSAR_MASTER_KEY_FILE, value: /run/secrets/bursar/master-key }
         - { name: BURSAR_WORKER, value: {{ eq .component "worker" | quote }} }
-        - { name: BURSAR_SHUTDOWN_TIMEOUT_MS, value: {{ int $values.shutdownTimeoutMs | quote }} }
+        # The stop includes the delay.
+        - { name: BURSAR_SHUTDOWN_TIMEOUT_MS, value: {{ add (int $values.drainDelayMs) (int $values.shutdownTimeoutMs) | quote }} }
         {{- if .own.networksSecret }}
         - { name: BURSAR_NETWORKS_FILE, value: /run/secrets/networks/networks.json }
         {{- end }}
         {{- range $name, $value := $values.settings }}
-        - { name: {{ $name }}, value: {{ $value | toString | quote }} }
+        - { name: {{ $name }}, value: {{ (and (kindIs "float64" $value) (eq $value (floor $value))) | ternary (int64 $value) $value | toString | quote }} }
         {{- end }}
         {{- .env | nindent 8 }}
       ports: {{ .ports | nindent 8 }}
@@ -91,6 +93,9 @@ spec:
         {{- if .own.networksSecret }}
         - { name: networks, mountPath: /run/secrets/networks, readOnly: true }
         {{- end }}
+        {{- if $values.filesSecret }}
+        - { name: files, mountPath: /run/secrets/files, readOnly: true }
+        {{- end }}
         - { name: data, mountPath: /data }
         - { name: tmp, mountPath: /tmp }
   volumes:
@@ -98,6 +103,10 @@ spec:
       secret: { secretName: {{ $values.secrets.masterKey }}, defaultMode: 0440, items: [{ key: master-key, path: master-key }] }
     {{- with .own.networksSecret }}
     - name: networks
+      secret: { secretName: {{ . }}, defaultMode: 0440 }
+    {{- end }}
+    {{- with $values.filesSecret }}
+    - name: files
       secret: { secretName: {{ . }}, defaultMode: 0440 }
     {{- end }}
     # In a sandbox, the demo's credentials; otherwise nothing.
