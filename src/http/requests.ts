@@ -282,7 +282,8 @@ export class Requests {
     const own = this.#ofCustomer.get(customerId) ?? 0
     if (own >= left) throw tooManyOfCustomer(own)
     // Nobody without an access token has anything traced.
-    request.span ??= tracing?.request(request.headers.traceparent as string | undefined)
+    if (tracing !== undefined && customerId !== '')
+      request.span ??= tracing.request(request.headers.traceparent as string | undefined)
     const doing = work()
     this.#running += 1
     this.#ofCustomer.set(customerId, own + 1)
