@@ -436,6 +436,7 @@ const ROWS: Record<string, Record<string, string>> = {
       ]),
     ),
   },
+  traces: {},
   wallet_checks: {},
   webhook_attempts: {},
   webhook_deliveries: {
