@@ -101,10 +101,31 @@ const EvmSection = Closed({
   /** The amount of an asset from which the second node is asked; every amount, where an asset is not named. */
   verify_above: Type.Optional(Type.Record(Type.String(), Decimal)),
 })
-const SECTIONS = { bitcoin: BitcoinSection, evm: EvmSection }
+const StellarSection = Closed({
+  adapter: Type.Literal('stellar'),
+  ...shared,
+  /** A ledger is final when it is closed. */
+  confirmations: Type.Optional(Type.Literal(1)),
+  /** The passphrase of a sandbox's network; by default the test network's. */
+  network_passphrase: Type.Optional(Type.String({ minLength: 1 })),
+  /** The hot wallet's seed (S...). */
+  hot_wallet_key: Type.Optional(Secret),
+  /** The hot wallet's account. With it, a process without the worker does not read the seed. */
+  hot_wallet_address: Type.Optional(Type.String({ pattern: '^G[A-Z2-7]{55}$' })),
+  /** The most that one operation costs, in XLM. */
+  fee_ceiling: Decimal,
+  /** How many channel accounts number transactions, beside the hot wallet. */
+  lanes: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
+  /** By asset, the issuer on a test network; by default the catalogue's. */
+  issuers: Type.Optional(Type.Record(Type.String(), Type.String({ pattern: '^G[A-Z2-7]{55}$' }))),
+  /** An operator has reviewed what the wallet sent in ledgers below this one. */
+  first_ledger: Type.Optional(Type.Integer({ minimum: 0 })),
+})
+const SECTIONS = { bitcoin: BitcoinSection, evm: EvmSection, stellar: StellarSection }
 export type BitcoinSection = Static<typeof BitcoinSection>
 export type EvmSection = Static<typeof EvmSection>
-export type Section = BitcoinSection | EvmSection
+export type StellarSection = Static<typeof StellarSection>
+export type Section = BitcoinSection | EvmSection | StellarSection
 
 const ajv = new Ajv({ allErrors: false, strict: true, strictTypes: false })
 
@@ -134,24 +155,28 @@ export async function* eachSection(path: string, mode: Mode): AsyncGenerator<[Cr
     if (requireAmount(`${network}.fee_ceiling`, fee_ceiling, ceilingDecimals) === 0n)
       throw new Error(`${network}.fee_ceiling must be above 0: nothing could be paid`)
     requireAmounts(`${network}.minimum_deposit`, network, minimum_deposit)
-    if (mode === 'live') requireLiveConfirmations(network, section.confirmations)
+    if (mode === 'live') requireLiveConfirmations(network, section.confirmations ?? 1)
     yield [network, section]
   }
 }
 
-/** The token contracts in the file, by network, to check signed payments. Reads no secret. */
+/** The token contracts and issuers in the file, by network, to check signed payments. Reads no secret. */
 export async function configuredTokens(path: string): Promise<TokenAddresses> {
-  const sections = (await readSections(path)) as [CryptoNetwork, { tokens?: Record<string, string> } | null][]
+  const sections = (await readSections(path)) as [
+    CryptoNetwork,
+    { tokens?: Record<string, string>; issuers?: Record<string, string> } | null,
+  ][]
   return new Map(
-    sections.flatMap(([network, section]) =>
-      section?.tokens === undefined ? [] : [[network, section.tokens]],
-    ),
+    sections.flatMap(([network, section]) => {
+      const addresses = section?.tokens ?? section?.issuers
+      return addresses === undefined ? [] : [[network, addresses]]
+    }),
   )
 }
 
 function requireSection(network: CryptoNetwork, section: unknown): asserts section is Section {
   const { family } = NETWORKS[network]
-  if (family !== 'bitcoin' && family !== 'evm')
+  if (family === 'solana')
     throw new Error(`${network} has no adapter for a real network yet`)
   const schema = SECTIONS[family]
   const { adapter: named } = Object(section) as { adapter?: unknown }

@@ -72,6 +72,8 @@ export interface OpenTransactionRow {
   crypto_tx_hash: string
   raw_transaction: Buffer
   payments: number
+  /** What has used its nonce, or shown that it can never be mined, as recorded. */
+  used_by: string | null
 }
 
 /** The transactions of a network's wallet that are under way, in the order in which they were signed. */
@@ -81,7 +83,7 @@ export async function selectOpenTransactions(
 ): Promise<OpenTransactionRow[]> {
   const { rows } = await db.query<OpenTransactionRow>(
     `
-    select crypto_tx_hash, raw_transaction, payments
+    select crypto_tx_hash, raw_transaction, payments, used_by
     from network_transactions
     where network = $1 and ended_at is null
     order by signed_at, crypto_tx_hash`,

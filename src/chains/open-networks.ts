@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises'
+import { Keypair, Networks, StrKey } from '@stellar/stellar-base'
 import type { Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { getAddress } from 'viem/utils'
-import { decimalsOf, minimumDepositOf, NETWORKS, type CryptoNetwork } from '../contract/assets/catalogue.ts'
+import { decimalsOf, minimumDepositOf, NETWORKS, findAsset, type CryptoNetwork } from '../contract/assets/catalogue.ts'
 import type { Database } from '../db/database.ts'
 import { bitcoinAdapter } from './bitcoin/adapter.ts'
 import { bitcoinRpc } from './bitcoin/rpc.ts'
@@ -13,6 +14,9 @@ import { depositKeysOf, type DepositKey } from './evm/deposit-keys.ts'
 import { sweepTermsOf } from './evm/sweeps/worth.ts'
 import type { EvmSigner } from './evm/transaction.ts'
 import type { AreGiven, NetworkAdapter } from './network.ts'
+import { stellarAdapter } from './stellar/adapter.ts'
+import type { StellarConfig } from './stellar/chain.ts'
+import { horizon } from './stellar/horizon.ts'
 import {
   eachSection,
   FEE_MARGIN,
@@ -25,6 +29,8 @@ import {
   type Depth,
   type EvmSection,
   type Secret,
+  type Section,
+  type StellarSection,
 } from './network-sections.ts'
 import { NoSigningKey } from './node-failure.ts'
 
@@ -49,6 +55,8 @@ export interface ConfiguredNetwork {
   privateKeys: string[]
   /** The public extended key that deposit addresses are derived from, where there is one. */
   depositPublicKey: string | undefined
+  /** No test runs a node of the network: the adapter was tried against a model of its rules alone. */
+  isExperimental?: true
   /** Whether a second node verifies deposits; undefined for a family without this setting. */
   hasSecondNode?: boolean | undefined
   /** The nodes by the field that names them, without the parts of a URL that may be secret. */
@@ -74,12 +82,10 @@ export async function configuredNetworks(
 ): Promise<ReadonlyMap<CryptoNetwork, ConfiguredNetwork>> {
   const networks = new Map<CryptoNetwork, ConfiguredNetwork>()
   for await (const [network, section] of eachSection(path, mode)) {
-    const { confirmations, low_mark, fee_margin = FEE_MARGIN, minimum_deposit = {} } = section
+    const { confirmations = 1, low_mark, fee_margin = FEE_MARGIN, minimum_deposit = {} } = section
     const given = readerOf(network, environment)
     const opening = { network, db, mode, given, ...use }
-    const connected = await (section.adapter === 'evm'
-      ? connectEvm(opening, section)
-      : connectBitcoin(opening, section))
+    const connected = await connect(opening, section)
     networks.set(network, {
       ...connected,
       adapter: {
@@ -87,7 +93,7 @@ export async function configuredNetworks(
         confirmations,
         ...(low_mark !== undefined && { lowMark: low_mark }),
         feeMargin: fee_margin,
-        carriesNoMemo: true,
+        ...(section.adapter !== 'stellar' && { carriesNoMemo: true as const }),
         feesLoss: feesLossOf(network, section),
         minimumDeposit: (asset) => minimum_deposit[asset] ?? minimumDepositOf(asset, network),
         ...(mode === 'sandbox' && { paysDepositsOnly: true }),
@@ -104,6 +110,13 @@ export async function configuredNetworks(
   }
   return networks
 }
+
+const connect = (opening: Opening, section: Section): Promise<ConnectedNetwork> =>
+  section.adapter === 'evm'
+    ? connectEvm(opening, section)
+    : section.adapter === 'stellar'
+      ? connectStellar(opening, section)
+      : connectBitcoin(opening, section)
 
 /** Reads the secrets and nodes that a section names. Collects the files that held a secret, and the nodes. */
 function readerOf(network: CryptoNetwork, environment: Record<string, string | undefined>) {
@@ -148,7 +161,7 @@ interface Opening extends Use {
 
 type ConnectedNetwork = Pick<
   ConfiguredNetwork,
-  'adapter' | 'requireChain' | 'privateKeys' | 'depositPublicKey' | 'hasSecondNode'
+  'adapter' | 'requireChain' | 'privateKeys' | 'depositPublicKey' | 'hasSecondNode' | 'isExperimental'
 >
 
 async function connectBitcoin(
@@ -168,6 +181,46 @@ async function connectBitcoin(
   )
   const connected = onChainOf(mode, network, bitcoinRpc(node), adapter)
   return { ...connected, privateKeys: [], depositPublicKey: undefined }
+}
+
+async function connectStellar(opening: Opening, section: StellarSection): Promise<ConnectedNetwork> {
+  const { network, db, mode, signs, given } = opening
+  const { network_passphrase, hot_wallet_key, hot_wallet_address, issuers = {} } = section
+  const passphrase = network_passphrase ?? (mode === 'live' ? Networks.PUBLIC : Networks.TESTNET)
+  if ((passphrase === Networks.PUBLIC) !== (mode === 'live'))
+    throw new Error(`${network}.network_passphrase must ${mode === 'live' ? 'be that' : 'not be'} of the public network in ${mode === 'live' ? 'live mode' : 'a sandbox'}`)
+  for (const asset of Object.keys(issuers))
+    if (findAsset(asset)?.networks[network]?.contractAddress === undefined)
+      throw new Error(`${network}.issuers.${asset} is no token of ${network}`)
+  if (mode === 'live' && Object.keys(issuers).length > 0)
+    throw new Error(`${network}.issuers are for test networks: live mode takes the catalogue's`)
+  const isWatched = hot_wallet_address !== undefined && !signs
+  if (hot_wallet_key === undefined && !isWatched) throw new Error(`${network}.hot_wallet_key is required`)
+  const seed = isWatched ? undefined : await given.secret('hot_wallet_key', hot_wallet_key!)
+  if (seed !== undefined && !StrKey.isValidEd25519SecretSeed(seed))
+    throw new Error(`${network}.hot_wallet_key is no seed of Stellar (S...)`)
+  const address = seed === undefined ? hot_wallet_address! : Keypair.fromSecret(seed).publicKey()
+  if (!StrKey.isValidEd25519PublicKey(hot_wallet_address ?? address))
+    throw new Error(`${network}.hot_wallet_address is no account of Stellar (G...)`)
+  if (hot_wallet_address !== undefined && hot_wallet_address !== address)
+    throw new Error(`${network}.hot_wallet_address is not the account of hot_wallet_key: ${address}`)
+  const horizonUrl = await given.url('rpc_url', section.rpc_url)
+  const config: StellarConfig = {
+    horizonUrl,
+    passphrase,
+    hotWallet: seed === undefined ? { address } : { seed },
+    lanes: section.lanes,
+    feeCeiling: section.fee_ceiling,
+    issuers,
+    firstLedger: section.first_ledger,
+  }
+  return {
+    adapter: stellarAdapter(config, db),
+    requireChain: async () => void (await horizon(horizonUrl, passphrase).root()),
+    privateKeys: seed === undefined ? [] : ['hot_wallet_key'],
+    depositPublicKey: undefined,
+    isExperimental: true,
+  }
 }
 
 async function connectEvm(opening: Opening, section: EvmSection): Promise<ConnectedNetwork> {

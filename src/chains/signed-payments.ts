@@ -7,6 +7,7 @@ import { canonicalAddress, outputScriptOf } from './addresses.ts'
 import { isOurs, parse } from './evm/transaction.ts'
 import { readOrder } from './bank/manual-wires.ts'
 import type { PayoutNetwork } from './network.ts'
+import { paymentIn } from './stellar/envelope.ts'
 
 /** The payment that a withdrawal asks for, and the bytes that were signed for it. */
 export interface SignedPayment {
@@ -18,6 +19,7 @@ export interface SignedPayment {
   amount: string
   /** An address as the client sent it; for a wire, the bank's account number. */
   destination_address: string
+  memo?: string | null
   raw_transaction: Buffer
   /** Of a wire: the recorded bank account that it pays. */
   payee?: unknown
@@ -38,6 +40,7 @@ export function disagreementOf(payment: SignedPayment, tokens: TokenAddresses): 
     const { family } = NETWORKS[network]
     if (family === 'evm') return evm(payment, network, tokens)
     if (family === 'bitcoin') return bitcoin(payment, network)
+    if (family === 'stellar') return stellar(payment, tokens)
     return `its bytes are no transaction of ${network}`
   } catch (error) {
     return `its bytes cannot be read: ${(error as Error).message.split('\n')[0]}`
@@ -97,6 +100,18 @@ function evm(payment: SignedPayment, network: CryptoNetwork, tokens: TokenAddres
     ['value', value, 0n],
     ['recipient', getAddress(recipient), wanted],
     ['amount', moved, units],
+  ])
+}
+
+function stellar({ raw_transaction, asset, amount, ...payment }: SignedPayment, tokens: TokenAddresses) {
+  const paid = paymentIn(raw_transaction)
+  const [code, issuer] = findAsset(asset)!.networks.STELLAR!.contractAddress?.split('-') ?? []
+  const decimals = findAsset(asset)!.networks.STELLAR!.decimals
+  return differences([
+    ['asset', paid.asset, code === undefined ? 'native' : `${code}:${tokens.get('STELLAR')?.[asset] ?? issuer}`],
+    ['amount', parseAmount(paid.amount, decimals), parseAmount(amount, decimals)],
+    ['destination', paid.destination, payment.destination_address],
+    ['memo', paid.memo ?? null, payment.memo ?? null],
   ])
 }
 
