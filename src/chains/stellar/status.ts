@@ -53,9 +53,11 @@ async function statusOf(
   withdrawal: BroadcastWithdrawal,
   newest: { closedAt: bigint },
 ): Promise<PaymentStatus> {
-  const { crypto_tx_hash } = withdrawal
-  const record = await findTransaction(chain, crypto_tx_hash)
-  if (record !== undefined) return outcomeOf(chain, withdrawal, record)
+  // Earlier bytes, too: a false answer may have had the withdrawal signed anew.
+  for (const hash of [withdrawal.crypto_tx_hash, ...withdrawal.replaced]) {
+    const record = await findTransaction(chain, hash)
+    if (record !== undefined) return outcomeOf(chain, { ...withdrawal, crypto_tx_hash: hash }, record)
+  }
   const end = await endOf(chain, withdrawal)
   if (end?.state === 'VOID' || end?.reason.code === 'NONCE_USED') return end
   // Until some ledgers have passed, it waits in the node's queue. After that, the same bytes again harm nothing.
