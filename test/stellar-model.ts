@@ -129,7 +129,14 @@ export async function startStellarModel() {
         credit(to, key, stroops(one.amount))
         const number = numberOf(one.destination)
         return {
-          record: { type: 'payment', from: source, to, amount: one.amount, ...assetFields(key), ...(number && { to_muxed_id: number }) },
+          record: {
+            type: 'payment',
+            from: source,
+            to,
+            amount: one.amount,
+            ...assetFields(key),
+            ...(number && { to_muxed_id: number }),
+          },
           touches: [source, to],
           effects: [
             { type: 'account_debited', account: source, amount: one.amount, ...assetFields(key) },
@@ -139,11 +146,17 @@ export async function startStellarModel() {
       }
       case 'createAccount': {
         if (accounts.has(one.destination)) throw new Refused('createAccount', 'createAccountAlreadyExist')
-        if (stroops(one.startingBalance) < 2n * RESERVE) throw new Refused('createAccount', 'createAccountLowReserve')
+        if (stroops(one.startingBalance) < 2n * RESERVE)
+          throw new Refused('createAccount', 'createAccountLowReserve')
         debit(source, 'native', stroops(one.startingBalance))
         accounts.set(one.destination, newHolder(stroops(one.startingBalance)))
         return {
-          record: { type: 'create_account', funder: source, account: one.destination, starting_balance: one.startingBalance },
+          record: {
+            type: 'create_account',
+            funder: source,
+            account: one.destination,
+            starting_balance: one.startingBalance,
+          },
           touches: [source, one.destination],
           effects: [
             { type: 'account_created', account: one.destination, starting_balance: one.startingBalance },
@@ -160,7 +173,9 @@ export async function startStellarModel() {
         return {
           record: { type: 'account_merge', account: source, into, ...(number && { into_muxed_id: number }) },
           touches: [source, into],
-          effects: [{ type: 'account_credited', account: into, amount: decimal(amount), asset_type: 'native' }] as Effect[],
+          effects: [
+            { type: 'account_credited', account: into, amount: decimal(amount), asset_type: 'native' },
+          ] as Effect[],
         }
       }
       case 'bumpSequence': {
@@ -190,12 +205,16 @@ export async function startStellarModel() {
   const innerOf = (one: Transaction | FeeBumpTransaction) =>
     one instanceof FeeBumpTransaction ? one.innerTransaction : one
   const isSignedBy = (one: Transaction | FeeBumpTransaction, account: string) =>
-    one.signatures.some((signature) => Keypair.fromPublicKey(account).verify(one.hash(), signature.signature()))
+    one.signatures.some((signature) =>
+      Keypair.fromPublicKey(account).verify(one.hash(), signature.signature()),
+    )
 
   /** Why a transaction cannot be in the ledger that closes at `at`; undefined where it can. */
   function whyNot(one: Transaction | FeeBumpTransaction, at: number): string | undefined {
     const inner = innerOf(one)
-    const sources = [inner.source, ...inner.operations.map(({ source }) => source ?? inner.source)].map((from) => extractBaseAddress(from))
+    const sources = [inner.source, ...inner.operations.map(({ source }) => source ?? inner.source)].map(
+      (from) => extractBaseAddress(from),
+    )
     if (one instanceof FeeBumpTransaction && !isSignedBy(one, one.feeSource)) return 'tx_bad_auth'
     if (!sources.every((source) => isSignedBy(inner, source))) return 'tx_bad_auth'
     const { minTime, maxTime } = inner.timeBounds ?? { minTime: '0', maxTime: '0' }
@@ -206,7 +225,9 @@ export async function startStellarModel() {
     if (BigInt(inner.sequence) !== who.sequence + 1n) return 'tx_bad_seq'
     const operations = BigInt(inner.operations.length) + (one instanceof FeeBumpTransaction ? 1n : 0n)
     if (BigInt(one.fee) < operations * FEE) return 'tx_insufficient_fee'
-    const payer = accounts.get(one instanceof FeeBumpTransaction ? one.feeSource : extractBaseAddress(inner.source))
+    const payer = accounts.get(
+      one instanceof FeeBumpTransaction ? one.feeSource : extractBaseAddress(inner.source),
+    )
     if (payer === undefined || payer.native < operations * FEE) return 'tx_insufficient_balance'
     return undefined
   }
@@ -234,7 +255,14 @@ export async function startStellarModel() {
           token: id,
           touches: new Set(touches),
           effects,
-          record: { id: String(id), paging_token: String(id), transaction_hash: hashes.outer, transaction_successful: true, source_account: from, ...record },
+          record: {
+            id: String(id),
+            paging_token: String(id),
+            transaction_hash: hashes.outer,
+            transaction_successful: true,
+            source_account: from,
+            ...record,
+          },
         })
       } catch (error) {
         if (!(error instanceof Refused)) throw error
@@ -261,7 +289,12 @@ export async function startStellarModel() {
       ...hashes,
       record,
       token,
-      touches: new Set([payer, source, ...operations.flatMap(({ touches }) => [...touches]), ...inner.operations.map((each) => extractBaseAddress(each.source ?? inner.source))]),
+      touches: new Set([
+        payer,
+        source,
+        ...operations.flatMap(({ touches }) => [...touches]),
+        ...inner.operations.map((each) => extractBaseAddress(each.source ?? inner.source)),
+      ]),
       operations: failure === undefined ? operations : [],
     })
   }
@@ -273,15 +306,25 @@ export async function startStellarModel() {
         ? xdr.OperationResult.opInner(xdr.OperationResultTr.payment(xdr.PaymentResult.paymentSuccess()))
         : xdr.OperationResult.opInner(
             failure.result === 'payment'
-              ? xdr.OperationResultTr.payment((xdr.PaymentResult as never as Record<string, () => xdr.PaymentResult>)[failure.code]!())
-              : xdr.OperationResultTr.createAccount((xdr.CreateAccountResult as never as Record<string, () => xdr.CreateAccountResult>)[failure.code]!()),
+              ? xdr.OperationResultTr.payment(
+                  (xdr.PaymentResult as never as Record<string, () => xdr.PaymentResult>)[failure.code]!(),
+                )
+              : xdr.OperationResultTr.createAccount(
+                  (xdr.CreateAccountResult as never as Record<string, () => xdr.CreateAccountResult>)[
+                    failure.code
+                  ]!(),
+                ),
           )
     // The classes of XDR have static constructors by the names of their arms, which the types know one by one only.
     /* oxlint-disable typescript/no-explicit-any, typescript/no-unsafe-call, typescript/no-unsafe-member-access, typescript/no-unsafe-assignment, typescript/no-unsafe-argument */
     const x = xdr as any
     const arm = failure === undefined ? 'txSuccess' : 'txFailed'
     if (!isBump)
-      return new x.TransactionResult({ feeCharged, result: x.TransactionResultResult[arm]([operation]), ext: new x.TransactionResultExt(0) }).toXDR('base64') as string
+      return new x.TransactionResult({
+        feeCharged,
+        result: x.TransactionResultResult[arm]([operation]),
+        ext: new x.TransactionResultExt(0),
+      }).toXDR('base64') as string
     const result = new x.InnerTransactionResult({
       feeCharged: xdr.Int64.fromString('0'),
       result: x.InnerTransactionResultResult[arm]([operation]),
@@ -290,7 +333,10 @@ export async function startStellarModel() {
     const pair = new x.InnerTransactionResultPair({ transactionHash: inner.hash(), result })
     return new x.TransactionResult({
       feeCharged,
-      result: x.TransactionResultResult[failure === undefined ? 'txFeeBumpInnerSuccess' : 'txFeeBumpInnerFailed'](pair),
+      result:
+        x.TransactionResultResult[failure === undefined ? 'txFeeBumpInnerSuccess' : 'txFeeBumpInnerFailed'](
+          pair,
+        ),
       ext: new x.TransactionResultExt(0),
     }).toXDR('base64') as string
     /* oxlint-enable */
@@ -299,10 +345,16 @@ export async function startStellarModel() {
   // -------------------------------------------------------------------------------------------- Horizon
 
   const NOT_FOUND = { status: 404, body: { title: 'Resource Missing' } }
-  const pageOf = <T extends { token: bigint }>(all: T[], query: URLSearchParams, recordOf: (one: T) => unknown) => {
+  const pageOf = <T extends { token: bigint }>(
+    all: T[],
+    query: URLSearchParams,
+    recordOf: (one: T) => unknown,
+  ) => {
     const isDescending = query.get('order') === 'desc'
     const cursor = query.get('cursor')
-    const after = all.filter(({ token }) => cursor === null || (isDescending ? token < BigInt(cursor) : token > BigInt(cursor)))
+    const after = all.filter(
+      ({ token }) => cursor === null || (isDescending ? token < BigInt(cursor) : token > BigInt(cursor)),
+    )
     const page = (isDescending ? after.toReversed() : after).slice(0, Number(query.get('limit') ?? '10'))
     return { status: 200, body: { _embedded: { records: page.map(recordOf) } } }
   }
@@ -321,7 +373,12 @@ export async function startStellarModel() {
         selling_liabilities: '0.0000000',
         is_authorized: line.isAuthorized,
       })),
-      { asset_type: 'native', balance: decimal(who.native), buying_liabilities: '0.0000000', selling_liabilities: '0.0000000' },
+      {
+        asset_type: 'native',
+        balance: decimal(who.native),
+        buying_liabilities: '0.0000000',
+        selling_liabilities: '0.0000000',
+      },
     ],
   })
 
@@ -334,36 +391,51 @@ export async function startStellarModel() {
     if (method === 'POST' && kind === 'transactions_async') {
       const one = TransactionBuilder.fromXDR(new URLSearchParams(body).get('tx')!, PASSPHRASE)
       const hash = one.hash().toString('hex')
-      if (made.some(({ outer }) => outer === hash)) return { status: 400, body: { tx_status: 'ERROR', error_result_xdr: 'tx_bad_seq' } }
-      if (queue.some((waiting) => waiting.hash().toString('hex') === hash)) return { status: 409, body: { tx_status: 'DUPLICATE' } }
+      if (made.some(({ outer }) => outer === hash))
+        return { status: 400, body: { tx_status: 'ERROR', error_result_xdr: 'tx_bad_seq' } }
+      if (queue.some((waiting) => waiting.hash().toString('hex') === hash))
+        return { status: 409, body: { tx_status: 'DUPLICATE' } }
       const why = whyNot(one, clock.closedAt)
       if (why !== undefined) return { status: 400, body: { tx_status: 'ERROR', error_result_xdr: why } }
       const source = (each: Transaction | FeeBumpTransaction) => extractBaseAddress(innerOf(each).source)
       const before = queue.findIndex((waiting) => source(waiting) === source(one))
       // One transaction of an account waits; another takes its place for ten times the fee.
-      if (before >= 0 && BigInt(one.fee) < 10n * BigInt(queue[before]!.fee)) return { status: 503, body: { tx_status: 'TRY_AGAIN_LATER' } }
+      if (before >= 0 && BigInt(one.fee) < 10n * BigInt(queue[before]!.fee))
+        return { status: 503, body: { tx_status: 'TRY_AGAIN_LATER' } }
       if (before >= 0) queue.splice(before, 1)
       queue.push(one)
       return { status: 201, body: { tx_status: 'PENDING', hash } }
     }
-    if (kind === '') return {
-      status: 200,
-      body: { network_passphrase: PASSPHRASE, history_latest_ledger: clock.ledger, history_latest_ledger_closed_at: new Date(clock.closedAt * 1000).toISOString() },
-    }
-    if (kind === 'fee_stats') return { status: 200, body: { last_ledger_base_fee: '100', fee_charged: { p50: '100' } } }
+    if (kind === '')
+      return {
+        status: 200,
+        body: {
+          network_passphrase: PASSPHRASE,
+          history_latest_ledger: clock.ledger,
+          history_latest_ledger_closed_at: new Date(clock.closedAt * 1000).toISOString(),
+        },
+      }
+    if (kind === 'fee_stats')
+      return { status: 200, body: { last_ledger_base_fee: '100', fee_charged: { p50: '100' } } }
     if (kind === 'accounts' && list === undefined) {
       const who = accounts.get(id)
       return who === undefined ? NOT_FOUND : { status: 200, body: accountRecord(who) }
     }
     if (kind === 'accounts' && list === 'transactions')
       return pageOf(
-        made.filter(({ touches, record }) => touches.has(id) && (record.successful === true || url.searchParams.get('include_failed') === 'true')),
+        made.filter(
+          ({ touches, record }) =>
+            touches.has(id) &&
+            (record.successful === true || url.searchParams.get('include_failed') === 'true'),
+        ),
         url.searchParams,
         ({ record }) => record,
       )
     if (kind === 'accounts' && list === 'payments')
       return pageOf(
-        made.flatMap((one) => one.operations.map((operation) => ({ ...operation, of: one }))).filter(({ touches, record }) => touches.has(id) && record.type !== 'bump_sequence'),
+        made
+          .flatMap((one) => one.operations.map((operation) => ({ ...operation, of: one })))
+          .filter(({ touches, record }) => touches.has(id) && record.type !== 'bump_sequence'),
         url.searchParams,
         ({ record, of }) => ({ ...record, transaction: of.record }),
       )
@@ -371,11 +443,17 @@ export async function startStellarModel() {
       const found = made.find(({ inner, outer }) => inner === id || outer === id)
       if (found === undefined) return NOT_FOUND
       if (list === undefined) return { status: 200, body: { ...found.record, hash: id } }
-      return { status: 200, body: { _embedded: { records: found.operations.flatMap(({ effects }) => effects) } } }
+      const records =
+        list === 'operations'
+          ? found.operations.map(({ record }) => ({ ...record, transaction: found.record }))
+          : found.operations.flatMap(({ effects }) => effects)
+      return { status: 200, body: { _embedded: { records } } }
     }
     if (kind === 'operations') {
       const found = made.flatMap(({ operations }) => operations).find(({ token }) => String(token) === id)
-      return found === undefined ? NOT_FOUND : { status: 200, body: { _embedded: { records: found.effects } } }
+      return found === undefined
+        ? NOT_FOUND
+        : { status: 200, body: { _embedded: { records: found.effects } } }
     }
     return NOT_FOUND
   }

@@ -15,7 +15,8 @@ const TABLES = Object.keys(PRIVILEGES)
 const ALLOWED: Record<string, string> = {
   account_members: 'resources/accounts | money/records, program/demo',
   accounts: 'resources/accounts | money/records, money/verify, program/demo, resources/search',
-  acknowledged_transactions: 'rails/treasury | chains/bitcoin, chains/evm, money/verify, rails/payouts',
+  acknowledged_transactions:
+    'rails/treasury | chains/bitcoin, chains/evm, chains/stellar, money/verify, rails/payouts',
   api_clients:
     'access/tokens, resources/api-credentials | access/customers, cli, money/records, money/verify, program/demo',
   approval_decisions: 'rails/payouts | governance/approvals',
@@ -41,7 +42,7 @@ const ALLOWED: Record<string, string> = {
   decided_orchestrations: 'resources/orchestrations | money/verify',
   deployment: 'program',
   deposit_addresses:
-    'money/records | chains/bitcoin, chains/evm, chains/simulated, rails/deposits, rails/treasury, resources/deposit-addresses, resources/search',
+    'money/records | chains/bitcoin, chains/evm, chains/simulated, chains/stellar, rails/deposits, rails/treasury, resources/deposit-addresses, resources/search',
   entries:
     'money/ledger | chains, money/movements, money/records, money/verify, rails/payouts, rails/treasury, resources/profiles, resources/statements, resources/transfers',
   event_history: ' | money/verify',
@@ -65,7 +66,7 @@ const ALLOWED: Record<string, string> = {
   network_cursors: 'money/records, rails/deposits | chains/evm, rails/treasury, upkeep/metrics',
   network_fee_checks: 'rails/treasury',
   network_genesis: 'chains/evm | cli',
-  network_transactions: 'chains | chains/bitcoin, money/verify, rails/payouts',
+  network_transactions: 'chains | chains/bitcoin, chains/stellar, money/verify, rails/payouts',
   operator_challenges: 'access/operators',
   operator_links: 'access/operators',
   operator_passkeys: 'access/operators',
@@ -97,7 +98,7 @@ const ALLOWED: Record<string, string> = {
   traces: 'money/records',
   transfers:
     'money/ledger, money/movements, rails/deposits, rails/payouts, rails/treasury, rails/wires | chains, chains/bitcoin, chains/evm, cli, money/records, money/verify, program, rails, rails/screening, resources/conversions, resources/search, resources/statements, resources/transfers, upkeep/metrics',
-  wallet_checks: 'chains/bitcoin',
+  wallet_checks: 'chains/bitcoin, chains/stellar',
   webhook_attempts: 'deliveries | resources/transfers, resources/webhooks, upkeep/retention',
   webhook_deliveries:
     'deliveries, money/records | resources/events, resources/webhooks, upkeep/metrics, upkeep/retention',

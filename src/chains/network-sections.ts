@@ -176,8 +176,7 @@ export async function configuredTokens(path: string): Promise<TokenAddresses> {
 
 function requireSection(network: CryptoNetwork, section: unknown): asserts section is Section {
   const { family } = NETWORKS[network]
-  if (family === 'solana')
-    throw new Error(`${network} has no adapter for a real network yet`)
+  if (family === 'solana') throw new Error(`${network} has no adapter for a real network yet`)
   const schema = SECTIONS[family]
   const { adapter: named } = Object(section) as { adapter?: unknown }
   const expected = schema.properties.adapter.const

@@ -8,7 +8,7 @@ import type { NetworkAdapter, TakenBack } from './network.ts'
 import type { WaitingReason } from './waiting.ts'
 
 /** The parts of a configured network that a report reads. */
-export type Reported = Pick<ConfiguredNetwork, 'adapter' | 'confirmations' | 'lowMark'>
+export type Reported = Pick<ConfiguredNetwork, 'adapter' | 'confirmations' | 'lowMark' | 'isExperimental'>
 
 /** An asset on a network: the amount that the adapter holds, and the amount that the ledger has in custody. */
 interface Custody {
@@ -37,6 +37,8 @@ interface FeesOf {
 /** The state of a network, for operators. Amounts are decimal strings. */
 export interface NetworkReport {
   crypto_network: CryptoNetwork
+  /** No test runs a node of the network: its adapter is experimental. */
+  experimental?: true
   reachable: boolean
   /** Why it is not reachable. */
   error?: string
@@ -72,7 +74,7 @@ export async function networkReports(
 async function report(
   db: Database,
   crypto_network: CryptoNetwork,
-  { adapter, confirmations, lowMark }: Reported,
+  { adapter, confirmations, lowMark, isExperimental }: Reported,
 ): Promise<NetworkReport> {
   const [status, custody, cold, fees, in_flight, leaving, waiting, frozen, uncredited] = await Promise.all([
     adapter.status!().catch((error: Error) => error),
@@ -85,7 +87,17 @@ async function report(
     freezesOn(db, crypto_network),
     uncreditedOn(db, crypto_network),
   ])
-  const about = { crypto_network, confirmations, fees, in_flight, waiting, frozen, uncredited }
+  const experimental = isExperimental && { experimental: isExperimental }
+  const about = {
+    crypto_network,
+    ...experimental,
+    confirmations,
+    fees,
+    in_flight,
+    waiting,
+    frozen,
+    uncredited,
+  }
   const inCold = (asset: string) => {
     const minor = cold.get(asset)
     return minor !== undefined && { in_cold: formatAmount(minor, decimalsOf(asset)) }

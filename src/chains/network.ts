@@ -125,8 +125,8 @@ export interface Confirmations {
  * How far a transaction is. PENDING: it waits for a block. MINED: it is in a block that needs more confirmations. UNKNOWN: the
  * network does not have it, or dropped it; the same bytes are broadcast again. FAILED: it is mined, and moved nothing but its
  * fee. UNRESOLVED: only a person can judge the outcome on the chain; the withdrawal stays PENDING with the reason, is checked
- * again, and is neither replaced nor refunded. VOID: another transaction, `usedBy`, has used its nonce in a confirmed block, so
- * that it can never be mined; the withdrawal is signed anew.
+ * again, and is neither replaced nor refunded. VOID: another transaction, `usedBy`, has used its nonce in a confirmed block, or its
+ * time bound has passed in the ledger that `usedBy` names, so that it can never be mined; the withdrawal is signed anew.
  */
 export type PaymentStatus =
   | { state: 'CONFIRMED'; crypto_tx_hash?: string; crypto_tx_index: string; networkFee?: NetworkFee }

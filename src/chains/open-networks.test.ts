@@ -1,3 +1,4 @@
+import { Keypair } from '@stellar/stellar-base'
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
@@ -39,6 +40,7 @@ const ENVIRONMENT = {
   SHORT_KEY: KEY.slice(0, -2),
   ZERO_KEY: `0x${'0'.repeat(64)}`,
   PUBLIC_KEY: EXTENDED.publicExtendedKey,
+  SEED: Keypair.random().secret(),
 }
 const SECRETS = [
   KEY.slice(2, -2),
@@ -85,8 +87,22 @@ async function fileOf(content: unknown): Promise<string> {
 
 const read = async (content: unknown) =>
   configuredNetworks(await fileOf(content), ENVIRONMENT, NO_DATABASE, 'live')
+const STELLAR = {
+  adapter: 'stellar',
+  rpc_url: 'http://127.0.0.1:8000',
+  hot_wallet_key: { env: 'SEED' },
+  fee_ceiling: '0.01',
+}
+const OTHER_ACCOUNT = Keypair.random().publicKey()
+const stellar = (changes: object) => ({ STELLAR: { ...STELLAR, ...changes } })
 const ethereum = (changes: object) => ({ ETHEREUM: { ...ETHEREUM, ...changes } })
 const litecoin = (changes: object) => ({ LITECOIN: { ...LITECOIN, ...changes } })
+
+test('a section of STELLAR is read, takes memos and no confirmations, and is experimental', async () => {
+  const opened = (await read(stellar({}))).get('STELLAR')!
+  expect(opened).toMatchObject({ confirmations: 1, isExperimental: true, privateKeys: ['hot_wallet_key'] })
+  expect(opened.adapter).not.toHaveProperty('carriesNoMemo')
+})
 
 test('a file is read, with its secrets from the environment and from files', async () => {
   const key = join(folder, 'key')
@@ -220,9 +236,30 @@ describe('a fault is reported with its section and field:', () => {
     ['an unknown network', { DOGECOIN: LITECOIN }, /^DOGECOIN is no network; there are BITCOIN, /],
     ['a network without an adapter', { SOLANA: ETHEREUM }, /^SOLANA has no adapter for a real network yet$/],
     [
-      'another network without an adapter',
+      'a section of STELLAR with another adapter',
       { STELLAR: ETHEREUM },
-      /^STELLAR has no adapter for a real network yet$/,
+      /^STELLAR.adapter must be 'stellar'$/,
+    ],
+    ['no seed of Stellar', stellar({ hot_wallet_key: { env: 'KEY' } }), /^STELLAR.hot_wallet_key is no seed/],
+    [
+      'a fee below the least of Stellar',
+      stellar({ fee_ceiling: '0.000001' }),
+      /^STELLAR.fee_ceiling must be at least 0.00001/,
+    ],
+    [
+      'an account of another seed',
+      stellar({ hot_wallet_address: OTHER_ACCOUNT }),
+      /^STELLAR.hot_wallet_address is not the account of/,
+    ],
+    [
+      'the test network in live mode',
+      stellar({ network_passphrase: 'Test SDF Network ; September 2015' }),
+      /^STELLAR.network_passphrase must be that of the public network in live mode$/,
+    ],
+    [
+      'issuers in live mode',
+      stellar({ issuers: { PYUSD: OTHER_ACCOUNT } }),
+      /^STELLAR.issuers are for test networks/,
     ],
     ['no section', { ETHEREUM: null }, /^ETHEREUM.adapter must be 'evm'$/],
     ['no adapter', ethereum({ adapter: undefined }), /^ETHEREUM.adapter must be 'evm'$/],

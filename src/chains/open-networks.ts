@@ -3,7 +3,14 @@ import { Keypair, Networks, StrKey } from '@stellar/stellar-base'
 import type { Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { getAddress } from 'viem/utils'
-import { decimalsOf, minimumDepositOf, NETWORKS, findAsset, type CryptoNetwork } from '../contract/assets/catalogue.ts'
+import { formatAmount, parseAmount } from '../contract/assets/amount.ts'
+import {
+  decimalsOf,
+  findAsset,
+  minimumDepositOf,
+  NETWORKS,
+  type CryptoNetwork,
+} from '../contract/assets/catalogue.ts'
 import type { Database } from '../db/database.ts'
 import { bitcoinAdapter } from './bitcoin/adapter.ts'
 import { bitcoinRpc } from './bitcoin/rpc.ts'
@@ -15,7 +22,7 @@ import { sweepTermsOf } from './evm/sweeps/worth.ts'
 import type { EvmSigner } from './evm/transaction.ts'
 import type { AreGiven, NetworkAdapter } from './network.ts'
 import { stellarAdapter } from './stellar/adapter.ts'
-import type { StellarConfig } from './stellar/chain.ts'
+import { DECIMALS, LEAST_FEE, type StellarConfig } from './stellar/chain.ts'
 import { horizon } from './stellar/horizon.ts'
 import {
   eachSection,
@@ -188,7 +195,9 @@ async function connectStellar(opening: Opening, section: StellarSection): Promis
   const { network_passphrase, hot_wallet_key, hot_wallet_address, issuers = {} } = section
   const passphrase = network_passphrase ?? (mode === 'live' ? Networks.PUBLIC : Networks.TESTNET)
   if ((passphrase === Networks.PUBLIC) !== (mode === 'live'))
-    throw new Error(`${network}.network_passphrase must ${mode === 'live' ? 'be that' : 'not be'} of the public network in ${mode === 'live' ? 'live mode' : 'a sandbox'}`)
+    throw new Error(
+      `${network}.network_passphrase must ${mode === 'live' ? 'be that' : 'not be'} of the public network in ${mode === 'live' ? 'live mode' : 'a sandbox'}`,
+    )
   for (const asset of Object.keys(issuers))
     if (findAsset(asset)?.networks[network]?.contractAddress === undefined)
       throw new Error(`${network}.issuers.${asset} is no token of ${network}`)
@@ -204,6 +213,10 @@ async function connectStellar(opening: Opening, section: StellarSection): Promis
     throw new Error(`${network}.hot_wallet_address is no account of Stellar (G...)`)
   if (hot_wallet_address !== undefined && hot_wallet_address !== address)
     throw new Error(`${network}.hot_wallet_address is not the account of hot_wallet_key: ${address}`)
+  if (parseAmount(section.fee_ceiling, DECIMALS)! < LEAST_FEE)
+    throw new Error(
+      `${network}.fee_ceiling must be at least ${formatAmount(LEAST_FEE, DECIMALS)}, the least that an operation costs`,
+    )
   const horizonUrl = await given.url('rpc_url', section.rpc_url)
   const config: StellarConfig = {
     horizonUrl,

@@ -1,3 +1,4 @@
+import { Keypair } from '@stellar/stellar-base'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { RawTx } from '@scure/btc-signer/script.js'
 import { encodeFunctionData, erc20Abi, serializeTransaction, type Hex } from 'viem'
@@ -6,6 +7,7 @@ import { describe, expect, test } from 'vitest'
 import { findAsset, type CryptoNetwork } from '../contract/assets/catalogue.ts'
 import { addressFromBytes, outputScriptOf } from './addresses.ts'
 import { disagreementOf, type SignedPayment } from './signed-payments.ts'
+import { muxed, signPayment } from './stellar/envelope.ts'
 
 const account = privateKeyToAccount(generatePrivateKey())
 const HERE = addressFromBytes('ETHEREUM', randomBytes(32)) as Hex
@@ -136,4 +138,44 @@ test('on a simulated network the signed message must match the withdrawal', () =
   for (const name of ['customer_id', 'transfer_id', 'network', 'asset', 'amount', 'destination_address'])
     expect(signedFor({ [name]: 'another' })).toMatch(new RegExp(`^signed ${name} another for `))
   expect(says({ ...payment, raw_transaction: Buffer.from('{') })).toMatch(/cannot be read/)
+})
+
+describe('on STELLAR', () => {
+  const hotWallet = Keypair.random()
+  const to = muxed(Keypair.random().publicKey(), '7')
+  const [issuer] = findAsset('PYUSD')!.networks.STELLAR!.contractAddress!.split('-').slice(1)
+  const { raw_transaction } = signPayment(
+    {
+      lane: hotWallet.publicKey(),
+      sequence: 1n,
+      maxTime: 1n,
+      destination: to,
+      asset: `PYUSD:${issuer}`,
+      amount: '1.5',
+      memo: 'id:42',
+    },
+    { hotWallet, laneKey: hotWallet, passphrase: 'Test', creates: false, feeMax: 100n },
+  )
+  const payment = (changes: Partial<SignedPayment> = {}) =>
+    paymentOf({
+      raw_transaction,
+      network: 'STELLAR',
+      asset: 'PYUSD',
+      amount: '1.50',
+      destination_address: to,
+      memo: 'id:42',
+      ...changes,
+    })
+
+  test('destination with its number, asset with its issuer, amount and memo are compared', () => {
+    expect(says(payment())).toBeUndefined()
+    expect(says(payment({ amount: '1.6' }))).toBe('signed amount 15000000 for 16000000')
+    expect(says(payment({ memo: null }))).toBe('signed memo id:42 for null')
+    expect(says(payment({ asset: 'XLM' }))).toContain('for native')
+    const other = muxed(Keypair.random().publicKey(), '7')
+    expect(says(payment({ destination_address: other }))).toContain(`for ${other}`)
+    const issuers = new Map([['STELLAR' as const, { PYUSD: hotWallet.publicKey() }]])
+    expect(says(payment(), issuers)).toContain(`for PYUSD:${hotWallet.publicKey()}`)
+    expect(says(payment({ raw_transaction: Buffer.from('00', 'hex') }))).toContain('cannot be read')
+  })
 })

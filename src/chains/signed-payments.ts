@@ -108,7 +108,11 @@ function stellar({ raw_transaction, asset, amount, ...payment }: SignedPayment, 
   const [code, issuer] = findAsset(asset)!.networks.STELLAR!.contractAddress?.split('-') ?? []
   const decimals = findAsset(asset)!.networks.STELLAR!.decimals
   return differences([
-    ['asset', paid.asset, code === undefined ? 'native' : `${code}:${tokens.get('STELLAR')?.[asset] ?? issuer}`],
+    [
+      'asset',
+      paid.asset,
+      code === undefined ? 'native' : `${code}:${tokens.get('STELLAR')?.[asset] ?? issuer}`,
+    ],
     ['amount', parseAmount(paid.amount, decimals), parseAmount(amount, decimals)],
     ['destination', paid.destination, payment.destination_address],
     ['memo', paid.memo ?? null, payment.memo ?? null],

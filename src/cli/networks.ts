@@ -237,6 +237,7 @@ function describeNetwork(report: NetworkReport): string {
   const flights = Object.entries(in_flight).map(([state, count]) => `${count} ${state}`)
   return [
     `${crypto_network}: ${reachable ? `at height ${height}, ${typeof confirmations === 'number' ? `${confirmations} confirmations` : `confirmed when ${confirmations}`}` : `NOT REACHABLE: ${error}`}`,
+    ...(report.experimental ? ['  its adapter is EXPERIMENTAL: try it on a test network first'] : []),
     ...custody.map(
       ({ asset, held, hot_wallet, in_custody, in_cold, difference, short }) =>
         `  ${asset}: holds ${held}${hot_wallet === undefined ? '' : ` (the hot wallet ${hot_wallet})`}, in custody ${in_custody}${in_cold === undefined ? '' : `, in cold storage ${in_cold}`}, difference ${difference}${short ? ': TOO LITTLE' : ''}`,

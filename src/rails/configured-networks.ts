@@ -29,7 +29,8 @@ export async function openNetworks(settings: Settings, db: Database): Promise<Op
 
 /** Throws `SettingsError` for a node on a chain of the other mode. An unreachable node is checked again before its first use. */
 export async function requireChains(networks: Opened, log: Logger): Promise<void> {
-  for (const [network, { requireChain }] of networks) {
+  for (const [network, { requireChain, isExperimental }] of networks) {
+    if (isExperimental) log.warn(`the adapter of ${network} is experimental: try it on a test network first`)
     try {
       await requireChain?.()
     } catch (error) {
@@ -156,5 +157,6 @@ export function judgeNetwork(report: NetworkReport): Finding {
     ({ address, held, asset }) => `${address} holds ${held} ${asset}`,
   )
   const left = former.length === 0 ? '' : `; of the former hot wallets, ${former.join(', ')}`
-  return ok(`${name}: the node answers, at height ${height}${left}`)
+  const experimental = report.experimental ? '; its adapter is experimental' : ''
+  return ok(`${name}: the node answers, at height ${height}${left}${experimental}`)
 }

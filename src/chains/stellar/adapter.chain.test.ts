@@ -9,10 +9,18 @@ import { Account, Asset, Keypair, Memo, Operation, TransactionBuilder } from '@s
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { dieAtEachStep, type Failures } from '../../../test/failures.ts'
 import { startStellarModel, type StellarModel } from '../../../test/stellar-model.ts'
-import { credit, newCustomer, ROW_MACS, startTestService, TEST_ORIGIN, type TestCustomer, type TestService } from '../../../test/support.ts'
+import {
+  credit,
+  newCustomer,
+  ROW_MACS,
+  startTestService,
+  TEST_ORIGIN,
+  type TestCustomer,
+  type TestService,
+} from '../../../test/support.ts'
 import { hurryUnlocked } from '../../../test/work-off.ts'
 import { parseAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
-import type { Database } from '../../db/database.ts'
+import { transaction, type Database } from '../../db/database.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 import { insertDepositAddress } from '../../money/records/deposit-address.ts'
 import { verify } from '../../money/verify/verify.ts'
@@ -99,7 +107,10 @@ const read = async (customer: TestCustomer, { id }: { id: string }) =>
   (await customer.call<Transfer>('GET', `/v2/transfer/transfers/${id}`)).body
 
 /** One round of the worker, with everything due, and a ledger after it. */
-async function step({ networks }: Pick<Wallet, 'networks'>, { db = service.db as Database, seconds = 5 } = {}) {
+async function step(
+  { networks }: Pick<Wallet, 'networks'>,
+  { db = service.db as Database, seconds = 5 } = {},
+) {
   await hurryUnlocked(service.db, { endLeases: true })
   await settleWithdrawals(db, networks).finally(() => model.close(seconds))
 }
@@ -109,7 +120,9 @@ async function settleAll(wallet: Wallet): Promise<number> {
     const { rowCount } = await service.db.query(`select from transfers where status = 'PENDING'`)
     if (rowCount === 0) return round
   }
-  const { rows } = await service.db.query('select state, waiting_code, waiting_detail from outgoing_transfers where due_at is not null')
+  const { rows } = await service.db.query(
+    'select state, waiting_code, waiting_detail from outgoing_transfers where due_at is not null',
+  )
   throw new Error(`the worker does not come to an end: ${JSON.stringify(rows.slice(0, 3))}`)
 }
 
@@ -129,7 +142,9 @@ async function requireAgreement({ adapter }: Wallet, customers: TestCustomer[]):
     expect([asset, parseAmount(held[asset]!, 7)]).toEqual([asset, parseAmount(amount, 7)! - paid])
     expect(await onLedger(customers, 'in_flight:STELLAR', asset)).toBe(0n)
   }
-  expect((await verify(service.db, { tokens: new Map([['STELLAR', { PYUSD: ISSUER }]]) })).disagreements).toEqual([])
+  expect(
+    (await verify(service.db, { tokens: new Map([['STELLAR', { PYUSD: ISSUER }]]) })).disagreements,
+  ).toEqual([])
 }
 
 /** How often and how much an address was paid, as the model has it. */
@@ -139,17 +154,21 @@ const paymentsTo = (address: string, asset = 'native') => {
     operations.flatMap(({ record }) => {
       const to = (record.to ?? record.account) as string
       const isIt = to === account && record.to_muxed_id === id
-      const key = record.asset_code === undefined ? 'native' : `${String(record.asset_code)}:${String(record.asset_issuer)}`
+      const key =
+        record.asset_code === undefined
+          ? 'native'
+          : `${String(record.asset_code)}:${String(record.asset_issuer)}`
       return isIt && key === asset ? [String(record.amount ?? record.starting_balance)] : []
     }),
   )
 }
 
 const codeOf = async ({ id }: { id: string }) => {
-  const { rows } = await service.db.query<{ waiting_code: string | null; state: string; raw_transaction: Buffer | null }>(
-    'select waiting_code, state, raw_transaction from outgoing_transfers where transfer_id = $1',
-    [id],
-  )
+  const { rows } = await service.db.query<{
+    waiting_code: string | null
+    state: string
+    raw_transaction: Buffer | null
+  }>('select waiting_code, state, raw_transaction from outgoing_transfers where transfer_id = $1', [id])
   return rows[0]!
 }
 
@@ -212,7 +231,10 @@ test('XLM and a token are paid once: to accounts, new accounts and muxed ones, w
       return [memo_type, memo]
     }),
   )
-  expect(memos).toEqual([['id', '42'], ['text', '42']])
+  expect(memos).toEqual([
+    ['id', '42'],
+    ['text', '42'],
+  ])
   await requireAgreement(wallet, [customer])
 })
 
@@ -233,7 +255,10 @@ test('a payment that would fail is refunded unsigned, and delays no other', asyn
     await withdraw(customer, 'XLM', '5', muxed(newAccount(), '7')),
     await withdraw(customer, 'XLM', '5', muxed(wallet.address, '7')),
   ]
-  const paid = [await withdraw(customer, 'XLM', '1', needsMemo, 'mine'), await withdraw(customer, 'PYUSD', '1')]
+  const paid = [
+    await withdraw(customer, 'XLM', '1', needsMemo, 'mine'),
+    await withdraw(customer, 'PYUSD', '1'),
+  ]
   await settleAll(wallet)
   for (const one of refused) expect(await read(customer, one)).toMatchObject({ status: 'FAILED' })
   for (const one of paid) expect(await read(customer, one)).toMatchObject({ status: 'COMPLETED' })
@@ -252,29 +277,41 @@ test('a payment that fails on the network is refunded with its fee posted, and t
   await settleAll(wallet)
   expect(await read(customer, failing)).toMatchObject({
     status: 'FAILED',
-    status_details: { invalid_destination_address: { message: 'the network refused the payment: paymentNoTrust' } },
+    status_details: {
+      invalid_destination_address: { message: 'the network refused the payment: paymentNoTrust' },
+    },
   })
   expect(await read(customer, good)).toMatchObject({ status: 'COMPLETED' })
-  expect(model.made().map(({ record }) => record.successful).sort()).toEqual([false, true])
+  expect(
+    model
+      .made()
+      .map(({ record }) => record.successful)
+      .sort(),
+  ).toEqual([false, true])
   await requireAgreement(wallet, [customer])
 })
 
-test.each(['BEFORE', 'AFTER'] as const)('a worker that dies %s any one step pays each withdrawal once', async (failure) => {
-  const [customer, wallet] = [await newCustomer(service), await newWallet()]
-  await dieAtEachStep(failure, 10, async (failures) => {
-    const orders = [await withdraw(customer, 'XLM', '1'), await withdraw(customer, 'PYUSD', '1')]
-    const db = failures.database(service.db)
-    const networks = new Map([['STELLAR', stellarAdapter(wallet.config, db)]]) as Networks
-    for (let round = 1; round <= 5 && !failures.died; round++)
-      await failing(failures, () => step({ networks }, { db }).catch(() => undefined))
-    await settleAll(wallet)
-    for (const order of orders) {
-      expect(await read(customer, order)).toMatchObject({ status: 'COMPLETED' })
-      expect(paymentsTo(order.destination_address!, order.asset === 'XLM' ? 'native' : TOKEN)).toHaveLength(1)
-    }
-  })
-  await requireAgreement(wallet, [customer])
-})
+test.each(['BEFORE', 'AFTER'] as const)(
+  'a worker that dies %s any one step pays each withdrawal once',
+  async (failure) => {
+    const [customer, wallet] = [await newCustomer(service), await newWallet()]
+    await dieAtEachStep(failure, 10, async (failures) => {
+      const orders = [await withdraw(customer, 'XLM', '1'), await withdraw(customer, 'PYUSD', '1')]
+      const db = failures.database(service.db)
+      const networks = new Map([['STELLAR', stellarAdapter(wallet.config, db)]]) as Networks
+      for (let round = 1; round <= 5 && !failures.died; round++)
+        await failing(failures, () => step({ networks }, { db }).catch(() => undefined))
+      await settleAll(wallet)
+      for (const order of orders) {
+        expect(await read(customer, order)).toMatchObject({ status: 'COMPLETED' })
+        expect(paymentsTo(order.destination_address!, order.asset === 'XLM' ? 'native' : TOKEN)).toHaveLength(
+          1,
+        )
+      }
+    })
+    await requireAgreement(wallet, [customer])
+  },
+)
 
 test('bytes that the node drops are broadcast again until their time bound; then the payment is signed anew with their number', async () => {
   const [customer, wallet] = [await newCustomer(service), await newWallet()]
@@ -316,13 +353,17 @@ test('a Horizon that hides a payment whose time passed has it signed anew, and n
   model.close(400)
   // Of the lane, and of the transaction, it says what was so before.
   model.lies((method, path) => {
-    if (/^\/transactions\/|\/transactions\?/.test(path)) return { status: path.includes('?') ? 200 : 404, body: { _embedded: { records: [] } } }
+    if (/^\/transactions\/|\/transactions\?/.test(path))
+      return { status: path.includes('?') ? 200 : 404, body: { _embedded: { records: [] } } }
     if (path !== `/accounts/${lane}`) return undefined
     const { status, body } = model.truth(method, path)
     return { status, body: { ...(body as object), sequence: String(sequence - 1n) } }
   })
   for (let round = 1; round <= 4; round++) await step(wallet)
-  const { rows } = await service.db.query('select 1 from network_transactions where transfer_ids @> array[$1::uuid]', [order.id])
+  const { rows } = await service.db.query(
+    'select 1 from network_transactions where transfer_ids @> array[$1::uuid]',
+    [order.id],
+  )
   expect(rows).toHaveLength(2)
   model.lies(undefined)
   await settleAll(wallet)
@@ -334,12 +375,19 @@ test('a payment whose record Horizon garbles waits alone', async () => {
   const [customer, wallet] = [await newCustomer(service), await newWallet()]
   const orders = [await withdraw(customer, 'XLM', '1'), await withdraw(customer, 'XLM', '2')]
   await step(wallet)
-  const { rows } = await service.db.query<{ crypto_tx_hash: string }>('select crypto_tx_hash from outgoing_transfers where transfer_id = $1', [orders[0]!.id])
+  const { rows } = await service.db.query<{ crypto_tx_hash: string }>(
+    'select crypto_tx_hash from outgoing_transfers where transfer_id = $1',
+    [orders[0]!.id],
+  )
   const hash = rows[0]!.crypto_tx_hash
   const other = model.made().find(({ inner }) => inner !== hash)!
   // The record of another payment, then bytes that are none, then a result that contradicts itself.
   const mine = model.made().find(({ inner }) => inner === hash)!
-  for (const record of [other.record, { ...mine.record, envelope_xdr: 'AAAA' }, { ...mine.record, successful: false }]) {
+  for (const record of [
+    other.record,
+    { ...mine.record, envelope_xdr: 'AAAA' },
+    { ...mine.record, successful: false },
+  ]) {
     model.lies((_, path) => (path === `/transactions/${hash}` ? { status: 200, body: record } : undefined))
     await step(wallet).catch(() => undefined)
     await step(wallet).catch(() => undefined)
@@ -366,7 +414,10 @@ test('a fee bump that somebody else makes of a payment pays it once, and costs t
   model.drop()
   model.submit(bump)
   await settleAll(wallet)
-  expect(await read(customer, order)).toMatchObject({ status: 'COMPLETED', crypto_tx_hash: inner.hash().toString('hex') })
+  expect(await read(customer, order)).toMatchObject({
+    status: 'COMPLETED',
+    crypto_tx_hash: inner.hash().toString('hex'),
+  })
   expect(paymentsTo(order.destination_address!)).toHaveLength(1)
   await requireAgreement(wallet, [customer])
   // It is no unknown spend either.
@@ -384,7 +435,10 @@ test('a foreign transaction with the number of a payment ends its bytes, and it 
   await hurryUnlocked(service.db)
   await settleWithdrawals(service.db, wallet.networks)
   model.drop()
-  const foreign = byHand(lane!, Operation.payment({ destination: newDestination(), asset: Asset.native(), amount: '0.5' }))
+  const foreign = byHand(
+    lane!,
+    Operation.payment({ destination: newDestination(), asset: Asset.native(), amount: '0.5' }),
+  )
   model.submit(foreign)
   await settleAll(wallet)
   const { rows } = await service.db.query<{ used_by: string | null }>(
@@ -405,8 +459,14 @@ test('what the hot wallet sent without this database stops signing until an oper
   const again = await withdraw(customer, 'PYUSD', '7', lost.destination_address!)
   await service.owner.query('delete from network_transactions where crypto_tx_hash = $1', [hash])
   await service.owner.query(`delete from wallet_checks where network = 'STELLAR'`)
-  await service.owner.query('update outgoing_transfers set crypto_tx_hash = null, raw_transaction = null where transfer_id = $1', [lost.id])
-  await service.owner.query('update transfers set crypto_tx_hash = null, crypto_tx_index = null where id = $1', [lost.id])
+  await service.owner.query(
+    'update outgoing_transfers set crypto_tx_hash = null, raw_transaction = null where transfer_id = $1',
+    [lost.id],
+  )
+  await service.owner.query(
+    'update transfers set crypto_tx_hash = null, crypto_tx_index = null where id = $1',
+    [lost.id],
+  )
   for (let round = 1; round <= 3; round++) await step(wallet)
   expect(await codeOf(again)).toMatchObject({ state: 'HELD', waiting_code: 'UNKNOWN_SPENDS' })
   await expect(
@@ -418,13 +478,25 @@ test('what the hot wallet sent without this database stops signing until an oper
   expect(paymentsTo(lost.destination_address!, TOKEN)).toHaveLength(1)
 
   // A payment by hand, to cold storage.
-  const cold = byHand(wallet.hotWallet, Operation.payment({ destination: newDestination(), asset: Asset.native(), amount: '25' }))
+  const cold = byHand(
+    wallet.hotWallet,
+    Operation.payment({ destination: newDestination(), asset: Asset.native(), amount: '25' }),
+  )
   model.submit(cold)
   const next = await withdraw(customer, 'XLM', '1')
   for (let round = 1; round <= 3; round++) await step(wallet)
   expect(await codeOf(next)).toMatchObject({ state: 'HELD', waiting_code: 'UNKNOWN_SPENDS' })
-  const acknowledged = await acknowledgeTransaction(service.db, wallet.adapter, 'STELLAR', cold.hash().toString('hex'), { origin: TEST_ORIGIN })
-  expect(acknowledged).toMatchObject({ moved: [{ asset: 'XLM', amount: '-25' }], networkFee: { amount: '0.00001' } })
+  const acknowledged = await acknowledgeTransaction(
+    service.db,
+    wallet.adapter,
+    'STELLAR',
+    cold.hash().toString('hex'),
+    { origin: TEST_ORIGIN },
+  )
+  expect(acknowledged).toMatchObject({
+    moved: [{ asset: 'XLM', amount: '-25' }],
+    networkFee: { amount: '0.00001' },
+  })
   await settleAll(wallet)
   expect(await read(customer, next)).toMatchObject({ status: 'COMPLETED' })
 })
@@ -434,7 +506,9 @@ test('a Horizon that is behind, or of another network, signs nothing', async () 
   const order = await withdraw(customer, 'XLM', '1')
   const root = (changes: object) =>
     model.lies((method, path) =>
-      path === '/' ? { status: 200, body: { ...(model.truth(method, path).body as object), ...changes } } : undefined,
+      path === '/'
+        ? { status: 200, body: { ...(model.truth(method, path).body as object), ...changes } }
+        : undefined,
     )
   root({ history_latest_ledger_closed_at: new Date(Date.now() - 600_000).toISOString() })
   await step(wallet)
@@ -442,7 +516,9 @@ test('a Horizon that is behind, or of another network, signs nothing', async () 
   root({ network_passphrase: 'Another Network' })
   await step(wallet)
   expect(await codeOf(order)).toMatchObject({ state: 'HELD', waiting_code: 'NODE_DOWN' })
-  model.lies((_, path) => (path === '/transactions_async' ? { status: 504, body: { title: 'Timeout' } } : undefined))
+  model.lies((_, path) =>
+    path === '/transactions_async' ? { status: 504, body: { title: 'Timeout' } } : undefined,
+  )
   await step(wallet)
   expect((await codeOf(order)).raw_transaction).not.toBeNull()
   expect(model.waiting()).toBe(0)
@@ -469,13 +545,99 @@ test('withdrawals wait while the hot wallet is short of what it may spend beyond
 test('200 queued withdrawals are paid once each, nine in each ledger with eight channel accounts', async () => {
   const [customer, wallet] = [await newCustomer(service), await newWallet({ lanes: 8 })]
   const orders: Transfer[] = []
-  for (let index = 0; index < 200; index++) orders.push(await withdraw(customer, index % 2 === 0 ? 'XLM' : 'PYUSD', '1'))
+  for (let index = 0; index < 200; index++)
+    orders.push(await withdraw(customer, index % 2 === 0 ? 'XLM' : 'PYUSD', '1'))
   const from = performance.now()
   const rounds = await settleAll(wallet)
-  process.stdout.write(`200 withdrawals: ${rounds} rounds, ${Math.round(performance.now() - from)} ms, ${model.requests.length} requests\n`)
+  process.stdout.write(
+    `200 withdrawals: ${rounds} rounds, ${Math.round(performance.now() - from)} ms, ${model.requests.length} requests\n`,
+  )
   expect(rounds).toBeLessThan(60)
   for (const order of orders)
     expect(paymentsTo(order.destination_address!, order.asset === 'XLM' ? 'native' : TOKEN)).toHaveLength(1)
+  await requireAgreement(wallet, [customer])
+})
+
+test('withdrawals that must wait leave the lanes to later ones', async () => {
+  const [customer, other, wallet] = [
+    await newCustomer(service),
+    await newCustomer(service),
+    await newWallet({ lanes: 1 }),
+  ]
+  const line = model.find(wallet.address)!.lines.get(TOKEN)!
+  line.isAuthorized = false
+  const revoked: Transfer[] = []
+  for (let index = 0; index < 4; index++)
+    revoked.push(await withdraw(await newCustomer(service), 'PYUSD', '1'))
+  const refused = await withdraw(customer, 'XLM', '1', muxed(newAccount(), '1'))
+  const good = [await withdraw(customer, 'XLM', '1'), await withdraw(other, 'XLM', '1')]
+  await step(wallet)
+  for (const one of revoked)
+    expect(await codeOf(one)).toMatchObject({ state: 'HELD', waiting_code: 'TOKEN_REFUSES' })
+  expect(await read(customer, refused)).toMatchObject({ status: 'FAILED' })
+  for (const one of good) expect((await codeOf(one)).raw_transaction).not.toBeNull()
+  line.isAuthorized = true
+  await settleAll(wallet)
+})
+
+test('a time bound that passed is no proof once the lane has moved: the payment itself may have moved it', async () => {
+  const [customer, wallet] = [await newCustomer(service), await newWallet()]
+  const order = await withdraw(customer, 'XLM', '1')
+  await step(wallet)
+  const { lane, sequence } = paymentIn((await codeOf(order)).raw_transaction!)
+  model.close(400)
+  const old = (path: string, method: string) => {
+    const { status, body } = model.truth(method, path)
+    return { status, body: { ...(body as object), sequence: String(sequence - 1n) } }
+  }
+  const isRecord = (path: string) => path.startsWith('/transactions/')
+  // First it hides the payment and its number. Then one that is up to date tells the number, and still not the payment.
+  model.lies((method, path) =>
+    isRecord(path) ? { status: 404, body: {} } : path === `/accounts/${lane}` ? old(path, method) : undefined,
+  )
+  await hurryUnlocked(service.db, { endLeases: true })
+  const { adapter } = wallet
+  let isVoid = false
+  const following = {
+    ...adapter,
+    sign: async (_: unknown, some: unknown[]) =>
+      some.map(
+        () => (
+          (isVoid = true),
+          { outcome: 'DEFERRED' as const, reason: { code: 'NODE_DOWN' as const, detail: 'later' } }
+        ),
+      ),
+  }
+  await settleWithdrawals(service.db, new Map([['STELLAR', following]]))
+  await hurryUnlocked(service.db, { endLeases: true })
+  await settleWithdrawals(service.db, new Map([['STELLAR', following]]))
+  expect(isVoid).toBe(true)
+  expect((await codeOf(order)).raw_transaction).toBeNull()
+  const signed = await transaction(service.db, async (tx) => {
+    model.lies((_, path) =>
+      isRecord(path) || path.includes('/transactions?')
+        ? { status: isRecord(path) ? 404 : 200, body: { _embedded: { records: [] } } }
+        : undefined,
+    )
+    return adapter.sign(tx, [
+      {
+        ...order,
+        transfer_id: order.id,
+        customer_id: customer.customer_id,
+        network: 'STELLAR',
+        fiat_account_id: null,
+        destination_address: order.destination_address!,
+        memo: null,
+      },
+    ])
+  })
+  expect(signed).toMatchObject([{ outcome: 'DEFERRED', reason: { code: 'IN_FLIGHT_LIMIT' } }])
+  model.lies(undefined)
+  await step(wallet)
+  expect(await codeOf(order)).toMatchObject({ state: 'HELD', waiting_code: 'NONCE_USED' })
+  await markWithdrawalPaid(service.db, wallet.networks, order.id, model.made()[0]!.inner, TEST_ORIGIN)
+  await settleAll(wallet)
+  expect(paymentsTo(order.destination_address!)).toHaveLength(1)
   await requireAgreement(wallet, [customer])
 })
 
@@ -494,8 +656,11 @@ test('deposits are credited once to the owner of their number: by muxed address,
   expect(theirs).toMatch(/^M[A-Z2-7]{68}$/)
   const payer = Keypair.random()
   model.open(payer.publicKey(), '1000', { [TOKEN]: '1000' })
-  const pay = (destination: string, amount: string, { asset = Asset.native(), memo }: { asset?: Asset; memo?: Memo } = {}) =>
-    model.submit(byHand(payer, Operation.payment({ destination, asset, amount }), memo))
+  const pay = (
+    destination: string,
+    amount: string,
+    { asset = Asset.native(), memo }: { asset?: Asset; memo?: Memo } = {},
+  ) => model.submit(byHand(payer, Operation.payment({ destination, asset, amount }), memo))
   const token = new Asset('PYUSD', ISSUER)
   pay(theirs, '10.0000001')
   pay(wallet.address, '20', { memo: Memo.id(accountIn(theirs).id!), asset: token })
@@ -505,8 +670,12 @@ test('deposits are credited once to the owner of their number: by muxed address,
   pay(wallet.address, '50', { memo: Memo.text(accountIn(theirs).id!) })
   pay(muxed(wallet.address, '12345'), '60')
   const stranger = newAccount()
-  model.find(payer.publicKey())!.lines.set(`PYUSD:${stranger}`, { balance: 10n ** 9n, limit: 2n ** 62n, isAuthorized: true })
-  model.find(wallet.address)!.lines.set(`PYUSD:${stranger}`, { balance: 0n, limit: 2n ** 62n, isAuthorized: true })
+  model
+    .find(payer.publicKey())!
+    .lines.set(`PYUSD:${stranger}`, { balance: 10n ** 9n, limit: 2n ** 62n, isAuthorized: true })
+  model
+    .find(wallet.address)!
+    .lines.set(`PYUSD:${stranger}`, { balance: 0n, limit: 2n ** 62n, isAuthorized: true })
   pay(theirs, '70', { asset: new Asset('PYUSD', stranger) })
   const merged = Keypair.random()
   model.open(merged.publicKey(), '5')
@@ -516,7 +685,9 @@ test('deposits are credited once to the owner of their number: by muxed address,
   const read = () => creditDeposits({ db: service.db, ledger, networks: wallet.networks, settings })
   expect(await read()).toBe(4)
   expect(await read()).toBe(0)
-  await service.owner.query(`update network_cursors set cursor = 'stellar:0', earlier = '{}' where network = 'STELLAR'`)
+  await service.owner.query(
+    `update network_cursors set cursor = 'stellar:0', earlier = '{}' where network = 'STELLAR'`,
+  )
   expect(await read()).toBe(0)
   expect(await onLedger([first], 'custody:STELLAR', 'XLM')).toBe(-parseAmount('14.9999901', 7)!)
   expect(await onLedger([first], 'custody:STELLAR', 'PYUSD')).toBe(-parseAmount('20', 7)!)
@@ -527,8 +698,12 @@ test('deposits are credited once to the owner of their number: by muxed address,
   // A withdrawal to another customer's deposit address is a deposit; what is moved by hand is none.
   const between = await withdraw(first, 'XLM', '3', others)
   await settleAll(wallet)
-  model.submit(byHand(wallet.hotWallet, Operation.payment({ destination: others, asset: Asset.native(), amount: '4' })))
+  model.submit(
+    byHand(wallet.hotWallet, Operation.payment({ destination: others, asset: Asset.native(), amount: '4' })),
+  )
   expect(await read()).toBe(1)
-  expect((await first.call<Transfer>('GET', `/v2/transfer/transfers/${between.id}`)).body.status).toBe('COMPLETED')
+  expect((await first.call<Transfer>('GET', `/v2/transfer/transfers/${between.id}`)).body.status).toBe(
+    'COMPLETED',
+  )
   expect(await onLedger([second], 'custody:STELLAR', 'XLM')).toBe(-parseAmount('3', 7)!)
 })

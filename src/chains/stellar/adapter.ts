@@ -1,6 +1,14 @@
 import type { Database } from '../../db/database.ts'
 import type { NetworkAdapter, NetworkStatus } from '../network.ts'
-import { balanceOf, decimalOf, findAccount, openChain, stroops, type StellarChain, type StellarConfig } from './chain.ts'
+import {
+  balanceOf,
+  decimalOf,
+  findAccount,
+  openChain,
+  stroops,
+  type StellarChain,
+  type StellarConfig,
+} from './chain.ts'
 import { claimTransaction, movedBy } from './claims.ts'
 import { initialCursor, newAddress, scanBlocks, scanDeposits } from './deposits.ts'
 import { estimateFee, refusesDestination, sign } from './sign.ts'

@@ -41,6 +41,8 @@ export interface StellarConfig {
 
 export const GAS_ASSET = 'XLM'
 export const DECIMALS = 7
+/** The least that an operation costs. */
+export const LEAST_FEE = 100n
 const LANES = 8
 
 /** Throws an Error for a seed or an issuer that is none. */

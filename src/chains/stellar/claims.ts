@@ -1,8 +1,9 @@
 import type { Queryable } from '../../db/database.ts'
 import type { ClaimedTransaction, MovedOnChain, PaidWithdrawal, PaymentOnChain } from '../network.ts'
 import { decimalOf, knownAmong, stroops, type StellarChain } from './chain.ts'
-import { isOurs, paymentIn } from './envelope.ts'
-import { PAGE, type TransactionRecord } from './horizon.ts'
+import { arrivalIn } from './deposits.ts'
+import { isOurs, muxed, paymentIn } from './envelope.ts'
+import { PAGE, type OperationRecord, type TransactionRecord } from './horizon.ts'
 import { feeOf, findTransaction, hashIn } from './status.ts'
 
 /**
@@ -17,7 +18,12 @@ export async function claimTransaction(
   await chain.horizon.root()
   const record = await findTransaction(chain, hash)
   const raw = record && Buffer.from(record.envelope_xdr, 'base64')
-  if (record?.successful !== true || raw === undefined || !isOurs(raw) || record.fee_account !== chain.address)
+  if (
+    record?.successful !== true ||
+    raw === undefined ||
+    !isOurs(raw) ||
+    record.fee_account !== chain.address
+  )
     throw new Error(`the hot wallet has sent no transaction ${hash}`)
   const paid = paymentIn(raw)
   const isSame =
@@ -26,10 +32,12 @@ export async function claimTransaction(
     stroops(paid.amount) === stroops(amount) &&
     (paid.memo ?? null) === memo
   if (!isSame) throw new Error(`${hash} does not pay ${amount} ${asset} to ${destination_address}`)
-  if (raw_transaction !== null) {
+  if (raw_transaction !== null && isOurs(raw_transaction)) {
     const own = paymentIn(raw_transaction)
     if (own.lane !== paid.lane || own.sequence !== paid.sequence)
-      throw new Error(`${hash} has another number, and the withdrawal's own transaction may still be made, too`)
+      throw new Error(
+        `${hash} has another number, and the withdrawal's own transaction may still be made, too`,
+      )
   }
   return { raw_transaction: raw, crypto_tx_hash: hash }
 }
@@ -55,18 +63,25 @@ export async function movedBy(db: Queryable, chain: StellarChain, hash: string):
   if (inner !== hash)
     throw new Error(`${hash} wraps ${inner ?? 'what cannot be read'}: name the transaction in it`)
   if ((await knownAmong(db, [hash])).has(hash)) throw new Error(`${hash} is known`)
-  const { rows } = await db.query<{ crypto_tx_hash: string }>(
-    `select crypto_tx_hash from incoming_transfers where network = 'STELLAR' and crypto_tx_hash = $1`,
-    [hash],
-  )
-  if (rows.length > 0) throw new Error(`${hash} has paid a deposit address`)
+  const path = `/transactions/${hash}/operations?join=transactions&limit=${PAGE}`
+  for (const one of await chain.horizon.records<OperationRecord>(path)) {
+    const number = one.source_account === chain.address ? undefined : (await arrivalIn(chain, one))?.number
+    if (number === undefined) continue
+    const address = muxed(chain.address, number)
+    const { rowCount } = await db.query('select 1 from deposit_addresses where address = $1 limit 1', [
+      address,
+    ])
+    if (rowCount !== 0) throw new Error(`${hash} has paid the deposit address ${address}`)
+  }
   const effects = await chain.horizon.records<Effect>(`/transactions/${hash}/effects?limit=${PAGE}`)
   const symbolOf = new Map([...chain.assets].map(([symbol, asset]) => [asset, symbol]))
   const own = new Set([chain.address, ...(chain.keys?.lanes ?? []).map((key) => key.publicKey())])
   const sums = new Map<string, bigint>()
   const payments: PaymentOnChain[] = []
   for (const { type, account, amount = '0', asset_type, asset_code, asset_issuer } of effects) {
-    const asset = symbolOf.get(asset_type === undefined || asset_type === 'native' ? 'native' : `${asset_code}:${asset_issuer}`)
+    const asset = symbolOf.get(
+      asset_type === undefined || asset_type === 'native' ? 'native' : `${asset_code}:${asset_issuer}`,
+    )
     const units = stroops(type === 'account_created' ? startingBalance(effects, account) : amount)
     const isIn = type === 'account_credited' || type === 'account_created'
     if (asset === undefined || !(isIn || type === 'account_debited')) continue
@@ -83,6 +98,8 @@ export async function movedBy(db: Queryable, chain: StellarChain, hash: string):
 }
 
 const startingBalance = (effects: readonly Effect[], account: string): string =>
-  (effects.find((one) => one.type === 'account_created' && one.account === account) as
-    | { starting_balance?: string }
-    | undefined)?.starting_balance ?? '0'
+  (
+    effects.find((one) => one.type === 'account_created' && one.account === account) as
+      | { starting_balance?: string }
+      | undefined
+  )?.starting_balance ?? '0'

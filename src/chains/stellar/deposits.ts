@@ -12,8 +12,8 @@ import { hashIn } from './status.ts'
  */
 
 /**
- * The number of an address, from its record's id: it is found again without the database. Two of a million addresses share a
- * number with a probability of 1 in 18 million, and such an address is given out to neither (deposit-addresses are looked up).
+ * The number of an address, from its record's id, so that it is found again without the database. Some two of a million
+ * addresses share a number with a probability of 1 in 18 million; a deposit there is credited to the older one.
  */
 const numberOf = (id: string): string =>
   (createHash('sha256').update(id).digest().readBigUInt64BE() >> 1n).toString()
@@ -126,6 +126,8 @@ export async function arrivalIn(
   const effects = await chain.horizon.records<{ type: string; account: string; amount: string }>(
     `/operations/${one.id}/effects`,
   )
-  const credited = effects.find(({ type, account }) => type === 'account_credited' && account === chain.address)
+  const credited = effects.find(
+    ({ type, account }) => type === 'account_credited' && account === chain.address,
+  )
   return credited && { asset: 'native', amount: credited.amount, number }
 }

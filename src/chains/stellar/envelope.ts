@@ -45,7 +45,9 @@ export const assetOf = (key: string): Asset => {
 export const laneKeys = (hotWallet: Keypair, count: number): Keypair[] =>
   Array.from({ length: count }, (_, index) =>
     Keypair.fromRawEd25519Seed(
-      createHmac('sha256', hotWallet.rawSecretKey()).update(`bursar channel ${index + 1}`).digest(),
+      createHmac('sha256', hotWallet.rawSecretKey())
+        .update(`bursar channel ${index + 1}`)
+        .digest(),
     ),
   )
 
@@ -62,7 +64,13 @@ const textOf = ({ type, value }: Memo): string | undefined =>
 /** Signs a payment. `feeMax` is the most that its one operation costs, in stroops. */
 export function signPayment(
   { lane, sequence, maxTime, destination, asset, amount, memo }: StellarPayment,
-  { hotWallet, laneKey, passphrase, creates, feeMax }: {
+  {
+    hotWallet,
+    laneKey,
+    passphrase,
+    creates,
+    feeMax,
+  }: {
     hotWallet: Keypair
     laneKey: Keypair
     passphrase: string

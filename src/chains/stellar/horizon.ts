@@ -145,7 +145,9 @@ export function horizon(url: string, passphrase: string): Horizon {
       const root = await this.find<Root>('/')
       if (root?.network_passphrase === undefined) throw new NodeFailure('Horizon does not name its network')
       if (root.network_passphrase !== passphrase)
-        throw new WrongChain(`Horizon is of the network '${root.network_passphrase}', and not '${passphrase}'`)
+        throw new WrongChain(
+          `Horizon is of the network '${root.network_passphrase}', and not '${passphrase}'`,
+        )
       const closedAt = BigInt(Math.floor(Date.parse(root.history_latest_ledger_closed_at) / 1000))
       return { ...root, closedAt }
     },

@@ -27,7 +27,7 @@ import {
 } from './chain.ts'
 import { accountIn, isOurs, paymentIn, signPayment } from './envelope.ts'
 import type { StellarAccount } from './horizon.ts'
-import { VALID_SECONDS } from './status.ts'
+import { userOf, VALID_SECONDS } from './status.ts'
 import { whyBlocked } from './unknown-spends.ts'
 
 /** The base fees of a wrapped payment: one for its operation, one for the wrapping. */
@@ -111,28 +111,37 @@ export async function sign(
   const reserved = await longestWaiting(tx, 'STELLAR', chain.reserveAfterMs)
   const unsigned = withdrawals.some(isTreasurySend) ? await unsignedWithdrawals(tx, 'STELLAR') : []
   const judged = new Map<Withdrawal, Judged>()
-  // Only as many are asked about as may be signed, and those that are refused besides.
-  let asked = places.length
-  for (const one of withdrawals) {
-    if (asked <= 0) break
-    const verdict = await judge(tx, chain, one, wallet)
-    judged.set(one, verdict)
-    if (!('outcome' in verdict)) asked -= 1
+  /** Those that are neither refused nor deferred, with their places, where the others are decided. */
+  const decide = () => {
+    const [amounts, free] = [new Map(left), [...places]]
+    return inOrder<Place | NotSigned>(withdrawals, (withdrawal) => {
+      const verdict = judged.get(withdrawal)
+      if (verdict !== undefined && 'outcome' in verdict) return verdict
+      const short = whyShort(withdrawal, { left: amounts, feeMax, reserved, unsigned })
+      if (short !== undefined) return deferred(short)
+      const place = takePlace(free, before.get(withdrawal.transfer_id))
+      if (place === undefined) return NO_LANE
+      const { asset, amount } = withdrawal
+      amounts.set(asset, amounts.get(asset)! - stroops(amount))
+      amounts.set(GAS_ASSET, amounts.get(GAS_ASSET)! - feeMax)
+      return place
+    })
+  }
+  // Those that would be signed are asked about. Where one of them must not be, others take its place.
+  let decisions = decide()
+  for (let round = 1; round <= withdrawals.length; round++) {
+    const asked = withdrawals.filter((one, index) => !('outcome' in decisions[index]!) && !judged.has(one))
+    if (asked.length === 0) break
+    for (const one of asked) judged.set(one, await judge(tx, chain, one, wallet))
+    decisions = decide()
   }
 
-  return inOrder<Signing>(withdrawals, (withdrawal) => {
+  return withdrawals.map((withdrawal, index): Signing => {
+    const place = decisions[index]!
     const verdict = judged.get(withdrawal)
-    if (verdict !== undefined && 'outcome' in verdict) return verdict
-    const place = verdict && takePlace(places, before.get(withdrawal.transfer_id))
-    if (verdict === undefined || place === undefined) return NO_LANE
+    if ('outcome' in place) return place
+    if (verdict === undefined || 'outcome' in verdict) return NO_LANE
     const { asset: symbol, amount } = withdrawal
-    const short = whyShort(withdrawal, { left, feeMax, reserved, unsigned })
-    if (short !== undefined) {
-      places.unshift(place)
-      return deferred(short)
-    }
-    pay(symbol, stroops(amount))
-    pay(GAS_ASSET, feeMax)
     const signed = signPayment(
       {
         ...place,
@@ -186,7 +195,10 @@ async function placesOf(
   ]
 }
 
-/** By transfer id, the lanes and numbers of bytes that were signed for it before and that nothing has used. */
+/**
+ * By transfer id, the lanes and numbers of bytes that were signed for it before. Left out are those whose number another
+ * transaction is proven to have used. A lane that says "used" without that proof may have used it for these very bytes.
+ */
 async function passedBefore(
   tx: Transaction,
   chain: StellarChain,
@@ -194,11 +206,15 @@ async function passedBefore(
 ): Promise<Map<string, Place[]>> {
   const ids = withdrawals.map(({ transfer_id }) => transfer_id)
   const passed = new Map<string, Place[]>()
-  for (const { raw_transaction, transfer_ids } of await selectPaying(tx, 'STELLAR', ids)) {
+  const signed = await selectPaying(tx, 'STELLAR', ids)
+  for (const { raw_transaction, transfer_ids } of signed) {
     if (!isOurs(raw_transaction)) continue
     const { lane, sequence } = paymentIn(raw_transaction)
-    const account = await findAccount(chain, lane)
-    if (account !== undefined && BigInt(account.sequence) >= sequence) continue
+    const user = await userOf(chain, lane, sequence)
+    const isItself = signed.some(
+      (one) => one.crypto_tx_hash === user && one.transfer_ids[0] === transfer_ids[0],
+    )
+    if (user !== undefined && !isItself) continue
     for (const id of transfer_ids) passed.set(id, [...(passed.get(id) ?? []), { lane, sequence }])
   }
   return passed
@@ -215,7 +231,8 @@ function takePlace(places: Place[], before: readonly Place[] | undefined): Place
 
 // ---------------------------------------------------------------------------------------------- the destination
 
-type Judged = { creates: boolean } | Exclude<Signing, { outcome: 'SIGNED' }>
+type NotSigned = Exclude<Signing, { outcome: 'SIGNED' }>
+type Judged = { creates: boolean } | NotSigned
 
 /** Whether the destination can take the payment now. One that cannot be asked about waits alone. */
 async function judge(
@@ -242,7 +259,10 @@ async function judge(
     if (asset !== GAS_ASSET) {
       const own = balanceOf(wallet, chain.assets.get(asset)!)
       if (own?.is_authorized === false)
-        return deferred({ code: 'TOKEN_REFUSES', detail: `the issuer of ${asset} has revoked the hot wallet` })
+        return deferred({
+          code: 'TOKEN_REFUSES',
+          detail: `the issuer of ${asset} has revoked the hot wallet`,
+        })
       const fault = tokenFault(chain, account, asset, to === chain.address ? 0n : stroops(amount))
       if (fault !== undefined) return refused(fault)
     }
@@ -294,7 +314,12 @@ export function refusesDestination(chain: StellarChain, address: string): string
 /** Why the hot wallet does not pay a withdrawal now. */
 function whyShort(
   withdrawal: Withdrawal,
-  { left, feeMax, reserved, unsigned }: {
+  {
+    left,
+    feeMax,
+    reserved,
+    unsigned,
+  }: {
     left: ReadonlyMap<string, bigint>
     feeMax: bigint
     reserved: readonly Reserved[]

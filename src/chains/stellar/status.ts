@@ -1,4 +1,4 @@
-import { Keypair, xdr } from '@stellar/stellar-base'
+import { extractBaseAddress, Keypair, xdr } from '@stellar/stellar-base'
 import type {
   BroadcastAnswer,
   BroadcastWithdrawal,
@@ -83,15 +83,22 @@ export async function findTransaction(
 
 /** The hash of the payment in a transaction's bytes; undefined where they cannot be read. */
 export function hashIn(chain: StellarChain, { envelope_xdr }: TransactionRecord): string | undefined {
+  return readable(chain, envelope_xdr)?.hash().toString('hex')
+}
+
+function readable(chain: StellarChain, envelope: string) {
   try {
-    return innerOf(envelope_xdr, chain.passphrase).hash().toString('hex')
+    return innerOf(envelope, chain.passphrase)
   } catch {
     return undefined
   }
 }
 
 /** The fee of a transaction; none where another account has paid it. */
-export const feeOf = (chain: StellarChain, { fee_account, fee_charged }: TransactionRecord): NetworkFee | undefined =>
+export const feeOf = (
+  chain: StellarChain,
+  { fee_account, fee_charged }: TransactionRecord,
+): NetworkFee | undefined =>
   fee_account === chain.address ? { asset: GAS_ASSET, amount: decimalOf(BigInt(fee_charged)) } : undefined
 
 /** Failures that the recipient can cause after the check before signing. */
@@ -125,7 +132,8 @@ function codesOf({ result_xdr }: TransactionRecord): { code: string; operation: 
   if (result.switch().name.startsWith('txFeeBumpInner'))
     result = result.innerResultPair().result().result() as AnyResult
   const [first] = result.switch().name === 'txFailed' ? result.results() : []
-  const operation = first?.switch().name === 'opInner' ? first.tr().value().switch().name : first?.switch().name
+  const operation =
+    first?.switch().name === 'opInner' ? first.tr().value().switch().name : first?.switch().name
   return { code: result.switch().name, operation }
 }
 interface AnyResult {
@@ -173,16 +181,31 @@ async function endOf(chain: StellarChain, withdrawal: BroadcastWithdrawal): Prom
   return { state: 'VOID', usedBy: `time bound passed in ledger ${newest}` }
 }
 
+/** Most pages of a lane's transactions that are looked through, the newest first. */
+const PAGES_MAX = 10
+
 /** The payment's hash of the transaction with this number of a lane, where Horizon shows its bytes and the lane signed them. */
-async function userOf(chain: StellarChain, lane: string, sequence: bigint): Promise<string | undefined> {
+export async function userOf(
+  chain: StellarChain,
+  lane: string,
+  sequence: bigint,
+): Promise<string | undefined> {
   const key = Keypair.fromPublicKey(lane)
-  const path = `/accounts/${lane}/transactions?order=desc&limit=${PAGE}&include_failed=true`
-  for (const { envelope_xdr } of await chain.horizon.records<TransactionRecord>(path)) {
-    const inner = innerOf(envelope_xdr, chain.passphrase)
-    if (inner.source !== lane || BigInt(inner.sequence) !== sequence) continue
-    const hash = inner.hash()
-    const isSigned = inner.signatures.some((one) => key.verify(hash, one.signature()))
-    return isSigned ? hash.toString('hex') : undefined
+  let from = ''
+  for (let page = 1; page <= PAGES_MAX; page++) {
+    const path = `/accounts/${lane}/transactions?order=desc&limit=${PAGE}&include_failed=true${from}`
+    const records = await chain.horizon.records<TransactionRecord>(path)
+    for (const { envelope_xdr } of records) {
+      const inner = readable(chain, envelope_xdr)
+      if (inner === undefined) continue
+      if (extractBaseAddress(inner.source) !== lane || BigInt(inner.sequence) > sequence) continue
+      if (BigInt(inner.sequence) < sequence) return undefined
+      const hash = inner.hash()
+      const isSigned = inner.signatures.some((one) => key.verify(hash, one.signature()))
+      return isSigned ? hash.toString('hex') : undefined
+    }
+    if (records.length < PAGE) return undefined
+    from = `&cursor=${records.at(-1)!.paging_token}`
   }
   return undefined
 }

@@ -10,7 +10,14 @@ const BEHIND_SECONDS = 180n
 /** Most pages that one round of signing reads. */
 const PAGES_MAX = 50
 /** Operations of the wallet's account that pay nobody. */
-const PAYS_NOBODY = new Set(['changeTrust', 'manageData', 'setOptions', 'bumpSequence', 'beginSponsoringFutureReserves', 'endSponsoringFutureReserves'])
+const PAYS_NOBODY = new Set([
+  'changeTrust',
+  'manageData',
+  'setOptions',
+  'bumpSequence',
+  'beginSponsoringFutureReserves',
+  'endSponsoringFutureReserves',
+])
 
 /**
  * Why nothing may be signed: Horizon is behind, or the wallet has sent what this database does not know. After an older backup
@@ -20,7 +27,10 @@ export async function whyBlocked(tx: Transaction, chain: StellarChain): Promise<
   const { closedAt, history_latest_ledger: newest } = await chain.horizon.root()
   const age = BigInt(Math.floor(Date.now() / 1000)) - closedAt
   if (age > BEHIND_SECONDS)
-    return { code: 'NODE_BEHIND', detail: `the newest ledger of Horizon, ${newest}, closed ${age} seconds ago` }
+    return {
+      code: 'NODE_BEHIND',
+      detail: `the newest ledger of Horizon, ${newest}, closed ${age} seconds ago`,
+    }
   const { rows } = await tx.query<{ checked_block: string }>(
     `select checked_block from wallet_checks where network = 'STELLAR'`,
   )

@@ -1,0 +1,43 @@
+// Makes the channel accounts of STELLAR that are missing (docs/guides/networks.md, STELLAR), sponsored by the hot wallet:
+//   STELLAR_SEED=S... node ops/stellar-channels.mjs <horizon> [lanes] [passphrase]
+// Afterwards: bursar wallet acknowledge --network STELLAR --tx-hash <hash>
+import { createHmac } from 'node:crypto'
+import { Account, Keypair, Networks, Operation, TransactionBuilder } from '@stellar/stellar-base'
+
+const [horizon, lanes = '8', networkPassphrase = Networks.TESTNET] = process.argv.slice(2)
+const hotWallet = Keypair.fromSecret(process.env.STELLAR_SEED ?? '')
+const source = hotWallet.publicKey()
+const ask = async (path) => {
+  const reply = await fetch(horizon + path)
+  if (reply.ok) return reply.json()
+  if (reply.status === 404) return undefined
+  throw new Error(`${path}: ${reply.status}`)
+}
+const wallet = await ask(`/accounts/${source}`)
+if (wallet === undefined) throw new Error(`the account ${source} does not exist`)
+const built = new TransactionBuilder(new Account(source, wallet.sequence), {
+  fee: '10000',
+  networkPassphrase,
+})
+const missing = []
+for (let index = 1; index <= Number(lanes); index++) {
+  // As src/chains/stellar/envelope.ts derives them.
+  const seed = createHmac('sha256', hotWallet.rawSecretKey()).update(`bursar channel ${index}`).digest()
+  const key = Keypair.fromRawEd25519Seed(seed)
+  const destination = key.publicKey()
+  if ((await ask(`/accounts/${destination}`)) !== undefined) continue
+  missing.push(key)
+  built.addOperation(Operation.beginSponsoringFutureReserves({ sponsoredId: destination }))
+  built.addOperation(Operation.createAccount({ destination, startingBalance: '0' }))
+  built.addOperation(Operation.endSponsoringFutureReserves({ source: destination }))
+}
+if (missing.length === 0) console.log('no channel account is missing')
+else {
+  const transaction = built.setTimeout(120).build()
+  transaction.sign(hotWallet, ...missing)
+  const body = new URLSearchParams({ tx: transaction.toXDR() })
+  const reply = await fetch(`${horizon}/transactions`, { method: 'POST', body })
+  const answer = await reply.json()
+  if (!reply.ok) throw new Error(JSON.stringify(answer.extras ?? answer))
+  console.log(`made ${missing.length} accounts: ${transaction.hash().toString('hex')}`)
+}
