@@ -7,9 +7,10 @@ import { Account, Keypair, Networks, Operation, TransactionBuilder } from '@stel
 const [horizon, lanes = '8', networkPassphrase = Networks.TESTNET] = process.argv.slice(2)
 const hotWallet = Keypair.fromSecret(process.env.STELLAR_SEED ?? '')
 const source = hotWallet.publicKey()
+/** @returns {Promise<{ sequence: string } | undefined>} */
 const ask = async (path) => {
   const reply = await fetch(horizon + path)
-  if (reply.ok) return reply.json()
+  if (reply.ok) return /** @type {{ sequence: string }} */ (await reply.json())
   if (reply.status === 404) return undefined
   throw new Error(`${path}: ${reply.status}`)
 }
@@ -37,7 +38,7 @@ else {
   transaction.sign(hotWallet, ...missing)
   const body = new URLSearchParams({ tx: transaction.toXDR() })
   const reply = await fetch(`${horizon}/transactions`, { method: 'POST', body })
-  const answer = await reply.json()
-  if (!reply.ok) throw new Error(JSON.stringify(answer.extras ?? answer))
+  const answer = await reply.text()
+  if (!reply.ok) throw new Error(answer)
   console.log(`made ${missing.length} accounts: ${transaction.hash().toString('hex')}`)
 }

@@ -194,7 +194,7 @@ async function connectStellar(opening: Opening, section: StellarSection): Promis
   const { network, db, mode, signs, given } = opening
   const { network_passphrase, hot_wallet_key, hot_wallet_address, issuers = {} } = section
   const passphrase = network_passphrase ?? (mode === 'live' ? Networks.PUBLIC : Networks.TESTNET)
-  if ((passphrase === Networks.PUBLIC) !== (mode === 'live'))
+  if ((passphrase === String(Networks.PUBLIC)) !== (mode === 'live'))
     throw new Error(
       `${network}.network_passphrase must ${mode === 'live' ? 'be that' : 'not be'} of the public network in ${mode === 'live' ? 'live mode' : 'a sandbox'}`,
     )

@@ -109,7 +109,7 @@ const read = async (customer: TestCustomer, { id }: { id: string }) =>
 /** One round of the worker, with everything due, and a ledger after it. */
 async function step(
   { networks }: Pick<Wallet, 'networks'>,
-  { db = service.db as Database, seconds = 5 } = {},
+  { db = service.db, seconds = 5 }: { db?: Database; seconds?: number } = {},
 ) {
   await hurryUnlocked(service.db, { endLeases: true })
   await settleWithdrawals(db, networks).finally(() => model.close(seconds))
@@ -157,7 +157,7 @@ const paymentsTo = (address: string, asset = 'native') => {
       const key =
         record.asset_code === undefined
           ? 'native'
-          : `${String(record.asset_code)}:${String(record.asset_issuer)}`
+          : `${record.asset_code as string}:${record.asset_issuer as string}`
       return isIt && key === asset ? [String(record.amount ?? record.starting_balance)] : []
     }),
   )
@@ -456,7 +456,7 @@ test('what the hot wallet sent without this database stops signing until an oper
   await settleAll(wallet)
   const hash = (await read(customer, lost)).crypto_tx_hash!
   // The database is restored from before the payment: the withdrawal is unsigned there.
-  const again = await withdraw(customer, 'PYUSD', '7', lost.destination_address!)
+  const again = await withdraw(customer, 'PYUSD', '7', lost.destination_address)
   await service.owner.query('delete from network_transactions where crypto_tx_hash = $1', [hash])
   await service.owner.query(`delete from wallet_checks where network = 'STELLAR'`)
   await service.owner.query(

@@ -10,7 +10,7 @@ import {
   MuxedAccount,
   Operation,
   StrKey,
-  Transaction,
+  type Transaction,
   TransactionBuilder,
 } from '@stellar/stellar-base'
 import type { SignedTransaction } from '../network.ts'
@@ -36,7 +36,7 @@ export interface StellarPayment {
 }
 
 const keyOfAsset = (asset: Asset) => asset.toString()
-export const assetOf = (key: string): Asset => {
+const assetOf = (key: string): Asset => {
   const [code, issuer] = key.split(':')
   return issuer === undefined ? Asset.native() : new Asset(code!, issuer)
 }

@@ -12,7 +12,7 @@ const ANSWER_BYTES_MAX = 8 * 1024 * 1024
 /** Most records of a page: the most that Horizon gives. */
 export const PAGE = 200
 
-export interface Root {
+interface Root {
   network_passphrase: string
   history_latest_ledger: number
   history_latest_ledger_closed_at: string

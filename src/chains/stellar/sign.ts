@@ -79,34 +79,10 @@ export async function sign(
   withdrawals: Withdrawal[],
 ): Promise<Signing[]> {
   const keys = keysOf(chain)
-  const deferAll = (reason: WaitingReason) => withdrawals.map(() => deferred(reason))
-  const { closedAt } = await chain.horizon.root()
-  const fee = await feeNow(chain)
-  if (fee > chain.feeCeiling)
-    return deferAll({
-      code: 'FEE_ABOVE_CEILING',
-      detail: `an operation costs ${decimalOf(fee)} XLM, and the ceiling is ${decimalOf(chain.feeCeiling)}`,
-    })
-  const blocked = await whyBlocked(tx, chain)
-  if (blocked !== undefined) return deferAll(blocked)
-
-  // Before the balances: what is made in between is in the balances by then.
-  const open = await openPayments(tx)
-  const wallet = await findAccount(chain, chain.address)
-  if (wallet === undefined)
-    return deferAll({ code: 'HOT_WALLET_SHORT', detail: `the account ${chain.address} does not exist yet` })
-  const left = new Map(
-    [...chain.assets].map(([symbol, asset]) => [symbol, spendableOf(wallet, asset)] as const),
-  )
-  const pay = (symbol: string, amount: bigint) => void left.set(symbol, left.get(symbol)! - amount)
-  const symbolOf = new Map([...chain.assets].map(([symbol, asset]) => [asset, symbol]))
   const feeMax = chain.feeCeiling * FEES
-  for (const { asset, amount } of open) {
-    pay(GAS_ASSET, feeMax)
-    const symbol = symbolOf.get(asset)
-    if (symbol !== undefined) pay(symbol, stroops(amount))
-  }
-  const places = await placesOf(chain, wallet, new Set(open.map(({ lane }) => lane)))
+  const opened = await openWallet(tx, chain, feeMax)
+  if ('code' in opened) return withdrawals.map(() => deferred(opened))
+  const { wallet, left, places, closedAt } = opened
   const before = await passedBefore(tx, chain, withdrawals)
   const reserved = await longestWaiting(tx, 'STELLAR', chain.reserveAfterMs)
   const unsigned = withdrawals.some(isTreasurySend) ? await unsignedWithdrawals(tx, 'STELLAR') : []
@@ -161,6 +137,51 @@ export async function sign(
     )
     return { outcome: 'SIGNED', ...signed }
   })
+}
+
+/** The hot wallet while one transaction signs from it. */
+interface OpenWallet {
+  wallet: StellarAccount
+  /** By symbol: what it can pay beyond its reserve and what is under way, in stroops. */
+  left: Map<string, bigint>
+  places: Place[]
+  /** When the newest ledger closed, in seconds. */
+  closedAt: bigint
+}
+
+/** Opens the hot wallet to sign; or why nothing can be signed now. */
+async function openWallet(
+  tx: Transaction,
+  chain: StellarChain,
+  feeMax: bigint,
+): Promise<OpenWallet | WaitingReason> {
+  const { closedAt } = await chain.horizon.root()
+  const fee = await feeNow(chain)
+  if (fee > chain.feeCeiling)
+    return {
+      code: 'FEE_ABOVE_CEILING',
+      detail: `an operation costs ${decimalOf(fee)} XLM, and the ceiling is ${decimalOf(chain.feeCeiling)}`,
+    }
+  const blocked = await whyBlocked(tx, chain)
+  if (blocked !== undefined) return blocked
+
+  // Before the balances: what is made in between is in the balances by then.
+  const open = await openPayments(tx)
+  const wallet = await findAccount(chain, chain.address)
+  if (wallet === undefined)
+    return { code: 'HOT_WALLET_SHORT', detail: `the account ${chain.address} does not exist yet` }
+  const left = new Map(
+    [...chain.assets].map(([symbol, asset]) => [symbol, spendableOf(wallet, asset)] as const),
+  )
+  const pay = (symbol: string, amount: bigint) => void left.set(symbol, left.get(symbol)! - amount)
+  const symbolOf = new Map([...chain.assets].map(([symbol, asset]) => [asset, symbol]))
+  for (const { asset, amount } of open) {
+    pay(GAS_ASSET, feeMax)
+    const symbol = symbolOf.get(asset)
+    if (symbol !== undefined) pay(symbol, stroops(amount))
+  }
+  const places = await placesOf(chain, wallet, new Set(open.map(({ lane }) => lane)))
+  return { wallet, left, places, closedAt }
 }
 
 const NO_LANE = deferred({
