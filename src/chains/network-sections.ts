@@ -56,6 +56,13 @@ const BitcoinSection = Closed({
   /** An operator has reviewed what the wallet sent in blocks below this height. */
   first_height: Type.Optional(Type.Integer({ minimum: 0 })),
 })
+const Wallets = Type.Array(
+  Closed({
+    address: Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' }),
+    key: Type.Optional(Secret),
+  }),
+  { maxItems: 20 },
+)
 const EvmSection = Closed({
   adapter: Type.Literal('evm'),
   ...shared,
@@ -67,16 +74,10 @@ const EvmSection = Closed({
   hot_wallet_key: Type.Optional(Secret),
   /** The hot wallet's address. With it, a process without the worker does not read the key. */
   hot_wallet_address: Type.Optional(Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' })),
-  /** Wallets that paid before this one: what they hold is in custody. With a key, their stuck transactions are replaced. */
-  former_hot_wallets: Type.Optional(
-    Type.Array(
-      Closed({
-        address: Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' }),
-        key: Type.Optional(Secret),
-      }),
-      { maxItems: 20 },
-    ),
-  ),
+  /** Wallets that pay beside it, each with its own nonces. A process with the worker needs their keys. */
+  further_hot_wallets: Type.Optional(Wallets),
+  /** Wallets that paid before these: what they hold is in custody. With a key, their stuck transactions are replaced. */
+  former_hot_wallets: Type.Optional(Wallets),
   /**
    * The mnemonic or extended key that deposit addresses are derived from; without it the network has none. A public
    * extended key suffices for a process without the worker.
@@ -84,7 +85,7 @@ const EvmSection = Closed({
   deposit_key: Type.Optional(Secret),
   /** In gwei. */
   fee_ceiling: Decimal,
-  /** Most transactions of the hot wallet that are signed and not mined at a time. */
+  /** Most transactions of each hot wallet that are signed and not mined at a time. */
   max_in_flight: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
   /** Contract addresses by asset, for test networks; by default the catalogue's. */
   tokens: Type.Optional(Type.Record(Type.String(), Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' }))),

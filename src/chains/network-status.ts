@@ -4,7 +4,7 @@ import type { Database, Queryable } from '../db/database.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
 import type { Depth } from './network-sections.ts'
 import type { ConfiguredNetwork } from './open-networks.ts'
-import type { NetworkAdapter, TakenBack } from './network.ts'
+import type { LaneStatus, NetworkAdapter, TakenBack } from './network.ts'
 import type { WaitingReason } from './waiting.ts'
 
 /** The parts of a configured network that a report reads. */
@@ -44,6 +44,8 @@ export interface NetworkReport {
   confirmations: Depth
   custody: Custody[]
   fees: FeesOf[]
+  /** What pays at the same time, where that is more than one. */
+  lanes: LaneStatus[]
   /** Whether the hot wallet holds less of the network's own asset than its low mark. */
   below_low_mark: boolean
   /** The number of withdrawals under way, by their state. */
@@ -95,7 +97,13 @@ async function report(
       const in_custody = formatAmount(minor, decimalsOf(asset))
       return { asset, held: '?', in_custody, ...inCold(asset), difference: '?', short: false }
     })
-    const unreached = { reachable: false, error: status.message, below_low_mark: false, taken_back: [] }
+    const unreached = {
+      reachable: false,
+      error: status.message,
+      below_low_mark: false,
+      lanes: [],
+      taken_back: [],
+    }
     return { ...about, ...unreached, custody: unknown }
   }
   const { gasAsset } = NETWORKS[crypto_network]
@@ -107,6 +115,7 @@ async function report(
     ...about,
     reachable: true,
     height: status.height,
+    lanes: status.lanes ?? [],
     taken_back: status.takenBack ?? [],
     custody: assets.map((asset) => {
       const decimals = decimalsOf(asset)

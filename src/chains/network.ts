@@ -22,8 +22,8 @@ export interface Withdrawal {
   fiat_account_id: string | null
   memo: string | null
   /**
-   * Of a consolidation, which merges coins of the hot wallet into one at its own `destination_address`: the most that it
-   * pays per 1,000 virtual bytes, a decimal string. Absent or null for every other withdrawal.
+   * Of a consolidation, which moves money within the hot wallet to its own `destination_address`: the most that it pays per
+   * 1,000 virtual bytes or, in gwei, per unit of gas, a decimal string. Absent or null for every other withdrawal.
    */
   consolidation_fee_max?: string | null
 }
@@ -177,13 +177,14 @@ export interface MovedOnChain {
 
 /** A consolidation before it is ordered. Amounts are decimal strings. */
 export interface ConsolidationPlan {
-  /** The address of the hot wallet that gets the one coin. */
+  asset: string
+  /** The address of the hot wallet that gets it. */
   destination_address: string
   amount: string
   coins: number
   /** The most that its network fee may be. */
   fee_max: string
-  /** Per 1,000 virtual bytes: the requested rate, or the fee ceiling where that is lower. */
+  /** Per 1,000 virtual bytes, or in gwei: the requested rate, or the fee ceiling where that is lower. */
   max_fee_rate: string
 }
 
@@ -278,6 +279,18 @@ export interface NewAddress {
   derivation?: string
 }
 
+/** A wallet or account of the hot wallet's with an order of its own, for operators. */
+export interface LaneStatus {
+  /** Its address. */
+  lane: string
+  /** Its part of what is held, by asset; absent where it holds nothing to pay with. */
+  held?: Record<string, string>
+  /** How many of its transactions are signed and not mined. */
+  in_flight: number
+  /** Why nothing is signed from it. */
+  blocked?: WaitingReason
+}
+
 /** An adapter's part of `bursar networks status`. Amounts are decimal strings, by asset. */
 export interface NetworkStatus {
   height: number
@@ -287,6 +300,8 @@ export interface NetworkStatus {
   hotWallet?: Record<string, string>
   /** The parts of former hot wallets. */
   formerWallets?: { address: string; held: Record<string, string> }[]
+  /** What pays at the same time, where that is more than one: a lane that is stuck delays no other. */
+  lanes?: LaneStatus[]
   /** Confirmed transactions that the chain has dropped. */
   takenBack?: TakenBack[]
 }
@@ -410,8 +425,8 @@ interface Chain {
    */
   sweep?(round: SweepRound): Promise<number>
   /**
-   * Plans to merge the smallest coins of the hot wallet, at this fee rate at most. Nobody may sign meanwhile. Throws an Error
-   * where there is nothing to merge.
+   * Plans to merge the smallest coins of the hot wallet, or to move what a former one holds, at this fee rate at most. Nobody
+   * may sign meanwhile. Throws an Error where there is nothing to do.
    */
   planConsolidation?(tx: Transaction, maxFeeRate: string | undefined): Promise<ConsolidationPlan>
   /**

@@ -126,6 +126,25 @@ test('a file is read, with its secrets from the environment and from files', asy
   expect(same!(id)).toEqual(given!(id))
 })
 
+test('further hot wallets pay, and need their keys where the worker runs', async () => {
+  const [key, other] = [generatePrivateKey(), generatePrivateKey()]
+  const { address } = privateKeyToAccount(other)
+  const open = async (wallet: object, signs: boolean) => {
+    const section = ethereum({ hot_wallet_key: { env: 'KEY' }, further_hot_wallets: [wallet] })
+    const environment = { ...ENVIRONMENT, KEY: key, OTHER_KEY: other }
+    return (await configuredNetworks(await fileOf(section), environment, NO_DATABASE, 'live', { signs })).get(
+      'ETHEREUM',
+    )!
+  }
+  const { adapter, privateKeys } = await open({ address, key: { env: 'OTHER_KEY' } }, true)
+  expect(privateKeys).toEqual(['hot_wallet_key', 'further_hot_wallets[0].key', 'deposit_key'])
+  expect(adapter.refusesDestination!(address)).toBe('it is the wallet that withdrawals are paid from')
+  await expect(open({ address }, true)).rejects.toThrow(
+    /^ETHEREUM.further_hot_wallets\[0\].key is required: the wallet pays withdrawals$/,
+  )
+  expect((await open({ address }, false)).privateKeys).not.toContain('further_hot_wallets[0].key')
+})
+
 test('former hot wallets are watched, and sign where they have a key', async () => {
   const other = privateKeyToAccount(generatePrivateKey()).address
   const section = ethereum({

@@ -198,6 +198,7 @@ async function connectEvm(opening: Opening, section: EvmSection): Promise<Connec
       rpcUrl,
       chainId: chain_id,
       hotWallet: wallets.hotWallet,
+      furtherWallets: wallets.further,
       formerWallets: wallets.former,
       depositKey,
       confirmations: section.confirmations,
@@ -239,31 +240,41 @@ async function hotWalletOf(
   return { signer: account, isPrivate: true }
 }
 
-/** The hot wallet and the former ones. Throws an Error with the field of a wallet that is named twice or has another's key. */
+/**
+ * The hot wallet, those beside it and the former ones. Throws an Error with the field of a wallet that is named twice, has
+ * another's key, or has no key and would pay.
+ */
 async function walletsOf(
   opening: Opening,
   section: EvmSection,
-): Promise<{ hotWallet: EvmSigner; former: EvmSigner[]; privateKeys: string[] }> {
+): Promise<{ hotWallet: EvmSigner; further: EvmSigner[]; former: EvmSigner[]; privateKeys: string[] }> {
   const { network, given, signs } = opening
   const { signer: hotWallet, isPrivate } = await hotWalletOf(opening, section)
   const privateKeys = isPrivate ? ['hot_wallet_key'] : []
-  const former: EvmSigner[] = []
-  for (const [index, { address: named, key }] of (section.former_hot_wallets ?? []).entries()) {
-    const field = `former_hot_wallets[${index}]`
-    const address = getAddress(named)
-    if ([hotWallet, ...former].some((one) => one.address === address))
-      throw new Error(`${network}.${field}.address is named twice, or is the hot wallet's`)
-    if (key === undefined || !signs) {
-      former.push(withoutKey(address))
-      continue
+  const known = [hotWallet]
+  const walletsIn = async (list: 'further_hot_wallets' | 'former_hot_wallets') => {
+    const wallets: EvmSigner[] = []
+    for (const [index, { address: named, key }] of (section[list] ?? []).entries()) {
+      const field = `${list}[${index}]`
+      const address = getAddress(named)
+      if (known.some((one) => one.address === address))
+        throw new Error(`${network}.${field}.address is named twice, or is the hot wallet's`)
+      if (key === undefined && signs && list === 'further_hot_wallets')
+        throw new Error(`${network}.${field}.key is required: the wallet pays withdrawals`)
+      const account =
+        key === undefined || !signs
+          ? withoutKey(address)
+          : accountOf(`${network}.${field}.key`, await given.secret(`${field}.key`, key))
+      if (account.address !== address)
+        throw new Error(`${network}.${field}.key is the key of another address: ${account.address}`)
+      if (!('isWatched' in account)) privateKeys.push(`${field}.key`)
+      wallets.push(account)
+      known.push(account)
     }
-    const account = accountOf(`${network}.${field}.key`, await given.secret(`${field}.key`, key))
-    if (account.address !== address)
-      throw new Error(`${network}.${field}.key is the key of another address: ${account.address}`)
-    former.push(account)
-    privateKeys.push(`${field}.key`)
+    return wallets
   }
-  return { hotWallet, former, privateKeys }
+  const further = await walletsIn('further_hot_wallets')
+  return { hotWallet, further, former: await walletsIn('former_hot_wallets'), privateKeys }
 }
 
 /** A wallet that can be watched and quoted for, and not signed for: withdrawals wait. */

@@ -3,7 +3,7 @@ import { CRYPTO_NETWORKS, type CryptoNetwork } from '../contract/assets/catalogu
 import { transaction } from '../db/database.ts'
 import { sealWithdrawal, WithdrawalMacs } from '../money/movements/withdrawal-macs.ts'
 import { formerWalletsIn, networkReports, type NetworkReport } from '../chains/network-status.ts'
-import type { NetworkAdapter, TakenBack } from '../chains/network.ts'
+import type { LaneStatus, NetworkAdapter, TakenBack } from '../chains/network.ts'
 import { openNetworks } from '../rails/configured-networks.ts'
 import { cancelForOperator } from '../rails/payouts/cancel-withdrawal.ts'
 import { listOpenWithdrawals, OPEN_WITHDRAWALS_MAX } from '../rails/payouts/open-withdrawals.ts'
@@ -205,11 +205,12 @@ export function transactionHash(text: string): string {
   return text.toLowerCase()
 }
 
-const isWrong = ({ reachable, below_low_mark, frozen, custody, taken_back }: NetworkReport) =>
+const isWrong = ({ reachable, below_low_mark, frozen, custody, lanes, taken_back }: NetworkReport) =>
   !reachable ||
   below_low_mark ||
   frozen.length > 0 ||
   taken_back.length > 0 ||
+  lanes.some(({ blocked }) => blocked !== undefined) ||
   custody.some(({ short }) => short)
 
 /** One line about a transaction that a reorganisation removed, and what happens next. */
@@ -232,6 +233,12 @@ function describeTakenBack({ nonce, crypto_tx_hash, transfer_id, top_up, refunde
 /** Most lost transactions that are listed. */
 const TAKEN_BACK_SHOWN = 10
 
+function describeLane({ lane, held = {}, in_flight, blocked }: LaneStatus): string {
+  const amounts = Object.entries(held).map(([asset, amount]) => `${amount} ${asset}`)
+  const parts = [...amounts, `${in_flight} in flight`, ...(blocked ? [`BLOCKED: ${blocked.detail}`] : [])]
+  return `  lane ${lane}: ${parts.join(', ')}`
+}
+
 function describeNetwork(report: NetworkReport): string {
   const { crypto_network, reachable, error, height, confirmations, custody, in_flight, waiting } = report
   const flights = Object.entries(in_flight).map(([state, count]) => `${count} ${state}`)
@@ -244,6 +251,7 @@ function describeNetwork(report: NetworkReport): string {
     ...formerWalletsIn(report).map(
       ({ address, held, asset }) => `  former hot wallet ${address}: ${held} ${asset}`,
     ),
+    ...report.lanes.map(describeLane),
     ...report.fees.map(
       ({ asset, collected, paid }) => `  fees in ${asset}: collected ${collected}, paid ${paid}`,
     ),

@@ -7,6 +7,7 @@ import { tokensOf, type EvmChain } from './chain.ts'
 import { chainIdentity, staleAfterFailures } from './chain-identity.ts'
 import { claimTransaction } from './claim.ts'
 import { hotWalletFollower } from './confirmations.ts'
+import { planMove } from './former-wallets.ts'
 import { checkCredited, cursorAt, newestInChain, requireReceived, verifyDeposits } from './deposit-checks.ts'
 import { depositKeysOf, type DepositKey } from './deposit-keys.ts'
 import { depositReader, initialCursor, isCursor } from './deposit-scan.ts'
@@ -31,9 +32,11 @@ export interface EvmConfig extends SweepConfig {
   rpcUrl: string
   /** The chain id that the node must answer to eth_chainId. The catalogue's main network unless given. */
   chainId?: number
-  /** Pays every withdrawal. */
+  /** Pays withdrawals, and sends gas to deposit addresses. */
   hotWallet: EvmSigner
-  /** Wallets that paid before this one. Stuck transactions of those with a key are replaced. */
+  /** Wallets that pay withdrawals beside it. */
+  furtherWallets?: EvmSigner[]
+  /** Wallets that paid before these. Stuck transactions of those with a key are replaced. */
   formerWallets?: EvmSigner[]
   /** Derives deposit addresses and signs for them. Without a key there are no addresses; a public key sweeps nothing. */
   depositKey?: DepositKey
@@ -43,7 +46,7 @@ export interface EvmConfig extends SweepConfig {
   maxFeePerGasCeiling: string
   /** Addresses of tokens by asset, instead of the catalogue's: for test networks. */
   tokens?: Record<string, string>
-  /** Most transactions of the hot wallet that are signed and not mined at a time. */
+  /** Most transactions of a wallet that are signed and not mined at a time. */
   maxInFlight?: number | undefined
   pollMs?: number
   /** A transaction that has been pending for this long gets higher fees, if its own are below the current ones. */
@@ -117,6 +120,7 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
     // Operators.
     status: () => status(db, chain),
     claimTransaction: (_db, withdrawal, hash) => claimTransaction(chain, withdrawal, hash),
+    planConsolidation: (tx, maxFeeRate) => planMove(tx, chain, maxFeeRate),
     movedBy: (tx, hash) => movedBy(tx, chain, hash),
     resend: (ended) => resend(chain, ended),
     usedBy: (withdrawal, hash) => usedBy(chain, withdrawal, hash),
@@ -143,6 +147,7 @@ function openChain(network: CryptoNetwork, config: EvmConfig, db: Database): Evm
     gasAsset,
     tokens,
     hotWallet: config.hotWallet,
+    lanes: [config.hotWallet, ...(config.furtherWallets ?? [])],
     formerWallets: config.formerWallets ?? [],
     confirmations: typeof confirmations === 'number' ? BigInt(confirmations) : confirmations,
     feeCeiling,

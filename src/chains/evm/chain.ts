@@ -32,8 +32,11 @@ export interface EvmChain {
   gasAsset: string
   /** By asset. */
   tokens: ReadonlyMap<string, Token>
+  /** The hot wallet; in the view of a lane (`lanesOf`), its wallet. */
   hotWallet: EvmSigner
-  /** Wallets that signed before this one. What they hold is in custody, and their transactions are followed to the end. */
+  /** The hot wallet and those that pay beside it: each has its own nonces, and is stuck or emptied alone. */
+  lanes: readonly EvmSigner[]
+  /** Wallets that signed before these. What they hold is in custody, and their transactions are followed to the end. */
   formerWallets: readonly EvmSigner[]
   confirmations: Finality
   /** The most that is offered for a unit of gas, in wei. */
@@ -83,15 +86,19 @@ export function tokensOf(network: CryptoNetwork, addresses: Record<string, strin
   return tokens
 }
 
-/** The hot wallet and the former ones. */
-export const walletsOf = ({ hotWallet, formerWallets }: Pick<EvmChain, 'hotWallet' | 'formerWallets'>) => [
-  hotWallet,
+/** The wallets that pay, and the former ones. */
+export const walletsOf = ({ lanes, formerWallets }: Pick<EvmChain, 'lanes' | 'formerWallets'>) => [
+  ...lanes,
   ...formerWallets,
 ]
 
-/** The hot wallet or former one with this address. */
-export const walletAt = (chain: Pick<EvmChain, 'hotWallet' | 'formerWallets'>, address: string) =>
+/** The wallet with this address, of those that pay and the former ones. */
+export const walletAt = (chain: Pick<EvmChain, 'lanes' | 'formerWallets'>, address: string) =>
   walletsOf(chain).find((wallet) => getAddress(wallet.address) === getAddress(address))
+
+/** The chain as each wallet that pays sees it. */
+export const lanesOf = (chain: EvmChain): EvmChain[] =>
+  chain.lanes.map((hotWallet) => ({ ...chain, hotWallet }))
 
 /** Whether gas is paid in this asset. */
 export const isNative = ({ tokens }: EvmChain, asset: string) => !tokens.has(asset)
