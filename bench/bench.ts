@@ -1,7 +1,7 @@
 import { originOfLoop } from '../src/contract/actor.ts'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -130,6 +130,7 @@ await migrate(db, 'bursar')
 sealBalancesWith(() => openMasterKeys({ ...readSettings({}), dataDir }))
 // The service must see the transactions of the owner's role, with which this process writes at the same time.
 await admin.query('grant pg_read_all_stats to bursar')
+await admin.query('grant pg_checkpoint to bursar_owner')
 await admin.end()
 const report: Record<string, unknown> = {
   at: new Date().toISOString(),
@@ -191,6 +192,12 @@ try {
         child.kill('SIGTERM')
         await once(child, 'exit')
         return seconds
+      },
+      async copy() {
+        await db.query('checkpoint')
+        const folder = `${dataDir}-copy`
+        await cp(join(dataDir, 'postgres'), folder, { recursive: true })
+        await rm(folder, { recursive: true })
       },
     })
     console.log('\nA database that grows tenfold')
