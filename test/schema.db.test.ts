@@ -122,7 +122,11 @@ test('the statement of docs/upgrading.md takes over a database from before the f
   await database.owner.query(
     'alter table api_clients drop column name, drop column last_used_at; drop table traces',
   )
-  expect(await migrated()).toEqual(['002.do.names-of-api-clients.sql', '003.do.traces.sql'])
+  expect(await migrated()).toEqual([
+    '002.do.names-of-api-clients.sql',
+    '003.do.traces.sql',
+    '004.do.signer.sql',
+  ])
 })
 
 test('keys of tenant-owned tables begin with customer_id', async () => {

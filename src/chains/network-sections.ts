@@ -12,18 +12,13 @@ import {
 import { Closed } from '../contract/fields.ts'
 import type { Mode } from './chain-of-mode.ts'
 import { FEE_MARGIN_DECIMALS, FEES_FACTOR_DECIMALS, type NetworkAdapter } from './network.ts'
+import { Secret } from './secrets.ts'
 import type { TokenAddresses } from './signed-payments.ts'
 
 /**
  * The JSON file of the real networks, with a section for each: its fields, its rules and what its limits mean. A section names
  * where a secret is, in the environment or in a file of its own. A secret is never in a section, in the database or in a log.
  */
-
-const Secret = Type.Union([
-  Closed({ env: Type.String({ minLength: 1 }) }),
-  Closed({ file: Type.String({ minLength: 1 }) }),
-])
-export type Secret = Static<typeof Secret>
 
 const Decimal = Type.String({ pattern: '^[0-9]+(\\.[0-9]+)?$', maxLength: 40 })
 const CONFIRMATIONS_MAX = 10_000
@@ -74,6 +69,20 @@ const EvmSection = Closed({
   hot_wallet_key: Type.Optional(Secret),
   /** The hot wallet's address. With it, a process without the worker does not read the key. */
   hot_wallet_address: Type.Optional(Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' })),
+  /** The process that has the keys of the hot wallets: their addresses are given instead. */
+  signer: Type.Optional(
+    Type.Union([
+      Closed({ socket: Type.String({ minLength: 1 }) }),
+      Closed({
+        url: Type.String({ pattern: '^https://' }),
+        ca: Type.String({ minLength: 1 }),
+        certificate: Type.String({ minLength: 1 }),
+        key: Type.String({ minLength: 1 }),
+      }),
+    ]),
+  ),
+  /** With a signer: the private key that pays gas for sweeping, in hex. It pays no withdrawal. */
+  gas_wallet_key: Type.Optional(Secret),
   /** Wallets that pay beside it, each with its own nonces. A process with the worker needs their keys. */
   further_hot_wallets: Type.Optional(Wallets),
   /** Wallets that paid before these: what they hold is in custody. With a key, their stuck transactions are replaced. */

@@ -163,7 +163,7 @@ async function leavingOn(db: Database, network: CryptoNetwork, feeFactor = 1n): 
       select t.asset, case when t.type = 'TREASURY_CONSOLIDATION' then 0 else t.amount end as amount
       from outgoing_transfers b
       join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
-      where b.network = $1 and b.state in ('SIGNED', 'BROADCAST')
+      where b.network = $1 and b.state in ('ASKED', 'SIGNED', 'BROADCAST')
       union all
       select $2, 0 from evm_sweeps where network = $1 and state in ('SIGNED', 'BROADCAST')
     ) leaving

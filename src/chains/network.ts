@@ -1,3 +1,4 @@
+import type { SignedStatement } from '../contract/approval.ts'
 import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
 import type { Queryable, Transaction } from '../db/database.ts'
 import type { SecondaryStatus, StatusDetails } from '../contract/transfer-status.ts'
@@ -36,6 +37,8 @@ export interface SignedTransaction {
   crypto_tx_index?: string
   /** The number of withdrawals that such a transaction pays. */
   payments?: number
+  /** The bytes are not signed: they are what a signer process is to be asked to sign. */
+  isAsked?: true
 }
 
 export type BroadcastWithdrawal = Withdrawal &
@@ -93,6 +96,19 @@ export type Signing =
   | ({ outcome: 'SIGNED' } & SignedTransaction)
   | { outcome: 'REFUSED'; refusal: PaymentRefusal }
   | { outcome: 'DEFERRED'; reason: WaitingReason }
+
+/**
+ * What a signer process is told of a withdrawal, which believes no database: the text that was accepted, the signature over it
+ * by the process that accepted it, and the signed decisions of its approvers.
+ */
+export interface SigningEvidence {
+  accepted: string
+  signature: string | null
+  decisions: readonly { text: string; signed: SignedStatement }[]
+}
+
+/** The answer of a signer process: the signed transaction, or why there is none yet. */
+export type SignerAnswer = { signed: SignedTransaction } | { reason: WaitingReason }
 
 /**
  * The outcome of a broadcast: the network accepts the transaction, refuses it for good, so that it can never be mined, or
@@ -318,6 +334,10 @@ export interface Payer {
    * rolled back with them. Signs in order: when a withdrawal must wait, later ones of its profile must wait, too.
    */
   sign(tx: Transaction, withdrawals: Withdrawal[]): Promise<Signing[]>
+  /** Why the signer process would refuse each of these payments; null where it would not. Asked before they are signed. */
+  checkWithSigner?(evidence: readonly SigningEvidence[]): Promise<(string | null)[]>
+  /** Asks the signer process for what is stored and not signed. A crash repeats the question with the same bytes. */
+  askSigner?(withdrawals: (BroadcastWithdrawal & { evidence: SigningEvidence })[]): Promise<SignerAnswer[]>
   broadcast(withdrawals: BroadcastWithdrawal[]): Promise<BroadcastAnswer[]>
   checkStatus(withdrawals: BroadcastWithdrawal[]): Promise<PaymentStatus[]>
   /**

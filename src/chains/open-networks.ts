@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import type { Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { getAddress } from 'viem/utils'
@@ -10,6 +9,7 @@ import { onChainOf, requireChainId, type Mode } from './chain-of-mode.ts'
 import { evmAdapter } from './evm/adapter.ts'
 import { tokensOf } from './evm/chain.ts'
 import { depositKeysOf, type DepositKey } from './evm/deposit-keys.ts'
+import { signerClient } from './evm/remote-signer.ts'
 import { sweepTermsOf } from './evm/sweeps/worth.ts'
 import type { EvmSigner } from './evm/transaction.ts'
 import type { AreGiven, NetworkAdapter } from './network.ts'
@@ -24,9 +24,9 @@ import {
   type BitcoinSection,
   type Depth,
   type EvmSection,
-  type Secret,
 } from './network-sections.ts'
 import { NoSigningKey } from './node-failure.ts'
+import { readSecret, type Secret } from './secrets.ts'
 
 /** Connects the real networks of the networks file (network-sections.ts), with the secrets that its sections name. */
 
@@ -112,13 +112,8 @@ function readerOf(network: CryptoNetwork, environment: Record<string, string | u
 
   /** The secret of a field. No message shows it. */
   async function secret(field: string, where: Secret): Promise<string> {
-    const isFile = 'file' in where
-    const name = isFile ? where.file : where.env
-    if (isFile) secretFiles.push({ field, path: name })
-    const value = isFile ? await readSecretFile(`${network}.${field}`, name) : environment[name]
-    if (value === undefined) throw new Error(`${network}.${field}: ${name} is not in the environment`)
-    if (value.trim() === '') throw new Error(`${network}.${field}: ${name} is empty`)
-    return value.trim()
+    if ('file' in where) secretFiles.push({ field, path: where.file })
+    return readSecret(`${network}.${field}`, where, environment)
   }
 
   /** The URL of a node. Errors do not show the URL, which may contain a key or a password. */
@@ -132,11 +127,6 @@ function readerOf(network: CryptoNetwork, environment: Record<string, string | u
   }
   return { nodes, secretFiles, secret, url }
 }
-
-const readSecretFile = (field: string, path: string): Promise<string> =>
-  readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new Error(`${field}: ${path} cannot be read (${error.code})`)
-  })
 
 /** What it takes to open a network. */
 interface Opening extends Use {
@@ -200,6 +190,8 @@ async function connectEvm(opening: Opening, section: EvmSection): Promise<Connec
       hotWallet: wallets.hotWallet,
       furtherWallets: wallets.further,
       formerWallets: wallets.former,
+      ...(wallets.gasWallet && { gasWallet: wallets.gasWallet }),
+      ...(section.signer && { signer: await signerClient(section.signer) }),
       depositKey,
       confirmations: section.confirmations,
       maxFeePerGasCeiling: section.fee_ceiling,
@@ -225,8 +217,15 @@ async function connectEvm(opening: Opening, section: EvmSection): Promise<Connec
 /** The hot wallet. A process that does not sign and has the address does not read the key. */
 async function hotWalletOf(
   { network, given, signs }: Opening,
-  { hot_wallet_key, hot_wallet_address }: EvmSection,
+  { hot_wallet_key, hot_wallet_address, signer }: EvmSection,
 ): Promise<{ signer: EvmSigner; isPrivate: boolean }> {
+  if (signer !== undefined) {
+    if (hot_wallet_key !== undefined || hot_wallet_address === undefined)
+      throw new Error(
+        `${network}.hot_wallet_address is given instead of hot_wallet_key where a signer has the key`,
+      )
+    return { signer: remote(getAddress(hot_wallet_address)), isPrivate: false }
+  }
   if (hot_wallet_address !== undefined && !signs)
     return { signer: withoutKey(getAddress(hot_wallet_address)), isPrivate: false }
   if (hot_wallet_key === undefined) {
@@ -247,7 +246,13 @@ async function hotWalletOf(
 async function walletsOf(
   opening: Opening,
   section: EvmSection,
-): Promise<{ hotWallet: EvmSigner; further: EvmSigner[]; former: EvmSigner[]; privateKeys: string[] }> {
+): Promise<{
+  hotWallet: EvmSigner
+  further: EvmSigner[]
+  former: EvmSigner[]
+  gasWallet?: EvmSigner
+  privateKeys: string[]
+}> {
   const { network, given, signs } = opening
   const { signer: hotWallet, isPrivate } = await hotWalletOf(opening, section)
   const privateKeys = isPrivate ? ['hot_wallet_key'] : []
@@ -259,7 +264,15 @@ async function walletsOf(
       const address = getAddress(named)
       if (known.some((one) => one.address === address))
         throw new Error(`${network}.${field}.address is named twice, or is the hot wallet's`)
-      if (key === undefined && signs && list === 'further_hot_wallets')
+      const isPaying = list === 'further_hot_wallets'
+      if (isPaying && section.signer !== undefined) {
+        if (key !== undefined)
+          throw new Error(`${network}.${field}.key is the signer's: give the address alone`)
+        wallets.push(remote(address))
+        known.push(remote(address))
+        continue
+      }
+      if (key === undefined && signs && isPaying)
         throw new Error(`${network}.${field}.key is required: the wallet pays withdrawals`)
       const account =
         key === undefined || !signs
@@ -274,8 +287,35 @@ async function walletsOf(
     return wallets
   }
   const further = await walletsIn('further_hot_wallets')
-  return { hotWallet, further, former: await walletsIn('former_hot_wallets'), privateKeys }
+  const former = await walletsIn('former_hot_wallets')
+  return { hotWallet, further, former, ...(await gasWalletOf(opening, section, privateKeys)), privateKeys }
 }
+
+/** The wallet that pays gas for sweeping where a signer has the keys of the hot wallets. */
+async function gasWalletOf(
+  { network, given, signs }: Opening,
+  { signer, gas_wallet_key, deposit_key }: EvmSection,
+  privateKeys: string[],
+): Promise<{ gasWallet?: EvmSigner }> {
+  if (gas_wallet_key === undefined) {
+    if (signer !== undefined && deposit_key !== undefined && signs)
+      throw new Error(`${network}.gas_wallet_key is required: with a signer, it pays the gas for sweeping`)
+    return {}
+  }
+  if (signer === undefined)
+    throw new Error(`${network}.gas_wallet_key is for a network with a signer: the hot wallet pays the gas`)
+  privateKeys.push('gas_wallet_key')
+  return {
+    gasWallet: accountOf(`${network}.gas_wallet_key`, await given.secret('gas_wallet_key', gas_wallet_key)),
+  }
+}
+
+/** A wallet whose key the signer process has. */
+const remote = (address: Hex): EvmSigner => ({
+  address,
+  isRemote: true,
+  signTransaction: () => Promise.reject(new Error('the signer process signs for this wallet')),
+})
 
 /** A wallet that can be watched and quoted for, and not signed for: withdrawals wait. */
 const withoutKey = (address: Hex): EvmSigner => ({

@@ -11,6 +11,7 @@ import { markWithdrawalPaid } from '../rails/payouts/mark-withdrawal-paid.ts'
 import { resendWithdrawal } from '../rails/payouts/resend-withdrawal.ts'
 import { resolveWithdrawal } from '../rails/payouts/resolve-withdrawal.ts'
 import { audited, recordNow } from '../money/records/audited.ts'
+import { openAcceptanceKey } from '../keys/acceptance-key.ts'
 import { uuid } from './arguments.ts'
 import { inDatabase, orBusy, withDatabase, type AtDatabase } from './command-line.ts'
 import { define, type Subcommand, type OpenContext, oneOf } from './define.ts'
@@ -73,8 +74,8 @@ function defineOpen(withdrawal: Subcommand): void {
     'accept a withdrawal as it is now, so that it is signed: it waits because it differs from the accepted request',
   )
     .argument('<transfer_id>', 'withdrawal', uuid)
-    .answer(inDatabase, async ({ db, did, origin, keys }, id: string) => {
-      const macs = new WithdrawalMacs(await keys())
+    .answer(inDatabase, async ({ db, settings, did, origin, keys }, id: string) => {
+      const macs = new WithdrawalMacs(await keys(), undefined, await openAcceptanceKey(settings))
       const sealed = await transaction(db, async (tx) => {
         const accepted = await sealWithdrawal(tx, macs, id)
         await recordNow(tx, accepted.customer_id, audited(origin, 'transfer.seal', id))

@@ -18,6 +18,7 @@ import { evmNode, headOf } from './node.ts'
 import { checkStatus } from './payment-status.ts'
 import { usedBy } from './nonce-used.ts'
 import { refusesDestination } from './refusals.ts'
+import { askSigner, type SignerClient } from './remote-signer.ts'
 import { replace } from './replace.ts'
 import { sign } from './sign.ts'
 import { sweep } from './sweeps/sweep.ts'
@@ -36,6 +37,10 @@ export interface EvmConfig extends SweepConfig {
   hotWallet: EvmSigner
   /** Wallets that pay withdrawals beside it. */
   furtherWallets?: EvmSigner[]
+  /** Signs for those of these whose key this process lacks. */
+  signer?: SignerClient
+  /** Pays the gas for sweeping instead of the hot wallet. */
+  gasWallet?: EvmSigner
   /** Wallets that paid before these. Stuck transactions of those with a key are replaced. */
   formerWallets?: EvmSigner[]
   /** Derives deposit addresses and signs for them. Without a key there are no addresses; a public key sweeps nothing. */
@@ -93,6 +98,10 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
     refusesDestination: (address) => refusesDestination(chain, address),
     estimateFee: (asset, destination) => estimateFee(chain, asset, destination),
     sign: (tx, withdrawals) => sign(tx, chain, withdrawals),
+    ...(config.signer !== undefined && {
+      checkWithSigner: (evidence) => config.signer!.check(network, evidence),
+      askSigner: (asked) => askSigner(network, config.signer!, asked),
+    }),
     broadcast: (withdrawals) => broadcast(chain, withdrawals),
     checkStatus: (withdrawals) => checkStatus(chain, follower, withdrawals),
     stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS,
@@ -149,6 +158,8 @@ function openChain(network: CryptoNetwork, config: EvmConfig, db: Database): Evm
     hotWallet: config.hotWallet,
     lanes: [config.hotWallet, ...(config.furtherWallets ?? [])],
     formerWallets: config.formerWallets ?? [],
+    ...(config.signer && { signer: config.signer }),
+    ...(config.gasWallet && { gasWallet: config.gasWallet }),
     confirmations: typeof confirmations === 'number' ? BigInt(confirmations) : confirmations,
     feeCeiling,
     sweeps: sweepTermsOf(network, tokens, feeCeiling, config),

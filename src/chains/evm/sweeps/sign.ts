@@ -4,7 +4,7 @@ import { hexToBigInt } from 'viem/utils'
 import { transaction, violatedConstraint, type Database, type Transaction } from '../../../db/database.ts'
 import { newId, readClock } from '../../../db/ids.ts'
 import { send } from '../broadcast.ts'
-import { lanesOf, offChain, transferOf, type EvmChain } from '../chain.ts'
+import { gasLanesOf, offChain, transferOf, type EvmChain } from '../chain.ts'
 import type { DepositKeys } from '../deposit-keys.ts'
 import { feeMax } from '../fees.ts'
 import { closeReservation, openReservation, walletText } from '../hot-wallet.ts'
@@ -74,7 +74,7 @@ async function signTopUp(
 ): Promise<SignedTransaction> {
   const needs = plan.amount + feeMax({ gas: plan.gas, maxFeePerGas: plan.fees.maxFeePerGas })
   let why: string | undefined
-  for (const lane of lanesOf(chain)) {
+  for (const lane of gasLanesOf(chain)) {
     const reservation = await openReservation(tx, lane, [])
     const left = reservation.spendable.get(chain.gasAsset)!
     if (reservation.blockedReason === undefined && left >= needs) {
