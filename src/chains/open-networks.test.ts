@@ -145,6 +145,33 @@ test('further hot wallets pay, and need their keys where the worker runs', async
   expect((await open({ address }, false)).privateKeys).not.toContain('further_hot_wallets[0].key')
 })
 
+test('with a signer, no key of a hot wallet is read, and sweeping has a gas wallet of its own', async () => {
+  const other = privateKeyToAccount(generatePrivateKey()).address
+  const { hot_wallet_key: _, ...keyless } = ethereum({}).ETHEREUM as Record<string, unknown>
+  const signer = { socket: '/run/signer' }
+  const open = (changes: object, signs = true) =>
+    fileOf({ ETHEREUM: { ...keyless, signer, ...changes } }).then((path) =>
+      configuredNetworks(path, ENVIRONMENT, NO_DATABASE, 'live', { signs }),
+    )
+  const wallets = { hot_wallet_address: ADDRESS, further_hot_wallets: [{ address: other }] }
+  const { adapter, privateKeys } = (await open({ ...wallets, gas_wallet_key: { env: 'KEY' } })).get(
+    'ETHEREUM',
+  )!
+  expect(privateKeys).toEqual(['gas_wallet_key', 'deposit_key'])
+  expect(adapter.askSigner).toBeDefined()
+  await expect(open({})).rejects.toThrow(/^ETHEREUM.hot_wallet_address is given instead of hot_wallet_key/)
+  await expect(open({ ...wallets, hot_wallet_key: { env: 'KEY' } })).rejects.toThrow(
+    /is given instead of hot_wallet_key/,
+  )
+  await expect(open(wallets)).rejects.toThrow(/^ETHEREUM.gas_wallet_key is required: with a signer/)
+  await expect(
+    open({ ...wallets, further_hot_wallets: [{ address: other, key: { env: 'KEY' } }] }),
+  ).rejects.toThrow(/^ETHEREUM.further_hot_wallets\[0\].key is the signer's: give the address alone$/)
+  await expect(
+    open({ signer: undefined, hot_wallet_key: { env: 'KEY' }, gas_wallet_key: { env: 'KEY' } }),
+  ).rejects.toThrow(/^ETHEREUM.gas_wallet_key is for a network with a signer/)
+})
+
 test('former hot wallets are watched, and sign where they have a key', async () => {
   const other = privateKeyToAccount(generatePrivateKey()).address
   const section = ethereum({

@@ -19,14 +19,21 @@ import { deployToken, startAnvil, TOKEN_ABI, type Anvil } from '../../test/anvil
 import { dieAtEachStep } from '../../test/failures.ts'
 import {
   atEnd,
+  cloneDatabase,
   credit,
   MASTER_KEYS,
   newCustomer,
+  remoteCaller,
+  ROW_MACS,
+  spawnBursar,
   startTestService,
   type TestCustomer,
   type TestService,
 } from '../../test/support.ts'
 import { hurryUnlocked } from '../../test/work-off.ts'
+import { createCustomer } from '../access/customers/create-customer.ts'
+import { createApiClient } from '../access/tokens/api-clients.ts'
+import { SCOPES } from '../contract/scopes.ts'
 import { evmAdapter } from '../chains/evm/adapter.ts'
 import { signerClient, type SignerClient } from '../chains/evm/remote-signer.ts'
 import { NodeFailure } from '../chains/node-failure.ts'
@@ -743,6 +750,103 @@ test('over TLS, only a client with a certificate of the authority is answered', 
   await expect((await clientOf('stranger')).status()).rejects.toThrow(/^the signer does not answer/)
   await settle(networksOn(signer, await clientOf('worker')), [made])
   await requirePaidOnce(signer, [made])
+})
+
+test('the whole service with a signer: a deposit is swept with gas of its own wallet, and a withdrawal leaves', async () => {
+  const testNet = await startAnvil(31_337)
+  atEnd(() => testNet.stop())
+  const { chain } = testNet
+  const token = await deployToken(testNet, 6)
+  const [hot, gas] = [generatePrivateKey(), generatePrivateKey()]
+  const [hotWallet, gasWallet] = [hot, gas].map((key) => privateKeyToAccount(key).address) as [Hex, Hex]
+  for (const address of [hotWallet, gasWallet]) await chain.setBalance({ address, value: ONE })
+  const file = (name: string) => join(folder, `whole-${name}`)
+  const acceptance = newPrivateKey()
+  await writeFile(file('acceptance'), JSON.stringify(acceptance))
+  await writeFile(
+    file('signer'),
+    JSON.stringify({
+      ...{ listen: file('socket'), journal: file('journal'), stop_file: file('stop'), journal_approvals: 1 },
+      ...{
+        acceptance_keys: [publicPartOf(acceptance)],
+        approvers: [publicPartOf(approvers[0]!)],
+        approvals: [],
+      },
+      networks: {
+        ETHEREUM: {
+          ...{ chain_id: 31_337, tokens: { USDG: token }, wallets: [{ env: 'KEY' }], fee_max: '0.1' },
+          windows: ['ETH', 'USDG'].map((asset) => ({ asset, period_seconds: 60, amount: '1000' })),
+        },
+      },
+    }),
+  )
+  await writeFile(
+    file('networks'),
+    JSON.stringify({
+      ETHEREUM: {
+        ...{ adapter: 'evm', rpc_url: testNet.rpcUrl, chain_id: 31_337, tokens: { USDG: token } },
+        ...{
+          hot_wallet_address: hotWallet,
+          signer: { socket: file('socket') },
+          gas_wallet_key: { env: 'GAS_KEY' },
+        },
+        ...{
+          deposit_key: { env: 'DEPOSIT_KEY' },
+          confirmations: 1,
+          fee_ceiling: '100',
+          sweep_minimum: { USDG: '1' },
+        },
+      },
+    }),
+  )
+  const config = await readSignerConfig(file('signer'), { KEY: hot })
+  const server = await serveSigner(new Signer(config, await Journal.open(config.journal)), config.listen)
+  atEnd(async () => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const database = await cloneDatabase()
+  atEnd(() => database.drop())
+  const { customer_id, profile_id } = await createCustomer(database.db, 'Test')
+  const client = await createApiClient(database.db, ROW_MACS, customer_id, SCOPES)
+  const bursar = await spawnBursar({
+    ...{ DATABASE_URL: database.url, BURSAR_NETWORKS_FILE: file('networks'), GAS_KEY: gas },
+    ...{ BURSAR_ACCEPTANCE_KEY_FILE: file('acceptance'), BURSAR_WORKER_INTERVAL_MS: '20' },
+    DEPOSIT_KEY: 'legal winner thank year wave sausage worth useful legal winner thank yellow',
+  })
+  atEnd(() => bursar.end('SIGTERM'))
+  const call = await remoteCaller(bursar.address, client)
+  const asked = { profile_id, crypto_network: 'ETHEREUM' }
+  const { body } = await call<{ address: Hex }>('POST', '/v2/transfer/deposit-addresses', asked)
+  const units = { chain: null, address: token, abi: TOKEN_ABI, functionName: 'mint' } as const
+  await chain.writeContract({ ...units, args: [body.address, 50_000_000n] })
+  const onChain = (address: Hex) =>
+    chain.readContract({ address: token, abi: TOKEN_ABI, functionName: 'balanceOf', args: [address] })
+  await expect
+    .poll(
+      async () => {
+        await chain.mine({ blocks: 1 })
+        return onChain(hotWallet)
+      },
+      { timeout: 30_000, interval: 200 },
+    )
+    .toBe(50_000_000n)
+  expect(await chain.getTransactionCount({ address: gasWallet })).toBe(1)
+  expect(await chain.getTransactionCount({ address: hotWallet })).toBe(0)
+  const destination_address = newAddress()
+  const order = { ...asked, asset: 'USDG', amount: '20', destination_address }
+  const made = await call<Transfer>('POST', '/v2/transfer/crypto-withdrawals', order)
+  expect(made.status).toBe(200)
+  await expect
+    .poll(
+      async () => {
+        await chain.mine({ blocks: 1 })
+        return (await call<Transfer>('GET', `/v2/transfer/transfers/${made.body.id}`)).body.status
+      },
+      { timeout: 30_000, interval: 200 },
+    )
+    .toBe('COMPLETED')
+  expect(await onChain(destination_address)).toBe(20_000_000n)
 })
 
 test('its files are examined at the start: a wrong field is named, and a key is not shown', async () => {
