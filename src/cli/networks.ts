@@ -235,7 +235,9 @@ function describeTakenBack({ nonce, crypto_tx_hash, transfer_id, top_up, refunde
 const TAKEN_BACK_SHOWN = 10
 
 function describeLane({ lane, held = {}, in_flight, blocked }: LaneStatus): string {
-  const amounts = Object.entries(held).map(([asset, amount]) => `${amount} ${asset}`)
+  const amounts = Object.entries(held).flatMap(([asset, amount]) =>
+    amount === '0' ? [] : `${amount} ${asset}`,
+  )
   const parts = [...amounts, `${in_flight} in flight`, ...(blocked ? [`BLOCKED: ${blocked.detail}`] : [])]
   return `  lane ${lane}: ${parts.join(', ')}`
 }

@@ -539,6 +539,37 @@ test('a lost journal signs nothing until two people open it; two signers with jo
   await requirePaidOnce(signer, [...before, after, waiting, next])
 })
 
+test('operators see each wallet of a signer, and why it signs nothing', async () => {
+  const [customer, signer] = [await newCustomer(service), await startSigner()]
+  const lanes = async (address: Hex, client: SignerClient) => {
+    const adapter = networksOn({ address }, client).get('ETHEREUM')!
+    return (await adapter.status!()).lanes
+  }
+  const free = { lane: signer.address, in_flight: 0, held: { ETH: '100', USDG: '1000' } }
+  const [lane] = (await lanes(signer.address, signer.client))!
+  expect(lane).toMatchObject(free)
+  expect(lane).not.toHaveProperty('blocked')
+  const other = newAddress()
+  expect(await lanes(other, signer.client)).toMatchObject([
+    { lane: other, blocked: { code: 'SIGNER_REFUSES' } },
+  ])
+  const made = await withdraw(customer, '1')
+  await settle(networksOn(signer, signer.client), [made])
+  await service.db.query('update evm_nonces set next_nonce = 0 where address = $1', [signer.address])
+  // A database that was restored from an older backup.
+  expect(await lanes(signer.address, signer.client)).toMatchObject([{ blocked: { code: 'UNKNOWN_SPENDS' } }])
+  await service.db.query('update evm_nonces set next_nonce = 1 where address = $1', [signer.address])
+  await signer.close()
+  expect(await lanes(signer.address, signer.client)).toMatchObject([
+    {
+      blocked: {
+        code: 'SIGNER_DOWN',
+        detail: expect.stringMatching(/^the signer does not answer/) as string,
+      },
+    },
+  ])
+})
+
 test('two signers that share a journal sign each nonce for one payment', async () => {
   const [customer, signer] = [await newCustomer(service), await startSigner()]
   const second = await startSigner({ key: signer.key, journal: signer.journal })

@@ -65,21 +65,41 @@ export async function openReservation(
   return { block, nonce, spendable, inFlight: inFlight.size, blockedReason }
 }
 
-/** What a wallet has in flight, and why it may not sign, for operators: nothing is locked. */
+/**
+ * What a wallet has in flight, and why it may not sign, for operators: nothing is locked. `signer` are the next nonces by the
+ * journal of the signer process, where there is one.
+ */
 export async function laneStatus(
   db: Queryable,
   chain: EvmChain,
+  signer?: ReadonlyMap<string, number> | Error,
 ): Promise<Pick<LaneStatus, 'in_flight' | 'blocked'>> {
   // The nonce comes second: what is signed and broadcast in between is on record by then.
   const { mined, sent } = await readWallet(chain, [])
   const { next, acknowledged } = await readNonce(db, chain)
   const own = await signedBy(chain.hotWallet.address, await selectOpenTransactions(db, chain.network))
   const nonces = new Set(own.map(({ raw_transaction }) => parse(raw_transaction).nonce))
-  const blocked = unknownSpends(
-    noncesBetween(next, sent).filter((one) => !acknowledged.has(one)),
-    sent,
-  )
+  const blocked =
+    unknownSpends(
+      noncesBetween(next, sent).filter((one) => !acknowledged.has(one)),
+      sent,
+    ) ?? blockedBySigner(chain, signer, next)
   return { in_flight: [...nonces].filter((one) => one >= mined).length, ...(blocked && { blocked }) }
+}
+
+/** Why a wallet signs nothing by its signer: it does not answer, lacks the wallet, or has signed what this database does not know. */
+function blockedBySigner(
+  { hotWallet }: EvmChain,
+  signer: ReadonlyMap<string, number> | Error | undefined,
+  next: number,
+): WaitingReason | undefined {
+  if (signer === undefined || !hotWallet.isRemote) return undefined
+  if (signer instanceof Error) return { code: 'SIGNER_DOWN', detail: signer.message }
+  const ofSigner = signer.get(hotWallet.address)
+  if (ofSigner === undefined) return { code: 'SIGNER_REFUSES', detail: 'the signer does not have the wallet' }
+  if (ofSigner <= next) return undefined
+  const detail = `the signer has signed up to nonce ${ofSigner - 1}, and this database has ${next - 1}: it was restored from an older backup`
+  return { code: 'UNKNOWN_SPENDS', detail }
 }
 
 /** Writes the next nonce of the hot wallet. */

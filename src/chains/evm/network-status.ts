@@ -6,6 +6,16 @@ import { unswept } from './sweeps/holdings.ts'
 import { lostTransactions } from './taken-back.ts'
 import type { LaneStatus, NetworkStatus } from '../network.ts'
 
+/** The next nonces by the signer's journal, or why it does not answer; undefined where there is none. */
+const signerStatus = async ({ signer, network }: EvmChain) =>
+  signer
+    ?.status()
+    .then(
+      (wallets) =>
+        new Map(wallets.filter((one) => one.network === network).map((one) => [one.wallet, one.next_nonce])),
+    )
+    .catch((error: Error) => error)
+
 /** The balances of the hot wallets and of deposit addresses at one block, and the transactions that the chain has lost. */
 export async function status(db: Database, chain: EvmChain): Promise<NetworkStatus> {
   await chain.ready()
@@ -30,10 +40,11 @@ export async function status(db: Database, chain: EvmChain): Promise<NetworkStat
     return { address, held: amounts((asset) => has(paying + index, asset)) }
   })
   const lanes: LaneStatus[] = []
-  if (paying > 1)
+  const signer = await signerStatus(chain)
+  if (paying > 1 || signer !== undefined)
     for (const [index, lane] of lanesOf(chain).entries()) {
       const held = amounts((asset) => has(index, asset))
-      lanes.push({ lane: lane.hotWallet.address, held, ...(await laneStatus(db, lane)) })
+      lanes.push({ lane: lane.hotWallet.address, held, ...(await laneStatus(db, lane, signer)) })
     }
   const takenBack = lost.map(({ raw_transaction: _, ...one }) => one)
   return {
