@@ -24,6 +24,7 @@ import { insertDepositAddress } from '../../money/records/deposit-address.ts'
 import { PLATFORM_ID } from '../../money/records/treasury.ts'
 import { verify } from '../../money/verify/verify.ts'
 import { creditDeposits } from '../../rails/deposits/credit-deposits.ts'
+import { markWithdrawalPaid } from '../../rails/payouts/mark-withdrawal-paid.ts'
 import { settleWithdrawals } from '../../rails/payouts/settle-withdrawals.ts'
 import { isFrozenFor, postSweep } from '../../rails/treasury/sweep-deposit-addresses.ts'
 import {
@@ -274,29 +275,43 @@ test('an empty wallet delays nobody; a payment that none can make delays its own
   await requireAgreement(wallets, [...eth, 8], [customer, other])
 })
 
-test('a wallet that something else has used signs nothing, and the others go on', async () => {
+test('unknown transactions of one wallet stop all: they may have paid what another would pay', async () => {
   const eth = [5, 5]
   const [customer, wallets] = [await newCustomer(service), await newWallets(eth)]
-  const [first, second] = wallets.wallets
-  await sendWith(first!)
-  const paid = await withdraw(customer, ['0.5', '0.5', '0.5'])
+  const [first] = wallets.wallets
+  const made = await withdraw(customer, ['0.5', '0.5', '0.5'])
+  // The database was restored from before the first of them was paid.
+  const [paid] = made
+  await createWalletClient({ account: first!, transport: http(anvil.rpcUrl) }).sendTransaction({
+    ...{ chain: null, to: paid!.destination_address as Hex, value: ONE_ETH / 2n },
+  })
   await step(wallets)
-  expect(await standing(paid)).toEqual(Array(3).fill(second!.address.toLowerCase()))
+  expect(await standing(made)).toEqual(Array(3).fill('UNKNOWN_SPENDS'))
   const [blocked, free] = await lanesOf(wallets)
   expect(blocked).toMatchObject({
     lane: first!.address,
     blocked: { code: 'UNKNOWN_SPENDS', detail: expect.stringMatching(/of nonce 0: /) as string },
   })
   expect(free).not.toHaveProperty('blocked')
-  // Where both are, the withdrawals wait with the reason.
-  await sendWith(second!)
-  const waiting = await withdraw(customer, ['0.5'])
+  const hash = (await anvil.chain.getBlock({ includeTransactions: true })).transactions[0]!.hash
+  await markWithdrawalPaid(service.db, wallets.networks, paid!.id, hash, TEST_ORIGIN)
+  await settle(wallets, made)
+  await requirePaid(made)
+  await requireAgreement(wallets, eth, [customer])
+})
+
+test('a wallet whose transactions were taken back signs nothing, and the others go on', async () => {
+  const eth = [5, 5]
+  const [customer, wallets] = [await newCustomer(service), await newWallets(eth)]
+  const [first, second] = wallets.wallets
+  await service.db.query(`insert into evm_nonces (network, address, next_nonce) values ('ETHEREUM', $1, 3)`, [
+    first!.address,
+  ])
+  const made = await withdraw(customer, ['0.5', '0.5'])
   await step(wallets)
-  expect(await standing(waiting)).toEqual(['UNKNOWN_SPENDS'])
-  await settle(wallets, paid)
-  await requirePaid(paid)
-  await settle(on({ ...wallets.config, firstNonce: 4 }), waiting)
-  await requirePaid(waiting)
+  expect(await standing(made)).toEqual(Array(2).fill(second!.address.toLowerCase()))
+  await settle(wallets, made)
+  await requirePaid(made)
 })
 
 test('a wallet that is taken out of service is followed to its end, and the others pay on', async () => {

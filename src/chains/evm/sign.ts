@@ -65,7 +65,10 @@ async function signFrom(
   const tooExpensive = aboveCeiling(fees, chain)
   if (tooExpensive !== undefined) return deferAll({ code: 'FEE_ABOVE_CEILING', detail: tooExpensive })
   const lanes = await openLanes(tx, wallets, withdrawals)
-  const blockedReason = lanes[0]!.reservation.blockedReason
+  const reasons = lanes.map(({ reservation }) => reservation.blockedReason)
+  // What a wallet has sent without this database may have paid any of these, also those that another wallet would pay.
+  const unknown = reasons.find((reason) => reason?.code === 'UNKNOWN_SPENDS')
+  const blockedReason = unknown ?? reasons[0]
   if (blockedReason !== undefined) return deferAll(blockedReason)
   const rules = await paymentRules(tx, chain, lanes, fees, withdrawals)
   const signings = new Map<Withdrawal, Signing>()
