@@ -17,7 +17,8 @@ import { addressRefusal } from '../destination-rules.ts'
 import { refusedAmong } from './reserved.ts'
 import { signed, type EvmTransaction } from './transaction.ts'
 import { isTreasurySend, longestWaiting, unsignedWithdrawals } from '../longest-waiting.ts'
-import { BEHIND_ANOTHER, deferred, DELAYS_ALL_ASSETS, DELAYS_NOBODY, type WaitingReason } from '../waiting.ts'
+import { inOrder } from '../in-order.ts'
+import { deferred, type WaitingReason } from '../waiting.ts'
 import type { Signing, Withdrawal } from '../network.ts'
 
 /**
@@ -115,28 +116,6 @@ async function decide(
     if (candidates.every((withdrawal) => 'gas' in decided.get(withdrawal)!)) break
   }
   return decisions
-}
-
-/**
- * The decision about each withdrawal in order. Once one is deferred, the later ones of its profile and asset are, too; where
- * its gas is not covered, the profile's later ones of all assets.
- */
-function inOrder<D extends Decision | undefined>(
-  withdrawals: Withdrawal[],
-  decideOne: (withdrawal: Withdrawal, index: number) => D,
-): (D | ReturnType<typeof deferred>)[] {
-  const waiting = new Set<string>()
-  return withdrawals.map((withdrawal, index) => {
-    const profile = `${withdrawal.customer_id} ${withdrawal.profile_id}`
-    const own = `${profile} ${withdrawal.asset}`
-    if (waiting.has(own) || waiting.has(profile)) return deferred(BEHIND_ANOTHER)
-    const decision = decideOne(withdrawal, index)
-    if (decision !== undefined && 'outcome' in decision && decision.outcome === 'DEFERRED') {
-      const { code } = decision.reason
-      if (!DELAYS_NOBODY.includes(code)) waiting.add(code === DELAYS_ALL_ASSETS ? profile : own)
-    }
-    return decision
-  })
 }
 
 const inFlightLimit = ({ maxInFlight }: EvmChain) =>
