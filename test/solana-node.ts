@@ -7,6 +7,7 @@
  *
  * Blocks are made by `mine` alone, or by the request `test_mine` of another process.
  */
+import type * as litesvm from 'litesvm'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -27,7 +28,7 @@ import { signBriefly } from '../src/chains/solana/transaction.ts'
 import type { Instruction } from '@solana/kit'
 import { AccountRole } from '@solana/kit'
 
-type Runtime = typeof import('litesvm')
+type Runtime = typeof litesvm
 type Svm = InstanceType<Runtime['LiteSVM']>
 
 /** The runtime; undefined where its package is not there for this platform. */
@@ -195,6 +196,16 @@ export class SolanaNode {
     }
   }
 
+  /** Answers getMultipleAccounts with the accounts as they are now, also later. */
+  snapshotOfAccounts() {
+    const old = runtime!.LiteSVM.fromBytes(this.svm.toBytes())
+    const { slot } = this
+    return (params: unknown[]) => {
+      const value = (params[0] as Address[]).map((one) => accountAt(old, one, Infinity))
+      return { context: { slot }, value }
+    }
+  }
+
   /** The nonce account whose value a transaction uses; undefined where it has a block's hash. */
   private nonceAccountOf(raw: Uint8Array): Address | undefined {
     const { message, accounts } = read(raw)
@@ -216,7 +227,7 @@ export class SolanaNode {
     if (!this.isLive(raw) || this.made.some((one) => one.signature === signature)) return
     const { transaction, accounts } = read(raw)
     const before = this.balances(accounts)
-    const result = this.svm.sendTransaction(transaction as never)
+    const result = this.svm.sendTransaction(transaction)
     const isFailed = result instanceof runtime!.FailedTransactionMetadata
     const err = isFailed ? errorOf(result.err()) : null
     // Refused before it was run: no block has it.
@@ -252,7 +263,7 @@ export class SolanaNode {
       .update('DURABLE_NONCE')
       .update(base58.decode(this.svm.latestBlockhash()))
     data.set(hash.digest(), 40)
-    this.svm.setAccount({ ...account, data } as never)
+    this.svm.setAccount({ ...account, data })
   }
 
   private balances(accounts: Address[]) {
@@ -260,10 +271,10 @@ export class SolanaNode {
     const lamports = accounts.map((address, accountIndex) => {
       const account = this.svm.getAccount(address)
       if (!account.exists) return 0n
-      const token = tokenIn(account.programAddress, account.data as Uint8Array)
+      const token = tokenIn(account.programAddress, account.data)
       if (token !== undefined)
         tokens.push({ accountIndex, mint: token.mint, uiTokenAmount: { amount: String(token.units) } })
-      return account.lamports as bigint
+      return account.lamports
     })
     return { lamports, tokens }
   }
@@ -288,9 +299,13 @@ export class SolanaNode {
     return this.run([transferSol(this.bank.address, to, lamports)])
   }
 
-  /** Makes a mint of the bank, with these extensions (bytes with type and length before each). */
-  makeMint(program: Address, decimals: number, extensions: Buffer = Buffer.alloc(0)): Address {
-    const mint = decode(randomBytes(32))
+  /** Makes a mint of the bank, with these extensions (type and length before each), at an address or at any. */
+  makeMint(
+    program: Address,
+    decimals: number,
+    extensions: Buffer = Buffer.alloc(0),
+    mint: Address = decode(randomBytes(32)),
+  ): Address {
     const base = Buffer.alloc(82)
     base.writeUInt32LE(1, 0)
     Buffer.from(base58.decode(this.bank.address)).copy(base, 4)
@@ -305,13 +320,13 @@ export class SolanaNode {
   }
 
   /** Writes an account as it stands. */
-  put(address: Address, owner: Address, data: Uint8Array, executable = false): void {
+  put(address: Address, owner: Address, data: Uint8Array): void {
     const lamports = this.svm.minimumBalanceForRentExemption(BigInt(data.length))
     this.svm.setAccount({
       address,
       programAddress: owner,
       data: new Uint8Array(data),
-      executable,
+      executable: false,
       lamports,
       space: BigInt(data.length),
     } as never)
@@ -359,7 +374,7 @@ export class SolanaNode {
 
   unitsOf(program: Address, mint: Address, wallet: Address): bigint {
     const account = this.svm.getAccount(associatedOf(wallet, mint, program))
-    return account.exists ? tokenIn(account.programAddress, account.data as Uint8Array)!.units : 0n
+    return account.exists ? tokenIn(account.programAddress, account.data)!.units : 0n
   }
 
   // -------------------------------------------------------------------------------------------- JSON-RPC
@@ -377,7 +392,7 @@ export class SolanaNode {
     }
   }
 
-  private call(method: string, params: any[]): unknown {
+  private call(method: string, params: unknown[]): unknown {
     const context = { slot: this.final().slot }
     switch (method) {
       case 'test_mine':
@@ -457,7 +472,7 @@ export class SolanaNode {
         const trial = runtime!.LiteSVM.fromBytes(this.svm.toBytes())
           .withSigverify(false)
           .withBlockhashCheck(false)
-        const result = trial.simulateTransaction(transaction as never)
+        const result = trial.simulateTransaction(transaction)
         const isFailed = result instanceof runtime!.FailedTransactionMetadata
         const meta = result.meta()
         return {
@@ -480,7 +495,7 @@ interface Call {
 function accountAt(svm: Svm, address: Address, length: number) {
   const account = svm.getAccount(address)
   if (!account.exists || (account.lamports as bigint) === 0n) return null
-  const data = Buffer.from(account.data as Uint8Array).subarray(0, length)
+  const data = Buffer.from(account.data).subarray(0, length)
   return {
     lamports: account.lamports,
     owner: account.programAddress,

@@ -66,7 +66,7 @@ const ALLOWED: Record<string, string> = {
   network_cursors: 'money/records, rails/deposits | chains/evm, rails/treasury, upkeep/metrics',
   network_fee_checks: 'rails/treasury',
   network_genesis: 'chains | cli',
-  network_transactions: 'chains | chains/bitcoin, money/verify, rails/payouts',
+  network_transactions: 'chains | chains/bitcoin, chains/solana, money/verify, rails/payouts',
   operator_challenges: 'access/operators',
   operator_links: 'access/operators',
   operator_passkeys: 'access/operators',

@@ -114,6 +114,8 @@ const SolanaSection = Closed({
   fee_ceiling: Decimal,
   /** Nonce accounts of the hot wallet: as many payments are under way at a time. */
   lanes: Type.Optional(Type.Integer({ minimum: 1, maximum: 64 })),
+  /** A second, independent node: without its word no payment is refunded. */
+  verify_rpc_url: Type.Optional(Type.Union([Type.String({ minLength: 1 }), Secret])),
   /** Mints by asset, for test networks; by default the catalogue's. */
   mints: Type.Optional(Type.Record(Type.String(), Type.String({ pattern: '^[1-9A-HJ-NP-Za-km-z]{32,44}$' }))),
 })

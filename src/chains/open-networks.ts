@@ -180,14 +180,15 @@ async function connectBitcoin(
 
 async function connectSolana(opening: Opening, section: SolanaSection): Promise<ConnectedNetwork> {
   const { network, db, mode, given } = opening
-  const { fee_ceiling, mints } = section
+  const { fee_ceiling, mints, verify_rpc_url } = section
   at(`${network}.mints`, () => mintsOf(mints ?? {}))
   if (requireAmount(`${network}.fee_ceiling`, fee_ceiling, decimalsOf('SOL')) <= SIGNATURE_FEE)
     throw new Error(`${network}.fee_ceiling must be above 0.000005, what the network takes for a signature`)
   const rpcUrl = await given.url('rpc_url', section.rpc_url)
+  const verifyRpcUrl = verify_rpc_url && (await given.url('verify_rpc_url', verify_rpc_url))
   const hotWallet = await solanaWalletOf(opening, section)
   const adapter = solanaAdapter(
-    { rpcUrl, hotWallet, feeCeiling: fee_ceiling, lanes: section.lanes, mints, mode },
+    { rpcUrl, verifyRpcUrl, hotWallet, feeCeiling: fee_ceiling, lanes: section.lanes, mints, mode },
     db,
   )
   return {

@@ -19,6 +19,8 @@ import { sign } from './sign.ts'
 export interface SolanaConfig {
   /** JSON-RPC over HTTP. The URL may contain a provider's key, and is in no error and no log. */
   rpcUrl: string
+  /** A second, independent node: without its word no payment is refunded. */
+  verifyRpcUrl?: string | undefined
   /** Pays every withdrawal. */
   hotWallet: SolanaSigner
   /** The most that a payment costs, a decimal string of SOL; the rent of a recipient's account comes on top. */
@@ -49,6 +51,7 @@ export function solanaAdapter(config: SolanaConfig, db: Database): NetworkAdapte
   const mints = mintsOf(config.mints ?? {})
   const chain: SolanaChain = {
     rpc,
+    second: config.verifyRpcUrl === undefined ? undefined : plainRpc(config.verifyRpcUrl),
     hotWallet: config.hotWallet,
     mints,
     feeCeiling: parseAmount(config.feeCeiling, decimalsOf(GAS_ASSET))!,

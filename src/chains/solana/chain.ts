@@ -1,4 +1,4 @@
-import type { Address } from '@solana/addresses'
+import { address, type Address } from '@solana/addresses'
 import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
 import { ASSETS, decimalsOf, findAsset, NETWORKS } from '../../contract/assets/catalogue.ts'
 import type { Database } from '../../db/database.ts'
@@ -36,6 +36,8 @@ export interface Facts {
 /** One network: the node, the wallet and the limits. */
 export interface SolanaChain {
   rpc: SolanaRpc
+  /** A second, independent node, which must agree that a payment has failed. */
+  second: SolanaRpc | undefined
   hotWallet: SolanaSigner
   /** The mints by asset. */
   mints: ReadonlyMap<string, Address>
@@ -57,7 +59,7 @@ export function mintsOf(named: Readonly<Record<string, string>>): Map<string, Ad
   return new Map(
     ASSETS.flatMap(({ symbol, networks }) => {
       const mint = named[symbol] ?? networks[NETWORK]?.contractAddress
-      return mint === undefined ? [] : [[symbol, mint as Address] as const]
+      return mint === undefined ? [] : [[symbol, address(mint)] as const]
     }),
   )
 }

@@ -10,7 +10,8 @@ import { parse, type ParsedPayment } from './transaction.ts'
 
 /**
  * Each payment takes a lane: a nonce account of the hot wallet, whose value its transaction uses up. A lane has one
- * transaction at a time. One that is blocked stops no other.
+ * transaction at a time. A transaction that this database does not know stops all lanes, because it may have paid any
+ * withdrawal: one that is signed on another lane would be paid twice.
  */
 
 /** Most lanes: they are read together with the hot wallet's own accounts, at one slot. */
@@ -29,8 +30,10 @@ export interface OpenLanes {
   /** The lanes that may sign, with the values of their nonces. */
   free: { nonceAccount: Address; nonce: string }[]
   inFlight: number
-  /** Why lanes are blocked. */
-  blocked: WaitingReason[]
+  /** Why a lane waits that shows a value which was used before: its node lags. It stops no other. */
+  lagging: WaitingReason | undefined
+  /** Why nothing may be signed at all. */
+  blocked: WaitingReason | undefined
 }
 
 interface LaneRow {
@@ -56,7 +59,7 @@ export async function openLanes(
     tx,
     values.map(({ nonceAccount }) => nonceAccount),
   )
-  const lanes: OpenLanes = { free: [], inFlight: 0, blocked: [] }
+  const lanes: OpenLanes = { free: [], inFlight: 0, lagging: undefined, blocked: undefined }
   for (const lane of values) {
     const { nonceAccount, nonce } = lane
     const row = rows.get(nonceAccount)!
@@ -64,9 +67,10 @@ export async function openLanes(
       lanes.inFlight += 1
       continue
     }
-    const reason = usedBefore(row, nonce) ?? (await unknownSpend(tx, chain, row, nonce))
-    if (reason === undefined) lanes.free.push(lane)
-    else lanes.blocked.push(reason)
+    lanes.blocked ??= await unknownSpend(tx, chain, row, nonce)
+    const lag = usedBefore(row, nonce)
+    lanes.lagging ??= lag
+    if (lag === undefined) lanes.free.push(lane)
   }
   return lanes
 }

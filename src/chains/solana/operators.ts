@@ -1,7 +1,7 @@
 import type { Address } from '@solana/addresses'
 import type { Queryable, Transaction } from '../../db/database.ts'
 import type { ClaimedTransaction, MovedOnChain, PaidWithdrawal } from '../network.ts'
-import { selectOpenTransactions, selectPayees } from '../network-transactions.ts'
+import { selectPayees } from '../network-transactions.ts'
 import { nonceOf, readAccounts, tokenAccountOf } from './accounts.ts'
 import { feeIn, GAS_ASSET, NETWORK, offChain, onChain, type SolanaChain } from './chain.ts'
 import { associatedOf } from './instructions.ts'
@@ -127,7 +127,12 @@ async function requireNotUnderWay(
   nonce: string,
 ): Promise<void> {
   if (nonceAccount === undefined) return
-  for (const { crypto_tx_hash, raw_transaction } of await selectOpenTransactions(tx, NETWORK)) {
+  const { rows } = await tx.query<{ crypto_tx_hash: string; raw_transaction: Buffer }>(
+    `select crypto_tx_hash, raw_transaction from network_transactions
+     where network = $1 and ended_at is null and used_by is null`,
+    [NETWORK],
+  )
+  for (const { crypto_tx_hash, raw_transaction } of rows) {
     const open = paymentIn(raw_transaction)
     if (open?.nonceAccount === nonceAccount && open.nonce === nonce)
       throw new Error(

@@ -1,5 +1,7 @@
 import { judgeAlone } from '../judge-alone.ts'
 import type { BroadcastWithdrawal, NonceEnd, PaymentStatus } from '../network.ts'
+import { NodeFailure } from '../node-failure.ts'
+import type { WaitingReason } from '../waiting.ts'
 import { nonceOf, readAccounts } from './accounts.ts'
 import { feeIn, NETWORK, type SolanaChain } from './chain.ts'
 import {
@@ -12,6 +14,9 @@ import {
 } from './node.ts'
 import { refusalOf } from './sign.ts'
 import { parse, parsePayment, paymentIn, type ParsedPayment } from './transaction.ts'
+
+/** How long until a doubtful outcome is checked again. */
+const RECHECK_MS = 30_000
 
 /** Every payment is alone in its transaction: the index of its instruction says nothing. */
 export const INDEX = '0'
@@ -79,6 +84,15 @@ async function outcomeOf(
     // An answer of a node that lags: while the value is there, the bytes may be made yet.
     if (value === undefined || value === payment.nonce) return { state: 'MINED' }
     const err = JSON.stringify(made.err)
+    const doubt = await doubtOf(chain, hash, err)
+    if (doubt !== undefined)
+      return {
+        state: 'UNRESOLVED',
+        reason: doubt,
+        crypto_tx_hash: hash,
+        crypto_tx_index: INDEX,
+        networkFee: feeIn(made.fee),
+      }
     return {
       state: 'FAILED',
       refusal: refusalOf(withdrawal, `the network failed transaction ${hash}: ${err}`),
@@ -102,14 +116,43 @@ async function outcomeOf(
   return { state: 'CONFIRMED', crypto_tx_hash: hash, crypto_tx_index: INDEX, networkFee }
 }
 
+/**
+ * Why a failure is not believed yet; undefined where the second node has it, too. By a single node's false word, a withdrawal
+ * would be both paid and refunded.
+ */
+async function doubtOf(
+  { second }: SolanaChain,
+  hash: string,
+  err: string,
+): Promise<WaitingReason | undefined> {
+  const says = `the node says that ${hash} has failed: ${err}`
+  if (second === undefined)
+    return {
+      code: 'UNRESOLVED',
+      detail: `${says}; without verify_rpc_url nothing else says so: look at it in an explorer, then say so by 'bursar withdrawal resolve'`,
+      recheckMs: RECHECK_MS,
+    }
+  const there = await madeTransaction(second, hash).catch((error: unknown) => {
+    if (!(error instanceof NodeFailure)) throw error
+    return undefined
+  })
+  if (there === undefined)
+    return {
+      code: 'SECOND_NODE',
+      detail: `${says}, and the second node cannot tell yet`,
+      recheckMs: RECHECK_MS,
+    }
+  if (JSON.stringify(there.err) === err) return undefined
+  const other = there.err === null ? 'that it was made' : JSON.stringify(there.err)
+  return { code: 'NODES_DISAGREE', detail: `${says}, and the second node says ${other}` }
+}
+
 const RESOLVE = `: look at the destination's balance, then say so by 'bursar withdrawal resolve'`
 
 /** Pages of 1,000 signatures in which the user of a nonce is looked for. */
 const PAGES_MAX = 3
 /** Most transactions that are looked at. */
 const LOOKED_MAX = 50
-const RECHECK_MS = 30_000
-
 /**
  * The end of a withdrawal whose nonce has moved, and of which the node knows no signature. That proves nothing: only the other
  * transaction, with its bytes signed by the same key, ends it. Undefined where its own transaction moved the nonce.

@@ -35,7 +35,8 @@ export async function sign(
   const tooExpensive = aboveCeiling(chain, unitPrice)
   if (tooExpensive !== undefined) return deferAll({ code: 'FEE_ABOVE_CEILING', detail: tooExpensive })
   const reservation = await reserve(tx, chain, facts, withdrawals, unitPrice)
-  const { free } = reservation.lanes
+  const { free, blocked } = reservation.lanes
+  if (blocked !== undefined) return deferAll(blocked)
   if (free.length === 0) return deferAll(noLane(reservation))
   const decisions = await decide(chain, facts, reservation, withdrawals, unitPrice)
   const used: typeof free = []
@@ -56,8 +57,8 @@ export async function sign(
 
 const least = (a: bigint, b: bigint) => (a < b ? a : b)
 
-function noLane({ lanes: { inFlight, blocked } }: Reservation): WaitingReason {
-  if (blocked[0] !== undefined) return blocked[0]
+function noLane({ lanes: { inFlight, lagging } }: Reservation): WaitingReason {
+  if (lagging !== undefined) return lagging
   const detail =
     inFlight === 0
       ? 'the hot wallet has no nonce account yet: the worker makes them, and needs SOL for their rent'
