@@ -178,6 +178,12 @@ export class SolanaNode {
     if (this.hashes.length > RECENT_BLOCKS * 20) this.hashes.shift()
   }
 
+  /** All hashes of blocks are too old: what has one of them can never be made. */
+  forgetHashes(): void {
+    this.hashes = []
+    this.nextHash()
+  }
+
   /** Everything after a snapshot did not happen; what was made since is gone from the pool, too. */
   snapshot() {
     const [state, made, hashes, blocks] = [

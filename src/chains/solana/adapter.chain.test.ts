@@ -26,7 +26,8 @@ import { markWithdrawalPaid } from '../../rails/payouts/mark-withdrawal-paid.ts'
 import { acknowledgeTransaction } from '../../rails/treasury/treasury.ts'
 import type { Networks, Signing } from '../network.ts'
 import { solanaAdapter, type SolanaConfig } from './adapter.ts'
-import { associatedOf, TOKEN, TOKEN_2022 } from './instructions.ts'
+import { associatedOf, TOKEN, TOKEN_2022, transferSol } from './instructions.ts'
+import { laneAccounts } from './lanes.ts'
 import { signerOfSeed } from './keys.ts'
 import { parse, parsePayment, paymentIn, signPayment } from './transaction.ts'
 
@@ -686,6 +687,84 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
     }
     expect(memos).toEqual(['Bursar', '3440566070'])
     await node.stop()
+  })
+
+  test('strangers who send dust to a lane stop nothing', async () => {
+    const customer = await newCustomer(service)
+    let wallet!: Wallet
+    const books = await withBooks(async () => {
+      wallet = await newWallet({ SOL: '10' }, { lanes: 1 })
+      const [lane] = laneAccounts({ hotWallet: wallet.hotWallet, lanes: 1 })
+      const created = [await withdraw(customer, 'SOL', '1'), await withdraw(customer, 'SOL', '2')]
+      await step(wallet)
+      for (let count = 0; count < 150; count++)
+        wallet.node.run([transferSol(wallet.node.bank.address, lane!.account, BigInt(count + 1))])
+      await settleAll(wallet)
+      for (const one of created) await requirePaid(wallet, customer, one)
+      expect(wallet.adapter.refusesDestination!(lane!.account)).toMatch('it is a nonce account')
+    })
+    // What strangers gave is held, and nobody's.
+    const { held } = await wallet.adapter.status!()
+    const given = (150n * 151n) / 2n
+    expect(parseAmount(held.SOL!, 9)).toBe(10_000_000_000n - (await books.paid('SOL')) + given)
+    await wallet.node.stop()
+  })
+
+  test('a worker that dies at any step of making lanes makes each once, and posts each fee once', async () => {
+    let wallet!: Wallet
+    let lanes = 1
+    const books = await withBooks(async () => {
+      wallet = await newWallet({ SOL: '10' }, { lanes })
+      await dieAtEachStep('AFTER', 10, async (failures) => {
+        lanes += 2
+        const config = { ...wallet.config, lanes }
+        const dying = solanaAdapter(config, failures.database(service.db))
+        for (let count = 0; count < 6 && !failures.died; count++) {
+          await failing(failures, () =>
+            dying.sweep!(round({ adapter: dying })).then(
+              () => undefined,
+              () => undefined,
+            ),
+          )
+          wallet.node.mine()
+        }
+        wallet = { ...wallet, adapter: solanaAdapter(config, service.db) }
+        await prepare(wallet)
+      })
+    })
+    const { rows } = await service.db.query<{ state: string; count: number }>(
+      `select state, count(*)::int from evm_sweeps where network = 'SOLANA' group by state`,
+    )
+    expect(rows).toEqual([{ state: 'DONE', count: lanes }])
+    expect(await books.paid('SOL')).toBe(BigInt(lanes) * 5_000n)
+    await requireAgreement(wallet, books)
+    await wallet.node.stop()
+  })
+
+  test('a lane whose transaction came too late ends as VOID, and is made by another', async () => {
+    const customer = await newCustomer(service)
+    let wallet!: Wallet
+    const books = await withBooks(async () => {
+      wallet = await newWallet({ SOL: '10' }, { lanes: 1 })
+      const adapter = solanaAdapter({ ...wallet.config, lanes: 2 }, service.db)
+      wallet = { ...wallet, adapter, networks: new Map([['SOLANA', adapter]]) as Networks }
+      await adapter.sweep!(round(wallet))
+      wallet.node.pool.clear()
+      wallet.node.forgetHashes()
+      await adapter.sweep!(round(wallet))
+      wallet.node.pool.clear()
+      await service.owner.query(
+        `update evm_sweeps set lost_since = lost_since - make_interval(secs => 301) where state <> 'DONE'`,
+      )
+      await prepare(wallet)
+      const { rows } = await service.db.query(`select state, network_fee from evm_sweeps order by id`)
+      expect(rows.map(({ state }) => state as string)).toEqual(['DONE', 'VOID', 'DONE'])
+      const one = await withdraw(customer, 'SOL', '1')
+      await settleAll(wallet)
+      await requirePaid(wallet, customer, one)
+    })
+    await requireAgreement(wallet, books)
+    await wallet.node.stop()
   })
 
   test('500 withdrawals are paid over 16 lanes', async () => {

@@ -103,11 +103,13 @@ const usedBefore = ({ nonce_account, used_nonce }: LaneRow, nonce: string): Wait
     : undefined
 
 /** Pages of 1,000 signatures that are read of a lane at once. */
-const PAGES_MAX = 10
+const PAGES_MAX = 100
+/** Most transactions of strangers that are looked at in one round of signing. The next round goes on after them. */
+const STRANGERS_MAX = 100
 
 /**
- * Why a lane may not sign: it was used by transactions that this database does not know. They may have paid what is about to
- * be paid: a database that was restored from an older backup. Undefined where all are known; that is recorded then.
+ * Why nothing may be signed: a lane was used by a transaction that this database does not know. It may have paid what is about
+ * to be paid: a database that was restored from an older backup. Undefined where all are known; that is recorded then.
  */
 async function unknownSpend(
   tx: Transaction,
@@ -121,27 +123,41 @@ async function unknownSpend(
   if (touching === undefined) return unknownSpends(`more than ${PAGES_MAX},000 transactions of ${account}`)
   // The value has moved, so that the transaction that moved it must be among them.
   if (touching.length === 0)
-    return {
-      code: 'NODE_BEHIND',
-      detail: `the node does not show the transaction that moved nonce account ${account}`,
-    }
-  const hashes = touching.map(({ signature }) => signature)
-  const known = await selectPayees(tx, NETWORK, hashes)
-  for (const { signature, err } of touching) {
+    return nodeBehind(`the node does not show the transaction that moved nonce account ${account}`)
+  const oldestFirst = touching.toReversed()
+  const known = await selectPayees(
+    tx,
+    NETWORK,
+    oldestFirst.map(({ signature }) => signature),
+  )
+  let strangers = 0
+  for (const { signature, err } of oldestFirst) {
     // A failed transaction has paid nothing. It has moved the nonce, and its fee is missing in custody.
     if (err !== null || known.has(signature) || row.acknowledged.includes(signature)) continue
+    // Anybody may send lamports to the account, and many times; only the wallet's own signature uses it.
+    if (strangers++ === STRANGERS_MAX)
+      return nodeBehind(`transactions of strangers with ${account} are looked at`)
     const made = await madeTransaction(chain.rpc, signature)
-    if (made === undefined)
-      return { code: 'NODE_BEHIND', detail: `the node does not show transaction ${signature} of ${account}` }
-    // Anybody may send lamports to the account; only the wallet's own signature uses it.
+    if (made === undefined) return nodeBehind(`the node does not show transaction ${signature} of ${account}`)
     if (parse(made.raw).nonceAccount === account)
       return unknownSpends(`${signature} of nonce account ${account}`)
+    await keepChecked(tx, account, { checked_nonce: row.checked_nonce, checked_signature: signature })
   }
+  await keepChecked(tx, account, { checked_nonce: nonce, checked_signature: touching[0]!.signature })
+  return undefined
+}
+
+const nodeBehind = (detail: string): WaitingReason => ({ code: 'NODE_BEHIND', detail })
+
+async function keepChecked(
+  tx: Transaction,
+  account: Address,
+  { checked_nonce, checked_signature }: Pick<LaneRow, 'checked_nonce' | 'checked_signature'>,
+): Promise<void> {
   await tx.query(
     'update solana_lanes set checked_nonce = $3, checked_signature = $4 where network = $1 and nonce_account = $2',
-    [NETWORK, account, nonce, hashes[0]],
+    [NETWORK, account, checked_nonce, checked_signature],
   )
-  return undefined
 }
 
 const unknownSpends = (which: string): WaitingReason => ({
