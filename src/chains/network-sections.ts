@@ -209,7 +209,7 @@ function complaint(network: CryptoNetwork): string {
   const isOneOf = ajv.errors!.some((error) => error.keyword === 'anyOf')
   if (isOneOf && instancePath === '/confirmations')
     return `${path} must be a number from 1 to ${CONFIRMATIONS_MAX}, 'safe' or 'finalized'`
-  if (keyword === 'const' && instancePath === '/confirmations')
+  if (network === 'SOLANA' && instancePath === '/confirmations')
     return `${path} must be 'finalized': the network drops no finalized slot, and may drop any other`
   if (keyword === 'additionalProperties')
     return `${path}.${(params as { additionalProperty: string }).additionalProperty} is not a known field`
