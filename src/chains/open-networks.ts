@@ -193,6 +193,7 @@ async function connectSolana(opening: Opening, section: SolanaSection): Promise<
   )
   return {
     adapter,
+    requireChain: () => adapter.ready!(),
     privateKeys: hotWallet.isWatched ? [] : ['hot_wallet_key'],
     depositPublicKey: undefined,
   }

@@ -500,7 +500,11 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
       await service.owner.query(
         `update solana_lanes set used_nonce = null, checked_nonce = null, checked_signature = null`,
       )
-      // The other lane may not sign either: this one may have paid any withdrawal.
+      // The other lane may not sign either: this one may have paid any withdrawal. Nor may it with fewer lanes than before.
+      const fewer = solanaAdapter({ ...wallet.config, lanes: 1 }, service.db)
+      const wanted = { asset: 'SOL', amount: '2', destination_address: newAddress() }
+      for (const adapter of [wallet.adapter, fewer])
+        expect(await sign({ adapter }, wanted)).toMatchObject({ reason: { code: 'UNKNOWN_SPENDS' } })
       const other = await newCustomer(service)
       const fresh = await withdraw(other, 'SOL', '2')
       for (let count = 0; count < 3; count++) await step(wallet)

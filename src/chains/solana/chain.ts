@@ -17,15 +17,10 @@ export const GAS_ASSET = NETWORKS[NETWORK].gasAsset
 /** The first block of the main network (main net beta). */
 const MAIN_GENESIS = '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d'
 
-/** A token as its mint says, or the reason why its payments wait. */
-export interface Token extends TokenOf {
-  takesFee: boolean
-  hasHook: boolean
-}
-
 /** What the node said once about its chain. */
 export interface Facts {
-  tokens: ReadonlyMap<string, Token>
+  /** By asset, the tokens whose mints the node has. */
+  tokens: ReadonlyMap<string, TokenOf>
   /** The least lamports of an account without data. */
   rentOfWallet: bigint
   rentOfNonce: bigint
@@ -125,7 +120,7 @@ async function requireChain(rpc: SolanaRpc, mode: Mode, db: Database): Promise<v
 async function readTokens(
   rpc: SolanaRpc,
   mints: ReadonlyMap<string, Address>,
-): Promise<ReadonlyMap<string, Token>> {
+): Promise<ReadonlyMap<string, TokenOf>> {
   const accounts = await readAccounts(rpc, [...mints.values()])
   return new Map(
     [...mints].flatMap(([asset, mint]) => {
@@ -136,7 +131,7 @@ async function readTokens(
         throw new NodeFailure(
           `${NETWORK} is not used: the mint of ${asset}, ${mint}, has ${found.decimals} decimals, and the catalogue has ${decimals}`,
         )
-      return [[asset, { mint, ...found }] as const]
+      return [[asset, { mint, program: found.program, decimals }] as const]
     }),
   )
 }

@@ -2,7 +2,7 @@ import type { Address } from '@solana/addresses'
 import { addressRefusal } from '../destination-rules.ts'
 import type { Withdrawal } from '../network.ts'
 import { deferred } from '../waiting.ts'
-import { isTokenProgram, readAccounts, tokenAccountOf, type Accounts } from './accounts.ts'
+import { isTokenProgram, mintOf, readAccounts, tokenAccountOf, type Accounts } from './accounts.ts'
 import { GAS_ASSET, lamportsText, NETWORK, onChain, type Facts, type SolanaChain } from './chain.ts'
 import { associatedOf } from './instructions.ts'
 import { laneAccounts } from './lanes.ts'
@@ -40,7 +40,7 @@ export async function plansOf(chain: SolanaChain, facts: Facts, wanted: readonly
     wanted.flatMap(({ asset, destination_address }) => {
       const to = destination_address as Address
       const token = facts.tokens.get(asset)
-      return token === undefined ? [to] : [to, associatedOf(to, token.mint, token.program)]
+      return token === undefined ? [to] : [to, token.mint, associatedOf(to, token.mint, token.program)]
     }),
   )
   return wanted.map((one) => planOf(chain, facts, accounts, one))
@@ -65,14 +65,16 @@ function planOf(chain: SolanaChain, facts: Facts, accounts: Accounts, wanted: Wa
     return { payment: { from, to, units, memo }, rent: 0n }
   }
   const token = facts.tokens.get(asset)
-  if (token === undefined)
+  // The mint is read each time: its issuer can set a fee or a hook at any time.
+  const mint = token && mintOf(accounts.get(token.mint))
+  if (token === undefined || mint === undefined)
     return deferred({ code: 'TOKEN_REFUSES', detail: `the node of ${NETWORK} has no mint of ${asset}` })
-  if (token.hasHook)
+  if (mint.hasHook)
     return deferred({
       code: 'TOKEN_REFUSES',
       detail: `each transfer of ${asset} calls a program of its issuer`,
     })
-  if (token.takesFee)
+  if (mint.takesFee)
     return deferred({ code: 'TOKEN_DELIVERS_LESS', detail: `${asset} takes a fee from each transfer` })
   const target = accounts.get(associatedOf(to, token.mint, token.program))
   const account = tokenAccountOf(target)

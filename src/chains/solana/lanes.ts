@@ -5,7 +5,7 @@ import type { WaitingReason } from '../waiting.ts'
 import { nonceOf, type Accounts } from './accounts.ts'
 import { NETWORK, type SolanaChain } from './chain.ts'
 import { addressWithSeed } from './instructions.ts'
-import { madeTransaction, signaturesOf } from './node.ts'
+import { madeTransaction, signaturesOf, type TouchingSignature } from './node.ts'
 import { parse, type ParsedPayment } from './transaction.ts'
 
 /**
@@ -15,14 +15,18 @@ import { parse, type ParsedPayment } from './transaction.ts'
  */
 
 /** Most lanes: they are read together with the hot wallet's own accounts, at one slot. */
-export const LANES_MAX = 64
+const LANES_MAX = 64
 
 const seedOf = (lane: number) => `bursar-nonce-${lane}`
 
-/** The nonce accounts of a wallet, by its address alone: they need no keys and no settings. */
+/**
+ * All nonce accounts that a wallet may ever have had, by its address alone: they need no keys and no settings. Only those with
+ * `signs` are made and used; the others may have been, with a higher `lanes`.
+ */
 export const laneAccounts = ({ hotWallet, lanes }: Pick<SolanaChain, 'hotWallet' | 'lanes'>) =>
-  Array.from({ length: lanes }, (_, lane) => {
-    return { seed: seedOf(lane), account: addressWithSeed(hotWallet.address, seedOf(lane)) }
+  Array.from({ length: LANES_MAX }, (_, lane) => {
+    const seed = seedOf(lane)
+    return { seed, account: addressWithSeed(hotWallet.address, seed), signs: lane < lanes }
   })
 
 /** The lanes while one transaction signs. */
@@ -35,6 +39,9 @@ export interface OpenLanes {
   /** Why nothing may be signed at all. */
   blocked: WaitingReason | undefined
 }
+
+/** Pages of 1,000 signatures that are read of a lane at once. */
+const PAGES_MAX = 100
 
 interface LaneRow {
   nonce_account: string
@@ -51,13 +58,25 @@ export async function openLanes(
   accounts: Accounts,
   open: readonly ParsedPayment[],
 ): Promise<OpenLanes> {
-  const values = laneAccounts(chain).flatMap(({ account }) => {
+  const values = laneAccounts(chain).flatMap(({ account, signs }) => {
     const nonce = nonceOf(accounts.get(account), chain.hotWallet.address)
-    return nonce === undefined ? [] : [{ nonceAccount: account, nonce }]
+    return nonce === undefined ? [] : [{ nonceAccount: account, nonce, signs }]
   })
   const rows = await lockRows(
     tx,
     values.map(({ nonceAccount }) => nonceAccount),
+  )
+  const changed = values.filter(({ nonceAccount, nonce }) => rows.get(nonceAccount)!.checked_nonce !== nonce)
+  const touching = new Map(
+    await Promise.all(
+      changed.map(async ({ nonceAccount }) => {
+        const { checked_signature } = rows.get(nonceAccount)!
+        return [
+          nonceAccount,
+          await signaturesOf(chain.rpc, nonceAccount, checked_signature, PAGES_MAX),
+        ] as const
+      }),
+    ),
   )
   const lanes: OpenLanes = { free: [], inFlight: 0, lagging: undefined, blocked: undefined }
   for (const lane of values) {
@@ -67,10 +86,11 @@ export async function openLanes(
       lanes.inFlight += 1
       continue
     }
-    lanes.blocked ??= await unknownSpend(tx, chain, row, nonce)
+    if (touching.has(nonceAccount))
+      lanes.blocked ??= await unknownSpend(tx, chain, row, nonce, touching.get(nonceAccount))
     const lag = usedBefore(row, nonce)
     lanes.lagging ??= lag
-    if (lag === undefined) lanes.free.push(lane)
+    if (lag === undefined && lane.signs) lanes.free.push({ nonceAccount, nonce })
   }
   return lanes
 }
@@ -102,8 +122,6 @@ const usedBefore = ({ nonce_account, used_nonce }: LaneRow, nonce: string): Wait
       }
     : undefined
 
-/** Pages of 1,000 signatures that are read of a lane at once. */
-const PAGES_MAX = 100
 /** Most transactions of strangers that are looked at in one round of signing. The next round goes on after them. */
 const STRANGERS_MAX = 100
 
@@ -116,10 +134,9 @@ async function unknownSpend(
   chain: SolanaChain,
   row: LaneRow,
   nonce: string,
+  touching: TouchingSignature[] | undefined,
 ): Promise<WaitingReason | undefined> {
-  if (row.checked_nonce === nonce) return undefined
   const account = row.nonce_account as Address
-  const touching = await signaturesOf(chain.rpc, account, row.checked_signature, PAGES_MAX)
   if (touching === undefined) return unknownSpends(`more than ${PAGES_MAX},000 transactions of ${account}`)
   // The value has moved, so that the transaction that moved it must be among them.
   if (touching.length === 0)

@@ -31,7 +31,7 @@ interface Making {
 export async function makeLanes(db: Database, chain: SolanaChain, round: SweepRound): Promise<number> {
   if (chain.hotWallet.isWatched) return 0
   await chain.facts()
-  const lanes = laneAccounts(chain)
+  const lanes = laneAccounts(chain).filter(({ signs }) => signs)
   const accounts = await readAccounts(chain.rpc, [
     chain.hotWallet.address,
     ...lanes.map(({ account }) => account),

@@ -36,10 +36,9 @@ export async function checkStatus(
   const nonceAccounts = withdrawals.flatMap((one) => paymentIn(one.raw_transaction)?.nonceAccount ?? [])
   // After the signatures: a transaction that is finalized in between is asked about again.
   const accounts = await readAccounts(chain.rpc, nonceAccounts)
-  const statuses: PaymentStatus[] = []
-  for (const withdrawal of withdrawals)
-    statuses.push(
-      await judgeAlone(async () => {
+  return Promise.all(
+    withdrawals.map((withdrawal) =>
+      judgeAlone(async (): Promise<PaymentStatus> => {
         const known = hashesOf(withdrawal).flatMap((hash) => {
           const status = standing.get(hash)
           return status ? [{ hash, status }] : []
@@ -53,8 +52,8 @@ export async function checkStatus(
         if (value === undefined || value === nonce) return { state: 'UNKNOWN' }
         return (await endOfNonce(chain, withdrawal)) ?? { state: 'MINED' }
       }),
-    )
-  return statuses
+    ),
+  )
 }
 
 /**

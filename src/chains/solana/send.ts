@@ -4,7 +4,7 @@ import { DestinationRefused } from '../node-failure.ts'
 import { feeIn, GAS_ASSET, type SolanaChain } from './chain.ts'
 import { plansOf } from './destinations.ts'
 import { priceMax, unitPriceNow, UNITS_TYPICAL } from './fees.ts'
-import { feeOf, parsePayment, signAgain } from './transaction.ts'
+import { feeOf, paymentIn, signAgain } from './transaction.ts'
 
 /** Sends bytes to the network, which leaves it to the sender to repeat them. Throws RpcError where the node refuses them. */
 export const send = ({ rpc }: SolanaChain, { raw_transaction }: SignedTransaction): Promise<string> =>
@@ -45,9 +45,9 @@ export async function replace(
   if (chain.hotWallet.isWatched) return withdrawals.map(() => undefined)
   const price = await unitPriceNow(chain)
   return withdrawals.map(({ raw_transaction }) => {
-    const old = parsePayment(raw_transaction)
+    const old = paymentIn(raw_transaction)
     // Another wallet's signature on the same nonce would be another payment.
-    if (old.from !== chain.hotWallet.address || old.unitPrice >= price) return undefined
+    if (old?.from !== chain.hotWallet.address || old.unitPrice >= price) return undefined
     const raised = old.unitPrice + old.unitPrice / 8n + 1n
     const unitPrice = price > raised ? price : raised
     if (unitPrice > priceMax(chain, old.unitLimit)) return undefined

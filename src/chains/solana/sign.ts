@@ -97,10 +97,12 @@ async function decide(
     const toTry = withdrawals.filter((_, index) => decisions[index] === undefined)
     if (toTry.length === 0 || round > ROUNDS_MAX)
       return decisions.map((one) => one ?? deferred(noLaneLeft(reservation)))
-    for (const withdrawal of toTry) {
-      const plan = plans[withdrawals.indexOf(withdrawal)] as Extract<Plan, { payment: unknown }>
-      tried.set(withdrawal, await tryOut(chain, plan.payment, withdrawal))
-    }
+    await Promise.all(
+      toTry.map(async (withdrawal) => {
+        const plan = plans[withdrawals.indexOf(withdrawal)] as Extract<Plan, { payment: unknown }>
+        tried.set(withdrawal, await tryOut(chain, plan.payment, withdrawal))
+      }),
+    )
   }
 }
 
