@@ -751,7 +751,7 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
     const books = await withBooks(async () => {
       wallet = await newWallet({ SOL: '10' }, { lanes: 1 })
       const adapter = solanaAdapter({ ...wallet.config, lanes: 2 }, service.db)
-      wallet = { ...wallet, adapter, networks: new Map([['SOLANA', adapter]]) as Networks }
+      wallet = { ...wallet, adapter, networks: new Map([['SOLANA', adapter]]) }
       await adapter.sweep!(round(wallet))
       wallet.node.pool.clear()
       wallet.node.forgetHashes()

@@ -19,7 +19,7 @@ import { parse, parsePayment, paymentIn, type ParsedPayment } from './transactio
 const RECHECK_MS = 30_000
 
 /** Every payment is alone in its transaction: the index of its instruction says nothing. */
-export const INDEX = '0'
+const INDEX = '0'
 
 const hashesOf = ({ crypto_tx_hash, replaced }: Pick<BroadcastWithdrawal, 'crypto_tx_hash' | 'replaced'>) => [
   crypto_tx_hash,
