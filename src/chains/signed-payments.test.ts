@@ -8,7 +8,15 @@ import { findAsset, type CryptoNetwork } from '../contract/assets/catalogue.ts'
 import { addressFromBytes, outputScriptOf } from './addresses.ts'
 import { TOKEN } from './solana/instructions.ts'
 import { signerOfSeed } from './solana/keys.ts'
-import { instructionsOf, signBriefly, signPayment, type SolanaPayment } from './solana/transaction.ts'
+import {
+  instructionsOf,
+  parse,
+  parsePayment,
+  signAgain,
+  signBriefly,
+  signPayment,
+  type SolanaPayment,
+} from './solana/transaction.ts'
 import { disagreementOf, type SignedPayment } from './signed-payments.ts'
 
 const account = privateKeyToAccount(generatePrivateKey())
@@ -174,6 +182,16 @@ describe('on SOLANA', () => {
     expect(asked(signed({ token }), { memo: '13' })).toBe('signed memo null for 13')
     // An account that requires any memo gets one.
     expect(asked(signed({ token, memo: 'Bursar' }), { memo: null })).toBeUndefined()
+  })
+
+  test('a payment is signed again with nothing but another price', () => {
+    for (const payment of [{}, { token, makesAccount: true, memo: '12' }, { token }]) {
+      const first = signed(payment)
+      const again = signAgain(hotWallet, first, 9n).raw_transaction
+      expect(parsePayment(again)).toEqual({ ...parsePayment(first), unitPrice: 9n })
+      expect(parse(again)).toMatchObject({ isSigned: true, accounts: parse(first).accounts })
+      expect(signAgain(hotWallet, again, 7n).raw_transaction).toEqual(first)
+    }
   })
 
   test('bytes that do more than one payment cannot be read as one', () => {

@@ -5,6 +5,7 @@ import {
   appendTransactionMessageInstructions,
   compileTransaction,
   createTransactionMessage,
+  decompileTransactionMessage,
   getCompiledTransactionMessageDecoder,
   getTransactionDecoder,
   getTransactionEncoder,
@@ -256,31 +257,13 @@ export function parsePayment(raw: Uint8Array): ParsedPayment {
 
 /** Signs the same payment on the same nonce at another price: at most one of the two can ever be made. */
 export function signAgain(signer: SolanaSigner, raw: Uint8Array, unitPriceNow: bigint): SignedTransaction {
-  const { nonceAccount, nonce, unitLimit: limit } = parsePayment(raw)
-  const kept = parse(raw)
-    .instructions.slice(1)
-    .filter(({ program }) => program !== COMPUTE_BUDGET)
-  const paid = parsePayment(raw)
-  const wanted: Instruction[] = kept.map(({ program, data, accounts }) =>
-    program === MEMO
-      ? memoOf(data.toString())
-      : program === ASSOCIATED
-        ? createAssociated(accounts[5]!, {
-            payer: accounts[0]!,
-            account: accounts[1]!,
-            owner: accounts[2]!,
-            mint: accounts[3]!,
-          })
-        : paid.mint === undefined
-          ? transferSol(accounts[0]!, accounts[1]!, paid.units)
-          : transferChecked(
-              program,
-              { source: accounts[0]!, mint: accounts[1]!, target: accounts[2]!, owner: accounts[3]! },
-              paid.units,
-              paid.decimals,
-            ),
+  const { messageBytes } = getTransactionDecoder().decode(raw)
+  const { instructions } = decompileTransactionMessage(
+    getCompiledTransactionMessageDecoder().decode(messageBytes),
   )
-  return signOnNonce(signer, wanted, { nonceAccount, nonce, unitLimit: limit, unitPrice: unitPriceNow })
+  // Those about nonce and fee are made anew.
+  const payment = instructions.slice(1).filter(({ programAddress }) => programAddress !== COMPUTE_BUDGET)
+  return signOnNonce(signer, payment, { ...parsePayment(raw), unitPrice: unitPriceNow })
 }
 
 /** Lamports for each signature. */
