@@ -111,10 +111,29 @@ const EvmSection = Closed({
   /** The amount of an asset from which the second node is asked; every amount, where an asset is not named. */
   verify_above: Type.Optional(Type.Record(Type.String(), Decimal)),
 })
-const SECTIONS = { bitcoin: BitcoinSection, evm: EvmSection }
+const SolanaSection = Closed({
+  adapter: Type.Literal('solana'),
+  ...shared,
+  /** Nothing less is ever confirmed: finalized slots are never dropped. */
+  confirmations: Type.Literal('finalized'),
+  /** The hot wallet's private key: 32 or 64 bytes in base58, or the JSON array that solana-keygen writes. */
+  hot_wallet_key: Type.Optional(Secret),
+  /** The hot wallet's address. With it, a process without the worker does not read the key. */
+  hot_wallet_address: Type.Optional(Type.String({ pattern: '^[1-9A-HJ-NP-Za-km-z]{32,44}$' })),
+  /** The most that a payment costs, in SOL. The rent of a recipient's account for a token comes on top. */
+  fee_ceiling: Decimal,
+  /** Nonce accounts of the hot wallet: as many payments are under way at a time. */
+  lanes: Type.Optional(Type.Integer({ minimum: 1, maximum: 64 })),
+  /** A second, independent node: without its word no payment is refunded. */
+  verify_rpc_url: Type.Optional(Type.Union([Type.String({ minLength: 1 }), Secret])),
+  /** Mints by asset, for test networks; by default the catalogue's. */
+  mints: Type.Optional(Type.Record(Type.String(), Type.String({ pattern: '^[1-9A-HJ-NP-Za-km-z]{32,44}$' }))),
+})
+const SECTIONS = { bitcoin: BitcoinSection, evm: EvmSection, solana: SolanaSection }
 export type BitcoinSection = Static<typeof BitcoinSection>
 export type EvmSection = Static<typeof EvmSection>
-export type Section = BitcoinSection | EvmSection
+export type SolanaSection = Static<typeof SolanaSection>
+export type Section = BitcoinSection | EvmSection | SolanaSection
 
 const ajv = new Ajv({ allErrors: false, strict: true, strictTypes: false })
 
@@ -151,18 +170,21 @@ export async function* eachSection(path: string, mode: Mode): AsyncGenerator<[Cr
 
 /** The token contracts in the file, by network, to check signed payments. Reads no secret. */
 export async function configuredTokens(path: string): Promise<TokenAddresses> {
-  const sections = (await readSections(path)) as [CryptoNetwork, { tokens?: Record<string, string> } | null][]
+  const sections = (await readSections(path)) as [
+    CryptoNetwork,
+    { tokens?: Record<string, string>; mints?: Record<string, string> } | null,
+  ][]
   return new Map(
-    sections.flatMap(([network, section]) =>
-      section?.tokens === undefined ? [] : [[network, section.tokens]],
-    ),
+    sections.flatMap(([network, section]) => {
+      const tokens = section?.tokens ?? section?.mints
+      return tokens === undefined ? [] : [[network, tokens] as const]
+    }),
   )
 }
 
 function requireSection(network: CryptoNetwork, section: unknown): asserts section is Section {
   const { family } = NETWORKS[network]
-  if (family !== 'bitcoin' && family !== 'evm')
-    throw new Error(`${network} has no adapter for a real network yet`)
+  if (family === 'stellar') throw new Error(`${network} has no adapter for a real network yet`)
   const schema = SECTIONS[family]
   const { adapter: named } = Object(section) as { adapter?: unknown }
   const expected = schema.properties.adapter.const
@@ -197,6 +219,8 @@ function complaint(network: CryptoNetwork): string {
   const isOneOf = ajv.errors!.some((error) => error.keyword === 'anyOf')
   if (isOneOf && instancePath === '/confirmations')
     return `${path} must be a number from 1 to ${CONFIRMATIONS_MAX}, 'safe' or 'finalized'`
+  if (network === 'SOLANA' && instancePath === '/confirmations')
+    return `${path} must be 'finalized': the network drops no finalized slot, and may drop any other`
   if (keyword === 'additionalProperties')
     return `${path}.${(params as { additionalProperty: string }).additionalProperty} is not a known field`
   if (keyword === 'required')

@@ -1,4 +1,5 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { base58 } from '@scure/base'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { once } from 'node:events'
@@ -16,6 +17,7 @@ import {
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { Database, Transaction } from '../db/database.ts'
 import { WrongChain } from './chain-of-mode.ts'
+import { signerOfSeed } from './solana/keys.ts'
 import { configuredNetworks } from './open-networks.ts'
 import { signed, type EvmSigner, type EvmTransaction } from './evm/transaction.ts'
 
@@ -28,7 +30,12 @@ const MNEMONIC = generateMnemonic(english)
 /** The key of Ethereum's account. Unlike the mnemonic, it is read without 2,048 rounds of a hash. */
 const EXTENDED = mnemonicToAccount(MNEMONIC, { path: "m/44'/60'/0'" }).getHdKey()
 const PASSWORD = 'a-password-nobody-guesses'
+/** A key of SOLANA, as solana-keygen writes it. */
+const SEED = randomBytes(32)
+const SOLANA_WALLET = signerOfSeed(SEED).address
 const ENVIRONMENT = {
+  SEED: base58.encode(SEED),
+  KEYPAIR: JSON.stringify([...SEED, ...base58.decode(SOLANA_WALLET)]),
   KEY,
   MNEMONIC,
   EXTENDED_KEY: EXTENDED.privateExtendedKey,
@@ -41,6 +48,7 @@ const ENVIRONMENT = {
   PUBLIC_KEY: EXTENDED.publicExtendedKey,
 }
 const SECRETS = [
+  base58.encode(SEED),
   KEY.slice(2, -2),
   MNEMONIC,
   PASSWORD,
@@ -172,6 +180,20 @@ test('with a signer, no key of a hot wallet is read, and sweeping has a gas wall
   ).rejects.toThrow(/^ETHEREUM.gas_wallet_key is for a network with a signer/)
 })
 
+test('a section of SOLANA is read, with a key in either form, or with the address alone where nothing is signed', async () => {
+  for (const env of ['SEED', 'KEYPAIR']) {
+    const networks = await read(solana({ hot_wallet_key: { env }, hot_wallet_address: SOLANA_WALLET }))
+    const { adapter, privateKeys } = networks.get('SOLANA')!
+    expect(privateKeys).toEqual(['hot_wallet_key'])
+    expect(adapter.refusesDestination!(SOLANA_WALLET)).toMatch('it is the wallet')
+    expect(adapter).not.toHaveProperty('carriesNoMemo')
+    expect(adapter).not.toHaveProperty('newDepositAddress')
+  }
+  const content = await fileOf(solana({ hot_wallet_key: undefined, hot_wallet_address: SOLANA_WALLET }))
+  const watching = await configuredNetworks(content, ENVIRONMENT, NO_DATABASE, 'live', { signs: false })
+  expect(watching.get('SOLANA')!.privateKeys).toEqual([])
+})
+
 test('former hot wallets are watched, and sign where they have a key', async () => {
   const other = privateKeyToAccount(generatePrivateKey()).address
   const section = ethereum({
@@ -191,6 +213,44 @@ test('former hot wallets are watched, and sign where they have a key', async () 
     expect(adapter.refusesDestination!(address)).toBe('it is the wallet that withdrawals are paid from')
   expect((await open(false)).privateKeys).not.toContain('former_hot_wallets[0].key')
 })
+
+const SOLANA = {
+  adapter: 'solana',
+  rpc_url: 'http://127.0.0.1:1',
+  hot_wallet_key: { env: 'SEED' },
+  confirmations: 'finalized',
+  fee_ceiling: '0.001',
+}
+const solana = (changes: object) => ({ SOLANA: { ...SOLANA, ...changes } })
+const SOLANA_FAULTS: [string, unknown, RegExp][] = [
+  [
+    'SOLANA with a number of confirmations',
+    solana({ confirmations: 32 }),
+    /^SOLANA.confirmations must be 'finalized': the network drops no finalized slot/,
+  ],
+  [
+    'SOLANA with a ceiling that no payment is below',
+    solana({ fee_ceiling: '0.000005' }),
+    /^SOLANA.fee_ceiling must be above 0.000005/,
+  ],
+  ['SOLANA with too many lanes', solana({ lanes: 65 }), /^SOLANA.lanes must be <= 64$/],
+  [
+    'SOLANA with a mint of no token',
+    solana({ mints: { SOL: '1'.repeat(32) } }),
+    /^SOLANA.mints: SOL is no token of SOLANA$/,
+  ],
+  [
+    'SOLANA with no private key',
+    solana({ hot_wallet_key: { env: 'PASSWORD' } }),
+    /^SOLANA.hot_wallet_key: is no private key: 32 or 64 bytes in base58/,
+  ],
+  [
+    'SOLANA with the address of another key',
+    solana({ hot_wallet_address: 'So11111111111111111111111111111111111111112' }),
+    /^SOLANA.hot_wallet_address is not the address of hot_wallet_key: /,
+  ],
+  ['SOLANA without a key', solana({ hot_wallet_key: undefined }), /^SOLANA.hot_wallet_key is required$/],
+]
 
 describe('a process without the worker', () => {
   const ID = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
@@ -264,9 +324,10 @@ describe('a fault is reported with its section and field:', () => {
     ['no object', [], /^must be a JSON object with a section for each network$/],
     ['null', 'null', /^must be a JSON object with a section for each network$/],
     ['an unknown network', { DOGECOIN: LITECOIN }, /^DOGECOIN is no network; there are BITCOIN, /],
-    ['a network without an adapter', { SOLANA: ETHEREUM }, /^SOLANA has no adapter for a real network yet$/],
+    ['the adapter of another family, SOLANA', { SOLANA: ETHEREUM }, /^SOLANA.adapter must be 'solana'$/],
+    ...SOLANA_FAULTS,
     [
-      'another network without an adapter',
+      'a network without an adapter',
       { STELLAR: ETHEREUM },
       /^STELLAR has no adapter for a real network yet$/,
     ],

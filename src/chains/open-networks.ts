@@ -6,6 +6,7 @@ import type { Database } from '../db/database.ts'
 import { bitcoinAdapter } from './bitcoin/adapter.ts'
 import { bitcoinRpc } from './bitcoin/rpc.ts'
 import { onChainOf, requireChainId, type Mode } from './chain-of-mode.ts'
+import { isAddress as isSolanaAddress } from '@solana/addresses'
 import { evmAdapter } from './evm/adapter.ts'
 import { tokensOf } from './evm/chain.ts'
 import { depositKeysOf, type DepositKey } from './evm/deposit-keys.ts'
@@ -24,9 +25,14 @@ import {
   type BitcoinSection,
   type Depth,
   type EvmSection,
+  type SolanaSection,
 } from './network-sections.ts'
 import { NoSigningKey } from './node-failure.ts'
 import { readSecret, type Secret } from './secrets.ts'
+import { solanaAdapter } from './solana/adapter.ts'
+import { mintsOf } from './solana/chain.ts'
+import { signerOfKey, watched, type SolanaSigner } from './solana/keys.ts'
+import { SIGNATURE_FEE } from './solana/transaction.ts'
 
 /** Connects the real networks of the networks file (network-sections.ts), with the secrets that its sections name. */
 
@@ -79,7 +85,9 @@ export async function configuredNetworks(
     const opening = { network, db, mode, given, ...use }
     const connected = await (section.adapter === 'evm'
       ? connectEvm(opening, section)
-      : connectBitcoin(opening, section))
+      : section.adapter === 'solana'
+        ? connectSolana(opening, section)
+        : connectBitcoin(opening, section))
     networks.set(network, {
       ...connected,
       adapter: {
@@ -87,7 +95,7 @@ export async function configuredNetworks(
         confirmations,
         ...(low_mark !== undefined && { lowMark: low_mark }),
         feeMargin: fee_margin,
-        carriesNoMemo: true,
+        ...(section.adapter !== 'solana' && { carriesNoMemo: true as const }),
         feesLoss: feesLossOf(network, section),
         minimumDeposit: (asset) => minimum_deposit[asset] ?? minimumDepositOf(asset, network),
         ...(mode === 'sandbox' && { paysDepositsOnly: true }),
@@ -158,6 +166,47 @@ async function connectBitcoin(
   )
   const connected = onChainOf(mode, network, bitcoinRpc(node), adapter)
   return { ...connected, privateKeys: [], depositPublicKey: undefined }
+}
+
+async function connectSolana(opening: Opening, section: SolanaSection): Promise<ConnectedNetwork> {
+  const { network, db, mode, given } = opening
+  const { fee_ceiling, mints, verify_rpc_url } = section
+  at(`${network}.mints`, () => mintsOf(mints ?? {}))
+  if (requireAmount(`${network}.fee_ceiling`, fee_ceiling, decimalsOf('SOL')) <= SIGNATURE_FEE)
+    throw new Error(`${network}.fee_ceiling must be above 0.000005, what the network takes for a signature`)
+  const rpcUrl = await given.url('rpc_url', section.rpc_url)
+  const verifyRpcUrl = verify_rpc_url && (await given.url('verify_rpc_url', verify_rpc_url))
+  const hotWallet = await solanaWalletOf(opening, section)
+  const adapter = solanaAdapter(
+    { rpcUrl, verifyRpcUrl, hotWallet, feeCeiling: fee_ceiling, lanes: section.lanes, mints, mode },
+    db,
+  )
+  return {
+    adapter,
+    requireChain: () => adapter.ready!(),
+    privateKeys: hotWallet.isWatched ? [] : ['hot_wallet_key'],
+    depositPublicKey: undefined,
+  }
+}
+
+/** The hot wallet. A process that does not sign and has the address does not read the key. */
+async function solanaWalletOf(
+  { network, given, signs }: Opening,
+  { hot_wallet_key, hot_wallet_address: named }: SolanaSection,
+): Promise<SolanaSigner> {
+  if (named !== undefined && !isSolanaAddress(named))
+    throw new Error(`${network}.hot_wallet_address is no address: 32 bytes in base58`)
+  if (named !== undefined && !signs) return watched(named)
+  if (hot_wallet_key === undefined) {
+    const why = named === undefined ? '' : ': without it only a process with BURSAR_WORKER=false can be'
+    throw new Error(`${network}.hot_wallet_key is required${why}`)
+  }
+  const key = await given.secret('hot_wallet_key', hot_wallet_key)
+  let wallet: SolanaSigner | undefined
+  at(`${network}.hot_wallet_key`, () => (wallet = signerOfKey(key)))
+  if (named !== undefined && named !== wallet!.address)
+    throw new Error(`${network}.hot_wallet_address is not the address of hot_wallet_key: ${wallet!.address}`)
+  return wallet!
 }
 
 async function connectEvm(opening: Opening, section: EvmSection): Promise<ConnectedNetwork> {

@@ -238,7 +238,7 @@ const TRANSFERS_PAGE = 2_000
 /** Withdrawals with their signed transactions: the current and the replaced ones. */
 const SIGNED = `
   with page as (
-    select t.id as transfer_id, ${PAYOUT_NETWORK} as network, t.asset, t.amount,
+    select t.id as transfer_id, ${PAYOUT_NETWORK} as network, t.asset, t.amount, t.memo,
            coalesce(t.destination_address, (
              select f.fiat_network_instructions -> 'wire' ->> 'account_number'
              from fiat_accounts f
