@@ -31,8 +31,11 @@ import { AccountRole } from '@solana/kit'
 type Runtime = typeof litesvm
 type Svm = InstanceType<Runtime['LiteSVM']>
 
-/** The runtime; undefined where its package is not there for this platform. */
-export const runtime: Runtime | undefined = await import('litesvm').catch(() => undefined)
+/** The runtime; undefined where this platform has no package of it, or an older one without copies of its state. */
+export const runtime: Runtime | undefined = await import('litesvm').then(
+  (loaded) => ('fromBytes' in loaded.LiteSVM ? loaded : undefined),
+  () => undefined,
+)
 
 interface Made {
   signature: string
