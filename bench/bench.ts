@@ -1,7 +1,7 @@
 import { originOfLoop } from '../src/contract/actor.ts'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { createCustomer } from '../src/access/customers/create-customer.ts'
 import { openDatabase, transaction, type Database } from '../src/db/database.ts'
 import { readClock } from '../src/db/ids.ts'
@@ -33,6 +34,7 @@ import { measureFirstSession } from './clone.ts'
 import { TICKS_A_SECOND, ticksOf } from './cpu.ts'
 import { measureGrowth } from './growth.ts'
 import { measureIdle } from './idle.ts'
+import { measureLanes } from './lanes.ts'
 import { measureDeliveries } from './deliveries.ts'
 import { measureOrchestrationReads, measureOrchestrationRuns } from './orchestrations.ts'
 import { measureStatements } from './statements.ts'
@@ -63,9 +65,9 @@ const { values: options } = parseArgs({
     /** The parts to run. The default omits the slow ones, and those that need something: packages to fetch, or other ledgers. */
     only: {
       type: 'string',
-      default: PARTS.filter((part) => !['steady', 'growth', 'clone', 'idle', 'peers'].includes(part)).join(
-        ',',
-      ),
+      default: PARTS.filter(
+        (part) => !['steady', 'growth', 'clone', 'idle', 'peers', 'lanes'].includes(part),
+      ).join(','),
     },
     /** The page into which the tables are written: docs/performance.md. */
     write: { type: 'string' },
@@ -94,6 +96,7 @@ const REPEATED: Partial<Record<Part, string>> = {
   growth: 'one run',
   clone: `${ROUNDS} rounds`,
   idle: `${ROUNDS} rounds`,
+  lanes: 'one run',
 }
 /** The measured tables, for `--write`. */
 const tables: Partial<Record<Part, TableRow[]>> = {}
@@ -127,6 +130,7 @@ await migrate(db, 'bursar')
 sealBalancesWith(() => openMasterKeys({ ...readSettings({}), dataDir }))
 // The service must see the transactions of the owner's role, with which this process writes at the same time.
 await admin.query('grant pg_read_all_stats to bursar')
+await admin.query('grant pg_checkpoint to bursar_owner')
 await admin.end()
 const report: Record<string, unknown> = {
   at: new Date().toISOString(),
@@ -189,6 +193,12 @@ try {
         await once(child, 'exit')
         return seconds
       },
+      async copy() {
+        await db.query('checkpoint')
+        const folder = `${dataDir}-copy`
+        await cp(join(dataDir, 'postgres'), folder, { recursive: true })
+        await rm(folder, { recursive: true })
+      },
     })
     console.log('\nA database that grows tenfold')
     show('growth', report.growth as TableRow[])
@@ -210,6 +220,18 @@ try {
     )
     console.log('\nTransfers between accounts, beside other ledgers')
     show('peers', report.peers as TableRow[])
+  }
+  if (options.only.includes('lanes')) {
+    report.lanes = await measureLanes(db, ownerUrl, async (count) => {
+      const { address: destination } = privateKeyToAccount(generatePrivateKey())
+      const owner = await newFundedCustomer(db)
+      const withdraw = withdrawing(db, [owner], destination, destination)
+      for (let n = 0; n < count; n += 500)
+        await Promise.all(Array.from({ length: 500 }, (_, i) => withdraw(n + i)))
+      return { destination, customerIds: [owner.customerId] }
+    })
+    console.log('\nQueued withdrawals over one EVM node')
+    show('lanes', report.lanes as TableRow[])
   }
   if (options.only.includes('traces')) {
     report.traces = await measureTraces(db)
@@ -623,19 +645,30 @@ async function measureLedger(
   callers: number,
   prefix: string,
 ) {
+  const withdraw = withdrawing(db, owners, prefix, '0x52908400098527886E0F7030069857D2E4169EE7')
+  return measureCallers(callers, withdraw)
+}
+
+/** Makes withdrawals of these customers in turn, without HTTP, to one address. */
+function withdrawing(
+  db: Database,
+  owners: readonly Omit<Owner, 'token'>[],
+  prefix: string,
+  destination_address: string,
+) {
   const ledger = new Ledger(db)
   const settings = readSettings({})
   const networks = simulatedNetworks(db, { confirmationMs: 0, holdMs: 0 })
   const { run } = createCryptoWithdrawal
   const origin = originOfLoop('bench')
-  return measureCallers(callers, (n) => {
+  return (n: number) => {
     const { customerId, profileIds } = owners[n % owners.length]!
     const body = {
       profile_id: profileIds[Math.floor(n / owners.length) % PROFILES],
       asset: 'USDP',
       crypto_network: 'ETHEREUM',
       amount: '1.25',
-      destination_address: '0x52908400098527886E0F7030069857D2E4169EE7',
+      destination_address,
       ref_id: `${prefix}-${n}`,
     }
     return run({
@@ -644,7 +677,7 @@ async function measureLedger(
       query: {},
       body,
     } as never)
-  })
+  }
 }
 
 /** Measures the ledger without HTTP for each number of customers in turn, with the CPU time of all processes. */

@@ -27,6 +27,8 @@ interface Tools {
   ) => Promise<{ perSecond: number; p99Ms: number }>
   /** Starts a service on the database and stops it. Resolves to the seconds until it was ready. */
   start: () => Promise<number>
+  /** Copies the folder of the database, as a backup does. */
+  copy: () => Promise<void>
 }
 
 const CUSTOMERS = 1_000
@@ -92,7 +94,7 @@ const countOf = async (db: Database): Promise<number> =>
 async function measure(
   db: Database,
   customers: Customer[],
-  { measure, start }: Tools,
+  { measure, start, copy }: Tools,
   name: string,
 ): Promise<Map<string, number>> {
   const seen = new Map<string, number>()
@@ -109,6 +111,7 @@ async function measure(
     seen.set(`${what}: p99 ms`, p99Ms)
   }
   seen.set('start until ready, s', await start())
+  seen.set('a copy of the folder, s', await secondsOf(copy))
   seen.set(
     'verify, s',
     await secondsOf(async () => {

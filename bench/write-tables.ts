@@ -19,6 +19,7 @@ export const PARTS = [
   'clone',
   'idle',
   'peers',
+  'lanes',
   'traces',
 ] as const
 export type Part = (typeof PARTS)[number]

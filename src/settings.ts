@@ -85,6 +85,10 @@ export const SETTINGS = {
     default: undefined,
     desc: 'the master key itself, then older keys, comma-separated; use BURSAR_MASTER_KEY_FILE if you can',
   }),
+  BURSAR_ACCEPTANCE_KEY_FILE: str({
+    default: undefined,
+    desc: 'file with the private key (JWK, Ed25519) with which this process signs the withdrawals that it accepts, for signer processes (docs/guides/signer.md)',
+  }),
   BURSAR_WORKER: bool({ default: true, desc: 'whether this process runs the settlement worker' }),
   BURSAR_WORKER_INTERVAL_MS: wholeNumber(10, 60_000, {
     default: 200,

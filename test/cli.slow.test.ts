@@ -183,6 +183,10 @@ describe('help', () => {
     bursar wallet: consolidate, acknowledge
     bursar wallet consolidate: --max-fee-rate <amount>, --json
     bursar wallet acknowledge: --tx-hash <hash>, --not-a-withdrawal, --json
+    bursar signer: start, open, void
+    bursar signer start: --config <file>, --json
+    bursar signer open: --network <network>, --wallet <address>, --nonce <number>, --key <file>, --approval <jws>, --socket <path>, --json
+    bursar signer void: --transfer <id>, --nonce <number>, --json
     bursar account: disable, enable
     bursar account disable: <account_id>, --user, --json
     bursar account enable: <account_id>, --user, --json
@@ -240,7 +244,8 @@ describe('settings', () => {
     BURSAR_DATA_DIR: [], // Any text can name a folder. A folder that cannot be created is reported on use, see below.
     BURSAR_MODE: ['production', 'LIVE'],
     BURSAR_BASE_URL: ['bursar.example', 'ftp://bursar.example', 'https://', 'https://bursar.example/?a=b'],
-    BURSAR_MASTER_KEY_FILE: [], // Any text can name a file.
+    BURSAR_MASTER_KEY_FILE: [],
+    BURSAR_ACCEPTANCE_KEY_FILE: [], // Any text can name a file.
     BURSAR_MASTER_KEY: [], // An invalid key is reported on use, see below.
     BURSAR_WORKER: ['maybe', '2'],
     BURSAR_WORKER_INTERVAL_MS: ['9', '60001', '1s'],

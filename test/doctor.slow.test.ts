@@ -764,6 +764,7 @@ test('confirmed transactions that a reorganisation removed are a WARN', () => {
     confirmations: 12,
     custody: [],
     fees: [],
+    lanes: [],
     below_low_mark: false,
     in_flight: {},
     frozen: [],
@@ -781,6 +782,15 @@ test('confirmed transactions that a reorganisation removed are a WARN', () => {
   expect(judgeNetwork({ ...report, taken_back: [{ nonce: 4 }, { nonce: 5 }] })).toMatchObject({
     result: 'WARN',
     says: 'ETHEREUM: a reorganisation removed 2 confirmed transactions',
+  })
+  const blocked = { code: 'UNKNOWN_SPENDS' as const, detail: 'it sent others' }
+  const lanes = [
+    { lane: '0x1', in_flight: 3 },
+    { lane: '0x2', in_flight: 0, blocked },
+  ]
+  expect(judgeNetwork({ ...report, taken_back: [], lanes })).toMatchObject({
+    result: 'WARN',
+    says: 'ETHEREUM: lane 0x2 signs nothing: it sent others',
   })
   const locked = { code: 'WALLET_LOCKED' as const, detail: 'locked', count: 3, since: '2026-01-01T00:00:00Z' }
   expect(judgeNetwork({ ...report, taken_back: [], waiting: [locked] })).toMatchObject({

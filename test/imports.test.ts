@@ -20,6 +20,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'upkeep',
     'access',
     'rails',
+    'signer',
     'governance',
     'deliveries',
     'money',
@@ -80,6 +81,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
   /** Who may call: API clients, operators and the console in which they sign in. */
   access: ['governance', 'money', 'http', 'contract', 'db', 'keys', 'settings', 'finding', 'package'],
+  /** The process that has the keys of the hot wallets. It uses no database. */
+  signer: ['governance', 'chains', 'contract', 'db'],
   /** Payments and deposits on networks: the worker's effects outside the database. */
   rails: ['governance', 'money', 'chains', 'http', 'contract', 'db', 'keys', 'settings', 'finding'],
   /** What customers have decided about their own payments: policies and approvals. */

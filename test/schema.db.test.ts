@@ -35,6 +35,7 @@ const NOT_TENANT_OWNED = [
   'screening_requirement',
   'signing_keys',
   'simulated_chain',
+  'solana_lanes',
   'wallet_checks',
 ]
 
@@ -120,9 +121,14 @@ test('the statement of docs/upgrading.md takes over a database from before the f
   expect(await database.owner.query(takeOver)).toMatchObject({ rowCount: 1 })
   // That schema lacks what came after it.
   await database.owner.query(
-    'alter table api_clients drop column name, drop column last_used_at; drop table traces',
+    'alter table api_clients drop column name, drop column last_used_at; drop table traces, solana_lanes',
   )
-  expect(await migrated()).toEqual(['002.do.names-of-api-clients.sql', '003.do.traces.sql'])
+  expect(await migrated()).toEqual([
+    '002.do.names-of-api-clients.sql',
+    '003.do.traces.sql',
+    '004.do.signer.sql',
+    '005.do.solana.sql',
+  ])
 })
 
 test('keys of tenant-owned tables begin with customer_id', async () => {

@@ -50,7 +50,8 @@ const ALLOWED: Record<string, string> = {
     'money/ledger, resources/webhooks | deliveries, money/records, money/verify, program/demo, resources/events, resources/search, resources/transfers, upkeep/metrics, upkeep/retention',
   evm_holdings: 'chains/evm, rails/deposits',
   evm_nonces: 'chains/evm',
-  evm_sweeps: 'chains/evm, rails/treasury | chains, money/verify, rails/deposits, upkeep/metrics',
+  evm_sweeps:
+    'chains/evm, chains/solana, rails/treasury | chains, money/verify, rails/deposits, upkeep/metrics',
   failed_transactions: 'rails/payouts',
   fee_quotes: 'money/records, resources/transfers',
   fiat_accounts:
@@ -65,8 +66,8 @@ const ALLOWED: Record<string, string> = {
   markets: 'resources/markets | money/records, program',
   network_cursors: 'money/records, rails/deposits | chains/evm, rails/treasury, upkeep/metrics',
   network_fee_checks: 'rails/treasury',
-  network_genesis: 'chains/evm | cli',
-  network_transactions: 'chains | chains/bitcoin, chains/stellar, money/verify, rails/payouts',
+  network_genesis: 'chains | cli',
+  network_transactions: 'chains | chains/bitcoin, chains/solana, chains/stellar, money/verify, rails/payouts',
   operator_challenges: 'access/operators',
   operator_links: 'access/operators',
   operator_passkeys: 'access/operators',
@@ -94,6 +95,7 @@ const ALLOWED: Record<string, string> = {
   seen_deposits: 'money/movements, rails/deposits, rails/wires | chains, money/verify, upkeep/metrics',
   signing_keys: 'access/tokens | money/verify',
   simulated_chain: 'chains/simulated | program, rails/deposits',
+  solana_lanes: 'chains/solana',
   statements: 'resources/statements | money/verify, program/demo, resources/search, upkeep/metrics',
   traces: 'money/records',
   transfers:

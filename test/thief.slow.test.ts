@@ -436,6 +436,7 @@ const ROWS: Record<string, Record<string, string>> = {
       ]),
     ),
   },
+  solana_lanes: {},
   traces: {},
   wallet_checks: {},
   webhook_attempts: {},

@@ -1,12 +1,12 @@
 import type { Withdrawal } from './network.ts'
-import { BEHIND_ANOTHER, deferred, DELAYS_ALL_ASSETS, DELAYS_NOBODY, type WaitingReason } from './waiting.ts'
+import { BEHIND_ANOTHER, deferred, DELAYS_ALL_ASSETS, DELAYS_NOBODY } from './waiting.ts'
 
 /**
  * The decision about each withdrawal in order. Once one is deferred, the later ones of its profile and asset are, too; where
  * its gas is not covered, the profile's later ones of all assets.
  */
 export function inOrder<D extends object | undefined>(
-  withdrawals: Withdrawal[],
+  withdrawals: readonly Withdrawal[],
   decideOne: (withdrawal: Withdrawal, index: number) => D,
 ): (D | ReturnType<typeof deferred>)[] {
   const waiting = new Set<string>()
@@ -15,10 +15,13 @@ export function inOrder<D extends object | undefined>(
     const own = `${profile} ${withdrawal.asset}`
     if (waiting.has(own) || waiting.has(profile)) return deferred(BEHIND_ANOTHER)
     const decision = decideOne(withdrawal, index)
-    if (decision !== undefined && 'reason' in decision) {
-      const { code } = decision.reason as WaitingReason
+    if (isDeferred(decision)) {
+      const { code } = decision.reason
       if (!DELAYS_NOBODY.includes(code)) waiting.add(code === DELAYS_ALL_ASSETS ? profile : own)
     }
     return decision
   })
 }
+
+const isDeferred = (decision: object | undefined): decision is ReturnType<typeof deferred> =>
+  decision !== undefined && 'outcome' in decision && decision.outcome === 'DEFERRED'

@@ -12,18 +12,13 @@ import {
 import { Closed } from '../contract/fields.ts'
 import type { Mode } from './chain-of-mode.ts'
 import { FEE_MARGIN_DECIMALS, FEES_FACTOR_DECIMALS, type NetworkAdapter } from './network.ts'
+import { Secret } from './secrets.ts'
 import type { TokenAddresses } from './signed-payments.ts'
 
 /**
  * The JSON file of the real networks, with a section for each: its fields, its rules and what its limits mean. A section names
  * where a secret is, in the environment or in a file of its own. A secret is never in a section, in the database or in a log.
  */
-
-const Secret = Type.Union([
-  Closed({ env: Type.String({ minLength: 1 }) }),
-  Closed({ file: Type.String({ minLength: 1 }) }),
-])
-export type Secret = Static<typeof Secret>
 
 const Decimal = Type.String({ pattern: '^[0-9]+(\\.[0-9]+)?$', maxLength: 40 })
 const CONFIRMATIONS_MAX = 10_000
@@ -56,6 +51,13 @@ const BitcoinSection = Closed({
   /** An operator has reviewed what the wallet sent in blocks below this height. */
   first_height: Type.Optional(Type.Integer({ minimum: 0 })),
 })
+const Wallets = Type.Array(
+  Closed({
+    address: Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' }),
+    key: Type.Optional(Secret),
+  }),
+  { maxItems: 20 },
+)
 const EvmSection = Closed({
   adapter: Type.Literal('evm'),
   ...shared,
@@ -67,16 +69,24 @@ const EvmSection = Closed({
   hot_wallet_key: Type.Optional(Secret),
   /** The hot wallet's address. With it, a process without the worker does not read the key. */
   hot_wallet_address: Type.Optional(Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' })),
-  /** Wallets that paid before this one: what they hold is in custody. With a key, their stuck transactions are replaced. */
-  former_hot_wallets: Type.Optional(
-    Type.Array(
+  /** The process that has the keys of the hot wallets: their addresses are given instead. */
+  signer: Type.Optional(
+    Type.Union([
+      Closed({ socket: Type.String({ minLength: 1 }) }),
       Closed({
-        address: Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' }),
-        key: Type.Optional(Secret),
+        url: Type.String({ pattern: '^https://' }),
+        ca: Type.String({ minLength: 1 }),
+        certificate: Type.String({ minLength: 1 }),
+        key: Type.String({ minLength: 1 }),
       }),
-      { maxItems: 20 },
-    ),
+    ]),
   ),
+  /** With a signer: the private key that pays gas for sweeping, in hex. It pays no withdrawal. */
+  gas_wallet_key: Type.Optional(Secret),
+  /** Wallets that pay beside it, each with its own nonces. A process with the worker needs their keys. */
+  further_hot_wallets: Type.Optional(Wallets),
+  /** Wallets that paid before these: what they hold is in custody. With a key, their stuck transactions are replaced. */
+  former_hot_wallets: Type.Optional(Wallets),
   /**
    * The mnemonic or extended key that deposit addresses are derived from; without it the network has none. A public
    * extended key suffices for a process without the worker.
@@ -84,7 +94,7 @@ const EvmSection = Closed({
   deposit_key: Type.Optional(Secret),
   /** In gwei. */
   fee_ceiling: Decimal,
-  /** Most transactions of the hot wallet that are signed and not mined at a time. */
+  /** Most transactions of each hot wallet that are signed and not mined at a time. */
   max_in_flight: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
   /** Contract addresses by asset, for test networks; by default the catalogue's. */
   tokens: Type.Optional(Type.Record(Type.String(), Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' }))),
@@ -100,6 +110,24 @@ const EvmSection = Closed({
   verify_rpc_url: Type.Optional(Type.Union([Type.String({ minLength: 1 }), Secret])),
   /** The amount of an asset from which the second node is asked; every amount, where an asset is not named. */
   verify_above: Type.Optional(Type.Record(Type.String(), Decimal)),
+})
+const SolanaSection = Closed({
+  adapter: Type.Literal('solana'),
+  ...shared,
+  /** Nothing less is ever confirmed: finalized slots are never dropped. */
+  confirmations: Type.Literal('finalized'),
+  /** The hot wallet's private key: 32 or 64 bytes in base58, or the JSON array that solana-keygen writes. */
+  hot_wallet_key: Type.Optional(Secret),
+  /** The hot wallet's address. With it, a process without the worker does not read the key. */
+  hot_wallet_address: Type.Optional(Type.String({ pattern: '^[1-9A-HJ-NP-Za-km-z]{32,44}$' })),
+  /** The most that a payment costs, in SOL. The rent of a recipient's account for a token comes on top. */
+  fee_ceiling: Decimal,
+  /** Nonce accounts of the hot wallet: as many payments are under way at a time. */
+  lanes: Type.Optional(Type.Integer({ minimum: 1, maximum: 64 })),
+  /** A second, independent node: without its word no payment is refunded. */
+  verify_rpc_url: Type.Optional(Type.Union([Type.String({ minLength: 1 }), Secret])),
+  /** Mints by asset, for test networks; by default the catalogue's. */
+  mints: Type.Optional(Type.Record(Type.String(), Type.String({ pattern: '^[1-9A-HJ-NP-Za-km-z]{32,44}$' }))),
 })
 const StellarSection = Closed({
   adapter: Type.Literal('stellar'),
@@ -121,11 +149,12 @@ const StellarSection = Closed({
   /** An operator has reviewed what the wallet sent in ledgers below this one. */
   first_ledger: Type.Optional(Type.Integer({ minimum: 0 })),
 })
-const SECTIONS = { bitcoin: BitcoinSection, evm: EvmSection, stellar: StellarSection }
+const SECTIONS = { bitcoin: BitcoinSection, evm: EvmSection, solana: SolanaSection, stellar: StellarSection }
 export type BitcoinSection = Static<typeof BitcoinSection>
 export type EvmSection = Static<typeof EvmSection>
+export type SolanaSection = Static<typeof SolanaSection>
 export type StellarSection = Static<typeof StellarSection>
-export type Section = BitcoinSection | EvmSection | StellarSection
+export type Section = BitcoinSection | EvmSection | SolanaSection | StellarSection
 
 const ajv = new Ajv({ allErrors: false, strict: true, strictTypes: false })
 
@@ -164,19 +193,22 @@ export async function* eachSection(path: string, mode: Mode): AsyncGenerator<[Cr
 export async function configuredTokens(path: string): Promise<TokenAddresses> {
   const sections = (await readSections(path)) as [
     CryptoNetwork,
-    { tokens?: Record<string, string>; issuers?: Record<string, string> } | null,
+    {
+      tokens?: Record<string, string>
+      mints?: Record<string, string>
+      issuers?: Record<string, string>
+    } | null,
   ][]
   return new Map(
     sections.flatMap(([network, section]) => {
-      const addresses = section?.tokens ?? section?.issuers
-      return addresses === undefined ? [] : [[network, addresses]]
+      const tokens = section?.tokens ?? section?.mints ?? section?.issuers
+      return tokens === undefined ? [] : [[network, tokens] as const]
     }),
   )
 }
 
 function requireSection(network: CryptoNetwork, section: unknown): asserts section is Section {
   const { family } = NETWORKS[network]
-  if (family === 'solana') throw new Error(`${network} has no adapter for a real network yet`)
   const schema = SECTIONS[family]
   const { adapter: named } = Object(section) as { adapter?: unknown }
   const expected = schema.properties.adapter.const
@@ -211,6 +243,8 @@ function complaint(network: CryptoNetwork): string {
   const isOneOf = ajv.errors!.some((error) => error.keyword === 'anyOf')
   if (isOneOf && instancePath === '/confirmations')
     return `${path} must be a number from 1 to ${CONFIRMATIONS_MAX}, 'safe' or 'finalized'`
+  if (network === 'SOLANA' && instancePath === '/confirmations')
+    return `${path} must be 'finalized': the network drops no finalized slot, and may drop any other`
   if (keyword === 'additionalProperties')
     return `${path}.${(params as { additionalProperty: string }).additionalProperty} is not a known field`
   if (keyword === 'required')

@@ -4,7 +4,7 @@ import type { Database, Queryable } from '../db/database.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
 import type { Depth } from './network-sections.ts'
 import type { ConfiguredNetwork } from './open-networks.ts'
-import type { NetworkAdapter, TakenBack } from './network.ts'
+import type { LaneStatus, NetworkAdapter, TakenBack } from './network.ts'
 import type { WaitingReason } from './waiting.ts'
 
 /** The parts of a configured network that a report reads. */
@@ -46,6 +46,8 @@ export interface NetworkReport {
   confirmations: Depth
   custody: Custody[]
   fees: FeesOf[]
+  /** What pays at the same time, where that is more than one. */
+  lanes: LaneStatus[]
   /** Whether the hot wallet holds less of the network's own asset than its low mark. */
   below_low_mark: boolean
   /** The number of withdrawals under way, by their state. */
@@ -107,7 +109,13 @@ async function report(
       const in_custody = formatAmount(minor, decimalsOf(asset))
       return { asset, held: '?', in_custody, ...inCold(asset), difference: '?', short: false }
     })
-    const unreached = { reachable: false, error: status.message, below_low_mark: false, taken_back: [] }
+    const unreached = {
+      reachable: false,
+      error: status.message,
+      below_low_mark: false,
+      lanes: [],
+      taken_back: [],
+    }
     return { ...about, ...unreached, custody: unknown }
   }
   const { gasAsset } = NETWORKS[crypto_network]
@@ -119,6 +127,7 @@ async function report(
     ...about,
     reachable: true,
     height: status.height,
+    lanes: status.lanes ?? [],
     taken_back: status.takenBack ?? [],
     custody: assets.map((asset) => {
       const decimals = decimalsOf(asset)
@@ -166,7 +175,7 @@ async function leavingOn(db: Database, network: CryptoNetwork, feeFactor = 1n): 
       select t.asset, case when t.type = 'TREASURY_CONSOLIDATION' then 0 else t.amount end as amount
       from outgoing_transfers b
       join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
-      where b.network = $1 and b.state in ('SIGNED', 'BROADCAST')
+      where b.network = $1 and b.state in ('ASKED', 'SIGNED', 'BROADCAST')
       union all
       select $2, 0 from evm_sweeps where network = $1 and state in ('SIGNED', 'BROADCAST')
     ) leaving

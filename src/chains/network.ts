@@ -1,3 +1,4 @@
+import type { SignedStatement } from '../contract/approval.ts'
 import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
 import type { Queryable, Transaction } from '../db/database.ts'
 import type { SecondaryStatus, StatusDetails } from '../contract/transfer-status.ts'
@@ -22,8 +23,8 @@ export interface Withdrawal {
   fiat_account_id: string | null
   memo: string | null
   /**
-   * Of a consolidation, which merges coins of the hot wallet into one at its own `destination_address`: the most that it
-   * pays per 1,000 virtual bytes, a decimal string. Absent or null for every other withdrawal.
+   * Of a consolidation, which moves money within the hot wallet to its own `destination_address`: the most that it pays per
+   * 1,000 virtual bytes or, in gwei, per unit of gas, a decimal string. Absent or null for every other withdrawal.
    */
   consolidation_fee_max?: string | null
 }
@@ -36,6 +37,8 @@ export interface SignedTransaction {
   crypto_tx_index?: string
   /** The number of withdrawals that such a transaction pays. */
   payments?: number
+  /** The bytes are not signed: they are what a signer process is to be asked to sign. */
+  isAsked?: true
 }
 
 export type BroadcastWithdrawal = Withdrawal &
@@ -93,6 +96,19 @@ export type Signing =
   | ({ outcome: 'SIGNED' } & SignedTransaction)
   | { outcome: 'REFUSED'; refusal: PaymentRefusal }
   | { outcome: 'DEFERRED'; reason: WaitingReason }
+
+/**
+ * What a signer process is told of a withdrawal, which believes no database: the text that was accepted, the signature over it
+ * by the process that accepted it, and the signed decisions of its approvers.
+ */
+export interface SigningEvidence {
+  accepted: string
+  signature: string | null
+  decisions: readonly { text: string; signed: SignedStatement }[]
+}
+
+/** The answer of a signer process: the signed transaction, or why there is none yet. */
+export type SignerAnswer = { signed: SignedTransaction } | { reason: WaitingReason }
 
 /**
  * The outcome of a broadcast: the network accepts the transaction, refuses it for good, so that it can never be mined, or
@@ -177,13 +193,14 @@ export interface MovedOnChain {
 
 /** A consolidation before it is ordered. Amounts are decimal strings. */
 export interface ConsolidationPlan {
-  /** The address of the hot wallet that gets the one coin. */
+  asset: string
+  /** The address of the hot wallet that gets it. */
   destination_address: string
   amount: string
   coins: number
   /** The most that its network fee may be. */
   fee_max: string
-  /** Per 1,000 virtual bytes: the requested rate, or the fee ceiling where that is lower. */
+  /** Per 1,000 virtual bytes, or in gwei: the requested rate, or the fee ceiling where that is lower. */
   max_fee_rate: string
 }
 
@@ -278,6 +295,18 @@ export interface NewAddress {
   derivation?: string
 }
 
+/** A wallet or account of the hot wallet's with an order of its own, for operators. */
+export interface LaneStatus {
+  /** Its address. */
+  lane: string
+  /** Its part of what is held, by asset; absent where it holds nothing to pay with. */
+  held?: Record<string, string>
+  /** How many of its transactions are signed and not mined. */
+  in_flight: number
+  /** Why nothing is signed from it. */
+  blocked?: WaitingReason
+}
+
 /** An adapter's part of `bursar networks status`. Amounts are decimal strings, by asset. */
 export interface NetworkStatus {
   height: number
@@ -287,6 +316,8 @@ export interface NetworkStatus {
   hotWallet?: Record<string, string>
   /** The parts of former hot wallets. */
   formerWallets?: { address: string; held: Record<string, string> }[]
+  /** What pays at the same time, where that is more than one: a lane that is stuck delays no other. */
+  lanes?: LaneStatus[]
   /** Confirmed transactions that the chain has dropped. */
   takenBack?: TakenBack[]
 }
@@ -303,6 +334,10 @@ export interface Payer {
    * rolled back with them. Signs in order: when a withdrawal must wait, later ones of its profile must wait, too.
    */
   sign(tx: Transaction, withdrawals: Withdrawal[]): Promise<Signing[]>
+  /** Why the signer process would refuse each of these payments; null where it would not. Asked before they are signed. */
+  checkWithSigner?(evidence: readonly SigningEvidence[]): Promise<(string | null)[]>
+  /** Asks the signer process for what is stored and not signed. A crash repeats the question with the same bytes. */
+  askSigner?(withdrawals: (BroadcastWithdrawal & { evidence: SigningEvidence })[]): Promise<SignerAnswer[]>
   broadcast(withdrawals: BroadcastWithdrawal[]): Promise<BroadcastAnswer[]>
   checkStatus(withdrawals: BroadcastWithdrawal[]): Promise<PaymentStatus[]>
   /**
@@ -410,8 +445,8 @@ interface Chain {
    */
   sweep?(round: SweepRound): Promise<number>
   /**
-   * Plans to merge the smallest coins of the hot wallet, at this fee rate at most. Nobody may sign meanwhile. Throws an Error
-   * where there is nothing to merge.
+   * Plans to merge the smallest coins of the hot wallet, or to move what a former one holds, at this fee rate at most. Nobody
+   * may sign meanwhile. Throws an Error where there is nothing to do.
    */
   planConsolidation?(tx: Transaction, maxFeeRate: string | undefined): Promise<ConsolidationPlan>
   /**

@@ -1,5 +1,6 @@
 import { Keypair } from '@stellar/stellar-base'
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { base58 } from '@scure/base'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { once } from 'node:events'
@@ -17,6 +18,7 @@ import {
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { Database, Transaction } from '../db/database.ts'
 import { WrongChain } from './chain-of-mode.ts'
+import { signerOfSeed } from './solana/keys.ts'
 import { configuredNetworks } from './open-networks.ts'
 import { signed, type EvmSigner, type EvmTransaction } from './evm/transaction.ts'
 
@@ -29,7 +31,12 @@ const MNEMONIC = generateMnemonic(english)
 /** The key of Ethereum's account. Unlike the mnemonic, it is read without 2,048 rounds of a hash. */
 const EXTENDED = mnemonicToAccount(MNEMONIC, { path: "m/44'/60'/0'" }).getHdKey()
 const PASSWORD = 'a-password-nobody-guesses'
+/** A key of SOLANA, as solana-keygen writes it. */
+const SEED = randomBytes(32)
+const SOLANA_WALLET = signerOfSeed(SEED).address
 const ENVIRONMENT = {
+  SEED: base58.encode(SEED),
+  KEYPAIR: JSON.stringify([...SEED, ...base58.decode(SOLANA_WALLET)]),
   KEY,
   MNEMONIC,
   EXTENDED_KEY: EXTENDED.privateExtendedKey,
@@ -40,9 +47,10 @@ const ENVIRONMENT = {
   SHORT_KEY: KEY.slice(0, -2),
   ZERO_KEY: `0x${'0'.repeat(64)}`,
   PUBLIC_KEY: EXTENDED.publicExtendedKey,
-  SEED: Keypair.random().secret(),
+  STELLAR_SEED: Keypair.random().secret(),
 }
 const SECRETS = [
+  base58.encode(SEED),
   KEY.slice(2, -2),
   MNEMONIC,
   PASSWORD,
@@ -90,7 +98,7 @@ const read = async (content: unknown) =>
 const STELLAR = {
   adapter: 'stellar',
   rpc_url: 'http://127.0.0.1:8000',
-  hot_wallet_key: { env: 'SEED' },
+  hot_wallet_key: { env: 'STELLAR_SEED' },
   fee_ceiling: '0.01',
 }
 const OTHER_ACCOUNT = Keypair.random().publicKey()
@@ -142,6 +150,66 @@ test('a file is read, with its secrets from the environment and from files', asy
   expect(same!(id)).toEqual(given!(id))
 })
 
+test('further hot wallets pay, and need their keys where the worker runs', async () => {
+  const [key, other] = [generatePrivateKey(), generatePrivateKey()]
+  const { address } = privateKeyToAccount(other)
+  const open = async (wallet: object, signs: boolean) => {
+    const section = ethereum({ hot_wallet_key: { env: 'KEY' }, further_hot_wallets: [wallet] })
+    const environment = { ...ENVIRONMENT, KEY: key, OTHER_KEY: other }
+    return (await configuredNetworks(await fileOf(section), environment, NO_DATABASE, 'live', { signs })).get(
+      'ETHEREUM',
+    )!
+  }
+  const { adapter, privateKeys } = await open({ address, key: { env: 'OTHER_KEY' } }, true)
+  expect(privateKeys).toEqual(['hot_wallet_key', 'further_hot_wallets[0].key', 'deposit_key'])
+  expect(adapter.refusesDestination!(address)).toBe('it is the wallet that withdrawals are paid from')
+  await expect(open({ address }, true)).rejects.toThrow(
+    /^ETHEREUM.further_hot_wallets\[0\].key is required: the wallet pays withdrawals$/,
+  )
+  expect((await open({ address }, false)).privateKeys).not.toContain('further_hot_wallets[0].key')
+})
+
+test('with a signer, no key of a hot wallet is read, and sweeping has a gas wallet of its own', async () => {
+  const other = privateKeyToAccount(generatePrivateKey()).address
+  const { hot_wallet_key: _, ...keyless } = ethereum({}).ETHEREUM as Record<string, unknown>
+  const signer = { socket: '/run/signer' }
+  const open = (changes: object, signs = true) =>
+    fileOf({ ETHEREUM: { ...keyless, signer, ...changes } }).then((path) =>
+      configuredNetworks(path, ENVIRONMENT, NO_DATABASE, 'live', { signs }),
+    )
+  const wallets = { hot_wallet_address: ADDRESS, further_hot_wallets: [{ address: other }] }
+  const { adapter, privateKeys } = (await open({ ...wallets, gas_wallet_key: { env: 'KEY' } })).get(
+    'ETHEREUM',
+  )!
+  expect(privateKeys).toEqual(['gas_wallet_key', 'deposit_key'])
+  expect(adapter).toHaveProperty('askSigner')
+  await expect(open({})).rejects.toThrow(/^ETHEREUM.hot_wallet_address is given instead of hot_wallet_key/)
+  await expect(open({ ...wallets, hot_wallet_key: { env: 'KEY' } })).rejects.toThrow(
+    /is given instead of hot_wallet_key/,
+  )
+  await expect(open(wallets)).rejects.toThrow(/^ETHEREUM.gas_wallet_key is required: with a signer/)
+  await expect(
+    open({ ...wallets, further_hot_wallets: [{ address: other, key: { env: 'KEY' } }] }),
+  ).rejects.toThrow(/^ETHEREUM.further_hot_wallets\[0\].key is the signer's: give the address alone$/)
+  await expect(
+    open({ signer: undefined, hot_wallet_key: { env: 'KEY' }, gas_wallet_key: { env: 'KEY' } }),
+  ).rejects.toThrow(/^ETHEREUM.gas_wallet_key is for a network with a signer/)
+})
+
+test('a section of SOLANA is read, with a key in either form, or with the address alone where nothing is signed', async () => {
+  for (const env of ['SEED', 'KEYPAIR']) {
+    const networks = await read(solana({ hot_wallet_key: { env }, hot_wallet_address: SOLANA_WALLET }))
+    const { adapter, privateKeys } = networks.get('SOLANA')!
+    expect(privateKeys).toEqual(['hot_wallet_key'])
+    expect(adapter.refusesDestination!(SOLANA_WALLET)).toMatch('it is the wallet')
+    expect(adapter).not.toHaveProperty('carriesNoMemo')
+    expect(adapter).not.toHaveProperty('newDepositAddress')
+  }
+  const content = await fileOf(solana({ hot_wallet_key: undefined, hot_wallet_address: SOLANA_WALLET }))
+  const watching = await configuredNetworks(content, ENVIRONMENT, NO_DATABASE, 'live', { signs: false })
+  expect(watching.get('SOLANA')!.privateKeys).toEqual([])
+})
+
 test('former hot wallets are watched, and sign where they have a key', async () => {
   const other = privateKeyToAccount(generatePrivateKey()).address
   const section = ethereum({
@@ -161,6 +229,44 @@ test('former hot wallets are watched, and sign where they have a key', async () 
     expect(adapter.refusesDestination!(address)).toBe('it is the wallet that withdrawals are paid from')
   expect((await open(false)).privateKeys).not.toContain('former_hot_wallets[0].key')
 })
+
+const SOLANA = {
+  adapter: 'solana',
+  rpc_url: 'http://127.0.0.1:1',
+  hot_wallet_key: { env: 'SEED' },
+  confirmations: 'finalized',
+  fee_ceiling: '0.001',
+}
+const solana = (changes: object) => ({ SOLANA: { ...SOLANA, ...changes } })
+const SOLANA_FAULTS: [string, unknown, RegExp][] = [
+  [
+    'SOLANA with a number of confirmations',
+    solana({ confirmations: 32 }),
+    /^SOLANA.confirmations must be 'finalized': the network drops no finalized slot/,
+  ],
+  [
+    'SOLANA with a ceiling that no payment is below',
+    solana({ fee_ceiling: '0.000005' }),
+    /^SOLANA.fee_ceiling must be above 0.000005/,
+  ],
+  ['SOLANA with too many lanes', solana({ lanes: 65 }), /^SOLANA.lanes must be <= 64$/],
+  [
+    'SOLANA with a mint of no token',
+    solana({ mints: { SOL: '1'.repeat(32) } }),
+    /^SOLANA.mints: SOL is no token of SOLANA$/,
+  ],
+  [
+    'SOLANA with no private key',
+    solana({ hot_wallet_key: { env: 'PASSWORD' } }),
+    /^SOLANA.hot_wallet_key: is no private key: 32 or 64 bytes in base58/,
+  ],
+  [
+    'SOLANA with the address of another key',
+    solana({ hot_wallet_address: 'So11111111111111111111111111111111111111112' }),
+    /^SOLANA.hot_wallet_address is not the address of hot_wallet_key: /,
+  ],
+  ['SOLANA without a key', solana({ hot_wallet_key: undefined }), /^SOLANA.hot_wallet_key is required$/],
+]
 
 describe('a process without the worker', () => {
   const ID = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
@@ -234,7 +340,8 @@ describe('a fault is reported with its section and field:', () => {
     ['no object', [], /^must be a JSON object with a section for each network$/],
     ['null', 'null', /^must be a JSON object with a section for each network$/],
     ['an unknown network', { DOGECOIN: LITECOIN }, /^DOGECOIN is no network; there are BITCOIN, /],
-    ['a network without an adapter', { SOLANA: ETHEREUM }, /^SOLANA has no adapter for a real network yet$/],
+    ['the adapter of another family, SOLANA', { SOLANA: ETHEREUM }, /^SOLANA.adapter must be 'solana'$/],
+    ...SOLANA_FAULTS,
     [
       'a section of STELLAR with another adapter',
       { STELLAR: ETHEREUM },

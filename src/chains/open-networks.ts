@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import { Keypair, Networks, StrKey } from '@stellar/stellar-base'
 import type { Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
@@ -15,9 +14,11 @@ import type { Database } from '../db/database.ts'
 import { bitcoinAdapter } from './bitcoin/adapter.ts'
 import { bitcoinRpc } from './bitcoin/rpc.ts'
 import { onChainOf, requireChainId, type Mode } from './chain-of-mode.ts'
+import { isAddress as isSolanaAddress } from '@solana/addresses'
 import { evmAdapter } from './evm/adapter.ts'
 import { tokensOf } from './evm/chain.ts'
 import { depositKeysOf, type DepositKey } from './evm/deposit-keys.ts'
+import { signerClient } from './evm/remote-signer.ts'
 import { sweepTermsOf } from './evm/sweeps/worth.ts'
 import type { EvmSigner } from './evm/transaction.ts'
 import type { AreGiven, NetworkAdapter } from './network.ts'
@@ -35,11 +36,16 @@ import {
   type BitcoinSection,
   type Depth,
   type EvmSection,
-  type Secret,
   type Section,
+  type SolanaSection,
   type StellarSection,
 } from './network-sections.ts'
 import { NoSigningKey } from './node-failure.ts'
+import { readSecret, type Secret } from './secrets.ts'
+import { solanaAdapter } from './solana/adapter.ts'
+import { mintsOf } from './solana/chain.ts'
+import { signerOfKey, watched, type SolanaSigner } from './solana/keys.ts'
+import { SIGNATURE_FEE } from './solana/transaction.ts'
 
 /** Connects the real networks of the networks file (network-sections.ts), with the secrets that its sections name. */
 
@@ -100,7 +106,8 @@ export async function configuredNetworks(
         confirmations,
         ...(low_mark !== undefined && { lowMark: low_mark }),
         feeMargin: fee_margin,
-        ...(section.adapter !== 'stellar' && { carriesNoMemo: true as const }),
+        ...(section.adapter !== 'solana' &&
+          section.adapter !== 'stellar' && { carriesNoMemo: true as const }),
         feesLoss: feesLossOf(network, section),
         minimumDeposit: (asset) => minimum_deposit[asset] ?? minimumDepositOf(asset, network),
         ...(mode === 'sandbox' && { paysDepositsOnly: true }),
@@ -123,7 +130,9 @@ const connect = (opening: Opening, section: Section): Promise<ConnectedNetwork> 
     ? connectEvm(opening, section)
     : section.adapter === 'stellar'
       ? connectStellar(opening, section)
-      : connectBitcoin(opening, section)
+      : section.adapter === 'solana'
+        ? connectSolana(opening, section)
+        : connectBitcoin(opening, section)
 
 /** Reads the secrets and nodes that a section names. Collects the files that held a secret, and the nodes. */
 function readerOf(network: CryptoNetwork, environment: Record<string, string | undefined>) {
@@ -132,13 +141,8 @@ function readerOf(network: CryptoNetwork, environment: Record<string, string | u
 
   /** The secret of a field. No message shows it. */
   async function secret(field: string, where: Secret): Promise<string> {
-    const isFile = 'file' in where
-    const name = isFile ? where.file : where.env
-    if (isFile) secretFiles.push({ field, path: name })
-    const value = isFile ? await readSecretFile(`${network}.${field}`, name) : environment[name]
-    if (value === undefined) throw new Error(`${network}.${field}: ${name} is not in the environment`)
-    if (value.trim() === '') throw new Error(`${network}.${field}: ${name} is empty`)
-    return value.trim()
+    if ('file' in where) secretFiles.push({ field, path: where.file })
+    return readSecret(`${network}.${field}`, where, environment)
   }
 
   /** The URL of a node. Errors do not show the URL, which may contain a key or a password. */
@@ -152,11 +156,6 @@ function readerOf(network: CryptoNetwork, environment: Record<string, string | u
   }
   return { nodes, secretFiles, secret, url }
 }
-
-const readSecretFile = (field: string, path: string): Promise<string> =>
-  readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new Error(`${field}: ${path} cannot be read (${error.code})`)
-  })
 
 /** What it takes to open a network. */
 interface Opening extends Use {
@@ -236,6 +235,47 @@ async function connectStellar(opening: Opening, section: StellarSection): Promis
   }
 }
 
+async function connectSolana(opening: Opening, section: SolanaSection): Promise<ConnectedNetwork> {
+  const { network, db, mode, given } = opening
+  const { fee_ceiling, mints, verify_rpc_url } = section
+  at(`${network}.mints`, () => mintsOf(mints ?? {}))
+  if (requireAmount(`${network}.fee_ceiling`, fee_ceiling, decimalsOf('SOL')) <= SIGNATURE_FEE)
+    throw new Error(`${network}.fee_ceiling must be above 0.000005, what the network takes for a signature`)
+  const rpcUrl = await given.url('rpc_url', section.rpc_url)
+  const verifyRpcUrl = verify_rpc_url && (await given.url('verify_rpc_url', verify_rpc_url))
+  const hotWallet = await solanaWalletOf(opening, section)
+  const adapter = solanaAdapter(
+    { rpcUrl, verifyRpcUrl, hotWallet, feeCeiling: fee_ceiling, lanes: section.lanes, mints, mode },
+    db,
+  )
+  return {
+    adapter,
+    requireChain: () => adapter.ready!(),
+    privateKeys: hotWallet.isWatched ? [] : ['hot_wallet_key'],
+    depositPublicKey: undefined,
+  }
+}
+
+/** The hot wallet. A process that does not sign and has the address does not read the key. */
+async function solanaWalletOf(
+  { network, given, signs }: Opening,
+  { hot_wallet_key, hot_wallet_address: named }: SolanaSection,
+): Promise<SolanaSigner> {
+  if (named !== undefined && !isSolanaAddress(named))
+    throw new Error(`${network}.hot_wallet_address is no address: 32 bytes in base58`)
+  if (named !== undefined && !signs) return watched(named)
+  if (hot_wallet_key === undefined) {
+    const why = named === undefined ? '' : ': without it only a process with BURSAR_WORKER=false can be'
+    throw new Error(`${network}.hot_wallet_key is required${why}`)
+  }
+  const key = await given.secret('hot_wallet_key', hot_wallet_key)
+  let wallet: SolanaSigner | undefined
+  at(`${network}.hot_wallet_key`, () => (wallet = signerOfKey(key)))
+  if (named !== undefined && named !== wallet!.address)
+    throw new Error(`${network}.hot_wallet_address is not the address of hot_wallet_key: ${wallet!.address}`)
+  return wallet!
+}
+
 async function connectEvm(opening: Opening, section: EvmSection): Promise<ConnectedNetwork> {
   const { network, db, mode, signs, areGiven, given } = opening
   const { chain_id, deposit_key, tokens, verify_rpc_url, verify_above, sweep_fee_ceiling } = section
@@ -264,7 +304,10 @@ async function connectEvm(opening: Opening, section: EvmSection): Promise<Connec
       rpcUrl,
       chainId: chain_id,
       hotWallet: wallets.hotWallet,
+      furtherWallets: wallets.further,
       formerWallets: wallets.former,
+      ...(wallets.gasWallet && { gasWallet: wallets.gasWallet }),
+      ...(section.signer && { signer: await signerClient(section.signer) }),
       depositKey,
       confirmations: section.confirmations,
       maxFeePerGasCeiling: section.fee_ceiling,
@@ -290,8 +333,15 @@ async function connectEvm(opening: Opening, section: EvmSection): Promise<Connec
 /** The hot wallet. A process that does not sign and has the address does not read the key. */
 async function hotWalletOf(
   { network, given, signs }: Opening,
-  { hot_wallet_key, hot_wallet_address }: EvmSection,
+  { hot_wallet_key, hot_wallet_address, signer }: EvmSection,
 ): Promise<{ signer: EvmSigner; isPrivate: boolean }> {
+  if (signer !== undefined) {
+    if (hot_wallet_key !== undefined || hot_wallet_address === undefined)
+      throw new Error(
+        `${network}.hot_wallet_address is given instead of hot_wallet_key where a signer has the key`,
+      )
+    return { signer: remote(getAddress(hot_wallet_address)), isPrivate: false }
+  }
   if (hot_wallet_address !== undefined && !signs)
     return { signer: withoutKey(getAddress(hot_wallet_address)), isPrivate: false }
   if (hot_wallet_key === undefined) {
@@ -305,32 +355,83 @@ async function hotWalletOf(
   return { signer: account, isPrivate: true }
 }
 
-/** The hot wallet and the former ones. Throws an Error with the field of a wallet that is named twice or has another's key. */
+/**
+ * The hot wallet, those beside it and the former ones. Throws an Error with the field of a wallet that is named twice, has
+ * another's key, or has no key and would pay.
+ */
 async function walletsOf(
   opening: Opening,
   section: EvmSection,
-): Promise<{ hotWallet: EvmSigner; former: EvmSigner[]; privateKeys: string[] }> {
+): Promise<{
+  hotWallet: EvmSigner
+  further: EvmSigner[]
+  former: EvmSigner[]
+  gasWallet?: EvmSigner
+  privateKeys: string[]
+}> {
   const { network, given, signs } = opening
   const { signer: hotWallet, isPrivate } = await hotWalletOf(opening, section)
   const privateKeys = isPrivate ? ['hot_wallet_key'] : []
-  const former: EvmSigner[] = []
-  for (const [index, { address: named, key }] of (section.former_hot_wallets ?? []).entries()) {
-    const field = `former_hot_wallets[${index}]`
-    const address = getAddress(named)
-    if ([hotWallet, ...former].some((one) => one.address === address))
-      throw new Error(`${network}.${field}.address is named twice, or is the hot wallet's`)
-    if (key === undefined || !signs) {
-      former.push(withoutKey(address))
-      continue
+  const known = [hotWallet]
+  const walletsIn = async (list: 'further_hot_wallets' | 'former_hot_wallets') => {
+    const wallets: EvmSigner[] = []
+    for (const [index, { address: named, key }] of (section[list] ?? []).entries()) {
+      const field = `${list}[${index}]`
+      const address = getAddress(named)
+      if (known.some((one) => one.address === address))
+        throw new Error(`${network}.${field}.address is named twice, or is the hot wallet's`)
+      const isPaying = list === 'further_hot_wallets'
+      if (isPaying && section.signer !== undefined) {
+        if (key !== undefined)
+          throw new Error(`${network}.${field}.key is the signer's: give the address alone`)
+        wallets.push(remote(address))
+        known.push(remote(address))
+        continue
+      }
+      if (key === undefined && signs && isPaying)
+        throw new Error(`${network}.${field}.key is required: the wallet pays withdrawals`)
+      const account =
+        key === undefined || !signs
+          ? withoutKey(address)
+          : accountOf(`${network}.${field}.key`, await given.secret(`${field}.key`, key))
+      if (account.address !== address)
+        throw new Error(`${network}.${field}.key is the key of another address: ${account.address}`)
+      if (!('isWatched' in account)) privateKeys.push(`${field}.key`)
+      wallets.push(account)
+      known.push(account)
     }
-    const account = accountOf(`${network}.${field}.key`, await given.secret(`${field}.key`, key))
-    if (account.address !== address)
-      throw new Error(`${network}.${field}.key is the key of another address: ${account.address}`)
-    former.push(account)
-    privateKeys.push(`${field}.key`)
+    return wallets
   }
-  return { hotWallet, former, privateKeys }
+  const further = await walletsIn('further_hot_wallets')
+  const former = await walletsIn('former_hot_wallets')
+  return { hotWallet, further, former, ...(await gasWalletOf(opening, section, privateKeys)), privateKeys }
 }
+
+/** The wallet that pays gas for sweeping where a signer has the keys of the hot wallets. */
+async function gasWalletOf(
+  { network, given, signs }: Opening,
+  { signer, gas_wallet_key, deposit_key }: EvmSection,
+  privateKeys: string[],
+): Promise<{ gasWallet?: EvmSigner }> {
+  if (gas_wallet_key === undefined) {
+    if (signer !== undefined && deposit_key !== undefined && signs)
+      throw new Error(`${network}.gas_wallet_key is required: with a signer, it pays the gas for sweeping`)
+    return {}
+  }
+  if (signer === undefined)
+    throw new Error(`${network}.gas_wallet_key is for a network with a signer: the hot wallet pays the gas`)
+  privateKeys.push('gas_wallet_key')
+  return {
+    gasWallet: accountOf(`${network}.gas_wallet_key`, await given.secret('gas_wallet_key', gas_wallet_key)),
+  }
+}
+
+/** A wallet whose key the signer process has. */
+const remote = (address: Hex): EvmSigner => ({
+  address,
+  isRemote: true,
+  signTransaction: () => Promise.reject(new Error('the signer process signs for this wallet')),
+})
 
 /** A wallet that can be watched and quoted for, and not signed for: withdrawals wait. */
 const withoutKey = (address: Hex): EvmSigner => ({

@@ -1,13 +1,25 @@
 import { Keypair } from '@stellar/stellar-base'
 import { randomBytes, randomUUID } from 'node:crypto'
+import type { Address } from '@solana/addresses'
 import { RawTx } from '@scure/btc-signer/script.js'
 import { encodeFunctionData, erc20Abi, serializeTransaction, type Hex } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { describe, expect, test } from 'vitest'
 import { findAsset, type CryptoNetwork } from '../contract/assets/catalogue.ts'
 import { addressFromBytes, outputScriptOf } from './addresses.ts'
+import { TOKEN } from './solana/instructions.ts'
+import { signerOfSeed } from './solana/keys.ts'
+import {
+  instructionsOf,
+  parse,
+  parsePayment,
+  signAgain,
+  signBriefly,
+  signPayment,
+  type SolanaPayment,
+} from './solana/transaction.ts'
 import { disagreementOf, type SignedPayment } from './signed-payments.ts'
-import { muxed, signPayment } from './stellar/envelope.ts'
+import { muxed, signPayment as signStellar } from './stellar/envelope.ts'
 
 const account = privateKeyToAccount(generatePrivateKey())
 const HERE = addressFromBytes('ETHEREUM', randomBytes(32)) as Hex
@@ -130,6 +142,71 @@ describe('on the Bitcoin family one output pays, and further outputs do not matt
   })
 })
 
+describe('on SOLANA', () => {
+  const hotWallet = signerOfSeed(randomBytes(32))
+  const [here, there, nonceAccount] = [1, 2, 3].map(() => signerOfSeed(randomBytes(32)).address) as [
+    Address,
+    Address,
+    Address,
+  ]
+  const mint = findAsset('USDC')!.networks.SOLANA!.contractAddress as Address
+  const token = { mint, program: TOKEN, decimals: 6 }
+  const terms = {
+    nonceAccount,
+    nonce: signerOfSeed(randomBytes(32)).address,
+    unitLimit: 50_000,
+    unitPrice: 7n,
+  }
+  const signed = (payment: Partial<SolanaPayment>) =>
+    signPayment(
+      hotWallet,
+      { from: hotWallet.address, to: here, units: 500_000n, memo: null, ...payment },
+      terms,
+    ).raw_transaction
+  const asked = (raw_transaction: Buffer, changes: Partial<SignedPayment> = {}) =>
+    says(
+      paymentOf({ raw_transaction, network: 'SOLANA', asset: 'USDC', destination_address: here, ...changes }),
+    )
+
+  test('a payment of SOL or of a token must match in recipient, amount, mint and memo', () => {
+    const native = { asset: 'SOL', amount: '0.0005' }
+    expect(asked(signed({}), native)).toBeUndefined()
+    expect(asked(signed({ to: there }), native)).toBe(`signed recipient ${there} for ${here}`)
+    expect(asked(signed({ units: 500_001n }), native)).toBe('signed amount 500001 for 500000')
+    for (const makesAccount of [true, false]) {
+      expect(asked(signed({ token, makesAccount }))).toBeUndefined()
+      expect(asked(signed({ token, makesAccount, to: there }))).toMatch(/^signed recipient /)
+    }
+    expect(asked(signed({ token: { ...token, mint: there } }))).toMatch(`signed mint ${there} for ${mint}`)
+    expect(asked(signed({}))).toMatch(`signed mint none for ${mint}`)
+    expect(asked(signed({ token, memo: '12' }), { memo: '12' })).toBeUndefined()
+    expect(asked(signed({ token, memo: '12' }), { memo: '13' })).toBe('signed memo 12 for 13')
+    expect(asked(signed({ token }), { memo: '13' })).toBe('signed memo null for 13')
+    // An account that requires any memo gets one.
+    expect(asked(signed({ token, memo: 'Bursar' }), { memo: null })).toBeUndefined()
+  })
+
+  test('a payment is signed again with nothing but another price', () => {
+    for (const payment of [{}, { token, makesAccount: true, memo: '12' }, { token }]) {
+      const first = signed(payment)
+      const again = signAgain(hotWallet, first, 9n).raw_transaction
+      expect(parsePayment(again)).toEqual({ ...parsePayment(first), unitPrice: 9n })
+      expect(parse(again)).toMatchObject({ isSigned: true, accounts: parse(first).accounts })
+      expect(signAgain(hotWallet, again, 7n).raw_transaction).toEqual(first)
+    }
+  })
+
+  test('bytes that do more than one payment cannot be read as one', () => {
+    const brief = signBriefly(
+      hotWallet,
+      instructionsOf({ from: hotWallet.address, to: here, units: 1n, memo: null }),
+      terms.nonce,
+    )
+    expect(asked(brief.raw_transaction)).toMatch(/cannot be read: it uses no durable nonce/)
+    expect(asked(Buffer.of(1, 2, 3))).toMatch(/cannot be read/)
+  })
+})
+
 test('on a simulated network the signed message must match the withdrawal', () => {
   const { raw_transaction: _, ...payment } = paymentOf({ raw_transaction: Buffer.from('') })
   const signedFor = (changes: object) =>
@@ -144,7 +221,7 @@ describe('on STELLAR', () => {
   const hotWallet = Keypair.random()
   const to = muxed(Keypair.random().publicKey(), '7')
   const [issuer] = findAsset('PYUSD')!.networks.STELLAR!.contractAddress!.split('-').slice(1)
-  const { raw_transaction } = signPayment(
+  const { raw_transaction } = signStellar(
     {
       lane: hotWallet.publicKey(),
       sequence: 1n,

@@ -3,10 +3,13 @@ import type { Hex } from 'viem'
 import { decodeFunctionData, getAddress, parseAbi } from 'viem/utils'
 import { parseAmount } from '../contract/assets/amount.ts'
 import { findAsset, NETWORKS, type CryptoNetwork } from '../contract/assets/catalogue.ts'
+import type { Address } from '@solana/addresses'
 import { canonicalAddress, outputScriptOf } from './addresses.ts'
 import { isOurs, parse } from './evm/transaction.ts'
 import { readOrder } from './bank/manual-wires.ts'
 import type { PayoutNetwork } from './network.ts'
+import { associatedOf } from './solana/instructions.ts'
+import { parsePayment } from './solana/transaction.ts'
 import { paymentIn } from './stellar/envelope.ts'
 
 /** The payment that a withdrawal asks for, and the bytes that were signed for it. */
@@ -19,6 +22,7 @@ export interface SignedPayment {
   amount: string
   /** An address as the client sent it; for a wire, the bank's account number. */
   destination_address: string
+  /** Absent where it is not known. */
   memo?: string | null
   raw_transaction: Buffer
   /** Of a wire: the recorded bank account that it pays. */
@@ -40,6 +44,7 @@ export function disagreementOf(payment: SignedPayment, tokens: TokenAddresses): 
     const { family } = NETWORKS[network]
     if (family === 'evm') return evm(payment, network, tokens)
     if (family === 'bitcoin') return bitcoin(payment, network)
+    if (family === 'solana') return solana(payment, network, tokens)
     if (family === 'stellar') return stellar(payment, tokens)
     return `its bytes are no transaction of ${network}`
   } catch (error) {
@@ -116,6 +121,24 @@ function stellar({ raw_transaction, asset, amount, ...payment }: SignedPayment, 
     ['amount', parseAmount(paid.amount, decimals), parseAmount(amount, decimals)],
     ['destination', paid.destination, payment.destination_address],
     ['memo', paid.memo ?? null, payment.memo ?? null],
+  ])
+}
+
+function solana(payment: SignedPayment, network: CryptoNetwork, tokens: TokenAddresses): string | undefined {
+  const { raw_transaction, asset, amount, memo } = payment
+  const { target, units, mint, program, decimals, madeFor, memo: signedMemo } = parsePayment(raw_transaction)
+  const facts = findAsset(asset)!.networks[network]!
+  const token = tokens.get(network)?.[asset] ?? facts.contractAddress
+  const wanted = canonical(payment, network) as Address
+  const account = token === undefined ? wanted : associatedOf(wanted, token as Address, program)
+  return differences([
+    ['mint', mint ?? 'none', token ?? 'none'],
+    ['recipient', target, account],
+    ['amount', units, parseAmount(amount, facts.decimals)],
+    ['decimals', decimals, facts.decimals],
+    ['account made for', madeFor ?? wanted, wanted],
+    // Without one, the recipient's account may have required any.
+    ['memo', memo == null ? memo : signedMemo, memo],
   ])
 }
 

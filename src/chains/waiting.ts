@@ -29,6 +29,10 @@ export type WaitingCode =
   | 'WALLET_LOCKED'
   /** This process has no key of the hot wallet. */
   | 'NO_SIGNING_KEY'
+  /** The signer process does not answer. */
+  | 'SIGNER_DOWN'
+  /** The signer process refuses the transaction by its own rules. */
+  | 'SIGNER_REFUSES'
   /** An earlier withdrawal of the same profile and asset waits. */
   | 'BEHIND_ANOTHER'
   /** The most transactions that may be in flight at a time are in flight. */
@@ -93,6 +97,7 @@ export const DELAYS_NOBODY: readonly WaitingCode[] = [
   'AWAITING_APPROVAL',
   'NOT_ACCEPTED',
   'SCREENING',
+  'SIGNER_REFUSES',
   'TOKEN_REFUSES',
   'TOKEN_DELIVERS_LESS',
 ]

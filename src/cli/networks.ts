@@ -3,7 +3,7 @@ import { CRYPTO_NETWORKS, type CryptoNetwork } from '../contract/assets/catalogu
 import { transaction } from '../db/database.ts'
 import { sealWithdrawal, WithdrawalMacs } from '../money/movements/withdrawal-macs.ts'
 import { formerWalletsIn, networkReports, type NetworkReport } from '../chains/network-status.ts'
-import type { NetworkAdapter, TakenBack } from '../chains/network.ts'
+import type { LaneStatus, NetworkAdapter, TakenBack } from '../chains/network.ts'
 import { openNetworks } from '../rails/configured-networks.ts'
 import { cancelForOperator } from '../rails/payouts/cancel-withdrawal.ts'
 import { listOpenWithdrawals, OPEN_WITHDRAWALS_MAX } from '../rails/payouts/open-withdrawals.ts'
@@ -11,6 +11,7 @@ import { markWithdrawalPaid } from '../rails/payouts/mark-withdrawal-paid.ts'
 import { resendWithdrawal } from '../rails/payouts/resend-withdrawal.ts'
 import { resolveWithdrawal } from '../rails/payouts/resolve-withdrawal.ts'
 import { audited, recordNow } from '../money/records/audited.ts'
+import { openAcceptanceKey } from '../keys/acceptance-key.ts'
 import { uuid } from './arguments.ts'
 import { inDatabase, orBusy, withDatabase, type AtDatabase } from './command-line.ts'
 import { define, type Subcommand, type OpenContext, oneOf } from './define.ts'
@@ -73,8 +74,8 @@ function defineOpen(withdrawal: Subcommand): void {
     'accept a withdrawal as it is now, so that it is signed: it waits because it differs from the accepted request',
   )
     .argument('<transfer_id>', 'withdrawal', uuid)
-    .answer(inDatabase, async ({ db, did, origin, keys }, id: string) => {
-      const macs = new WithdrawalMacs(await keys())
+    .answer(inDatabase, async ({ db, settings, did, origin, keys }, id: string) => {
+      const macs = new WithdrawalMacs(await keys(), undefined, await openAcceptanceKey(settings))
       const sealed = await transaction(db, async (tx) => {
         const accepted = await sealWithdrawal(tx, macs, id)
         await recordNow(tx, accepted.customer_id, audited(origin, 'transfer.seal', id))
@@ -205,11 +206,12 @@ export function transactionHash(text: string): string {
   return text.toLowerCase()
 }
 
-const isWrong = ({ reachable, below_low_mark, frozen, custody, taken_back }: NetworkReport) =>
+const isWrong = ({ reachable, below_low_mark, frozen, custody, lanes, taken_back }: NetworkReport) =>
   !reachable ||
   below_low_mark ||
   frozen.length > 0 ||
   taken_back.length > 0 ||
+  lanes.some(({ blocked }) => blocked !== undefined) ||
   custody.some(({ short }) => short)
 
 /** One line about a transaction that a reorganisation removed, and what happens next. */
@@ -232,6 +234,14 @@ function describeTakenBack({ nonce, crypto_tx_hash, transfer_id, top_up, refunde
 /** Most lost transactions that are listed. */
 const TAKEN_BACK_SHOWN = 10
 
+function describeLane({ lane, held = {}, in_flight, blocked }: LaneStatus): string {
+  const amounts = Object.entries(held).flatMap(([asset, amount]) =>
+    amount === '0' ? [] : `${amount} ${asset}`,
+  )
+  const parts = [...amounts, `${in_flight} in flight`, ...(blocked ? [`BLOCKED: ${blocked.detail}`] : [])]
+  return `  lane ${lane}: ${parts.join(', ')}`
+}
+
 function describeNetwork(report: NetworkReport): string {
   const { crypto_network, reachable, error, height, confirmations, custody, in_flight, waiting } = report
   const flights = Object.entries(in_flight).map(([state, count]) => `${count} ${state}`)
@@ -245,6 +255,7 @@ function describeNetwork(report: NetworkReport): string {
     ...formerWalletsIn(report).map(
       ({ address, held, asset }) => `  former hot wallet ${address}: ${held} ${asset}`,
     ),
+    ...report.lanes.map(describeLane),
     ...report.fees.map(
       ({ asset, collected, paid }) => `  fees in ${asset}: collected ${collected}, paid ${paid}`,
     ),

@@ -49,6 +49,7 @@ const GROUPS: [names: string[], load: () => Promise<Group>][] = [
   [['wire'], async () => (await import('./wires.ts')).wireCommands],
   [['deposits'], async () => (await import('./deposits.ts')).depositCommands],
   [['screening'], async () => (await import('./screening.ts')).screeningCommands],
+  [['signer'], async () => (await import('./signer.ts')).signerCommands],
   [['prices'], async () => (await import('./prices.ts')).priceCommands],
 ]
 

@@ -88,12 +88,12 @@ function defineWallet(wallet: Subcommand): void {
   define(
     wallet,
     'consolidate',
-    "order a transaction that merges the hot wallet's smallest coins (Bitcoin's family); changes nothing while a consolidation is under way",
+    "order a transaction that merges the hot wallet's smallest coins (Bitcoin's family), or moves what a former hot wallet holds of an asset to the hot wallet (EVM); changes nothing while a consolidation is under way",
   )
     .requiredOption('--network <network>', 'network', networkName)
     .option(
       '--max-fee-rate <amount>',
-      'highest fee rate, in coins for 1,000 virtual bytes; the consolidation waits while fees are higher (default: the fee ceiling)',
+      'highest fee rate, in coins for 1,000 virtual bytes, or gwei; the consolidation waits while fees are higher (default: the fee ceiling)',
     )
     .answer(onNetwork, async (at, options: { network: CryptoNetwork; maxFeeRate?: string }) => {
       const { network, maxFeeRate } = options

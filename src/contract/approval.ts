@@ -6,6 +6,11 @@ import { ActorName, NamedObject, OneOf, Timestamp, Uuid } from './fields.ts'
 const DECISIONS = ['APPROVE', 'REJECT'] as const
 export type ApprovalDecision = (typeof DECISIONS)[number]
 
+/** A signed statement: a compact JWS (RFC 7515) whose payload is the text, or a passkey's assertion over it. */
+export type SignedStatement =
+  | { jws: string }
+  | { passkey: { authenticator_data: string; client_data_json: string; signature: string } }
+
 export const APPROVAL_STATUSES = ['PENDING', 'APPROVED', 'REJECTED', 'EXPIRED', 'CANCELLED', 'USED'] as const
 export type ApprovalStatus = (typeof APPROVAL_STATUSES)[number]
 

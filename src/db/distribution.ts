@@ -77,6 +77,7 @@ export const PLACES: Readonly<Record<string, TablePlacement>> = {
   seen_deposits: 'CUSTOMER',
   signing_keys: 'COORDINATOR',
   simulated_chain: 'COORDINATOR',
+  solana_lanes: 'READABLE',
   statements: 'CUSTOMER',
   traces: 'CUSTOMER',
   transfers: 'CUSTOMER',

@@ -205,6 +205,10 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   signing_keys: { insert: true, update: ['encrypted_jwk', 'retired_at'] },
   // Deletes transactions of a sandbox's simulated networks after 30 days.
   simulated_chain: { insert: true, update: ['broadcast_at', 'dropped_at', 'arrives'], delete: true },
+  solana_lanes: {
+    insert: true,
+    update: ['checked_nonce', 'checked_signature', 'used_nonce', 'acknowledged'],
+  },
   statements: {
     insert: true,
     update: [

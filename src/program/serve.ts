@@ -17,6 +17,7 @@ import { demoRecords } from './demo/demo-records.ts'
 import { makeDemo } from './demo/make-demo.ts'
 import { requireMode, stampDatabase } from './deployment.ts'
 import type { Requests } from '../http/requests.ts'
+import { openAcceptanceKey } from '../keys/acceptance-key.ts'
 import { openMasterKeys, type MasterKeys } from '../keys/master-keys.ts'
 import { sealBalances, sealBalancesWith } from '../money/ledger/balance-macs.ts'
 import { Ledger } from '../money/movements/queue.ts'
@@ -218,7 +219,8 @@ async function startService(
   const { shared: db } = nodes
   const isSandbox = settings.mode === 'sandbox'
   const { shared: background } = backgroundNodes
-  const macs = new WithdrawalMacs(masterKeys, tellForged(log, metrics.forged))
+  const acceptanceKey = await openAcceptanceKey(settings)
+  const macs = new WithdrawalMacs(masterKeys, tellForged(log, metrics.forged), acceptanceKey)
   const policies = new Policies(masterKeys, { sandbox: isSandbox })
   const timing = { meter: metrics.ledger, tracing, waitMsMax: settings.requestTimeoutMs }
   const ledger = new Ledger(nodes, { ...timing, macs, govern: governBy(policies) })

@@ -153,6 +153,12 @@ export function judgeNetwork(report: NetworkReport): Finding {
       'a person must unlock it with its passphrase (docs/guides/networks.md)',
     )
   if (below_low_mark) return warn(`${name}: the hot wallet is below its low mark`, 'send funds to it')
+  const blocked = report.lanes.find((lane) => lane.blocked !== undefined)
+  if (blocked !== undefined)
+    return warn(
+      `${name}: lane ${blocked.lane} signs nothing: ${blocked.blocked!.detail}`,
+      'bursar networks status',
+    )
   const former = formerWalletsIn(report).map(
     ({ address, held, asset }) => `${address} holds ${held} ${asset}`,
   )

@@ -145,7 +145,7 @@ export async function leaseKept(
           select transfer_id
           from outgoing_transfers
           where customer_id = $1 and network = $2 and due_at <= (select clock_timestamp()) and ${IS_FREE}
-            and state in ('SIGNED', 'BROADCAST')
+            and state in ('ASKED', 'SIGNED', 'BROADCAST')
           order by due_at, transfer_id
           limit $3
           for update skip locked

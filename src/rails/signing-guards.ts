@@ -5,6 +5,7 @@ import {
   type WithdrawalMacs,
 } from '../money/movements/withdrawal-macs.ts'
 import type { Screening } from './screening/screening.ts'
+import { signOnlyWhatSignerTakes } from './payouts/sign-only-what-signer-takes.ts'
 import { signOnlyScreened } from './screening/sign-only-screened.ts'
 
 interface GuardOptions {
@@ -21,6 +22,7 @@ interface GuardOptions {
 const GUARDS: readonly ((adapter: NetworkAdapter, options: GuardOptions) => NetworkAdapter)[] = [
   (adapter, { macs, onObjection }) => signOnlyAccepted(adapter, macs, onObjection),
   (adapter, { screening }) => signOnlyScreened(adapter, screening),
+  (adapter) => signOnlyWhatSignerTakes(adapter),
 ]
 
 /** Puts all guards in front of an adapter. */

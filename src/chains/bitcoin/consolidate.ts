@@ -50,6 +50,7 @@ export async function planConsolidation(
   }
   const { address } = await newDepositAddress(wallet)
   return {
+    asset: coin,
     destination_address: address,
     amount: decimalOf(amount),
     coins: coins.length,

@@ -59,6 +59,11 @@ const TRANSACTIONS = new Set([
   'signrawtransactionwithwallet',
   'getmempoolancestors',
   'getmempooldescendants',
+  // Of SOLANA: up to 100 accounts or 1,000 signatures in a reply.
+  'getMultipleAccounts',
+  'getSignaturesForAddress',
+  'getTransaction',
+  'simulateTransaction',
 ])
 /** Any other reply is a few values: that of `getblockchaininfo` has some 2 kB. */
 const ANSWER_BYTES_MAX = 64 * 1024
@@ -83,10 +88,22 @@ interface Reply {
 
 /** A client of a node's JSON-RPC, over HTTP with a user and password. No error contains either. */
 export function bitcoinRpc({ rpcUrl, rpcUser, rpcPassword, wallet }: BitcoinRpcConfig): BitcoinRpc {
+  const authorization = `Basic ${Buffer.from(`${rpcUser}:${rpcPassword}`).toString('base64')}`
+  return jsonRpc(rpcUrl, wallet, { authorization })
+}
+
+/** The same client for a node without user and password, which wants the version of the protocol in each call. */
+export const plainRpc = (rpcUrl: string): BitcoinRpc => jsonRpc(rpcUrl, undefined, {}, { jsonrpc: '2.0' })
+
+function jsonRpc(
+  rpcUrl: string,
+  wallet: string | undefined,
+  headers: object,
+  version: object = {},
+): BitcoinRpc {
   const url = urlOf(rpcUrl)
   if (wallet !== undefined)
     url.pathname = `${url.pathname.replace(/\/$/, '')}/wallet/${encodeURIComponent(wallet)}`
-  const authorization = `Basic ${Buffer.from(`${rpcUser}:${rpcPassword}`).toString('base64')}`
   const unreachable = (why: string) => new NodeUnreachable(url.host, why)
 
   async function post(body: unknown, calls: readonly RpcCall[]): Promise<unknown> {
@@ -94,7 +111,7 @@ export function bitcoinRpc({ rpcUrl, rpcUser, rpcPassword, wallet }: BitcoinRpcC
     try {
       const reply = await fetch(url, {
         method: 'POST',
-        headers: { authorization, 'content-type': 'application/json' },
+        headers: { ...headers, 'content-type': 'application/json' },
         body: JSON.stringify(body),
         signal: AbortSignal.timeout(TIMEOUT_MS),
       })
@@ -121,7 +138,10 @@ export function bitcoinRpc({ rpcUrl, rpcUser, rpcPassword, wallet }: BitcoinRpcC
 
   return {
     async call<T>(...[method, ...params]: RpcCall): Promise<T> {
-      const result = resultOf((await post({ id: 0, method, params }, [[method, ...params]])) as Reply, method)
+      const result = resultOf(
+        (await post({ ...version, id: 0, method, params }, [[method, ...params]])) as Reply,
+        method,
+      )
       if (result instanceof RpcError) throw result
       return result as T
     },
@@ -129,7 +149,7 @@ export function bitcoinRpc({ rpcUrl, rpcUser, rpcPassword, wallet }: BitcoinRpcC
       const results: unknown[] = []
       for (let start = 0; start < calls.length; start += BATCH_MAX) {
         const some = calls.slice(start, start + BATCH_MAX)
-        const body = some.map(([method, ...params], id) => ({ id, method, params }))
+        const body = some.map(([method, ...params], id) => ({ ...version, id, method, params }))
         const replies = await post(body, some)
         if (!Array.isArray(replies)) throw unreachable('gives one reply to many calls')
         const byId = new Map((replies as Reply[]).map((reply) => [reply.id, reply]))

@@ -1416,7 +1416,7 @@ describe('a treasury transfer', () => {
       'ETHEREUM',
       undefined,
     )
-    await expect(consolidation).rejects.toThrow('the hot wallet of ETHEREUM has no coins to merge')
+    await expect(consolidation).rejects.toThrow('no former wallet with a key holds more than the fee')
   })
 
   test("made by hand stops the wallet until it is acknowledged, and is posted with the chain's amounts", async () => {

@@ -7,6 +7,7 @@ import { tokensOf, type EvmChain } from './chain.ts'
 import { chainIdentity, staleAfterFailures } from './chain-identity.ts'
 import { claimTransaction } from './claim.ts'
 import { hotWalletFollower } from './confirmations.ts'
+import { planMove } from './former-wallets.ts'
 import { checkCredited, cursorAt, newestInChain, requireReceived, verifyDeposits } from './deposit-checks.ts'
 import { depositKeysOf, type DepositKey } from './deposit-keys.ts'
 import { depositReader, initialCursor, isCursor } from './deposit-scan.ts'
@@ -17,6 +18,7 @@ import { evmNode, headOf } from './node.ts'
 import { checkStatus } from './payment-status.ts'
 import { usedBy } from './nonce-used.ts'
 import { refusesDestination } from './refusals.ts'
+import { askSigner, type SignerClient } from './remote-signer.ts'
 import { replace } from './replace.ts'
 import { sign } from './sign.ts'
 import { sweep } from './sweeps/sweep.ts'
@@ -31,9 +33,15 @@ export interface EvmConfig extends SweepConfig {
   rpcUrl: string
   /** The chain id that the node must answer to eth_chainId. The catalogue's main network unless given. */
   chainId?: number
-  /** Pays every withdrawal. */
+  /** Pays withdrawals, and sends gas to deposit addresses. */
   hotWallet: EvmSigner
-  /** Wallets that paid before this one. Stuck transactions of those with a key are replaced. */
+  /** Wallets that pay withdrawals beside it. */
+  furtherWallets?: EvmSigner[]
+  /** Signs for those of these whose key this process lacks. */
+  signer?: SignerClient
+  /** Pays the gas for sweeping instead of the hot wallet. */
+  gasWallet?: EvmSigner
+  /** Wallets that paid before these. Stuck transactions of those with a key are replaced. */
   formerWallets?: EvmSigner[]
   /** Derives deposit addresses and signs for them. Without a key there are no addresses; a public key sweeps nothing. */
   depositKey?: DepositKey
@@ -43,7 +51,7 @@ export interface EvmConfig extends SweepConfig {
   maxFeePerGasCeiling: string
   /** Addresses of tokens by asset, instead of the catalogue's: for test networks. */
   tokens?: Record<string, string>
-  /** Most transactions of the hot wallet that are signed and not mined at a time. */
+  /** Most transactions of a wallet that are signed and not mined at a time. */
   maxInFlight?: number | undefined
   pollMs?: number
   /** A transaction that has been pending for this long gets higher fees, if its own are below the current ones. */
@@ -90,6 +98,10 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
     refusesDestination: (address) => refusesDestination(chain, address),
     estimateFee: (asset, destination) => estimateFee(chain, asset, destination),
     sign: (tx, withdrawals) => sign(tx, chain, withdrawals),
+    ...(config.signer !== undefined && {
+      checkWithSigner: (evidence) => config.signer!.check(network, evidence),
+      askSigner: (asked) => askSigner(network, config.signer!, asked),
+    }),
     broadcast: (withdrawals) => broadcast(chain, withdrawals),
     checkStatus: (withdrawals) => checkStatus(chain, follower, withdrawals),
     stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS,
@@ -117,6 +129,7 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
     // Operators.
     status: () => status(db, chain),
     claimTransaction: (_db, withdrawal, hash) => claimTransaction(chain, withdrawal, hash),
+    planConsolidation: (tx, maxFeeRate) => planMove(tx, chain, maxFeeRate),
     movedBy: (tx, hash) => movedBy(tx, chain, hash),
     resend: (ended) => resend(chain, ended),
     usedBy: (withdrawal, hash) => usedBy(chain, withdrawal, hash),
@@ -143,7 +156,10 @@ function openChain(network: CryptoNetwork, config: EvmConfig, db: Database): Evm
     gasAsset,
     tokens,
     hotWallet: config.hotWallet,
+    lanes: [config.hotWallet, ...(config.furtherWallets ?? [])],
     formerWallets: config.formerWallets ?? [],
+    ...(config.signer && { signer: config.signer }),
+    ...(config.gasWallet && { gasWallet: config.gasWallet }),
     confirmations: typeof confirmations === 'number' ? BigInt(confirmations) : confirmations,
     feeCeiling,
     sweeps: sweepTermsOf(network, tokens, feeCeiling, config),

@@ -3,7 +3,7 @@ import type { Hex } from 'viem'
 import { bytesToHex } from 'viem/utils'
 import { walletsOf, type EvmChain } from './chain.ts'
 import { NodeError, says } from './node.ts'
-import { hashesOf, parse, signedBy, type Sent } from './transaction.ts'
+import { hashesOf, isAsked, parse, signedBy, type Sent } from './transaction.ts'
 import type { BroadcastAnswer, BroadcastWithdrawal, SignedTransaction } from '../network.ts'
 
 /**
@@ -34,7 +34,7 @@ export async function rebroadcast(chain: EvmChain, kept: readonly SignedTransact
     if (own.length === 0) continue
     const count = await chain.node.call<Hex>('eth_getTransactionCount', address, 'latest')
     const waiting = own
-      .filter(({ raw_transaction }) => nonceOf(raw_transaction) >= Number(count))
+      .filter(({ raw_transaction }) => !isAsked(raw_transaction) && nonceOf(raw_transaction) >= Number(count))
       .sort((a, b) => nonceOf(a.raw_transaction) - nonceOf(b.raw_transaction))
     await send(
       chain,

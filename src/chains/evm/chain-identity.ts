@@ -4,6 +4,7 @@ import type { CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import type { Database } from '../../db/database.ts'
 import { NodeError, says, type Block, type EvmNode } from './node.ts'
 import type { EvmChain, Token } from './chain.ts'
+import { recordedGenesis } from '../genesis.ts'
 import { NodeFailure } from '../node-failure.ts'
 
 /**
@@ -30,7 +31,7 @@ export function chainIdentity(
     // Nodes that keep no old blocks have no answer.
     if (first === null || first instanceof NodeError) return
     const { hash } = first as Block
-    genesis ??= await recorded(db, network, hash)
+    genesis ??= await recordedGenesis(db, network, hash)
     if (hash !== genesis)
       throw new NodeFailure(
         `the node of ${network} is on another chain ${chainId}: its first block is ${hash}, and was ${genesis} when this ` +
@@ -52,26 +53,6 @@ export function chainIdentity(
       known = undefined
     },
   }
-}
-
-/** The hash of the network's first block: this one, unless another was recorded before. */
-async function recorded(db: Database, network: CryptoNetwork, hash: string): Promise<string> {
-  const read = async () => {
-    const { rows } = await db.query<{ block_hash: string }>(
-      'select block_hash from network_genesis where network = $1',
-      [network],
-    )
-    return rows[0]?.block_hash
-  }
-  const known = await read()
-  if (known !== undefined) return known
-  await db.query(
-    `
-    insert into network_genesis (network, block_hash, recorded_at) values ($1, $2, clock_timestamp())
-    on conflict (network) do nothing`,
-    [network, hash],
-  )
-  return (await read()) ?? hash
 }
 
 /**

@@ -6,6 +6,7 @@ import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
 import type { Queryable } from '../../db/database.ts'
 import { placeKey, type AreGiven } from '../network.ts'
 import { at, type Call, type EvmNode, type Finality } from './node.ts'
+import type { SignerClient } from './remote-signer.ts'
 import type { EvmSigner, EvmTransaction } from './transaction.ts'
 
 /** An ERC-20 contract, and the number of decimals of its amounts. */
@@ -32,8 +33,11 @@ export interface EvmChain {
   gasAsset: string
   /** By asset. */
   tokens: ReadonlyMap<string, Token>
+  /** The hot wallet; in the view of a lane (`lanesOf`), its wallet. */
   hotWallet: EvmSigner
-  /** Wallets that signed before this one. What they hold is in custody, and their transactions are followed to the end. */
+  /** The hot wallet and those that pay beside it: each has its own nonces, and is stuck or emptied alone. */
+  lanes: readonly EvmSigner[]
+  /** Wallets that signed before these. What they hold is in custody, and their transactions are followed to the end. */
   formerWallets: readonly EvmSigner[]
   confirmations: Finality
   /** The most that is offered for a unit of gas, in wei. */
@@ -51,6 +55,10 @@ export interface EvmChain {
   ready(): Promise<void>
   /** Makes the next `ready` ask the node again: a node of another chain would have given its last answer, too. */
   markStale(): void
+  /** The process that signs for those wallets whose key this process lacks. */
+  signer?: SignerClient
+  /** Pays the gas for sweeping, where the hot wallets do not: it has a key of its own here, and pays no withdrawal. */
+  gasWallet?: EvmSigner
   /** The second node, and the amount from which on it must agree, in minor units of the asset. */
   verify?: { node: EvmNode; above: (asset: string) => bigint }
   /** Tells which deposit addresses were given out; absent where all in the database count. */
@@ -83,15 +91,26 @@ export function tokensOf(network: CryptoNetwork, addresses: Record<string, strin
   return tokens
 }
 
-/** The hot wallet and the former ones. */
-export const walletsOf = ({ hotWallet, formerWallets }: Pick<EvmChain, 'hotWallet' | 'formerWallets'>) => [
-  hotWallet,
+type Wallets = Pick<EvmChain, 'lanes' | 'gasWallet' | 'formerWallets'>
+
+/** The wallets that pay, that for gas and the former ones. */
+export const walletsOf = ({ lanes, gasWallet, formerWallets }: Wallets) => [
+  ...lanes,
+  ...(gasWallet === undefined ? [] : [gasWallet]),
   ...formerWallets,
 ]
 
-/** The hot wallet or former one with this address. */
-export const walletAt = (chain: Pick<EvmChain, 'hotWallet' | 'formerWallets'>, address: string) =>
+/** The wallet with this address, of those that pay, that for gas and the former ones. */
+export const walletAt = (chain: Wallets, address: string) =>
   walletsOf(chain).find((wallet) => getAddress(wallet.address) === getAddress(address))
+
+/** The chain as each wallet that pays sees it. */
+export const lanesOf = (chain: EvmChain): EvmChain[] =>
+  chain.lanes.map((hotWallet) => ({ ...chain, hotWallet }))
+
+/** The chain as each wallet that pays gas for sweeping sees it. */
+export const gasLanesOf = (chain: EvmChain): EvmChain[] =>
+  chain.gasWallet === undefined ? lanesOf(chain) : [{ ...chain, hotWallet: chain.gasWallet }]
 
 /** Whether gas is paid in this asset. */
 export const isNative = ({ tokens }: EvmChain, asset: string) => !tokens.has(asset)

@@ -113,41 +113,44 @@ export interface HotWalletFollower {
 }
 
 /**
- * Follows the hot wallet's transactions with few calls. At each block, the wallet's nonce says which of them were mined since,
+ * Follows the transactions of the wallets that pay with few calls. At each block, a wallet's nonce says which of them were mined since,
  * and only their receipts are asked for, once. The receipt is kept in memory until its block is confirmed, and is then compared
  * with the canonical chain. For 500 transactions over 12 blocks, that is 500 receipts, instead of 6,000 and 1,000 look-ups by
  * hash. A receipt that is forgotten, as by a restart, is asked for again.
  */
 export function hotWalletFollower(chain: EvmChain): HotWalletFollower {
-  const { node, hotWallet, confirmations } = chain
+  const { node, lanes, confirmations } = chain
   const receipts = new Map<string, Receipt>()
   /** The head at which the node was last seen to have these bytes. */
   const seenAt = new Map<string, string>()
 
   async function follow(sent: readonly Sent[]): Promise<ConfirmationState[]> {
-    const [newest, mined, pending, confirmedBlock] = await node.each<unknown>([
+    const [newest, confirmedBlock, ...counts] = await node.each<unknown>([
       ['eth_getBlockByNumber', 'latest', false],
-      ['eth_getTransactionCount', hotWallet.address, 'latest'],
-      ['eth_getTransactionCount', hotWallet.address, 'pending'],
       headCall(confirmations),
+      ...lanes.flatMap(({ address }) =>
+        (['latest', 'pending'] as const).map((tag) => ['eth_getTransactionCount', address, tag] as const),
+      ),
     ])
-    for (const answer of [newest, mined, pending]) if (answer instanceof NodeError) throw answer
+    for (const answer of [newest, ...counts]) if (answer instanceof NodeError) throw answer
     const { number: head, baseFeePerGas = '0x0' } = newest as Block
     const confirmed = confirmedIn(confirmedBlock, confirmations)
-    const [minedCount, pendingCount] = [mined, pending].map((count) => Number(hexToBigInt(count as Hex)))
 
     const notMined = new Set<Sent>()
     const known = new Set<Sent>()
-    // A former hot wallet has other nonces: its transactions are asked for one by one.
-    for (const one of await signedBy(hotWallet.address, sent)) {
-      const { nonce } = parse(one.raw_transaction)
-      if (nonce < minedCount!) continue
-      // An earlier receipt is from a block that was replaced since.
-      notMined.add(one)
-      for (const hash of hashesOf(one)) receipts.delete(hash)
-      // When two transactions have the same nonce, only a look-up by hash shows which of them the node has.
-      const isQueued = nonce < pendingCount! && one.replaced.length === 0
-      if (isQueued || seenAt.get(one.crypto_tx_hash) === head) known.add(one)
+    // A former hot wallet's transactions are asked for one by one.
+    for (const [lane, { address }] of lanes.entries()) {
+      const [mined, pending] = [0, 1].map((tag) => Number(hexToBigInt(counts[2 * lane + tag] as Hex)))
+      for (const one of await signedBy(address, sent)) {
+        const { nonce } = parse(one.raw_transaction)
+        if (nonce < mined!) continue
+        // An earlier receipt is from a block that was replaced since.
+        notMined.add(one)
+        for (const hash of hashesOf(one)) receipts.delete(hash)
+        // When two transactions have the same nonce, only a look-up by hash shows which of them the node has.
+        const isQueued = nonce < pending! && one.replaced.length === 0
+        if (isQueued || seenAt.get(one.crypto_tx_hash) === head) known.add(one)
+      }
     }
     const kept = (one: Sent) => hashesOf(one).find((hash) => receipts.has(hash))
     const asked = sent.filter((one) => !notMined.has(one) && kept(one) === undefined)

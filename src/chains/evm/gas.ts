@@ -13,20 +13,23 @@ const CODE_GAS_MAX = 100_000n
 /** The most gas that a transfer of an asset may take. */
 export interface GasLimit {
   most: bigint
+  /** What a transfer to an address without code takes, with room. */
+  own: bigint
   /** The node has estimated a transfer to the hot wallet itself: the limit fits this chain. */
   isMeasured: boolean
 }
 
 /**
  * The gas limit of each trial, estimate and transaction. Without a limit a node would spend its own (50 million gas and
- * more) on a destination that never returns, and 50 such calls in one request take longer than the request may. `own` is
- * the estimate of a transfer to the hot wallet itself: on some rollups gas pays for publishing, too.
+ * more) on a destination that never returns, and 50 such calls in one request take longer than the request may. `toItself`
+ * is the estimate of a transfer to the hot wallet itself: on some rollups gas pays for publishing, too.
  */
-export function gasLimitOf(chain: EvmChain, asset: string, own: Hex | NodeError): GasLimit {
+export function gasLimitOf(chain: EvmChain, asset: string, toItself: Hex | NodeError): GasLimit {
   const typical = isNative(chain, asset) ? PLAIN_GAS : TOKEN_GAS
-  const isMeasured = !(own instanceof NodeError)
-  const estimate = isMeasured ? gasWithRoom(hexToBigInt(own)) : 0n
-  return { most: (estimate > typical ? estimate : typical) + CODE_GAS_MAX, isMeasured }
+  const isMeasured = !(toItself instanceof NodeError)
+  const estimate = isMeasured ? gasWithRoom(hexToBigInt(toItself)) : 0n
+  const own = estimate > typical ? estimate : typical
+  return { most: own + CODE_GAS_MAX, own, isMeasured }
 }
 
 /** The gas limits of the assets of these withdrawals. */

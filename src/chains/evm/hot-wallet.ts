@@ -1,10 +1,10 @@
 import type { Hex } from 'viem'
 import { hexToBigInt } from 'viem/utils'
-import { ifAllAnswer, type Transaction } from '../../db/database.ts'
+import { ifAllAnswer, type Queryable, type Transaction } from '../../db/database.ts'
 import { balancesAt, isNative, offChain, onChain, type EvmChain } from './chain.ts'
 import { feeMax, PLAIN_GAS, TOKEN_GAS, type Fees } from './fees.ts'
 import { at, headOf, NodeError } from './node.ts'
-import { lockNonce, noncesBetween, writeNonce } from './nonces.ts'
+import { lockNonce, noncesBetween, readNonce, writeNonce } from './nonces.ts'
 import { lostReason, transactionsOf } from './taken-back.ts'
 import { amountIn, parse, signedBy } from './transaction.ts'
 import {
@@ -14,7 +14,7 @@ import {
   type Reserved,
   type Unsigned,
 } from '../longest-waiting.ts'
-import type { Withdrawal } from '../network.ts'
+import type { LaneStatus, Withdrawal } from '../network.ts'
 import { selectOpenTransactions } from '../network-transactions.ts'
 import type { WaitingReason } from '../waiting.ts'
 
@@ -63,6 +63,43 @@ export async function openReservation(
     ? ({ code: 'NODE_BEHIND', detail: 'the node is catching up with its chain' } as const)
     : (unknownSpends(unknown, sent) ?? (await takenBack(tx, chain, lost)))
   return { block, nonce, spendable, inFlight: inFlight.size, blockedReason }
+}
+
+/**
+ * What a wallet has in flight, and why it may not sign, for operators: nothing is locked. `signer` are the next nonces by the
+ * journal of the signer process, where there is one.
+ */
+export async function laneStatus(
+  db: Queryable,
+  chain: EvmChain,
+  signer?: ReadonlyMap<string, number> | Error,
+): Promise<Pick<LaneStatus, 'in_flight' | 'blocked'>> {
+  // The nonce comes second: what is signed and broadcast in between is on record by then.
+  const { mined, sent } = await readWallet(chain, [])
+  const { next, acknowledged } = await readNonce(db, chain)
+  const own = await signedBy(chain.hotWallet.address, await selectOpenTransactions(db, chain.network))
+  const nonces = new Set(own.map(({ raw_transaction }) => parse(raw_transaction).nonce))
+  const blocked =
+    unknownSpends(
+      noncesBetween(next, sent).filter((one) => !acknowledged.has(one)),
+      sent,
+    ) ?? blockedBySigner(chain, signer, next)
+  return { in_flight: [...nonces].filter((one) => one >= mined).length, ...(blocked && { blocked }) }
+}
+
+/** Why a wallet signs nothing by its signer: it does not answer, lacks the wallet, or has signed what this database does not know. */
+function blockedBySigner(
+  { hotWallet }: EvmChain,
+  signer: ReadonlyMap<string, number> | Error | undefined,
+  next: number,
+): WaitingReason | undefined {
+  if (signer === undefined || !hotWallet.isRemote) return undefined
+  if (signer instanceof Error) return { code: 'SIGNER_DOWN', detail: signer.message }
+  const ofSigner = signer.get(hotWallet.address)
+  if (ofSigner === undefined) return { code: 'SIGNER_REFUSES', detail: 'the signer does not have the wallet' }
+  if (ofSigner <= next) return undefined
+  const detail = `the signer has signed up to nonce ${ofSigner - 1}, and this database has ${next - 1}: it was restored from an older backup`
+  return { code: 'UNKNOWN_SPENDS', detail }
 }
 
 /** Writes the next nonce of the hot wallet. */
@@ -171,7 +208,8 @@ export function pay(
     const left = spendable.get(of)!
     if (left >= needed) continue
     const [has, needsText] = [left, needed].map((value) => amountText(chain, of, value))
-    const detail = `the hot wallet has ${has!} left, the withdrawal needs ${needsText!} ${purpose}`.trim()
+    const detail =
+      `${walletText(chain)} has ${has!} left, the withdrawal needs ${needsText!} ${purpose}`.trim()
     return { code, detail }
   }
   for (const { of, needed } of needs) spend(spendable, of, needed)
@@ -197,7 +235,7 @@ export function keptForOlder(
     if (asset === chain.gasAsset) kept += gasCost(chain, fees, older.asset)
     if (kept === 0n || left >= kept + onChain(chain, asset, amount)) continue
     const [has, keeps] = [left, kept].map((units) => amountText(chain, asset, units))
-    const detail = `the hot wallet has ${has!} left, and keeps ${keeps!} for withdrawal ${older.transfer_id}, which has waited too long`
+    const detail = `${walletText(chain)} has ${has!} left, and keeps ${keeps!} for withdrawal ${older.transfer_id}, which has waited too long`
     return { code: 'KEPT_FOR_OLDER', detail }
   }
   return undefined
@@ -205,11 +243,12 @@ export function keptForOlder(
 
 /**
  * The reason why a send to cold storage must wait for customers' unsigned withdrawals. It leaves them their amounts; where its
- * asset pays for gas, it leaves the gas of all of them, too.
+ * asset pays for gas, it leaves the gas of all of them, too. `elsewhere` is what other wallets may spend of the asset.
  */
 export function keptForCustomers(
   chain: EvmChain,
   spendable: Spendable,
+  elsewhere: bigint,
   fees: Fees,
   send: Withdrawal,
   unsigned: readonly Unsigned[] | undefined,
@@ -222,7 +261,7 @@ export function keptForCustomers(
     if (theirs.asset === asset) needed += onChain(chain, asset, theirs.amount)
     if (asset === chain.gasAsset) needed += BigInt(theirs.count) * gasCost(chain, fees, theirs.asset)
   }
-  const left = spendable.get(asset)!
+  const left = spendable.get(asset)! + elsewhere
   if (needed === 0n || left >= needed + onChain(chain, asset, send.amount)) return undefined
   return neededByCustomers(amountText(chain, asset, left), amountText(chain, asset, needed))
 }
@@ -230,6 +269,10 @@ export function keptForCustomers(
 /** The cost of the gas of a typical transfer of an asset, in wei. */
 const gasCost = (chain: EvmChain, fees: Fees, asset: string): bigint =>
   feeMax({ gas: isNative(chain, asset) ? PLAIN_GAS : TOKEN_GAS, maxFeePerGas: fees.offer })
+
+/** The wallet, for people. */
+export const walletText = ({ hotWallet, lanes }: EvmChain): string =>
+  lanes.length === 1 && lanes[0] === hotWallet ? 'the hot wallet' : `wallet ${hotWallet.address}`
 
 const amountText = (chain: EvmChain, asset: string, units: bigint) =>
   `${offChain(chain, asset, units)} ${asset}`

@@ -95,7 +95,7 @@ async function requireNotUnderWay(
   const { rows } = await tx.query<{ transfer_id: string | null; raw_transaction: Buffer }>(
     `
     select transfer_id, raw_transaction from outgoing_transfers
-    where network = $1 and due_at is not null and state in ('SIGNED', 'BROADCAST')
+    where network = $1 and due_at is not null and state in ('ASKED', 'SIGNED', 'BROADCAST')
     union all
     select null, raw_transaction from evm_sweeps
     where network = $1 and kind = 'TOP_UP' and state in ('SIGNED', 'BROADCAST')`,

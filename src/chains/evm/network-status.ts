@@ -1,9 +1,20 @@
 import type { Database } from '../../db/database.ts'
-import { balancesAt, offChain, walletsOf, type EvmChain } from './chain.ts'
+import { balancesAt, lanesOf, offChain, walletsOf, type EvmChain } from './chain.ts'
+import { laneStatus } from './hot-wallet.ts'
 import { headOf } from './node.ts'
 import { unswept } from './sweeps/holdings.ts'
 import { lostTransactions } from './taken-back.ts'
-import type { NetworkStatus } from '../network.ts'
+import type { LaneStatus, NetworkStatus } from '../network.ts'
+
+/** The next nonces by the signer's journal, or why it does not answer; undefined where there is none. */
+const signerStatus = async ({ signer, network }: EvmChain) =>
+  signer
+    ?.status()
+    .then(
+      (wallets) =>
+        new Map(wallets.filter((one) => one.network === network).map((one) => [one.wallet, one.next_nonce])),
+    )
+    .catch((error: Error) => error)
 
 /** The balances of the hot wallets and of deposit addresses at one block, and the transactions that the chain has lost. */
 export async function status(db: Database, chain: EvmChain): Promise<NetworkStatus> {
@@ -24,9 +35,17 @@ export async function status(db: Database, chain: EvmChain): Promise<NetworkStat
   const has = (wallet: number, asset: number) => balances[wallet * assets.length + asset]!
   const amounts = (unitsOf: (asset: number) => bigint) =>
     Object.fromEntries(assets.map((asset, index) => [asset, offChain(chain, asset, unitsOf(index))]))
+  const paying = chain.lanes.length
   const formerWallets = chain.formerWallets.map(({ address }, index) => {
-    return { address, held: amounts((asset) => has(index + 1, asset)) }
+    return { address, held: amounts((asset) => has(paying + index, asset)) }
   })
+  const lanes: LaneStatus[] = []
+  const signer = await signerStatus(chain)
+  if (paying > 1 || signer !== undefined)
+    for (const [index, lane] of lanesOf(chain).entries()) {
+      const held = amounts((asset) => has(index, asset))
+      lanes.push({ lane: lane.hotWallet.address, held, ...(await laneStatus(db, lane, signer)) })
+    }
   const takenBack = lost.map(({ raw_transaction: _, ...one }) => one)
   return {
     height: Number(block),
@@ -36,7 +55,8 @@ export async function status(db: Database, chain: EvmChain): Promise<NetworkStat
         atDepositAddresses.get(assets[asset]!) ?? 0n,
       ),
     ),
-    hotWallet: amounts((asset) => has(0, asset)),
+    hotWallet: amounts((asset) => chain.lanes.reduce((sum, _, lane) => sum + has(lane, asset), 0n)),
+    ...(lanes.length > 0 && { lanes }),
     ...(formerWallets.length > 0 && { formerWallets }),
     ...(takenBack.length > 0 && { takenBack }),
   }

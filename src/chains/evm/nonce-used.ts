@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
 import { getAddress, hexToBigInt, hexToNumber, parseTransaction } from 'viem/utils'
-import type { BroadcastWithdrawal, NonceEnd } from '../network.ts'
+import type { BroadcastWithdrawal, NonceEnd, PaymentStatus } from '../network.ts'
 import type { EvmChain } from './chain.ts'
 import { fetchBytes } from './claim.ts'
 import { confirmedHead, standingsOf } from './confirmations.ts'
@@ -32,6 +32,19 @@ export async function endOfNonce(
     `a transaction that the node does not show has used nonce ${nonce} of ${sender}: find it in an explorer, and ` +
       `'bursar withdrawal resolve ${withdrawal.transfer_id} --outcome sign-anew --used-by <hash>' has the withdrawal signed anew`,
   )
+}
+
+/**
+ * The end of what a signer process was asked to sign: it can pay nothing once its nonce is used, confirmed. What the signer has
+ * signed of it is judged by its own bytes.
+ */
+export async function endOfAsked(
+  chain: EvmChain,
+  { raw_transaction, crypto_tx_hash }: BroadcastWithdrawal,
+): Promise<PaymentStatus> {
+  const sender = await signerAddressOf(raw_transaction)
+  const isUsed = (await countAt(chain, sender, await confirmedHead(chain))) > parse(raw_transaction).nonce
+  return isUsed ? { state: 'VOID', usedBy: crypto_tx_hash } : { state: 'UNKNOWN' }
 }
 
 /** Whether this transaction has used the nonce of a withdrawal's bytes in a confirmed block (`NetworkAdapter.usedBy`). */

@@ -1,4 +1,4 @@
-import type { Transaction } from '../../db/database.ts'
+import type { Queryable, Transaction } from '../../db/database.ts'
 import type { EvmChain } from './chain.ts'
 
 /** Locks the hot wallet's next nonce, and returns it with the acknowledged nonces. */
@@ -12,15 +12,33 @@ export async function lockNonce(
      on conflict (network, address) do nothing`,
     wallet,
   )
-  const { rows } = await tx.query<{ next_nonce: string; acknowledged_nonces: string[] }>(
+  const { rows } = await tx.query<NonceRow>(
     'select next_nonce, acknowledged_nonces from evm_nonces where network = $1 and address = $2 for update',
     wallet,
   )
-  const { next_nonce, acknowledged_nonces } = rows[0]!
-  const acknowledged = new Set(acknowledged_nonces.map(Number))
-  let next = Math.max(Number(next_nonce), firstNonce)
+  return nextOf(firstNonce, rows[0])
+}
+
+interface NonceRow {
+  next_nonce: string
+  acknowledged_nonces: string[]
+}
+
+/** The next nonce of a wallet, and the acknowledged ones. */
+function nextOf(firstNonce: number, row: NonceRow = { next_nonce: '0', acknowledged_nonces: [] }) {
+  const acknowledged: ReadonlySet<number> = new Set(row.acknowledged_nonces.map(Number))
+  let next = Math.max(Number(row.next_nonce), firstNonce)
   while (acknowledged.has(next)) next += 1
   return { next, acknowledged }
+}
+
+/** Reads the hot wallet's next nonce as it is now, and the acknowledged ones. */
+export async function readNonce(db: Queryable, { network, hotWallet, firstNonce }: EvmChain) {
+  const { rows } = await db.query<NonceRow>(
+    'select next_nonce, acknowledged_nonces from evm_nonces where network = $1 and address = $2',
+    [network, hotWallet.address],
+  )
+  return nextOf(firstNonce, rows[0])
 }
 
 /** Writes the hot wallet's next nonce. */

@@ -5,10 +5,10 @@ import { NATIVE_INDEX } from './deposit-scan.ts'
 import { feePaid } from './fees.ts'
 import type { Receipt } from './node.ts'
 import { doubtOf } from './second-word.ts'
-import { endOfNonce } from './nonce-used.ts'
+import { endOfAsked, endOfNonce } from './nonce-used.ts'
 import { refusalOf } from './refusals.ts'
 import { judgeAlone } from '../judge-alone.ts'
-import { amountIn, loggedTransfer, logIndexOf, parse, type LoggedTransfer } from './transaction.ts'
+import { amountIn, isAsked, loggedTransfer, logIndexOf, parse, type LoggedTransfer } from './transaction.ts'
 import type { BroadcastWithdrawal, PaymentStatus } from '../network.ts'
 
 /** How far the transaction of each withdrawal is, and the outcome of the confirmed ones. */
@@ -18,11 +18,17 @@ export async function checkStatus(
   withdrawals: BroadcastWithdrawal[],
 ): Promise<PaymentStatus[]> {
   await chain.ready()
-  const standings = await follow(withdrawals)
+  const signed = withdrawals.filter(({ raw_transaction }) => !isAsked(raw_transaction))
+  const standings = new Map((await follow(signed)).map((standing, index) => [signed[index]!, standing]))
   const statuses: PaymentStatus[] = []
-  for (const [index, standing] of standings.entries()) {
+  for (const withdrawal of withdrawals) {
+    const standing = standings.get(withdrawal)
+    if (standing === undefined) {
+      statuses.push(await endOfAsked(chain, withdrawal))
+      continue
+    }
     if (standing.state !== 'MINED') {
-      const used = 'isPassed' in standing ? await endOfNonce(chain, withdrawals[index]!) : undefined
+      const used = 'isPassed' in standing ? await endOfNonce(chain, withdrawal) : undefined
       const { state, isTooCheap } = standing
       statuses.push(used ?? { state, ...(isTooCheap && { isTooCheap }) })
       continue
@@ -33,9 +39,7 @@ export async function checkStatus(
       continue
     }
     const { receipt } = standing
-    const outcome = await judgeAlone(() =>
-      believed(chain, outcomeOf(chain, withdrawals[index]!, receipt), receipt),
-    )
+    const outcome = await judgeAlone(() => believed(chain, outcomeOf(chain, withdrawal, receipt), receipt))
     if (outcome.state === 'UNRESOLVED') markStale(receipt)
     statuses.push(outcome)
   }

@@ -12,7 +12,7 @@ export const refusalOf = (
 
 /** Why an address is not paid: money sent there goes nowhere, is lost, or comes back less the gas. */
 export function refusesDestination(
-  chain: Pick<EvmChain, 'hotWallet' | 'formerWallets' | 'tokens'>,
+  chain: Pick<EvmChain, 'lanes' | 'gasWallet' | 'formerWallets' | 'tokens'>,
   address: string,
 ): string | undefined {
   const isIt = (one: string) => one.toLowerCase() === address.toLowerCase()

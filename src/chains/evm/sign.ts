@@ -1,7 +1,9 @@
 import type { Hex } from 'viem'
+import { getAddress } from 'viem/utils'
 import type { Transaction } from '../../db/database.ts'
-import { onChain, transferOf, type EvmChain } from './chain.ts'
+import { lanesOf, onChain, transferOf, type EvmChain } from './chain.ts'
 import { estimateGas, type Estimate } from './estimate.ts'
+import { formerLanesOf, gasPriceMaxOf } from './former-wallets.ts'
 import { aboveCeiling, feesNow, PLAIN_GAS, type Fees } from './fees.ts'
 import {
   closeReservation,
@@ -17,23 +19,100 @@ import { addressRefusal } from '../destination-rules.ts'
 import { refusedAmong } from './reserved.ts'
 import { signed, type EvmTransaction } from './transaction.ts'
 import { isTreasurySend, longestWaiting, unsignedWithdrawals } from '../longest-waiting.ts'
-import { deferred, type WaitingReason } from '../waiting.ts'
 import { inOrder } from '../in-order.ts'
+import { BEHIND_ANOTHER, deferred, type WaitingReason } from '../waiting.ts'
 import type { Signing, Withdrawal } from '../network.ts'
 
 /**
- * Signs in order the withdrawals that the hot wallet can pay at the current fees. The others wait, and with them the later
- * ones of the same profile and asset.
+ * Signs in order the withdrawals that the wallets can pay at the current fees. The others wait, and with them the later ones of
+ * the same profile and asset. A withdrawal that one wallet cannot pay is tried on the next. It waits for the reason of the
+ * first; a wallet that may not sign gives no reason while another may.
  */
 export async function sign(tx: Transaction, chain: EvmChain, withdrawals: Withdrawal[]): Promise<Signing[]> {
   await chain.ready()
   const fees = await feesNow(chain)
+  const signings = new Map<Withdrawal, Signing>()
+  const moves = withdrawals.filter((one) => gasPriceMaxOf(one) !== undefined)
+  const payments = withdrawals.filter((one) => !moves.includes(one))
+  const signEach = async (wallets: EvmChain[], some: Withdrawal[], price: Fees) => {
+    const own = await signFrom(tx, wallets, price, some)
+    for (const [index, one] of some.entries()) signings.set(one, own[index]!)
+  }
+  if (payments.length > 0) await signEach(lanesOf(chain), payments, fees)
+  for (const move of moves) {
+    const most = gasPriceMaxOf(move)!
+    const own = { ...fees, offer: fees.offer < most ? fees.offer : most }
+    await signEach(
+      formerLanesOf(chain).map((one) => ({ ...one, feeCeiling: most })),
+      [move],
+      own,
+    )
+  }
+  return withdrawals.map((one) => signings.get(one)!)
+}
+
+/** Signs withdrawals from these wallets, of one chain. */
+async function signFrom(
+  tx: Transaction,
+  wallets: EvmChain[],
+  fees: Fees,
+  withdrawals: Withdrawal[],
+): Promise<Signing[]> {
+  const [chain] = wallets
   const deferAll = (reason: WaitingReason) => withdrawals.map(() => deferred(reason))
+  if (chain === undefined)
+    return deferAll({ code: 'NO_SIGNING_KEY', detail: 'this process has no key of a former hot wallet' })
   const tooExpensive = aboveCeiling(fees, chain)
   if (tooExpensive !== undefined) return deferAll({ code: 'FEE_ABOVE_CEILING', detail: tooExpensive })
-  const reservation = await openReservation(tx, chain, new Set(withdrawals.map(({ asset }) => asset)))
-  if (reservation.blockedReason !== undefined) return deferAll(reservation.blockedReason)
-  const decisions = await decide(tx, chain, reservation, fees, withdrawals)
+  const lanes = await openLanes(tx, wallets, withdrawals)
+  const reasons = lanes.map(({ reservation }) => reservation.blockedReason)
+  // What a wallet has sent without this database may have paid any of these, also those that another wallet would pay.
+  const unknown = reasons.find((reason) => reason?.code === 'UNKNOWN_SPENDS')
+  const blockedReason = unknown ?? reasons[0]
+  if (blockedReason !== undefined) return deferAll(blockedReason)
+  const rules = await paymentRules(tx, chain, lanes, fees, withdrawals)
+  const signings = new Map<Withdrawal, Signing>()
+  for (const lane of lanes.filter(({ reservation }) => reservation.blockedReason === undefined)) {
+    const left = withdrawals.filter((one) => isDeferred(signings.get(one)))
+    if (left.length === 0) break
+    const own = await signOnLane(tx, lane, { fees, rules, withdrawals: left })
+    for (const [index, one] of left.entries())
+      if (!isDeferred(own[index]) || isDeferred(signings.get(one), BEHIND_ANOTHER.code))
+        signings.set(one, own[index]!)
+  }
+  return withdrawals.map((one) => signings.get(one)!)
+}
+
+/** Whether a withdrawal has no decision yet, or waits; with a code, for that reason. */
+const isDeferred = (signing: Signing | undefined, code?: WaitingReason['code']): boolean =>
+  signing === undefined ||
+  (signing.outcome === 'DEFERRED' && (code === undefined || signing.reason.code === code))
+
+/** A wallet that pays, while one transaction signs from it. */
+interface Lane {
+  chain: EvmChain
+  reservation: HotWalletReservation
+}
+
+/** Reserves each wallet. Those that may sign come first, and of these the one with the fewest transactions in flight. */
+async function openLanes(tx: Transaction, wallets: EvmChain[], withdrawals: Withdrawal[]): Promise<Lane[]> {
+  const assets = new Set(withdrawals.map(({ asset }) => asset))
+  const lanes: Lane[] = []
+  for (const chain of wallets) lanes.push({ chain, reservation: await openReservation(tx, chain, assets) })
+  const rank = ({ reservation: { blockedReason, inFlight } }: Lane) =>
+    blockedReason === undefined ? inFlight : Infinity
+  return lanes.sort((a, b) => rank(a) - rank(b) || 0)
+}
+
+/** Signs from one wallet what it can pay. */
+async function signOnLane(
+  tx: Transaction,
+  lane: Lane,
+  batch: { fees: Fees; rules: PaymentRules; withdrawals: Withdrawal[] },
+): Promise<Signing[]> {
+  const { chain, reservation } = lane
+  const { fees, withdrawals } = batch
+  const decisions = await decide(lane, batch)
   const signings: Signing[] = []
   for (const [index, withdrawal] of withdrawals.entries()) {
     const decision = decisions[index]!
@@ -73,18 +152,15 @@ type Decision = Estimate
  * each call.
  */
 async function decide(
-  tx: Transaction,
-  chain: EvmChain,
-  reservation: HotWalletReservation,
-  fees: Fees,
-  withdrawals: Withdrawal[],
+  lane: Lane,
+  { fees, rules: { refused, payFrom }, withdrawals }: Parameters<typeof signOnLane>[2],
 ): Promise<Decision[]> {
-  const { refused, payFrom } = await paymentRules(tx, chain, reservation, fees, withdrawals)
+  const { chain, reservation } = lane
   const decided = new Map<Withdrawal, Decision>(
     withdrawals.flatMap((one) => {
       // A destination may have become refused since the order: a token may have been added to the networks file.
       const { asset, destination_address: address } = one
-      const why = addressRefusal(chain.network, { address, asset }) ?? refusesDestination(chain, address)
+      const why = addressRefusal(chain.network, { address, asset }) ?? refusalBy(chain, one)
       if (why !== undefined) return [[one, { outcome: 'REFUSED', refusal: refusalOf(one, why) }] as const]
       const refusal = refused.get(one.transfer_id)
       return refusal === undefined ? [] : [[one, refusal] as const]
@@ -97,7 +173,7 @@ async function decide(
     const tentative = new Map(reservation.spendable)
     let estimates = isSecondRound ? Infinity : places
     const reasons = inOrder(withdrawals, (withdrawal) => {
-      const reason = decided.get(withdrawal) ?? payFrom(tentative, withdrawal, PLAIN_GAS)
+      const reason = decided.get(withdrawal) ?? payFrom(lane, tentative, withdrawal, PLAIN_GAS)
       return reason ?? (places > 0 && estimates-- > 0 ? undefined : full)
     })
     const candidates = withdrawals.filter((_, index) => reasons[index] === undefined)
@@ -107,7 +183,7 @@ async function decide(
       if (estimate === undefined) return reasons[index]!
       if ('outcome' in estimate) return estimate
       if (places <= 0) return full
-      const short = payFrom(reservation.spendable, withdrawal, estimate.gas)
+      const short = payFrom(lane, reservation.spendable, withdrawal, estimate.gas)
       if (short === undefined) places -= 1
       return short ?? estimate
     })
@@ -118,33 +194,64 @@ async function decide(
   return decisions
 }
 
+/** Why the platform does not pay the destination. A consolidation pays the hot wallet, and nobody else. */
+function refusalBy(chain: EvmChain, one: Withdrawal): string | undefined {
+  const { destination_address: address } = one
+  if (gasPriceMaxOf(one) === undefined) return refusesDestination(chain, address)
+  return chain.lanes.some((wallet) => getAddress(wallet.address) === getAddress(address))
+    ? undefined
+    : 'it is not the hot wallet, which a consolidation pays'
+}
+
 const inFlightLimit = ({ maxInFlight }: EvmChain) =>
   deferred({
     code: 'IN_FLIGHT_LIMIT',
     detail: `${maxInFlight} transactions are in flight, the most at a time`,
   })
 
+type PaymentRules = Awaited<ReturnType<typeof paymentRules>>
+
 /** The refusals that are known before gas is estimated, and how withdrawals are paid out of spendable amounts. */
 async function paymentRules(
   tx: Transaction,
   chain: EvmChain,
-  reservation: HotWalletReservation,
+  lanes: readonly Lane[],
   fees: Fees,
   withdrawals: Withdrawal[],
 ) {
-  const longest = await longestWaiting(tx, chain.network, chain.reserveAfterMs)
-  const refused = await refusedAmong(chain, reservation, fees, longest)
-  const reserved = longest.filter(({ transfer_id }) => !refused.has(transfer_id))
+  // A former wallet pays nobody, and keeps nothing for anybody.
+  const longest = chain.lanes.includes(chain.hotWallet)
+    ? await longestWaiting(tx, chain.network, chain.reserveAfterMs)
+    : []
+  /** The wallet that keeps its money for the oldest withdrawal of an asset: the one that has the most of it. */
+  const keeperOf = (asset: string) =>
+    lanes.reduce((most, one) => (heldBy(one, asset) > heldBy(most, asset) ? one : most))
+  const keepers = new Map(longest.map((one) => [one, keeperOf(one.asset)]))
+  const refused: Awaited<ReturnType<typeof refusedAmong>> = new Map()
+  for (const lane of new Set(keepers.values())) {
+    const own = longest.filter((one) => keepers.get(one) === lane)
+    for (const refusal of await refusedAmong(lane.chain, lane.reservation, fees, own)) refused.set(...refusal)
+  }
+  const reservedIn = (lane: Lane) =>
+    longest.filter((one) => !refused.has(one.transfer_id) && keepers.get(one) === lane)
   const unsigned = withdrawals.some(isTreasurySend) ? await unsignedWithdrawals(tx, chain.network) : []
   return {
     refused,
-    /** Deducts a withdrawal with its gas from the amounts, or returns the reason why it waits. */
-    payFrom: (spendable: Spendable, withdrawal: Withdrawal, gas: bigint) => {
+    /** Deducts a withdrawal with its gas from the amounts of a wallet, or returns the reason why it waits. */
+    payFrom: (lane: Lane, spendable: Spendable, withdrawal: Withdrawal, gas: bigint) => {
+      const elsewhere = lanes.reduce(
+        (sum, one) => sum + (one === lane ? 0n : heldBy(one, withdrawal.asset)),
+        0n,
+      )
       const reason =
-        keptForOlder(chain, spendable, fees, withdrawal, reserved) ??
-        keptForCustomers(chain, spendable, fees, withdrawal, unsigned) ??
-        pay(chain, spendable, fees, withdrawal, gas)
+        keptForOlder(chain, spendable, fees, withdrawal, reservedIn(lane)) ??
+        keptForCustomers(chain, spendable, elsewhere, fees, withdrawal, unsigned) ??
+        pay(lane.chain, spendable, fees, withdrawal, gas)
       return reason && deferred(reason)
     },
   }
 }
+
+/** What a wallet may spend of an asset; nothing where it may not sign. */
+const heldBy = ({ reservation: { blockedReason, spendable } }: Lane, asset: string): bigint =>
+  blockedReason === undefined ? (spendable.get(asset) ?? 0n) : 0n

@@ -109,7 +109,7 @@ async function bytesUnderWay(db: Queryable, { network, hotWallet }: EvmChain): P
   const { rows } = await db.query<{ raw_transaction: Buffer }>(
     `
     select raw_transaction from outgoing_transfers
-    where network = $1 and due_at is not null and state in ('SIGNED', 'BROADCAST')
+    where network = $1 and due_at is not null and state in ('ASKED', 'SIGNED', 'BROADCAST')
     union all
     select raw_transaction from evm_sweeps
     where network = $1 and kind = 'TOP_UP' and state in ('SIGNED', 'BROADCAST')`,

@@ -9,6 +9,7 @@ import {
   hexToNumber,
   keccak256,
   parseTransaction,
+  serializeTransaction,
   toHex,
 } from 'viem/utils'
 import type { EventLog, Receipt } from './node.ts'
@@ -27,11 +28,13 @@ export interface EvmTransaction {
   maxPriorityFeePerGas: bigint
 }
 
-/** Signs for one address: a viem account, a remote signer or a KMS. */
+/** Signs for one address: a viem account, or a signer process that is asked later. */
 export interface EvmSigner {
   address: Hex
   /** Whether this process lacks its key: `signTransaction` throws. */
   isWatched?: true
+  /** The signer process has the key: what it is to sign is stored first (`askedBytes`). */
+  isRemote?: true
   /** The signed transaction, serialized as it is broadcast. */
   signTransaction(transaction: EvmTransaction): Promise<Hex>
 }
@@ -47,7 +50,19 @@ export const hashesOf = ({ crypto_tx_hash, replaced }: Sent) => [crypto_tx_hash,
 
 /** Signs, and compares the signed bytes with the transaction: the signer may be another machine. */
 export async function signed(signer: EvmSigner, transaction: EvmTransaction): Promise<SignedTransaction> {
-  const raw = await signer.signTransaction(transaction)
+  if (signer.isRemote) {
+    const raw_transaction = askedBytes(signer.address, transaction)
+    return { raw_transaction, crypto_tx_hash: keccak256(raw_transaction), isAsked: true }
+  }
+  return signedAs(signer, transaction, await signer.signTransaction(transaction))
+}
+
+/** The signed bytes of a transaction. Throws an AssertionError where they are of another one. */
+export function signedAs(
+  signer: Pick<EvmSigner, 'address'>,
+  transaction: EvmTransaction,
+  raw: Hex,
+): SignedTransaction {
   const back = parse(raw)
   for (const key of ['chainId', 'nonce', 'value', 'gas', 'maxFeePerGas', 'maxPriorityFeePerGas'] as const) {
     assert(back[key] === transaction[key], `the signer changed the ${key}`)
@@ -60,14 +75,32 @@ export async function signed(signer: EvmSigner, transaction: EvmTransaction): Pr
 }
 
 const EIP_1559 = 0x02
+/** Begins what a signer process is asked to sign, followed by the wallet's address and the unsigned transaction. */
+const ASKED = 0xa5
+const ADDRESS_END = 21
+
+/** What a signer process is asked to sign, as it is stored before it is asked. It is never broadcast. */
+const askedBytes = (address: Hex, transaction: EvmTransaction): Buffer =>
+  Buffer.concat([
+    Buffer.from([ASKED]),
+    Buffer.from(address.slice(2), 'hex'),
+    Buffer.from(serializeTransaction(transaction).slice(2), 'hex'),
+  ])
+
+/** The unsigned transaction in what a signer process is asked to sign. */
+export const unsignedOf = (raw: Buffer): Hex => bytesToHex(raw.subarray(ADDRESS_END))
+
+/** Whether bytes are those of a transaction that a signer process was asked to sign. */
+export const isAsked = (raw: Buffer) => raw[0] === ASKED
 
 /** Whether bytes are an EIP-1559 transaction, the only type that Bursar signs. Those of a simulated network are not. */
-export const isOurs = (raw: Buffer) => raw[0] === EIP_1559
+export const isOurs = (raw: Buffer) => raw[0] === EIP_1559 || isAsked(raw)
 
-/** The transaction in signed bytes. viem leaves out the fields that are zero. */
+/** The transaction in stored bytes. viem leaves out the fields that are zero. */
 export function parse(raw: Buffer | Hex): EvmTransaction {
+  const bytes = typeof raw === 'string' ? raw : bytesToHex(isAsked(raw) ? raw.subarray(ADDRESS_END) : raw)
   const { chainId, nonce, to, value, data, gas, maxFeePerGas, maxPriorityFeePerGas } = parseTransaction(
-    (typeof raw === 'string' ? raw : bytesToHex(raw)) as `0x02${string}`,
+    bytes as `0x02${string}`,
   )
   return {
     type: 'eip1559',
@@ -86,8 +119,9 @@ export function parse(raw: Buffer | Hex): EvmTransaction {
 const senders = new LRUCache<string, Hex>({ max: 10_000 })
 const keyOf = (raw: Buffer) => raw.toString('latin1')
 
-/** The address that signed these bytes. */
+/** The address that signed these bytes, or is to sign them. */
 export async function signerAddressOf(raw: Buffer): Promise<Hex> {
+  if (isAsked(raw)) return getAddress(bytesToHex(raw.subarray(1, ADDRESS_END)))
   const known = senders.get(keyOf(raw))
   if (known !== undefined) return known
   const sender = await signerOf(bytesToHex(raw) as `0x02${string}`)

@@ -9,7 +9,7 @@ import {
   type KeyObject,
 } from 'node:crypto'
 import type { Actor } from '../../contract/actor.ts'
-import type { ApprovalDecision } from '../../contract/approval.ts'
+import type { ApprovalDecision, SignedStatement } from '../../contract/approval.ts'
 
 /**
  * The statement that an approver signs, and its signatures (API behaviour, Approvals). A statement is a JSON text whose
@@ -156,14 +156,7 @@ export function publicPartOf(privateJwk: JsonWebKey): ApproverKey {
 // ---------------------------------------------------------------------------------------------- signatures
 
 /** A passkey's assertion over a statement (Web Authentication, 5.2.2). Each member is base64url. */
-interface PasskeyAssertion {
-  authenticator_data: string
-  client_data_json: string
-  signature: string
-}
-
-/** A signed statement: a compact JWS (RFC 7515) whose payload is the text, or a passkey's assertion. */
-export type SignedStatement = { jws: string } | { passkey: PasskeyAssertion }
+type PasskeyAssertion = Extract<SignedStatement, { passkey: unknown }>['passkey']
 
 const JWS_TYPE = 'bursar-approval+jws'
 

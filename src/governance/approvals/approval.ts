@@ -1,15 +1,11 @@
 import { strict as assert } from 'node:assert'
 import type { ActorType, Origin } from '../../contract/actor.ts'
+import type { SignedStatement } from '../../contract/approval.ts'
 import type { Queryable, Transaction } from '../../db/database.ts'
 import type { Moment } from '../../db/ids.ts'
 import { recordChanges } from '../../money/ledger/audit.ts'
 import { insertEvents, type NewEvent } from '../../money/ledger/events.ts'
-import {
-  objectionToSignature,
-  statementText,
-  type SignedStatement,
-  type StatementOf,
-} from './approval-statement.ts'
+import { objectionToSignature, statementText, type StatementOf } from './approval-statement.ts'
 import { hasRole, personsOf, personsWhoAre, type Approver } from './approver.ts'
 import type { RecordKind } from '../../money/records/need.ts'
 import type { Approval, ApprovalDecision, ApprovalStatus } from '../../contract/approval.ts'

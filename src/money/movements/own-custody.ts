@@ -111,7 +111,7 @@ const UNDER_WAY = {
     select t.amount
     from outgoing_transfers b
     join transfers t on t.customer_id = $1 and t.id = b.transfer_id
-    where b.customer_id = $1 and b.network = $2 and b.state in ('SIGNED', 'BROADCAST') and t.asset = $3`,
+    where b.customer_id = $1 and b.network = $2 and b.state in ('ASKED', 'SIGNED', 'BROADCAST') and t.asset = $3`,
 }
 
 /** Reads the customer's custody on the route, network fees added back, less its withdrawals under way. */

@@ -1,3 +1,4 @@
+import { sign, type KeyObject } from 'node:crypto'
 import { findOwner, PAYOUT_NETWORK, PAYOUT_TYPES, PLATFORM_ID } from '../records/treasury.ts'
 import type { ActorType } from '../../contract/actor.ts'
 import { problem } from '../../contract/problems.ts'
@@ -39,7 +40,11 @@ export class WithdrawalMacs {
   /** The MACs of other rows with the same keys, such as the ends of freezes and deposit addresses. */
   readonly rows: RowMacs
 
-  constructor(masterKeys: MasterKeys, onForged?: OnForged) {
+  /** The Ed25519 key with which this process signs what it accepts, for signer processes; absent where there are none. */
+  readonly #acceptanceKey: KeyObject | undefined
+
+  constructor(masterKeys: MasterKeys, onForged?: OnForged, acceptanceKey?: KeyObject) {
+    this.#acceptanceKey = acceptanceKey
     this.rows = new RowMacs(masterKeys, onForged)
     this.#macs = new Macs(masterKeys, 'withdrawals', MAC_LENGTH)
   }
@@ -61,7 +66,10 @@ export class WithdrawalMacs {
   }
 
   makeOf(accepted: AcceptedWithdrawal): string {
-    return this.#macs.make(textOf(accepted))
+    const text = acceptedText(accepted)
+    const mac = this.#macs.make(text)
+    if (this.#acceptanceKey === undefined) return mac
+    return `${mac}${ACCEPTANCE}${sign(null, Buffer.from(text), this.#acceptanceKey).toString('base64url')}`
   }
 
   /**
@@ -70,15 +78,21 @@ export class WithdrawalMacs {
   objectionTo(accepted: AcceptedWithdrawal, mac: string | null): string | undefined {
     if (mac === null) return 'it has no MAC: no Bursar with the master key accepted it'
     return this.#macs.objectionTo(
-      textOf(accepted),
-      mac,
+      acceptedText(accepted),
+      mac.split(ACCEPTANCE)[0]!,
       'it was changed after it was accepted, or was never accepted',
     )
   }
 }
 
-/** JSON delimits the members, so no two withdrawals have the same text. */
-function textOf(accepted: AcceptedWithdrawal): string {
+/** Between the MAC and the signature of the process that accepted the withdrawal. */
+const ACCEPTANCE = '~'
+
+/** The signature in a withdrawal's `mac`, base64url; null where the process that accepted it had no key for signers. */
+export const acceptanceOf = (mac: string | null): string | null => mac?.split(ACCEPTANCE)[1] ?? null
+
+/** The text that the MAC and the acceptance's signature cover. JSON delimits the members, so no two withdrawals have the same. */
+export function acceptedText(accepted: AcceptedWithdrawal): string {
   const { customer_id, id, profile_id, asset, amount, network, destination, memo, approval } = accepted
   const payment = [customer_id, id, profile_id, asset, amount, network, destination, memo]
   return JSON.stringify(approval === undefined ? payment : [...payment, requirementOf(approval)])

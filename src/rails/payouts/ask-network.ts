@@ -10,9 +10,11 @@ import type {
   Payer,
   PaymentStatus,
   Signing,
+  SigningEvidence,
 } from '../../chains/network.ts'
 import { signedBefore, type SignedBefore } from '../../chains/network-transactions.ts'
 import { BEHIND_ANOTHER, reasonOfFailure, type WaitingReason } from '../../chains/waiting.ts'
+import { evidenceOf } from '../../governance/approvals/signing-evidence.ts'
 import { checkBeforeSigning, type SigningDecision } from './check-before-signing.ts'
 import { behindOthers, byCustomer, signAlone } from '../lease.ts'
 import { payingTogether, type Claimed, type KeptWithdrawal } from './outgoing-transfers.ts'
@@ -24,6 +26,7 @@ import {
   stepAfterBroadcast,
   stepAfterCheck,
   stepAfterReview,
+  stepAfterSigner,
   stepAfterSigning,
   stepAfterStatus,
   type Step,
@@ -172,8 +175,12 @@ async function selectBehind(
   return behind
 }
 
-/** What became of stored transactions. `stuck` are the withdrawals whose transactions may be replaced. */
+/**
+ * What became of stored transactions. `answered` are the steps of those that the signer process was asked about, and `stuck` the
+ * withdrawals whose transactions may be replaced.
+ */
 interface Followed {
+  answered: Step[]
   steps: Step[]
   stuck: KeptWithdrawal[]
 }
@@ -189,6 +196,11 @@ export async function follow(
   adapter: Payer,
   failures: unknown[],
 ): Promise<Followed> {
+  const answered = await askSigner(
+    db,
+    kept.filter(({ state }) => state === 'ASKED'),
+    adapter,
+  )
   const sent = await broadcast(
     kept.filter(({ state }) => state === 'SIGNED'),
     adapter,
@@ -200,13 +212,36 @@ export async function follow(
     ...notTaken.map(({ withdrawal }) => withdrawal),
   ]
   const { steps, stuck } = await checkStatus(db, asked, adapter, failures).catch(
-    (error: unknown): Followed => {
+    (error: unknown): Checked => {
       failures.push(error)
       return { steps: [], stuck: [] }
     },
   )
-  return { steps: overriddenBy<Step['withdrawal']>(sent, steps), stuck }
+  return { answered, steps: overriddenBy<Step['withdrawal']>(sent, steps), stuck }
 }
+
+/** Asks the signer process, which gets with each withdrawal what was accepted and who has approved it. */
+async function askSigner(db: Queryable, asked: KeptWithdrawal[], adapter: Payer): Promise<Step[]> {
+  if (asked.length === 0) return []
+  if (adapter.askSigner === undefined) {
+    const reason = { code: 'NO_SIGNING_KEY', detail: 'no signer is configured, and one was asked' } as const
+    return asked.map((withdrawal) => stepAfterSigner(withdrawal, { reason }, adapter))
+  }
+  const evidence = new Map<string, SigningEvidence>()
+  for (const [customerId, own] of byCustomer(asked))
+    for (const [id, one] of await evidenceOf(
+      db,
+      customerId,
+      own.map(({ transfer_id }) => transfer_id),
+    ))
+      evidence.set(id, one)
+  const answers = await adapter.askSigner(
+    asked.map((one) => ({ ...one, evidence: evidence.get(one.transfer_id)! })),
+  )
+  return asked.map((withdrawal, index) => stepAfterSigner(withdrawal, answers[index]!, adapter))
+}
+
+type Checked = Omit<Followed, 'answered'>
 
 async function broadcast(
   withdrawals: KeptWithdrawal[],
@@ -234,7 +269,7 @@ async function checkStatus(
   asked: KeptWithdrawal[],
   adapter: Payer,
   failures: unknown[],
-): Promise<Followed> {
+): Promise<Checked> {
   const statuses = await statusOfEach(db, asked, adapter)
   const errors = statuses.flatMap((status) => (status?.state === 'UNRESOLVED' ? (status.error ?? []) : []))
   // The node refuses every call: that says nothing about one withdrawal.

@@ -25,6 +25,7 @@ import {
   type TestService,
 } from '../../../test/support.ts'
 import type { Origin } from '../../contract/actor.ts'
+import type { SignedStatement } from '../../contract/approval.ts'
 import { addressFromBytes } from '../../chains/addresses.ts'
 import type { ApprovalRequirement } from '../../governance/approvals/approved-withdrawal.ts'
 import { transaction } from '../../db/database.ts'
@@ -35,12 +36,7 @@ import {
   WithdrawalMacs,
 } from '../../money/movements/withdrawal-macs.ts'
 import type { Networks } from '../../chains/network.ts'
-import {
-  challengeOf,
-  newPrivateKey,
-  signStatement,
-  type SignedStatement,
-} from '../../governance/approvals/approval-statement.ts'
+import { challengeOf, newPrivateKey, signStatement } from '../../governance/approvals/approval-statement.ts'
 import { verify } from '../../money/verify/verify.ts'
 import { cancelWithdrawal } from './cancel-withdrawal.ts'
 import { decideApproval, readApproval } from './decide-approval.ts'

@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert'
 import type { Origin } from '../../contract/actor.ts'
+import type { SignedStatement } from '../../contract/approval.ts'
 import { problem } from '../../contract/problems.ts'
 import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
 import { momentAt, newId, readClock, type Moment } from '../../db/ids.ts'
@@ -17,11 +18,7 @@ import {
   type ApprovalRow,
   type Objection,
 } from '../../governance/approvals/approval.ts'
-import {
-  statementText,
-  type SignedStatement,
-  type StatementOf,
-} from '../../governance/approvals/approval-statement.ts'
+import { statementText, type StatementOf } from '../../governance/approvals/approval-statement.ts'
 import { selectApprovers } from '../../governance/approvals/approver.ts'
 import { holdWithdrawal } from './hold-withdrawal.ts'
 import type { HeldWithdrawal } from './outgoing-transfers.ts'

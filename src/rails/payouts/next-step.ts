@@ -8,6 +8,7 @@ import type {
   PaymentRefusal,
   Review,
   SignedTransaction,
+  SignerAnswer,
   Signing,
   Withdrawal,
 } from '../../chains/network.ts'
@@ -19,8 +20,11 @@ import type { SigningDecision } from './check-before-signing.ts'
  * reads a clock, the database or a network: `settle-withdrawals.ts` asks, `record-steps.ts` records.
  */
 
-/** How far a withdrawal is. NEW: no worker has begun it. HELD: not signed. SIGNED: the bytes are stored. */
-export type State = 'NEW' | 'HELD' | 'SIGNED' | 'BROADCAST'
+/**
+ * How far a withdrawal is. NEW: no worker has begun it. HELD: not signed. ASKED: what the signer process is to sign is stored.
+ * SIGNED: the signed bytes are stored.
+ */
+export type State = 'NEW' | 'HELD' | 'ASKED' | 'SIGNED' | 'BROADCAST'
 
 /** A withdrawal as it was claimed. A step is recorded only if the withdrawal has not changed since. */
 export type StepOf = Withdrawal & {
@@ -108,12 +112,30 @@ export function stepAfterSigning<Of extends StepOf>(
       return failedStep(withdrawal, signing.refusal)
     case 'SIGNED': {
       const { outcome: _, ...signed } = signing
+      const state = stateOf(signed)
       // The hold is over, and so is the secondary status that announced it.
       const transfer = withdrawal.state === 'HELD' && { transfer: { status: 'PENDING' as const } }
-      return { withdrawal, state: 'SIGNED', signed, dueInMs: 0, ...transfer }
+      return { withdrawal, state, signed, dueInMs: 0, ...transfer }
     }
   }
 }
+
+const stateOf = ({ isAsked }: SignedTransaction) => (isAsked ? 'ASKED' : 'SIGNED')
+
+/** The step after the signer process was asked: it has signed, or is asked again. */
+export const stepAfterSigner = <Of extends StepOf>(
+  withdrawal: Of,
+  answer: SignerAnswer,
+  { pollMs }: Timing,
+): Step<Of> =>
+  'signed' in answer
+    ? { withdrawal, state: 'SIGNED', signed: answer.signed, dueInMs: 0 }
+    : {
+        withdrawal,
+        state: 'ASKED',
+        waitingReason: answer.reason,
+        dueInMs: answer.reason.recheckMs ?? pollMs,
+      }
 
 /** The step after a broadcast. Where it failed for this transaction alone, there is no answer, and it is broadcast again. */
 export function stepAfterBroadcast<Of extends StepOf>(
@@ -181,7 +203,7 @@ export const mayBeReplaced = (
 /** The step of a withdrawal whose transaction is replaced. */
 export const replacedStep = <Of extends StepOf>(withdrawal: Of, signed: SignedTransaction): Step<Of> => ({
   withdrawal,
-  state: 'SIGNED',
+  state: stateOf(signed),
   signed,
   replaces: true,
   dueInMs: 0,

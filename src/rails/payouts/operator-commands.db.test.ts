@@ -175,6 +175,7 @@ test('treasury send, wallet consolidate and treasury cancel', async () => {
   const adapter = adapterWith({
     status: async () => ({ held: { ETH: '50' } }) as never,
     planConsolidation: async () => ({
+      asset: 'ETH',
       ...{ amount: '3', destination_address: cold, max_fee_rate: '1' },
       ...{ coins: 2, fee_max: '0.1' },
     }),

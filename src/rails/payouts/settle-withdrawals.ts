@@ -126,7 +126,7 @@ async function recordAll(tx: Transaction, network: PayoutNetwork, steps: readonl
 const customersOf = (rows: readonly { customer_id: string }[]): string[] => [...byCustomer(rows).keys()]
 
 const isKept = (withdrawal: Claimed): withdrawal is KeptWithdrawal =>
-  withdrawal.state === 'SIGNED' || withdrawal.state === 'BROADCAST'
+  withdrawal.state !== 'NEW' && withdrawal.state !== 'HELD'
 
 // ---------------------------------------------------------------------------------------------- in the database
 
@@ -194,7 +194,7 @@ async function settleOverNode(
       await followAll(round, network, signedFor, adapter)
     }
   }
-  const underWay = customersOf(work.filter(({ state }) => state === 'SIGNED' || state === 'BROADCAST'))
+  const underWay = customersOf(work.filter(({ state }) => state !== 'NEW' && state !== 'HELD'))
   await followAll(round, network, underWay, adapter)
 }
 
@@ -234,7 +234,7 @@ async function signBatch(
       return { steps, remaining }
     }).then(({ steps, remaining }) => {
       report(round, steps)
-      const signed = steps.filter(({ state }) => state === 'SIGNED')
+      const signed = steps.filter(({ state }) => state === 'SIGNED' || state === 'ASKED')
       return { remaining, signedFor: customersOf(signed.map(({ withdrawal }) => withdrawal)) }
     })
   try {
@@ -304,7 +304,12 @@ async function followLeased(
   try {
     const followed = await attempt(round, () => follow(round.db, leased, adapter, round.failures))
     if (followed === undefined) return
-    const { steps, stuck } = followed
+    const { answered, steps, stuck } = followed
+    if (answered.length > 0)
+      await commit(async (tx) => {
+        await recordAll(tx, network, answered)
+        return answered
+      })
     if (stuck.length > 0)
       await commit(async (tx) => {
         const replaced = await replaceStuck(tx, network, stuck, adapter)

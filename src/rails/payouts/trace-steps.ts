@@ -39,6 +39,7 @@ function partOf({ state, signed }: Step, traced: TracedTransfer): Part | undefin
   const { createdMs, signedMs = createdMs, broadcastMs = signedMs, updatedMs } = traced
   switch (state) {
     case 'HELD':
+    case 'ASKED':
       return undefined
     case 'SIGNED':
       // Without new bytes, the transaction is broadcast again.

@@ -1,6 +1,6 @@
 import type { Origin } from '../../contract/actor.ts'
 import { formatAmount, parseAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
-import { decimalsOf, findAsset, NETWORKS, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
+import { decimalsOf, findAsset, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import {
   transaction,
   violatedConstraint,
@@ -132,15 +132,21 @@ async function requireHeld(
   minor: bigint,
 ): Promise<void> {
   if (adapter.status === undefined) throw new Error(`${network} is no real network here`)
-  const { hotWallet, held } = await adapter.status()
+  const { hotWallet, held, lanes = [] } = await adapter.status()
   const decimals = decimalsOf(asset)
-  const there = parseAmount((hotWallet ?? held)[asset] ?? '0', decimals)!
-  if (there < minor)
-    throw new Error(`amount: the hot wallet of ${network} has ${formatAmount(there, decimals)} ${asset}`)
+  const ofLanes = lanes.flatMap(({ held: ofLane }) => (ofLane === undefined ? [] : [ofLane]))
+  const [there] = (ofLanes.length > 0 ? ofLanes : [hotWallet ?? held])
+    .map((has) => parseAmount(has[asset] ?? '0', decimals)!)
+    .sort((a, b) => (a > b ? -1 : 1))
+  if (there! < minor)
+    throw new Error(
+      `amount: the ${ofLanes.length > 0 ? 'fullest ' : ''}hot wallet of ${network} has ${formatAmount(there!, decimals)} ${asset}`,
+    )
 }
 
 /**
- * Orders the wallet's smallest coins to be merged into one, for a maximum fee rate (per 1,000 virtual bytes). One consolidation
+ * Orders the wallet's smallest coins to be merged into one, for a maximum fee rate (per 1,000 virtual bytes); on an EVM network,
+ * what a former wallet holds of an asset to be moved to the hot wallet, for a maximum price of gas in gwei. One consolidation
  * is under way at a time: a second order changes nothing. The node is asked while the signing lock is held, because a batch
  * that is signed meanwhile would spend the coins of the plan. Throws an Error where the network has no coins, or too few to
  * merge.
@@ -163,13 +169,16 @@ export async function orderConsolidation(
     )
     if (rows[0] !== undefined)
       return { transfer: (await selectTreasuryTransfer(tx, rows[0].id))!, is_new: false }
-    const { amount, destination_address, max_fee_rate } = await adapter.planConsolidation!(tx, maxFeeRate)
+    const { max_fee_rate, asset, amount, destination_address } = await adapter.planConsolidation!(
+      tx,
+      maxFeeRate,
+    )
     const id = await insert(tx, macs, {
       type: 'TREASURY_CONSOLIDATION',
       origin,
       reference: null,
       network,
-      asset: NETWORKS[network].gasAsset,
+      asset,
       amount,
       destination_address,
       metadata: { max_fee_rate },

@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { Closed, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
-import type { SignedStatement } from '../../governance/approvals/approval-statement.ts'
+import type { SignedStatement } from '../../contract/approval.ts'
 
 /** The statement of a wire has the bank account's owner and instructions, up to 8 KiB each: 22 KiB in base64url. */
 const JWS_LENGTH_MAX = 24_576

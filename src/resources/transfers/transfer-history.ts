@@ -145,7 +145,7 @@ export async function selectLedgerEntries(
 }
 
 interface PayoutRow {
-  state: 'HELD' | 'SIGNED' | 'BROADCAST' | 'DONE'
+  state: 'HELD' | 'ASKED' | 'SIGNED' | 'BROADCAST' | 'DONE'
   crypto_tx_hash: string | null
   signed_at: string | null
   broadcast_at: string | null
@@ -163,7 +163,13 @@ interface ReplacedRow {
   replaced_at: string
 }
 
-const STATE_OF = { HELD: 'SIGNED', SIGNED: 'SIGNED', BROADCAST: 'BROADCAST', DONE: 'ENDED' } as const
+const STATE_OF = {
+  HELD: 'SIGNED',
+  ASKED: 'SIGNED',
+  SIGNED: 'SIGNED',
+  BROADCAST: 'BROADCAST',
+  DONE: 'ENDED',
+} as const
 
 /** The transaction that pays a withdrawal now. */
 const currentOf = (

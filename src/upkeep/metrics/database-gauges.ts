@@ -227,6 +227,8 @@ export const REASON_LABELS: Record<WaitingCode, string> = {
   NODE_REFUSED: 'node',
   WALLET_LOCKED: 'wallet_locked',
   NO_SIGNING_KEY: 'no_signing_key',
+  SIGNER_DOWN: 'signer',
+  SIGNER_REFUSES: 'signer',
   BEHIND_ANOTHER: 'behind',
   IN_FLIGHT_LIMIT: 'in_flight_limit',
   NEXT_TRANSACTION: 'next_transaction',

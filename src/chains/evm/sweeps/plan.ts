@@ -29,6 +29,8 @@ export interface SweepPlan {
   asset: string
   /** In units of the chain. */
   amount: bigint
+  /** The wallet that it moves to; for a top-up, the wallet that the token will move to. */
+  into: Hex
   gas: bigint
   fees: Pick<EvmTransaction, 'maxFeePerGas' | 'maxPriorityFeePerGas'>
   /** Why the asset is not swept after all: the token would deliver less than is sent. */
@@ -99,13 +101,17 @@ export async function planAt(
   asset: string,
 ): Promise<SweepPlan | 'NOTHING_THERE' | undefined> {
   const block = await headOf(chain.node)
-  const [gas = 0n, amount = 0n] = await balancesAt(chain, block, [
+  const [gas = 0n, amount = 0n, ...ofLanes] = await balancesAt(chain, block, [
     { address, asset: chain.gasAsset },
     { address, asset },
+    ...chain.lanes.map((lane) => ({ address: lane.address, asset })),
   ])
   if (amount === 0n) return 'NOTHING_THERE'
+  // The wallet that has the least of the asset needs it first.
+  const least = ofLanes.reduce((low, units) => (units < low ? units : low))
   const place: SweepBalances = {
     chain,
+    into: chain.lanes[ofLanes.indexOf(least)]!.address,
     market,
     address,
     block,
@@ -122,6 +128,7 @@ interface SweepBalances {
   chain: EvmChain
   market: SweepPrices
   address: Hex
+  into: Hex
   block: bigint
   gas: bigint
   amount: bigint
@@ -130,17 +137,17 @@ interface SweepBalances {
 }
 
 async function planOfNative(place: SweepBalances, asset: string): Promise<SweepPlan | undefined> {
-  const { chain, market, address, amount, publishing } = place
-  const gas = await estimate(place, { from: address, to: chain.hotWallet.address, value: '0x1' })
+  const { market, address, into, amount, publishing } = place
+  const gas = await estimate(place, { from: address, to: into, value: '0x1' })
   const cost = gas * market.gasPrice + publishing
   if (amount <= cost || !isWorth(place, asset, cost)) return undefined
-  return { kind: 'SWEEP', asset, amount: amount - cost, gas, fees: paying(market.gasPrice) }
+  return { kind: 'SWEEP', asset, amount: amount - cost, into, gas, fees: paying(market.gasPrice) }
 }
 
 async function planOfToken(place: SweepBalances, asset: string): Promise<SweepPlan | undefined> {
-  const { chain, market, address, gas: there, amount, publishing } = place
+  const { chain, market, address, into, gas: there, amount, publishing } = place
   const { fees, gasPrice } = market
-  const { to, data } = transferOf(chain, asset, chain.hotWallet.address, amount)
+  const { to, data } = transferOf(chain, asset, into, amount)
   const gas = await estimate(place, { from: address, to, data })
   const cost = gas * gasPrice + publishing
   const call = { from: address, to, value: '0x0', data, gas: numberToHex(gas) } as const
@@ -148,7 +155,8 @@ async function planOfToken(place: SweepBalances, asset: string): Promise<SweepPl
     // Gas that was sent for this sweep is used, also where the price has risen a little since.
     const price = there >= cost ? gasPrice : (there - publishing) / gas
     if (!isWorth(place, asset, gas * price + publishing)) return undefined
-    return { kind: 'SWEEP', asset, amount, gas, fees: paying(price), loses: await lossOf(place, asset, call) }
+    const loses = await lossOf(place, asset, call)
+    return { kind: 'SWEEP', asset, amount, into, gas, fees: paying(price), loses }
   }
   const topUpGas = await estimate(place, { from: chain.hotWallet.address, to: address, value: '0x1' })
   if (!isWorth(place, asset, cost + topUpGas * gasPrice + publishing)) return undefined
@@ -157,6 +165,7 @@ async function planOfToken(place: SweepBalances, asset: string): Promise<SweepPl
     kind: 'TOP_UP',
     asset: chain.gasAsset,
     amount: cost - there,
+    into,
     gas: topUpGas,
     fees: offered,
   } as const
@@ -180,11 +189,11 @@ const paying = (price: bigint) => ({ maxFeePerGas: price, maxPriorityFeePerGas: 
  * customer is owed the deposit in full, so the difference would be the platform's loss.
  */
 async function lossOf(
-  { chain, block, amount }: SweepBalances,
+  { chain, block, into, amount }: SweepBalances,
   asset: string,
   call: TransferToTry['call'],
 ): Promise<string | undefined> {
-  const move = { asset, recipient: chain.hotWallet.address, call }
+  const move = { asset, recipient: into, call }
   const { trials } = await tryTransfers(chain, block, [move], [])
   const { arrives } = trials[0]!
   if (arrives === undefined || arrives >= amount) return undefined

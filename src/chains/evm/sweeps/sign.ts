@@ -4,10 +4,10 @@ import { hexToBigInt } from 'viem/utils'
 import { transaction, violatedConstraint, type Database, type Transaction } from '../../../db/database.ts'
 import { newId, readClock } from '../../../db/ids.ts'
 import { send } from '../broadcast.ts'
-import { offChain, transferOf, type EvmChain } from '../chain.ts'
+import { gasLanesOf, offChain, transferOf, type EvmChain } from '../chain.ts'
 import type { DepositKeys } from '../deposit-keys.ts'
 import { feeMax } from '../fees.ts'
-import { closeReservation, openReservation } from '../hot-wallet.ts'
+import { closeReservation, openReservation, walletText } from '../hot-wallet.ts'
 import { parse, signed, type EvmSigner, type EvmTransaction } from '../transaction.ts'
 import { markStale } from './holdings.ts'
 import { planAt, type SweepPrices, type SweepPlace, type SweepPlan } from './plan.ts'
@@ -62,26 +62,32 @@ async function signAndKeep(
   }
 }
 
-/** Signs a top-up of gas with the hot wallet's next nonce. Throws an Error where its spendable gas does not cover it. */
+/**
+ * Signs a top-up of gas with the next nonce of the first wallet that can pay it. Throws an Error with the reason of the first
+ * where none can.
+ */
 async function signTopUp(
   tx: Transaction,
   chain: EvmChain,
   place: SweepPlace,
   plan: SweepPlan,
 ): Promise<SignedTransaction> {
-  const reservation = await openReservation(tx, chain, [])
-  if (reservation.blockedReason !== undefined) throw new Error(reservation.blockedReason.detail)
   const needs = plan.amount + feeMax({ gas: plan.gas, maxFeePerGas: plan.fees.maxFeePerGas })
-  const left = reservation.spendable.get(chain.gasAsset)!
-  if (left < needs) {
+  let why: string | undefined
+  for (const lane of gasLanesOf(chain)) {
+    const reservation = await openReservation(tx, lane, [])
+    const left = reservation.spendable.get(chain.gasAsset)!
+    if (reservation.blockedReason === undefined && left >= needs) {
+      const bytes = await signed(lane.hotWallet, transactionOf(lane, plan, place.address, reservation.nonce))
+      await closeReservation(tx, lane, { ...reservation, nonce: reservation.nonce + 1 })
+      return bytes
+    }
     const text = (units: bigint) => `${offChain(chain, chain.gasAsset, units)} ${chain.gasAsset}`
-    throw new Error(
-      `the hot wallet has ${text(left)} left, gas to sweep ${place.address} needs ${text(needs)}`,
-    )
+    why ??=
+      reservation.blockedReason?.detail ??
+      `${walletText(lane)} has ${text(left)} left, gas to sweep ${place.address} needs ${text(needs)}`
   }
-  const bytes = await signed(chain.hotWallet, transactionOf(chain, plan, place.address, reservation.nonce))
-  await closeReservation(tx, chain, { ...reservation, nonce: reservation.nonce + 1 })
-  return bytes
+  throw new Error(why)
 }
 
 /**
@@ -118,7 +124,7 @@ async function signSweep(
         `has used; the same bytes were broadcast again`,
     )
   }
-  return signed(signer, transactionOf(chain, plan, chain.hotWallet.address, nonce))
+  return signed(signer, transactionOf(chain, plan, plan.into, nonce))
 }
 
 const transactionOf = (

@@ -1,0 +1,33 @@
+import type { SolanaChain } from './chain.ts'
+import { lamportsText, GAS_ASSET } from './chain.ts'
+import { feeOf, priceWithin } from './transaction.ts'
+
+/** What a compute unit costs now, in millionths of a lamport: three of four recent blocks took transactions for less. */
+export async function unitPriceNow({ rpc, hotWallet }: SolanaChain): Promise<bigint> {
+  const recent = await rpc.call<{ prioritizationFee: string }[]>('getRecentPrioritizationFees', [
+    hotWallet.address,
+  ])
+  const prices = recent
+    .map(({ prioritizationFee }) => BigInt(prioritizationFee))
+    .sort((a, b) => (a < b ? -1 : 1))
+  return prices[Math.floor((prices.length * 3) / 4)] ?? 0n
+}
+
+/** Compute units of a payment that was not simulated, with room: making an account takes the most. */
+export const UNITS_TYPICAL = 60_000
+/** Units that the nonce and the two instructions about the fee take beside a simulated payment. */
+const UNITS_BESIDE = 450
+
+/** The limit for a payment that took these units in simulation: a fifth more, because accounts may change meanwhile. */
+export const limitFor = (simulated: bigint): number => Math.ceil((Number(simulated) * 6) / 5) + UNITS_BESIDE
+
+/** The reason why nothing can be signed at this price; undefined where it is within the ceiling. */
+export const aboveCeiling = ({ feeCeiling }: SolanaChain, price: bigint): string | undefined => {
+  const fee = feeOf({ unitPrice: price, unitLimit: UNITS_TYPICAL })
+  return fee > feeCeiling
+    ? `a payment costs ${lamportsText(fee)} ${GAS_ASSET}, the ceiling is ${lamportsText(feeCeiling)}`
+    : undefined
+}
+
+/** The highest price of a unit within the ceiling. */
+export const priceMax = ({ feeCeiling }: SolanaChain, limit: number): bigint => priceWithin(feeCeiling, limit)

@@ -1,0 +1,107 @@
+import { readFile } from 'node:fs/promises'
+import type { Command } from 'commander'
+import type { JsonWebKey } from 'node:crypto'
+import { define, offline, type Subcommand } from './define.ts'
+import { EXIT, fail, stopSignal } from './exit.ts'
+import { ownProcess } from './own-process.ts'
+
+/** Defines `bursar signer`. */
+export function signerCommands(program: Command): void {
+  const signer = define(
+    program,
+    'signer',
+    'the process that has the keys of the hot wallets (docs/guides/signer.md)',
+  )
+  define(signer, 'start', 'sign what the configuration allows, until it is stopped; no database is used')
+    .requiredOption('--config <file>', 'JSON file')
+    .answer(offline, async (_, { config: path }: { config: string }) => {
+      const [{ readSignerConfig }, { Journal }, { Signer }, { serveSigner }] = await Promise.all([
+        import('../signer/config.ts'),
+        import('../signer/journal.ts'),
+        import('../signer/service.ts'),
+        import('../signer/serve.ts'),
+      ])
+      const config = await readSignerConfig(path, ownProcess().env)
+      const journal = await Journal.open(config.journal)
+      const running = new Signer(config, journal)
+      const server = await serveSigner(running, config.listen)
+      stopSignal().addEventListener('abort', () => {
+        server.close(() => void journal.close().then(() => ownProcess().exit(EXIT.done), fail))
+        server.closeAllConnections()
+      })
+      const wallets = await running.status()
+      const lines = wallets.map((one) => `  ${one.network} ${one.wallet}: next nonce ${one.next_nonce}`)
+      return [{ ready: true, wallets }, ['The signer is ready.', ...lines].join('\n')]
+    })
+  defineChange(signer, 'open', 'begin a journal that was lost, or restored from a backup, at a nonce')
+  defineChange(
+    signer,
+    'void',
+    'allow a transfer to be signed anew: what was signed for it can never be mined',
+  )
+}
+
+interface ChangeOptions {
+  network: string
+  wallet: string
+  nonce: string
+  transfer?: string
+  key?: string
+  approval: string[]
+  socket?: string
+}
+
+/** A change of the journal: with `--key` it is approved, with `--socket` it is made. */
+function defineChange(signer: Subcommand, name: 'open' | 'void', description: string): void {
+  const command = define(
+    signer,
+    name,
+    `${description}; with --key, sign that you approve; with --socket, do it`,
+  )
+    .requiredOption('--network <network>', 'network')
+    .requiredOption('--wallet <address>', 'hot wallet')
+    .requiredOption(
+      '--nonce <number>',
+      name === 'open'
+        ? 'first nonce that nothing was signed with'
+        : 'nonce that another transaction has used',
+    )
+  if (name === 'void') command.requiredOption('--transfer <id>', 'transfer')
+  command
+    .option('--key <file>', 'your key file')
+    .option(
+      '--approval <jws>',
+      'an approval, as --key prints it; repeat it',
+      (one, all: string[]) => [...all, one],
+      [],
+    )
+    .option('--socket <path>', "the signer's unix socket")
+    .answer(offline, async (_, options: ChangeOptions) => {
+      const [{ readChange, changeText }, { signStatement }, { signerClient }] = await Promise.all([
+        import('../signer/journal-changes.ts'),
+        import('../governance/approvals/approval-statement.ts'),
+        import('../chains/evm/remote-signer.ts'),
+      ])
+      const { network, wallet, transfer: transfer_id, key, approval, socket } = options
+      const nonce = Number(options.nonce)
+      const change = readChange(
+        name === 'open'
+          ? { kind: 'OPEN', network, wallet, next_nonce: nonce }
+          : { kind: 'VOID', network, wallet, nonce, transfer_id },
+      )
+      if (key !== undefined) {
+        const { jws } = signStatement(
+          changeText(change),
+          JSON.parse(await readFile(key, 'utf8')) as JsonWebKey,
+        )
+        return [{ statement: changeText(change), jws }, jws]
+      }
+      if (socket === undefined) throw new Error('give --key to approve it, or --socket to do it')
+      const client = await signerClient({ socket })
+      await client.change(
+        change,
+        approval.map((jws) => ({ jws })),
+      )
+      return [{ changed: true, change }, `The journal has it: ${changeText(change)}`]
+    })
+}

@@ -1,0 +1,38 @@
+import type { NetworkAdapter, Signing, SigningEvidence } from '../../chains/network.ts'
+import { evidenceOf } from '../../governance/approvals/signing-evidence.ts'
+import { byCustomer } from '../lease.ts'
+
+/** What a signer refuses changes only by a person, or as a window moves on. */
+const RECHECK_MS = 30_000
+
+/**
+ * Wraps an adapter with a signer process so that only what the signer would take gets a nonce: bytes that it refuses would hold
+ * up all later nonces of their wallet.
+ */
+export function signOnlyWhatSignerTakes(adapter: NetworkAdapter): NetworkAdapter {
+  if (adapter.checkWithSigner === undefined) return adapter
+  return {
+    ...adapter,
+    async sign(tx, withdrawals) {
+      const evidence = new Map<string, SigningEvidence>()
+      for (const [customerId, own] of byCustomer(withdrawals))
+        for (const [id, one] of await evidenceOf(
+          tx,
+          customerId,
+          own.map(({ transfer_id }) => transfer_id),
+        ))
+          evidence.set(id, one)
+      const refused = await adapter.checkWithSigner!(
+        withdrawals.map(({ transfer_id }) => evidence.get(transfer_id)!),
+      )
+      const taken = withdrawals.filter((_, index) => refused[index] === null)
+      const signings = taken.length === 0 ? [] : await adapter.sign(tx, taken)
+      let next = 0
+      return withdrawals.map((_, index): Signing => {
+        if (refused[index] === null) return signings[next++]!
+        const detail = `the signer refuses it: ${refused[index]!}`
+        return { outcome: 'DEFERRED', reason: { code: 'SIGNER_REFUSES', detail, recheckMs: RECHECK_MS } }
+      })
+    },
+  }
+}

@@ -1,0 +1,235 @@
+import { verify } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import type { Hex } from 'viem'
+import { getAddress, hexToBytes } from 'viem/utils'
+import { parseAmount } from '../contract/assets/amount.ts'
+import { decimalsOf, NETWORKS } from '../contract/assets/catalogue.ts'
+import { PLATFORM_ID } from '../db/ids.ts'
+import { parse, type EvmTransaction } from '../chains/evm/transaction.ts'
+import type { SigningEvidence } from '../chains/network.ts'
+import { disagreementOf } from '../chains/signed-payments.ts'
+import { objectionToSignature, thumbprintOf } from '../governance/approvals/approval-statement.ts'
+import type { SignerConfig, SignerNetwork } from './config.ts'
+import type { Journal, SignLine } from './journal.ts'
+
+/** A payment of a network, with what proves that it was accepted. */
+export interface PaymentToJudge extends SigningEvidence {
+  network: string
+}
+
+/** What a worker asks: to sign these unsigned bytes for a wallet, which pay one accepted withdrawal. */
+export interface SignRequest extends PaymentToJudge {
+  wallet: Hex
+  unsigned: Hex
+}
+
+/** A request that the rules allow: what is written to the journal, and what is signed. */
+export interface Allowed {
+  line: SignLine
+  transaction: EvmTransaction
+  network: SignerNetwork
+}
+
+/** The signer refuses a request. The message names the rule. */
+export class Refused extends Error {}
+
+function require(isAllowed: boolean, rule: string): asserts isAllowed {
+  if (!isAllowed) throw new Refused(rule)
+}
+
+/** Decimals of wei. */
+const NATIVE_DECIMALS = 18
+/** Most gas of a payment: a transfer to a contract takes far less. */
+const GAS_MAX = 1_000_000n
+
+/**
+ * Judges a request by the signer's own configuration, journal and clock. Throws Refused with the rule that it breaks, and
+ * believes nothing that the configuration does not prove: neither the bytes, nor who accepted or approved the payment.
+ */
+export function judge(config: SignerConfig, journal: Journal, request: SignRequest, now: Date): Allowed {
+  const { network, accepted, units } = judgePayment(config, request)
+  const wallet = getAddress(request.wallet)
+  require(network.wallets.has(wallet), `${wallet} is no wallet of ${request.network}`)
+  const transaction = parse(request.unsigned)
+  const fee = transaction.gas * transaction.maxFeePerGas
+  require(transaction.chainId ===
+    network.chainId, `the chain id is ${transaction.chainId}, not ${network.chainId}`)
+  require(transaction.gas <= GAS_MAX, `it takes ${transaction.gas} gas, and ${GAS_MAX} at most is paid for`)
+  require(fee <= network.feeMax, `it may cost ${fee} wei, above fee_max`)
+  requirePays(network, accepted, request.unsigned)
+  const line: SignLine = {
+    kind: 'SIGN',
+    at: now.toISOString(),
+    network: request.network,
+    wallet,
+    nonce: transaction.nonce,
+    transfer_id: accepted.id,
+    asset: accepted.asset,
+    units: String(units),
+    fee: String(fee),
+  }
+  const conflict = journal.conflictOf(line)
+  require(conflict === undefined, conflict!)
+  const before = journal.signedAt(line)
+  const [own, more] = before === undefined ? [units, fee] : ([0n, fee - BigInt(before.fee)] as const)
+  requireWithinWindows(network, journal, [{ asset: accepted.asset, units: own, fee: more }], now)
+  return { line, transaction, network }
+}
+
+/** What a payment would let out, in units of the chain. */
+interface Leaving {
+  asset: string
+  units: bigint
+  fee: bigint
+}
+
+/**
+ * Why payments would be refused before there are bytes of them, in order; null for those that would not be. Those before one
+ * count in its windows, each with the highest fee.
+ */
+export function foresee(
+  config: SignerConfig,
+  journal: Journal,
+  payments: readonly PaymentToJudge[],
+  now: Date,
+): (string | null)[] {
+  const leaving: (Leaving & { network: string })[] = []
+  return payments.map((payment) => {
+    try {
+      const { network, accepted, units } = judgePayment(config, payment)
+      const own = { network: payment.network, asset: accepted.asset, units, fee: network.feeMax }
+      const all = [...leaving.filter((one) => one.network === payment.network), own]
+      requireWithinWindows(network, journal, all, now)
+      leaving.push(own)
+      return null
+    } catch (error) {
+      if (error instanceof Refused) return error.message
+      throw error
+    }
+  })
+}
+
+/** Judges a payment by all rules but those of its bytes and its windows. Throws Refused. */
+function judgePayment(config: SignerConfig, payment: PaymentToJudge) {
+  require(!existsSync(config.stopFile), `everything is stopped by ${config.stopFile}`)
+  const network = config.networks.get(payment.network)
+  require(network !== undefined, `${payment.network} is not configured`)
+  const accepted = acceptedIn(payment.accepted)
+  require(accepted.network === network.network, `it was accepted for ${accepted.network}`)
+  require(accepted.memo === null, 'the network carries no memo')
+  const isNative = accepted.asset === NETWORKS[network.network].gasAsset
+  const decimals = isNative ? NATIVE_DECIMALS : network.tokens.get(accepted.asset)?.decimals
+  require(decimals !== undefined, `${accepted.asset} is not configured for ${accepted.network}`)
+  const units = parseAmount(accepted.amount, decimals)
+  require(units !== undefined, 'the amount cannot be read')
+  requireAccepted(config, network, accepted, payment)
+  return { network, accepted, units }
+}
+
+/** The accepted payment, as its text names it (`acceptedText`). */
+interface Accepted {
+  customer_id: string
+  id: string
+  asset: string
+  amount: string
+  network: string
+  destination: string
+  memo: string | null
+}
+
+function acceptedIn(text: string): Accepted {
+  const members = JSON.parse(text) as (string | null)[]
+  require(Array.isArray(members) && members.length >= 8, 'what was accepted cannot be read')
+  const [customer_id, id, , asset, amount, network, destination, memo] = members
+  for (const one of [customer_id, id, asset, amount, network, destination])
+    require(typeof one === 'string', 'what was accepted cannot be read')
+  return { customer_id, id, asset, amount, network, destination, memo } as Accepted
+}
+
+/** The bytes pay exactly what was accepted, and nothing else. */
+function requirePays(network: SignerNetwork, accepted: Accepted, unsigned: Hex): void {
+  const disagreement = disagreementOf(
+    {
+      customer_id: accepted.customer_id,
+      transfer_id: accepted.id,
+      network: network.network,
+      asset: accepted.asset,
+      amount: accepted.amount,
+      destination_address: accepted.destination,
+      raw_transaction: Buffer.from(hexToBytes(unsigned)),
+    },
+    new Map([[network.network, network.tokenAddresses]]),
+  )
+  require(disagreement === undefined, `it does not pay what was accepted: ${disagreement!}`)
+}
+
+/** A process with an acceptance key accepted it, and enough approvers of the configuration have signed it. */
+function requireAccepted(
+  config: SignerConfig,
+  network: SignerNetwork,
+  accepted: Accepted,
+  { accepted: text, signature, decisions }: SigningEvidence,
+): void {
+  if (accepted.customer_id === PLATFORM_ID) {
+    const to = getAddress(accepted.destination)
+    const isOurs = network.wallets.has(to) || network.treasuryDestinations.has(to)
+    require(isOurs, `${to} is not among treasury_destinations`)
+    return
+  }
+  const bytes = Buffer.from(signature ?? '', 'base64url')
+  const isAccepted = config.acceptanceKeys.some((key) => verify(null, Buffer.from(text), key, bytes))
+  require(isAccepted, 'no process with an acceptance key accepted it')
+  const units = parseAmount(accepted.amount, decimalsOf(accepted.asset))!
+  const required = Math.max(
+    0,
+    ...config.approvals
+      .filter(({ asset, from }) => asset === accepted.asset && units >= parseAmount(from, decimalsOf(asset))!)
+      .map((one) => one.required),
+  )
+  const approving = new Set<string>()
+  for (const decision of decisions) {
+    if (!isAbout(decision.text, accepted)) continue
+    const key = config.approvers.find(
+      (one) => objectionToSignature(decision.text, decision.signed, one) === undefined,
+    )
+    if (key === undefined) continue
+    const { decision: word } = JSON.parse(decision.text) as { decision: string }
+    require(word === 'APPROVE', 'an approver has rejected it')
+    approving.add(thumbprintOf(key))
+  }
+  require(approving.size >=
+    required, `${required} approvals are required from this amount on, and ${approving.size} of the signer's approvers have given theirs`)
+}
+
+/** Whether a statement that approvers sign is about this payment, whatever else it says. */
+function isAbout(text: string, accepted: Accepted): boolean {
+  const { statement, customer_id, subject } = JSON.parse(text) as Record<string, unknown>
+  const of = Object(subject) as Record<string, unknown>
+  const members = ['id', 'asset', 'amount', 'network', 'destination', 'memo'] as const
+  return (
+    statement === 'bursar-approval/v1' &&
+    customer_id === accepted.customer_id &&
+    of.type === 'transfer' &&
+    members.every((name) => of[name] === accepted[name])
+  )
+}
+
+/** What has left the network within each period, with these payments, is within the window. */
+function requireWithinWindows(
+  network: SignerNetwork,
+  journal: Journal,
+  leaving: readonly Leaving[],
+  now: Date,
+): void {
+  const gasAsset = NETWORKS[network.network].gasAsset
+  for (const { asset } of leaving)
+    require(network.windows.some((window) => window.asset === asset), `no window is configured for ${asset}`)
+  for (const { asset, periodMs, units } of network.windows) {
+    const since = new Date(now.getTime() - periodMs).toISOString()
+    const left = [...journal.leftSince(network.network, since), ...leaving].reduce(
+      (sum, one) => sum + (one.asset === asset ? one.units : 0n) + (asset === gasAsset ? one.fee : 0n),
+      0n,
+    )
+    require(left <= units, `more ${asset} would leave than its window of ${periodMs / 1000} s allows`)
+  }
+}

@@ -1,0 +1,76 @@
+import type { Hex } from 'viem'
+import type { SignerConfig } from './config.ts'
+import type { Journal, OpenLine, VoidLine } from './journal.ts'
+import { foresee, judge, Refused, type PaymentToJudge, type SignRequest } from './rules.ts'
+import { requireApproved, type JournalChange } from './journal-changes.ts'
+import type { SignedStatement } from '../contract/approval.ts'
+
+/** What the signer says of a wallet. */
+export interface WalletStatus {
+  network: string
+  wallet: string
+  next_nonce: number
+}
+
+/** Signs what its rules allow, one request after the other, and writes each to its journal before it signs. */
+export class Signer {
+  readonly #config: SignerConfig
+  readonly #journal: Journal
+  #turn: Promise<unknown> = Promise.resolve()
+
+  constructor(config: SignerConfig, journal: Journal) {
+    this.#config = config
+    this.#journal = journal
+  }
+
+  /** The signed transaction. Throws Refused with the rule that forbids it. */
+  sign(request: SignRequest): Promise<Hex> {
+    return this.#alone(async () => {
+      const { line, transaction, network } = judge(this.#config, this.#journal, request, new Date())
+      const before = this.#journal.signedAt(line)
+      if (before === undefined || BigInt(before.fee) < BigInt(line.fee)) {
+        await this.#journal.append(line)
+        // Another signer may have appended a line for the nonce or the transfer first.
+        const conflict = this.#journal.conflictOf(line)
+        if (conflict !== undefined) throw new Refused(conflict)
+      }
+      return network.wallets.get(line.wallet as Hex)!.signTransaction(transaction)
+    })
+  }
+
+  /** Why each of these payments would be refused, before bytes of it are asked for; null where it would not be. */
+  check(payments: readonly PaymentToJudge[]): Promise<(string | null)[]> {
+    return this.#alone(async () => foresee(this.#config, this.#journal, payments, new Date()))
+  }
+
+  /** Opens a lost journal at a nonce, or voids what was signed for a transfer. Throws Refused without enough approvals. */
+  change(change: JournalChange, approvals: readonly SignedStatement[]): Promise<void> {
+    return this.#alone(async () => {
+      requireApproved(this.#config, change, approvals)
+      const line: OpenLine | VoidLine = { ...change, at: new Date().toISOString() }
+      await this.#journal.append(line)
+    })
+  }
+
+  status(): Promise<WalletStatus[]> {
+    return this.#alone(async () =>
+      [...this.#config.networks].flatMap(([network, { wallets }]) =>
+        [...wallets.keys()].map((wallet) => ({
+          network,
+          wallet,
+          next_nonce: this.#journal.nextNonce({ network, wallet }),
+        })),
+      ),
+    )
+  }
+
+  /** One request at a time: what is judged by the journal is in it before the next one is judged. */
+  #alone<T>(work: () => Promise<T>): Promise<T> {
+    const mine = this.#turn.then(async () => {
+      await this.#journal.refresh()
+      return work()
+    })
+    this.#turn = mine.catch(() => undefined)
+    return mine
+  }
+}

@@ -1,0 +1,893 @@
+/*
+ * The signer has the keys, and believes nobody: neither the database, nor the worker, nor an API process gets more out of it than
+ * its own windows. Killed, with a lost journal or twice, it pays nothing twice.
+ */
+import { createPrivateKey, generateKeyPairSync, randomUUID, type KeyObject } from 'node:crypto'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { createWalletClient, http, serializeTransaction, type Hex } from 'viem'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { deployToken, startAnvil, TOKEN_ABI, type Anvil } from '../../test/anvil.ts'
+import { dieAtEachStep } from '../../test/failures.ts'
+import {
+  atEnd,
+  cloneDatabase,
+  credit,
+  MASTER_KEYS,
+  newCustomer,
+  remoteCaller,
+  ROW_MACS,
+  spawnBursar,
+  startTestService,
+  type TestCustomer,
+  type TestService,
+} from '../../test/support.ts'
+import { hurryUnlocked } from '../../test/work-off.ts'
+import { createCustomer } from '../access/customers/create-customer.ts'
+import { createApiClient } from '../access/tokens/api-clients.ts'
+import { SCOPES } from '../contract/scopes.ts'
+import { evmAdapter } from '../chains/evm/adapter.ts'
+import { signerClient, type SignerClient } from '../chains/evm/remote-signer.ts'
+import { NodeFailure } from '../chains/node-failure.ts'
+import type { Networks } from '../chains/network.ts'
+import { parseAmount } from '../contract/assets/amount.ts'
+import { transaction, type Database } from '../db/database.ts'
+import { newPrivateKey, publicPartOf, signStatement } from '../governance/approvals/approval-statement.ts'
+import { evidenceOf } from '../governance/approvals/signing-evidence.ts'
+import type { Transfer } from '../money/ledger/transfer.ts'
+import { sealWithdrawal, WithdrawalMacs } from '../money/movements/withdrawal-macs.ts'
+import { verify } from '../money/verify/verify.ts'
+import { settleWithdrawals } from '../rails/payouts/settle-withdrawals.ts'
+import { guarded } from '../rails/signing-guards.ts'
+import { readSignerConfig } from './config.ts'
+import { changeText, type JournalChange } from './journal-changes.ts'
+import { Journal } from './journal.ts'
+import { serveSigner } from './serve.ts'
+import { Signer } from './service.ts'
+
+const PROGRAM = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
+const CONFIRMATIONS = 2
+const ONE = 10n ** 18n
+
+let service: TestService
+let anvil: Anvil
+let USDG: Hex
+/** The private key of the processes that accept withdrawals. */
+let acceptanceKey: KeyObject
+let folder: string
+const approvers = [newPrivateKey(), newPrivateKey(), newPrivateKey()]
+
+beforeAll(async () => {
+  ;[service, anvil] = await Promise.all([startTestService(), startAnvil(1)])
+  USDG = await deployToken(anvil, 6)
+  acceptanceKey = generateKeyPairSync('ed25519').privateKey
+  folder = await mkdtemp(join(tmpdir(), 'bursar-signer-'))
+})
+afterAll(async () => {
+  await anvil?.stop()
+  await service.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+const publicJwk = (key: KeyObject) => {
+  const { d: _, ...jwk } = key.export({ format: 'jwk' })
+  return jwk
+}
+
+interface Changes {
+  windows?: { asset: string; period_seconds: number; amount: string }[]
+  approvals?: { asset: string; from: string; required: number }[]
+  journal?: string
+  key?: Hex
+  treasury_destinations?: Hex[]
+}
+
+/** Starts a signer with a new wallet of 100 ETH and 1,000 USDG. `close` ends it, as a crash does. */
+async function startSigner(changes: Changes = {}) {
+  const name = randomUUID()
+  const key = changes.key ?? generatePrivateKey()
+  const { address } = privateKeyToAccount(key)
+  if (changes.key === undefined) {
+    await anvil.chain.setBalance({ address, value: 100n * ONE })
+    const minted = { chain: null, address: USDG, abi: TOKEN_ABI, functionName: 'mint' } as const
+    await anvil.chain.writeContract({ ...minted, args: [address, 1_000_000_000n] })
+  }
+  const path = join(folder, `${name}.json`)
+  const journal = changes.journal ?? join(folder, `${name}.journal`)
+  const socket = join(folder, `${name.slice(0, 8)}.s`)
+  const stopFile = join(folder, `${name}.stop`)
+  await writeFile(
+    path,
+    JSON.stringify({
+      listen: socket,
+      journal,
+      stop_file: stopFile,
+      acceptance_keys: [publicJwk(acceptanceKey)],
+      approvers: approvers.map((one) => publicPartOf(one)),
+      approvals: changes.approvals ?? [],
+      journal_approvals: 2,
+      networks: {
+        ETHEREUM: {
+          tokens: { USDG },
+          wallets: [{ env: 'KEY' }],
+          fee_max: '0.1',
+          windows: changes.windows ?? [
+            { asset: 'ETH', period_seconds: 3_600, amount: '90' },
+            { asset: 'USDG', period_seconds: 3_600, amount: '900' },
+          ],
+          treasury_destinations: changes.treasury_destinations ?? [],
+        },
+      },
+    }),
+  )
+  const config = await readSignerConfig(path, { KEY: key })
+  const opened = await Journal.open(config.journal)
+  const server = await serveSigner(new Signer(config, opened), config.listen)
+  const client = await signerClient({ socket })
+  const close = async () => {
+    server.closeAllConnections()
+    server.close()
+    await opened.close().catch(() => undefined)
+  }
+  atEnd(close)
+  return { key, address, client, journal, socket, stopFile, path, close }
+}
+type Running = Awaited<ReturnType<typeof startSigner>>
+
+/** The worker's networks: it has the address, and no key. */
+function networksOn(
+  { address }: Pick<Running, 'address'>,
+  client: SignerClient,
+  db: Database = service.db,
+): Networks {
+  const hotWallet = {
+    address,
+    isRemote: true as const,
+    signTransaction: () => Promise.reject(new Error('it has no key')),
+  }
+  const adapter = evmAdapter(
+    'ETHEREUM',
+    {
+      rpcUrl: anvil.rpcUrl,
+      hotWallet,
+      signer: client,
+      confirmations: CONFIRMATIONS,
+      maxFeePerGasCeiling: '100',
+      tokens: { USDG },
+      pollMs: 10,
+    },
+    db,
+  )
+  return new Map([
+    ['ETHEREUM', guarded(adapter, { macs: new WithdrawalMacs(MASTER_KEYS), screening: undefined })],
+  ])
+}
+
+const newAddress = (): Hex => privateKeyToAccount(generatePrivateKey()).address
+const balance = (address: Hex) => anvil.chain.getBalance({ address })
+
+/** Orders a withdrawal, and accepts it as an API process with the acceptance key does. */
+async function withdraw(
+  customer: TestCustomer,
+  amount: string,
+  { asset = 'ETH', key = acceptanceKey }: { asset?: string; key?: KeyObject | null } = {},
+): Promise<Transfer> {
+  await credit(service.ledger, customer, asset, '1000')
+  const { status, body } = await customer.call<Transfer>('POST', '/v2/transfer/crypto-withdrawals', {
+    profile_id: customer.profile_id,
+    asset,
+    amount,
+    crypto_network: 'ETHEREUM',
+    destination_address: newAddress(),
+  })
+  expect({ status, body }).toMatchObject({ status: 200 })
+  if (key !== null)
+    await transaction(service.db, (tx) =>
+      sealWithdrawal(tx, new WithdrawalMacs(MASTER_KEYS, undefined, key), body.id),
+    )
+  return body
+}
+
+async function step(networks: Networks, db: Database = service.db): Promise<void> {
+  await hurryUnlocked(service.db, { endLeases: true })
+  await settleWithdrawals(db, networks).catch((error: unknown) => {
+    // What the node or the signer did not answer is asked again.
+    if (!(error instanceof AggregateError) || !error.errors.every((one) => one instanceof NodeFailure))
+      throw error
+  })
+}
+
+async function settle(networks: Networks, transfers: readonly Transfer[]): Promise<void> {
+  for (let round = 1; round <= 40; round++) {
+    await step(networks)
+    await anvil.chain.mine({ blocks: 1 })
+    const { rowCount } = await service.db.query(
+      `select from transfers where id = any ($1::uuid[]) and status = 'PENDING'`,
+      [transfers.map(({ id }) => id)],
+    )
+    if (rowCount === 0) return
+  }
+  throw new Error(`the worker does not come to an end: ${JSON.stringify(await standing(transfers))}`)
+}
+
+const standing = async (transfers: readonly Transfer[]) => {
+  const { rows } = await service.db.query<{ state: string; code: string | null; detail: string | null }>(
+    `select state, waiting_code as code, waiting_detail as detail from outgoing_transfers
+     where transfer_id = any ($1::uuid[]) order by transfer_id`,
+    [transfers.map(({ id }) => id)],
+  )
+  return rows
+}
+
+/** What a test leaves unpaid would be paid by the next test's signer. */
+async function cancelAll(customer: TestCustomer, transfers: readonly Transfer[]): Promise<void> {
+  for (const { id } of transfers)
+    expect((await customer.call('POST', `/v2/transfer/transfers/${id}/cancel`)).status).toBe(200)
+}
+
+async function requirePaidOnce(
+  signer: Pick<Running, 'address'>,
+  transfers: readonly Transfer[],
+): Promise<void> {
+  for (const { destination_address, amount, asset } of transfers)
+    if (asset === 'ETH') expect(await balance(destination_address as Hex)).toBe(parseAmount(amount, 18))
+  const { rows } = await service.db.query<{ next_nonce: string }>(
+    'select next_nonce from evm_nonces where address = $1',
+    [signer.address],
+  )
+  expect(await anvil.chain.getTransactionCount({ address: signer.address })).toBe(Number(rows[0]!.next_nonce))
+  expect((await verify(service.db, { tokens: new Map([['ETHEREUM', { USDG }]]) })).disagreements).toEqual([])
+}
+
+const approvalsOf = (change: JournalChange, count: number) =>
+  approvers.slice(0, count).map((key) => signStatement(changeText(change), key))
+
+test('what is to be signed is stored before the signer is asked, and paid once it has signed', async () => {
+  const [customer, signer] = [await newCustomer(service), await startSigner()]
+  const networks = networksOn(signer, signer.client)
+  const made = [
+    await withdraw(customer, '1'),
+    await withdraw(customer, '2'),
+    await withdraw(customer, '5', { asset: 'USDG' }),
+  ]
+  // The signer judges, and does not answer the question to sign.
+  const silent = {
+    ...signer.client,
+    ask: () => Promise.reject(new NodeFailure('the signer does not answer')),
+  }
+  await step(networksOn(signer, silent))
+  expect((await standing(made)).map(({ state, code }) => [state, code])).toEqual(
+    made.map(() => ['ASKED', 'SIGNER_DOWN']),
+  )
+  const cancel = await customer.call('POST', `/v2/transfer/transfers/${made[0]!.id}/cancel`)
+  expect(cancel.status).toBe(409)
+  await settle(networks, made)
+  await requirePaidOnce(signer, made)
+  expect(await signer.client.status()).toEqual([
+    { network: 'ETHEREUM', wallet: signer.address, next_nonce: 3 },
+  ])
+})
+
+test('a withdrawal that no process with an acceptance key accepted gets no nonce, and delays nobody', async () => {
+  const [customer, signer] = [await newCustomer(service), await startSigner()]
+  const networks = networksOn(signer, signer.client)
+  // An API process without the key, or the database, made these.
+  const forged = [
+    await withdraw(customer, '1', { key: null }),
+    await withdraw(customer, '1', { key: generateKeyPairSync('ed25519').privateKey }),
+  ]
+  const good = await withdraw(customer, '2')
+  await settle(networks, [good])
+  expect(await standing(forged)).toEqual(
+    forged.map(() => ({
+      state: 'HELD',
+      code: 'SIGNER_REFUSES',
+      detail: 'the signer refuses it: no process with an acceptance key accepted it',
+    })),
+  )
+  await requirePaidOnce(signer, [good])
+  for (const { destination_address } of forged) expect(await balance(destination_address as Hex)).toBe(0n)
+  await cancelAll(customer, forged)
+})
+
+test('no more leaves than the windows allow, whoever accepts it; what is above waits', async () => {
+  const windows = [
+    { asset: 'ETH', period_seconds: 3_600, amount: '3.5' },
+    { asset: 'USDG', period_seconds: 3_600, amount: '900' },
+  ]
+  const [customer, signer] = [await newCustomer(service), await startSigner({ windows })]
+  const networks = networksOn(signer, signer.client)
+  const made: Transfer[] = []
+  for (const amount of ['1', '1', '1', '1']) made.push(await withdraw(customer, amount))
+  await settle(networks, made.slice(0, 3))
+  await step(networks)
+  expect((await standing(made))[3]).toEqual({
+    state: 'HELD',
+    code: 'SIGNER_REFUSES',
+    detail: 'the signer refuses it: more ETH would leave than its window of 3600 s allows',
+  })
+  await requirePaidOnce(signer, made.slice(0, 3))
+  await cancelAll(customer, made.slice(3))
+})
+
+test('from its own thresholds on, its own approvers must have signed the payment', async () => {
+  const approvals = [{ asset: 'ETH', from: '2', required: 2 }]
+  const [customer, signer] = [await newCustomer(service), await startSigner({ approvals })]
+  const networks = networksOn(signer, signer.client)
+  const [small, large] = [await withdraw(customer, '1'), await withdraw(customer, '2')]
+  await settle(networks, [small])
+  await step(networks)
+  expect((await standing([large]))[0]!.detail).toMatch(
+    /: 2 approvals are required from this amount on, and 0 of/,
+  )
+  const evidence = (await evidenceOf(service.db, customer.customer_id, [large.id])).get(large.id)!
+  const [, , profile_id, asset, amount, network, destination, memo] = JSON.parse(
+    evidence.accepted,
+  ) as string[]
+  const statement = (changes: object = {}, decision = 'APPROVE') => {
+    const subject = {
+      type: 'transfer',
+      id: large.id,
+      profile_id,
+      network,
+      asset,
+      amount,
+      destination,
+      memo,
+      ...changes,
+    }
+    return JSON.stringify({
+      statement: 'bursar-approval/v1',
+      decision,
+      customer_id: customer.customer_id,
+      subject,
+    })
+  }
+  const check = async (decisions: [string, (typeof approvers)[number]][]) =>
+    (
+      await signer.client.check('ETHEREUM', [
+        {
+          ...evidence,
+          decisions: decisions.map(([text, key]) => ({ text, signed: signStatement(text, key) })),
+        },
+      ])
+    )[0]
+  const [one, two, three] = approvers as [
+    (typeof approvers)[number],
+    (typeof approvers)[number],
+    (typeof approvers)[number],
+  ]
+  expect(
+    await check([
+      [statement(), one],
+      [statement(), two],
+    ]),
+  ).toBeNull()
+  // One person twice, a key that is not the signer's, another payment, and a rejection.
+  expect(
+    await check([
+      [statement(), one],
+      [statement(), one],
+    ]),
+  ).toMatch(/and 1 of the signer's/)
+  expect(
+    await check([
+      [statement(), one],
+      [statement(), newPrivateKey()],
+    ]),
+  ).toMatch(/and 1 of the signer's/)
+  expect(
+    await check([
+      [statement(), one],
+      [statement({ amount: '20' }), two],
+    ]),
+  ).toMatch(/and 1 of the signer's/)
+  expect(
+    await check([
+      [statement(), one],
+      [statement(), two],
+      [statement({}, 'REJECT'), three],
+    ]),
+  ).toBe('an approver has rejected it')
+  await cancelAll(customer, [large])
+})
+
+describe('the worker in the hands of a thief', () => {
+  test('gets nothing signed but what was accepted, each once, within the fee and to the destinations of the file', async () => {
+    const cold = newAddress()
+    const [customer, signer] = [
+      await newCustomer(service),
+      await startSigner({ treasury_destinations: [cold] }),
+    ]
+    const made = await withdraw(customer, '1')
+    const evidence = (await evidenceOf(service.db, customer.customer_id, [made.id])).get(made.id)!
+    const base = {
+      type: 'eip1559' as const,
+      chainId: 1,
+      nonce: 0,
+      to: made.destination_address as Hex,
+      value: ONE,
+      gas: 21_000n,
+      maxFeePerGas: 10n ** 9n,
+      maxPriorityFeePerGas: 1n,
+    }
+    const ask = async (
+      changes: object,
+      given: Partial<typeof evidence> = {},
+      wallet: Hex = signer.address,
+    ) => {
+      const unsigned = serializeTransaction({ ...base, ...changes })
+      const body = JSON.stringify({ network: 'ETHEREUM', wallet, unsigned, ...evidence, ...given })
+      return post(signer, '/v1/sign', body)
+    }
+    const platform = (destination: Hex) =>
+      JSON.stringify([
+        '00000000-0000-0000-0000-000000000000',
+        randomUUID(),
+        'x',
+        'ETH',
+        '1',
+        'ETHEREUM',
+        destination,
+        null,
+      ])
+    const mallory = newAddress()
+    for (const [refused, changes, given, wallet] of [
+      [/it does not pay what was accepted: signed to 0x/, { to: mallory }],
+      [/it does not pay what was accepted: signed value 2/, { value: 2n * ONE }],
+      [/it does not pay what was accepted: signed data/, { data: '0x1234' }],
+      [/the chain id is 5, not 1/, { chainId: 5 }],
+      [/it may cost \d+ wei, above fee_max/, { maxFeePerGas: 10n ** 13n }],
+      [/it takes 2000000 gas/, { gas: 2_000_000n }],
+      [
+        /no process with an acceptance key accepted it/,
+        {},
+        { accepted: evidence.accepted.replace('"1"', '"1.0"') },
+      ],
+      [/no process with an acceptance key accepted it/, {}, { signature: null }],
+      [
+        /is not among treasury_destinations/,
+        { to: mallory },
+        { accepted: platform(mallory), signature: null },
+      ],
+      [/is no wallet of ETHEREUM/, {}, {}, mallory],
+      [/the journal ends at nonce 0, and nonce 7 is asked for/, { nonce: 7 }],
+      [/cannot be read|JSON/, {}, { accepted: '{}' }],
+    ] as [RegExp, object, Partial<typeof evidence>?, Hex?][]) {
+      const { status, body } = await ask(changes, given, wallet)
+      expect([status, body.refused], String(refused)).toEqual([409, expect.stringMatching(refused)])
+    }
+    expect(await signer.client.status()).toMatchObject([{ next_nonce: 0 }])
+    expect((await ask({})).status).toBe(200)
+    // The same again is the same signature; another nonce would be another payment.
+    expect((await ask({})).status).toBe(200)
+    expect(await ask({ nonce: 1 })).toMatchObject({
+      status: 409,
+      body: { refused: expect.stringMatching(/was signed with nonce 0/) as string },
+    })
+    // The nonce is used for nothing else, though it is to cold storage.
+    const toCold = { accepted: platform(cold), signature: null }
+    expect(await ask({ to: cold }, toCold)).toMatchObject({
+      status: 409,
+      body: { refused: expect.stringMatching(/^nonce 0 was used for transfer/) as string },
+    })
+    expect((await ask({ to: cold, nonce: 1 }, toCold)).status).toBe(200)
+    await writeFile(signer.stopFile, '')
+    expect((await ask({})).body.refused).toMatch(/^everything is stopped by/)
+    await cancelAll(customer, [made])
+  })
+})
+
+async function post({ socket }: Pick<Running, 'socket'>, path: string, body: string) {
+  const { Agent, request } = await import('undici')
+  const dispatcher = new Agent({ connect: { socketPath: socket } })
+  const reply = await request(`http://signer${path}`, { dispatcher, method: 'POST', body })
+  return { status: reply.statusCode, body: (await reply.body.json()) as Record<string, string> }
+}
+
+test('a lost journal signs nothing until two people open it; two signers with journals of their own pay nothing twice', async () => {
+  const [customer, signer] = [await newCustomer(service), await startSigner()]
+  const networks = networksOn(signer, signer.client)
+  const before = [await withdraw(customer, '1'), await withdraw(customer, '1')]
+  await settle(networks, before)
+  const restored = join(folder, 'restored.journal')
+  await copyFile(signer.journal, restored)
+  const after = await withdraw(customer, '1')
+  await settle(networks, [after])
+  await signer.close()
+
+  // Restored from a backup: one transaction is missing.
+  const older = await startSigner({ key: signer.key, journal: restored })
+  // Empty: a second signer by mistake, or a lost one.
+  const empty = await startSigner({ key: signer.key })
+  const waiting = await withdraw(customer, '1')
+  for (const [{ client }, ends] of [
+    [older, 2],
+    [empty, 0],
+  ] as const) {
+    await step(networksOn(signer, client))
+    expect((await standing([waiting]))[0]).toMatchObject({
+      state: 'ASKED',
+      code: 'SIGNER_REFUSES',
+      detail: expect.stringContaining(
+        `the journal ends at nonce ${ends}, and nonce 3 is asked for`,
+      ) as string,
+    })
+  }
+  const change = { kind: 'OPEN', network: 'ETHEREUM', wallet: signer.address, next_nonce: 3 } as const
+  await expect(empty.client.change(change, approvalsOf(change, 1))).rejects.toThrow(
+    '2 approvers must sign this, and 1 have',
+  )
+  await expect(empty.client.change({ ...change, next_nonce: 2 }, approvalsOf(change, 2))).rejects.toThrow(
+    '2 approvers must sign this, and 0 have',
+  )
+  await empty.client.change(change, approvalsOf(change, 2))
+  await settle(networksOn(signer, empty.client), [waiting])
+  // The other one has not followed, and signs nothing any more.
+  const next = await withdraw(customer, '1')
+  await step(networksOn(signer, older.client))
+  expect((await standing([next]))[0]!.detail).toMatch(/the journal ends at nonce 2, and nonce 4 is asked for/)
+  await settle(networksOn(signer, empty.client), [next])
+  await requirePaidOnce(signer, [...before, after, waiting, next])
+})
+
+test('operators see each wallet of a signer, and why it signs nothing', async () => {
+  const [customer, signer] = [await newCustomer(service), await startSigner()]
+  const lanes = async (address: Hex, client: SignerClient) => {
+    const adapter = networksOn({ address }, client).get('ETHEREUM')!
+    return (await adapter.status!()).lanes
+  }
+  const free = { lane: signer.address, in_flight: 0, held: { ETH: '100', USDG: '1000' } }
+  const [lane] = (await lanes(signer.address, signer.client))!
+  expect(lane).toMatchObject(free)
+  expect(lane).not.toHaveProperty('blocked')
+  const other = newAddress()
+  expect(await lanes(other, signer.client)).toMatchObject([
+    { lane: other, blocked: { code: 'SIGNER_REFUSES' } },
+  ])
+  const made = await withdraw(customer, '1')
+  await settle(networksOn(signer, signer.client), [made])
+  await service.db.query('update evm_nonces set next_nonce = 0 where address = $1', [signer.address])
+  // A database that was restored from an older backup.
+  expect(await lanes(signer.address, signer.client)).toMatchObject([{ blocked: { code: 'UNKNOWN_SPENDS' } }])
+  await service.db.query('update evm_nonces set next_nonce = 1 where address = $1', [signer.address])
+  await signer.close()
+  expect(await lanes(signer.address, signer.client)).toMatchObject([
+    {
+      blocked: {
+        code: 'SIGNER_DOWN',
+        detail: expect.stringMatching(/^the signer does not answer/) as string,
+      },
+    },
+  ])
+})
+
+test('two signers that share a journal sign each nonce for one payment', async () => {
+  const [customer, signer] = [await newCustomer(service), await startSigner()]
+  const second = await startSigner({ key: signer.key, journal: signer.journal })
+  const made: Transfer[] = []
+  for (let n = 0; n < 6; n++) made.push(await withdraw(customer, '1'))
+  let turn = 0
+  const both = {
+    ...signer.client,
+    ask: (...asked: Parameters<SignerClient['ask']>) => [signer, second][turn++ % 2]!.client.ask(...asked),
+  }
+  await settle(networksOn(signer, both), made)
+  await requirePaidOnce(signer, made)
+  expect(await second.client.status()).toEqual(await signer.client.status())
+})
+
+describe('killed', () => {
+  test.each(['BEFORE', 'AFTER'] as const)(
+    '%s each step of the worker, each payment is made once',
+    async (failure) => {
+      const [customer, signer] = [await newCustomer(service), await startSigner()]
+      await dieAtEachStep(failure, 15, async (failures) => {
+        const made = [await withdraw(customer, '0.5'), await withdraw(customer, '0.5')]
+        const own = networksOn(signer, signer.client, failures.database(service.db))
+        for (let round = 1; round <= 12 && !failures.died; round++) {
+          await step(own, failures.database(service.db)).catch(() => undefined)
+          await anvil.chain.mine({ blocks: 1 })
+        }
+        await settle(networksOn(signer, signer.client), made)
+        await requirePaidOnce(signer, made)
+      })
+    },
+  )
+
+  test.each(['before its journal is written', 'before its answer leaves'])('the signer, %s', async (when) => {
+    const [customer, signer] = [await newCustomer(service), await startSigner()]
+    const made = [await withdraw(customer, '1'), await withdraw(customer, '1')]
+    let deaths = 0
+    const dying: SignerClient = {
+      ...signer.client,
+      async ask(...asked) {
+        if (deaths++ % 2 === 1) return signer.client.ask(...asked)
+        if (when === 'before its answer leaves') await signer.client.ask(...asked)
+        throw new NodeFailure('the signer does not answer: killed')
+      },
+    }
+    await settle(networksOn(signer, dying), made)
+    expect(deaths).toBeGreaterThan(2)
+    await requirePaidOnce(signer, made)
+  })
+})
+
+test('kill -9 of its process, again and again, pays nothing twice', async () => {
+  const [customer, signer] = [await newCustomer(service), await startSigner()]
+  await signer.close()
+  const start = async () => {
+    const child = spawn(process.execPath, [PROGRAM, 'signer', 'start', '--config', signer.path, '--json'], {
+      env: { PATH: process.env.PATH, KEY: signer.key },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const [line] = (await once(createInterface(child.stdout), 'line')) as [string]
+    expect(JSON.parse(line)).toMatchObject({ ready: true, wallets: [{ wallet: signer.address }] })
+    return child
+  }
+  let child = await start()
+  atEnd(async () => void child.kill('SIGKILL'))
+  const networks = networksOn(signer, await signerClient({ socket: signer.socket }))
+  const made: Transfer[] = []
+  for (let n = 0; n < 5; n++) made.push(await withdraw(customer, '1'))
+  for (let kills = 0; kills < 3; kills++) {
+    const working = step(networks)
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+    await working
+    child = await start()
+    await step(networks)
+  }
+  await settle(networks, made)
+  await requirePaidOnce(signer, made)
+  const ended = once(child, 'exit')
+  child.kill('SIGTERM')
+  expect(await ended).toEqual([0, null])
+})
+
+test('a higher fee is the same payment: one nonce, and its amount counts once', async () => {
+  const windows = [
+    { asset: 'ETH', period_seconds: 3_600, amount: '1.5' },
+    { asset: 'USDG', period_seconds: 3_600, amount: '900' },
+  ]
+  const [customer, signer] = [await newCustomer(service), await startSigner({ windows })]
+  const networks = networksOn(signer, signer.client)
+  const made = await withdraw(customer, '1')
+  await anvil.chain.setAutomine(false)
+  try {
+    for (let round = 1; round <= 2; round++) await step(networks)
+    expect(await standing([made])).toMatchObject([{ state: 'BROADCAST' }])
+    await anvil.chain.setNextBlockBaseFeePerGas({ baseFeePerGas: 20n * 10n ** 9n })
+    await anvil.chain.mine({ blocks: 1 })
+    await settle(networks, [made])
+  } finally {
+    await anvil.chain.setAutomine(true)
+  }
+  await requirePaidOnce(signer, [made])
+  const lines = (await readFile(signer.journal, 'utf8'))
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { nonce: number })
+  expect(lines.map(({ nonce }) => nonce)).toEqual([0, 0])
+})
+
+test('after something else has used a nonce, its approvers void what was signed, and it is paid with another nonce', async () => {
+  const [customer, signer] = [await newCustomer(service), await startSigner()]
+  const networks = networksOn(signer, signer.client)
+  const made = await withdraw(customer, '1')
+  const account = privateKeyToAccount(signer.key)
+  await anvil.chain.setAutomine(false)
+  try {
+    for (let round = 1; round <= 2; round++) await step(networks)
+    const { rows } = await service.db.query<{ hash: Hex }>(
+      'select crypto_tx_hash as hash from outgoing_transfers where transfer_id = $1',
+      [made.id],
+    )
+    await anvil.chain.dropTransaction({ hash: rows[0]!.hash })
+    await createWalletClient({ account, transport: http(anvil.rpcUrl) }).sendTransaction({
+      ...{ chain: null, to: newAddress(), value: 1n, nonce: 0, gas: 21_000n },
+      ...{ maxFeePerGas: 10n ** 11n, maxPriorityFeePerGas: 10n ** 9n },
+    })
+    await anvil.chain.mine({ blocks: 3 })
+  } finally {
+    await anvil.chain.setAutomine(true)
+  }
+  for (let round = 1; round <= 4; round++) await step(networks)
+  expect(await standing([made])).toMatchObject([
+    {
+      state: 'ASKED',
+      code: 'SIGNER_REFUSES',
+      detail: expect.stringMatching(/was signed with nonce 0 of/) as string,
+    },
+  ])
+  const change = {
+    kind: 'VOID',
+    network: 'ETHEREUM',
+    wallet: signer.address,
+    nonce: 0,
+    transfer_id: made.id,
+  } as const
+  await signer.client.change(change, approvalsOf(change, 2))
+  await settle(networks, [made])
+  await requirePaidOnce(signer, [made])
+})
+
+test('over TLS, only a client with a certificate of the authority is answered', async () => {
+  const [customer, signer] = [await newCustomer(service), await startSigner()]
+  const made = await withdraw(customer, '1')
+  const path = (name: string) => join(folder, `tls-${name}`)
+  const openssl = (...args: string[]) => promisify(execFile)('openssl', args, { cwd: folder })
+  for (const authority of ['ca', 'other'])
+    await openssl(
+      ...['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '1', '-subj', `/CN=${authority}`],
+      ...['-keyout', path(`${authority}-key`), '-out', path(authority)],
+    )
+  for (const [name, authority] of [
+    ['signer', 'ca'],
+    ['worker', 'ca'],
+    ['stranger', 'other'],
+  ] as const) {
+    await openssl(
+      ...[
+        'req',
+        '-newkey',
+        'rsa:2048',
+        '-nodes',
+        '-subj',
+        `/CN=${name}`,
+        '-addext',
+        'subjectAltName=IP:127.0.0.1',
+      ],
+      ...['-keyout', path(`${name}-key`), '-out', path(`${name}-request`)],
+    )
+    await openssl(
+      ...['x509', '-req', '-days', '1', '-in', path(`${name}-request`), '-CA', path(authority)],
+      ...[
+        '-CAkey',
+        path(`${authority}-key`),
+        '-CAcreateserial',
+        '-copy_extensions',
+        'copy',
+        '-out',
+        path(name),
+      ],
+    )
+  }
+  const config = await readSignerConfig(signer.path, { KEY: signer.key })
+  const server = await serveSigner(new Signer(config, await Journal.open(signer.journal)), {
+    ...{
+      host: '127.0.0.1',
+      port: 0,
+      certificate: path('signer'),
+      key: path('signer-key'),
+      client_ca: path('ca'),
+    },
+  })
+  atEnd(async () => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const clientOf = (name: string) =>
+    signerClient({ url, ca: path('ca'), certificate: path(name), key: path(`${name}-key`) })
+  await expect((await clientOf('stranger')).status()).rejects.toThrow(/^the signer does not answer/)
+  await settle(networksOn(signer, await clientOf('worker')), [made])
+  await requirePaidOnce(signer, [made])
+})
+
+test('the whole service with a signer: a deposit is swept with gas of its own wallet, and a withdrawal leaves', async () => {
+  const testNet = await startAnvil(31_337)
+  atEnd(() => testNet.stop())
+  const { chain } = testNet
+  const token = await deployToken(testNet, 6)
+  const [hot, gas] = [generatePrivateKey(), generatePrivateKey()]
+  const [hotWallet, gasWallet] = [hot, gas].map((key) => privateKeyToAccount(key).address) as [Hex, Hex]
+  for (const address of [hotWallet, gasWallet]) await chain.setBalance({ address, value: ONE })
+  const file = (name: string) => join(folder, `whole-${name}`)
+  const acceptance = newPrivateKey()
+  await writeFile(file('acceptance'), JSON.stringify(acceptance))
+  await writeFile(
+    file('signer'),
+    JSON.stringify({
+      ...{ listen: file('socket'), journal: file('journal'), stop_file: file('stop'), journal_approvals: 1 },
+      ...{
+        acceptance_keys: [publicPartOf(acceptance)],
+        approvers: [publicPartOf(approvers[0]!)],
+        approvals: [],
+      },
+      networks: {
+        ETHEREUM: {
+          ...{ chain_id: 31_337, tokens: { USDG: token }, wallets: [{ env: 'KEY' }], fee_max: '0.1' },
+          windows: ['ETH', 'USDG'].map((asset) => ({ asset, period_seconds: 60, amount: '1000' })),
+        },
+      },
+    }),
+  )
+  await writeFile(
+    file('networks'),
+    JSON.stringify({
+      ETHEREUM: {
+        ...{ adapter: 'evm', rpc_url: testNet.rpcUrl, chain_id: 31_337, tokens: { USDG: token } },
+        ...{
+          hot_wallet_address: hotWallet,
+          signer: { socket: file('socket') },
+          gas_wallet_key: { env: 'GAS_KEY' },
+        },
+        ...{
+          deposit_key: { env: 'DEPOSIT_KEY' },
+          confirmations: 1,
+          fee_ceiling: '100',
+          sweep_minimum: { USDG: '1' },
+        },
+      },
+    }),
+  )
+  const config = await readSignerConfig(file('signer'), { KEY: hot })
+  const server = await serveSigner(new Signer(config, await Journal.open(config.journal)), config.listen)
+  atEnd(async () => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const database = await cloneDatabase()
+  atEnd(() => database.drop())
+  const { customer_id, profile_id } = await createCustomer(database.db, 'Test')
+  const client = await createApiClient(database.db, ROW_MACS, customer_id, SCOPES)
+  const bursar = await spawnBursar({
+    ...{ DATABASE_URL: database.url, BURSAR_NETWORKS_FILE: file('networks'), GAS_KEY: gas },
+    ...{ BURSAR_ACCEPTANCE_KEY_FILE: file('acceptance'), BURSAR_WORKER_INTERVAL_MS: '20' },
+    DEPOSIT_KEY: 'legal winner thank year wave sausage worth useful legal winner thank yellow',
+  })
+  atEnd(() => bursar.end('SIGTERM'))
+  const call = await remoteCaller(bursar.address, client)
+  const asked = { profile_id, crypto_network: 'ETHEREUM' }
+  const { body } = await call<{ address: Hex }>('POST', '/v2/transfer/deposit-addresses', asked)
+  const units = { chain: null, address: token, abi: TOKEN_ABI, functionName: 'mint' } as const
+  await chain.writeContract({ ...units, args: [body.address, 50_000_000n] })
+  const onChain = (address: Hex) =>
+    chain.readContract({ address: token, abi: TOKEN_ABI, functionName: 'balanceOf', args: [address] })
+  await expect
+    .poll(
+      async () => {
+        await chain.mine({ blocks: 1 })
+        return onChain(hotWallet)
+      },
+      { timeout: 30_000, interval: 200 },
+    )
+    .toBe(50_000_000n)
+  expect(await chain.getTransactionCount({ address: gasWallet })).toBe(1)
+  expect(await chain.getTransactionCount({ address: hotWallet })).toBe(0)
+  const destination_address = newAddress()
+  const order = { ...asked, asset: 'USDG', amount: '20', destination_address }
+  const made = await call<Transfer>('POST', '/v2/transfer/crypto-withdrawals', order)
+  expect(made.status).toBe(200)
+  await expect
+    .poll(
+      async () => {
+        await chain.mine({ blocks: 1 })
+        return (await call<Transfer>('GET', `/v2/transfer/transfers/${made.body.id}`)).body.status
+      },
+      { timeout: 30_000, interval: 200 },
+    )
+    .toBe('COMPLETED')
+  expect(await onChain(destination_address)).toBe(20_000_000n)
+})
+
+test('its files are examined at the start: a wrong field is named, and a key is not shown', async () => {
+  const { path } = await startSigner()
+  const key = createPrivateKey({ key: newPrivateKey(), format: 'jwk' })
+  await expect(readSignerConfig(path, {})).rejects.toThrow(
+    'networks.ETHEREUM.wallets[0]: KEY is not in the environment',
+  )
+  await expect(readSignerConfig(path, { KEY: 'secret' })).rejects.toThrow(
+    /^networks.ETHEREUM.wallets\[0\] is no private key of 32 bytes in hex$/,
+  )
+  expect(key.type).toBe('private')
+})
