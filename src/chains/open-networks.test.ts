@@ -166,7 +166,7 @@ test('with a signer, no key of a hot wallet is read, and sweeping has a gas wall
     'ETHEREUM',
   )!
   expect(privateKeys).toEqual(['gas_wallet_key', 'deposit_key'])
-  expect(adapter.askSigner).toBeDefined()
+  expect(adapter).toHaveProperty('askSigner')
   await expect(open({})).rejects.toThrow(/^ETHEREUM.hot_wallet_address is given instead of hot_wallet_key/)
   await expect(open({ ...wallets, hot_wallet_key: { env: 'KEY' } })).rejects.toThrow(
     /is given instead of hot_wallet_key/,
