@@ -328,7 +328,7 @@ describe('what can wait', () => {
       waiting_detail, waiting_since, crypto_tx_hash)`
     const old = `now() - interval '1 hour'`
     const later = `now() + interval '1 hour'`
-    for (const state of ['HELD', 'SIGNED', 'BROADCAST'])
+    for (const state of ['HELD', 'ASKED', 'SIGNED', 'BROADCAST'])
       await insert(
         outgoing,
         `id, gen_random_uuid(), 'BASE', '${state}', ${old}, ${old}, ${later}, null, null, null::timestamptz, 'hash'`,

@@ -288,7 +288,7 @@ describe.each([
         [['wallet', 'acknowledge', '--network', world.network, '--tx-hash', hash!], `${hash} is known`],
         [
           ['wallet', 'consolidate', '--network', world.network],
-          world.network === 'LITECOIN' ? 'there is nothing to merge' : 'has no coins to merge',
+          world.network === 'LITECOIN' ? 'there is nothing to merge' : 'no former wallet with a key',
         ],
       ] as const) {
         const refused = await command([...args])
