@@ -134,6 +134,8 @@ const StellarSection = Closed({
   ...shared,
   /** A ledger is final when it is closed. */
   confirmations: Type.Optional(Type.Literal(1)),
+  /** A second, independent Horizon: without its word no payment is refunded. */
+  verify_rpc_url: Type.Optional(Type.Union([Type.String({ minLength: 1 }), Secret])),
   /** The passphrase of a sandbox's network; by default the test network's. */
   network_passphrase: Type.Optional(Type.String({ minLength: 1 })),
   /** The hot wallet's seed (S...). */

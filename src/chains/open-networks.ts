@@ -219,6 +219,7 @@ async function connectStellar(opening: Opening, section: StellarSection): Promis
   const horizonUrl = await given.url('rpc_url', section.rpc_url)
   const config: StellarConfig = {
     horizonUrl,
+    verifyHorizonUrl: section.verify_rpc_url && (await given.url('verify_rpc_url', section.verify_rpc_url)),
     passphrase,
     hotWallet: seed === undefined ? { address } : { seed },
     lanes: section.lanes,

@@ -59,6 +59,7 @@ async function newWallet({ lanes = 3 } = {}) {
   const hotWallet = Keypair.random()
   const config: StellarConfig = {
     horizonUrl: model.url,
+    verifyHorizonUrl: model.url,
     passphrase: model.passphrase,
     hotWallet: { seed: hotWallet.secret() },
     lanes,
@@ -288,6 +289,31 @@ test('a payment that fails on the network is refunded with its fee posted, and t
       .map(({ record }) => record.successful)
       .sort(),
   ).toEqual([false, true])
+  await requireAgreement(wallet, [customer])
+})
+
+test('one Horizon that says a payment failed refunds nothing', async () => {
+  const [customer, wallet] = [await newCustomer(service), await newWallet()]
+  const to = newDestination()
+  const failing = await withdraw(customer, 'PYUSD', '1', to)
+  await hurryUnlocked(service.db, { endLeases: true })
+  await settleWithdrawals(service.db, wallet.networks)
+  model.find(to)!.lines.clear()
+  model.close()
+  const by = (verifyHorizonUrl: string | undefined): Pick<Wallet, 'networks'> => {
+    const adapter = stellarAdapter({ ...wallet.config, verifyHorizonUrl }, service.db)
+    return { networks: new Map([['STELLAR', adapter]]) }
+  }
+  for (const [second, code] of [
+    [undefined, 'UNRESOLVED'],
+    ['http://127.0.0.1:1', 'SECOND_NODE'],
+  ] as const) {
+    for (let round = 1; round <= 2; round++) await step({ ...wallet, ...by(second) })
+    expect(await codeOf(failing)).toMatchObject({ state: 'BROADCAST', waiting_code: code })
+    expect(await read(customer, failing)).toMatchObject({ status: 'PENDING' })
+  }
+  await settleAll(wallet)
+  expect(await read(customer, failing)).toMatchObject({ status: 'FAILED' })
   await requireAgreement(wallet, [customer])
 })
 

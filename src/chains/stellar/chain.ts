@@ -9,6 +9,8 @@ import { horizon, type Balance, type Horizon, type StellarAccount } from './hori
 /** STELLAR as the adapter's parts see it. Amounts are in stroops, a ten-millionth. */
 export interface StellarChain {
   horizon: Horizon
+  /** Of another operator: without its word no payment is refunded. */
+  second: Horizon | undefined
   passphrase: string
   /** The hot wallet's account. */
   address: string
@@ -25,6 +27,7 @@ export interface StellarChain {
 
 export interface StellarConfig {
   horizonUrl: string
+  verifyHorizonUrl?: string | undefined
   passphrase: string
   /** A seed (S...), or the address (G...) in a process that does not sign. */
   hotWallet: { seed: string } | { address: string }
@@ -56,6 +59,8 @@ export function openChain(config: StellarConfig): StellarChain {
   }
   return {
     horizon: horizon(config.horizonUrl, config.passphrase),
+    second:
+      config.verifyHorizonUrl === undefined ? undefined : horizon(config.verifyHorizonUrl, config.passphrase),
     passphrase: config.passphrase,
     address: hotWallet?.publicKey() ?? (from as { address: string }).address,
     keys: hotWallet && { hotWallet, lanes: laneKeys(hotWallet, config.lanes ?? LANES) },

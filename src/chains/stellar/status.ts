@@ -9,7 +9,7 @@ import type {
 } from '../network.ts'
 import { judgeAlone } from '../judge-alone.ts'
 import { NodeFailure } from '../node-failure.ts'
-import { reasonOfFailure } from '../waiting.ts'
+import { reasonOfFailure, type WaitingReason } from '../waiting.ts'
 import { decimalOf, GAS_ASSET, type StellarChain } from './chain.ts'
 import { innerOf, isOurs, paymentIn } from './envelope.ts'
 import { HorizonRefusal, PAGE, type StellarAccount, type TransactionRecord } from './horizon.ts'
@@ -56,13 +56,46 @@ async function statusOf(
   // Earlier bytes, too: a false answer may have had the withdrawal signed anew.
   for (const hash of [withdrawal.crypto_tx_hash, ...withdrawal.replaced]) {
     const record = await findTransaction(chain, hash)
-    if (record !== undefined) return outcomeOf(chain, { ...withdrawal, crypto_tx_hash: hash }, record)
+    if (record !== undefined)
+      return believed(chain, hash, outcomeOf(chain, { ...withdrawal, crypto_tx_hash: hash }, record))
   }
   const end = await endOf(chain, withdrawal)
   if (end?.state === 'VOID' || end?.reason.code === 'NONCE_USED') return end
   // Until some ledgers have passed, it waits in the node's queue. After that, the same bytes again harm nothing.
   const waited = newest.closedAt - (paymentIn(withdrawal.raw_transaction).maxTime - VALID_SECONDS)
   return { state: waited < QUEUE_SECONDS ? 'PENDING' : 'UNKNOWN' }
+}
+
+/** A failure refunds the withdrawal. By one Horizon's false word, the withdrawal would be both paid and refunded. */
+async function believed(chain: StellarChain, hash: string, outcome: PaymentStatus): Promise<PaymentStatus> {
+  if (outcome.state !== 'FAILED') return outcome
+  const reason = await doubtOf(chain, hash)
+  if (reason === undefined) return outcome
+  const { networkFee } = outcome
+  return {
+    state: 'UNRESOLVED',
+    reason,
+    crypto_tx_hash: hash,
+    crypto_tx_index: OPERATION_INDEX,
+    ...(networkFee && { networkFee }),
+  }
+}
+
+/** Why a failure is not believed yet; undefined where the second Horizon has it, too. */
+async function doubtOf(chain: StellarChain, hash: string): Promise<WaitingReason | undefined> {
+  const says = `Horizon says that ${hash} failed`
+  if (chain.second === undefined)
+    return {
+      code: 'UNRESOLVED',
+      detail: `${says}; without verify_rpc_url nothing else says so: look at it in an explorer, then say so by 'bursar withdrawal resolve'`,
+    }
+  const record = await findTransaction({ ...chain, horizon: chain.second }, hash).catch((error: unknown) => {
+    if (!(error instanceof NodeFailure)) throw error
+  })
+  if (record === undefined)
+    return { code: 'SECOND_NODE', detail: `${says}, and the second Horizon cannot tell yet` }
+  if (!record.successful) return undefined
+  return { code: 'NODES_DISAGREE', detail: `${says}, and the second Horizon says that it succeeded` }
 }
 
 /** For how long signed bytes can be made, by the close times of ledgers. */
