@@ -1,4 +1,4 @@
-import type { SignedStatement } from '../contract/approval.ts'
+import type { SigningEvidence } from '../contract/approval.ts'
 import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
 import type { Queryable, Transaction } from '../db/database.ts'
 import type { SecondaryStatus, StatusDetails } from '../contract/transfer-status.ts'
@@ -96,16 +96,6 @@ export type Signing =
   | ({ outcome: 'SIGNED' } & SignedTransaction)
   | { outcome: 'REFUSED'; refusal: PaymentRefusal }
   | { outcome: 'DEFERRED'; reason: WaitingReason }
-
-/**
- * What a signer process is told of a withdrawal, which believes no database: the text that was accepted, the signature over it
- * by the process that accepted it, and the signed decisions of its approvers.
- */
-export interface SigningEvidence {
-  accepted: string
-  signature: string | null
-  decisions: readonly { text: string; signed: SignedStatement }[]
-}
 
 /** The answer of a signer process: the signed transaction, or why there is none yet. */
 export type SignerAnswer = { signed: SignedTransaction } | { reason: WaitingReason }

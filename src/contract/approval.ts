@@ -11,6 +11,16 @@ export type SignedStatement =
   | { jws: string }
   | { passkey: { authenticator_data: string; client_data_json: string; signature: string } }
 
+/**
+ * What a signer process is told of a withdrawal, which believes no database: the text that was accepted, the signature over it
+ * by the process that accepted it, and the signed decisions of its approvers.
+ */
+export interface SigningEvidence {
+  accepted: string
+  signature: string | null
+  decisions: readonly { text: string; signed: SignedStatement }[]
+}
+
 export const APPROVAL_STATUSES = ['PENDING', 'APPROVED', 'REJECTED', 'EXPIRED', 'CANCELLED', 'USED'] as const
 export type ApprovalStatus = (typeof APPROVAL_STATUSES)[number]
 

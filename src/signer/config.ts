@@ -8,7 +8,13 @@ import { getAddress } from 'viem/utils'
 import { tokensOf, type Token } from '../chains/evm/chain.ts'
 import { readSecret, Secret } from '../chains/secrets.ts'
 import { parseAmount } from '../contract/assets/amount.ts'
-import { CRYPTO_NETWORKS, NETWORKS, type CryptoNetwork } from '../contract/assets/catalogue.ts'
+import {
+  CRYPTO_NETWORKS,
+  decimalsOf,
+  findAsset,
+  NETWORKS,
+  type CryptoNetwork,
+} from '../contract/assets/catalogue.ts'
 import { Closed } from '../contract/fields.ts'
 import { readApproverKey, type ApproverKey } from '../governance/approvals/approval-statement.ts'
 
@@ -118,6 +124,9 @@ export async function readSignerConfig(
   const most = Math.max(value.journal_approvals, ...value.approvals.map(({ required }) => required))
   if (most > approvers.length)
     throw new Error(`approvers names ${approvers.length} keys, and ${most} approvals are required`)
+  for (const [index, { asset, from }] of value.approvals.entries())
+    if (findAsset(asset) === undefined || parseAmount(from, decimalsOf(asset)) === undefined)
+      throw new Error(`approvals.${index} must name an asset, and an amount with its decimals`)
   const networks = new Map<string, SignerNetwork>()
   for (const [name, section] of Object.entries(value.networks))
     networks.set(name, await networkOf(name, section, environment))

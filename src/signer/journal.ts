@@ -75,6 +75,9 @@ interface OfTransfer {
 
 const walletKey = ({ network, wallet }: Pick<JournalLine, 'network' | 'wallet'>) => `${network} ${wallet}`
 
+/** Each line is an object of JSON. */
+const OPENING_BRACE = 0x7b
+
 export class Journal {
   readonly #path: string
   readonly #file: FileHandle
@@ -91,13 +94,16 @@ export class Journal {
 
   /**
    * Opens the journal, which is made if it is not there. A last line without an end was not answered, and is cut off. Throws an
-   * Error for a line that is none.
+   * Error for a line or a file that is none.
    */
   static async open(path: string): Promise<Journal> {
     const file = await open(path, 'a+', 0o600)
     const bytes = await readFile(path)
     const end = bytes.lastIndexOf(0x0a) + 1
-    if (end < bytes.length) await truncate(path, end)
+    if (end < bytes.length) {
+      if (bytes[end] !== OPENING_BRACE) throw new Error(`${path} is no journal of a signer`)
+      await truncate(path, end)
+    }
     const journal = new Journal(path, file)
     await journal.refresh()
     return journal
@@ -120,16 +126,17 @@ export class Journal {
       this.#read,
     )
     const end = buffer.subarray(0, bytesRead).lastIndexOf(0x0a) + 1
-    for (const text of buffer.subarray(0, end).toString().split('\n'))
-      if (text !== '') this.#apply(this.#parse(text))
+    for (const text of buffer.subarray(0, end).toString().split('\n')) if (text !== '') this.#applyText(text)
     this.#read += end
   }
 
-  #parse(text: string): JournalLine {
+  #applyText(text: string): void {
     try {
-      return JSON.parse(text) as JournalLine
+      this.#apply(JSON.parse(text) as JournalLine)
     } catch {
-      throw new Error(`the journal ${this.#path} has a line that cannot be read: restore it from its backup`)
+      throw new Error(
+        `the journal ${this.#path} has a line that cannot be read: restore it from its backup, and open it`,
+      )
     }
   }
 

@@ -3,10 +3,10 @@ import { existsSync } from 'node:fs'
 import type { Hex } from 'viem'
 import { getAddress, hexToBytes } from 'viem/utils'
 import { parseAmount } from '../contract/assets/amount.ts'
-import { decimalsOf, NETWORKS } from '../contract/assets/catalogue.ts'
+import { NETWORKS } from '../contract/assets/catalogue.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
 import { parse, type EvmTransaction } from '../chains/evm/transaction.ts'
-import type { SigningEvidence } from '../chains/network.ts'
+import type { SigningEvidence } from '../contract/approval.ts'
 import { disagreementOf } from '../chains/signed-payments.ts'
 import { objectionToSignature, thumbprintOf } from '../governance/approvals/approval-statement.ts'
 import type { SignerConfig, SignerNetwork } from './config.ts'
@@ -122,7 +122,7 @@ function judgePayment(config: SignerConfig, payment: PaymentToJudge) {
   require(decimals !== undefined, `${accepted.asset} is not configured for ${accepted.network}`)
   const units = parseAmount(accepted.amount, decimals)
   require(units !== undefined, 'the amount cannot be read')
-  requireAccepted(config, network, accepted, payment)
+  requireAccepted(config, network, { ...accepted, units, decimals }, payment)
   return { network, accepted, units }
 }
 
@@ -167,7 +167,7 @@ function requirePays(network: SignerNetwork, accepted: Accepted, unsigned: Hex):
 function requireAccepted(
   config: SignerConfig,
   network: SignerNetwork,
-  accepted: Accepted,
+  accepted: Accepted & { units: bigint; decimals: number },
   { accepted: text, signature, decisions }: SigningEvidence,
 ): void {
   if (accepted.customer_id === PLATFORM_ID) {
@@ -179,11 +179,14 @@ function requireAccepted(
   const bytes = Buffer.from(signature ?? '', 'base64url')
   const isAccepted = config.acceptanceKeys.some((key) => verify(null, Buffer.from(text), key, bytes))
   require(isAccepted, 'no process with an acceptance key accepted it')
-  const units = parseAmount(accepted.amount, decimalsOf(accepted.asset))!
   const required = Math.max(
     0,
     ...config.approvals
-      .filter(({ asset, from }) => asset === accepted.asset && units >= parseAmount(from, decimalsOf(asset))!)
+      .filter(({ asset, from }) => {
+        // An amount that the asset's units do not have would never be reached.
+        const least = parseAmount(from, accepted.decimals) ?? 0n
+        return asset === accepted.asset && accepted.units >= least
+      })
       .map((one) => one.required),
   )
   const approving = new Set<string>()

@@ -6,10 +6,12 @@ import { createPrivateKey, generateKeyPairSync, randomUUID, type KeyObject } fro
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { json } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
@@ -35,6 +37,7 @@ import { createCustomer } from '../access/customers/create-customer.ts'
 import { createApiClient } from '../access/tokens/api-clients.ts'
 import { SCOPES } from '../contract/scopes.ts'
 import { evmAdapter } from '../chains/evm/adapter.ts'
+import { parse } from '../chains/evm/transaction.ts'
 import { signerClient, type SignerClient } from '../chains/evm/remote-signer.ts'
 import { NodeFailure } from '../chains/node-failure.ts'
 import type { Networks } from '../chains/network.ts'
@@ -880,6 +883,33 @@ test('the whole service with a signer: a deposit is swept with gas of its own wa
   expect(await onChain(destination_address)).toBe(20_000_000n)
 })
 
+test('a signature by another key, and bytes of another transaction, are not taken', async () => {
+  const [customer, signer] = [await newCustomer(service), await startSigner()]
+  const made = await withdraw(customer, '1')
+  const other = privateKeyToAccount(generatePrivateKey())
+  const server = createServer((request, response) => {
+    void json(request).then(async (asked) => {
+      const { unsigned, payments } = asked as { unsigned?: Hex; payments?: unknown[] }
+      const signed = unsigned && (await other.signTransaction(parse(unsigned)))
+      response.end(JSON.stringify({ signed, refused: payments?.map(() => null) }))
+    })
+  })
+  const socket = join(folder, 'liar')
+  server.listen(socket)
+  await once(server, 'listening')
+  atEnd(async () => void server.close())
+  await step(networksOn(signer, await signerClient({ socket })))
+  expect(await standing([made])).toEqual([
+    {
+      state: 'ASKED',
+      code: 'SIGNER_REFUSES',
+      detail: `the signer's answer cannot be used: it is not signed by ${signer.address}`,
+    },
+  ])
+  await settle(networksOn(signer, signer.client), [made])
+  await requirePaidOnce(signer, [made])
+})
+
 test('its files are examined at the start: a wrong field is named, and a key is not shown', async () => {
   const { path } = await startSigner()
   const key = createPrivateKey({ key: newPrivateKey(), format: 'jwk' })
@@ -890,4 +920,27 @@ test('its files are examined at the start: a wrong field is named, and a key is 
     /^networks.ETHEREUM.wallets\[0\] is no private key of 32 bytes in hex$/,
   )
   expect(key.type).toBe('private')
+  const text = await readFile(path, 'utf8')
+  for (const [field, approvals] of [
+    [
+      'approvals.0 must name an asset, and an amount with its decimals',
+      [{ asset: 'NONE', from: '1', required: 1 }],
+    ],
+    [
+      'approvals.0 must name an asset, and an amount with its decimals',
+      [{ asset: 'USDG', from: '0.0000000000000000001', required: 1 }],
+    ],
+    ['approvers names 3 keys, and 4 approvals are required', [{ asset: 'USDG', from: '1', required: 4 }]],
+  ] as const) {
+    await writeFile(path, JSON.stringify({ ...(JSON.parse(text) as object), approvals }))
+    await expect(readSignerConfig(path, { KEY: generatePrivateKey() })).rejects.toThrow(field)
+  }
+  await writeFile(path, JSON.stringify({ ...(JSON.parse(text) as object), window: [] }))
+  await expect(readSignerConfig(path, {})).rejects.toThrow('window is not a known field')
+  const file = join(folder, 'no-journal')
+  await writeFile(file, 'something else')
+  await expect(Journal.open(file)).rejects.toThrow(`${file} is no journal of a signer`)
+  expect(await readFile(file, 'utf8')).toBe('something else')
+  await writeFile(file, '{"kind":"SIGN"}\nx\n')
+  await expect(Journal.open(file)).rejects.toThrow('has a line that cannot be read')
 })

@@ -1,9 +1,11 @@
 import { readFile } from 'node:fs/promises'
-import type { Hex } from 'viem'
+import assert from 'node:assert/strict'
+import type { TransactionSerialized } from 'viem'
 import { Agent, request } from 'undici'
-import type { BroadcastWithdrawal, SignerAnswer, SigningEvidence } from '../network.ts'
+import type { SigningEvidence } from '../../contract/approval.ts'
+import type { BroadcastWithdrawal, SignerAnswer } from '../network.ts'
 import { NodeFailure } from '../node-failure.ts'
-import { parse, signedAs, signerAddressOf, unsignedOf } from './transaction.ts'
+import { parse, signedAs, signerAddressOf, signerOf, unsignedOf } from './transaction.ts'
 
 /** Where the signer process is: a unix socket, or TLS with a certificate for each side. Paths of files. */
 export type SignerAddress = { socket: string } | { url: string; ca: string; certificate: string; key: string }
@@ -60,8 +62,11 @@ export async function signerClient(address: SignerAddress): Promise<SignerClient
       const wallet = await signerAddressOf(raw_transaction)
       const unsigned = unsignedOf(raw_transaction)
       const reply = await call('/v1/sign', { network, wallet, unsigned, ...evidence })
-      if (reply.status === 200)
-        return { signed: signedAs({ address: wallet }, parse(unsigned), reply.body.signed as Hex) }
+      if (reply.status === 200) {
+        const raw = reply.body.signed as TransactionSerialized
+        assert((await signerOf(raw)) === wallet, `it is not signed by ${wallet}`)
+        return { signed: signedAs({ address: wallet }, parse(unsigned), raw) }
+      }
       const detail = `the signer refuses it: ${String(reply.body.refused)}`
       return { reason: { code: 'SIGNER_REFUSES', detail, recheckMs: REFUSED_RECHECK_MS } }
     },

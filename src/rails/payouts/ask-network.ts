@@ -3,6 +3,7 @@ import { inParts, RecordFailure } from '../../db/each-alone.ts'
 import { freezesOfSigning } from '../../money/records/freezes.ts'
 import { unjudged } from '../../chains/judge-alone.ts'
 import { NodeFailure, NodeRefusal } from '../../chains/node-failure.ts'
+import type { SigningEvidence } from '../../contract/approval.ts'
 import type {
   BroadcastAnswer,
   BroadcastWithdrawal,
@@ -10,7 +11,6 @@ import type {
   Payer,
   PaymentStatus,
   Signing,
-  SigningEvidence,
 } from '../../chains/network.ts'
 import { signedBefore, type SignedBefore } from '../../chains/network-transactions.ts'
 import { BEHIND_ANOTHER, reasonOfFailure, type WaitingReason } from '../../chains/waiting.ts'

@@ -1,4 +1,5 @@
-import type { NetworkAdapter, Signing, SigningEvidence } from '../../chains/network.ts'
+import type { SigningEvidence } from '../../contract/approval.ts'
+import type { NetworkAdapter, Signing } from '../../chains/network.ts'
 import { evidenceOf } from '../../governance/approvals/signing-evidence.ts'
 import { byCustomer } from '../lease.ts'
 
