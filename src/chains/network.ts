@@ -327,7 +327,10 @@ export interface Payer {
   /** Why the signer process would refuse each of these payments; null where it would not. Asked before they are signed. */
   checkWithSigner?(evidence: readonly SigningEvidence[]): Promise<(string | null)[]>
   /** Asks the signer process for what is stored and not signed. A crash repeats the question with the same bytes. */
-  askSigner?(withdrawals: (BroadcastWithdrawal & { evidence: SigningEvidence })[]): Promise<SignerAnswer[]>
+  askSigner?(
+    db: Queryable,
+    withdrawals: (BroadcastWithdrawal & { evidence: SigningEvidence })[],
+  ): Promise<SignerAnswer[]>
   broadcast(withdrawals: BroadcastWithdrawal[]): Promise<BroadcastAnswer[]>
   checkStatus(withdrawals: BroadcastWithdrawal[]): Promise<PaymentStatus[]>
   /**

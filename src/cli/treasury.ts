@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
+import { openAcceptanceKey } from '../keys/acceptance-key.ts'
 import { WithdrawalMacs } from '../money/movements/withdrawal-macs.ts'
 import type { TreasuryTransfer } from '../money/records/treasury.ts'
 import {
@@ -78,9 +79,9 @@ function defineTransfers(treasury: Subcommand): void {
     })
 }
 
-const orderingAt = async ({ db, origin, keys }: AtDatabase) => ({
+const orderingAt = async ({ db, settings, origin, keys }: AtDatabase) => ({
   db,
-  macs: new WithdrawalMacs(await keys()),
+  macs: new WithdrawalMacs(await keys(), undefined, await openAcceptanceKey(settings)),
   origin,
 })
 

@@ -82,6 +82,7 @@ export class Journal {
   readonly #path: string
   readonly #file: FileHandle
   #read = 0
+  #isBroken = false
   readonly #wallets = new Map<string, Wallet>()
   readonly #transfers = new Map<string, OfTransfer>()
   /** What has left by lines that count, oldest first. */
@@ -115,6 +116,8 @@ export class Journal {
 
   /** Reads what was appended since the last call, by this process or another. */
   async refresh(): Promise<void> {
+    if (this.#isBroken)
+      throw new Error(`the journal ${this.#path} could not be written: start the signer again`)
     const { size } = await this.#file.stat()
     if (size < this.#read)
       throw new Error(`the journal ${this.#path} was cut while the signer ran: start it again`)
@@ -194,6 +197,12 @@ export class Journal {
     return isItsPayment ? undefined : `transfer ${transfer_id} was signed with another amount`
   }
 
+  /** What was signed for a transfer, and is not void. */
+  signedFor(transferId: string): SignLine | undefined {
+    const of = this.#transfers.get(transferId)
+    return of === undefined || of.isVoid ? undefined : of.line
+  }
+
   /** What is on record of a nonce. */
   signedAt(of: Pick<SignLine, 'network' | 'wallet' | 'nonce'>): SignLine | undefined {
     return this.#walletOf(of).byNonce.get(of.nonce)
@@ -206,8 +215,13 @@ export class Journal {
 
   /** Appends a line, and returns once it is on the disk. */
   async append(line: JournalLine): Promise<void> {
+    if (this.#isBroken)
+      throw new Error(`the journal ${this.#path} could not be written: start the signer again`)
+    // Until it is known to be on the disk, nothing more is signed: half a line may be there, which a start cuts off.
+    this.#isBroken = true
     await this.#file.appendFile(`${JSON.stringify(line)}\n`)
     await this.#file.datasync()
+    this.#isBroken = false
     await this.refresh()
   }
 }

@@ -97,6 +97,9 @@ export function foresee(
   return payments.map((payment) => {
     try {
       const { network, accepted, units } = judgePayment(config, payment)
+      const before = journal.signedFor(accepted.id)
+      require(before ===
+        undefined, `transfer ${accepted.id} was signed with nonce ${before?.nonce} of ${before?.wallet}`)
       const own = { network: payment.network, asset: accepted.asset, units, fee: network.feeMax }
       const all = [...leaving.filter((one) => one.network === payment.network), own]
       requireWithinWindows(network, journal, all, now)
@@ -174,7 +177,6 @@ function requireAccepted(
     const to = getAddress(accepted.destination)
     const isOurs = network.wallets.has(to) || network.treasuryDestinations.has(to)
     require(isOurs, `${to} is not among treasury_destinations`)
-    return
   }
   const bytes = Buffer.from(signature ?? '', 'base64url')
   const isAccepted = config.acceptanceKeys.some((key) => verify(null, Buffer.from(text), key, bytes))

@@ -31,8 +31,11 @@ export class Signer {
       if (before === undefined || BigInt(before.fee) < BigInt(line.fee)) {
         await this.#journal.append(line)
         // Another signer may have appended a line for the nonce or the transfer first.
-        const conflict = this.#journal.conflictOf(line)
-        if (conflict !== undefined) throw new Refused(conflict)
+        const kept = this.#journal.signedAt(line)
+        if (kept?.transfer_id !== line.transfer_id || kept.fee !== line.fee)
+          throw new Refused(
+            this.#journal.conflictOf(line) ?? 'the journal does not have it: it was moved or cut',
+          )
       }
       return network.wallets.get(line.wallet as Hex)!.signTransaction(transaction)
     })

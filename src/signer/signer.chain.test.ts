@@ -2,7 +2,7 @@
  * The signer has the keys, and believes nobody: neither the database, nor the worker, nor an API process gets more out of it than
  * its own windows. Killed, with a lost journal or twice, it pays nothing twice.
  */
-import { createPrivateKey, generateKeyPairSync, randomUUID, type KeyObject } from 'node:crypto'
+import { createPrivateKey, generateKeyPairSync, randomUUID, sign, type KeyObject } from 'node:crypto'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -477,7 +477,14 @@ describe('the worker in the hands of a thief', () => {
       body: { refused: expect.stringMatching(/was signed with nonce 0/) as string },
     })
     // The nonce is used for nothing else, though it is to cold storage.
-    const toCold = { accepted: platform(cold), signature: null }
+    const text = platform(cold)
+    const toCold = {
+      accepted: text,
+      signature: sign(null, Buffer.from(text), acceptanceKey).toString('base64url'),
+    }
+    expect((await ask({ to: cold, nonce: 1 }, { accepted: text, signature: null })).body.refused).toMatch(
+      /^no process with an acceptance key/,
+    )
     expect(await ask({ to: cold }, toCold)).toMatchObject({
       status: 409,
       body: { refused: expect.stringMatching(/^nonce 0 was used for transfer/) as string },
@@ -571,6 +578,46 @@ test('operators see each wallet of a signer, and why it signs nothing', async ()
       },
     },
   ])
+})
+
+test('a row that the database role makes ASKED is not signed once its withdrawal has ended', async () => {
+  const [customer, signer] = [await newCustomer(service), await startSigner()]
+  const networks = networksOn(signer, signer.client)
+  const made = await withdraw(customer, '1')
+  const silent = {
+    ...signer.client,
+    ask: () => Promise.reject(new NodeFailure('the signer does not answer')),
+  }
+  const probe = await withdraw(customer, '1')
+  await cancelAll(customer, [made])
+  await step(networksOn(signer, silent))
+  const { rows } = await service.db.query<{ raw_transaction: Buffer }>(
+    'select raw_transaction from outgoing_transfers where transfer_id = $1',
+    [probe.id],
+  )
+  const unsigned = parse(rows[0]!.raw_transaction)
+  const raw = Buffer.concat([
+    rows[0]!.raw_transaction.subarray(0, 21),
+    Buffer.from(
+      serializeTransaction({ ...unsigned, nonce: 1, to: made.destination_address as Hex }).slice(2),
+      'hex',
+    ),
+  ])
+  await service.db.query(
+    `update outgoing_transfers set state = 'ASKED', raw_transaction = $2, crypto_tx_hash = 'forged', due_at = now()
+     where transfer_id = $1`,
+    [made.id, raw],
+  )
+  for (let round = 1; round <= 4; round++) await step(networks)
+  expect(await standing([made])).toMatchObject([{ state: 'ASKED', code: 'NOT_ACCEPTED' }])
+  expect(await balance(made.destination_address as Hex)).toBe(0n)
+  // Put right by the schema's owner.
+  await service.owner.query(
+    `update outgoing_transfers set state = 'DONE', due_at = null where transfer_id = $1`,
+    [made.id],
+  )
+  await settle(networks, [probe])
+  await requirePaidOnce(signer, [probe])
 })
 
 test('two signers that share a journal sign each nonce for one payment', async () => {
@@ -706,7 +753,7 @@ test('after something else has used a nonce, its approvers void what was signed,
   for (let round = 1; round <= 4; round++) await step(networks)
   expect(await standing([made])).toMatchObject([
     {
-      state: 'ASKED',
+      state: 'HELD',
       code: 'SIGNER_REFUSES',
       detail: expect.stringMatching(/was signed with nonce 0 of/) as string,
     },

@@ -100,7 +100,7 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
     sign: (tx, withdrawals) => sign(tx, chain, withdrawals),
     ...(config.signer !== undefined && {
       checkWithSigner: (evidence) => config.signer!.check(network, evidence),
-      askSigner: (asked) => askSigner(network, config.signer!, asked),
+      askSigner: (_db, asked) => askSigner(network, config.signer!, asked),
     }),
     broadcast: (withdrawals) => broadcast(chain, withdrawals),
     checkStatus: (withdrawals) => checkStatus(chain, follower, withdrawals),

@@ -36,8 +36,9 @@ export async function status(db: Database, chain: EvmChain): Promise<NetworkStat
   const amounts = (unitsOf: (asset: number) => bigint) =>
     Object.fromEntries(assets.map((asset, index) => [asset, offChain(chain, asset, unitsOf(index))]))
   const paying = chain.lanes.length
+  const before = paying + (chain.gasWallet === undefined ? 0 : 1)
   const formerWallets = chain.formerWallets.map(({ address }, index) => {
-    return { address, held: amounts((asset) => has(paying + index, asset)) }
+    return { address, held: amounts((asset) => has(before + index, asset)) }
   })
   const lanes: LaneStatus[] = []
   const signer = await signerStatus(chain)

@@ -6,7 +6,13 @@ import type { Queryable, Transaction } from '../../db/database.ts'
 import { Macs } from '../../keys/macs.ts'
 import type { MasterKeys } from '../../keys/master-keys.ts'
 import { canonicalAddress } from '../../chains/addresses.ts'
-import type { PayoutNetwork, NetworkAdapter, Signing, Withdrawal } from '../../chains/network.ts'
+import type {
+  PayoutNetwork,
+  NetworkAdapter,
+  SignerAnswer,
+  Signing,
+  Withdrawal,
+} from '../../chains/network.ts'
 import type { Payee, TransferApproval } from './decision.ts'
 import { RowMacs, type OnForged } from '../records/row-macs.ts'
 import type { NewTransfer, Transfer } from '../ledger/transfer.ts'
@@ -286,6 +292,21 @@ export function signOnlyAccepted(
         return { outcome: 'DEFERRED', reason }
       })
     },
+    ...(adapter.askSigner && {
+      // Whoever has the service's role can make a withdrawal ASKED: what is asked for is judged as what is signed.
+      async askSigner(db, asked) {
+        const objections = await objectionsTo(db, macs, asked)
+        const accepted = asked.filter((_, index) => objections[index] === undefined)
+        const answers = accepted.length === 0 ? [] : await adapter.askSigner!(db, accepted)
+        let next = 0
+        return asked.map((withdrawal, index): SignerAnswer => {
+          const objection = objections[index]
+          if (objection === undefined) return answers[next++]!
+          onObjection(withdrawal, objection)
+          return { reason: { code: 'NOT_ACCEPTED', detail: `${NOT_ACCEPTED}: ${objection}` } }
+        })
+      },
+    }),
     ...(adapter.replace && {
       async replace(tx, withdrawals) {
         const objections = await objectionsTo(tx, macs, withdrawals)
@@ -308,7 +329,7 @@ export function signOnlyAccepted(
 
 /** Returns the objection to each of the withdrawals, as they are to be signed. */
 async function objectionsTo(
-  tx: Transaction,
+  tx: Queryable,
   macs: WithdrawalMacs,
   withdrawals: readonly Withdrawal[],
 ): Promise<(string | undefined)[]> {

@@ -236,6 +236,7 @@ async function askSigner(db: Queryable, asked: KeptWithdrawal[], adapter: Payer)
     ))
       evidence.set(id, one)
   const answers = await adapter.askSigner(
+    db,
     asked.map((one) => ({ ...one, evidence: evidence.get(one.transfer_id)! })),
   )
   return asked.map((withdrawal, index) => stepAfterSigner(withdrawal, answers[index]!, adapter))
