@@ -61,7 +61,6 @@ export interface TakenBack {
   nonce: number
   /** Absent where no stored transaction has the nonce. */
   crypto_tx_hash?: string
-  /** The withdrawal that it paid. */
   transfer_id?: string
   /** The deposit address that it sent gas to, where it paid no withdrawal. */
   top_up?: string
@@ -96,6 +95,9 @@ export type Signing =
   | ({ outcome: 'SIGNED' } & SignedTransaction)
   | { outcome: 'REFUSED'; refusal: PaymentRefusal }
   | { outcome: 'DEFERRED'; reason: WaitingReason }
+
+/** A withdrawal that a signer process is asked about. */
+export type AskedWithdrawal = BroadcastWithdrawal & { evidence: SigningEvidence }
 
 /** The answer of a signer process: the signed transaction, or why there is none yet. */
 export type SignerAnswer = { signed: SignedTransaction } | { reason: WaitingReason }
@@ -285,13 +287,12 @@ export interface NewAddress {
   derivation?: string
 }
 
-/** A wallet or account of the hot wallet's with an order of its own, for operators. */
+/** A wallet or account of the hot wallet's with an order of its own, by its address, for operators. */
 export interface LaneStatus {
-  /** Its address. */
   lane: string
   /** Its part of what is held, by asset; absent where it holds nothing to pay with. */
   held?: Record<string, string>
-  /** How many of its transactions are signed and not mined. */
+  /** Transactions that are signed and not mined. */
   in_flight: number
   /** Why nothing is signed from it. */
   blocked?: WaitingReason
@@ -327,10 +328,7 @@ export interface Payer {
   /** Why the signer process would refuse each of these payments; null where it would not. Asked before they are signed. */
   checkWithSigner?(evidence: readonly SigningEvidence[]): Promise<(string | null)[]>
   /** Asks the signer process for what is stored and not signed. A crash repeats the question with the same bytes. */
-  askSigner?(
-    db: Queryable,
-    withdrawals: (BroadcastWithdrawal & { evidence: SigningEvidence })[],
-  ): Promise<SignerAnswer[]>
+  askSigner?(db: Queryable, withdrawals: AskedWithdrawal[]): Promise<SignerAnswer[]>
   broadcast(withdrawals: BroadcastWithdrawal[]): Promise<BroadcastAnswer[]>
   checkStatus(withdrawals: BroadcastWithdrawal[]): Promise<PaymentStatus[]>
   /**

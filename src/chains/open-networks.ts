@@ -1,6 +1,5 @@
 import { Keypair, Networks, StrKey } from '@stellar/stellar-base'
 import type { Hex } from 'viem'
-import { privateKeyToAccount } from 'viem/accounts'
 import { getAddress } from 'viem/utils'
 import { formatAmount, parseAmount } from '../contract/assets/amount.ts'
 import {
@@ -41,7 +40,7 @@ import {
   type StellarSection,
 } from './network-sections.ts'
 import { NoSigningKey } from './node-failure.ts'
-import { readSecret, type Secret } from './secrets.ts'
+import { accountOf, readSecret, type Secret } from './secrets.ts'
 import { solanaAdapter } from './solana/adapter.ts'
 import { mintsOf } from './solana/chain.ts'
 import { signerOfKey, watched, type SolanaSigner } from './solana/keys.ts'
@@ -441,15 +440,6 @@ const withoutKey = (address: Hex): EvmSigner => ({
   signTransaction: () =>
     Promise.reject(new NoSigningKey('this process has no key of the hot wallet: it signs nothing')),
 })
-
-/** The error about a wrong key does not show the key. */
-function accountOf(field: string, key: string) {
-  try {
-    return privateKeyToAccount(`0x${key.replace(/^0x/, '')}`)
-  } catch {
-    throw new Error(`${field} is no private key of 32 bytes in hex`)
-  }
-}
 
 function depositKeyOf(field: string, text: string, signs: boolean): DepositKey {
   const key = text.includes(' ') ? { mnemonic: text } : { extendedKey: text }

@@ -81,6 +81,9 @@ export interface WaitingReason {
   recheckMs?: number
 }
 
+/** What a signer process refuses changes only by a person, or as a window moves on. */
+export const SIGNER_RECHECK_MS = 30_000
+
 /** The outcome of a withdrawal that is not signed yet. */
 export const deferred = (reason: WaitingReason) => ({ outcome: 'DEFERRED', reason }) as const
 

@@ -3,10 +3,10 @@ import { readFile } from 'node:fs/promises'
 import { Ajv } from 'ajv'
 import { Type, type Static } from 'typebox'
 import type { Hex } from 'viem'
-import { privateKeyToAccount, type PrivateKeyAccount } from 'viem/accounts'
+import type { PrivateKeyAccount } from 'viem/accounts'
 import { getAddress } from 'viem/utils'
 import { tokensOf, type Token } from '../chains/evm/chain.ts'
-import { readSecret, Secret } from '../chains/secrets.ts'
+import { accountOf, readSecret, Secret } from '../chains/secrets.ts'
 import { parseAmount } from '../contract/assets/amount.ts'
 import {
   CRYPTO_NETWORKS,
@@ -185,14 +185,5 @@ async function networkOf(
       units: units(`windows[${index}].amount`, asset, amount),
     })),
     treasuryDestinations: new Set((section.treasury_destinations ?? []).map((one) => getAddress(one))),
-  }
-}
-
-/** The error about a wrong key does not show the key. */
-function accountOf(field: string, key: string): PrivateKeyAccount {
-  try {
-    return privateKeyToAccount(`0x${key.replace(/^0x/, '')}`)
-  } catch {
-    throw new Error(`${field} is no private key of 32 bytes in hex`)
   }
 }

@@ -3,8 +3,9 @@ import assert from 'node:assert/strict'
 import type { TransactionSerialized } from 'viem'
 import { Agent, request } from 'undici'
 import type { SigningEvidence } from '../../contract/approval.ts'
-import type { BroadcastWithdrawal, SignerAnswer } from '../network.ts'
+import type { AskedWithdrawal, SignerAnswer } from '../network.ts'
 import { NodeFailure } from '../node-failure.ts'
+import { SIGNER_RECHECK_MS } from '../waiting.ts'
 import { parse, signedAs, signerAddressOf, signerOf, unsignedOf } from './transaction.ts'
 
 /** Where the signer process is: a unix socket, or TLS with a certificate for each side. Paths of files. */
@@ -21,11 +22,7 @@ export interface SignerClient {
   status(): Promise<{ network: string; wallet: string; next_nonce: number }[]>
 }
 
-type AskedWithdrawal = BroadcastWithdrawal & { evidence: SigningEvidence }
-
 const TIMEOUT_MS = 10_000
-/** What a signer refuses changes only by a person, or as a window moves on. */
-const REFUSED_RECHECK_MS = 30_000
 
 /** Reads the files of a signer's address. */
 export async function signerClient(address: SignerAddress): Promise<SignerClient> {
@@ -68,7 +65,7 @@ export async function signerClient(address: SignerAddress): Promise<SignerClient
         return { signed: signedAs({ address: wallet }, parse(unsigned), raw) }
       }
       const detail = `the signer refuses it: ${String(reply.body.refused)}`
-      return { reason: { code: 'SIGNER_REFUSES', detail, recheckMs: REFUSED_RECHECK_MS } }
+      return { reason: { code: 'SIGNER_REFUSES', detail, recheckMs: SIGNER_RECHECK_MS } }
     },
     async check(network, evidence) {
       const { status, body } = await call('/v1/check', {

@@ -1,10 +1,8 @@
 import type { SigningEvidence } from '../../contract/approval.ts'
 import type { NetworkAdapter, Signing } from '../../chains/network.ts'
+import { SIGNER_RECHECK_MS } from '../../chains/waiting.ts'
 import { evidenceOf } from '../../governance/approvals/signing-evidence.ts'
 import { byCustomer } from '../lease.ts'
-
-/** What a signer refuses changes only by a person, or as a window moves on. */
-const RECHECK_MS = 30_000
 
 /**
  * Wraps an adapter with a signer process so that only what the signer would take gets a nonce: bytes that it refuses would hold
@@ -32,7 +30,10 @@ export function signOnlyWhatSignerTakes(adapter: NetworkAdapter): NetworkAdapter
       return withdrawals.map((_, index): Signing => {
         if (refused[index] === null) return signings[next++]!
         const detail = `the signer refuses it: ${refused[index]!}`
-        return { outcome: 'DEFERRED', reason: { code: 'SIGNER_REFUSES', detail, recheckMs: RECHECK_MS } }
+        return {
+          outcome: 'DEFERRED',
+          reason: { code: 'SIGNER_REFUSES', detail, recheckMs: SIGNER_RECHECK_MS },
+        }
       })
     },
   }
