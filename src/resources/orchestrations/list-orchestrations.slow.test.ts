@@ -642,9 +642,10 @@ describe('List Orchestrations', () => {
       const spy = vi.spyOn(crowded.nodes.of(tenant.customer_id), 'query')
       const { status } = await get([...query, ['limit', '10']], tenant)
       expect(status).toBe(200)
-      const [text, values] = spy.mock.calls.find(([text]) =>
-        String(text).includes('orchestrations'),
-      )! as unknown as [string, unknown[]]
+      const calls = spy.mock.calls as unknown as [string, unknown[] | undefined][]
+      const [text, values] = calls.find(
+        ([text, values]) => text.includes('orchestrations') && values?.includes(tenant.customer_id),
+      )!
       spy.mockRestore()
       const { rows } = await crowded.db.query<{ 'QUERY PLAN': [{ Plan: Record<string, number> }] }>(
         `explain (analyze, buffers, format json) ${text}`,
