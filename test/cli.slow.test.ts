@@ -183,10 +183,11 @@ describe('help', () => {
     bursar wallet: consolidate, acknowledge
     bursar wallet consolidate: --max-fee-rate <amount>, --json
     bursar wallet acknowledge: --tx-hash <hash>, --not-a-withdrawal, --json
-    bursar signer: start, open, void
+    bursar signer: start, open, void, fill
     bursar signer start: --config <file>, --json
-    bursar signer open: --network <network>, --wallet <address>, --nonce <number>, --key <file>, --approval <jws>, --socket <path>, --json
+    bursar signer open: --network <network>, --wallet <address>, --nonce <number>, --transfers-from <time>, --expires <time>, --key <file>, --approval <jws>, --socket <path>, --json
     bursar signer void: --transfer <id>, --nonce <number>, --json
+    bursar signer fill: --nonce <number>, --gas-price <wei>, --json
     bursar account: disable, enable
     bursar account disable: <account_id>, --user, --json
     bursar account enable: <account_id>, --user, --json

@@ -175,10 +175,12 @@ test('with a signer, no key of a hot wallet is read, and sweeping has a gas wall
   const signer = { socket: '/run/signer' }
   const open = (changes: object, signs = true) =>
     fileOf({ ETHEREUM: { ...keyless, signer, ...changes } }).then((path) =>
-      configuredNetworks(path, ENVIRONMENT, NO_DATABASE, 'live', { signs }),
+      configuredNetworks(path, { ...ENVIRONMENT, GAS_KEY: generatePrivateKey() }, NO_DATABASE, 'live', {
+        signs,
+      }),
     )
   const wallets = { hot_wallet_address: ADDRESS, further_hot_wallets: [{ address: other }] }
-  const { adapter, privateKeys } = (await open({ ...wallets, gas_wallet_key: { env: 'KEY' } })).get(
+  const { adapter, privateKeys } = (await open({ ...wallets, gas_wallet_key: { env: 'GAS_KEY' } })).get(
     'ETHEREUM',
   )!
   expect(privateKeys).toEqual(['gas_wallet_key', 'deposit_key'])
@@ -188,6 +190,9 @@ test('with a signer, no key of a hot wallet is read, and sweeping has a gas wall
     /is given instead of hot_wallet_key/,
   )
   await expect(open(wallets)).rejects.toThrow(/^ETHEREUM.gas_wallet_key is required: with a signer/)
+  await expect(open({ ...wallets, gas_wallet_key: { env: 'KEY' } })).rejects.toThrow(
+    /^ETHEREUM.gas_wallet_key is the key of a wallet that pays/,
+  )
   await expect(
     open({ ...wallets, further_hot_wallets: [{ address: other, key: { env: 'KEY' } }] }),
   ).rejects.toThrow(/^ETHEREUM.further_hot_wallets\[0\].key is the signer's: give the address alone$/)

@@ -404,7 +404,10 @@ async function walletsOf(
   }
   const further = await walletsIn('further_hot_wallets')
   const former = await walletsIn('former_hot_wallets')
-  return { hotWallet, further, former, ...(await gasWalletOf(opening, section, privateKeys)), privateKeys }
+  const gas = await gasWalletOf(opening, section, privateKeys)
+  if (known.some(({ address }) => address === gas.gasWallet?.address))
+    throw new Error(`${network}.gas_wallet_key is the key of a wallet that pays: its nonces would collide`)
+  return { hotWallet, further, former, ...gas, privateKeys }
 }
 
 /** The wallet that pays gas for sweeping where a signer has the keys of the hot wallets. */

@@ -30,15 +30,23 @@ export function signerCommands(program: Command): void {
         server.closeAllConnections()
       })
       const wallets = await running.status()
-      const lines = wallets.map((one) => `  ${one.network} ${one.wallet}: next nonce ${one.next_nonce}`)
+      const lines = wallets.map(
+        ({ network, wallet, next_nonce }) =>
+          `  ${network} ${wallet}: ${next_nonce === null ? "not opened, see 'bursar signer open'" : `next nonce ${next_nonce}`}`,
+      )
       return [{ ready: true, wallets }, ['The signer is ready.', ...lines].join('\n')]
     })
-  defineChange(signer, 'open', 'begin a journal that was lost, or restored from a backup, at a nonce')
+  defineChange(
+    signer,
+    'open',
+    'begin a journal that is new, was lost, or was restored from a backup, at a nonce',
+  )
   defineChange(
     signer,
     'void',
     'allow a transfer to be signed anew: what was signed for it can never be mined',
   )
+  defineChange(signer, 'fill', 'use up a nonce with a transaction of nothing, and print it')
 }
 
 interface ChangeOptions {
@@ -46,13 +54,16 @@ interface ChangeOptions {
   wallet: string
   nonce: string
   transfer?: string
+  transfersFrom?: string
+  gasPrice?: string
+  expires?: string
   key?: string
   approval: string[]
   socket?: string
 }
 
 /** A change of the journal: with `--key` it is approved, with `--socket` it is made. */
-function defineChange(signer: Subcommand, name: 'open' | 'void', description: string): void {
+function defineChange(signer: Subcommand, name: 'open' | 'void' | 'fill', description: string): void {
   const command = define(
     signer,
     name,
@@ -62,12 +73,24 @@ function defineChange(signer: Subcommand, name: 'open' | 'void', description: st
     .requiredOption('--wallet <address>', 'hot wallet')
     .requiredOption(
       '--nonce <number>',
-      name === 'open'
-        ? 'first nonce that nothing was signed with'
-        : 'nonce that another transaction has used',
+      {
+        open: 'first nonce that nothing was signed with',
+        void: 'nonce that another transaction has used',
+        fill: 'nonce',
+      }[name],
+    )
+  if (name === 'open')
+    command.requiredOption(
+      '--transfers-from <time>',
+      'withdrawals from before are signed only if they are on record: when the journal was lost, or 1970-01-01T00:00:00.000Z for a new one',
     )
   if (name === 'void') command.requiredOption('--transfer <id>', 'transfer')
+  if (name === 'fill') command.requiredOption('--gas-price <wei>', 'most wei for a unit of gas')
   command
+    .option(
+      '--expires <time>',
+      'when the approvals expire, as the first approver was told; by default in 24 hours',
+    )
     .option('--key <file>', 'your key file')
     .option(
       '--approval <jws>',
@@ -77,31 +100,36 @@ function defineChange(signer: Subcommand, name: 'open' | 'void', description: st
     )
     .option('--socket <path>', "the signer's unix socket")
     .answer(offline, async (_, options: ChangeOptions) => {
-      const [{ readChange, changeText }, { signStatement }, { signerClient }] = await Promise.all([
-        import('../signer/journal-changes.ts'),
-        import('../governance/approvals/approval-statement.ts'),
-        import('../chains/evm/remote-signer.ts'),
-      ])
+      const [{ readChange, changeText, CHANGE_VALID_MS }, { signStatement }, { signerClient }] =
+        await Promise.all([
+          import('../signer/journal-changes.ts'),
+          import('../governance/approvals/approval-statement.ts'),
+          import('../chains/evm/remote-signer.ts'),
+        ])
       const { network, wallet, transfer: transfer_id, key, approval, socket } = options
       const nonce = Number(options.nonce)
-      const change = readChange(
-        name === 'open'
-          ? { kind: 'OPEN', network, wallet, next_nonce: nonce }
-          : { kind: 'VOID', network, wallet, nonce, transfer_id },
-      )
+      const expires_at = options.expires ?? new Date(Date.now() + CHANGE_VALID_MS).toISOString()
+      const change = readChange({
+        ...{ kind: name.toUpperCase(), network, wallet, nonce, next_nonce: nonce, transfer_id, expires_at },
+        ...{ transfers_from: options.transfersFrom, max_fee_per_gas: options.gasPrice },
+      })
       if (key !== undefined) {
         const { jws } = signStatement(
           changeText(change),
           JSON.parse(await readFile(key, 'utf8')) as JsonWebKey,
         )
-        return [{ statement: changeText(change), jws }, jws]
+        return [{ statement: changeText(change), jws }, `--expires ${expires_at}\n${jws}`]
       }
       if (socket === undefined) throw new Error('give --key to approve it, or --socket to do it')
       const client = await signerClient({ socket })
-      await client.change(
+      const { signed } = await client.change(
         change,
         approval.map((jws) => ({ jws })),
       )
-      return [{ changed: true, change }, `The journal has it: ${changeText(change)}`]
+      const text = `The journal has it: ${changeText(change)}`
+      return [
+        { changed: true, change, ...(signed && { signed }) },
+        signed === undefined ? text : `${text}\nBroadcast it with any node:\n${signed}`,
+      ]
     })
 }

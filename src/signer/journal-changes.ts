@@ -2,37 +2,65 @@ import { getAddress, isAddress } from 'viem/utils'
 import type { SignedStatement } from '../contract/approval.ts'
 import { objectionToSignature, thumbprintOf } from '../governance/approvals/approval-statement.ts'
 import type { SignerConfig } from './config.ts'
-import type { OpenLine, VoidLine } from './journal.ts'
+import type { FillLine, OpenLine, VoidLine } from './journal.ts'
 import { Refused } from './rules.ts'
 
-/** What people may do to a journal: open it at a nonce after it was lost, or void what was signed for a transfer. */
-export type JournalChange = Omit<OpenLine, 'at'> | Omit<VoidLine, 'at'>
+/** How long approvals of a change count: an old one must not open a journal that is lost again. */
+export const CHANGE_VALID_MS = 86_400_000
+
+/**
+ * What people may do to a journal: open it at a nonce, allow a transfer to be signed anew, or use up a nonce with a transaction
+ * of nothing.
+ */
+export type JournalChange = { expires_at: string } & (
+  | Omit<OpenLine, 'at'>
+  | Omit<VoidLine, 'at'>
+  | (Omit<FillLine, 'at' | 'fee'> & { max_fee_per_gas: string })
+)
 
 /** The text that approvers sign for a change of the journal. */
 export const changeText = (change: JournalChange): string =>
   JSON.stringify({ statement: 'bursar-signer/v1', ...change })
 
+const isCount = (one: unknown): one is number => Number.isSafeInteger(one) && (one as number) >= 0
+/** A timestamp as `Date` writes it: the text decides the order, too. */
+const isTime = (one: unknown): one is string =>
+  typeof one === 'string' && new Date(Date.parse(one) || 0).toISOString() === one
+
 /** Reads a change, with its members in their order. Throws Refused for anything else. */
 export function readChange(value: unknown): JournalChange {
-  const { kind, network, wallet, next_nonce, nonce, transfer_id } = Object(value) as Record<string, unknown>
-  const isCount = (one: unknown): one is number => Number.isSafeInteger(one) && (one as number) >= 0
-  if (typeof network === 'string' && typeof wallet === 'string' && isAddress(wallet)) {
+  const { kind, network, wallet, nonce, expires_at, ...more } = Object(value) as Record<string, unknown>
+  const { next_nonce, transfers_from, transfer_id, max_fee_per_gas } = more
+  if (typeof network === 'string' && typeof wallet === 'string' && isAddress(wallet) && isTime(expires_at)) {
     const of = { network, wallet: getAddress(wallet) }
-    if (kind === 'OPEN' && isCount(next_nonce)) return { kind, ...of, next_nonce }
+    if (kind === 'OPEN' && isCount(next_nonce) && isTime(transfers_from))
+      return { kind, ...of, next_nonce, transfers_from, expires_at }
     if (kind === 'VOID' && isCount(nonce) && typeof transfer_id === 'string')
-      return { kind, ...of, nonce, transfer_id }
+      return { kind, ...of, nonce, transfer_id, expires_at }
+    if (
+      kind === 'FILL' &&
+      isCount(nonce) &&
+      typeof max_fee_per_gas === 'string' &&
+      /^\d+$/.test(max_fee_per_gas)
+    )
+      return { kind, ...of, nonce, max_fee_per_gas, expires_at }
   }
   throw new Refused(
-    'a change is OPEN with network, wallet and next_nonce, or VOID with network, wallet, nonce and transfer_id',
+    'a change has network, wallet, expires_at, and is OPEN with next_nonce and transfers_from, VOID with nonce and transfer_id, ' +
+      'or FILL with nonce and max_fee_per_gas. Times are written as 2026-01-31T08:00:00.000Z',
   )
 }
 
-/** Throws Refused unless enough of the configuration's approvers have signed this change. */
+/** Throws Refused unless enough of the configuration's approvers have signed this change, not long ago. */
 export function requireApproved(
   { approvers, journalApprovals }: SignerConfig,
   change: JournalChange,
   approvals: readonly SignedStatement[],
+  now: Date,
 ): void {
+  const left = Date.parse(change.expires_at) - now.getTime()
+  if (left < 0 || left > CHANGE_VALID_MS)
+    throw new Refused(`expires_at must lie within the next 24 hours, and is ${change.expires_at}`)
   const text = changeText(change)
   const approving = new Set(
     approvals.flatMap((signed) => {

@@ -1,9 +1,12 @@
-import { open, readFile, truncate, type FileHandle } from 'node:fs/promises'
+import { open, readFile, stat, truncate, type FileHandle } from 'node:fs/promises'
+import type { Server } from 'node:net'
+import { dirname } from 'node:path'
+import { listenAlone } from './socket.ts'
 
 /**
  * The signer's own record of what it has signed: a file to which lines of JSON are appended. A line is on the disk before the
- * signature leaves, so that a crash repeats the same signature or none. Several signers may share a file: the first line of a
- * nonce or transfer counts for all of them, and later ones that contradict it are void.
+ * signature leaves, so that a crash repeats the same signature or none. One process writes it. Where two do all the same, the
+ * first line of a nonce or transfer counts, and later ones that contradict it are void.
  */
 
 /** A nonce of a wallet, and the payment that it is used for. Amounts in units of the chain, as decimal strings. */
@@ -20,16 +23,21 @@ export interface SignLine {
   fee: string
 }
 
-/** By the approval of people, the journal begins at this nonce: it was lost, or restored from a backup. */
+/** By the approval of people, the journal begins at this nonce: it is new, was lost, or was restored from a backup. */
 export interface OpenLine {
   kind: 'OPEN'
   at: string
   network: string
   wallet: string
   next_nonce: number
+  /** Transfers from before may have been signed on what was lost: only those on record are signed. */
+  transfers_from: string
 }
 
-/** By the approval of people, what was signed for a transfer can never be mined: it may be signed anew, with another nonce. */
+/**
+ * By the approval of people, a transfer may be signed with this nonce or a later one: what was signed for it can never be mined,
+ * or it was not signed before the journal began.
+ */
 export interface VoidLine {
   kind: 'VOID'
   at: string
@@ -37,6 +45,16 @@ export interface VoidLine {
   wallet: string
   nonce: number
   transfer_id: string
+}
+
+/** By the approval of people, a nonce is used up by a transaction of nothing to the wallet itself. */
+export interface FillLine {
+  kind: 'FILL'
+  at: string
+  network: string
+  wallet: string
+  nonce: number
+  fee: string
 }
 
 /** What a signature lets out, in units of the chain: its amount, and its fee in the network's own asset. */
@@ -49,31 +67,34 @@ interface Left {
 }
 
 /** A replacement of the same nonce lets out what it costs more, and no second amount. */
-const leftBy = ({ at, network, asset, units, fee }: SignLine, before: SignLine | undefined): Left => ({
-  at,
-  network,
-  asset,
-  units: before === undefined ? BigInt(units) : 0n,
-  fee: before === undefined ? BigInt(fee) : larger(BigInt(fee) - BigInt(before.fee), 0n),
-})
+function leftBy(line: NonceLine, before: NonceLine | undefined): Left {
+  const { at, network, fee } = line
+  const more = larger(BigInt(fee) - BigInt(before?.fee ?? 0), 0n)
+  const isPayment = line.kind === 'SIGN' && before?.kind !== 'SIGN'
+  const { asset, units } = isPayment ? line : { asset: '', units: 0 }
+  return { at, network, asset, units: BigInt(units), fee: more }
+}
 
 const larger = (a: bigint, b: bigint) => (a > b ? a : b)
 
-export type JournalLine = SignLine | OpenLine | VoidLine
+/** What a nonce was used for. */
+type NonceLine = SignLine | FillLine
+export type JournalLine = NonceLine | OpenLine | VoidLine
 
 /** What is on record of a wallet. */
 interface Wallet {
-  next: number
-  byNonce: Map<number, SignLine>
-}
-
-/** The last line of a transfer that counts, and whether it is void. */
-interface OfTransfer {
-  line: SignLine
-  isVoid: boolean
+  /** Undefined until people have opened it: a new journal cannot be told from one that was lost. */
+  next?: number
+  byNonce: Map<number, NonceLine>
 }
 
 const walletKey = ({ network, wallet }: Pick<JournalLine, 'network' | 'wallet'>) => `${network} ${wallet}`
+
+/** Begins the refusal of a nonce that is ahead of the journal: those before it may be asked for in a moment. */
+export const GAP = 'the journal ends at nonce'
+
+/** The time in an id of version 7, in milliseconds. */
+const timeOfId = (id: string): number => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)
 
 /** Each line is an object of JSON. */
 const OPENING_BRACE = 0x7b
@@ -81,44 +102,62 @@ const OPENING_BRACE = 0x7b
 export class Journal {
   readonly #path: string
   readonly #file: FileHandle
+  readonly #lock: Server
   #read = 0
   #isBroken = false
   readonly #wallets = new Map<string, Wallet>()
-  readonly #transfers = new Map<string, OfTransfer>()
+  /** The last line of a transfer that counts, or the word of people that it may be signed. */
+  readonly #transfers = new Map<string, SignLine | VoidLine>()
+  /** By network, the time from which on transfers are signed that are not on record. */
+  readonly #transfersFrom = new Map<string, string>()
   /** What has left by lines that count, oldest first. */
   readonly #left: Left[] = []
 
-  private constructor(path: string, file: FileHandle) {
+  private constructor(path: string, file: FileHandle, lock: Server) {
     this.#path = path
     this.#file = file
+    this.#lock = lock
   }
 
   /**
    * Opens the journal, which is made if it is not there. A last line without an end was not answered, and is cut off. Throws an
-   * Error for a line or a file that is none.
+   * Error for a line or a file that is none, and where another process has it open.
    */
   static async open(path: string): Promise<Journal> {
+    const lock = await listenAlone(`${path}.lock`)
     const file = await open(path, 'a+', 0o600)
-    const bytes = await readFile(path)
-    const end = bytes.lastIndexOf(0x0a) + 1
-    if (end < bytes.length) {
-      if (bytes[end] !== OPENING_BRACE) throw new Error(`${path} is no journal of a signer`)
-      await truncate(path, end)
+    const journal = new Journal(path, file, lock)
+    try {
+      // A new file is lost with its folder's entry.
+      const folder = await open(dirname(path))
+      await folder.sync()
+      await folder.close()
+      const bytes = await readFile(path)
+      const end = bytes.lastIndexOf(0x0a) + 1
+      if (end < bytes.length) {
+        if (bytes[end] !== OPENING_BRACE) throw new Error(`${path} is no journal of a signer`)
+        await truncate(path, end)
+      }
+      await journal.refresh()
+      return journal
+    } catch (error) {
+      await journal.close()
+      throw error
     }
-    const journal = new Journal(path, file)
-    await journal.refresh()
-    return journal
   }
 
-  close(): Promise<void> {
-    return this.#file.close()
+  async close(): Promise<void> {
+    await this.#file.close()
+    this.#lock.close()
   }
 
   /** Reads what was appended since the last call, by this process or another. */
   async refresh(): Promise<void> {
     if (this.#isBroken)
       throw new Error(`the journal ${this.#path} could not be written: start the signer again`)
-    const { size } = await this.#file.stat()
+    const [{ size, ino }, named] = await Promise.all([this.#file.stat(), stat(this.#path)])
+    if (named.ino !== ino)
+      throw new Error(`the journal ${this.#path} was replaced while the signer ran: start it again`)
     if (size < this.#read)
       throw new Error(`the journal ${this.#path} was cut while the signer ran: start it again`)
     if (size === this.#read) return
@@ -145,66 +184,84 @@ export class Journal {
 
   #apply(line: JournalLine): void {
     const wallet = this.#walletOf(line)
-    const before = line.kind === 'OPEN' ? undefined : this.#transfers.get(line.transfer_id)
-    switch (line.kind) {
-      case 'OPEN':
-        wallet.next = Math.max(wallet.next, line.next_nonce)
-        return
-      case 'VOID':
-        if (before?.line.nonce === line.nonce && walletKey(before.line) === walletKey(line))
-          before.isVoid = true
-        return
-      case 'SIGN':
-        if (this.conflictOf(line) !== undefined) return
-        this.#left.push(leftBy(line, wallet.byNonce.get(line.nonce)))
-        wallet.next = Math.max(wallet.next, line.nonce + 1)
-        wallet.byNonce.set(line.nonce, line)
-        this.#transfers.set(line.transfer_id, { line, isVoid: false })
+    const { network } = line
+    // What was signed counts, also where the line that opened the journal is gone.
+    if (line.kind === 'SIGN' || line.kind === 'FILL') wallet.next ??= line.nonce
+    if (this.conflictOf(line) !== undefined) return
+    if (line.kind === 'OPEN') {
+      wallet.next = Math.max(wallet.next ?? 0, line.next_nonce)
+      const before = this.#transfersFrom.get(network) ?? ''
+      if (line.transfers_from > before) this.#transfersFrom.set(network, line.transfers_from)
+      return
     }
+    if (line.kind !== 'FILL') this.#transfers.set(line.transfer_id, line)
+    if (line.kind === 'VOID') return
+    this.#left.push(leftBy(line, wallet.byNonce.get(line.nonce)))
+    wallet.next = Math.max(wallet.next ?? 0, line.nonce + 1)
+    wallet.byNonce.set(line.nonce, line)
   }
 
   #walletOf(of: Pick<JournalLine, 'network' | 'wallet'>): Wallet {
-    const known = this.#wallets.get(walletKey(of)) ?? { next: 0, byNonce: new Map<number, SignLine>() }
+    const known: Wallet = this.#wallets.get(walletKey(of)) ?? { byNonce: new Map() }
     this.#wallets.set(walletKey(of), known)
     return known
   }
 
-  /** The next nonce of a wallet: that of the first transaction which is not on record. */
-  nextNonce(of: Pick<SignLine, 'network' | 'wallet'>): number {
+  /** The next nonce of a wallet: that of the first transaction which is not on record. Undefined until it is opened. */
+  nextNonce(of: Pick<SignLine, 'network' | 'wallet'>): number | undefined {
     return this.#walletOf(of).next
   }
 
-  /** Why this transaction must not be signed beside what is on record; undefined where it may. */
-  conflictOf(line: Omit<SignLine, 'at' | 'kind'>): string | undefined {
-    const { nonce, transfer_id } = line
+  /** Why a line contradicts what is on record; undefined where it does not. */
+  conflictOf(line: JournalLine): string | undefined {
+    if (line.kind === 'OPEN') return undefined
+    const before = line.kind === 'FILL' ? undefined : this.#transfers.get(line.transfer_id)
+    const isOther =
+      before?.kind === 'SIGN' && (before.nonce !== line.nonce || walletKey(before) !== walletKey(line))
+    if (isOther)
+      return `transfer ${before.transfer_id} was signed with nonce ${before.nonce} of ${before.wallet}`
+    if (line.kind === 'VOID') return undefined
+    const conflict = this.#conflictOfNonce(line)
+    if (conflict !== undefined || line.kind === 'FILL' || before?.kind !== 'SIGN') return conflict
+    const isItsPayment = before.asset === line.asset && before.units === line.units
+    return isItsPayment ? undefined : `transfer ${line.transfer_id} was signed with another amount`
+  }
+
+  #conflictOfNonce(line: NonceLine): string | undefined {
+    const { nonce, wallet } = line
     const { next, byNonce } = this.#walletOf(line)
-    const taken = byNonce.get(nonce)
-    if (taken !== undefined && taken.transfer_id !== transfer_id)
-      return `nonce ${nonce} was used for transfer ${taken.transfer_id}`
-    if (taken === undefined && nonce < next)
-      return `nonce ${nonce} was used before, and the journal does not say what for`
+    if (next === undefined)
+      return `the journal is new or was lost: 'bursar signer open' begins ${wallet} in it`
     if (nonce > next)
-      return (
-        `the journal ends at nonce ${next}, and nonce ${nonce} is asked for: it was lost or restored, or another signer ` +
-        `has a journal of its own`
-      )
-    const before = this.#transfers.get(transfer_id)
-    if (before === undefined || before.isVoid) return undefined
-    const isSame = before.line.nonce === nonce && walletKey(before.line) === walletKey(line)
-    if (!isSame)
-      return `transfer ${transfer_id} was signed with nonce ${before.line.nonce} of ${before.line.wallet}`
-    const isItsPayment = before.line.asset === line.asset && before.line.units === line.units
-    return isItsPayment ? undefined : `transfer ${transfer_id} was signed with another amount`
+      return `${GAP} ${next}, and nonce ${nonce} is asked for: it was lost or restored, or another signer has a journal of its own`
+    const taken = byNonce.get(nonce)
+    if (taken === undefined)
+      return nonce < next
+        ? `nonce ${nonce} was used before, and the journal does not say what for`
+        : undefined
+    if (line.kind === 'FILL') return undefined
+    if (taken.kind === 'FILL') return `nonce ${nonce} was used for nothing, by its approvers`
+    return taken.transfer_id === line.transfer_id
+      ? undefined
+      : `nonce ${nonce} was used for transfer ${taken.transfer_id}`
+  }
+
+  /** Why a transfer that is not on record must not be signed: it may have been, before the journal began. */
+  objectionTo(network: string, transferId: string): string | undefined {
+    const from = this.#transfersFrom.get(network)
+    if (from === undefined || this.#transfers.has(transferId) || timeOfId(transferId) >= Date.parse(from))
+      return undefined
+    return `transfer ${transferId} is from before ${from}, and may have been signed on a journal that was lost: 'bursar signer void' allows it`
   }
 
   /** What was signed for a transfer, and is not void. */
   signedFor(transferId: string): SignLine | undefined {
-    const of = this.#transfers.get(transferId)
-    return of === undefined || of.isVoid ? undefined : of.line
+    const last = this.#transfers.get(transferId)
+    return last?.kind === 'SIGN' ? last : undefined
   }
 
   /** What is on record of a nonce. */
-  signedAt(of: Pick<SignLine, 'network' | 'wallet' | 'nonce'>): SignLine | undefined {
+  signedAt(of: Pick<SignLine, 'network' | 'wallet' | 'nonce'>): NonceLine | undefined {
     return this.#walletOf(of).byNonce.get(of.nonce)
   }
 
@@ -213,13 +270,13 @@ export class Journal {
     return this.#left.filter((one) => one.network === network && one.at >= at)
   }
 
-  /** Appends a line, and returns once it is on the disk. */
-  async append(line: JournalLine): Promise<void> {
+  /** Appends a line, and returns once it is on the disk; without one, once all that was read is. */
+  async keep(line?: JournalLine): Promise<void> {
     if (this.#isBroken)
       throw new Error(`the journal ${this.#path} could not be written: start the signer again`)
     // Until it is known to be on the disk, nothing more is signed: half a line may be there, which a start cuts off.
     this.#isBroken = true
-    await this.#file.appendFile(`${JSON.stringify(line)}\n`)
+    if (line !== undefined) await this.#file.appendFile(`${JSON.stringify(line)}\n`)
     await this.#file.datasync()
     this.#isBroken = false
     await this.refresh()

@@ -10,7 +10,7 @@ import type { SigningEvidence } from '../contract/approval.ts'
 import { disagreementOf } from '../chains/signed-payments.ts'
 import { objectionToSignature, thumbprintOf } from '../governance/approvals/approval-statement.ts'
 import type { SignerConfig, SignerNetwork } from './config.ts'
-import type { Journal, SignLine } from './journal.ts'
+import { GAP, type Journal, type JournalLine, type SignLine } from './journal.ts'
 
 /** A payment of a network, with what proves that it was accepted. */
 export interface PaymentToJudge extends SigningEvidence {
@@ -32,8 +32,14 @@ export interface Allowed {
 
 /** The signer refuses a request. The message names the rule. */
 export class Refused extends Error {}
+/** It may allow the request in a moment: transactions before it are asked for by another worker. */
+export class Early extends Refused {}
+/** Whether a request is at fault: it breaks a rule, or cannot be read. */
+export const isRefusal = (error: unknown): error is Error =>
+  error instanceof Refused || error instanceof SyntaxError || error instanceof TypeError
 
-function require(isAllowed: boolean, rule: string): asserts isAllowed {
+/** Throws Refused unless the rule holds. */
+export function require(isAllowed: boolean, rule: string): asserts isAllowed {
   if (!isAllowed) throw new Refused(rule)
 }
 
@@ -68,12 +74,25 @@ export function judge(config: SignerConfig, journal: Journal, request: SignReque
     units: String(units),
     fee: String(fee),
   }
-  const conflict = journal.conflictOf(line)
-  require(conflict === undefined, conflict!)
+  requireInJournal(journal, request.network, accepted.id)
+  requireNoConflict(journal, line)
   const before = journal.signedAt(line)
   const [own, more] = before === undefined ? [units, fee] : ([0n, fee - BigInt(before.fee)] as const)
   requireWithinWindows(network, journal, [{ asset: accepted.asset, units: own, fee: more }], now)
   return { line, transaction, network }
+}
+
+/** The line does not contradict the journal. */
+export function requireNoConflict(journal: Journal, line: JournalLine): void {
+  const conflict = journal.conflictOf(line)
+  if (conflict?.startsWith(GAP)) throw new Early(conflict)
+  require(conflict === undefined, conflict!)
+}
+
+/** The transfer is on record, or from a time of which the journal knows everything. */
+function requireInJournal(journal: Journal, network: string, transferId: string): void {
+  const objection = journal.objectionTo(network, transferId)
+  require(objection === undefined, objection!)
 }
 
 /** What a payment would let out, in units of the chain. */
@@ -97,6 +116,7 @@ export function foresee(
   return payments.map((payment) => {
     try {
       const { network, accepted, units } = judgePayment(config, payment)
+      requireInJournal(journal, payment.network, accepted.id)
       const before = journal.signedFor(accepted.id)
       require(before ===
         undefined, `transfer ${accepted.id} was signed with nonce ${before?.nonce} of ${before?.wallet}`)
@@ -106,7 +126,7 @@ export function foresee(
       leaving.push(own)
       return null
     } catch (error) {
-      if (error instanceof Refused) return error.message
+      if (isRefusal(error)) return error.message
       throw error
     }
   })

@@ -1,17 +1,17 @@
 import { once } from 'node:events'
-import { chmod, readFile, rm } from 'node:fs/promises'
+import { chmod, readFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import { createConnection } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { readChange } from './journal-changes.ts'
 import type { Listen } from './config.ts'
-import { Refused, type PaymentToJudge, type SignRequest } from './rules.ts'
+import { listenAlone } from './socket.ts'
+import { Early, isRefusal, type PaymentToJudge, type SignRequest } from './rules.ts'
 import type { Signer } from './service.ts'
 import type { SignedStatement } from '../contract/approval.ts'
 
-/** Requests are small: an approval has some kilobytes. */
-const BODY_BYTES_MAX = 256 * 1024
+/** A batch of payments, each with its approvals of some kilobytes. */
+const BODY_BYTES_MAX = 16 * 1024 * 1024
 
 /**
  * Serves the signer at a unix socket, or over TLS to clients with a certificate of the configured authority. Throws an Error
@@ -28,26 +28,10 @@ export async function serveSigner(signer: Signer, listen: Listen): Promise<Serve
     await once(server, 'listening')
     return server
   }
-  if (await isAnswered(listen)) throw new Error(`another process listens at ${listen}`)
-  await rm(listen, { force: true })
   const server = createServer(answer)
-  server.listen(listen)
-  await once(server, 'listening')
+  await listenAlone(listen, server)
   await chmod(listen, 0o660)
   return server
-}
-
-/** Whether a process listens at a socket; the file of one that was killed stays. */
-async function isAnswered(path: string): Promise<boolean> {
-  const socket = createConnection(path)
-  try {
-    await once(socket, 'connect')
-    return true
-  } catch {
-    return false
-  } finally {
-    socket.destroy()
-  }
 }
 
 async function reply(signer: Signer, request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -71,14 +55,13 @@ async function reply(signer: Signer, request: IncomingMessage, response: ServerR
     }
     if (request.url === '/v1/journal') {
       const { change, approvals } = body as { change: unknown; approvals: SignedStatement[] }
-      await signer.change(readChange(change), approvals)
-      return send(200, { changed: true })
+      return send(200, { changed: true, ...(await signer.change(readChange(change), approvals)) })
     }
     return send(404, { refused: 'there is nothing at this path' })
   } catch (error) {
-    // What is malformed is refused: nothing was signed. Only the message leaves.
-    if (error instanceof Refused || error instanceof SyntaxError || error instanceof TypeError)
-      return send(409, { refused: error.message })
+    // Nothing was signed. Only the message leaves.
+    if (isRefusal(error))
+      return send(409, { refused: error.message, ...(error instanceof Early && { early: true }) })
     send(500, { refused: error instanceof Error ? error.message : 'the signer failed' })
   }
 }

@@ -1,7 +1,8 @@
 import type { Hex } from 'viem'
 import type { SignerConfig } from './config.ts'
-import type { Journal, OpenLine, VoidLine } from './journal.ts'
-import { foresee, judge, Refused, type PaymentToJudge, type SignRequest } from './rules.ts'
+import { PLAIN_GAS } from '../chains/evm/fees.ts'
+import type { Journal } from './journal.ts'
+import { foresee, judge, require, requireNoConflict, type PaymentToJudge, type SignRequest } from './rules.ts'
 import { requireApproved, type JournalChange } from './journal-changes.ts'
 import type { SignedStatement } from '../contract/approval.ts'
 
@@ -9,7 +10,8 @@ import type { SignedStatement } from '../contract/approval.ts'
 export interface WalletStatus {
   network: string
   wallet: string
-  next_nonce: number
+  /** Null until its journal is opened. */
+  next_nonce: number | null
 }
 
 /** Signs what its rules allow, one request after the other, and writes each to its journal before it signs. */
@@ -28,15 +30,11 @@ export class Signer {
     return this.#alone(async () => {
       const { line, transaction, network } = judge(this.#config, this.#journal, request, new Date())
       const before = this.#journal.signedAt(line)
-      if (before === undefined || BigInt(before.fee) < BigInt(line.fee)) {
-        await this.#journal.append(line)
-        // Another signer may have appended a line for the nonce or the transfer first.
-        const kept = this.#journal.signedAt(line)
-        if (kept?.transfer_id !== line.transfer_id || kept.fee !== line.fee)
-          throw new Refused(
-            this.#journal.conflictOf(line) ?? 'the journal does not have it: it was moved or cut',
-          )
-      }
+      const isNew = before === undefined || BigInt(before.fee) < BigInt(line.fee)
+      // A line that another process wrote may not be on the disk yet.
+      await this.#journal.keep(isNew ? line : undefined)
+      requireNoConflict(this.#journal, line)
+      require(this.#journal.signedFor(line.transfer_id) !== undefined, 'the journal does not have it')
       return network.wallets.get(line.wallet as Hex)!.signTransaction(transaction)
     })
   }
@@ -46,12 +44,36 @@ export class Signer {
     return this.#alone(async () => foresee(this.#config, this.#journal, payments, new Date()))
   }
 
-  /** Opens a lost journal at a nonce, or voids what was signed for a transfer. Throws Refused without enough approvals. */
-  change(change: JournalChange, approvals: readonly SignedStatement[]): Promise<void> {
+  /**
+   * Changes the journal by the approval of people. Returns the signed transaction of a FILL. Throws Refused without enough
+   * approvals, or where the journal contradicts it.
+   */
+  change(change: JournalChange, approvals: readonly SignedStatement[]): Promise<{ signed?: Hex }> {
     return this.#alone(async () => {
-      requireApproved(this.#config, change, approvals)
-      const line: OpenLine | VoidLine = { ...change, at: new Date().toISOString() }
-      await this.#journal.append(line)
+      const now = new Date()
+      requireApproved(this.#config, change, approvals, now)
+      const { wallets, feeMax, chainId } = this.#config.networks.get(change.network) ?? {}
+      const wallet = wallets?.get(change.wallet as Hex)
+      require(wallet !== undefined, `${change.wallet} is no wallet of ${change.network}`)
+      const { expires_at: _, ...of } = change
+      const at = now.toISOString()
+      if (of.kind !== 'FILL') {
+        requireNoConflict(this.#journal, { ...of, at })
+        await this.#journal.keep({ ...of, at })
+        return {}
+      }
+      const { max_fee_per_gas, ...line } = of
+      const maxFeePerGas = BigInt(max_fee_per_gas)
+      const fee = PLAIN_GAS * maxFeePerGas
+      require(fee <= feeMax!, `it may cost ${fee} wei, above fee_max`)
+      requireNoConflict(this.#journal, { ...line, at, fee: String(fee) })
+      await this.#journal.keep({ ...line, at, fee: String(fee) })
+      return {
+        signed: await wallet.signTransaction({
+          ...{ type: 'eip1559', chainId: chainId!, nonce: line.nonce, to: wallet.address, value: 0n },
+          ...{ gas: PLAIN_GAS, maxFeePerGas, maxPriorityFeePerGas: maxFeePerGas },
+        }),
+      }
     })
   }
 
@@ -61,7 +83,7 @@ export class Signer {
         [...wallets.keys()].map((wallet) => ({
           network,
           wallet,
-          next_nonce: this.#journal.nextNonce({ network, wallet }),
+          next_nonce: this.#journal.nextNonce({ network, wallet }) ?? null,
         })),
       ),
     )

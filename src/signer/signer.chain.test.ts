@@ -135,6 +135,9 @@ async function startSigner(changes: Changes = {}) {
   const opened = await Journal.open(config.journal)
   const server = await serveSigner(new Signer(config, opened), config.listen)
   const client = await signerClient({ socket })
+  if (changes.key === undefined) {
+    await approved({ client }, openAt(address, 0))
+  }
   const close = async () => {
     server.closeAllConnections()
     server.close()
@@ -232,8 +235,10 @@ const standing = async (transfers: readonly Transfer[]) => {
 
 /** What a test leaves unpaid would be paid by the next test's signer. */
 async function cancelAll(customer: TestCustomer, transfers: readonly Transfer[]): Promise<void> {
-  for (const { id } of transfers)
-    expect((await customer.call('POST', `/v2/transfer/transfers/${id}/cancel`)).status).toBe(200)
+  for (const { id } of transfers) {
+    const { status, body } = await customer.call('POST', `/v2/transfer/transfers/${id}/cancel`)
+    expect(status, JSON.stringify(body)).toBe(200)
+  }
 }
 
 async function requirePaidOnce(
@@ -252,6 +257,18 @@ async function requirePaidOnce(
 
 const approvalsOf = (change: JournalChange, count: number) =>
   approvers.slice(0, count).map((key) => signStatement(changeText(change), key))
+
+const inMs = (ms: number) => new Date(Date.now() + ms).toISOString()
+
+/** The change that begins a wallet in the journal. */
+const openAt = (wallet: Hex, next_nonce: number, transfers_from = new Date(0).toISOString()) => ({
+  ...{ kind: 'OPEN' as const, network: 'ETHEREUM', wallet, next_nonce, transfers_from },
+  expires_at: inMs(3_600_000),
+})
+
+/** Changes the journal by the word of two people. */
+const approved = ({ client }: Pick<Running, 'client'>, change: JournalChange) =>
+  client.change(change, approvalsOf(change, 2))
 
 test('what is to be signed is stored before the signer is asked, and paid once it has signed', async () => {
   const [customer, signer] = [await newCustomer(service), await startSigner()]
@@ -518,35 +535,133 @@ test('a lost journal signs nothing until two people open it; two signers with jo
   const older = await startSigner({ key: signer.key, journal: restored })
   // Empty: a second signer by mistake, or a lost one.
   const empty = await startSigner({ key: signer.key })
+  // Between what was lost and what comes now.
+  const transfersFrom = inMs(0)
   const waiting = await withdraw(customer, '1')
-  for (const [{ client }, ends] of [
-    [older, 2],
-    [empty, 0],
+  for (const [{ client }, refused] of [
+    [older, 'the journal ends at nonce 2, and nonce 3 is asked for'],
+    [empty, `the journal is new or was lost: 'bursar signer open' begins ${signer.address} in it`],
   ] as const) {
     await step(networksOn(signer, client))
     expect((await standing([waiting]))[0]).toMatchObject({
       state: 'ASKED',
       code: 'SIGNER_REFUSES',
-      detail: expect.stringContaining(
-        `the journal ends at nonce ${ends}, and nonce 3 is asked for`,
-      ) as string,
+      detail: expect.stringContaining(refused) as string,
     })
   }
-  const change = { kind: 'OPEN', network: 'ETHEREUM', wallet: signer.address, next_nonce: 3 } as const
+  const change = openAt(signer.address, 3, transfersFrom)
   await expect(empty.client.change(change, approvalsOf(change, 1))).rejects.toThrow(
     '2 approvers must sign this, and 1 have',
   )
   await expect(empty.client.change({ ...change, next_nonce: 2 }, approvalsOf(change, 2))).rejects.toThrow(
     '2 approvers must sign this, and 0 have',
   )
-  await empty.client.change(change, approvalsOf(change, 2))
+  for (const expires_at of [inMs(-1), inMs(90_000_000)])
+    await expect(approved(empty, { ...change, expires_at })).rejects.toThrow('within the next 24 hours')
+  await approved(empty, change)
   await settle(networksOn(signer, empty.client), [waiting])
+  // A thief of the worker asks for what was paid before the journal was lost, which it does not know.
+  const evidence = (await evidenceOf(service.db, customer.customer_id, [after.id])).get(after.id)!
+  const [refused] = await empty.client.check('ETHEREUM', [evidence])
+  expect(refused).toMatch(
+    /^transfer .* is from before .*, and may have been signed on a journal that was lost/,
+  )
   // The other one has not followed, and signs nothing any more.
   const next = await withdraw(customer, '1')
   await step(networksOn(signer, older.client))
   expect((await standing([next]))[0]!.detail).toMatch(/the journal ends at nonce 2, and nonce 4 is asked for/)
   await settle(networksOn(signer, empty.client), [next])
   await requirePaidOnce(signer, [...before, after, waiting, next])
+  // People may say that it was not paid.
+  const isUnpaid = { kind: 'VOID' as const, network: 'ETHEREUM', wallet: signer.address, nonce: 5 }
+  await approved(empty, { ...isUnpaid, transfer_id: after.id, expires_at: inMs(1_000_000) })
+  expect(await empty.client.check('ETHEREUM', [evidence])).toEqual([null])
+  await expect(
+    approved(empty, { ...isUnpaid, transfer_id: next.id, expires_at: inMs(1_000_000) }),
+  ).rejects.toThrow(/was signed with nonce 4 of/)
+})
+
+test('a nonce that the signer will not sign is used up by its approvers, and holds up no more than what has it', async () => {
+  const windows = [{ asset: 'ETH', period_seconds: 3_600, amount: '1' }]
+  const [customer, signer] = [await newCustomer(service), await startSigner({ windows })]
+  // The rules were others when these were checked.
+  const lenient: SignerClient = {
+    ...signer.client,
+    check: (_, evidence) => Promise.resolve(evidence.map(() => null)),
+  }
+  const refused = await withdraw(customer, '2')
+  const behind = await withdraw(customer, '0.2')
+  await step(networksOn(signer, lenient))
+  await step(networksOn(signer, lenient))
+  expect(await standing([refused, behind])).toMatchObject([
+    { state: 'ASKED', code: 'SIGNER_REFUSES', detail: expect.stringContaining('more ETH') as string },
+    { state: 'ASKED', code: 'SIGNER_REFUSES', detail: expect.stringContaining('ends at nonce 0') as string },
+  ])
+  await service.owner.query(
+    `update network_transactions set signed_at = signed_at - interval '2 minutes'
+     where transfer_ids && $1::uuid[]`,
+    [[refused.id, behind.id]],
+  )
+  const later = await withdraw(customer, '0.1')
+  const networks = networksOn(signer, signer.client)
+  await step(networks)
+  expect(await standing([later])).toMatchObject([
+    {
+      state: 'HELD',
+      detail: expect.stringMatching(/^the signer has not signed nonce 0 for \d+ s/) as string,
+    },
+  ])
+  const fill = {
+    ...{ kind: 'FILL' as const, network: 'ETHEREUM', wallet: signer.address, nonce: 0 },
+    ...{ max_fee_per_gas: String(10n ** 11n), expires_at: inMs(1_000_000) },
+  }
+  await expect(approved(signer, { ...fill, max_fee_per_gas: String(10n ** 14n) })).rejects.toThrow('fee_max')
+  await expect(approved(signer, { ...fill, nonce: 7 })).rejects.toThrow('the journal ends at nonce 0')
+  await expect(approved(signer, { ...fill, wallet: newAddress() })).rejects.toThrow('is no wallet of')
+  const { signed } = await approved(signer, fill)
+  // A lost answer is asked for again.
+  expect(await approved(signer, fill)).toMatchObject({ signed })
+  await anvil.chain.sendRawTransaction({ serializedTransaction: signed as Hex })
+  await settle(networks, [behind, later])
+  for (let round = 1; round <= 3; round++) await step(networks)
+  expect(await standing([refused])).toMatchObject([{ state: 'HELD', code: 'SIGNER_REFUSES' }])
+  // Allowed after all, it is paid with another nonce.
+  await signer.close()
+  const allowing = await startSigner({ key: signer.key, journal: signer.journal })
+  await settle(networksOn(signer, allowing.client), [refused])
+  await requirePaidOnce(signer, [refused, behind, later])
+})
+
+test('while the signer is asked for a higher fee, what it has signed before is followed to its end', async () => {
+  const [customer, signer] = [await newCustomer(service), await startSigner()]
+  const networks = networksOn(signer, signer.client)
+  const silent = {
+    ...signer.client,
+    ask: () => Promise.reject(new NodeFailure('the signer does not answer')),
+  }
+  const made = await withdraw(customer, '1')
+  await anvil.chain.setAutomine(false)
+  try {
+    for (let round = 1; round <= 2; round++) await step(networks)
+    await anvil.chain.setNextBlockBaseFeePerGas({ baseFeePerGas: 20n * 10n ** 9n })
+    await anvil.chain.mine({ blocks: 1 })
+    for (let round = 1; round <= 2; round++) await step(networksOn(signer, silent))
+    expect(await standing([made])).toMatchObject([{ state: 'ASKED', code: 'SIGNER_DOWN' }])
+    // A node that had kept it mines it after all.
+    const { rows } = await service.db.query<{ raw_transaction: Buffer }>(
+      'select raw_transaction from replaced_transactions where transfer_id = $1',
+      [made.id],
+    )
+    await anvil.chain.setNextBlockBaseFeePerGas({ baseFeePerGas: 1n })
+    await anvil.chain.mine({ blocks: 1 })
+    await anvil.chain.sendRawTransaction({
+      serializedTransaction: `0x${rows[0]!.raw_transaction.toString('hex')}`,
+    })
+    await settle(networksOn(signer, silent), [made])
+  } finally {
+    await anvil.chain.setAutomine(true)
+  }
+  await requirePaidOnce(signer, [made])
 })
 
 test('operators see each wallet of a signer, and why it signs nothing', async () => {
@@ -620,8 +735,13 @@ test('a row that the database role makes ASKED is not signed once its withdrawal
   await requirePaidOnce(signer, [probe])
 })
 
-test('two signers that share a journal sign each nonce for one payment', async () => {
+test('a journal is open in one process; where it is in two, each nonce is signed for one payment', async () => {
   const [customer, signer] = [await newCustomer(service), await startSigner()]
+  await expect(Journal.open(signer.journal)).rejects.toThrow(
+    `another process listens at ${signer.journal}.lock`,
+  )
+  // As on another machine that shares the folder.
+  await rm(`${signer.journal}.lock`)
   const second = await startSigner({ key: signer.key, journal: signer.journal })
   const made: Transfer[] = []
   for (let n = 0; n < 6; n++) made.push(await withdraw(customer, '1'))
@@ -725,8 +845,12 @@ test('a higher fee is the same payment: one nonce, and its amount counts once', 
   const lines = (await readFile(signer.journal, 'utf8'))
     .trim()
     .split('\n')
-    .map((line) => JSON.parse(line) as { nonce: number })
-  expect(lines.map(({ nonce }) => nonce)).toEqual([0, 0])
+    .map((line) => JSON.parse(line) as { kind: string; nonce?: number })
+  expect(lines.map(({ kind, nonce }) => [kind, nonce])).toEqual([
+    ['OPEN', undefined],
+    ['SIGN', 0],
+    ['SIGN', 0],
+  ])
 })
 
 test('after something else has used a nonce, its approvers void what was signed, and it is paid with another nonce', async () => {
@@ -764,8 +888,9 @@ test('after something else has used a nonce, its approvers void what was signed,
     wallet: signer.address,
     nonce: 0,
     transfer_id: made.id,
+    expires_at: inMs(1_000_000),
   } as const
-  await signer.client.change(change, approvalsOf(change, 2))
+  await approved(signer, change)
   await settle(networks, [made])
   await requirePaidOnce(signer, [made])
 })
@@ -812,7 +937,9 @@ test('over TLS, only a client with a certificate of the authority is answered', 
     )
   }
   const config = await readSignerConfig(signer.path, { KEY: signer.key })
-  const server = await serveSigner(new Signer(config, await Journal.open(signer.journal)), {
+  await signer.close()
+  const journal = await Journal.open(signer.journal)
+  const server = await serveSigner(new Signer(config, journal), {
     ...{
       host: '127.0.0.1',
       port: 0,
@@ -824,6 +951,7 @@ test('over TLS, only a client with a certificate of the authority is answered', 
   atEnd(async () => {
     server.closeAllConnections()
     server.close()
+    await journal.close()
   })
   const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
   const clientOf = (name: string) =>
@@ -881,11 +1009,15 @@ test('the whole service with a signer: a deposit is swept with gas of its own wa
     }),
   )
   const config = await readSignerConfig(file('signer'), { KEY: hot })
-  const server = await serveSigner(new Signer(config, await Journal.open(config.journal)), config.listen)
+  const journal = await Journal.open(config.journal)
+  const server = await serveSigner(new Signer(config, journal), config.listen)
   atEnd(async () => {
     server.closeAllConnections()
     server.close()
+    await journal.close()
   })
+  const opened = openAt(hotWallet, 0)
+  await (await signerClient({ socket: file('socket') })).change(opened, approvalsOf(opened, 1))
   const database = await cloneDatabase()
   atEnd(() => database.drop())
   const { customer_id, profile_id } = await createCustomer(database.db, 'Test')

@@ -6,7 +6,7 @@ import { feeMax, PLAIN_GAS, TOKEN_GAS, type Fees } from './fees.ts'
 import { at, headOf, NodeError } from './node.ts'
 import { lockNonce, noncesBetween, readNonce, writeNonce } from './nonces.ts'
 import { lostReason, transactionsOf } from './taken-back.ts'
-import { amountIn, parse, signedBy } from './transaction.ts'
+import { amountIn, isAsked, parse, signedBy } from './transaction.ts'
 import {
   isTreasurySend,
   NEEDS_UNKNOWN,
@@ -15,7 +15,7 @@ import {
   type Unsigned,
 } from '../longest-waiting.ts'
 import type { LaneStatus, Withdrawal } from '../network.ts'
-import { selectOpenTransactions } from '../network-transactions.ts'
+import { selectOpenTransactions, type OpenTransactionRow } from '../network-transactions.ts'
 import type { WaitingReason } from '../waiting.ts'
 
 /** The hot wallet while one transaction signs from it. Its amounts go down as payments are decided. */
@@ -49,7 +49,8 @@ export async function openReservation(
   const { next: nonce, acknowledged } = await lockNonce(tx, chain)
   // Transactions of a former hot wallet have its nonces, and spend its funds.
   const open = await selectOpenTransactions(tx, chain.network)
-  const signed = (await signedBy(chain.hotWallet.address, open)).map(({ raw_transaction }) => raw_transaction)
+  const own = await signedBy(chain.hotWallet.address, open)
+  const signed = own.map(({ raw_transaction }) => raw_transaction)
   const { block, mined, sent, isSyncing, spendable } = await readWallet(chain, assets)
   const inFlight = deductInFlight(chain, spendable, signed, mined)
   const lost = noncesBetween(mined, nonce).filter((one) => !inFlight.has(one))
@@ -61,7 +62,7 @@ export async function openReservation(
   }
   const blockedReason = isSyncing
     ? ({ code: 'NODE_BEHIND', detail: 'the node is catching up with its chain' } as const)
-    : (unknownSpends(unknown, sent) ?? (await takenBack(tx, chain, lost)))
+    : (unknownSpends(unknown, sent) ?? (await takenBack(tx, chain, lost)) ?? unanswered(own, mined))
   return { block, nonce, spendable, inFlight: inFlight.size, blockedReason }
 }
 
@@ -72,34 +73,64 @@ export async function openReservation(
 export async function laneStatus(
   db: Queryable,
   chain: EvmChain,
-  signer?: ReadonlyMap<string, number> | Error,
+  signer?: ReadonlyMap<string, number | null> | Error,
 ): Promise<Pick<LaneStatus, 'in_flight' | 'blocked'>> {
-  // The nonce comes second: what is signed and broadcast in between is on record by then.
-  const { mined, sent } = await readWallet(chain, [])
-  const { next, acknowledged } = await readNonce(db, chain)
+  const { mined } = await readWallet(chain, [])
+  const { next } = await readNonce(db, chain)
   const own = await signedBy(chain.hotWallet.address, await selectOpenTransactions(db, chain.network))
   const nonces = new Set(own.map(({ raw_transaction }) => parse(raw_transaction).nonce))
-  const blocked =
-    unknownSpends(
-      noncesBetween(next, sent).filter((one) => !acknowledged.has(one)),
-      sent,
-    ) ?? blockedBySigner(chain, signer, next)
+  const blocked = (await unknownSpendsOf(db, chain)) ?? blockedBySigner(chain, signer, next)
   return { in_flight: [...nonces].filter((one) => one >= mined).length, ...(blocked && { blocked }) }
 }
 
 /** Why a wallet signs nothing by its signer: it does not answer, lacks the wallet, or has signed what this database does not know. */
 function blockedBySigner(
   { hotWallet }: EvmChain,
-  signer: ReadonlyMap<string, number> | Error | undefined,
+  signer: ReadonlyMap<string, number | null> | Error | undefined,
   next: number,
 ): WaitingReason | undefined {
   if (signer === undefined || !hotWallet.isRemote) return undefined
   if (signer instanceof Error) return { code: 'SIGNER_DOWN', detail: signer.message }
   const ofSigner = signer.get(hotWallet.address)
   if (ofSigner === undefined) return { code: 'SIGNER_REFUSES', detail: 'the signer does not have the wallet' }
+  if (ofSigner === null)
+    return { code: 'SIGNER_REFUSES', detail: "its journal is not opened: 'bursar signer open'" }
   if (ofSigner <= next) return undefined
   const detail = `the signer has signed up to nonce ${ofSigner - 1}, and this database has ${next - 1}: it was restored from an older backup`
   return { code: 'UNKNOWN_SPENDS', detail }
+}
+
+/** How long the signer process may take for a nonce before no later one is given to it. */
+const ANSWER_MS_MAX = 60_000
+
+/** Nothing is mined behind a nonce that the signer does not sign: what gets a later one could no longer be cancelled. */
+function unanswered(
+  own: readonly Pick<OpenTransactionRow, 'raw_transaction' | 'age_ms'>[],
+  mined: number,
+): WaitingReason | undefined {
+  const nonceOf = (one: { raw_transaction: Buffer }) => parse(one.raw_transaction).nonce
+  const signed = new Set(own.filter((one) => !isAsked(one.raw_transaction)).map(nonceOf))
+  const first = own.find(
+    (one) => one.age_ms > ANSWER_MS_MAX && nonceOf(one) >= mined && !signed.has(nonceOf(one)),
+  )
+  if (first === undefined) return undefined
+  const nonce = nonceOf(first)
+  const detail = `the signer has not signed nonce ${nonce} for ${Math.round(first.age_ms / 1000)} s: allow it, or 'bursar signer fill' uses it up`
+  return { code: 'SIGNER_REFUSES', detail }
+}
+
+/**
+ * What a former wallet has sent without this database: a database that was restored from before a rotation would pay it again
+ * from the present wallets. Undefined where there is nothing.
+ */
+export async function unknownSpendsOf(db: Queryable, wallet: EvmChain): Promise<WaitingReason | undefined> {
+  // The nonce comes second: what is signed and broadcast in between is on record by then.
+  const { sent } = await readWallet(wallet, [])
+  const { next, acknowledged } = await readNonce(db, wallet)
+  return unknownSpends(
+    noncesBetween(next, sent).filter((one) => !acknowledged.has(one)),
+    sent,
+  )
 }
 
 /** Writes the next nonce of the hot wallet. */

@@ -18,7 +18,10 @@ export async function checkStatus(
   withdrawals: BroadcastWithdrawal[],
 ): Promise<PaymentStatus[]> {
   await chain.ready()
-  const signed = withdrawals.filter(({ raw_transaction }) => !isAsked(raw_transaction))
+  // What the signer process has not answered yet has no hash, but what it is to replace has.
+  const signed = withdrawals.filter(
+    ({ raw_transaction, isAsked: isWaiting }) => isWaiting || !isAsked(raw_transaction),
+  )
   const standings = new Map((await follow(signed)).map((standing, index) => [signed[index]!, standing]))
   const statuses: PaymentStatus[] = []
   for (const withdrawal of withdrawals) {

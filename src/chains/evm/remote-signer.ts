@@ -17,9 +17,9 @@ export interface SignerClient {
   /** Why it would refuse each of these payments; null where it would not. */
   check(network: string, evidence: readonly SigningEvidence[]): Promise<(string | null)[]>
   /** Changes its journal, with the approvals of people. Throws an Error where it refuses. */
-  change(change: object, approvals: readonly { jws: string }[]): Promise<void>
-  /** The next nonce of each of its wallets, by its journal. */
-  status(): Promise<{ network: string; wallet: string; next_nonce: number }[]>
+  change(change: object, approvals: readonly { jws: string }[]): Promise<{ signed?: string }>
+  /** The next nonce of each of its wallets, by its journal; null where it was not opened. */
+  status(): Promise<{ network: string; wallet: string; next_nonce: number | null }[]>
 }
 
 const TIMEOUT_MS = 10_000
@@ -65,7 +65,13 @@ export async function signerClient(address: SignerAddress): Promise<SignerClient
         return { signed: signedAs({ address: wallet }, parse(unsigned), raw) }
       }
       const detail = `the signer refuses it: ${String(reply.body.refused)}`
-      return { reason: { code: 'SIGNER_REFUSES', detail, recheckMs: SIGNER_RECHECK_MS } }
+      return {
+        reason: {
+          code: 'SIGNER_REFUSES',
+          detail,
+          ...(reply.body.early !== true && { recheckMs: SIGNER_RECHECK_MS }),
+        },
+      }
     },
     async check(network, evidence) {
       const { status, body } = await call('/v1/check', {
@@ -77,10 +83,11 @@ export async function signerClient(address: SignerAddress): Promise<SignerClient
     async change(change, approvals) {
       const { status, body } = await call('/v1/journal', { change, approvals })
       if (status !== 200) throw new Error(`the signer refuses it: ${String(body.refused)}`)
+      return body
     },
     async status() {
       const { body } = await call('/v1/status')
-      return body.wallets as { network: string; wallet: string; next_nonce: number }[]
+      return body.wallets as { network: string; wallet: string; next_nonce: number | null }[]
     },
   }
 }

@@ -11,9 +11,11 @@ import {
   keptForOlder,
   openReservation,
   pay,
+  unknownSpendsOf,
   type HotWalletReservation,
   type Spendable,
 } from './hot-wallet.ts'
+import { readNonce } from './nonces.ts'
 import { refusalOf, refusesDestination } from './refusals.ts'
 import { addressRefusal } from '../destination-rules.ts'
 import { refusedAmong } from './reserved.ts'
@@ -67,7 +69,8 @@ async function signFrom(
   const lanes = await openLanes(tx, wallets, withdrawals)
   const reasons = lanes.map(({ reservation }) => reservation.blockedReason)
   // What a wallet has sent without this database may have paid any of these, also those that another wallet would pay.
-  const unknown = reasons.find((reason) => reason?.code === 'UNKNOWN_SPENDS')
+  const unknown =
+    reasons.find((reason) => reason?.code === 'UNKNOWN_SPENDS') ?? (await unknownBefore(tx, chain))
   const blockedReason = unknown ?? reasons[0]
   if (blockedReason !== undefined) return deferAll(blockedReason)
   const rules = await paymentRules(tx, chain, lanes, fees, withdrawals)
@@ -81,6 +84,17 @@ async function signFrom(
         signings.set(one, own[index]!)
   }
   return withdrawals.map((one) => signings.get(one)!)
+}
+
+/** What a wallet that paid before has sent without this database. */
+async function unknownBefore(tx: Transaction, chain: EvmChain): Promise<WaitingReason | undefined> {
+  for (const hotWallet of chain.formerWallets) {
+    const former = { ...chain, hotWallet }
+    // One that never paid from this database may be listed for what it holds.
+    const reason = (await readNonce(tx, former)).isNew ? undefined : await unknownSpendsOf(tx, former)
+    if (reason !== undefined) return reason
+  }
+  return undefined
 }
 
 /** Whether a withdrawal has no decision yet, or waits; with a code, for that reason. */

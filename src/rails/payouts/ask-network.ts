@@ -206,10 +206,14 @@ export async function follow(
     adapter,
     failures,
   )
+  const unsigned = answered.filter(
+    ({ state, waitingReason }) => state === 'ASKED' && waitingReason?.code !== 'NOT_ACCEPTED',
+  )
   const notTaken = sent.filter(({ state }) => state === 'SIGNED')
   const asked = [
     ...kept.filter(({ state }) => state === 'BROADCAST'),
     ...notTaken.map(({ withdrawal }) => withdrawal),
+    ...unsigned.map(({ withdrawal }) => ({ ...withdrawal, isAsked: true as const })),
   ]
   const { steps, stuck } = await checkStatus(db, asked, adapter, failures).catch(
     (error: unknown): Checked => {
@@ -217,11 +221,26 @@ export async function follow(
       return { steps: [], stuck: [] }
     },
   )
-  return { answered, steps: overriddenBy<Step['withdrawal']>(sent, steps), stuck }
+  // What waits for the signer ends by what it replaced, or by what has used its nonce. Otherwise it goes on waiting.
+  const ended = steps.filter(
+    ({ withdrawal, state }) => withdrawal.state === 'ASKED' && state !== 'SIGNED' && state !== 'BROADCAST',
+  )
+  return {
+    answered: overriddenBy(answered, ended),
+    steps: overriddenBy<Step['withdrawal']>(
+      sent,
+      steps.filter(({ withdrawal }) => withdrawal.state !== 'ASKED'),
+    ),
+    stuck: stuck.filter(({ state }) => state !== 'ASKED'),
+  }
 }
 
 /** Asks the signer process, which gets with each withdrawal what was accepted and who has approved it. */
-async function askSigner(db: Queryable, asked: KeptWithdrawal[], adapter: Payer): Promise<Step[]> {
+async function askSigner(
+  db: Queryable,
+  asked: KeptWithdrawal[],
+  adapter: Payer,
+): Promise<Step<KeptWithdrawal>[]> {
   if (asked.length === 0) return []
   if (adapter.askSigner === undefined) {
     const reason = { code: 'NO_SIGNING_KEY', detail: 'no signer is configured, and one was asked' } as const

@@ -1,5 +1,6 @@
 import type { SigningEvidence } from '../../contract/approval.ts'
 import type { NetworkAdapter, Signing } from '../../chains/network.ts'
+import { NodeFailure } from '../../chains/node-failure.ts'
 import { SIGNER_RECHECK_MS } from '../../chains/waiting.ts'
 import { evidenceOf } from '../../governance/approvals/signing-evidence.ts'
 import { byCustomer } from '../lease.ts'
@@ -23,7 +24,14 @@ export function signOnlyWhatSignerTakes(adapter: NetworkAdapter): NetworkAdapter
           evidence.set(id, one)
       const refused = await adapter.checkWithSigner!(
         withdrawals.map(({ transfer_id }) => evidence.get(transfer_id)!),
-      )
+      ).catch((error: unknown) => {
+        if (error instanceof NodeFailure) return error
+        throw error
+      })
+      if (refused instanceof NodeFailure) {
+        const reason = { code: 'SIGNER_DOWN', detail: refused.message } as const
+        return withdrawals.map((): Signing => ({ outcome: 'DEFERRED', reason }))
+      }
       const taken = withdrawals.filter((_, index) => refused[index] === null)
       const signings = taken.length === 0 ? [] : await adapter.sign(tx, taken)
       let next = 0
