@@ -23,7 +23,7 @@ import { createApiClient, disableApiClient } from '../src/access/tokens/api-clie
 import { REJECTED_ACCOUNT_NUMBER } from '../src/chains/simulated/magic-addresses.ts'
 import { setPolicy } from './policies.ts'
 import type { SigningKeys } from '../src/access/tokens/signing-keys.ts'
-import { runs } from './seed.ts'
+import { partOf, runs } from './seed.ts'
 import { declaredBy, faultsOf, sampleOf, type Fault } from './schema-faults.ts'
 import {
   credit,
@@ -3566,7 +3566,7 @@ describe.each(OPERATIONS.map((operation) => [nameOf(operation), operation] as co
         await expectRefusal({ ...request, authorization }, forbidden(scope, []), service, fault)
       }
     })
-    test.each(pairs(places))('%s, then %s', async (_, __, [, earlier, refusal], [, later]) => {
+    test.each(partOf(pairs(places)))('%s, then %s', async (_, __, [, earlier, refusal], [, later]) => {
       const request = changed(changed(good(), later), earlier)
       await expectRefusal({ ...authorized(), ...request }, evaluated(refusal))
     })
