@@ -16,6 +16,7 @@ import {
   type CryptoNetwork,
 } from '../contract/assets/catalogue.ts'
 import { Closed } from '../contract/fields.ts'
+import { WINDOW_MS_MAX } from './journal.ts'
 import { readApproverKey, type ApproverKey } from '../governance/approvals/approval-statement.ts'
 
 /** The signer's own configuration: it believes no database, and takes no word of whoever asks it. */
@@ -41,7 +42,7 @@ const NetworkSection = Closed({
   windows: Type.Array(
     Closed({
       asset: Type.String(),
-      period_seconds: Type.Integer({ minimum: 1, maximum: 31_536_000 }),
+      period_seconds: Type.Integer({ minimum: 1, maximum: WINDOW_MS_MAX / 1000 }),
       amount: Decimal,
     }),
     { minItems: 1 },

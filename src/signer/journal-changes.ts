@@ -2,11 +2,11 @@ import { getAddress, isAddress } from 'viem/utils'
 import type { SignedStatement } from '../contract/approval.ts'
 import { objectionToSignature, thumbprintOf } from '../governance/approvals/approval-statement.ts'
 import type { SignerConfig } from './config.ts'
-import type { FillLine, OpenLine, VoidLine } from './journal.ts'
+import type { FillLine, JournalLine, OpenLine, VoidLine } from './journal.ts'
 import { Refused } from './rules.ts'
 
 /** How long approvals of a change count: an old one must not open a journal that is lost again. */
-export const CHANGE_VALID_MS = 86_400_000
+const CHANGE_VALID_MS = 86_400_000
 
 /**
  * What people may do to a journal: open it at a nonce, allow a transfer to be signed anew, or use up a nonce with a transaction
@@ -15,7 +15,7 @@ export const CHANGE_VALID_MS = 86_400_000
 export type JournalChange = { expires_at: string } & (
   | Omit<OpenLine, 'at'>
   | Omit<VoidLine, 'at'>
-  | (Omit<FillLine, 'at' | 'fee'> & { max_fee_per_gas: string })
+  | (Omit<FillLine, 'at' | 'fee'> & { gas: number; max_fee_per_gas: string })
 )
 
 /** The text that approvers sign for a change of the journal. */
@@ -30,25 +30,29 @@ const isTime = (one: unknown): one is string =>
 /** Reads a change, with its members in their order. Throws Refused for anything else. */
 export function readChange(value: unknown): JournalChange {
   const { kind, network, wallet, nonce, expires_at, ...more } = Object(value) as Record<string, unknown>
-  const { next_nonce, transfers_from, transfer_id, max_fee_per_gas } = more
+  const { next_nonce, transfers_from, transfer_id, gas, max_fee_per_gas } = more
   if (typeof network === 'string' && typeof wallet === 'string' && isAddress(wallet) && isTime(expires_at)) {
     const of = { network, wallet: getAddress(wallet) }
     if (kind === 'OPEN' && isCount(next_nonce) && isTime(transfers_from))
       return { kind, ...of, next_nonce, transfers_from, expires_at }
     if (kind === 'VOID' && isCount(nonce) && typeof transfer_id === 'string')
       return { kind, ...of, nonce, transfer_id, expires_at }
-    if (
-      kind === 'FILL' &&
-      isCount(nonce) &&
-      typeof max_fee_per_gas === 'string' &&
-      /^\d+$/.test(max_fee_per_gas)
-    )
-      return { kind, ...of, nonce, max_fee_per_gas, expires_at }
+    const isPrice = typeof max_fee_per_gas === 'string' && /^\d{1,30}$/.test(max_fee_per_gas)
+    if (kind === 'FILL' && isCount(nonce) && isCount(gas) && isPrice)
+      return { kind, ...of, nonce, gas, max_fee_per_gas, expires_at }
   }
   throw new Refused(
     'a change has network, wallet, expires_at, and is OPEN with next_nonce and transfers_from, VOID with nonce and transfer_id, ' +
-      'or FILL with nonce and max_fee_per_gas. Times are written as 2026-01-31T08:00:00.000Z',
+      'or FILL with nonce, gas and max_fee_per_gas. Times are written as 2026-01-31T08:00:00.000Z',
   )
+}
+
+/** The line that a change appends to the journal. */
+export function lineOf({ expires_at: _, ...change }: JournalChange, now: Date): JournalLine {
+  const at = now.toISOString()
+  if (change.kind !== 'FILL') return { ...change, at }
+  const { gas, max_fee_per_gas, ...fill } = change
+  return { ...fill, at, fee: String(BigInt(gas) * BigInt(max_fee_per_gas)) }
 }
 
 /** Throws Refused unless enough of the configuration's approvers have signed this change, not long ago. */
@@ -61,6 +65,9 @@ export function requireApproved(
   const left = Date.parse(change.expires_at) - now.getTime()
   if (left < 0 || left > CHANGE_VALID_MS)
     throw new Refused(`expires_at must lie within the next 24 hours, and is ${change.expires_at}`)
+  // All transfers would be refused until then, and the time of an opening only grows.
+  if (change.kind === 'OPEN' && Date.parse(change.transfers_from) > now.getTime())
+    throw new Refused(`transfers_from is in the future: ${change.transfers_from}`)
   const text = changeText(change)
   const approving = new Set(
     approvals.flatMap((signed) => {

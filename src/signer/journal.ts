@@ -1,4 +1,4 @@
-import { open, readFile, stat, truncate, type FileHandle } from 'node:fs/promises'
+import { open, stat, truncate, type FileHandle } from 'node:fs/promises'
 import type { Server } from 'node:net'
 import { dirname } from 'node:path'
 import { listenAlone } from './socket.ts'
@@ -98,6 +98,10 @@ const timeOfId = (id: string): number => Number.parseInt(id.replaceAll('-', '').
 
 /** Each line is an object of JSON. */
 const OPENING_BRACE = 0x7b
+/** The longest period of a window: a year. */
+export const WINDOW_MS_MAX = 31_536_000_000
+/** As much is read at a time. */
+const CHUNK_BYTES = 1024 * 1024
 
 export class Journal {
   readonly #path: string
@@ -132,13 +136,8 @@ export class Journal {
       const folder = await open(dirname(path))
       await folder.sync()
       await folder.close()
-      const bytes = await readFile(path)
-      const end = bytes.lastIndexOf(0x0a) + 1
-      if (end < bytes.length) {
-        if (bytes[end] !== OPENING_BRACE) throw new Error(`${path} is no journal of a signer`)
-        await truncate(path, end)
-      }
       await journal.refresh()
+      await journal.#cutHalfLine()
       return journal
     } catch (error) {
       await journal.close()
@@ -160,16 +159,23 @@ export class Journal {
       throw new Error(`the journal ${this.#path} was replaced while the signer ran: start it again`)
     if (size < this.#read)
       throw new Error(`the journal ${this.#path} was cut while the signer ran: start it again`)
-    if (size === this.#read) return
-    const { buffer, bytesRead } = await this.#file.read(
-      Buffer.alloc(size - this.#read),
-      0,
-      size - this.#read,
-      this.#read,
-    )
-    const end = buffer.subarray(0, bytesRead).lastIndexOf(0x0a) + 1
-    for (const text of buffer.subarray(0, end).toString().split('\n')) if (text !== '') this.#applyText(text)
-    this.#read += end
+    while (this.#read < size) {
+      const length = Math.min(size - this.#read, CHUNK_BYTES)
+      const { buffer, bytesRead } = await this.#file.read(Buffer.alloc(length), 0, length, this.#read)
+      const end = buffer.subarray(0, bytesRead).lastIndexOf(0x0a) + 1
+      if (end === 0) return
+      for (const text of buffer.subarray(0, end).toString().split('\n'))
+        if (text !== '') this.#applyText(text)
+      this.#read += end
+    }
+  }
+
+  /** Cuts off what follows the last whole line. */
+  async #cutHalfLine(): Promise<void> {
+    const { buffer, bytesRead } = await this.#file.read(Buffer.alloc(1), 0, 1, this.#read)
+    if (bytesRead === 0) return
+    if (buffer[0] !== OPENING_BRACE) throw new Error(`${this.#path} is no journal of a signer`)
+    await truncate(this.#path, this.#read)
   }
 
   #applyText(text: string): void {
@@ -234,12 +240,13 @@ export class Journal {
       return `the journal is new or was lost: 'bursar signer open' begins ${wallet} in it`
     if (nonce > next)
       return `${GAP} ${next}, and nonce ${nonce} is asked for: it was lost or restored, or another signer has a journal of its own`
+    // One of a nonce is mined at most: to fill it can but keep what was signed with it from being paid.
+    if (line.kind === 'FILL') return undefined
     const taken = byNonce.get(nonce)
     if (taken === undefined)
       return nonce < next
         ? `nonce ${nonce} was used before, and the journal does not say what for`
         : undefined
-    if (line.kind === 'FILL') return undefined
     if (taken.kind === 'FILL') return `nonce ${nonce} was used for nothing, by its approvers`
     return taken.transfer_id === line.transfer_id
       ? undefined
@@ -265,8 +272,30 @@ export class Journal {
     return this.#walletOf(of).byNonce.get(of.nonce)
   }
 
+  /** Whether the journal says this already. */
+  has(line: JournalLine): boolean {
+    const { next, byNonce } = this.#walletOf(line)
+    switch (line.kind) {
+      case 'OPEN':
+        return (
+          next !== undefined &&
+          next >= line.next_nonce &&
+          (this.#transfersFrom.get(line.network) ?? '') >= line.transfers_from
+        )
+      case 'VOID':
+        return this.#transfers.get(line.transfer_id)?.kind === 'VOID'
+      default: {
+        const before = byNonce.get(line.nonce)
+        return before?.kind === line.kind && BigInt(before.fee) >= BigInt(line.fee)
+      }
+    }
+  }
+
   /** What has left a network since this time. */
   leftSince(network: string, at: string): Left[] {
+    // Oldest first: what is older than the longest possible window is forgotten.
+    const isOld = ({ at: then }: Left) => Date.parse(then) < Date.now() - WINDOW_MS_MAX
+    while (this.#left.length > 0 && isOld(this.#left[0]!)) this.#left.shift()
     return this.#left.filter((one) => one.network === network && one.at >= at)
   }
 

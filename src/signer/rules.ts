@@ -78,7 +78,8 @@ export function judge(config: SignerConfig, journal: Journal, request: SignReque
   requireNoConflict(journal, line)
   const before = journal.signedAt(line)
   const [own, more] = before === undefined ? [units, fee] : ([0n, fee - BigInt(before.fee)] as const)
-  requireWithinWindows(network, journal, [{ asset: accepted.asset, units: own, fee: more }], now)
+  const leaving = [{ asset: accepted.asset, units: own, fee: more }]
+  requireWithinWindows(network, leftWithin(network, journal, now), leaving)
   return { line, transaction, network }
 }
 
@@ -113,6 +114,7 @@ export function foresee(
   now: Date,
 ): (string | null)[] {
   const leaving: (Leaving & { network: string })[] = []
+  const leftOf = new Map<SignerNetwork, bigint[]>()
   return payments.map((payment) => {
     try {
       const { network, accepted, units } = judgePayment(config, payment)
@@ -122,12 +124,14 @@ export function foresee(
         undefined, `transfer ${accepted.id} was signed with nonce ${before?.nonce} of ${before?.wallet}`)
       const own = { network: payment.network, asset: accepted.asset, units, fee: network.feeMax }
       const all = [...leaving.filter((one) => one.network === payment.network), own]
-      requireWithinWindows(network, journal, all, now)
+      const left = leftOf.get(network) ?? leftWithin(network, journal, now)
+      leftOf.set(network, left)
+      requireWithinWindows(network, left, all)
       leaving.push(own)
       return null
     } catch (error) {
-      if (isRefusal(error)) return error.message
-      throw error
+      // What cannot be read is refused alone.
+      return (error as Error).message
     }
   })
 }
@@ -239,22 +243,28 @@ function isAbout(text: string, accepted: Accepted): boolean {
   )
 }
 
-/** What has left the network within each period, with these payments, is within the window. */
+/** What counts in a window of an asset. */
+function countedIn(network: SignerNetwork, asset: string, all: readonly Leaving[]): bigint {
+  const isGas = asset === NETWORKS[network.network].gasAsset
+  return all.reduce((sum, one) => sum + (one.asset === asset ? one.units : 0n) + (isGas ? one.fee : 0n), 0n)
+}
+
+/** What has left the network within each of its windows. */
+const leftWithin = (network: SignerNetwork, journal: Journal, now: Date): bigint[] =>
+  network.windows.map(({ asset, periodMs }) => {
+    const since = new Date(now.getTime() - periodMs).toISOString()
+    return countedIn(network, asset, journal.leftSince(network.network, since))
+  })
+
+/** What has left, with these payments, is within each window. */
 function requireWithinWindows(
   network: SignerNetwork,
-  journal: Journal,
+  left: readonly bigint[],
   leaving: readonly Leaving[],
-  now: Date,
 ): void {
-  const gasAsset = NETWORKS[network.network].gasAsset
   for (const { asset } of leaving)
     require(network.windows.some((window) => window.asset === asset), `no window is configured for ${asset}`)
-  for (const { asset, periodMs, units } of network.windows) {
-    const since = new Date(now.getTime() - periodMs).toISOString()
-    const left = [...journal.leftSince(network.network, since), ...leaving].reduce(
-      (sum, one) => sum + (one.asset === asset ? one.units : 0n) + (asset === gasAsset ? one.fee : 0n),
-      0n,
-    )
-    require(left <= units, `more ${asset} would leave than its window of ${periodMs / 1000} s allows`)
-  }
+  for (const [index, { asset, periodMs, units }] of network.windows.entries())
+    require(left[index]! + countedIn(network, asset, leaving) <=
+      units, `more ${asset} would leave than its window of ${periodMs / 1000} s allows`)
 }

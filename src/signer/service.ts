@@ -1,9 +1,8 @@
 import type { Hex } from 'viem'
 import type { SignerConfig } from './config.ts'
-import { PLAIN_GAS } from '../chains/evm/fees.ts'
 import type { Journal } from './journal.ts'
 import { foresee, judge, require, requireNoConflict, type PaymentToJudge, type SignRequest } from './rules.ts'
-import { requireApproved, type JournalChange } from './journal-changes.ts'
+import { lineOf, requireApproved, type JournalChange } from './journal-changes.ts'
 import type { SignedStatement } from '../contract/approval.ts'
 
 /** What the signer says of a wallet. */
@@ -29,10 +28,8 @@ export class Signer {
   sign(request: SignRequest): Promise<Hex> {
     return this.#alone(async () => {
       const { line, transaction, network } = judge(this.#config, this.#journal, request, new Date())
-      const before = this.#journal.signedAt(line)
-      const isNew = before === undefined || BigInt(before.fee) < BigInt(line.fee)
       // A line that another process wrote may not be on the disk yet.
-      await this.#journal.keep(isNew ? line : undefined)
+      await this.#journal.keep(this.#journal.has(line) ? undefined : line)
       requireNoConflict(this.#journal, line)
       require(this.#journal.signedFor(line.transfer_id) !== undefined, 'the journal does not have it')
       return network.wallets.get(line.wallet as Hex)!.signTransaction(transaction)
@@ -55,23 +52,17 @@ export class Signer {
       const { wallets, feeMax, chainId } = this.#config.networks.get(change.network) ?? {}
       const wallet = wallets?.get(change.wallet as Hex)
       require(wallet !== undefined, `${change.wallet} is no wallet of ${change.network}`)
-      const { expires_at: _, ...of } = change
-      const at = now.toISOString()
-      if (of.kind !== 'FILL') {
-        requireNoConflict(this.#journal, { ...of, at })
-        await this.#journal.keep({ ...of, at })
-        return {}
-      }
-      const { max_fee_per_gas, ...line } = of
-      const maxFeePerGas = BigInt(max_fee_per_gas)
-      const fee = PLAIN_GAS * maxFeePerGas
-      require(fee <= feeMax!, `it may cost ${fee} wei, above fee_max`)
-      requireNoConflict(this.#journal, { ...line, at, fee: String(fee) })
-      await this.#journal.keep({ ...line, at, fee: String(fee) })
+      const line = lineOf(change, now)
+      requireNoConflict(this.#journal, line)
+      if (line.kind === 'FILL')
+        require(BigInt(line.fee) <= feeMax!, `it may cost ${line.fee} wei, above fee_max`)
+      await this.#journal.keep(this.#journal.has(line) ? undefined : line)
+      if (change.kind !== 'FILL') return {}
+      const maxFeePerGas = BigInt(change.max_fee_per_gas)
       return {
         signed: await wallet.signTransaction({
-          ...{ type: 'eip1559', chainId: chainId!, nonce: line.nonce, to: wallet.address, value: 0n },
-          ...{ gas: PLAIN_GAS, maxFeePerGas, maxPriorityFeePerGas: maxFeePerGas },
+          ...{ type: 'eip1559', chainId: chainId!, nonce: change.nonce, to: wallet.address, value: 0n },
+          ...{ gas: BigInt(change.gas), maxFeePerGas, maxPriorityFeePerGas: maxFeePerGas },
         }),
       }
     })

@@ -25,8 +25,10 @@ async function isAnswered(path: string): Promise<boolean> {
   try {
     await once(socket, 'connect')
     return true
-  } catch {
-    return false
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException
+    if (['ENOENT', 'ECONNREFUSED', 'ENOTSOCK'].includes(code)) return false
+    throw error
   } finally {
     socket.destroy()
   }

@@ -109,9 +109,10 @@ function unanswered(
   mined: number,
 ): WaitingReason | undefined {
   const nonceOf = (one: { raw_transaction: Buffer }) => parse(one.raw_transaction).nonce
-  const signed = new Set(own.filter((one) => !isAsked(one.raw_transaction)).map(nonceOf))
-  const first = own.find(
-    (one) => one.age_ms > ANSWER_MS_MAX && nonceOf(one) >= mined && !signed.has(nonceOf(one)),
+  // The last one of a nonce: what a replacement replaces may be too cheap for any block.
+  const last = new Map(own.map((one) => [nonceOf(one), one]))
+  const first = [...last.values()].find(
+    (one) => isAsked(one.raw_transaction) && one.age_ms > ANSWER_MS_MAX && nonceOf(one) >= mined,
   )
   if (first === undefined) return undefined
   const nonce = nonceOf(first)

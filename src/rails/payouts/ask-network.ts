@@ -221,16 +221,17 @@ export async function follow(
       return { steps: [], stuck: [] }
     },
   )
-  // What waits for the signer ends by what it replaced, or by what has used its nonce. Otherwise it goes on waiting.
-  const ended = steps.filter(
-    ({ withdrawal, state }) => withdrawal.state === 'ASKED' && state !== 'SIGNED' && state !== 'BROADCAST',
-  )
+  // What waits for the signer ends by what it replaced, or by what has used its nonce. Otherwise it goes on waiting, with what
+  // the chain says of it.
+  const told = steps.flatMap((step): typeof steps => {
+    const { withdrawal, state, waitingReason } = step
+    if (withdrawal.state !== 'ASKED' || state === 'DONE' || state === 'HELD') return [step]
+    return waitingReason === undefined ? [] : [{ ...step, state: 'ASKED' }]
+  })
+  const isTold = new Set(told.map(({ withdrawal }) => withdrawal.transfer_id))
   return {
-    answered: overriddenBy(answered, ended),
-    steps: overriddenBy<Step['withdrawal']>(
-      sent,
-      steps.filter(({ withdrawal }) => withdrawal.state !== 'ASKED'),
-    ),
+    answered: answered.filter(({ withdrawal }) => !isTold.has(withdrawal.transfer_id)),
+    steps: overriddenBy<Step['withdrawal']>(sent, told),
     stuck: stuck.filter(({ state }) => state !== 'ASKED'),
   }
 }
@@ -329,7 +330,7 @@ export async function statusOfEach<Asked extends BroadcastWithdrawal>(
   if (failed.length === 0 || adapter.asksNode !== true) return statuses
   const ids = failed.map(({ transfer_id }) => transfer_id)
   const signed = await signedBefore(db, failed[0]!.network, ids)
-  const all = failed.flatMap(({ crypto_tx_index: _, ...withdrawal }) =>
+  const all = failed.flatMap(({ crypto_tx_index: _, isAsked: ___, ...withdrawal }) =>
     (signed.get(withdrawal.transfer_id) ?? []).map(({ used_by: __, ...one }) => {
       return { ...withdrawal, ...one, replaced: [] }
     }),

@@ -111,5 +111,6 @@ async function findSigned(db: Database, transferId: string): Promise<Stated & { 
   const replaced = await selectReplaced(db, [found.customer_id, transferId])
   const { crypto_tx_index, ...rest } = found
   const index = crypto_tx_index !== null && { crypto_tx_index }
-  return { ...rest, crypto_tx_hash, raw_transaction, ...index, replaced }
+  const isAsked = found.state === 'ASKED' && { isAsked: true as const }
+  return { ...rest, crypto_tx_hash, raw_transaction, ...index, ...isAsked, replaced }
 }
