@@ -29,8 +29,8 @@ export interface HotWalletReservation {
   /** How many transactions of the wallet are signed and not mined. */
   inFlight: number
   /**
-   * Why signing is blocked: the node catches up, the chain has lost nonces (nothing after them would be mined), or the
-   * wallet sent transactions that are not on record (they may have paid a withdrawal that is about to be paid).
+   * Why signing is blocked: the node catches up, the chain has lost nonces (nothing after them would be mined), the wallet sent
+   * transactions that are not on record (they may have paid a withdrawal that is about to be paid), or its signer cannot use its key.
    */
   blockedReason: WaitingReason | undefined
 }
@@ -61,7 +61,9 @@ export async function openReservation(
   }
   const blockedReason = isSyncing
     ? ({ code: 'NODE_BEHIND', detail: 'the node is catching up with its chain' } as const)
-    : (unknownSpends(unknown, sent) ?? (await takenBack(tx, chain, lost)))
+    : (unknownSpends(unknown, sent) ??
+      (await takenBack(tx, chain, lost)) ??
+      chain.signer?.keyFailure(chain.hotWallet.address))
   return { block, nonce, spendable, inFlight: inFlight.size, blockedReason }
 }
 

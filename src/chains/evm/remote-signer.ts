@@ -1,12 +1,15 @@
 import { readFile } from 'node:fs/promises'
 import assert from 'node:assert/strict'
-import type { TransactionSerialized } from 'viem'
+import type { Hex, TransactionSerialized } from 'viem'
 import { Agent, request } from 'undici'
 import type { SigningEvidence } from '../../contract/approval.ts'
 import type { AskedWithdrawal, SignerAnswer } from '../network.ts'
 import { NodeFailure } from '../node-failure.ts'
-import { SIGNER_RECHECK_MS } from '../waiting.ts'
+import { SIGNER_RECHECK_MS, type WaitingReason } from '../waiting.ts'
 import { parse, signedAs, signerAddressOf, signerOf, unsignedOf } from './transaction.ts'
+
+/** The signer answers, and a wallet's key cannot be used now. Other wallets may have theirs elsewhere. */
+class KeyFailure extends NodeFailure {}
 
 /** Where the signer process is: a unix socket, or TLS with a certificate for each side. Paths of files. */
 export type SignerAddress = { socket: string } | { url: string; ca: string; certificate: string; key: string }
@@ -18,11 +21,15 @@ export interface SignerClient {
   check(network: string, evidence: readonly SigningEvidence[]): Promise<(string | null)[]>
   /** Changes its journal, with the approvals of people. Throws an Error where it refuses. */
   change(change: object, approvals: readonly { jws: string }[]): Promise<void>
+  /** Why the key of a wallet could not be used a moment ago: until it can, the wallet takes no new withdrawal. */
+  keyFailure(wallet: Hex): WaitingReason | undefined
   /** The next nonce of each of its wallets, by its journal. */
   status(): Promise<{ network: string; wallet: string; next_nonce: number }[]>
 }
 
 const TIMEOUT_MS = 10_000
+/** A key that failed is tried with new withdrawals after this time, where nothing else has tried it. */
+const KEY_FAILURE_MS = 60_000
 
 /** Reads the files of a signer's address. */
 export async function signerClient(address: SignerAddress): Promise<SignerClient> {
@@ -54,6 +61,7 @@ export async function signerClient(address: SignerAddress): Promise<SignerClient
       throw new NodeFailure(`the signer does not answer: ${(error as Error).message}`)
     }
   }
+  const keyFailures = new Map<Hex, { reason: WaitingReason; at: number }>()
   return {
     async ask(network, { raw_transaction, evidence }) {
       const wallet = await signerAddressOf(raw_transaction)
@@ -62,7 +70,13 @@ export async function signerClient(address: SignerAddress): Promise<SignerClient
       if (reply.status === 200) {
         const raw = reply.body.signed as TransactionSerialized
         assert((await signerOf(raw)) === wallet, `it is not signed by ${wallet}`)
+        keyFailures.delete(wallet)
         return { signed: signedAs({ address: wallet }, parse(unsigned), raw) }
+      }
+      if (reply.status === 503) {
+        const detail = `the signer cannot use the key of ${wallet}: ${String(reply.body.refused)}`
+        keyFailures.set(wallet, { reason: { code: 'SIGNER_DOWN', detail }, at: performance.now() })
+        throw new KeyFailure(detail)
       }
       const detail = `the signer refuses it: ${String(reply.body.refused)}`
       return { reason: { code: 'SIGNER_REFUSES', detail, recheckMs: SIGNER_RECHECK_MS } }
@@ -77,6 +91,10 @@ export async function signerClient(address: SignerAddress): Promise<SignerClient
     async change(change, approvals) {
       const { status, body } = await call('/v1/journal', { change, approvals })
       if (status !== 200) throw new Error(`the signer refuses it: ${String(body.refused)}`)
+    },
+    keyFailure(wallet) {
+      const { reason, at = -Infinity } = keyFailures.get(wallet) ?? {}
+      return performance.now() - at < KEY_FAILURE_MS ? reason : undefined
     },
     async status() {
       const { body } = await call('/v1/status')
@@ -95,7 +113,7 @@ function whyNoAnswer(error: Error): SignerAnswer {
 
 /**
  * Asks the signer for each withdrawal, in the order of the nonces: its journal has no gaps. Where it does not answer, the others
- * are not asked in this call.
+ * are not asked in this call; where a wallet's key cannot be used, those of this wallet.
  */
 export async function askSigner(
   network: string,
@@ -105,9 +123,18 @@ export async function askSigner(
   const nonceOf = (one: AskedWithdrawal) => parse(one.raw_transaction).nonce
   const answers = new Map<AskedWithdrawal, SignerAnswer>()
   let down: SignerAnswer | undefined
+  const keyless = new Map<Hex, SignerAnswer>()
   for (const one of [...asked].sort((a, b) => nonceOf(a) - nonceOf(b))) {
-    const answer = down ?? (await client.ask(network, one).catch(whyNoAnswer))
-    if ('reason' in answer && answer.reason.code === 'SIGNER_DOWN') down = answer
+    const wallet = await signerAddressOf(one.raw_transaction)
+    const answer =
+      down ??
+      keyless.get(wallet) ??
+      (await client.ask(network, one).catch((error: Error) => {
+        const none = whyNoAnswer(error)
+        if (error instanceof KeyFailure) keyless.set(wallet, none)
+        else if (error instanceof NodeFailure) down = none
+        return none
+      }))
     answers.set(one, answer)
   }
   return asked.map((one) => answers.get(one)!)
