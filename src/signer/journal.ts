@@ -1,4 +1,5 @@
 import { open, readFile, truncate, type FileHandle } from 'node:fs/promises'
+import type { Hex } from 'viem'
 
 /**
  * The signer's own record of what it has signed: a file to which lines of JSON are appended. A line is on the disk before the
@@ -39,6 +40,19 @@ export interface VoidLine {
   transfer_id: string
 }
 
+/**
+ * The signature of a key that would sign the same question with other bytes the next time. It is on the disk before it leaves,
+ * and the first of a digest counts.
+ */
+export interface SignatureLine {
+  kind: 'SIGNATURE'
+  at: string
+  network: string
+  wallet: string
+  digest: string
+  signature: Hex
+}
+
 /** What a signature lets out, in units of the chain: its amount, and its fee in the network's own asset. */
 interface Left {
   at: string
@@ -59,12 +73,13 @@ const leftBy = ({ at, network, asset, units, fee }: SignLine, before: SignLine |
 
 const larger = (a: bigint, b: bigint) => (a > b ? a : b)
 
-export type JournalLine = SignLine | OpenLine | VoidLine
+export type JournalLine = SignLine | OpenLine | VoidLine | SignatureLine
 
 /** What is on record of a wallet. */
 interface Wallet {
   next: number
   byNonce: Map<number, SignLine>
+  signatures: Map<string, Hex>
 }
 
 /** The last line of a transfer that counts, and whether it is void. */
@@ -145,7 +160,7 @@ export class Journal {
 
   #apply(line: JournalLine): void {
     const wallet = this.#walletOf(line)
-    const before = line.kind === 'OPEN' ? undefined : this.#transfers.get(line.transfer_id)
+    const before = 'transfer_id' in line ? this.#transfers.get(line.transfer_id) : undefined
     switch (line.kind) {
       case 'OPEN':
         wallet.next = Math.max(wallet.next, line.next_nonce)
@@ -153,6 +168,9 @@ export class Journal {
       case 'VOID':
         if (before?.line.nonce === line.nonce && walletKey(before.line) === walletKey(line))
           before.isVoid = true
+        return
+      case 'SIGNATURE':
+        if (!wallet.signatures.has(line.digest)) wallet.signatures.set(line.digest, line.signature)
         return
       case 'SIGN':
         if (this.conflictOf(line) !== undefined) return
@@ -164,7 +182,11 @@ export class Journal {
   }
 
   #walletOf(of: Pick<JournalLine, 'network' | 'wallet'>): Wallet {
-    const known = this.#wallets.get(walletKey(of)) ?? { next: 0, byNonce: new Map<number, SignLine>() }
+    const known: Wallet = this.#wallets.get(walletKey(of)) ?? {
+      next: 0,
+      byNonce: new Map(),
+      signatures: new Map(),
+    }
     this.#wallets.set(walletKey(of), known)
     return known
   }
@@ -206,6 +228,11 @@ export class Journal {
   /** What is on record of a nonce. */
   signedAt(of: Pick<SignLine, 'network' | 'wallet' | 'nonce'>): SignLine | undefined {
     return this.#walletOf(of).byNonce.get(of.nonce)
+  }
+
+  /** The signature of a digest that is kept. */
+  signatureOf(of: Pick<SignatureLine, 'network' | 'wallet' | 'digest'>): Hex | undefined {
+    return this.#walletOf(of).signatures.get(of.digest)
   }
 
   /** What has left a network since this time. */

@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer } from 'node:https'
 import { createConnection } from 'node:net'
 import { json } from 'node:stream/consumers'
+import { BackEndFailure } from './back-end.ts'
 import { readChange } from './journal-changes.ts'
 import type { Listen } from './config.ts'
 import { Refused, type PaymentToJudge, type SignRequest } from './rules.ts'
@@ -79,6 +80,7 @@ async function reply(signer: Signer, request: IncomingMessage, response: ServerR
     // What is malformed is refused: nothing was signed. Only the message leaves.
     if (error instanceof Refused || error instanceof SyntaxError || error instanceof TypeError)
       return send(409, { refused: error.message })
+    if (error instanceof BackEndFailure) return send(503, { refused: error.message })
     send(500, { refused: error instanceof Error ? error.message : 'the signer failed' })
   }
 }

@@ -1,6 +1,7 @@
 import type { Hex } from 'viem'
+import type { KeptSignatures } from './back-end.ts'
 import type { SignerConfig } from './config.ts'
-import type { Journal, OpenLine, VoidLine } from './journal.ts'
+import type { Journal, OpenLine, SignLine, VoidLine } from './journal.ts'
 import { foresee, judge, Refused, type PaymentToJudge, type SignRequest } from './rules.ts'
 import { requireApproved, type JournalChange } from './journal-changes.ts'
 import type { SignedStatement } from '../contract/approval.ts'
@@ -23,10 +24,14 @@ export class Signer {
     this.#journal = journal
   }
 
-  /** The signed transaction. Throws Refused with the rule that forbids it. */
-  sign(request: SignRequest): Promise<Hex> {
-    return this.#alone(async () => {
-      const { line, transaction, network } = judge(this.#config, this.#journal, request, new Date())
+  /**
+   * The signed transaction. Throws Refused with the rule that forbids it, and BackEndFailure where the key cannot be used now: the
+   * journal has its line by then, and the same question is signed later.
+   */
+  async sign(request: SignRequest): Promise<Hex> {
+    const { line, transaction, network } = await this.#alone(async () => {
+      const allowed = judge(this.#config, this.#journal, request, new Date())
+      const { line } = allowed
       const before = this.#journal.signedAt(line)
       if (before === undefined || BigInt(before.fee) < BigInt(line.fee)) {
         await this.#journal.append(line)
@@ -37,8 +42,23 @@ export class Signer {
             this.#journal.conflictOf(line) ?? 'the journal does not have it: it was moved or cut',
           )
       }
-      return network.wallets.get(line.wallet as Hex)!.signTransaction(transaction)
+      return allowed
     })
+    // Outside the turn: a device may take seconds, and other wallets do not wait for it.
+    return network.wallets.get(line.wallet as Hex)!.signTransaction(transaction, this.#signaturesOf(line))
+  }
+
+  #signaturesOf({ network, wallet }: SignLine): KeptSignatures {
+    const signatureOf = (digest: Hex) => this.#journal.signatureOf({ network, wallet, digest })
+    return {
+      find: (digest) => this.#alone(async () => signatureOf(digest)),
+      keep: (digest, signature) =>
+        this.#alone(async () => {
+          const at = new Date().toISOString()
+          await this.#journal.append({ kind: 'SIGNATURE', at, network, wallet, digest, signature })
+          return signatureOf(digest)!
+        }),
+    }
   }
 
   /** Why each of these payments would be refused, before bytes of it are asked for; null where it would not be. */

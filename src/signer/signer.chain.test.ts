@@ -15,10 +15,12 @@ import { json } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { createWalletClient, http, serializeTransaction, type Hex } from 'viem'
+import { createWalletClient, http, keccak256, serializeTransaction, type Hex } from 'viem'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { deployToken, startAnvil, TOKEN_ABI, type Anvil } from '../../test/anvil.ts'
 import { dieAtEachStep } from '../../test/failures.ts'
+import { startKms, type Kms } from '../../test/kms.ts'
+import { HAS_SOFT_HSM, makeToken } from '../../test/soft-hsm.ts'
 import {
   atEnd,
   cloneDatabase,
@@ -90,19 +92,14 @@ interface Changes {
   approvals?: { asset: string; from: string; required: number }[]
   journal?: string
   key?: Hex
+  wallets?: object[]
   treasury_destinations?: Hex[]
 }
 
-/** Starts a signer with a new wallet of 100 ETH and 1,000 USDG. `close` ends it, as a crash does. */
+/** Starts a signer whose wallets have 100 ETH and 1,000 USDG, if they are new. `close` ends it, as a crash does. */
 async function startSigner(changes: Changes = {}) {
   const name = randomUUID()
   const key = changes.key ?? generatePrivateKey()
-  const { address } = privateKeyToAccount(key)
-  if (changes.key === undefined) {
-    await anvil.chain.setBalance({ address, value: 100n * ONE })
-    const minted = { chain: null, address: USDG, abi: TOKEN_ABI, functionName: 'mint' } as const
-    await anvil.chain.writeContract({ ...minted, args: [address, 1_000_000_000n] })
-  }
   const path = join(folder, `${name}.json`)
   const journal = changes.journal ?? join(folder, `${name}.journal`)
   const socket = join(folder, `${name.slice(0, 8)}.s`)
@@ -120,7 +117,7 @@ async function startSigner(changes: Changes = {}) {
       networks: {
         ETHEREUM: {
           tokens: { USDG },
-          wallets: [{ env: 'KEY' }],
+          wallets: changes.wallets ?? [{ env: 'KEY' }],
           fee_max: '0.1',
           windows: changes.windows ?? [
             { asset: 'ETH', period_seconds: 3_600, amount: '90' },
@@ -132,6 +129,8 @@ async function startSigner(changes: Changes = {}) {
     }),
   )
   const config = await readSignerConfig(path, { KEY: key })
+  const [address, ...further] = [...config.networks.get('ETHEREUM')!.wallets.keys()] as [Hex, ...Hex[]]
+  if (changes.key === undefined && changes.journal === undefined) await fund([address, ...further])
   const opened = await Journal.open(config.journal)
   const server = await serveSigner(new Signer(config, opened), config.listen)
   const client = await signerClient({ socket })
@@ -141,26 +140,35 @@ async function startSigner(changes: Changes = {}) {
     await opened.close().catch(() => undefined)
   }
   atEnd(close)
-  return { key, address, client, journal, socket, stopFile, path, close }
+  return { key, address, further, client, journal, socket, stopFile, path, close }
+}
+
+async function fund(wallets: Hex[]): Promise<void> {
+  for (const address of wallets) {
+    await anvil.chain.setBalance({ address, value: 100n * ONE })
+    const minted = { chain: null, address: USDG, abi: TOKEN_ABI, functionName: 'mint' } as const
+    await anvil.chain.writeContract({ ...minted, args: [address, 1_000_000_000n] })
+  }
 }
 type Running = Awaited<ReturnType<typeof startSigner>>
 
 /** The worker's networks: it has the address, and no key. */
 function networksOn(
-  { address }: Pick<Running, 'address'>,
+  { address, further = [] }: Pick<Running, 'address'> & Partial<Running>,
   client: SignerClient,
   db: Database = service.db,
 ): Networks {
-  const hotWallet = {
-    address,
+  const remote = (wallet: Hex) => ({
+    address: wallet,
     isRemote: true as const,
     signTransaction: () => Promise.reject(new Error('it has no key')),
-  }
+  })
   const adapter = evmAdapter(
     'ETHEREUM',
     {
       rpcUrl: anvil.rpcUrl,
-      hotWallet,
+      hotWallet: remote(address),
+      furtherWallets: further.map(remote),
       signer: client,
       confirmations: CONFIRMATIONS,
       maxFeePerGasCeiling: '100',
@@ -671,20 +679,22 @@ describe('killed', () => {
   })
 })
 
+/** Starts a process of the program in a signer's place. It is killed when the test ends. */
+async function startProcess(signer: Running, environment: Record<string, string> = {}) {
+  const child = spawn(process.execPath, [PROGRAM, 'signer', 'start', '--config', signer.path, '--json'], {
+    env: { PATH: process.env.PATH, KEY: signer.key, ...environment },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  atEnd(async () => void child.kill('SIGKILL'))
+  const [line] = (await once(createInterface(child.stdout), 'line')) as [string]
+  expect(JSON.parse(line)).toMatchObject({ ready: true, wallets: [{ wallet: signer.address }] })
+  return child
+}
+
 test('kill -9 of its process, again and again, pays nothing twice', async () => {
   const [customer, signer] = [await newCustomer(service), await startSigner()]
   await signer.close()
-  const start = async () => {
-    const child = spawn(process.execPath, [PROGRAM, 'signer', 'start', '--config', signer.path, '--json'], {
-      env: { PATH: process.env.PATH, KEY: signer.key },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
-    const [line] = (await once(createInterface(child.stdout), 'line')) as [string]
-    expect(JSON.parse(line)).toMatchObject({ ready: true, wallets: [{ wallet: signer.address }] })
-    return child
-  }
-  let child = await start()
-  atEnd(async () => void child.kill('SIGKILL'))
+  let child = await startProcess(signer)
   const networks = networksOn(signer, await signerClient({ socket: signer.socket }))
   const made: Transfer[] = []
   for (let n = 0; n < 5; n++) made.push(await withdraw(customer, '1'))
@@ -693,7 +703,7 @@ test('kill -9 of its process, again and again, pays nothing twice', async () => 
     child.kill('SIGKILL')
     await once(child, 'exit')
     await working
-    child = await start()
+    child = await startProcess(signer)
     await step(networks)
   }
   await settle(networks, made)
@@ -701,6 +711,134 @@ test('kill -9 of its process, again and again, pays nothing twice', async () => 
   const ended = once(child, 'exit')
   child.kill('SIGTERM')
   expect(await ended).toEqual([0, null])
+})
+
+/** The lines of a signer's journal. */
+const journalOf = async ({ journal }: Running) =>
+  (await readFile(journal, 'utf8'))
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { kind: string; nonce?: number })
+
+/** What holds for each key that signs the same question with other bytes each time. Each test has a key of its own. */
+function describeBackEnd(newKey: () => Promise<object>): void {
+  test('pays each withdrawal once, and has each signature in its journal', async () => {
+    const [customer, signer] = [await newCustomer(service), await startSigner({ wallets: [await newKey()] })]
+    const made = [await withdraw(customer, '1'), await withdraw(customer, '5', { asset: 'USDG' })]
+    await settle(networksOn(signer, signer.client), made)
+    await requirePaidOnce(signer, made)
+    expect((await journalOf(signer)).map(({ kind }) => kind)).toEqual([
+      'SIGN',
+      'SIGNATURE',
+      'SIGN',
+      'SIGNATURE',
+    ])
+  })
+
+  test('its answer is lost, its signer is killed, and a thief broadcasts the bytes: the worker follows them', async () => {
+    const wallets = [await newKey()]
+    const [customer, signer] = [await newCustomer(service), await startSigner({ wallets })]
+    const made = await withdraw(customer, '1')
+    let lost: Hex = '0x'
+    const losing: SignerClient = {
+      ...signer.client,
+      async ask(...asked) {
+        const answer = await signer.client.ask(...asked)
+        if ('signed' in answer) lost = `0x${answer.signed.raw_transaction.toString('hex')}`
+        throw new NodeFailure('the signer does not answer: killed')
+      },
+    }
+    await step(networksOn(signer, losing))
+    expect(await standing([made])).toMatchObject([{ state: 'ASKED', code: 'SIGNER_DOWN' }])
+    await signer.close()
+    await anvil.chain.sendRawTransaction({ serializedTransaction: lost })
+    const again = await startSigner({ wallets, journal: signer.journal })
+    await settle(networksOn(again, again.client), [made])
+    await requirePaidOnce(again, [made])
+    const { rows } = await service.db.query('select crypto_tx_hash as hash from transfers where id = $1', [
+      made.id,
+    ])
+    expect(rows).toEqual([{ hash: keccak256(lost) }])
+    expect((await journalOf(again)).map(({ kind }) => kind)).toEqual(['SIGN', 'SIGNATURE'])
+  })
+
+  test('two signers that share a journal answer with the same bytes', async () => {
+    const wallets = [await newKey()]
+    const [customer, signer] = [await newCustomer(service), await startSigner({ wallets })]
+    const second = await startSigner({ wallets, journal: signer.journal })
+    const made = await withdraw(customer, '1')
+    const answers: unknown[] = []
+    const both: SignerClient = {
+      ...signer.client,
+      async ask(...asked) {
+        const same = await Promise.all([signer, second].map(({ client }) => client.ask(...asked)))
+        answers.push(...same)
+        return same[0]!
+      },
+    }
+    await settle(networksOn(signer, both), [made])
+    expect(answers).toHaveLength(2)
+    expect(answers[1]).toEqual(answers[0])
+    await requirePaidOnce(signer, [made])
+  })
+}
+
+describe('a key in AWS KMS', () => {
+  let kms: Kms
+  beforeAll(async () => {
+    kms = await startKms()
+  })
+  afterAll(() => kms.stop())
+  const newKey = async () => {
+    kms.point()
+    return kms.section
+  }
+  describeBackEnd(newKey)
+
+  test('kill -9 between the line of the journal and the signature: the same question is signed, once', async () => {
+    const [customer, signer] = [await newCustomer(service), await startSigner({ wallets: [await newKey()] })]
+    await signer.close()
+    const child = await startProcess(signer, kms.environment)
+    const networks = networksOn(signer, signer.client)
+    const made = await withdraw(customer, '1')
+    kms.fail('hangs')
+    const working = step(networks)
+    await expect.poll(() => readFile(signer.journal, 'utf8')).toContain('"SIGN"')
+    child.kill('SIGKILL')
+    await working
+    expect(await standing([made])).toMatchObject([{ state: 'ASKED', code: 'SIGNER_DOWN' }])
+    kms.fail()
+    await startProcess(signer, kms.environment)
+    await settle(networks, [made])
+    await requirePaidOnce(signer, [made])
+    expect((await journalOf(signer)).map(({ kind }) => kind)).toEqual(['SIGN', 'SIGNATURE'])
+  })
+
+  test('while it is down, its wallet takes no new withdrawals, and others of the network pay', async () => {
+    const wallets = [await newKey(), { env: 'KEY' }]
+    const [customer, signer] = [await newCustomer(service), await startSigner({ wallets })]
+    const networks = networksOn(signer, signer.client)
+    await kms.down()
+    const waiting = await withdraw(customer, '1')
+    await step(networks)
+    const detail = new RegExp(
+      `^the signer cannot use the key of ${signer.address}: AWS KMS, key .*ECONNREFUSED`,
+    )
+    expect(await standing([waiting])).toEqual([
+      { state: 'ASKED', code: 'SIGNER_DOWN', detail: expect.stringMatching(detail) as string },
+    ])
+    const others = [await withdraw(customer, '1'), await withdraw(customer, '1')]
+    await settle(networks, others)
+    expect(await standing([waiting])).toMatchObject([{ state: 'ASKED', code: 'SIGNER_DOWN' }])
+    await kms.up()
+    await settle(networks, [waiting])
+    for (const address of [signer.address, ...signer.further])
+      await requirePaidOnce({ address }, [waiting, ...others])
+  })
+})
+
+describe.skipIf(!HAS_SOFT_HSM)("a key in an HSM, which needs Debian's softhsm2 and opensc", () => {
+  describeBackEnd(async () => (await makeToken(join(folder, randomUUID()))).section)
 })
 
 test('a higher fee is the same payment: one nonce, and its amount counts once', async () => {
@@ -722,11 +860,7 @@ test('a higher fee is the same payment: one nonce, and its amount counts once', 
     await anvil.chain.setAutomine(true)
   }
   await requirePaidOnce(signer, [made])
-  const lines = (await readFile(signer.journal, 'utf8'))
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as { nonce: number })
-  expect(lines.map(({ nonce }) => nonce)).toEqual([0, 0])
+  expect((await journalOf(signer)).map(({ nonce }) => nonce)).toEqual([0, 0])
 })
 
 test('after something else has used a nonce, its approvers void what was signed, and it is paid with another nonce', async () => {
