@@ -183,9 +183,10 @@ describe('help', () => {
     bursar wallet: consolidate, acknowledge
     bursar wallet consolidate: --max-fee-rate <amount>, --json
     bursar wallet acknowledge: --tx-hash <hash>, --not-a-withdrawal, --json
-    bursar signer: start, open, void
+    bursar signer: start, sign, open, void
     bursar signer start: --config <file>, --json
-    bursar signer open: --network <network>, --wallet <address>, --nonce <number>, --key <file>, --approval <jws>, --socket <path>, --json
+    bursar signer sign: <request...>, --config <file>, --answers <folder>, --json
+    bursar signer open: --network <network>, --wallet <address>, --nonce <number>, --key <file>, --approval <jws>, --socket <path>, --config <file>, --json
     bursar signer void: --transfer <id>, --nonce <number>, --json
     bursar account: disable, enable
     bursar account disable: <account_id>, --user, --json

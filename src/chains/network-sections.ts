@@ -73,6 +73,8 @@ const EvmSection = Closed({
   signer: Type.Optional(
     Type.Union([
       Closed({ socket: Type.String({ minLength: 1 }) }),
+      /** It has no network: requests and answers are carried as files. */
+      Closed({ folder: Type.String({ minLength: 1 }) }),
       Closed({
         url: Type.String({ pattern: '^https://' }),
         ca: Type.String({ minLength: 1 }),

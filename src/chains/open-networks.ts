@@ -18,6 +18,7 @@ import { evmAdapter } from './evm/adapter.ts'
 import { tokensOf } from './evm/chain.ts'
 import { depositKeysOf, type DepositKey } from './evm/deposit-keys.ts'
 import { signerClient } from './evm/remote-signer.ts'
+import { signerByFiles } from './evm/signer-files.ts'
 import { sweepTermsOf } from './evm/sweeps/worth.ts'
 import type { EvmSigner } from './evm/transaction.ts'
 import type { AreGiven, NetworkAdapter } from './network.ts'
@@ -307,7 +308,12 @@ async function connectEvm(opening: Opening, section: EvmSection): Promise<Connec
       furtherWallets: wallets.further,
       formerWallets: wallets.former,
       ...(wallets.gasWallet && { gasWallet: wallets.gasWallet }),
-      ...(section.signer && { signer: await signerClient(section.signer) }),
+      ...(section.signer && {
+        signer:
+          'folder' in section.signer
+            ? signerByFiles(section.signer.folder)
+            : await signerClient(section.signer),
+      }),
       depositKey,
       confirmations: section.confirmations,
       maxFeePerGasCeiling: section.fee_ceiling,

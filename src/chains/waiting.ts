@@ -31,6 +31,8 @@ export type WaitingCode =
   | 'NO_SIGNING_KEY'
   /** The signer process does not answer, or cannot use the wallet's key now. */
   | 'SIGNER_DOWN'
+  /** The signer has no network, and nobody has brought its answer yet. */
+  | 'SIGNER_WAITS'
   /** The signer process refuses the transaction by its own rules. */
   | 'SIGNER_REFUSES'
   /** An earlier withdrawal of the same profile and asset waits. */

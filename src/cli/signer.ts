@@ -4,6 +4,7 @@ import type { JsonWebKey } from 'node:crypto'
 import { define, offline, type Subcommand } from './define.ts'
 import { EXIT, fail, stopSignal } from './exit.ts'
 import { ownProcess } from './own-process.ts'
+import type { Signer } from '../signer/service.ts'
 
 /** Defines `bursar signer`. */
 export function signerCommands(program: Command): void {
@@ -15,15 +16,8 @@ export function signerCommands(program: Command): void {
   define(signer, 'start', 'sign what the configuration allows, until it is stopped; no database is used')
     .requiredOption('--config <file>', 'JSON file')
     .answer(offline, async (_, { config: path }: { config: string }) => {
-      const [{ readSignerConfig }, { Journal }, { Signer }, { serveSigner }] = await Promise.all([
-        import('../signer/config.ts'),
-        import('../signer/journal.ts'),
-        import('../signer/service.ts'),
-        import('../signer/serve.ts'),
-      ])
-      const config = await readSignerConfig(path, ownProcess().env)
-      const journal = await Journal.open(config.journal)
-      const running = new Signer(config, journal)
+      const { serveSigner } = await import('../signer/serve.ts')
+      const { config, journal, running } = await openSigner(path)
       const server = await serveSigner(running, config.listen)
       stopSignal().addEventListener('abort', () => {
         server.close(() => void journal.close().then(() => ownProcess().exit(EXIT.done), fail))
@@ -33,12 +27,67 @@ export function signerCommands(program: Command): void {
       const lines = wallets.map((one) => `  ${one.network} ${one.wallet}: next nonce ${one.next_nonce}`)
       return [{ ready: true, wallets }, ['The signer is ready.', ...lines].join('\n')]
     })
+  defineSign(signer)
   defineChange(signer, 'open', 'begin a journal that was lost, or restored from a backup, at a nonce')
   defineChange(
     signer,
     'void',
     'allow a transfer to be signed anew: what was signed for it can never be mined',
   )
+}
+
+/** The signer of a file, in this process. */
+async function openSigner(path: string) {
+  const [{ readSignerConfig }, { Journal }, { Signer }] = await Promise.all([
+    import('../signer/config.ts'),
+    import('../signer/journal.ts'),
+    import('../signer/service.ts'),
+  ])
+  const config = await readSignerConfig(path, ownProcess().env)
+  const journal = await Journal.open(config.journal)
+  return { config, journal, running: new Signer(config, journal) }
+}
+
+/** Works with the signer of a file, in this process. */
+async function inSigner<T>(path: string, work: (signer: Signer) => Promise<T>): Promise<T> {
+  const { journal, running } = await openSigner(path)
+  try {
+    return await work(running)
+  } finally {
+    await journal.close()
+  }
+}
+
+/** Signing by hand: the requests and the answers are files. */
+function defineSign(signer: Subcommand): void {
+  define(
+    signer,
+    'sign',
+    'show requests that were carried here as files; with --answers, sign what the configuration allows',
+  )
+    .argument('<request...>', "files of the worker's folder requests")
+    .requiredOption('--config <file>', 'JSON file')
+    .option('--answers <folder>', "where the answers are written, for the worker's folder answers")
+    .list(offline, {
+      key: 'requests',
+      read: async (_, files: string[], options: { config: string; answers?: string }) => {
+        const { answerRequest, readRequests } = await import('../signer/by-hand.ts')
+        const requests = await readRequests(files)
+        const { answers } = options
+        if (answers === undefined) return requests.map(({ shown }) => ({ ...shown, outcome: 'asked' }))
+        return inSigner(options.config, async (running) => {
+          const rows = []
+          for (const request of requests) {
+            const refused = await answerRequest(running, request, answers)
+            if (refused !== undefined) ownProcess().exitCode = EXIT.failed
+            const outcome = refused === undefined ? 'signed' : `refused: ${refused}`
+            rows.push({ ...request.shown, outcome })
+          }
+          return rows
+        })
+      },
+      columns: ['transfer_id', '>amount', 'asset', 'network', 'destination', 'wallet', '>nonce', 'outcome'],
+    })
 }
 
 interface ChangeOptions {
@@ -49,14 +98,15 @@ interface ChangeOptions {
   key?: string
   approval: string[]
   socket?: string
+  config?: string
 }
 
-/** A change of the journal: with `--key` it is approved, with `--socket` it is made. */
+/** A change of the journal: with `--key` it is approved, with `--socket` or `--config` it is made. */
 function defineChange(signer: Subcommand, name: 'open' | 'void', description: string): void {
   const command = define(
     signer,
     name,
-    `${description}; with --key, sign that you approve; with --socket, do it`,
+    `${description}; with --key, sign that you approve; with --socket or --config, do it`,
   )
     .requiredOption('--network <network>', 'network')
     .requiredOption('--wallet <address>', 'hot wallet')
@@ -76,13 +126,14 @@ function defineChange(signer: Subcommand, name: 'open' | 'void', description: st
       [],
     )
     .option('--socket <path>', "the signer's unix socket")
+    .option('--config <file>', "the signer's JSON file, on its machine")
     .answer(offline, async (_, options: ChangeOptions) => {
       const [{ readChange, changeText }, { signStatement }, { signerClient }] = await Promise.all([
         import('../signer/journal-changes.ts'),
         import('../governance/approvals/approval-statement.ts'),
         import('../chains/evm/remote-signer.ts'),
       ])
-      const { network, wallet, transfer: transfer_id, key, approval, socket } = options
+      const { network, wallet, transfer: transfer_id, key, approval, socket, config } = options
       const nonce = Number(options.nonce)
       const change = readChange(
         name === 'open'
@@ -96,12 +147,10 @@ function defineChange(signer: Subcommand, name: 'open' | 'void', description: st
         )
         return [{ statement: changeText(change), jws }, jws]
       }
-      if (socket === undefined) throw new Error('give --key to approve it, or --socket to do it')
-      const client = await signerClient({ socket })
-      await client.change(
-        change,
-        approval.map((jws) => ({ jws })),
-      )
+      const approvals = approval.map((jws) => ({ jws }))
+      if (config !== undefined) await inSigner(config, (running) => running.change(change, approvals))
+      else if (socket !== undefined) await (await signerClient({ socket })).change(change, approvals)
+      else throw new Error('give --key to approve it, or --socket or --config to do it')
       return [{ changed: true, change }, `The journal has it: ${changeText(change)}`]
     })
 }

@@ -5,11 +5,11 @@
 import { createPrivateKey, generateKeyPairSync, randomUUID, sign, type KeyObject } from 'node:crypto'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { json } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
@@ -20,7 +20,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { deployToken, startAnvil, TOKEN_ABI, type Anvil } from '../../test/anvil.ts'
 import { dieAtEachStep } from '../../test/failures.ts'
 import { startKms, type Kms } from '../../test/kms.ts'
-import { HAS_SOFT_HSM, makeToken } from '../../test/soft-hsm.ts'
+import { guideBlocks, HAS_SOFT_HSM, makeToken } from '../../test/soft-hsm.ts'
 import {
   atEnd,
   cloneDatabase,
@@ -29,6 +29,7 @@ import {
   newCustomer,
   remoteCaller,
   ROW_MACS,
+  runBursar,
   spawnBursar,
   startTestService,
   type TestCustomer,
@@ -40,7 +41,8 @@ import { createApiClient } from '../access/tokens/api-clients.ts'
 import { SCOPES } from '../contract/scopes.ts'
 import { evmAdapter } from '../chains/evm/adapter.ts'
 import { parse } from '../chains/evm/transaction.ts'
-import { signerClient, type SignerClient } from '../chains/evm/remote-signer.ts'
+import { signerClient, type AskedSigner, type SignerClient } from '../chains/evm/remote-signer.ts'
+import { signerByFiles } from '../chains/evm/signer-files.ts'
 import { NodeFailure } from '../chains/node-failure.ts'
 import type { Networks } from '../chains/network.ts'
 import { parseAmount } from '../contract/assets/amount.ts'
@@ -155,7 +157,7 @@ type Running = Awaited<ReturnType<typeof startSigner>>
 /** The worker's networks: it has the address, and no key. */
 function networksOn(
   { address, further = [] }: Pick<Running, 'address'> & Partial<Running>,
-  client: SignerClient,
+  client: AskedSigner,
   db: Database = service.db,
 ): Networks {
   const remote = (wallet: Hex) => ({
@@ -839,6 +841,88 @@ describe('a key in AWS KMS', () => {
 
 describe.skipIf(!HAS_SOFT_HSM)("a key in an HSM, which needs Debian's softhsm2 and opensc", () => {
   describeBackEnd(async () => (await makeToken(join(folder, randomUUID()))).section)
+})
+
+test('by hand: requests and answers are files, and the signer has no socket', async () => {
+  const [customer, signer] = [await newCustomer(service), await startSigner()]
+  await signer.close()
+  const carried = join(folder, 'by-hand')
+  const networks = networksOn(signer, signerByFiles(carried))
+  const made = [await withdraw(customer, '1'), await withdraw(customer, '5', { asset: 'USDG' })]
+  await step(networks)
+  await step(networks)
+  expect((await standing(made)).map(({ state, code }) => [state, code])).toEqual(
+    made.map(() => ['ASKED', 'SIGNER_WAITS']),
+  )
+  const [requests, answers] = [join(carried, 'requests'), join(carried, 'answers')]
+  const names = await readdir(requests)
+  expect(names).toHaveLength(2)
+  /** A command of the guide. */
+  const run = async (command: string, files = names) => {
+    const args = command
+      .replace('/etc/bursar/signer.json', signer.path)
+      .replace(' answers', ` ${answers}`)
+      .replace('requests/*', files.map((name) => join(requests, name)).join(' '))
+    const { code, stdout, stderr } = await runBursar([...args.split(' ').slice(1), '--json'], {
+      KEY: signer.key,
+    })
+    const { requests: rows } = JSON.parse(stdout || '{}') as { requests?: Record<string, string>[] }
+    return { code, stderr, rows: rows ?? [] }
+  }
+  const [show, signAll] = guideBlocks('Signing by hand', 'sh')[0]!.trim().split('\n') as [string, string]
+  const shown = await run(show)
+  expect(
+    shown.rows.map(({ transfer_id, amount, asset, outcome }) => [transfer_id, amount, asset, outcome]),
+  ).toEqual(made.map(({ id, asset }) => [id, asset === 'ETH' ? '1' : '5', asset, 'asked']))
+  expect(await readdir(answers)).toEqual([])
+
+  // Changed on the way: nothing is signed that was not accepted.
+  const [first] = shown.rows as [Record<string, string>]
+  const path = first.file!
+  const request = JSON.parse(await readFile(path, 'utf8')) as { unsigned: Hex }
+  const changed = serializeTransaction({ ...parse(request.unsigned), to: newAddress() })
+  const forged = join(requests, 'forged')
+  await writeFile(forged, JSON.stringify({ ...request, unsigned: changed }))
+  expect(await run(signAll, ['forged'])).toMatchObject({
+    code: 1,
+    rows: [{ outcome: expect.stringMatching(/^refused: it does not pay what was accepted/) as string }],
+  })
+  await writeFile(forged, JSON.stringify({ ...request, wallet: '\u001b[2J' }))
+  expect(await run(show, ['forged'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('is no request') as string,
+  })
+  expect(await readdir(answers)).toEqual([])
+
+  // The answer of another key stops its own payment alone.
+  const answer = join(answers, basename(path))
+  const other = privateKeyToAccount(generatePrivateKey())
+  await writeFile(answer, await other.signTransaction(parse(request.unsigned)))
+  await step(networks)
+  expect(await standing(made)).toMatchObject([{ code: 'SIGNER_REFUSES' }, { code: 'SIGNER_WAITS' }])
+  expect((await run(signAll)).rows.map(({ outcome }) => outcome)).toEqual(['signed', 'signed'])
+  const signed = await readFile(answer, 'utf8')
+  expect(await run(signAll)).toMatchObject({ code: 0 })
+  expect(await readFile(answer, 'utf8')).toBe(signed)
+  await settle(networks, made)
+  await requirePaidOnce(signer, made)
+
+  // Its journal is lost: people open it on its machine.
+  await rm(signer.journal)
+  const next = await withdraw(customer, '1')
+  await step(networks)
+  const waiting = (await readdir(requests)).filter((name) => ![...names, 'forged'].includes(name))
+  expect((await run(signAll, waiting)).rows[0]!.outcome).toMatch(/^refused: the journal ends at nonce 0/)
+  const change = { kind: 'OPEN', network: 'ETHEREUM', wallet: signer.address, next_nonce: 2 } as const
+  const opening = ['signer', 'open', '--network', 'ETHEREUM', '--wallet', signer.address, '--nonce', '2']
+  for (const count of [1, 2]) {
+    const approvals = approvalsOf(change, count).flatMap(({ jws }) => ['--approval', jws])
+    const opened = await runBursar([...opening, ...approvals, '--config', signer.path], { KEY: signer.key })
+    expect(opened.code).toBe(count === 2 ? 0 : 1)
+  }
+  expect(await run(signAll, waiting)).toMatchObject({ code: 0, rows: [{ outcome: 'signed' }] })
+  await settle(networks, [next])
+  await requirePaidOnce(signer, [...made, next])
 })
 
 test('a higher fee is the same payment: one nonce, and its amount counts once', async () => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { Hex, TransactionSerialized } from 'viem'
 import { Agent, request } from 'undici'
 import type { SigningEvidence } from '../../contract/approval.ts'
-import type { AskedWithdrawal, SignerAnswer } from '../network.ts'
+import type { AskedWithdrawal, SignedTransaction, SignerAnswer } from '../network.ts'
 import { NodeFailure } from '../node-failure.ts'
 import { SIGNER_RECHECK_MS, type WaitingReason } from '../waiting.ts'
 import { parse, signedAs, signerAddressOf, signerOf, unsignedOf } from './transaction.ts'
@@ -14,17 +14,21 @@ class KeyFailure extends NodeFailure {}
 /** Where the signer process is: a unix socket, or TLS with a certificate for each side. Paths of files. */
 export type SignerAddress = { socket: string } | { url: string; ca: string; certificate: string; key: string }
 
-/** Asks the signer process. */
-export interface SignerClient {
+/** Has the keys of hot wallets, and is asked for each signature. */
+export interface AskedSigner {
   ask(network: string, asked: AskedWithdrawal): Promise<SignerAnswer>
   /** Why it would refuse each of these payments; null where it would not. */
   check(network: string, evidence: readonly SigningEvidence[]): Promise<(string | null)[]>
-  /** Changes its journal, with the approvals of people. Throws an Error where it refuses. */
-  change(change: object, approvals: readonly { jws: string }[]): Promise<void>
   /** Why the key of a wallet could not be used a moment ago: until it can, the wallet takes no new withdrawal. */
   keyFailure(wallet: Hex): WaitingReason | undefined
   /** The next nonce of each of its wallets, by its journal. */
-  status(): Promise<{ network: string; wallet: string; next_nonce: number }[]>
+  status?(): Promise<{ network: string; wallet: string; next_nonce: number }[]>
+}
+
+/** Asks the signer process. */
+export interface SignerClient extends Required<AskedSigner> {
+  /** Changes its journal, with the approvals of people. Throws an Error where it refuses. */
+  change(change: object, approvals: readonly { jws: string }[]): Promise<void>
 }
 
 const TIMEOUT_MS = 10_000
@@ -68,10 +72,8 @@ export async function signerClient(address: SignerAddress): Promise<SignerClient
       const unsigned = unsignedOf(raw_transaction)
       const reply = await call('/v1/sign', { network, wallet, unsigned, ...evidence })
       if (reply.status === 200) {
-        const raw = reply.body.signed as TransactionSerialized
-        assert((await signerOf(raw)) === wallet, `it is not signed by ${wallet}`)
         keyFailures.delete(wallet)
-        return { signed: signedAs({ address: wallet }, parse(unsigned), raw) }
+        return { signed: await signedAnswer(wallet, unsigned, reply.body.signed as Hex) }
       }
       if (reply.status === 503) {
         const detail = `the signer cannot use the key of ${wallet}: ${String(reply.body.refused)}`
@@ -103,6 +105,12 @@ export async function signerClient(address: SignerAddress): Promise<SignerClient
   }
 }
 
+/** The signed bytes of an answer. Throws an AssertionError where they are of another transaction, or by another key. */
+export async function signedAnswer(wallet: Hex, unsigned: Hex, raw: Hex): Promise<SignedTransaction> {
+  assert((await signerOf(raw as TransactionSerialized)) === wallet, `it is not signed by ${wallet}`)
+  return signedAs({ address: wallet }, parse(unsigned), raw)
+}
+
 /** An answer that is not of the transaction is of no use, and must not hold up others. */
 function whyNoAnswer(error: Error): SignerAnswer {
   const detail = error.message
@@ -117,7 +125,7 @@ function whyNoAnswer(error: Error): SignerAnswer {
  */
 export async function askSigner(
   network: string,
-  client: SignerClient,
+  client: AskedSigner,
   asked: readonly AskedWithdrawal[],
 ): Promise<SignerAnswer[]> {
   const nonceOf = (one: AskedWithdrawal) => parse(one.raw_transaction).nonce
