@@ -1,6 +1,6 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { createHash, createHmac, generateKeyPairSync, type KeyObject } from 'node:crypto'
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
@@ -27,11 +27,12 @@ export async function startKms() {
   const requests: string[] = []
   let key = newKey()
   let fault: Fault | undefined
+  const mended = new EventEmitter()
   const server = createServer((request, response) => {
-    void text(request).then((body) => {
+    void text(request).then(async (body) => {
       const operation = String(request.headers['x-amz-target']).replace('TrentService.', '')
       requests.push(operation)
-      if (operation === 'Sign' && fault === 'hangs') return
+      if (operation === 'Sign' && fault === 'hangs') await once(mended, 'mended')
       const { status = 200, ...answer } = reply(key, fault, operation, request, body)
       response.writeHead(status, { 'content-type': 'application/x-amz-json-1.1' })
       response.end(JSON.stringify(answer))
@@ -54,7 +55,11 @@ export async function startKms() {
     requests,
     environment: CREDENTIALS,
     section: { kms: { key_id: ALIAS, region: REGION, endpoint: `http://127.0.0.1:${port}` } },
-    fail: (next?: Fault) => void (fault = next),
+    /** What hangs is answered once the fault has ended. */
+    fail(next?: Fault) {
+      fault = next
+      if (next === undefined) mended.emit('mended')
+    },
     /** The alias names another key from now on. */
     point(to = newKey()) {
       const old = key

@@ -113,11 +113,14 @@ function signatureBy(
   }
 }
 
-/** One after the other. Who waits behind one that fails gets its failure: each would take as long again. */
+/** One after the other. Who waits behind a key that failed gets its failure: each would take as long again. */
 function turns(): <T>(work: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve()
   return async (work) => {
-    const mine = last.then(work)
+    const mine = last.then(work, (error: Error) => {
+      if (error instanceof BackEndFailure) throw error
+      return work()
+    })
     last = mine
     try {
       return await mine

@@ -45,16 +45,20 @@ export class Signer {
       return allowed
     })
     // Outside the turn: a device may take seconds, and other wallets do not wait for it.
-    return network.wallets.get(line.wallet as Hex)!.signTransaction(transaction, this.#signaturesOf(line))
+    return network.wallets
+      .get(line.wallet as Hex)!
+      .signTransaction(transaction, this.#signaturesOf(line, request))
   }
 
-  #signaturesOf({ network, wallet }: SignLine): KeptSignatures {
+  #signaturesOf({ network, wallet }: SignLine, request: SignRequest): KeptSignatures {
     const signatureOf = (digest: Hex) => this.#journal.signatureOf({ network, wallet, digest })
     return {
       find: (digest) => this.#alone(async () => signatureOf(digest)),
       keep: (digest, signature) =>
         this.#alone(async () => {
-          const at = new Date().toISOString()
+          // Everything may have been stopped while the device was asked.
+          const { line } = judge(this.#config, this.#journal, request, new Date())
+          const { at } = line
           await this.#journal.append({ kind: 'SIGNATURE', at, network, wallet, digest, signature })
           return signatureOf(digest)!
         }),

@@ -816,6 +816,25 @@ describe('a key in AWS KMS', () => {
     expect((await journalOf(signer)).map(({ kind }) => kind)).toEqual(['SIGN', 'SIGNATURE'])
   })
 
+  test('what was stopped while it was asked does not leave', async () => {
+    const [customer, signer] = [await newCustomer(service), await startSigner({ wallets: [await newKey()] })]
+    const networks = networksOn(signer, signer.client)
+    const made = await withdraw(customer, '1')
+    kms.fail('hangs')
+    const asked = kms.requests.length
+    const working = step(networks)
+    await expect.poll(() => kms.requests.length).toBeGreaterThan(asked)
+    await writeFile(signer.stopFile, '')
+    kms.fail()
+    await working
+    const detail = `the signer refuses it: everything is stopped by ${signer.stopFile}`
+    expect(await standing([made])).toEqual([{ state: 'ASKED', code: 'SIGNER_REFUSES', detail }])
+    expect((await journalOf(signer)).map(({ kind }) => kind)).toEqual(['SIGN'])
+    await rm(signer.stopFile)
+    await settle(networks, [made])
+    await requirePaidOnce(signer, [made])
+  })
+
   test('while it is down, its wallet takes no new withdrawals, and others of the network pay', async () => {
     const wallets = [await newKey(), { env: 'KEY' }]
     const [customer, signer] = [await newCustomer(service), await startSigner({ wallets })]
