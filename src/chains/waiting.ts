@@ -29,8 +29,10 @@ export type WaitingCode =
   | 'WALLET_LOCKED'
   /** This process has no key of the hot wallet. */
   | 'NO_SIGNING_KEY'
-  /** The signer process does not answer. */
+  /** The signer process does not answer, or cannot use the wallet's key now. */
   | 'SIGNER_DOWN'
+  /** The signer has no network, and nobody has brought its answer yet. */
+  | 'SIGNER_WAITS'
   /** The signer process refuses the transaction by its own rules. */
   | 'SIGNER_REFUSES'
   /** An earlier withdrawal of the same profile and asset waits. */

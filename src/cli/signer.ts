@@ -4,6 +4,7 @@ import type { JsonWebKey } from 'node:crypto'
 import { define, offline, type Subcommand } from './define.ts'
 import { EXIT, fail, stopSignal } from './exit.ts'
 import { ownProcess } from './own-process.ts'
+import type { Signer } from '../signer/service.ts'
 
 /** Defines `bursar signer`. */
 export function signerCommands(program: Command): void {
@@ -15,15 +16,8 @@ export function signerCommands(program: Command): void {
   define(signer, 'start', 'sign what the configuration allows, until it is stopped; no database is used')
     .requiredOption('--config <file>', 'JSON file')
     .answer(offline, async (_, { config: path }: { config: string }) => {
-      const [{ readSignerConfig }, { Journal }, { Signer }, { serveSigner }] = await Promise.all([
-        import('../signer/config.ts'),
-        import('../signer/journal.ts'),
-        import('../signer/service.ts'),
-        import('../signer/serve.ts'),
-      ])
-      const config = await readSignerConfig(path, ownProcess().env)
-      const journal = await Journal.open(config.journal)
-      const running = new Signer(config, journal)
+      const { serveSigner } = await import('../signer/serve.ts')
+      const { config, journal, running } = await openSigner(path)
       const server = await serveSigner(running, config.listen)
       stopSignal().addEventListener('abort', () => {
         server.close(() => void journal.close().then(() => ownProcess().exit(EXIT.done), fail))
@@ -36,6 +30,7 @@ export function signerCommands(program: Command): void {
       )
       return [{ ready: true, wallets }, ['The signer is ready.', ...lines].join('\n')]
     })
+  defineSign(signer)
   defineChange(
     signer,
     'open',
@@ -49,25 +44,84 @@ export function signerCommands(program: Command): void {
   defineChange(signer, 'fill', 'use up a nonce with a transaction of nothing, and print it')
 }
 
+/** The signer of a file, in this process. */
+async function openSigner(path: string) {
+  const [{ readSignerConfig }, { Journal }, { Signer }] = await Promise.all([
+    import('../signer/config.ts'),
+    import('../signer/journal.ts'),
+    import('../signer/service.ts'),
+  ])
+  const config = await readSignerConfig(path, ownProcess().env)
+  const journal = await Journal.open(config.journal)
+  return { config, journal, running: new Signer(config, journal) }
+}
+
+/** Works with the signer of a file, in this process. */
+async function inSigner<T>(path: string, work: (signer: Signer) => Promise<T>): Promise<T> {
+  const { journal, running } = await openSigner(path)
+  try {
+    return await work(running)
+  } finally {
+    await journal.close()
+  }
+}
+
+/** Signing by hand: the requests and the answers are files. */
+function defineSign(signer: Subcommand): void {
+  define(
+    signer,
+    'sign',
+    'show requests that were carried here as files; with --answers, sign what the configuration allows',
+  )
+    .argument('<request...>', "files of the worker's folder requests")
+    .requiredOption('--config <file>', 'JSON file')
+    .option('--answers <folder>', "where the answers are written, for the worker's folder answers")
+    .list(offline, {
+      key: 'requests',
+      read: async (_, files: string[], options: { config: string; answers?: string }) => {
+        const { answerRequest, readRequests } = await import('../signer/by-hand.ts')
+        const requests = await readRequests(files)
+        const { answers } = options
+        if (answers === undefined) return requests.map(({ shown }) => ({ ...shown, outcome: 'asked' }))
+        return inSigner(options.config, async (running) => {
+          const rows = []
+          for (const request of requests) {
+            const refused = await answerRequest(running, request, answers)
+            if (refused !== undefined) ownProcess().exitCode = EXIT.failed
+            const outcome = refused === undefined ? 'signed' : `refused: ${refused}`
+            rows.push({ ...request.shown, outcome })
+          }
+          return rows
+        })
+      },
+      columns: ['transfer_id', '>amount', 'asset', 'network', 'destination', 'wallet', '>nonce', 'outcome'],
+    })
+}
+
+/** How long approvals count by default; the signer takes 24 hours at most, by its own clock. */
+const VALID_MS = 23 * 3_600_000
+
 interface ChangeOptions {
   network: string
   wallet: string
   nonce: string
   transfer?: string
   transfersFrom?: string
+  gas?: string
   gasPrice?: string
   expires?: string
   key?: string
   approval: string[]
   socket?: string
+  config?: string
 }
 
-/** A change of the journal: with `--key` it is approved, with `--socket` it is made. */
+/** A change of the journal: with `--key` it is approved, with `--socket` or `--config` it is made. */
 function defineChange(signer: Subcommand, name: 'open' | 'void' | 'fill', description: string): void {
   const command = define(
     signer,
     name,
-    `${description}; with --key, sign that you approve; with --socket, do it`,
+    `${description}; with --key, sign that you approve; with --socket or --config, do it`,
   )
     .requiredOption('--network <network>', 'network')
     .requiredOption('--wallet <address>', 'hot wallet')
@@ -85,11 +139,14 @@ function defineChange(signer: Subcommand, name: 'open' | 'void' | 'fill', descri
       'withdrawals from before are signed only if they are on record: when the journal was lost, or 1970-01-01T00:00:00.000Z for a new one',
     )
   if (name === 'void') command.requiredOption('--transfer <id>', 'transfer')
-  if (name === 'fill') command.requiredOption('--gas-price <wei>', 'most wei for a unit of gas')
+  if (name === 'fill')
+    command
+      .requiredOption('--gas-price <wei>', 'most wei for a unit of gas')
+      .option('--gas <number>', 'gas; a rollup may take more for publishing', '21000')
   command
     .option(
       '--expires <time>',
-      'when the approvals expire, as the first approver was told; by default in 24 hours',
+      'when the approvals expire, as the first approver was told; by default in 23 hours',
     )
     .option('--key <file>', 'your key file')
     .option(
@@ -99,19 +156,23 @@ function defineChange(signer: Subcommand, name: 'open' | 'void' | 'fill', descri
       [],
     )
     .option('--socket <path>', "the signer's unix socket")
+    .option('--config <file>', "the signer's JSON file, on its machine, while it does not run")
     .answer(offline, async (_, options: ChangeOptions) => {
-      const [{ readChange, changeText, CHANGE_VALID_MS }, { signStatement }, { signerClient }] =
-        await Promise.all([
-          import('../signer/journal-changes.ts'),
-          import('../governance/approvals/approval-statement.ts'),
-          import('../chains/evm/remote-signer.ts'),
-        ])
-      const { network, wallet, transfer: transfer_id, key, approval, socket } = options
+      const [{ readChange, changeText }, { signStatement }, { signerClient }] = await Promise.all([
+        import('../signer/journal-changes.ts'),
+        import('../governance/approvals/approval-statement.ts'),
+        import('../chains/evm/remote-signer.ts'),
+      ])
+      const { network, wallet, transfer: transfer_id, key, approval, socket, config } = options
       const nonce = Number(options.nonce)
-      const expires_at = options.expires ?? new Date(Date.now() + CHANGE_VALID_MS).toISOString()
+      const expires_at = options.expires ?? new Date(Date.now() + VALID_MS).toISOString()
       const change = readChange({
         ...{ kind: name.toUpperCase(), network, wallet, nonce, next_nonce: nonce, transfer_id, expires_at },
-        ...{ transfers_from: options.transfersFrom, max_fee_per_gas: options.gasPrice },
+        ...{
+          transfers_from: options.transfersFrom,
+          gas: Number(options.gas),
+          max_fee_per_gas: options.gasPrice,
+        },
       })
       if (key !== undefined) {
         const { jws } = signStatement(
@@ -120,12 +181,13 @@ function defineChange(signer: Subcommand, name: 'open' | 'void' | 'fill', descri
         )
         return [{ statement: changeText(change), jws }, `--expires ${expires_at}\n${jws}`]
       }
-      if (socket === undefined) throw new Error('give --key to approve it, or --socket to do it')
-      const client = await signerClient({ socket })
-      const { signed } = await client.change(
-        change,
-        approval.map((jws) => ({ jws })),
-      )
+      const approvals = approval.map((jws) => ({ jws }))
+      if (config === undefined && socket === undefined)
+        throw new Error('give --key to approve it, or --socket or --config to do it')
+      const { signed } =
+        config === undefined
+          ? await (await signerClient({ socket: socket! })).change(change, approvals)
+          : await inSigner(config, (running) => running.change(change, approvals))
       const text = `The journal has it: ${changeText(change)}`
       return [
         { changed: true, change, ...(signed && { signed }) },

@@ -3,10 +3,8 @@ import { readFile } from 'node:fs/promises'
 import { Ajv } from 'ajv'
 import { Type, type Static } from 'typebox'
 import type { Hex } from 'viem'
-import type { PrivateKeyAccount } from 'viem/accounts'
 import { getAddress } from 'viem/utils'
 import { tokensOf, type Token } from '../chains/evm/chain.ts'
-import { accountOf, readSecret, Secret } from '../chains/secrets.ts'
 import { parseAmount } from '../contract/assets/amount.ts'
 import {
   CRYPTO_NETWORKS,
@@ -18,6 +16,8 @@ import {
 import { Closed } from '../contract/fields.ts'
 import { WINDOW_MS_MAX } from './journal.ts'
 import { readApproverKey, type ApproverKey } from '../governance/approvals/approval-statement.ts'
+import type { Wallet } from './back-end.ts'
+import { openWallet, WalletSection } from './wallets.ts'
 
 /** The signer's own configuration: it believes no database, and takes no word of whoever asks it. */
 
@@ -34,8 +34,8 @@ const NetworkSection = Closed({
   chain_id: Type.Optional(Type.Integer({ minimum: 1 })),
   /** Contract addresses by asset, for test networks; by default the catalogue's. */
   tokens: Type.Optional(Type.Record(Type.String(), Address)),
-  /** The private keys of the hot wallets, in hex. */
-  wallets: Type.Array(Secret, { minItems: 1, maxItems: 20 }),
+  /** Where the keys of the hot wallets are. */
+  wallets: Type.Array(WalletSection, { minItems: 1, maxItems: 20 }),
   /** The most that one transaction may cost, in the network's own asset. */
   fee_max: Decimal,
   /** The most that leaves within a period, by asset. An asset without a window is not paid. */
@@ -86,7 +86,7 @@ export interface SignerNetwork {
   chainId: number
   tokens: ReadonlyMap<string, Token>
   tokenAddresses: Readonly<Record<string, string>>
-  wallets: ReadonlyMap<Hex, PrivateKeyAccount>
+  wallets: ReadonlyMap<Hex, Wallet>
   feeMax: bigint
   windows: { asset: string; periodMs: number; units: bigint }[]
   treasuryDestinations: ReadonlySet<Hex>
@@ -166,12 +166,10 @@ async function networkOf(
     if (parsed === undefined) throw new Error(`networks.${name}.${field} has more than ${decimals} decimals`)
     return parsed
   }
-  const wallets = new Map<Hex, PrivateKeyAccount>()
+  const wallets = new Map<Hex, Wallet>()
   for (const [index, where] of section.wallets.entries()) {
-    const field = `networks.${name}.wallets[${index}]`
-    const key = await readSecret(field, where, environment)
-    const account = accountOf(field, key)
-    wallets.set(account.address, account)
+    const wallet = await openWallet(`networks.${name}.wallets[${index}]`, where, environment)
+    wallets.set(wallet.address, wallet)
   }
   return {
     network,

@@ -2,7 +2,7 @@ import { getAddress, isAddress } from 'viem/utils'
 import type { SignedStatement } from '../contract/approval.ts'
 import { objectionToSignature, thumbprintOf } from '../governance/approvals/approval-statement.ts'
 import type { SignerConfig } from './config.ts'
-import type { FillLine, JournalLine, OpenLine, VoidLine } from './journal.ts'
+import type { FillLine, OpenLine, VoidLine } from './journal.ts'
 import { Refused } from './rules.ts'
 
 /** How long approvals of a change count: an old one must not open a journal that is lost again. */
@@ -48,7 +48,10 @@ export function readChange(value: unknown): JournalChange {
 }
 
 /** The line that a change appends to the journal. */
-export function lineOf({ expires_at: _, ...change }: JournalChange, now: Date): JournalLine {
+export function lineOf(
+  { expires_at: _, ...change }: JournalChange,
+  now: Date,
+): FillLine | OpenLine | VoidLine {
   const at = now.toISOString()
   if (change.kind !== 'FILL') return { ...change, at }
   const { gas, max_fee_per_gas, ...fill } = change

@@ -1,6 +1,7 @@
 import { open, stat, truncate, type FileHandle } from 'node:fs/promises'
 import type { Server } from 'node:net'
 import { dirname } from 'node:path'
+import type { Hex } from 'viem'
 import { listenAlone } from './socket.ts'
 
 /**
@@ -57,6 +58,19 @@ export interface FillLine {
   fee: string
 }
 
+/**
+ * The signature of a key that would sign the same question with other bytes the next time. It is on the disk before it leaves,
+ * and the first of a digest counts.
+ */
+export interface SignatureLine {
+  kind: 'SIGNATURE'
+  at: string
+  network: string
+  wallet: string
+  digest: string
+  signature: Hex
+}
+
 /** What a signature lets out, in units of the chain: its amount, and its fee in the network's own asset. */
 interface Left {
   at: string
@@ -79,13 +93,14 @@ const larger = (a: bigint, b: bigint) => (a > b ? a : b)
 
 /** What a nonce was used for. */
 type NonceLine = SignLine | FillLine
-export type JournalLine = NonceLine | OpenLine | VoidLine
+export type JournalLine = NonceLine | OpenLine | VoidLine | SignatureLine
 
 /** What is on record of a wallet. */
 interface Wallet {
   /** Undefined until people have opened it: a new journal cannot be told from one that was lost. */
   next?: number
   byNonce: Map<number, NonceLine>
+  signatures: Map<string, Hex>
 }
 
 const walletKey = ({ network, wallet }: Pick<JournalLine, 'network' | 'wallet'>) => `${network} ${wallet}`
@@ -191,6 +206,10 @@ export class Journal {
   #apply(line: JournalLine): void {
     const wallet = this.#walletOf(line)
     const { network } = line
+    if (line.kind === 'SIGNATURE') {
+      if (!wallet.signatures.has(line.digest)) wallet.signatures.set(line.digest, line.signature)
+      return
+    }
     // What was signed counts, also where the line that opened the journal is gone.
     if (line.kind === 'SIGN' || line.kind === 'FILL') wallet.next ??= line.nonce
     if (this.conflictOf(line) !== undefined) return
@@ -208,7 +227,7 @@ export class Journal {
   }
 
   #walletOf(of: Pick<JournalLine, 'network' | 'wallet'>): Wallet {
-    const known: Wallet = this.#wallets.get(walletKey(of)) ?? { byNonce: new Map() }
+    const known: Wallet = this.#wallets.get(walletKey(of)) ?? { byNonce: new Map(), signatures: new Map() }
     this.#wallets.set(walletKey(of), known)
     return known
   }
@@ -219,7 +238,7 @@ export class Journal {
   }
 
   /** Why a line contradicts what is on record; undefined where it does not. */
-  conflictOf(line: JournalLine): string | undefined {
+  conflictOf(line: Exclude<JournalLine, SignatureLine>): string | undefined {
     if (line.kind === 'OPEN') return undefined
     const before = line.kind === 'FILL' ? undefined : this.#transfers.get(line.transfer_id)
     const isOther =
@@ -273,7 +292,7 @@ export class Journal {
   }
 
   /** Whether the journal says this already. */
-  has(line: JournalLine): boolean {
+  has(line: Exclude<JournalLine, SignatureLine>): boolean {
     const { next, byNonce } = this.#walletOf(line)
     switch (line.kind) {
       case 'OPEN':
@@ -289,6 +308,11 @@ export class Journal {
         return before?.kind === line.kind && BigInt(before.fee) >= BigInt(line.fee)
       }
     }
+  }
+
+  /** The signature of a digest that is kept. */
+  signatureOf(of: Pick<SignatureLine, 'network' | 'wallet' | 'digest'>): Hex | undefined {
+    return this.#walletOf(of).signatures.get(of.digest)
   }
 
   /** What has left a network since this time. */

@@ -3,6 +3,7 @@ import { chmod, readFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { json } from 'node:stream/consumers'
+import { BackEndFailure } from './back-end.ts'
 import { readChange } from './journal-changes.ts'
 import type { Listen } from './config.ts'
 import { listenAlone } from './socket.ts'
@@ -62,6 +63,7 @@ async function reply(signer: Signer, request: IncomingMessage, response: ServerR
     // Nothing was signed. Only the message leaves.
     if (isRefusal(error))
       return send(409, { refused: error.message, ...(error instanceof Early && { early: true }) })
+    if (error instanceof BackEndFailure) return send(503, { refused: error.message })
     send(500, { refused: error instanceof Error ? error.message : 'the signer failed' })
   }
 }

@@ -1,4 +1,5 @@
 import type { Hex } from 'viem'
+import type { KeptSignatures } from './back-end.ts'
 import type { SignerConfig } from './config.ts'
 import type { Journal } from './journal.ts'
 import { foresee, judge, require, requireNoConflict, type PaymentToJudge, type SignRequest } from './rules.ts'
@@ -24,16 +25,43 @@ export class Signer {
     this.#journal = journal
   }
 
-  /** The signed transaction. Throws Refused with the rule that forbids it. */
-  sign(request: SignRequest): Promise<Hex> {
-    return this.#alone(async () => {
-      const { line, transaction, network } = judge(this.#config, this.#journal, request, new Date())
+  /**
+   * The signed transaction. Throws Refused with the rule that forbids it, and BackEndFailure where the key cannot be used now: the
+   * journal has its line by then, and the same question is signed later.
+   */
+  async sign(request: SignRequest): Promise<Hex> {
+    const { line, transaction, network } = await this.#alone(async () => {
+      const allowed = judge(this.#config, this.#journal, request, new Date())
+      const { line } = allowed
       // A line that another process wrote may not be on the disk yet.
       await this.#journal.keep(this.#journal.has(line) ? undefined : line)
       requireNoConflict(this.#journal, line)
       require(this.#journal.signedFor(line.transfer_id) !== undefined, 'the journal does not have it')
-      return network.wallets.get(line.wallet as Hex)!.signTransaction(transaction)
+      return allowed
     })
+    // Everything may be stopped while the device is asked.
+    const recheck = () => void judge(this.#config, this.#journal, request, new Date())
+    // Outside the turn: a device may take seconds, and other wallets do not wait for it.
+    return network.wallets
+      .get(line.wallet as Hex)!
+      .signTransaction(transaction, this.#signaturesOf(line, recheck))
+  }
+
+  #signaturesOf(
+    { network, wallet }: { network: string; wallet: string },
+    recheck: () => void,
+  ): KeptSignatures {
+    const signatureOf = (digest: Hex) => this.#journal.signatureOf({ network, wallet, digest })
+    return {
+      find: (digest) => this.#alone(async () => signatureOf(digest)),
+      keep: (digest, signature) =>
+        this.#alone(async () => {
+          recheck()
+          const at = new Date().toISOString()
+          await this.#journal.keep({ kind: 'SIGNATURE', at, network, wallet, digest, signature })
+          return signatureOf(digest)!
+        }),
+    }
   }
 
   /** Why each of these payments would be refused, before bytes of it are asked for; null where it would not be. */
@@ -45,27 +73,30 @@ export class Signer {
    * Changes the journal by the approval of people. Returns the signed transaction of a FILL. Throws Refused without enough
    * approvals, or where the journal contradicts it.
    */
-  change(change: JournalChange, approvals: readonly SignedStatement[]): Promise<{ signed?: Hex }> {
-    return this.#alone(async () => {
+  async change(change: JournalChange, approvals: readonly SignedStatement[]): Promise<{ signed?: Hex }> {
+    const { wallets, feeMax, chainId } = this.#config.networks.get(change.network) ?? {}
+    const wallet = wallets?.get(change.wallet as Hex)
+    await this.#alone(async () => {
       const now = new Date()
       requireApproved(this.#config, change, approvals, now)
-      const { wallets, feeMax, chainId } = this.#config.networks.get(change.network) ?? {}
-      const wallet = wallets?.get(change.wallet as Hex)
       require(wallet !== undefined, `${change.wallet} is no wallet of ${change.network}`)
       const line = lineOf(change, now)
       requireNoConflict(this.#journal, line)
       if (line.kind === 'FILL')
         require(BigInt(line.fee) <= feeMax!, `it may cost ${line.fee} wei, above fee_max`)
       await this.#journal.keep(this.#journal.has(line) ? undefined : line)
-      if (change.kind !== 'FILL') return {}
-      const maxFeePerGas = BigInt(change.max_fee_per_gas)
-      return {
-        signed: await wallet.signTransaction({
-          ...{ type: 'eip1559', chainId: chainId!, nonce: change.nonce, to: wallet.address, value: 0n },
-          ...{ gas: BigInt(change.gas), maxFeePerGas, maxPriorityFeePerGas: maxFeePerGas },
-        }),
-      }
     })
+    if (change.kind !== 'FILL') return {}
+    const { address } = wallet!
+    const maxFeePerGas = BigInt(change.max_fee_per_gas)
+    const signed = await wallet!.signTransaction(
+      {
+        ...{ type: 'eip1559', chainId: chainId!, nonce: change.nonce, to: address, value: 0n },
+        ...{ gas: BigInt(change.gas), maxFeePerGas, maxPriorityFeePerGas: maxFeePerGas },
+      },
+      this.#signaturesOf(change, () => undefined),
+    )
+    return { signed }
   }
 
   status(): Promise<WalletStatus[]> {

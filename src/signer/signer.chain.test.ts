@@ -5,20 +5,22 @@
 import { createPrivateKey, generateKeyPairSync, randomUUID, sign, type KeyObject } from 'node:crypto'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { json } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { createWalletClient, http, serializeTransaction, type Hex } from 'viem'
+import { createWalletClient, http, keccak256, serializeTransaction, type Hex } from 'viem'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { deployToken, startAnvil, TOKEN_ABI, type Anvil } from '../../test/anvil.ts'
 import { dieAtEachStep } from '../../test/failures.ts'
+import { startKms, type Kms } from '../../test/kms.ts'
+import { guideBlocks, HAS_SOFT_HSM, makeToken } from '../../test/soft-hsm.ts'
 import {
   atEnd,
   cloneDatabase,
@@ -27,6 +29,7 @@ import {
   newCustomer,
   remoteCaller,
   ROW_MACS,
+  runBursar,
   spawnBursar,
   startTestService,
   type TestCustomer,
@@ -38,7 +41,8 @@ import { createApiClient } from '../access/tokens/api-clients.ts'
 import { SCOPES } from '../contract/scopes.ts'
 import { evmAdapter } from '../chains/evm/adapter.ts'
 import { parse } from '../chains/evm/transaction.ts'
-import { signerClient, type SignerClient } from '../chains/evm/remote-signer.ts'
+import { signerClient, type AskedSigner, type SignerClient } from '../chains/evm/remote-signer.ts'
+import { signerByFiles } from '../chains/evm/signer-files.ts'
 import { NodeFailure } from '../chains/node-failure.ts'
 import type { Networks } from '../chains/network.ts'
 import { parseAmount } from '../contract/assets/amount.ts'
@@ -90,19 +94,14 @@ interface Changes {
   approvals?: { asset: string; from: string; required: number }[]
   journal?: string
   key?: Hex
+  wallets?: object[]
   treasury_destinations?: Hex[]
 }
 
-/** Starts a signer with a new wallet of 100 ETH and 1,000 USDG. `close` ends it, as a crash does. */
+/** Starts a signer whose wallets have 100 ETH and 1,000 USDG, if they are new. `close` ends it, as a crash does. */
 async function startSigner(changes: Changes = {}) {
   const name = randomUUID()
   const key = changes.key ?? generatePrivateKey()
-  const { address } = privateKeyToAccount(key)
-  if (changes.key === undefined) {
-    await anvil.chain.setBalance({ address, value: 100n * ONE })
-    const minted = { chain: null, address: USDG, abi: TOKEN_ABI, functionName: 'mint' } as const
-    await anvil.chain.writeContract({ ...minted, args: [address, 1_000_000_000n] })
-  }
   const path = join(folder, `${name}.json`)
   const journal = changes.journal ?? join(folder, `${name}.journal`)
   const socket = join(folder, `${name.slice(0, 8)}.s`)
@@ -120,7 +119,7 @@ async function startSigner(changes: Changes = {}) {
       networks: {
         ETHEREUM: {
           tokens: { USDG },
-          wallets: [{ env: 'KEY' }],
+          wallets: changes.wallets ?? [{ env: 'KEY' }],
           fee_max: '0.1',
           windows: changes.windows ?? [
             { asset: 'ETH', period_seconds: 3_600, amount: '90' },
@@ -132,38 +131,48 @@ async function startSigner(changes: Changes = {}) {
     }),
   )
   const config = await readSignerConfig(path, { KEY: key })
+  const [address, ...further] = [...config.networks.get('ETHEREUM')!.wallets.keys()] as [Hex, ...Hex[]]
+  if (changes.key === undefined && changes.journal === undefined) await fund([address, ...further])
   const opened = await Journal.open(config.journal)
   const server = await serveSigner(new Signer(config, opened), config.listen)
   const client = await signerClient({ socket })
-  if (changes.key === undefined) {
-    await approved({ client }, openAt(address, 0))
-  }
+  if (changes.key === undefined && changes.journal === undefined)
+    for (const wallet of [address, ...further]) await approved({ client }, openAt(wallet, 0))
   const close = async () => {
     server.closeAllConnections()
     server.close()
     await opened.close().catch(() => undefined)
   }
   atEnd(close)
-  return { key, address, client, journal, socket, stopFile, path, close }
+  return { key, address, further, client, journal, socket, stopFile, path, close }
+}
+
+async function fund(wallets: Hex[]): Promise<void> {
+  for (const address of wallets) {
+    await anvil.chain.setBalance({ address, value: 100n * ONE })
+    const minted = { chain: null, address: USDG, abi: TOKEN_ABI, functionName: 'mint' } as const
+    await anvil.chain.writeContract({ ...minted, args: [address, 1_000_000_000n] })
+  }
 }
 type Running = Awaited<ReturnType<typeof startSigner>>
 
 /** The worker's networks: it has the address, and no key. */
 function networksOn(
-  { address }: Pick<Running, 'address'>,
-  client: SignerClient,
+  { address, further = [] }: Pick<Running, 'address'> & Partial<Running>,
+  client: AskedSigner,
   db: Database = service.db,
 ): Networks {
-  const hotWallet = {
-    address,
+  const remote = (wallet: Hex) => ({
+    address: wallet,
     isRemote: true as const,
     signTransaction: () => Promise.reject(new Error('it has no key')),
-  }
+  })
   const adapter = evmAdapter(
     'ETHEREUM',
     {
       rpcUrl: anvil.rpcUrl,
-      hotWallet,
+      hotWallet: remote(address),
+      furtherWallets: further.map(remote),
       signer: client,
       confirmations: CONFIRMATIONS,
       maxFeePerGasCeiling: '100',
@@ -558,7 +567,15 @@ test('a lost journal signs nothing until two people open it; two signers with jo
   )
   for (const expires_at of [inMs(-1), inMs(90_000_000)])
     await expect(approved(empty, { ...change, expires_at })).rejects.toThrow('within the next 24 hours')
+  await expect(approved(empty, { ...change, transfers_from: inMs(1_000_000) })).rejects.toThrow(
+    'transfers_from is in the future',
+  )
   await approved(empty, change)
+  // A nonce from before can be used up, where the database has given it to something.
+  const fill = { kind: 'FILL' as const, network: 'ETHEREUM', wallet: signer.address, nonce: 1, gas: 21_000 }
+  expect(
+    await approved(empty, { ...fill, max_fee_per_gas: '1', expires_at: inMs(1_000_000) }),
+  ).toHaveProperty('signed')
   await settle(networksOn(signer, empty.client), [waiting])
   // A thief of the worker asks for what was paid before the journal was lost, which it does not know.
   const evidence = (await evidenceOf(service.db, customer.customer_id, [after.id])).get(after.id)!
@@ -613,14 +630,15 @@ test('a nonce that the signer will not sign is used up by its approvers, and hol
   ])
   const fill = {
     ...{ kind: 'FILL' as const, network: 'ETHEREUM', wallet: signer.address, nonce: 0 },
-    ...{ max_fee_per_gas: String(10n ** 11n), expires_at: inMs(1_000_000) },
+    ...{ gas: 21_000, max_fee_per_gas: String(10n ** 11n), expires_at: inMs(1_000_000) },
   }
   await expect(approved(signer, { ...fill, max_fee_per_gas: String(10n ** 14n) })).rejects.toThrow('fee_max')
   await expect(approved(signer, { ...fill, nonce: 7 })).rejects.toThrow('the journal ends at nonce 0')
   await expect(approved(signer, { ...fill, wallet: newAddress() })).rejects.toThrow('is no wallet of')
   const { signed } = await approved(signer, fill)
-  // A lost answer is asked for again.
+  // A lost answer is asked for again: no further line.
   expect(await approved(signer, fill)).toMatchObject({ signed })
+  expect((await journalOf(signer)).map(({ kind }) => kind)).toEqual(['OPEN', 'FILL'])
   await anvil.chain.sendRawTransaction({ serializedTransaction: signed as Hex })
   await settle(networks, [behind, later])
   for (let round = 1; round <= 3; round++) await step(networks)
@@ -791,20 +809,22 @@ describe('killed', () => {
   })
 })
 
+/** Starts a process of the program in a signer's place. It is killed when the test ends. */
+async function startProcess(signer: Running, environment: Record<string, string> = {}) {
+  const child = spawn(process.execPath, [PROGRAM, 'signer', 'start', '--config', signer.path, '--json'], {
+    env: { PATH: process.env.PATH, KEY: signer.key, ...environment },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  atEnd(async () => void child.kill('SIGKILL'))
+  const [line] = (await once(createInterface(child.stdout), 'line')) as [string]
+  expect(JSON.parse(line)).toMatchObject({ ready: true, wallets: [{ wallet: signer.address }] })
+  return child
+}
+
 test('kill -9 of its process, again and again, pays nothing twice', async () => {
   const [customer, signer] = [await newCustomer(service), await startSigner()]
   await signer.close()
-  const start = async () => {
-    const child = spawn(process.execPath, [PROGRAM, 'signer', 'start', '--config', signer.path, '--json'], {
-      env: { PATH: process.env.PATH, KEY: signer.key },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
-    const [line] = (await once(createInterface(child.stdout), 'line')) as [string]
-    expect(JSON.parse(line)).toMatchObject({ ready: true, wallets: [{ wallet: signer.address }] })
-    return child
-  }
-  let child = await start()
-  atEnd(async () => void child.kill('SIGKILL'))
+  let child = await startProcess(signer)
   const networks = networksOn(signer, await signerClient({ socket: signer.socket }))
   const made: Transfer[] = []
   for (let n = 0; n < 5; n++) made.push(await withdraw(customer, '1'))
@@ -813,7 +833,7 @@ test('kill -9 of its process, again and again, pays nothing twice', async () => 
     child.kill('SIGKILL')
     await once(child, 'exit')
     await working
-    child = await start()
+    child = await startProcess(signer)
     await step(networks)
   }
   await settle(networks, made)
@@ -821,6 +841,239 @@ test('kill -9 of its process, again and again, pays nothing twice', async () => 
   const ended = once(child, 'exit')
   child.kill('SIGTERM')
   expect(await ended).toEqual([0, null])
+})
+
+/** The lines of a signer's journal. */
+const journalOf = async ({ journal }: Running) =>
+  (await readFile(journal, 'utf8'))
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { kind: string; nonce?: number })
+
+/** What holds for each key that signs the same question with other bytes each time. Each test has a key of its own. */
+function describeBackEnd(newKey: () => Promise<object>): void {
+  test('pays each withdrawal once, and has each signature in its journal', async () => {
+    const [customer, signer] = [await newCustomer(service), await startSigner({ wallets: [await newKey()] })]
+    const made = [await withdraw(customer, '1'), await withdraw(customer, '5', { asset: 'USDG' })]
+    await settle(networksOn(signer, signer.client), made)
+    await requirePaidOnce(signer, made)
+    expect((await journalOf(signer)).map(({ kind }) => kind)).toEqual([
+      'SIGN',
+      'SIGNATURE',
+      'SIGN',
+      'SIGNATURE',
+    ])
+  })
+
+  test('its answer is lost, its signer is killed, and a thief broadcasts the bytes: the worker follows them', async () => {
+    const wallets = [await newKey()]
+    const [customer, signer] = [await newCustomer(service), await startSigner({ wallets })]
+    const made = await withdraw(customer, '1')
+    let lost: Hex = '0x'
+    const losing: SignerClient = {
+      ...signer.client,
+      async ask(...asked) {
+        const answer = await signer.client.ask(...asked)
+        if ('signed' in answer) lost = `0x${answer.signed.raw_transaction.toString('hex')}`
+        throw new NodeFailure('the signer does not answer: killed')
+      },
+    }
+    await step(networksOn(signer, losing))
+    expect(await standing([made])).toMatchObject([{ state: 'ASKED', code: 'SIGNER_DOWN' }])
+    await signer.close()
+    await anvil.chain.sendRawTransaction({ serializedTransaction: lost })
+    const again = await startSigner({ wallets, journal: signer.journal })
+    await settle(networksOn(again, again.client), [made])
+    await requirePaidOnce(again, [made])
+    const { rows } = await service.db.query('select crypto_tx_hash as hash from transfers where id = $1', [
+      made.id,
+    ])
+    expect(rows).toEqual([{ hash: keccak256(lost) }])
+    expect((await journalOf(again)).map(({ kind }) => kind)).toEqual(['OPEN', 'SIGN', 'SIGNATURE'])
+  })
+
+  test('two signers that share a journal answer with the same bytes', async () => {
+    const wallets = [await newKey()]
+    const [customer, signer] = [await newCustomer(service), await startSigner({ wallets })]
+    await rm(`${signer.journal}.lock`)
+    const second = await startSigner({ wallets, journal: signer.journal })
+    const made = await withdraw(customer, '1')
+    const answers: unknown[] = []
+    const both: SignerClient = {
+      ...signer.client,
+      async ask(...asked) {
+        const same = await Promise.all([signer, second].map(({ client }) => client.ask(...asked)))
+        answers.push(...same)
+        return same[0]!
+      },
+    }
+    await settle(networksOn(signer, both), [made])
+    expect(answers).toHaveLength(2)
+    expect(answers[1]).toEqual(answers[0])
+    await requirePaidOnce(signer, [made])
+  })
+}
+
+describe('a key in AWS KMS', () => {
+  let kms: Kms
+  beforeAll(async () => {
+    kms = await startKms()
+  })
+  afterAll(() => kms.stop())
+  const newKey = async () => {
+    kms.point()
+    return kms.section
+  }
+  describeBackEnd(newKey)
+
+  test('kill -9 between the line of the journal and the signature: the same question is signed, once', async () => {
+    const [customer, signer] = [await newCustomer(service), await startSigner({ wallets: [await newKey()] })]
+    await signer.close()
+    const child = await startProcess(signer, kms.environment)
+    const networks = networksOn(signer, signer.client)
+    const made = await withdraw(customer, '1')
+    kms.fail('hangs')
+    const working = step(networks)
+    await expect.poll(() => readFile(signer.journal, 'utf8')).toContain('"SIGN"')
+    child.kill('SIGKILL')
+    await working
+    expect(await standing([made])).toMatchObject([{ state: 'ASKED', code: 'SIGNER_DOWN' }])
+    kms.fail()
+    await startProcess(signer, kms.environment)
+    await settle(networks, [made])
+    await requirePaidOnce(signer, [made])
+    expect((await journalOf(signer)).map(({ kind }) => kind)).toEqual(['OPEN', 'SIGN', 'SIGNATURE'])
+  })
+
+  test('what was stopped while it was asked does not leave', async () => {
+    const [customer, signer] = [await newCustomer(service), await startSigner({ wallets: [await newKey()] })]
+    const networks = networksOn(signer, signer.client)
+    const made = await withdraw(customer, '1')
+    kms.fail('hangs')
+    const asked = kms.requests.length
+    const working = step(networks)
+    await expect.poll(() => kms.requests.length).toBeGreaterThan(asked)
+    await writeFile(signer.stopFile, '')
+    kms.fail()
+    await working
+    const detail = `the signer refuses it: everything is stopped by ${signer.stopFile}`
+    expect(await standing([made])).toEqual([{ state: 'ASKED', code: 'SIGNER_REFUSES', detail }])
+    expect((await journalOf(signer)).map(({ kind }) => kind)).toEqual(['OPEN', 'SIGN'])
+    await rm(signer.stopFile)
+    await settle(networks, [made])
+    await requirePaidOnce(signer, [made])
+  })
+
+  test('while it is down, its wallet takes no new withdrawals, and others of the network pay', async () => {
+    const wallets = [await newKey(), { env: 'KEY' }]
+    const [customer, signer] = [await newCustomer(service), await startSigner({ wallets })]
+    const networks = networksOn(signer, signer.client)
+    await kms.down()
+    const waiting = await withdraw(customer, '1')
+    await step(networks)
+    const detail = new RegExp(
+      `^the signer cannot use the key of ${signer.address}: AWS KMS, key .*ECONNREFUSED`,
+    )
+    expect(await standing([waiting])).toEqual([
+      { state: 'ASKED', code: 'SIGNER_DOWN', detail: expect.stringMatching(detail) as string },
+    ])
+    const others = [await withdraw(customer, '1'), await withdraw(customer, '1')]
+    await settle(networks, others)
+    expect(await standing([waiting])).toMatchObject([{ state: 'ASKED', code: 'SIGNER_DOWN' }])
+    await kms.up()
+    await settle(networks, [waiting])
+    for (const address of [signer.address, ...signer.further])
+      await requirePaidOnce({ address }, [waiting, ...others])
+  })
+})
+
+describe.skipIf(!HAS_SOFT_HSM)("a key in an HSM, which needs Debian's softhsm2 and opensc", () => {
+  describeBackEnd(async () => (await makeToken(join(folder, randomUUID()))).section)
+})
+
+test('by hand: requests and answers are files, and the signer has no socket', async () => {
+  const [customer, signer] = [await newCustomer(service), await startSigner()]
+  await signer.close()
+  const carried = join(folder, 'by-hand')
+  const networks = networksOn(signer, signerByFiles(carried))
+  const made = [await withdraw(customer, '1'), await withdraw(customer, '5', { asset: 'USDG' })]
+  await step(networks)
+  await step(networks)
+  expect((await standing(made)).map(({ state, code }) => [state, code])).toEqual(
+    made.map(() => ['ASKED', 'SIGNER_WAITS']),
+  )
+  const [requests, answers] = [join(carried, 'requests'), join(carried, 'answers')]
+  const names = await readdir(requests)
+  expect(names).toHaveLength(2)
+  /** A command of the guide. */
+  const run = async (command: string, files = names) => {
+    const args = command
+      .replace('/etc/bursar/signer.json', signer.path)
+      .replace(' answers', ` ${answers}`)
+      .replace('requests/*', files.map((name) => join(requests, name)).join(' '))
+    const { code, stdout, stderr } = await runBursar([...args.split(' ').slice(1), '--json'], {
+      KEY: signer.key,
+    })
+    const { requests: rows } = JSON.parse(stdout || '{}') as { requests?: Record<string, string>[] }
+    return { code, stderr, rows: rows ?? [] }
+  }
+  const [show, signAll] = guideBlocks('Signing by hand', 'sh')[0]!.trim().split('\n') as [string, string]
+  const shown = await run(show)
+  expect(
+    shown.rows.map(({ transfer_id, amount, asset, outcome }) => [transfer_id, amount, asset, outcome]),
+  ).toEqual(made.map(({ id, asset }) => [id, asset === 'ETH' ? '1' : '5', asset, 'asked']))
+  expect(await readdir(answers)).toEqual([])
+
+  // Changed on the way: nothing is signed that was not accepted.
+  const [first] = shown.rows as [Record<string, string>]
+  const path = first.file!
+  const request = JSON.parse(await readFile(path, 'utf8')) as { unsigned: Hex }
+  const changed = serializeTransaction({ ...parse(request.unsigned), to: newAddress() })
+  const forged = join(requests, 'forged')
+  await writeFile(forged, JSON.stringify({ ...request, unsigned: changed }))
+  expect(await run(signAll, ['forged'])).toMatchObject({
+    code: 1,
+    rows: [{ outcome: expect.stringMatching(/^refused: it does not pay what was accepted/) as string }],
+  })
+  await writeFile(forged, JSON.stringify({ ...request, wallet: '\u001b[2J' }))
+  expect(await run(show, ['forged'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('is no request') as string,
+  })
+  expect(await readdir(answers)).toEqual([])
+
+  // The answer of another key stops its own payment alone.
+  const answer = join(answers, basename(path))
+  const other = privateKeyToAccount(generatePrivateKey())
+  await writeFile(answer, await other.signTransaction(parse(request.unsigned)))
+  await step(networks)
+  expect(await standing(made)).toMatchObject([{ code: 'SIGNER_REFUSES' }, { code: 'SIGNER_WAITS' }])
+  expect((await run(signAll)).rows.map(({ outcome }) => outcome)).toEqual(['signed', 'signed'])
+  const signed = await readFile(answer, 'utf8')
+  expect(await run(signAll)).toMatchObject({ code: 0 })
+  expect(await readFile(answer, 'utf8')).toBe(signed)
+  await settle(networks, made)
+  await requirePaidOnce(signer, made)
+
+  // Its journal is lost: people open it on its machine.
+  await rm(signer.journal)
+  const next = await withdraw(customer, '1')
+  await step(networks)
+  const waiting = (await readdir(requests)).filter((name) => ![...names, 'forged'].includes(name))
+  expect((await run(signAll, waiting)).rows[0]!.outcome).toMatch(/^refused: the journal is new or was lost/)
+  const change = openAt(signer.address, 2)
+  const opening = [
+    ...['signer', 'open', '--network', 'ETHEREUM', '--wallet', signer.address, '--nonce', '2'],
+    ...['--transfers-from', change.transfers_from, '--expires', change.expires_at],
+  ]
+  for (const count of [1, 2]) {
+    const approvals = approvalsOf(change, count).flatMap(({ jws }) => ['--approval', jws])
+    const opened = await runBursar([...opening, ...approvals, '--config', signer.path], { KEY: signer.key })
+    expect(opened.code).toBe(count === 2 ? 0 : 1)
+  }
+  expect(await run(signAll, waiting)).toMatchObject({ code: 0, rows: [{ outcome: 'signed' }] })
+  await settle(networks, [next])
+  await requirePaidOnce(signer, [...made, next])
 })
 
 test('a higher fee is the same payment: one nonce, and its amount counts once', async () => {
@@ -842,11 +1095,7 @@ test('a higher fee is the same payment: one nonce, and its amount counts once', 
     await anvil.chain.setAutomine(true)
   }
   await requirePaidOnce(signer, [made])
-  const lines = (await readFile(signer.journal, 'utf8'))
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as { kind: string; nonce?: number })
-  expect(lines.map(({ kind, nonce }) => [kind, nonce])).toEqual([
+  expect((await journalOf(signer)).map(({ kind, nonce }) => [kind, nonce])).toEqual([
     ['OPEN', undefined],
     ['SIGN', 0],
     ['SIGN', 0],

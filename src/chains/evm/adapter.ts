@@ -18,7 +18,7 @@ import { evmNode, headOf } from './node.ts'
 import { checkStatus } from './payment-status.ts'
 import { usedBy } from './nonce-used.ts'
 import { refusesDestination } from './refusals.ts'
-import { askSigner, type SignerClient } from './remote-signer.ts'
+import { askSigner, type AskedSigner } from './remote-signer.ts'
 import { replace } from './replace.ts'
 import { sign } from './sign.ts'
 import { sweep } from './sweeps/sweep.ts'
@@ -38,7 +38,7 @@ export interface EvmConfig extends SweepConfig {
   /** Wallets that pay withdrawals beside it. */
   furtherWallets?: EvmSigner[]
   /** Signs for those of these whose key this process lacks. */
-  signer?: SignerClient
+  signer?: AskedSigner
   /** Pays the gas for sweeping instead of the hot wallet. */
   gasWallet?: EvmSigner
   /** Wallets that paid before these. Stuck transactions of those with a key are replaced. */

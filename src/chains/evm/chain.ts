@@ -6,7 +6,7 @@ import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
 import type { Queryable } from '../../db/database.ts'
 import { placeKey, type AreGiven } from '../network.ts'
 import { at, type Call, type EvmNode, type Finality } from './node.ts'
-import type { SignerClient } from './remote-signer.ts'
+import type { AskedSigner } from './remote-signer.ts'
 import type { EvmSigner, EvmTransaction } from './transaction.ts'
 
 /** An ERC-20 contract, and the number of decimals of its amounts. */
@@ -56,7 +56,7 @@ export interface EvmChain {
   /** Makes the next `ready` ask the node again: a node of another chain would have given its last answer, too. */
   markStale(): void
   /** The process that signs for those wallets whose key this process lacks. */
-  signer?: SignerClient
+  signer?: AskedSigner
   /** Pays the gas for sweeping, where the hot wallets do not: it has a key of its own here, and pays no withdrawal. */
   gasWallet?: EvmSigner
   /** The second node, and the amount from which on it must agree, in minor units of the asset. */

@@ -29,8 +29,8 @@ export interface HotWalletReservation {
   /** How many transactions of the wallet are signed and not mined. */
   inFlight: number
   /**
-   * Why signing is blocked: the node catches up, the chain has lost nonces (nothing after them would be mined), or the
-   * wallet sent transactions that are not on record (they may have paid a withdrawal that is about to be paid).
+   * Why signing is blocked: the node catches up, the chain has lost nonces (nothing after them would be mined), the wallet sent
+   * transactions that are not on record (they may have paid a withdrawal that is about to be paid), or its signer cannot use its key.
    */
   blockedReason: WaitingReason | undefined
 }
@@ -62,7 +62,10 @@ export async function openReservation(
   }
   const blockedReason = isSyncing
     ? ({ code: 'NODE_BEHIND', detail: 'the node is catching up with its chain' } as const)
-    : (unknownSpends(unknown, sent) ?? (await takenBack(tx, chain, lost)) ?? unanswered(own, mined))
+    : (unknownSpends(unknown, sent) ??
+      (await takenBack(tx, chain, lost)) ??
+      unanswered(own, mined) ??
+      chain.signer?.keyFailure(chain.hotWallet.address))
   return { block, nonce, spendable, inFlight: inFlight.size, blockedReason }
 }
 
@@ -75,11 +78,14 @@ export async function laneStatus(
   chain: EvmChain,
   signer?: ReadonlyMap<string, number | null> | Error,
 ): Promise<Pick<LaneStatus, 'in_flight' | 'blocked'>> {
-  const { mined } = await readWallet(chain, [])
-  const { next } = await readNonce(db, chain)
+  // The nonce comes second: what is signed and broadcast in between is on record by then.
+  const { mined, sent } = await readWallet(chain, [])
+  const { next, acknowledged } = await readNonce(db, chain)
   const own = await signedBy(chain.hotWallet.address, await selectOpenTransactions(db, chain.network))
   const nonces = new Set(own.map(({ raw_transaction }) => parse(raw_transaction).nonce))
-  const blocked = (await unknownSpendsOf(db, chain)) ?? blockedBySigner(chain, signer, next)
+  const unknown = noncesBetween(next, sent).filter((one) => !acknowledged.has(one))
+  const blocked =
+    unknownSpends(unknown, sent) ?? blockedBySigner(chain, signer, next) ?? unanswered(own, mined)
   return { in_flight: [...nonces].filter((one) => one >= mined).length, ...(blocked && { blocked }) }
 }
 
@@ -118,20 +124,6 @@ function unanswered(
   const nonce = nonceOf(first)
   const detail = `the signer has not signed nonce ${nonce} for ${Math.round(first.age_ms / 1000)} s: allow it, or 'bursar signer fill' uses it up`
   return { code: 'SIGNER_REFUSES', detail }
-}
-
-/**
- * What a former wallet has sent without this database: a database that was restored from before a rotation would pay it again
- * from the present wallets. Undefined where there is nothing.
- */
-export async function unknownSpendsOf(db: Queryable, wallet: EvmChain): Promise<WaitingReason | undefined> {
-  // The nonce comes second: what is signed and broadcast in between is on record by then.
-  const { sent } = await readWallet(wallet, [])
-  const { next, acknowledged } = await readNonce(db, wallet)
-  return unknownSpends(
-    noncesBetween(next, sent).filter((one) => !acknowledged.has(one)),
-    sent,
-  )
 }
 
 /** Writes the next nonce of the hot wallet. */

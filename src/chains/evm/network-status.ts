@@ -9,7 +9,7 @@ import type { LaneStatus, NetworkStatus } from '../network.ts'
 /** The next nonces by the signer's journal, or why it does not answer; undefined where there is none. */
 const signerStatus = async ({ signer, network }: EvmChain) =>
   signer
-    ?.status()
+    ?.status?.()
     .then(
       (wallets) =>
         new Map(wallets.filter((one) => one.network === network).map((one) => [one.wallet, one.next_nonce])),

@@ -32,13 +32,13 @@ function nextOf(firstNonce: number, row: NonceRow = { next_nonce: '0', acknowled
   return { next, acknowledged }
 }
 
-/** Reads the hot wallet's next nonce as it is now, and the acknowledged ones; `isNew` where it has never signed. */
+/** Reads the hot wallet's next nonce as it is now, and the acknowledged ones. */
 export async function readNonce(db: Queryable, { network, hotWallet, firstNonce }: EvmChain) {
   const { rows } = await db.query<NonceRow>(
     'select next_nonce, acknowledged_nonces from evm_nonces where network = $1 and address = $2',
     [network, hotWallet.address],
   )
-  return { ...nextOf(firstNonce, rows[0]), isNew: rows.length === 0 }
+  return nextOf(firstNonce, rows[0])
 }
 
 /** Writes the hot wallet's next nonce. */

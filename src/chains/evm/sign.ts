@@ -1,5 +1,5 @@
 import type { Hex } from 'viem'
-import { getAddress } from 'viem/utils'
+import { getAddress, hexToNumber } from 'viem/utils'
 import type { Transaction } from '../../db/database.ts'
 import { lanesOf, onChain, transferOf, type EvmChain } from './chain.ts'
 import { estimateGas, type Estimate } from './estimate.ts'
@@ -11,11 +11,10 @@ import {
   keptForOlder,
   openReservation,
   pay,
-  unknownSpendsOf,
   type HotWalletReservation,
   type Spendable,
 } from './hot-wallet.ts'
-import { readNonce } from './nonces.ts'
+import { noncesBetween, readNonce } from './nonces.ts'
 import { refusalOf, refusesDestination } from './refusals.ts'
 import { addressRefusal } from '../destination-rules.ts'
 import { refusedAmong } from './reserved.ts'
@@ -86,13 +85,24 @@ async function signFrom(
   return withdrawals.map((one) => signings.get(one)!)
 }
 
-/** What a wallet that paid before has sent without this database. */
+/**
+ * What wallets that paid before have sent without this database. Restored from before a rotation, it would have the present
+ * wallets pay that again. Only what is mined counts: whoever has such a key could leave a cheap transaction waiting for ever.
+ */
 async function unknownBefore(tx: Transaction, chain: EvmChain): Promise<WaitingReason | undefined> {
-  for (const hotWallet of chain.formerWallets) {
-    const former = { ...chain, hotWallet }
-    // One that never paid from this database may be listed for what it holds.
-    const reason = (await readNonce(tx, former)).isNew ? undefined : await unknownSpendsOf(tx, former)
-    if (reason !== undefined) return reason
+  const open = chain.formerWallets.filter(({ isClosed }) => isClosed !== true)
+  if (open.length === 0) return undefined
+  const counts = await chain.node.all<Hex>(
+    open.map(({ address }) => ['eth_getTransactionCount', address, 'latest'] as const),
+  )
+  for (const [index, hotWallet] of open.entries()) {
+    const { next, acknowledged } = await readNonce(tx, { ...chain, hotWallet })
+    const unknown = noncesBetween(next, hexToNumber(counts[index]!)).filter((one) => !acknowledged.has(one))
+    if (unknown.length === 0) continue
+    const detail =
+      `the former wallet ${hotWallet.address} has sent transactions that this database does not know, from nonce ${unknown[0]!} on: ` +
+      `'bursar withdrawal mark-paid' and 'bursar wallet acknowledge' say what they were, "closed" in the networks file that all were looked at`
+    return { code: 'UNKNOWN_SPENDS', detail }
   }
   return undefined
 }

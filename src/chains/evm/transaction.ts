@@ -33,6 +33,8 @@ export interface EvmSigner {
   address: Hex
   /** Whether this process lacks its key: `signTransaction` throws. */
   isWatched?: true
+  /** An operator has looked at all that it has sent: what it sends further stops nothing. */
+  isClosed?: true
   /** The signer process has the key: what it is to sign is stored first (`askedBytes`). */
   isRemote?: true
   /** The signed transaction, serialized as it is broadcast. */
