@@ -185,7 +185,7 @@ test('with a signer, no key of a hot wallet is read, and sweeping has a gas wall
   )!
   expect(privateKeys).toEqual(['gas_wallet_key', 'deposit_key'])
   expect(adapter).toHaveProperty('askSigner')
-  const byHand = { ...wallets, gas_wallet_key: { env: 'KEY' }, signer: { folder: '/by-hand' } }
+  const byHand = { ...wallets, gas_wallet_key: { env: 'GAS_KEY' }, signer: { folder: '/by-hand' } }
   expect((await open(byHand)).get('ETHEREUM')!.adapter).toHaveProperty('askSigner')
   await expect(open({})).rejects.toThrow(/^ETHEREUM.hot_wallet_address is given instead of hot_wallet_key/)
   await expect(open({ ...wallets, hot_wallet_key: { env: 'KEY' } })).rejects.toThrow(

@@ -858,6 +858,7 @@ function describeBackEnd(newKey: () => Promise<object>): void {
     await settle(networksOn(signer, signer.client), made)
     await requirePaidOnce(signer, made)
     expect((await journalOf(signer)).map(({ kind }) => kind)).toEqual([
+      'OPEN',
       'SIGN',
       'SIGNATURE',
       'SIGN',
