@@ -14,7 +14,8 @@ import {
   type Reserved,
   type Unsigned,
 } from '../longest-waiting.ts'
-import type { LaneStatus, Withdrawal } from '../network.ts'
+import type { Withdrawal } from '../network.ts'
+import type { LaneStatus } from '../wallet-status.ts'
 import { selectOpenTransactions } from '../network-transactions.ts'
 import type { WaitingReason } from '../waiting.ts'
 
@@ -65,41 +66,60 @@ export async function openReservation(
   return { block, nonce, spendable, inFlight: inFlight.size, blockedReason }
 }
 
+/** How many of a wallet's transactions are mined, and how many it has sent, by the node. */
+export type SeenNonces = Pick<Awaited<ReturnType<typeof readWallet>>, 'mined' | 'sent'>
+export const seeNonces = (chain: EvmChain): Promise<SeenNonces> => readWallet(chain, [])
+
 /**
  * What a wallet has in flight, and why it may not sign, for operators: nothing is locked. `signer` are the next nonces by the
- * journal of the signer process, where there is one.
+ * journal of the signer process, where there is one. It was asked after the node, and before this: what is mined is in the
+ * journal, and what is signed is on record here.
  */
 export async function laneStatus(
   db: Queryable,
   chain: EvmChain,
+  { mined, sent }: SeenNonces,
   signer?: ReadonlyMap<string, number> | Error,
-): Promise<Pick<LaneStatus, 'in_flight' | 'blocked'>> {
-  // The nonce comes second: what is signed and broadcast in between is on record by then.
-  const { mined, sent } = await readWallet(chain, [])
+): Promise<Pick<LaneStatus, 'in_flight' | 'journal' | 'blocked'>> {
+  // The nonce comes last: what is signed and broadcast in between is on record by then.
   const { next, acknowledged } = await readNonce(db, chain)
   const own = await signedBy(chain.hotWallet.address, await selectOpenTransactions(db, chain.network))
   const nonces = new Set(own.map(({ raw_transaction }) => parse(raw_transaction).nonce))
+  const ofSigner = signer instanceof Error ? undefined : signer?.get(chain.hotWallet.address)
   const blocked =
     unknownSpends(
       noncesBetween(next, sent).filter((one) => !acknowledged.has(one)),
       sent,
-    ) ?? blockedBySigner(chain, signer, next)
-  return { in_flight: [...nonces].filter((one) => one >= mined).length, ...(blocked && { blocked }) }
+    ) ?? blockedBySigner(chain, signer, { next, mined })
+  return {
+    in_flight: [...nonces].filter((one) => one >= mined).length,
+    ...(ofSigner !== undefined && { journal: { next_nonce: ofSigner, ahead: ofSigner - next } }),
+    ...(blocked && { blocked }),
+  }
 }
 
-/** Why a wallet signs nothing by its signer: it does not answer, lacks the wallet, or has signed what this database does not know. */
+/**
+ * Why a wallet signs nothing by its signer: it does not answer, lacks the wallet, has signed what this database does not know,
+ * or has lost what is mined.
+ */
 function blockedBySigner(
   { hotWallet }: EvmChain,
   signer: ReadonlyMap<string, number> | Error | undefined,
-  next: number,
+  { next, mined }: { next: number; mined: number },
 ): WaitingReason | undefined {
   if (signer === undefined || !hotWallet.isRemote) return undefined
   if (signer instanceof Error) return { code: 'SIGNER_DOWN', detail: signer.message }
   const ofSigner = signer.get(hotWallet.address)
   if (ofSigner === undefined) return { code: 'SIGNER_REFUSES', detail: 'the signer does not have the wallet' }
-  if (ofSigner <= next) return undefined
-  const detail = `the signer has signed up to nonce ${ofSigner - 1}, and this database has ${next - 1}: it was restored from an older backup`
-  return { code: 'UNKNOWN_SPENDS', detail }
+  if (ofSigner > next) {
+    const detail = `the signer has signed up to nonce ${ofSigner - 1}, and this database has ${next - 1}: it was restored from an older backup`
+    return { code: 'UNKNOWN_SPENDS', detail }
+  }
+  if (ofSigner >= mined) return undefined
+  const detail =
+    `the signer's journal ends at nonce ${ofSigner}, and the chain has ${mined} transactions of the wallet: it was lost or restored, ` +
+    `or does not begin yet; 'bursar signer open' opens it`
+  return { code: 'SIGNER_REFUSES', detail }
 }
 
 /** Writes the next nonce of the hot wallet. */

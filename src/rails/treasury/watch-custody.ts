@@ -2,8 +2,10 @@ import { formatAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import type { Database } from '../../db/database.ts'
 import { freeze } from '../../money/records/freezes.ts'
+import { lookAt, type Look } from '../../chains/look.ts'
 import { compareCustody, type ComparedCustody } from '../../chains/network-status.ts'
 import type { Networks } from '../../chains/network.ts'
+import type { NetworkStatus } from '../../chains/wallet-status.ts'
 import { originOfLoop } from '../../contract/actor.ts'
 import { failedLately } from '../payouts/failed-transactions.ts'
 
@@ -18,6 +20,9 @@ export type Suspicions = Map<
   { short: ReadonlySet<string>; looks: readonly ReadonlyMap<string, bigint>[] }
 >
 
+/** Told what each look at a network found; undefined: its node did not answer. */
+export type Seen = (network: CryptoNetwork, look: Look | undefined) => void
+
 /**
  * Stops payouts over each real network that holds less than the ledgers have in custody there (freeze CUSTODY_SHORT). An asset
  * must be short twice in a row: `suspicions` keeps what the comparisons found. Returns how many networks are short. Throws the
@@ -25,22 +30,18 @@ export type Suspicions = Map<
  *
  * A payment that was refunded as failed, and arrived all the same, first reduces the surplus over custody. For an hour after a
  * failed transaction, a smaller surplus than before therefore counts as short, too.
- *
- * `formerWalletsHold` is called with the amounts that former hot wallets still hold.
  */
 export async function watchCustody(
   db: Database,
   networks: Networks,
   suspicions: Suspicions,
-  formerWalletsHold?: (network: CryptoNetwork, asset: string, amount: string) => void,
+  seen?: Seen,
 ): Promise<number> {
-  const looks = [...networks].map(async ([network, adapter]) => {
-    if (network === 'WIRE' || adapter.status === undefined) return false
-    const compared = await compareCustody(db, network, adapter)
-    for (const { asset, in_former_wallets: minor } of compared)
-      if (minor !== undefined) formerWalletsHold?.(network, asset, formatAmount(minor, decimalsOf(asset)))
+  const short = await lookAtEach(db, networks, seen, async (network, readStatus) => {
+    const compared = await compareCustody(db, network, readStatus)
     const { short: before, looks = [] } = suspicions.get(network) ?? {}
-    const hasFailed = await failedLately(db, network)
+    // What is posted without a payment by Bursar changes custody alone.
+    const hasFailed = (await failedLately(db, network)) && !(await acknowledgedLately(db, network))
     const found = compared.flatMap((one) => shortageOf(one, hasFailed ? surplusBefore(looks, one.asset) : 0n))
     const still = found.filter(({ asset }) => before?.has(asset) === true)
     const isShort = still.length > 0
@@ -56,11 +57,36 @@ export async function watchCustody(
     await freeze(db, LOOP, { kind: 'NETWORK', network }, 'CUSTODY_SHORT', detail)
     return true
   })
+  return short.filter(Boolean).length
+}
+
+/** Looks at the wallets of each real network, for metrics alone. Throws the failures after the others have answered. */
+export const watchWallets = (db: Database, networks: Networks, seen: Seen) =>
+  lookAtEach(db, networks, seen, (_, readStatus) => readStatus())
+
+async function lookAtEach<T>(
+  db: Database,
+  networks: Networks,
+  seen: Seen | undefined,
+  work: (network: CryptoNetwork, readStatus: () => Promise<NetworkStatus>) => Promise<T>,
+): Promise<T[]> {
+  const looks = [...networks].flatMap(([network, adapter]) => {
+    if (network === 'WIRE' || adapter.status === undefined) return []
+    const readStatus = async () => {
+      const look = await lookAt(db, network, adapter).catch((error: unknown) => {
+        seen?.(network, undefined)
+        throw error
+      })
+      seen?.(network, look)
+      return look.status
+    }
+    return [work(network, readStatus)]
+  })
   const settled = await Promise.allSettled(looks)
   const failures = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []))
   if (failures.length > 0)
     throw new AggregateError(failures, `custody of ${failures.length} networks is not known`)
-  return settled.filter((one) => one.status === 'fulfilled' && one.value).length
+  return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
 }
 
 /**
@@ -73,6 +99,16 @@ function surplusBefore(looks: readonly ReadonlyMap<string, bigint>[], asset: str
     return a < b ? a : b
   })
   return pairs.reduce((most, one) => (one > most ? one : most), 0n)
+}
+
+/** Whether a refill or another transaction from outside was posted within the time that comparisons are kept for. */
+async function acknowledgedLately(db: Database, network: CryptoNetwork): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `select from acknowledged_transactions
+     where network = $1 and acknowledged_at > clock_timestamp() - make_interval(mins => ${LOOKS_MAX}) limit 1`,
+    [network],
+  )
+  return rowCount !== 0
 }
 
 function shortageOf(
