@@ -7,6 +7,7 @@ import { selectFreezes } from '../../money/records/freezes.ts'
 import type { Networks } from '../../chains/network.ts'
 import type { NetworkStatus } from '../../chains/wallet-status.ts'
 import { walletGauges } from '../../upkeep/metrics/wallet-gauges.ts'
+import { postRefill } from './treasury.ts'
 import { watchCustody, watchWallets, type Suspicions } from './watch-custody.ts'
 
 let service: TestService
@@ -135,25 +136,36 @@ test('metrics are told what each look finds, in a sandbox, too, and forget a nod
   expect(await told()).toEqual([])
 })
 
-test('what was posted from outside within the hour is no surplus that a failed payment took', async () => {
+test('a refill that is posted within an hour of a failed payment is no surplus that the payment took', async () => {
   await service.owner.query('delete from freezes; delete from customer_freezes')
   const { rows } = await service.db.query<{ held: string }>(
     `select -sum(amount) as held from entries where account = 'custody:LITECOIN'`,
   )
+  const before = BigInt(rows[0]!.held.split('.')[0]!) + 1n
   const suspicions: Suspicions = new Map()
-  const look = (held: string) => watchCustody(service.db, holding(held), suspicions)
-  const [custody] = rows[0]!.held.split('.')
+  const look = (held: bigint) => watchCustody(service.db, holding(`${held}`), suspicions)
   await service.db.query(
     `insert into failed_transactions (network, crypto_tx_hash, failed_at, counts) values ('LITECOIN', 'failed', clock_timestamp(), true)`,
   )
-  // A refill has arrived, and is not posted yet.
-  for (const _ of [1, 2]) expect(await look(`${BigInt(custody!) + 100n}`)).toBe(0)
-  await service.db.query(
-    `insert into acknowledged_transactions (network, crypto_tx_hash, id, acknowledged_at)
-     values ('LITECOIN', 'refill', gen_random_uuid(), clock_timestamp())`,
+  // A refill of 100 has arrived, and is not posted yet.
+  for (const _ of [1, 2]) expect(await look(before + 100n)).toBe(0)
+  const effect = { moved: [{ asset: 'LTC', amount: '100' }], payments: [] }
+  await postRefill(service.db, 'LITECOIN', 'refill', effect, originOfLoop('test'))
+  for (const _ of [1, 2]) expect(await look(before + 100n)).toBe(0)
+  await service.owner.query('delete from failed_transactions')
+})
+
+test('beyond what was posted, a smaller surplus after a failed payment is short', async () => {
+  const { rows } = await service.db.query<{ held: string }>(
+    `select -sum(amount) as held from entries where account = 'custody:LITECOIN'`,
   )
-  for (const _ of [1, 2]) expect(await look(`${BigInt(custody!) + 1n}`)).toBe(0)
-  await service.owner.query('delete from acknowledged_transactions')
-  await look(`${BigInt(custody!) + 1n}`)
-  expect(await look(`${BigInt(custody!) + 1n}`)).toBe(1)
+  const before = BigInt(rows[0]!.held.split('.')[0]!) + 1n
+  const suspicions: Suspicions = new Map()
+  const look = (held: bigint) => watchCustody(service.db, holding(`${held}`), suspicions)
+  await service.db.query(
+    `insert into failed_transactions (network, crypto_tx_hash, failed_at, counts) values ('LITECOIN', 'failed', clock_timestamp(), true)`,
+  )
+  for (const _ of [1, 2]) expect(await look(before + 150n)).toBe(0)
+  expect(await look(before + 30n)).toBe(0)
+  expect(await look(before + 30n)).toBe(1)
 })

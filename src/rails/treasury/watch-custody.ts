@@ -1,7 +1,8 @@
-import { formatAmount } from '../../contract/assets/amount.ts'
+import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import type { Database } from '../../db/database.ts'
 import { freeze } from '../../money/records/freezes.ts'
+import { PLATFORM_ID } from '../../db/ids.ts'
 import { lookAt, type Look } from '../../chains/look.ts'
 import { compareCustody, type ComparedCustody } from '../../chains/network-status.ts'
 import type { Networks } from '../../chains/network.ts'
@@ -40,9 +41,10 @@ export async function watchCustody(
   const short = await lookAtEach(db, networks, seen, async (network, readStatus) => {
     const compared = await compareCustody(db, network, readStatus)
     const { short: before, looks = [] } = suspicions.get(network) ?? {}
-    // What is posted without a payment by Bursar changes custody alone.
-    const hasFailed = (await failedLately(db, network)) && !(await acknowledgedLately(db, network))
-    const found = compared.flatMap((one) => shortageOf(one, hasFailed ? surplusBefore(looks, one.asset) : 0n))
+    const brought = (await failedLately(db, network)) ? await broughtLately(db, network) : undefined
+    const found = compared.flatMap((one) =>
+      shortageOf(one, brought === undefined ? 0n : surplusBefore(looks, one.asset, brought)),
+    )
     const still = found.filter(({ asset }) => before?.has(asset) === true)
     const isShort = still.length > 0
     suspicions.set(network, {
@@ -91,24 +93,39 @@ async function lookAtEach<T>(
 
 /**
  * The surplus over custody, in minor units: the highest that two comparisons in a row have both found. A deposit that only the
- * chain knew raises a single comparison, and a client can time its deposit for one.
+ * chain knew raises a single comparison, and a client can time its deposit for one. Less what was posted meanwhile.
  */
-function surplusBefore(looks: readonly ReadonlyMap<string, bigint>[], asset: string): bigint {
+function surplusBefore(
+  looks: readonly ReadonlyMap<string, bigint>[],
+  asset: string,
+  brought: ReadonlyMap<string, bigint>,
+): bigint {
   const pairs = looks.slice(1).map((one, index) => {
     const [a, b] = [one.get(asset) ?? 0n, looks[index]!.get(asset) ?? 0n]
     return a < b ? a : b
   })
-  return pairs.reduce((most, one) => (one > most ? one : most), 0n)
+  const most = pairs.reduce((before, one) => (one > before ? one : before), 0n) - (brought.get(asset) ?? 0n)
+  return most > 0n ? most : 0n
 }
 
-/** Whether a refill or another transaction from outside was posted within the time that comparisons are kept for. */
-async function acknowledgedLately(db: Database, network: CryptoNetwork): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `select from acknowledged_transactions
-     where network = $1 and acknowledged_at > clock_timestamp() - make_interval(mins => ${LOOKS_MAX}) limit 1`,
+/**
+ * By asset, in minor units: what came from outside and was posted within the time that comparisons are kept for, such as a refill.
+ * Until then it was held beyond custody.
+ */
+async function broughtLately(db: Database, network: CryptoNetwork): Promise<Map<string, bigint>> {
+  const posted = await db.query<{ id: string }>(
+    `select id from acknowledged_transactions
+     where network = $1 and acknowledged_at > clock_timestamp() - make_interval(mins => ${LOOKS_MAX})`,
     [network],
   )
-  return rowCount !== 0
+  const { rows } = await db.query<{ asset: string; amount: string }>(
+    `
+    select asset, -sum(amount) as amount from entries
+    where customer_id = $1 and transfer_id = any ($2::uuid[]) and account = $3 and amount < 0
+    group by asset`,
+    [PLATFORM_ID, posted.rows.map(({ id }) => id), `custody:${network}`],
+  )
+  return new Map(rows.map(({ asset, amount }) => [asset, parseStoredAmount(amount, decimalsOf(asset))]))
 }
 
 function shortageOf(
