@@ -178,7 +178,7 @@ describe('help', () => {
     bursar approvals: key, list, show, approve, reject
     bursar approvers: add, list, revoke
     bursar freeze: customer, profile, network, all, list
-    bursar treasury: send, list, cancel
+    bursar treasury: send, confirm, refill, list, cancel
     bursar treasury send: --network <network>, --asset, --amount, --to <address>, --reference, --json
     bursar wallet: consolidate, acknowledge
     bursar wallet consolidate: --max-fee-rate <amount>, --json
@@ -839,6 +839,11 @@ describe('accounts and withdrawals', () => {
       'to send to cold storage without a reference',
       'treasury send --network LITECOIN --asset LTC --amount 1 --to x',
       /required option '--reference <text>' not specified$/,
+    ],
+    [
+      'to confirm a send of a network that is not configured',
+      'treasury confirm --network LITECOIN --asset LTC --amount 1',
+      /^LITECOIN has no section in BURSAR_NETWORKS_FILE$/,
     ],
     [
       'to acknowledge a transaction of a network that is not configured',

@@ -766,6 +766,8 @@ test('confirmed transactions that a reorganisation removed are a WARN', () => {
     fees: [],
     lanes: [],
     below_low_mark: false,
+    asks: [],
+    refills: [],
     in_flight: {},
     frozen: [],
     waiting: [],
@@ -791,6 +793,28 @@ test('confirmed transactions that a reorganisation removed are a WARN', () => {
   expect(judgeNetwork({ ...report, taken_back: [], lanes })).toMatchObject({
     result: 'WARN',
     says: 'ETHEREUM: lane 0x2 signs nothing: it sent others',
+  })
+  const refill = { kind: 'REFILL' as const, asset: 'ETH', amount: '8' }
+  expect(judgeNetwork({ ...report, taken_back: [], asks: [refill] })).toEqual({
+    result: 'WARN',
+    says: 'ETHEREUM: the hot wallet is below its low mark: 8 ETH fill it up',
+    advice: 'bursar treasury refill --network ETHEREUM --asset ETH',
+  })
+  expect(judgeNetwork({ ...report, taken_back: [], asks: [{ ...refill, kind: 'SEND', to: '0x3' }] })).toEqual(
+    {
+      result: 'WARN',
+      says: 'ETHEREUM: the hot wallet is above its high mark: 8 ETH should go to cold storage',
+      advice: 'bursar treasury confirm --network ETHEREUM --asset ETH --amount 8',
+    },
+  )
+  const found = { crypto_tx_hash: '0xa', since: '2026-01-01T00:00:00Z' }
+  const refills = [
+    { ...found, detail: null },
+    { ...found, detail: 'no second node confirms it' },
+  ]
+  expect(judgeNetwork({ ...report, taken_back: [], refills })).toMatchObject({
+    result: 'WARN',
+    says: 'ETHEREUM: refill 0xa is not posted: no second node confirms it',
   })
   const locked = { code: 'WALLET_LOCKED' as const, detail: 'locked', count: 3, since: '2026-01-01T00:00:00Z' }
   expect(judgeNetwork({ ...report, taken_back: [], waiting: [locked] })).toMatchObject({

@@ -378,6 +378,7 @@ describe('what can wait', () => {
       'approvals (customer_id, id, created_at, change, change_digest, required, role, policy_version, initiator_type, initiator_id, deadline, status)',
       `id, gen_random_uuid(), ${old}, '{}'::jsonb, 'digest', 1, 'APPROVER', 1, 'OPERATOR', 'x', ${later}, 'PENDING'`,
     )
+    await insert('refills (network, crypto_tx_hash, found_at)', `'BASE', 'hash', ${old}`)
     await insert(
       'freezes (kind, subject, reason, detail, created_at)',
       `'NETWORK', 'BASE', 'OPERATOR', 'a leak', ${old}`,
@@ -404,6 +405,7 @@ describe('what can wait', () => {
       'approvals',
       'freezes',
       'statements',
+      'refills',
     ])
       await database.owner.query(`delete from ${table}`)
   })

@@ -30,6 +30,7 @@ const NOT_TENANT_OWNED = [
   'price_imports',
   'price_minutes',
   'price_points',
+  'refills',
   'reward_rates',
   'schema_version',
   'screening_requirement',
@@ -121,13 +122,14 @@ test('the statement of docs/upgrading.md takes over a database from before the f
   expect(await database.owner.query(takeOver)).toMatchObject({ rowCount: 1 })
   // That schema lacks what came after it.
   await database.owner.query(
-    'alter table api_clients drop column name, drop column last_used_at; drop table traces, solana_lanes',
+    'alter table api_clients drop column name, drop column last_used_at; drop table traces, solana_lanes, refills',
   )
   expect(await migrated()).toEqual([
     '002.do.names-of-api-clients.sql',
     '003.do.traces.sql',
     '004.do.signer.sql',
     '005.do.solana.sql',
+    '006.do.refills.sql',
   ])
 })
 

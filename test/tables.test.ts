@@ -87,6 +87,7 @@ const ALLOWED: Record<string, string> = {
     'access/customers, money/records, resources/profiles | cli, money/ledger, money/movements, program/demo, rails/deposits, resources/accounts, resources/search, resources/statements, resources/webhooks',
   replaced_transactions:
     'rails/payouts | chains/bitcoin, chains/evm, money/records, money/verify, resources/search, resources/transfers',
+  refills: 'rails/treasury | chains, upkeep/metrics',
   resolved_withdrawals: 'rails/payouts, rails/wires',
   reward_rates: 'resources/statements',
   schema_version: ' | db',

@@ -417,6 +417,7 @@ const ROWS: Record<string, Record<string, string>> = {
   price_imports: { market_id: '1' },
   price_minutes: { market_id: '1', price: '1', minute: '28000000' },
   price_points: { market_id: '1' },
+  refills: {},
   replaced_transactions: {},
   resolved_withdrawals: { outcome: "'NOT_PAID'" },
   screening_requirement: { id: '1' },

@@ -11,6 +11,7 @@ import {
 } from '../contract/assets/catalogue.ts'
 import { Closed } from '../contract/fields.ts'
 import type { Mode } from './chain-of-mode.ts'
+import { treasuryOf } from './marks.ts'
 import { FEE_MARGIN_DECIMALS, FEES_FACTOR_DECIMALS, type NetworkAdapter } from './network.ts'
 import { Secret } from './secrets.ts'
 import type { TokenAddresses } from './signed-payments.ts'
@@ -21,6 +22,7 @@ import type { TokenAddresses } from './signed-payments.ts'
  */
 
 const Decimal = Type.String({ pattern: '^[0-9]+(\\.[0-9]+)?$', maxLength: 40 })
+const Amounts = Type.Union([Decimal, Type.Record(Type.String(), Decimal)])
 const CONFIRMATIONS_MAX = 10_000
 const Confirmations = Type.Integer({ minimum: 1, maximum: CONFIRMATIONS_MAX })
 const shared = {
@@ -28,8 +30,14 @@ const shared = {
   rpc_url: Type.Union([Type.String({ minLength: 1 }), Secret]),
   /** The confirmations that the transactions of withdrawals and of deposits need. */
   confirmations: Confirmations,
-  /** The least that the hot wallet should hold of the network's own asset; `bursar networks status` warns below it. */
-  low_mark: Type.Optional(Decimal),
+  /** The least that the hot wallet should hold: of the network's own asset, or by asset. Below it, a refill is asked for. */
+  low_mark: Type.Optional(Amounts),
+  /** How much it should hold after a refill, or after a send to cold storage; by default the low mark. */
+  target: Type.Optional(Amounts),
+  /** Above it, a send to cold storage is proposed. */
+  high_mark: Type.Optional(Amounts),
+  /** The addresses of cold storage: only its owner can send from them. The first gets what is sent there. */
+  cold_addresses: Type.Optional(Type.Array(Type.String({ minLength: 1 }), { maxItems: 20 })),
   /** The percentage that a quoted fee adds to the node's estimate. */
   fee_margin: Type.Optional(Decimal),
   /** Payouts stop when a day's transactions cost more than this many times the fees that withdrawals paid. */
@@ -179,9 +187,9 @@ async function readSections(path: string): Promise<[CryptoNetwork, unknown][]> {
 export async function* eachSection(path: string, mode: Mode): AsyncGenerator<[CryptoNetwork, Section]> {
   for (const [network, section] of await readSections(path)) {
     requireSection(network, section)
-    const { low_mark = '0', fee_margin = FEE_MARGIN, fee_ceiling, minimum_deposit = {} } = section
+    const { fee_margin = FEE_MARGIN, fee_ceiling, minimum_deposit = {} } = section
     const gasDecimals = decimalsOf(NETWORKS[network].gasAsset)
-    requireAmount(`${network}.low_mark`, low_mark, gasDecimals)
+    treasuryOf(network, section, mode)
     requireAmount(`${network}.fee_margin`, fee_margin, FEE_MARGIN_DECIMALS)
     const ceilingDecimals = section.adapter === 'evm' ? GWEI_DECIMALS : gasDecimals
     if (requireAmount(`${network}.fee_ceiling`, fee_ceiling, ceilingDecimals) === 0n)
@@ -241,7 +249,10 @@ function networkOf(name: string): CryptoNetwork {
 
 /** The first error of validation: the field, by its path from the network's name, and the rule. */
 function complaint(network: CryptoNetwork): string {
-  const { instancePath, keyword, params, message } = ajv.errors![0]!
+  // Of a field with several forms, the fault that lies deepest is of the form that was meant.
+  const depth = ({ instancePath }: { instancePath: string }) => instancePath.split('/').length
+  const [fault] = [...ajv.errors!].sort((a, b) => depth(b) - depth(a))
+  const { instancePath, keyword, params, message } = fault!
   const path = [network, ...instancePath.split('/').slice(1)].join('.')
   const isOneOf = ajv.errors!.some((error) => error.keyword === 'anyOf')
   if (isOneOf && instancePath === '/confirmations')

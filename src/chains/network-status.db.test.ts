@@ -4,8 +4,9 @@ import { credit, newCustomer, startTestService, type TestService } from '../../t
 import { formatAmount, parseAmount } from '../contract/assets/amount.ts'
 import { findAsset } from '../contract/assets/catalogue.ts'
 import { deposit } from '../money/movements/deposit.ts'
+import { judgeNetwork } from '../rails/configured-networks.ts'
 import { networkReports, type Reported } from './network-status.ts'
-import type { NetworkStatus } from './network.ts'
+import type { NetworkStatus } from './wallet-status.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -14,16 +15,16 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 /** A network whose node answers this status, or fails with this error. */
-const network = (status: NetworkStatus | Error, lowMark?: string): Reported => ({
+const network = (status: NetworkStatus | Error, low?: string): Reported => ({
   adapter: {
     ...service.networks.get('LITECOIN')!,
+    ...(low !== undefined && { treasury: { marks: { LTC: { low } }, cold: [] } }),
     status: async () => {
       if (status instanceof Error) throw status
       return status
     },
   },
   confirmations: 6,
-  lowMark,
 })
 const report = async (status: NetworkStatus | Error, lowMark?: string) =>
   (await networkReports(service.db, new Map([['LITECOIN', network(status, lowMark)]])))[0]!
@@ -130,6 +131,34 @@ test('waiting withdrawals are counted by reason with their earliest time, longes
       },
     ],
   })
+})
+
+test('what waits for the signer process is counted, with the age of the first', async () => {
+  const { customer_id } = await newCustomer(service)
+  await service.db.query(
+    `
+    insert into outgoing_transfers (customer_id, transfer_id, network, state, created_at, signed_at, due_at, crypto_tx_hash)
+    select $1, gen_random_uuid(), 'BASE', state, now() - interval '1 day', now() - make_interval(secs => age), now(), age::text
+    from (values ('ASKED', 100), ('ASKED', 400), ('SIGNED', 900)) as b (state, age)`,
+    [customer_id],
+  )
+  const status = { height: 1, held: {}, signer: { reachable: false, error: 'it is away' } }
+  const [found] = await networkReports(service.db, new Map([['BASE', network(status)]]))
+  expect(found).toMatchObject({ in_flight: { ASKED: 2, SIGNED: 1 }, signer: status.signer })
+  expect(found!.asked).toEqual({ count: 2, oldest_seconds: expect.closeTo(400, -1) as number })
+  expect(judgeNetwork(found!)).toMatchObject({ result: 'FAIL', says: 'BASE: it is away' })
+  expect(judgeNetwork({ ...found!, signer: { reachable: true } })).toMatchObject({
+    result: 'WARN',
+    says: expect.stringMatching(
+      /^BASE: 2 withdrawals wait for the signer process, the first for 4\d\d/,
+    ) as string,
+  })
+  expect(
+    judgeNetwork({ ...found!, signer: { reachable: true }, asked: { count: 1, oldest_seconds: 299 } }),
+  ).toMatchObject({
+    result: 'OK',
+  })
+  await service.owner.query(`delete from outgoing_transfers where network = 'BASE'`)
 })
 
 test('a signed withdrawal may have left with its fee before it is posted, which is no shortage', async () => {

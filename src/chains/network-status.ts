@@ -2,13 +2,15 @@ import { formatAmount, parseAmount, parseStoredAmount } from '../contract/assets
 import { decimalsOf, findAsset, NETWORKS, type CryptoNetwork } from '../contract/assets/catalogue.ts'
 import type { Database, Queryable } from '../db/database.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
+import { lookAt } from './look.ts'
+import type { Ask } from './marks.ts'
 import type { Depth } from './network-sections.ts'
 import type { ConfiguredNetwork } from './open-networks.ts'
-import type { LaneStatus, NetworkAdapter, TakenBack } from './network.ts'
+import type { LaneStatus, NetworkStatus, SignerStatus, TakenBack } from './wallet-status.ts'
 import type { WaitingReason } from './waiting.ts'
 
 /** The parts of a configured network that a report reads. */
-export type Reported = Pick<ConfiguredNetwork, 'adapter' | 'confirmations' | 'lowMark' | 'isExperimental'>
+export type Reported = Pick<ConfiguredNetwork, 'adapter' | 'confirmations' | 'isExperimental'>
 
 /** An asset on a network: the amount that the adapter holds, and the amount that the ledger has in custody. */
 interface Custody {
@@ -48,10 +50,18 @@ export interface NetworkReport {
   fees: FeesOf[]
   /** What pays at the same time, where that is more than one. */
   lanes: LaneStatus[]
-  /** Whether the hot wallet holds less of the network's own asset than its low mark. */
+  /** The process that signs for them; absent where there is none. */
+  signer?: SignerStatus
+  /** Whether the hot wallet holds less of an asset than its low mark. */
   below_low_mark: boolean
+  /** The refills and sends to cold storage that people are asked for. */
+  asks: Ask[]
+  /** Payments from cold storage that are on the chain and not posted, oldest first. */
+  refills: FoundRefill[]
   /** The number of withdrawals under way, by their state. */
   in_flight: Record<string, number>
+  /** Those that wait for the signer process: what it is to sign is stored. Absent where there are none. */
+  asked?: { count: number; oldest_seconds: number }
   /** The freezes that stop signing there: of the network, and of everything. */
   frozen: { reason: string; detail: string; since: string }[]
   /** Waiting withdrawals by reason: their number, and since when the first of them waits. */
@@ -76,82 +86,96 @@ export async function networkReports(
 async function report(
   db: Database,
   crypto_network: CryptoNetwork,
-  { adapter, confirmations, lowMark, isExperimental }: Reported,
+  { adapter, confirmations, isExperimental }: Reported,
 ): Promise<NetworkReport> {
-  const [status, custody, cold, fees, in_flight, leaving, waiting, frozen, uncredited] = await Promise.all([
-    adapter.status!().catch((error: Error) => error),
-    sumsOf(db, `custody:${crypto_network}`),
-    coldOn(db, crypto_network),
-    feesOn(db, crypto_network),
-    inFlight(db, crypto_network),
-    leavingOn(db, crypto_network),
-    waitingOn(db, crypto_network),
-    freezesOn(db, crypto_network),
-    uncreditedOn(db, crypto_network),
-  ])
+  const [look, custody, cold, fees, flights, leaving, waiting, frozen, uncredited, refills] =
+    await Promise.all([
+      lookAt(db, crypto_network, adapter).catch((error: Error) => error),
+      sumsOf(db, `custody:${crypto_network}`),
+      coldOn(db, crypto_network),
+      feesOn(db, crypto_network),
+      inFlight(db, crypto_network),
+      leavingOn(db, crypto_network),
+      waitingOn(db, crypto_network),
+      freezesOn(db, crypto_network),
+      uncreditedOn(db, crypto_network),
+      refillsOn(db, crypto_network),
+    ])
   const experimental = isExperimental && { experimental: isExperimental }
   const about = {
     crypto_network,
     ...experimental,
     confirmations,
     fees,
-    in_flight,
+    ...flights,
     waiting,
     frozen,
     uncredited,
+    refills,
   }
-  const inCold = (asset: string) => {
-    const minor = cold.get(asset)
-    return minor !== undefined && { in_cold: formatAmount(minor, decimalsOf(asset)) }
-  }
-  if (status instanceof Error) {
+  if (look instanceof Error) {
     const unknown = [...custody].map(([asset, minor]) => {
       const in_custody = formatAmount(minor, decimalsOf(asset))
-      return { asset, held: '?', in_custody, ...inCold(asset), difference: '?', short: false }
+      return { asset, held: '?', in_custody, ...inCold(cold, asset), difference: '?', short: false }
     })
     const unreached = {
       reachable: false,
-      error: status.message,
+      error: look.message,
       below_low_mark: false,
+      asks: [],
       lanes: [],
       taken_back: [],
     }
     return { ...about, ...unreached, custody: unknown }
   }
-  const { gasAsset } = NETWORKS[crypto_network]
-  const minorOf = (amounts: Record<string, string>, asset: string) =>
-    parseAmount(amounts[asset] ?? '0', decimalsOf(asset))!
-  const { held: all, hotWallet, formerWallets = [] } = status
-  const assets = [...new Set([...Object.keys(status.held), ...custody.keys(), ...cold.keys()])].sort()
+  const { status, asks } = look
   return {
     ...about,
     reachable: true,
     height: status.height,
     lanes: status.lanes ?? [],
+    ...(status.signer && { signer: status.signer }),
     taken_back: status.takenBack ?? [],
-    custody: assets.map((asset) => {
-      const decimals = decimalsOf(asset)
-      const [held, owed] = [minorOf(all, asset), custody.get(asset) ?? 0n]
-      return {
-        asset,
-        held: formatAmount(held, decimals),
-        ...(hotWallet && { hot_wallet: formatAmount(minorOf(hotWallet, asset), decimals) }),
-        ...(formerWallets.length > 0 && {
-          former_hot_wallets: formerWallets.map((one) => ({
-            address: one.address,
-            held: formatAmount(minorOf(one.held, asset), decimals),
-          })),
-        }),
-        in_custody: formatAmount(owed, decimals),
-        ...inCold(asset),
-        difference: formatAmount(held - owed, decimals),
-        short: held + (leaving.get(asset) ?? 0n) < owed,
-      }
-    }),
-    below_low_mark:
-      lowMark !== undefined &&
-      minorOf(hotWallet ?? all, gasAsset) < parseAmount(lowMark, decimalsOf(gasAsset))!,
+    custody: custodyOf(status, { custody, cold, leaving }),
+    below_low_mark: asks.some(({ kind }) => kind === 'REFILL'),
+    asks,
   }
+}
+
+type Sums = ReadonlyMap<string, bigint>
+
+function inCold(cold: Sums, asset: string): Pick<Custody, 'in_cold'> {
+  const minor = cold.get(asset)
+  return minor === undefined ? {} : { in_cold: formatAmount(minor, decimalsOf(asset)) }
+}
+
+/** Each asset that the wallets hold, or that the ledgers have in custody or in cold storage. */
+function custodyOf(
+  { held: all, hotWallet, formerWallets = [] }: NetworkStatus,
+  { custody, cold, leaving }: Record<'custody' | 'cold' | 'leaving', Sums>,
+): Custody[] {
+  const minorOf = (amounts: Record<string, string>, asset: string) =>
+    parseAmount(amounts[asset] ?? '0', decimalsOf(asset))!
+  const assets = [...new Set([...Object.keys(all), ...custody.keys(), ...cold.keys()])].sort()
+  return assets.map((asset) => {
+    const decimals = decimalsOf(asset)
+    const [held, owed] = [minorOf(all, asset), custody.get(asset) ?? 0n]
+    return {
+      asset,
+      held: formatAmount(held, decimals),
+      ...(hotWallet && { hot_wallet: formatAmount(minorOf(hotWallet, asset), decimals) }),
+      ...(formerWallets.length > 0 && {
+        former_hot_wallets: formerWallets.map((one) => ({
+          address: one.address,
+          held: formatAmount(minorOf(one.held, asset), decimals),
+        })),
+      }),
+      in_custody: formatAmount(owed, decimals),
+      ...inCold(cold, asset),
+      difference: formatAmount(held - owed, decimals),
+      short: held + (leaving.get(asset) ?? 0n) < owed,
+    }
+  })
 }
 
 /** The amounts that former hot wallets still hold. */
@@ -197,8 +221,6 @@ const FEE_SPIKE_MAX = 50n
 export interface ComparedCustody {
   asset: string
   held: bigint
-  /** The part of former hot wallets; absent where there are none. */
-  in_former_wallets?: bigint
   in_custody: bigint
   /** The most that may be held beyond custody, if every payment under way has left; negative where some is missing. */
   most: bigint
@@ -213,7 +235,7 @@ export interface ComparedCustody {
 export async function compareCustody(
   db: Database,
   network: CryptoNetwork,
-  adapter: NetworkAdapter,
+  readStatus: () => Promise<NetworkStatus>,
 ): Promise<ComparedCustody[]> {
   const ledgers = async () => ({
     custody: await sumsOf(db, `custody:${network}`),
@@ -221,19 +243,15 @@ export async function compareCustody(
     arriving: await arrivingOn(db, network),
   })
   const before = await ledgers()
-  const { held: all, formerWallets = [] } = await adapter.status!()
+  const { held: all } = await readStatus()
   const after = await ledgers()
   return [...after.custody].map(([asset, in_custody]) => {
-    const minorOf = (amounts: Record<string, string>) =>
-      parseAmount(amounts[asset] ?? '0', decimalsOf(asset))!
-    const held = minorOf(all)
-    const in_former_wallets = formerWallets.reduce((sum, one) => sum + minorOf(one.held), 0n)
+    const held = parseAmount(all[asset] ?? '0', decimalsOf(asset))!
     const beyond = [before, after].map(({ custody }) => held - (custody.get(asset) ?? 0n))
     const most = [before, after].map(({ leaving }, index) => beyond[index]! + (leaving.get(asset) ?? 0n))
     const least = [before, after].map(({ arriving }, index) => beyond[index]! - (arriving.get(asset) ?? 0n))
     return {
       ...{ asset, held, in_custody },
-      ...(formerWallets.length > 0 && { in_former_wallets }),
       most: most[0]! > most[1]! ? most[0]! : most[1]!,
       least: least[0]! < least[1]! ? least[0]! : least[1]!,
     }
@@ -308,12 +326,24 @@ async function feesOn(db: Database, network: CryptoNetwork): Promise<FeesOf[]> {
   })
 }
 
-async function inFlight(db: Database, network: CryptoNetwork): Promise<Record<string, number>> {
-  const { rows } = await db.query<{ state: string; count: string }>(
-    `select state, count(*) from outgoing_transfers where network = $1 and state <> 'DONE' group by state order by state`,
+async function inFlight(
+  db: Database,
+  network: CryptoNetwork,
+): Promise<Pick<NetworkReport, 'in_flight' | 'asked'>> {
+  const { rows } = await db.query<{ state: string; count: string; seconds: number }>(
+    `
+    select state, count(*), extract(epoch from clock_timestamp() - min(coalesce(signed_at, created_at)))::int as seconds
+    from outgoing_transfers
+    where network = $1 and state <> 'DONE'
+    group by state
+    order by state`,
     [network],
   )
-  return Object.fromEntries(rows.map(({ state, count }) => [state, Number(count)]))
+  const asked = rows.find(({ state }) => state === 'ASKED')
+  return {
+    in_flight: Object.fromEntries(rows.map(({ state, count }) => [state, Number(count)])),
+    ...(asked && { asked: { count: Number(asked.count), oldest_seconds: asked.seconds } }),
+  }
 }
 
 async function waitingOn(db: Database, network: CryptoNetwork): Promise<NetworkReport['waiting']> {
@@ -337,6 +367,31 @@ export async function freezesOn(db: Queryable, network: CryptoNetwork): Promise<
     from freezes
     where (kind, subject) in (('ALL', ''), ('NETWORK', $1)) and lifted_at is null
     order by created_at`,
+    [network],
+  )
+  return rows
+}
+
+/** A payment from cold storage to the hot wallet that is on the chain and not posted. */
+export interface FoundRefill {
+  crypto_tx_hash: string
+  since: string
+  /** Why it could not be posted; null before the first attempt. */
+  detail: string | null
+}
+
+/** Most unposted refills that are shown. */
+const REFILLS_SHOWN = 20
+
+/** Reads the refills of a network that are not posted, oldest first. */
+export async function refillsOn(db: Queryable, network: CryptoNetwork): Promise<FoundRefill[]> {
+  const { rows } = await db.query<FoundRefill>(
+    `
+    select crypto_tx_hash, found_at as since, detail
+    from refills
+    where network = $1
+    order by found_at, crypto_tx_hash
+    limit ${REFILLS_SHOWN}`,
     [network],
   )
   return rows

@@ -4,7 +4,9 @@ import type { Queryable, Transaction } from '../db/database.ts'
 import type { SecondaryStatus, StatusDetails } from '../contract/transfer-status.ts'
 import type { UsdPrices } from '../contract/assets/usd-value.ts'
 import type { BankAccount } from './bank/bank-account.ts'
+import type { Treasury } from './marks.ts'
 import type { WaitingReason } from './waiting.ts'
+import type { NetworkStatus, TakenBack } from './wallet-status.ts'
 
 /** The network of a withdrawal: a blockchain, or the bank's wires. */
 export type PayoutNetwork = CryptoNetwork | 'WIRE'
@@ -54,20 +56,6 @@ export type PaidWithdrawal = Withdrawal & { raw_transaction: Buffer | null }
 export interface EndedTransaction extends SignedTransaction {
   /** The hashes of the withdrawal's other transactions: one of them may be in the chain instead. */
   replaced: string[]
-}
-
-/** A confirmed transaction of the hot wallet that the chain has dropped. */
-export interface TakenBack {
-  nonce: number
-  /** Absent where no stored transaction has the nonce. */
-  crypto_tx_hash?: string
-  transfer_id?: string
-  /** The deposit address that it sent gas to, where it paid no withdrawal. */
-  top_up?: string
-  /** The withdrawal had failed, and was refunded: its bytes are never broadcast again, since they might pay this time. */
-  refunded?: true
-  /** Why the node does not accept it now. */
-  refusal?: string
 }
 
 /** Why a withdrawal can never be paid. */
@@ -183,6 +171,23 @@ export interface MovedOnChain {
   networkFee?: NetworkFee
 }
 
+/** What a transaction by others has moved, by the word of two nodes, and whose money it was. */
+export interface BroughtOnChain extends MovedOnChain {
+  from: string[]
+}
+
+/** A payment from cold storage to the hot wallet, which this program cannot sign. */
+export interface Refill {
+  /** The wallet that is to get it. */
+  to: string
+  /** The address in cold storage that holds the most of the asset. */
+  from?: string
+  /** The transaction to sign: its fields, and its bytes in hex. Absent where the wallet of cold storage makes it. */
+  unsigned?: Record<string, string>
+  /** Why it cannot be made now. */
+  lacks?: string
+}
+
 /** A consolidation before it is ordered. Amounts are decimal strings. */
 export interface ConsolidationPlan {
   asset: string
@@ -217,6 +222,8 @@ export interface DepositScan {
   found: FoundDeposit[]
   /** There is more to scan at once. */
   isBehind?: boolean
+  /** Transactions that may be refills: cold storage has paid the hot wallet. */
+  refills?: string[]
   /** Deposits of earlier scans whose transactions the chain has dropped: a reorganisation deeper than `confirmations`. */
   removed?: Pick<FoundDeposit, 'crypto_tx_hash' | 'crypto_tx_index'>[]
   /** Records, in the transaction that records these deposits, that they were returned. */
@@ -285,32 +292,6 @@ export interface SweepRound {
 export interface NewAddress {
   address: string
   derivation?: string
-}
-
-/** A wallet or account of the hot wallet's with an order of its own, by its address, for operators. */
-export interface LaneStatus {
-  lane: string
-  /** Its part of what is held, by asset; absent where it holds nothing to pay with. */
-  held?: Record<string, string>
-  /** Transactions that are signed and not mined. */
-  in_flight: number
-  /** Why nothing is signed from it. */
-  blocked?: WaitingReason
-}
-
-/** An adapter's part of `bursar networks status`. Amounts are decimal strings, by asset. */
-export interface NetworkStatus {
-  height: number
-  /** Held on the network: in the hot wallet, in former ones, and at deposit addresses that are not swept yet. */
-  held: Record<string, string>
-  /** The hot wallet's part; absent where it holds everything. */
-  hotWallet?: Record<string, string>
-  /** The parts of former hot wallets. */
-  formerWallets?: { address: string; held: Record<string, string> }[]
-  /** What pays at the same time, where that is more than one: a lane that is stuck delays no other. */
-  lanes?: LaneStatus[]
-  /** Confirmed transactions that the chain has dropped. */
-  takenBack?: TakenBack[]
 }
 
 /**
@@ -447,6 +428,11 @@ interface Chain {
    * has not ended.
    */
   movedBy?(tx: Transaction, hash: string): Promise<MovedOnChain>
+  /**
+   * The effect of a transaction that may be a refill, with no transaction open. Throws an Error as `movedBy` does, and where no
+   * second node confirms it.
+   */
+  broughtBy?(db: Queryable, hash: string): Promise<BroughtOnChain>
   /** Whether an address, in its canonical spelling, belongs to the hot wallet or otherwise to the node. */
   isOwnAddress?(address: string): Promise<boolean>
   /**
@@ -456,8 +442,10 @@ interface Chain {
   estimateFee?(asset: string, destination?: string): Promise<NetworkFee>
   /** Confirmations that a transaction needs, or the chain's own finality; absent on a simulated network. */
   confirmations?: number | 'safe' | 'finalized'
-  /** The least that the hot wallet should hold of the network's own asset, where the operator named it. */
-  lowMark?: string
+  /** What the hot wallet should hold, and where cold storage is. */
+  treasury?: Treasury
+  /** Where a refill goes, and its unsigned transaction where the family has one. `cold` are the addresses that may pay it. */
+  refill?(asset: string, amount: string, cold: readonly string[]): Promise<Refill>
   /** Why the platform does not pay an address, in its canonical spelling: it is the hot wallet, or a token's contract. */
   refusesDestination?(address: string): string | undefined
   /** The network carries no memo: a withdrawal with one is refused, since it could not arrive with it. */

@@ -117,10 +117,10 @@ test('a file is read, with its secrets from the environment and from files', asy
   await writeFile(key, `${KEY.slice(2)}\n`)
   const networks = await read({ ...ethereum({ hot_wallet_key: { file: key } }), LITECOIN })
   expect(
-    [...networks].map(([network, { confirmations, lowMark }]) => [network, confirmations, lowMark]),
+    [...networks].map(([network, { confirmations, adapter }]) => [network, confirmations, adapter.treasury]),
   ).toEqual([
-    ['ETHEREUM', 12, '2'],
-    ['LITECOIN', 6, '10'],
+    ['ETHEREUM', 12, { marks: { ETH: { low: '2' } }, cold: [] }],
+    ['LITECOIN', 6, { marks: { LTC: { low: '10' } }, cold: [] }],
   ])
   const { adapter } = networks.get('ETHEREUM')!
   expect(adapter).toHaveProperty('sweep')
@@ -139,7 +139,10 @@ test('a file is read, with its secrets from the environment and from files', asy
   expect((await adapter.newDepositAddress!('ETHEREUM'))(randomUUID()).address).toMatch(/^0x/)
   // Without a deposit key there are no deposit addresses.
   const without = await read(ethereum({ deposit_key: undefined, low_mark: undefined }))
-  expect(without.get('ETHEREUM')).toMatchObject({ confirmations: 12, lowMark: undefined })
+  expect(without.get('ETHEREUM')).toMatchObject({
+    confirmations: 12,
+    adapter: { treasury: { marks: {}, cold: [] } },
+  })
   expect(without.get('ETHEREUM')!.adapter).not.toHaveProperty('newDepositAddress')
   // A mnemonic works like its extended key.
   const mnemonic = join(folder, 'mnemonic')
@@ -408,6 +411,16 @@ describe('a fault is reported with its section and field:', () => {
       'a low mark below a unit',
       litecoin({ low_mark: '0.123456789' }),
       /^LITECOIN.low_mark has more than 8 decimals$/,
+    ],
+    [
+      'a cold address that is the hot wallet',
+      ethereum({ cold_addresses: [ADDRESS] }),
+      new RegExp(`^ETHEREUM.cold_addresses: ${ADDRESS}: it is the wallet that withdrawals are paid from$`),
+    ],
+    [
+      'a low mark that is no amount',
+      ethereum({ low_mark: { ETH: '-1' } }),
+      /^ETHEREUM.low_mark.ETH must match pattern/,
     ],
     [
       'zero confirmations',

@@ -21,6 +21,7 @@ import { signerClient } from './evm/remote-signer.ts'
 import { signerByFiles } from './evm/signer-files.ts'
 import { sweepTermsOf } from './evm/sweeps/worth.ts'
 import type { EvmSigner } from './evm/transaction.ts'
+import { treasuryOf } from './marks.ts'
 import type { AreGiven, NetworkAdapter } from './network.ts'
 import { stellarAdapter } from './stellar/adapter.ts'
 import { DECIMALS, LEAST_FEE, type StellarConfig } from './stellar/chain.ts'
@@ -61,7 +62,6 @@ export interface Use {
 export interface ConfiguredNetwork {
   adapter: NetworkAdapter
   confirmations: Depth
-  lowMark: string | undefined
   /** Throws WrongChain when the node is on a chain that the mode does not allow, NodeFailure when it does not answer. */
   requireChain?: () => Promise<void>
   /** Which fields gave this process a private key. The keys of the Bitcoin family are in its node's wallet. */
@@ -95,16 +95,21 @@ export async function configuredNetworks(
 ): Promise<ReadonlyMap<CryptoNetwork, ConfiguredNetwork>> {
   const networks = new Map<CryptoNetwork, ConfiguredNetwork>()
   for await (const [network, section] of eachSection(path, mode)) {
-    const { confirmations = 1, low_mark, fee_margin = FEE_MARGIN, minimum_deposit = {} } = section
+    const { confirmations = 1, fee_margin = FEE_MARGIN, minimum_deposit = {} } = section
+    const treasury = treasuryOf(network, section, mode)
     const given = readerOf(network, environment)
     const opening = { network, db, mode, given, ...use }
     const connected = await connect(opening, section)
+    for (const address of treasury.cold) {
+      const refusal = connected.adapter.refusesDestination?.(address)
+      if (refusal !== undefined) throw new Error(`${network}.cold_addresses: ${address}: ${refusal}`)
+    }
     networks.set(network, {
       ...connected,
       adapter: {
         ...connected.adapter,
         confirmations,
-        ...(low_mark !== undefined && { lowMark: low_mark }),
+        treasury,
         feeMargin: fee_margin,
         ...(section.adapter !== 'solana' &&
           section.adapter !== 'stellar' && { carriesNoMemo: true as const }),
@@ -113,7 +118,6 @@ export async function configuredNetworks(
         ...(mode === 'sandbox' && { paysDepositsOnly: true }),
       },
       confirmations,
-      lowMark: low_mark,
       nodes: given.nodes,
       secretFiles: given.secretFiles,
       withoutMinimum: Object.entries(minimum_deposit).flatMap(([asset, amount]) =>
@@ -315,6 +319,7 @@ async function connectEvm(opening: Opening, section: EvmSection): Promise<Connec
             : await signerClient(section.signer),
       }),
       depositKey,
+      coldAddresses: treasuryOf(network, section, mode).cold as readonly Hex[],
       confirmations: section.confirmations,
       maxFeePerGasCeiling: section.fee_ceiling,
       tokens,

@@ -3,7 +3,8 @@ import { newCustomer, startTestService, TEST_ORIGIN, type TestService } from '..
 import { deposit } from '../money/movements/deposit.ts'
 import { freeze } from '../money/records/freezes.ts'
 import { listNetworks } from '../resources/catalogue/list-networks.ts'
-import type { NetworkAdapter, NetworkStatus } from './network.ts'
+import type { NetworkAdapter } from './network.ts'
+import type { NetworkStatus } from './wallet-status.ts'
 import { operatorFigures, readOperatorFigures } from './operator-figures.ts'
 
 let service: TestService
@@ -13,10 +14,10 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 /** The figures of Litecoin, where its node answers this status or fails with this error. */
-async function figures(status: NetworkStatus | Error, lowMark?: string) {
+async function figures(status: NetworkStatus | Error, low?: string) {
   const adapter: NetworkAdapter = {
     ...service.networks.get('LITECOIN')!,
-    ...(lowMark !== undefined && { lowMark }),
+    ...(low !== undefined && { treasury: { marks: { LTC: { low } }, cold: [] } }),
     status: () => (status instanceof Error ? Promise.reject(status) : Promise.resolve(status)),
   }
   return (await readOperatorFigures(service.db, new Map([['LITECOIN', adapter]]))).get('LITECOIN')!
@@ -34,9 +35,10 @@ test('custody against what is held, the hot wallet against its low mark, and wha
     record: { crypto_network: 'LITECOIN' },
   } as const
   await service.ledger.submit(customer_id, deposit(customer_id, arrived, TEST_ORIGIN))
-  const nothing = { in_flight: 0, waiting: [], frozen: [], uncredited: [] }
+  const nothing = { in_flight: 0, waiting: [], frozen: [], uncredited: [], asks: [], refills: [] }
   expect(await figures({ height: 7, held: { LTC: '1.5' }, hotWallet: { LTC: '0.4' } }, '0.5')).toEqual({
     ...nothing,
+    asks: [{ kind: 'REFILL', asset: 'LTC', amount: '0.1' }],
     reachable: true,
     height: 7,
     hot_wallet: { asset: 'LTC', amount: '0.4', low_mark: '0.5', below_low_mark: true },
@@ -56,6 +58,40 @@ test('custody against what is held, the hot wallet against its low mark, and wha
   expect((await figures({ height: 7, held: {} })).frozen).toEqual([
     { reason: 'OPERATOR', detail: 'a look', since: expect.any(String) as string },
   ])
+})
+
+test('the wallets of a signer process, and what waits for it', async () => {
+  const { customer_id } = await newCustomer(service)
+  await service.db.query(
+    `
+    insert into outgoing_transfers (customer_id, transfer_id, network, state, created_at, signed_at, due_at, crypto_tx_hash,
+                                    waiting_code, waiting_detail, waiting_since)
+    select $1, gen_random_uuid(), 'LITECOIN', 'ASKED', '2026-01-01T00:00:00Z', at, now(), at::text, code, code, at
+    from (values ('2026-01-03T00:00:00Z'::timestamptz, null), ('2026-01-02T00:00:00Z', 'SIGNER_REFUSES')) as b (at, code)`,
+    [customer_id],
+  )
+  const blocked = { code: 'SIGNER_REFUSES' as const, detail: 'no' }
+  const lane = { lane: '0x1', in_flight: 2, journal: { next_nonce: 4, ahead: -2 }, blocked }
+  const signer = { reachable: true }
+  const status = {
+    height: 7,
+    held: {},
+    lanes: [
+      { ...lane, held: { LTC: '3' } },
+      { lane: '0x2', in_flight: 0 },
+    ],
+    signer,
+  }
+  expect(await figures(status)).toMatchObject({
+    in_flight: 2,
+    lanes: [
+      { ...lane, holds: [{ asset: 'LTC', amount: '3' }] },
+      { lane: '0x2', in_flight: 0, holds: [] },
+    ],
+    signer,
+    asked: { count: 2, since: '2026-01-02T00:00:00.000000Z' },
+  })
+  await service.owner.query(`delete from outgoing_transfers where network = 'LITECOIN'`)
 })
 
 test('an answer is reused for ten seconds, and given for a minute while the next is read', async () => {

@@ -2,8 +2,11 @@ import { formatAmount, parseAmount } from '../contract/assets/amount.ts'
 import { decimalsOf, NETWORKS, type CryptoNetwork } from '../contract/assets/catalogue.ts'
 import { poolOf } from '../db/customer-pool.ts'
 import type { Queryable } from '../db/database.ts'
-import type { NetworkAdapter, NetworkStatus, Networks } from './network.ts'
-import { freezesOn, sumsOf, uncreditedOn } from './network-status.ts'
+import type { NetworkAdapter, Networks } from './network.ts'
+import type { LaneStatus, SignerStatus } from './wallet-status.ts'
+import { lookAt, type Look } from './look.ts'
+import type { Ask } from './marks.ts'
+import { freezesOn, refillsOn, sumsOf, uncreditedOn, type FoundRefill } from './network-status.ts'
 
 /** What operators see of a network: custody, the hot wallet and what waits. Amounts are decimal strings. */
 interface OperatorFigures {
@@ -14,12 +17,26 @@ interface OperatorFigures {
   /** The hot wallet's amount of the network's own asset, from which fees are paid. */
   hot_wallet?: { asset: string; amount: string; low_mark?: string; below_low_mark: boolean }
   custody: CustodyFigures[]
+  /** What pays at the same time, and the process that signs for it; absent where there is no more than one wallet. */
+  lanes?: LaneFigures[]
+  signer?: SignerStatus
+  /** Withdrawals that wait for the signer process, and since when the first does; absent where there are none. */
+  asked?: { count: number; since: string }
   /** The number of withdrawals that have not ended. */
   in_flight: number
   waiting: { code: string; detail: string; count: number; since: string }[]
   frozen: { reason: string; detail: string; since: string }[]
   uncredited: { reason: string; count: number; since: string }[]
+  /** The refills and sends to cold storage that people are asked for. */
+  asks: Ask[]
+  /** Payments from cold storage that are not posted. */
+  refills: FoundRefill[]
 }
+
+type LaneFigures = Omit<LaneStatus, 'held'> & { holds: { asset: string; amount: string }[] }
+
+const amountsOf = (held: Record<string, string>) =>
+  Object.entries(held).map(([asset, amount]) => ({ asset, amount }))
 
 /** An asset in custody by all customers' ledgers, and the amount that the wallet holds; the latter absent without an answer. */
 interface CustodyFigures {
@@ -76,56 +93,70 @@ export async function readOperatorFigures(db: Queryable, networks: Networks): Pr
   )
   const unended = await unendedWithdrawals(db)
   const figures = adapters.map(async ([network, adapter]): Promise<[CryptoNetwork, OperatorFigures]> => {
-    const [status, custody, frozen, uncredited] = await Promise.all([
-      adapter.status?.().catch((error: Error) => error),
-      adapter.status === undefined ? new Map<string, bigint>() : sumsOf(db, `custody:${network}`),
+    const isReal = adapter.status !== undefined
+    const [look, custody, frozen, uncredited, refills] = await Promise.all([
+      isReal ? lookAt(db, network, adapter).catch((error: Error) => error) : undefined,
+      isReal ? sumsOf(db, `custody:${network}`) : new Map<string, bigint>(),
       freezesOn(db, network),
       uncreditedOn(db, network),
+      isReal ? refillsOn(db, network) : [],
     ])
     const own = unended.filter((row) => row.network === network)
+    const asked = own.filter((row) => row.asked_since !== null)
+    const askedSince = asked.map((row) => row.asked_since!).sort()[0]
     return [
       network,
       {
-        ...figuresOfStatus(network, adapter, status, custody),
+        ...figuresOfLook(network, adapter, look, custody),
+        ...(askedSince !== undefined && {
+          asked: { count: asked.reduce((sum, row) => sum + Number(row.asked), 0), since: askedSince },
+        }),
         in_flight: own.reduce((sum, { count }) => sum + Number(count), 0),
         waiting: own.flatMap(({ code, detail, since, count }) =>
           code === null ? [] : [{ code, detail: detail!, count: Number(count), since: since! }],
         ),
         frozen,
         uncredited,
+        refills,
       },
     ]
   })
   return new Map(await Promise.all(figures))
 }
 
-function figuresOfStatus(
+function figuresOfLook(
   network: CryptoNetwork,
-  { lowMark }: NetworkAdapter,
-  status: NetworkStatus | Error | undefined,
+  { treasury }: NetworkAdapter,
+  look: Look | Error | undefined,
   custody: ReadonlyMap<string, bigint>,
-): Pick<OperatorFigures, 'reachable' | 'error' | 'height' | 'hot_wallet' | 'custody'> {
+): Omit<OperatorFigures, 'asked' | 'in_flight' | 'waiting' | 'frozen' | 'uncredited' | 'refills'> {
   const text = (minor: bigint, asset: string) => formatAmount(minor, decimalsOf(asset))
-  if (status === undefined || status instanceof Error)
+  if (look === undefined || look instanceof Error)
     return {
-      ...(status !== undefined && { reachable: false, error: status.message }),
+      ...(look !== undefined && { reachable: false, error: look.message }),
+      asks: [],
       custody: [...custody].map(([asset, minor]) => ({ asset, in_custody: text(minor, asset) })),
     }
-  const { held, hotWallet = held, height } = status
+  const { status, asks } = look
+  const { held, hotWallet = held, height, lanes, signer } = status
   const minorOf = (amounts: Record<string, string>, asset: string) =>
     parseAmount(amounts[asset] ?? '0', decimalsOf(asset))!
   const { gasAsset: asset } = NETWORKS[network]
-  const there = minorOf(hotWallet, asset)
-  const isBelow = lowMark !== undefined && there < parseAmount(lowMark, decimalsOf(asset))!
+  const low = treasury?.marks[asset]?.low
   return {
     reachable: true,
     height,
     hot_wallet: {
       asset,
-      amount: text(there, asset),
-      ...(lowMark !== undefined && { low_mark: lowMark }),
-      below_low_mark: isBelow,
+      amount: text(minorOf(hotWallet, asset), asset),
+      ...(low !== undefined && { low_mark: low }),
+      below_low_mark: asks.some((one) => one.kind === 'REFILL' && one.asset === asset),
     },
+    asks,
+    ...(lanes && {
+      lanes: lanes.map(({ held: ofLane = {}, ...lane }) => ({ ...lane, holds: amountsOf(ofLane) })),
+    }),
+    ...(signer && { signer }),
     custody: [...new Set([...Object.keys(held), ...custody.keys()])].sort().map((asset) => {
       const [has, owed] = [minorOf(held, asset), custody.get(asset) ?? 0n]
       const amounts = { in_custody: owed, held: has, difference: has - owed }
@@ -141,12 +172,16 @@ interface Unended {
   detail: string | null
   count: string
   since: string | null
+  asked: string
+  asked_since: string | null
 }
 
 /** Withdrawals that have not ended, by network and reason for waiting. Only they have a due_at, so the index is short. */
 async function unendedWithdrawals(db: Queryable): Promise<Unended[]> {
   const { rows } = await db.query<Unended>(`
-    select network, waiting_code as code, waiting_detail as detail, count(*), min(waiting_since) as since
+    select network, waiting_code as code, waiting_detail as detail, count(*), min(waiting_since) as since,
+           count(*) filter (where state = 'ASKED') as asked,
+           min(coalesce(signed_at, created_at)) filter (where state = 'ASKED') as asked_since
     from outgoing_transfers
     where due_at is not null
     group by network, waiting_code, waiting_detail

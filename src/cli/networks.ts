@@ -3,7 +3,9 @@ import { CRYPTO_NETWORKS, type CryptoNetwork } from '../contract/assets/catalogu
 import { transaction } from '../db/database.ts'
 import { sealWithdrawal, WithdrawalMacs } from '../money/movements/withdrawal-macs.ts'
 import { formerWalletsIn, networkReports, type NetworkReport } from '../chains/network-status.ts'
-import type { LaneStatus, NetworkAdapter, TakenBack } from '../chains/network.ts'
+import type { Ask } from '../chains/marks.ts'
+import type { NetworkAdapter } from '../chains/network.ts'
+import type { LaneStatus, TakenBack } from '../chains/wallet-status.ts'
 import { openNetworks } from '../rails/configured-networks.ts'
 import { cancelForOperator } from '../rails/payouts/cancel-withdrawal.ts'
 import { listOpenWithdrawals, OPEN_WITHDRAWALS_MAX } from '../rails/payouts/open-withdrawals.ts'
@@ -206,8 +208,9 @@ export function transactionHash(text: string): string {
   return text.toLowerCase()
 }
 
-const isWrong = ({ reachable, below_low_mark, frozen, custody, lanes, taken_back }: NetworkReport) =>
+const isWrong = ({ reachable, below_low_mark, frozen, custody, lanes, signer, taken_back }: NetworkReport) =>
   !reachable ||
+  signer?.reachable === false ||
   below_low_mark ||
   frozen.length > 0 ||
   taken_back.length > 0 ||
@@ -234,13 +237,27 @@ function describeTakenBack({ nonce, crypto_tx_hash, transfer_id, top_up, refunde
 /** Most lost transactions that are listed. */
 const TAKEN_BACK_SHOWN = 10
 
-function describeLane({ lane, held = {}, in_flight, blocked }: LaneStatus): string {
+function describeLane({ lane, held = {}, in_flight, journal, blocked }: LaneStatus): string {
   const amounts = Object.entries(held).flatMap(([asset, amount]) =>
     amount === '0' ? [] : `${amount} ${asset}`,
   )
-  const parts = [...amounts, `${in_flight} in flight`, ...(blocked ? [`BLOCKED: ${blocked.detail}`] : [])]
+  const parts = [
+    ...amounts,
+    `${in_flight} in flight`,
+    ...(journal ? [`the signer's next nonce ${journal.next_nonce}${describeAhead(journal)}`] : []),
+    ...(blocked ? [`BLOCKED: ${blocked.detail}`] : []),
+  ]
   return `  lane ${lane}: ${parts.join(', ')}`
 }
+
+const describeAhead = ({ ahead }: NonNullable<LaneStatus['journal']>) =>
+  ahead === 0 ? '' : ahead > 0 ? `, ${ahead} AHEAD of the database` : `, ${-ahead} behind the database`
+
+/** What people are asked to do, with the command. */
+const describeAsk = (network: CryptoNetwork, { kind, asset, amount, to }: Ask) =>
+  kind === 'REFILL'
+    ? `  THE HOT WALLET IS BELOW ITS LOW MARK: ${amount} ${asset} fill it up (bursar treasury refill --network ${network} --asset ${asset})`
+    : `  above the high mark: send ${amount} ${asset} to ${to} (bursar treasury confirm --network ${network} --asset ${asset} --amount ${amount})`
 
 function describeNetwork(report: NetworkReport): string {
   const { crypto_network, reachable, error, height, confirmations, custody, in_flight, waiting } = report
@@ -256,16 +273,24 @@ function describeNetwork(report: NetworkReport): string {
       ({ address, held, asset }) => `  former hot wallet ${address}: ${held} ${asset}`,
     ),
     ...report.lanes.map(describeLane),
+    ...(report.signer
+      ? [`  signer: ${report.signer.reachable ? 'answers' : `DOWN: ${report.signer.error}`}`]
+      : []),
     ...report.fees.map(
       ({ asset, collected, paid }) => `  fees in ${asset}: collected ${collected}, paid ${paid}`,
     ),
-    ...(report.below_low_mark ? ['  THE HOT WALLET IS BELOW ITS LOW MARK'] : []),
+    ...report.asks.map((ask) => describeAsk(crypto_network, ask)),
+    ...report.refills.map(
+      ({ crypto_tx_hash, since, detail }) =>
+        `  refill ${crypto_tx_hash} is not posted since ${since}: ${detail ?? 'it was just found'}`,
+    ),
     ...report.frozen.map(({ reason, detail, since }) => `  FROZEN since ${since} (${reason}): ${detail}`),
     ...report.taken_back.slice(0, TAKEN_BACK_SHOWN).map(describeTakenBack),
     ...(report.taken_back.length > TAKEN_BACK_SHOWN
       ? [`  and ${report.taken_back.length - TAKEN_BACK_SHOWN} more transactions`]
       : []),
     `  in flight: ${flights.length === 0 ? 'nothing' : flights.join(', ')}`,
+    ...(report.asked ? [`  the first ASKED has waited ${report.asked.oldest_seconds} s for the signer`] : []),
     ...waiting.map(
       ({ code, detail, count, since }) => `  ${count} waiting since ${since}: ${code}: ${detail}`,
     ),

@@ -11,6 +11,7 @@ import {
   selectTreasuryTransfers,
   type Acknowledged,
 } from '../rails/treasury/treasury.ts'
+import { confirmSend, planRefill, type PlannedRefill } from '../rails/treasury/refills.ts'
 import { uuid } from './arguments.ts'
 import { inDatabase, orBusy, type AtDatabase } from './command-line.ts'
 import { define, type Subcommand } from './define.ts'
@@ -50,6 +51,7 @@ function defineTransfers(treasury: Subcommand): void {
       const text = `${is_new ? 'Ordered' : 'Already ordered'}: ${describeTransfer(transfer)}`
       return [{ ...transfer, is_new }, text]
     })
+  defineAsked(treasury)
   define(treasury, 'list', `list treasury transfers and their status, newest first (${LIST_MAX} at most)`)
     .option('--network <network>', 'only transfers of this network', networkName)
     .list(inDatabase, {
@@ -77,6 +79,57 @@ function defineTransfers(treasury: Subcommand): void {
       if (changed) did('cancelled a treasury transfer', { transfer_id: id })
       return [{ id, changed }, `Treasury transfer ${id} is cancelled.`]
     })
+}
+
+/** What the marks of a network ask for: a send above the high mark, a refill below the low mark. */
+function defineAsked(treasury: Subcommand): void {
+  define(
+    treasury,
+    'confirm',
+    'order the transfer to cold storage that is proposed while the hot wallet is above its high mark (bursar networks status)',
+  )
+    .requiredOption('--network <network>', 'network', networkName)
+    .requiredOption('--asset <asset>', 'asset')
+    .requiredOption('--amount <amount>', 'amount, at most the proposed one; the network fee comes on top')
+    .answer(onNetwork, async (at, asked: Pick<SendOptions, 'network' | 'asset' | 'amount'>) => {
+      const { transfer, is_new } = await confirmSend(await orderingAt(at), at.adapter, asked)
+      if (is_new) at.did('confirmed a proposed treasury transfer', { transfer_id: transfer.id, ...asked })
+      return [
+        { ...transfer, is_new },
+        `${is_new ? 'Ordered' : 'Already ordered'}: ${describeTransfer(transfer)}`,
+      ]
+    })
+  define(
+    treasury,
+    'refill',
+    'print the payment from cold storage that fills the hot wallet up to its target, with the unsigned transaction where the network has one; changes nothing',
+  )
+    .requiredOption('--network <network>', 'network', networkName)
+    .requiredOption('--asset <asset>', 'asset')
+    .option(
+      '--amount <amount>',
+      'amount (default: up to the target, while the hot wallet is below its low mark)',
+    )
+    .answer(onNetwork, async ({ db, adapter }, options: RefillOptions) => {
+      const planned = await planRefill(db, adapter, options)
+      return [planned, describeRefill(planned)]
+    })
+}
+
+interface RefillOptions {
+  network: CryptoNetwork
+  asset: string
+  amount?: string
+}
+
+function describeRefill({ network, asset, amount, from, to, unsigned, lacks }: PlannedRefill): string {
+  const fields = Object.entries(unsigned ?? {}).map(([name, value]) => `  ${name}: ${value}`)
+  return [
+    `Refill of the hot wallet of ${network}: ${amount} ${asset}${from === undefined ? '' : ` from ${from}`} to ${to}`,
+    ...(fields.length > 0
+      ? ['Unsigned transaction:', ...fields]
+      : [lacks ?? 'The wallet of cold storage makes the transaction.']),
+  ].join('\n')
 }
 
 const orderingAt = async ({ db, settings, origin, keys }: AtDatabase) => ({

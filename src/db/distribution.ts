@@ -68,6 +68,7 @@ export const PLACES: Readonly<Record<string, TablePlacement>> = {
   price_minutes: 'COORDINATOR',
   price_points: 'COORDINATOR',
   profiles: 'CUSTOMER',
+  refills: 'COORDINATOR',
   replaced_transactions: 'CUSTOMER',
   resolved_withdrawals: 'CUSTOMER',
   reward_rates: 'EVERYWHERE',

@@ -202,6 +202,8 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   // Deletes seen deposits 30 days after they ended; their transfers stay.
   seen_deposits: { insert: true, update: ['block_number', 'state', 'ended_at'], delete: true },
   resolved_withdrawals: { insert: true },
+  // Deletes what is posted.
+  refills: { insert: true, update: ['detail'], delete: true },
   signing_keys: { insert: true, update: ['encrypted_jwk', 'retired_at'] },
   // Deletes transactions of a sandbox's simulated networks after 30 days.
   simulated_chain: { insert: true, update: ['broadcast_at', 'dropped_at', 'arrives'], delete: true },

@@ -33,8 +33,9 @@ import { settleWithdrawals } from '../rails/payouts/settle-withdrawals.ts'
 import { traceSteps } from '../rails/payouts/trace-steps.ts'
 import { repeatUntil, type Round } from './repeat.ts'
 import { sweepDepositAddresses } from '../rails/treasury/sweep-deposit-addresses.ts'
+import { postRefills } from '../rails/treasury/refills.ts'
 import { watchNetworkFees } from '../rails/treasury/watch-network-fees.ts'
-import { watchCustody, type Suspicions } from '../rails/treasury/watch-custody.ts'
+import { watchCustody, watchWallets, type Seen, type Suspicions } from '../rails/treasury/watch-custody.ts'
 
 /** Rest after a failed round of payouts, screenings or deliveries. */
 const FAILURE_PAUSE_MS = 1_000
@@ -48,7 +49,7 @@ const SAME_BLOCK_MS_MAX = 30_000
 const SWEEPS_EVERY_MS = 10_000
 /** Rest between two looks for transactions that a reorganisation removed. */
 const REBROADCASTS_EVERY_MS = 10_000
-/** Rest between two comparisons of what real networks hold with what the ledgers have in custody there. */
+/** Rest between two looks at what the wallets of real networks hold; in live mode it is compared with custody. */
 const CUSTODY_EVERY_MS = 60_000
 /** Least time between two comparisons of a real network's costs with the fees taken. */
 const NETWORK_FEES_EVERY_MS = 60_000
@@ -216,10 +217,11 @@ const resting =
 
 /** The rounds that belong to no customer, and those that span customers. */
 function roundsOf(shared: Shared): Round[] {
-  const { db, networks, settings, meter } = shared
+  const { db, networks, settings, log, meter } = shared
   const all: [PayoutNetwork, NetworkAdapter][] = [...networks]
   const [inDatabase, ...real] = bySpeed(networks)
   const suspicions: Suspicions = new Map()
+  const seen: Seen = (...found) => meter?.walletsSeen(...found)
   const canSweep = (some: Networks) => [...some.values()].some((adapter) => adapter.sweep !== undefined)
   return [
     ...all
@@ -233,13 +235,14 @@ function roundsOf(shared: Shared): Round[] {
     // Records the freezes that were placed while the node of the platform's audit log was unreachable.
     every(shared, AUDIT_HEADS_EVERY_MS, 'audit_heads', () => recordWaitingFreezes(db)),
     // A sandbox credits deposits that never came over a chain: its custody says nothing.
-    ...(settings.mode === 'live'
-      ? [
-          every(shared, shared.custodyEveryMs, 'custody', () =>
-            watchCustody(db, networks, suspicions, (...held) => meter?.formerWalletsHold(...held)),
-          ),
-        ]
-      : []),
+    every(shared, shared.custodyEveryMs, 'custody', () =>
+      settings.mode === 'live'
+        ? watchCustody(db, networks, suspicions, seen)
+        : watchWallets(db, networks, seen),
+    ),
+    every(shared, shared.custodyEveryMs, 'refills', () =>
+      postRefills(db, networks, (refill) => log.info({ ...refill }, 'posted a refill from cold storage')),
+    ),
   ]
 }
 

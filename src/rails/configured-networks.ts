@@ -130,9 +130,12 @@ function checkPlaceOfKeys(name: CryptoNetwork, privateKeys: string[], { worker, 
   )
 }
 
+/** A signer process answers within seconds: after this long, a person must look. */
+const ASKED_SECONDS = 300
+
 /** Judges the report of one network. */
 export function judgeNetwork(report: NetworkReport): Finding {
-  const { crypto_network: name, reachable, error, height, below_low_mark, custody, taken_back } = report
+  const { crypto_network: name, reachable, error, height, custody, taken_back } = report
   const locked = report.waiting.find(({ code }) => code === 'WALLET_LOCKED')
   if (!reachable)
     return failed(`${name}: ${error}`, `start its node, or correct its section of BURSAR_NETWORKS_FILE`)
@@ -152,12 +155,36 @@ export function judgeNetwork(report: NetworkReport): Finding {
       `${name}: ${locked.count} withdrawals wait because the wallet is locked`,
       'a person must unlock it with its passphrase (docs/guides/networks.md)',
     )
-  if (below_low_mark) return warn(`${name}: the hot wallet is below its low mark`, 'send funds to it')
+  const { signer, asked } = report
+  if (signer?.reachable === false)
+    return failed(`${name}: ${signer.error}`, 'start the signer process (docs/guides/signer.md)')
+  if (asked !== undefined && asked.oldest_seconds >= ASKED_SECONDS)
+    return warn(
+      `${name}: ${asked.count} withdrawals wait for the signer process, the first for ${asked.oldest_seconds} seconds`,
+      'bursar networks status; allow them, or open its journal (docs/guides/signer.md)',
+    )
+  const [ask] = report.asks
+  if (ask?.kind === 'REFILL')
+    return warn(
+      `${name}: the hot wallet is below its low mark: ${ask.amount} ${ask.asset} fill it up`,
+      `bursar treasury refill --network ${name} --asset ${ask.asset}`,
+    )
   const blocked = report.lanes.find((lane) => lane.blocked !== undefined)
   if (blocked !== undefined)
     return warn(
       `${name}: lane ${blocked.lane} signs nothing: ${blocked.blocked!.detail}`,
       'bursar networks status',
+    )
+  if (ask !== undefined)
+    return warn(
+      `${name}: the hot wallet is above its high mark: ${ask.amount} ${ask.asset} should go to cold storage`,
+      `bursar treasury confirm --network ${name} --asset ${ask.asset} --amount ${ask.amount}`,
+    )
+  const refill = report.refills.find(({ detail }) => detail !== null)
+  if (refill !== undefined)
+    return warn(
+      `${name}: refill ${refill.crypto_tx_hash} is not posted: ${refill.detail}`,
+      `bursar wallet acknowledge --network ${name} --tx-hash ${refill.crypto_tx_hash}`,
     )
   const former = formerWalletsIn(report).map(
     ({ address, held, asset }) => `${address} holds ${held} ${asset}`,

@@ -684,11 +684,15 @@ test('while the signer is asked for a higher fee, what it has signed before is f
 
 test('operators see each wallet of a signer, and why it signs nothing', async () => {
   const [customer, signer] = [await newCustomer(service), await startSigner()]
-  const lanes = async (address: Hex, client: SignerClient) => {
-    const adapter = networksOn({ address }, client).get('ETHEREUM')!
-    return (await adapter.status!()).lanes
+  const statusOf = (address: Hex, client: SignerClient) =>
+    networksOn({ address }, client).get('ETHEREUM')!.status!()
+  const lanes = async (address: Hex, client: SignerClient) => (await statusOf(address, client)).lanes
+  const free = {
+    lane: signer.address,
+    in_flight: 0,
+    held: { ETH: '100', USDG: '1000' },
+    journal: { next_nonce: 0, ahead: 0 },
   }
-  const free = { lane: signer.address, in_flight: 0, held: { ETH: '100', USDG: '1000' } }
   const [lane] = (await lanes(signer.address, signer.client))!
   expect(lane).toMatchObject(free)
   expect(lane).not.toHaveProperty('blocked')
@@ -700,9 +704,31 @@ test('operators see each wallet of a signer, and why it signs nothing', async ()
   await settle(networksOn(signer, signer.client), [made])
   await service.db.query('update evm_nonces set next_nonce = 0 where address = $1', [signer.address])
   // A database that was restored from an older backup.
-  expect(await lanes(signer.address, signer.client)).toMatchObject([{ blocked: { code: 'UNKNOWN_SPENDS' } }])
+  expect(await lanes(signer.address, signer.client)).toMatchObject([
+    { journal: { next_nonce: 1, ahead: 1 }, blocked: { code: 'UNKNOWN_SPENDS' } },
+  ])
   await service.db.query('update evm_nonces set next_nonce = 1 where address = $1', [signer.address])
+  // The journal was lost.
+  const empty = await startSigner({ key: signer.key })
+  expect(await statusOf(signer.address, empty.client)).toMatchObject({
+    signer: { reachable: true },
+    lanes: [
+      {
+        journal: { next_nonce: 0, ahead: -1 },
+        blocked: {
+          code: 'SIGNER_REFUSES',
+          detail: expect.stringMatching(
+            /^the signer's journal ends at nonce 0, and the chain has 1 /,
+          ) as string,
+        },
+      },
+    ],
+  })
+  await empty.close()
   await signer.close()
+  expect(await statusOf(signer.address, signer.client)).toMatchObject({
+    signer: { reachable: false, error: expect.stringMatching(/^the signer does not answer/) as string },
+  })
   expect(await lanes(signer.address, signer.client)).toMatchObject([
     {
       blocked: {

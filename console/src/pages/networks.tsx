@@ -1,4 +1,4 @@
-import { inWords } from '../format.ts'
+import { inWords, short } from '../format.ts'
 import { Frozen } from '../freezes.tsx'
 import { Table, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
@@ -89,6 +89,7 @@ const needsALook = ({ for_operators }: Network) => {
 /** One network as its operators see it. */
 function NetworkFigures({ network, figures }: { network: Network; figures: Figures }) {
   const { reachable, error, height, hot_wallet, custody, in_flight, waiting, frozen, uncredited } = figures
+  const { lanes = [], signer, asked, asks, refills } = figures
   return (
     <section class="part network">
       <h3>
@@ -107,7 +108,27 @@ function NetworkFigures({ network, figures }: { network: Network; figures: Figur
         </p>
       ))}
       {hot_wallet !== undefined && <HotWallet of={hot_wallet} />}
+      {asks.map(({ kind, asset, amount, to }) => (
+        <p key={kind + asset}>
+          <Status of={kind === 'REFILL' ? 'BELOW' : 'ABOVE'} />{' '}
+          {kind === 'REFILL' ? 'Cold storage is asked for' : 'It is proposed to send'}{' '}
+          <Amount amount={amount} asset={asset} />
+          {to !== undefined && (
+            <>
+              {' '}
+              to <code title={to}>{short(to)}</code>
+            </>
+          )}
+          : <code>{`bursar treasury ${kind === 'REFILL' ? 'refill' : 'confirm'}`}</code>
+        </p>
+      ))}
       {custody.length > 0 && <Custody of={custody} name={network.crypto_network} />}
+      {lanes.length > 0 && <Lanes of={lanes} name={network.crypto_network} />}
+      {signer !== undefined && (
+        <p>
+          The signer process <Status of={signer.reachable ? 'REACHABLE' : 'NOT REACHABLE'} /> {signer.error}
+        </p>
+      )}
       <p>
         {in_flight === 0
           ? 'No withdrawal is under way.'
@@ -116,9 +137,20 @@ function NetworkFigures({ network, figures }: { network: Network; figures: Figur
             : `${in_flight} withdrawals are under way.`}
       </p>
       <ul class="plain">
+        {asked !== undefined && (
+          <li>
+            <strong>{asked.count}</strong> wait for the signer since <Time at={asked.since} />
+          </li>
+        )}
         {waiting.map(({ code, detail, count, since }) => (
           <li key={code + detail}>
             <strong>{count}</strong> wait since <Time at={since} />: <Status of={code} /> {detail}
+          </li>
+        ))}
+        {refills.map(({ crypto_tx_hash, since, detail }) => (
+          <li key={crypto_tx_hash}>
+            Refill <code title={crypto_tx_hash}>{short(crypto_tx_hash)}</code> is not posted since{' '}
+            <Time at={since} /> {detail}
           </li>
         ))}
         {uncredited.map(({ reason, count, since }) => (
@@ -158,6 +190,47 @@ function HotWallet({
     </p>
   )
 }
+
+/** The wallets that pay, each with the reason why it signs nothing. */
+const Lanes = ({ of, name }: { of: NonNullable<Figures['lanes']>; name: string }) => (
+  <Table
+    name={`Wallets on ${name}`}
+    items={of}
+    keyOf={({ lane }) => lane}
+    columns={[
+      { name: 'Wallet', cell: ({ lane }) => <code title={lane}>{short(lane)}</code> },
+      {
+        name: 'Holds',
+        number: true,
+        cell: ({ holds }) =>
+          holds.map(({ asset, amount }) => (
+            <div key={asset}>
+              <Amount amount={amount} asset={asset} />
+            </div>
+          )),
+      },
+      { name: 'In flight', number: true, cell: ({ in_flight }) => in_flight },
+      {
+        name: 'Signer, next nonce',
+        number: true,
+        cell: ({ journal }) =>
+          journal !== undefined &&
+          `${journal.next_nonce}${journal.ahead === 0 ? '' : ` (${Math.abs(journal.ahead)} ${journal.ahead > 0 ? 'ahead' : 'behind'})`}`,
+      },
+      {
+        name: 'Signs',
+        cell: ({ blocked }) =>
+          blocked === undefined ? (
+            'yes'
+          ) : (
+            <>
+              <Status of={blocked.code} /> {blocked.detail}
+            </>
+          ),
+      },
+    ]}
+  />
+)
 
 /** The amounts held compared with those in the ledgers, per asset. */
 export const Custody = ({ of, name }: { of: Figures['custody']; name: string }) => (

@@ -893,7 +893,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
         (
           await networkReports(
             service.db,
-            new Map([['LITECOIN', { adapter: adapter(), confirmations: DEPTH, lowMark: undefined }]]),
+            new Map([['LITECOIN', { adapter: adapter(), confirmations: DEPTH }]]),
           )
         )[0]!.fees[0]!
       const before = await fees()
@@ -1486,7 +1486,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       ])
       const [report] = await networkReports(
         service.db,
-        new Map([['LITECOIN', { adapter: adapter(), confirmations: DEPTH, lowMark: undefined }]]),
+        new Map([['LITECOIN', { adapter: adapter(), confirmations: DEPTH }]]),
       )
       expect(report!.custody).toMatchObject([{ asset: 'LTC', in_cold: '1.2', difference: inCoin(gap) }])
       await requireSameGap()

@@ -1,5 +1,6 @@
 import type { Database } from '../../db/database.ts'
-import type { NetworkAdapter, NetworkStatus } from '../network.ts'
+import type { NetworkAdapter } from '../network.ts'
+import type { NetworkStatus } from '../wallet-status.ts'
 import { decimalOf, minorOf } from './amounts.ts'
 import { broadcast, resend } from './broadcast.ts'
 import { claimTransaction, movedBy } from './claims.ts'
@@ -61,6 +62,8 @@ export function bitcoinAdapter(
     scanBlocks: (first) => scanBlocks(wallet, first),
     estimateFee: (asset, destination) => estimateFee(wallet, asset, destination),
     status: () => status(wallet),
+    // A new address each time: nobody else knows it.
+    refill: async () => ({ to: (await newDepositAddress(wallet)).address }),
   }
 }
 

@@ -1820,7 +1820,7 @@ describe('another hot wallet', () => {
     const { address } = old.hotWallet
     const holds = async (asset: string) =>
       formatAmount(await balance('ETHEREUM', address, asset), decimalsOf(asset))
-    const reported = { adapter, confirmations: CONFIRMATIONS, lowMark: undefined }
+    const reported = { adapter, confirmations: CONFIRMATIONS }
     const report = async () => (await networkReports(service.db, new Map([['ETHEREUM', reported]])))[0]!
     expect(formerWalletsIn(await report())).toEqual([
       { asset: 'ETH', address, held: await holds('ETH') },
@@ -1972,7 +1972,7 @@ describe('a quoted fee', () => {
     await requireAgreement(wallet, funds, [customer])
     const [report] = await networkReports(
       service.db,
-      new Map([['ETHEREUM', { adapter: wallet.adapter, confirmations: 1, lowMark: undefined }]]),
+      new Map([['ETHEREUM', { adapter: wallet.adapter, confirmations: 1 }]]),
     )
     expect(report!.fees.find(({ asset }) => asset === 'ETH')).toEqual({
       asset: 'ETH',

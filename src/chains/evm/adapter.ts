@@ -1,3 +1,4 @@
+import type { Hex } from 'viem'
 import { parseGwei } from 'viem/utils'
 import { parseAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf, NETWORKS, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
@@ -12,11 +13,12 @@ import { checkCredited, cursorAt, newestInChain, requireReceived, verifyDeposits
 import { depositKeysOf, type DepositKey } from './deposit-keys.ts'
 import { depositReader, initialCursor, isCursor } from './deposit-scan.ts'
 import { estimateFee } from './estimate-fee.ts'
-import { movedBy } from './moved.ts'
+import { broughtBy, movedBy } from './moved.ts'
 import { status } from './network-status.ts'
 import { evmNode, headOf } from './node.ts'
 import { checkStatus } from './payment-status.ts'
 import { usedBy } from './nonce-used.ts'
+import { refill } from './refill.ts'
 import { refusesDestination } from './refusals.ts'
 import { askSigner, type AskedSigner } from './remote-signer.ts'
 import { replace } from './replace.ts'
@@ -41,6 +43,8 @@ export interface EvmConfig extends SweepConfig {
   signer?: AskedSigner
   /** Pays the gas for sweeping instead of the hot wallet. */
   gasWallet?: EvmSigner
+  /** Addresses of cold storage: what they pay the hot wallets is a refill. */
+  coldAddresses?: readonly Hex[]
   /** Wallets that paid before these. Stuck transactions of those with a key are replaced. */
   formerWallets?: EvmSigner[]
   /** Derives deposit addresses and signs for them. Without a key there are no addresses; a public key sweeps nothing. */
@@ -131,6 +135,8 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
     claimTransaction: (_db, withdrawal, hash) => claimTransaction(chain, withdrawal, hash),
     planConsolidation: (tx, maxFeeRate) => planMove(tx, chain, maxFeeRate),
     movedBy: (tx, hash) => movedBy(tx, chain, hash),
+    broughtBy: (from, hash) => broughtBy(from, chain, hash),
+    refill: (asset, amount, cold) => refill(chain, asset, amount, cold as readonly Hex[]),
     resend: (ended) => resend(chain, ended),
     usedBy: (withdrawal, hash) => usedBy(chain, withdrawal, hash),
     requireReceived: (customerId, deposit) => requireReceived(db, chain, customerId, deposit),
@@ -158,6 +164,7 @@ function openChain(network: CryptoNetwork, config: EvmConfig, db: Database): Evm
     hotWallet: config.hotWallet,
     lanes: [config.hotWallet, ...(config.furtherWallets ?? [])],
     formerWallets: config.formerWallets ?? [],
+    coldAddresses: config.coldAddresses ?? [],
     ...(config.signer && { signer: config.signer }),
     ...(config.gasWallet && { gasWallet: config.gasWallet }),
     confirmations: typeof confirmations === 'number' ? BigInt(confirmations) : confirmations,

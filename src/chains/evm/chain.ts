@@ -39,6 +39,8 @@ export interface EvmChain {
   lanes: readonly EvmSigner[]
   /** Wallets that signed before these. What they hold is in custody, and their transactions are followed to the end. */
   formerWallets: readonly EvmSigner[]
+  /** Addresses of cold storage: what they pay the wallets is a refill. */
+  coldAddresses: readonly Hex[]
   confirmations: Finality
   /** The most that is offered for a unit of gas, in wei. */
   feeCeiling: bigint

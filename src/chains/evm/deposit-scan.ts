@@ -58,12 +58,9 @@ export function depositReader(db: Database, chain: EvmChain): DepositReader {
   /** The newest block that was read before it was confirmed, as a cursor. */
   let looked: string | undefined
 
+  const picked = (movements: BlockMovement[]) => ours(db, chain, movements)
   /** Reads blocks from `first` on, and half as many after each failure: a reply may be too large, or take too long. */
-  async function readFrom(
-    first: bigint,
-    last: bigint,
-    pick: (movements: BlockMovement[]) => Promise<FoundDeposit[]> = (movements) => ours(db, chain, movements),
-  ) {
+  async function readFrom(first: bigint, last: bigint, pick = picked) {
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
       const end = first + size - 1n < last ? first + size - 1n : last
       try {
@@ -71,7 +68,7 @@ export function depositReader(db: Database, chain: EvmChain): DepositReader {
         const movements = [...nativeIn(chain, blocks), ...(await tokensIn(chain, blocks))]
         const found = await pick(movements)
         size = size * 2n < BLOCKS_MAX ? size * 2n : BLOCKS_MAX
-        return { blocks, found }
+        return { blocks, movements, found }
       } catch (error) {
         if (!(error instanceof NodeFailure) || end === first) throw error
         size = (end - first + 1n) / 2n
@@ -88,10 +85,11 @@ export function depositReader(db: Database, chain: EvmChain): DepositReader {
       const read = BigInt(cursor.slice(0, cursor.indexOf(':')))
       await requireInChain(chain, cursor)
       if (head <= read) return { cursor, found: [] }
-      const { blocks, found } = await readFrom(read + 1n, head)
+      const { blocks, movements, found } = await readFrom(read + 1n, head)
       requireLinked([cursor, ...blocks.map(cursorOf)], blocks)
       const last = blocks.at(-1)!
-      return { cursor: cursorOf(last), found, isBehind: hexToBigInt(last.number) < head }
+      const refills = await refillsAmong(chain, movements)
+      return { cursor: cursorOf(last), found, refills, isBehind: hexToBigInt(last.number) < head }
     },
     newestBlock: () => newestBlock(chain),
     async scanBlocks(first, last) {
@@ -350,6 +348,18 @@ async function withoutOwn(
   )
   const known = new Set(rows.map(({ crypto_tx_hash }) => crypto_tx_hash))
   return movements.filter((one) => !own.includes(one) || known.has(one.crypto_tx_hash))
+}
+
+/** The transactions with which cold storage has paid a wallet. With one node alone, an operator acknowledges them. */
+async function refillsAmong(chain: EvmChain, movements: BlockMovement[]): Promise<string[]> {
+  if (chain.verify === undefined || chain.coldAddresses.length === 0) return []
+  const cold = new Set<string>(chain.coldAddresses)
+  const paid = movements.filter(
+    ({ from, address }) => cold.has(from) && walletAt(chain, address) !== undefined,
+  )
+  const successful = await succeeded(chain, paid)
+  const made = paid.filter(({ native, crypto_tx_hash }) => !native || successful.has(crypto_tx_hash))
+  return [...new Set(made.map(({ crypto_tx_hash }) => crypto_tx_hash))]
 }
 
 /** The hashes of the native movements that succeeded: reverted transactions are in blocks as well. */

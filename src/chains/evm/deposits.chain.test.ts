@@ -789,10 +789,7 @@ describe('an amount swept beyond the known deposits', () => {
         asset,
       ])
     expect(await unattributed()).toEqual([[3, 'ETH']])
-    const [report] = await networkReports(
-      service.db,
-      new Map([['ETHEREUM', { adapter, confirmations: 3, lowMark: undefined }]]),
-    )
+    const [report] = await networkReports(service.db, new Map([['ETHEREUM', { adapter, confirmations: 3 }]]))
     expect(report!.uncredited).toMatchObject([{ reason: 'UNATTRIBUTED', count: 1 }])
     // It is never credited automatically.
     expect(await rounds(adapter)).toBe(0)

@@ -14,7 +14,8 @@ import {
   type Reserved,
   type Unsigned,
 } from '../longest-waiting.ts'
-import type { LaneStatus, Withdrawal } from '../network.ts'
+import type { Withdrawal } from '../network.ts'
+import type { LaneStatus } from '../wallet-status.ts'
 import { selectOpenTransactions, type OpenTransactionRow } from '../network-transactions.ts'
 import type { WaitingReason } from '../waiting.ts'
 
@@ -64,36 +65,51 @@ export async function openReservation(
     ? ({ code: 'NODE_BEHIND', detail: 'the node is catching up with its chain' } as const)
     : (unknownSpends(unknown, sent) ??
       (await takenBack(tx, chain, lost)) ??
-      unanswered(own, mined) ??
+      unanswered(chain, own, mined) ??
       chain.signer?.keyFailure(chain.hotWallet.address))
   return { block, nonce, spendable, inFlight: inFlight.size, blockedReason }
 }
 
+/** How many of a wallet's transactions are mined, and how many it has sent, by the node. */
+export type SeenNonces = Pick<Awaited<ReturnType<typeof readWallet>>, 'mined' | 'sent'>
+export const seeNonces = (chain: EvmChain): Promise<SeenNonces> => readWallet(chain, [])
+
 /**
  * What a wallet has in flight, and why it may not sign, for operators: nothing is locked. `signer` are the next nonces by the
- * journal of the signer process, where there is one.
+ * journal of the signer process, where there is one. It was asked after the node, and before this: what is mined is in the
+ * journal, and what is signed is on record here.
  */
 export async function laneStatus(
   db: Queryable,
   chain: EvmChain,
+  { mined, sent }: SeenNonces,
   signer?: ReadonlyMap<string, number | null> | Error,
-): Promise<Pick<LaneStatus, 'in_flight' | 'blocked'>> {
-  // The nonce comes second: what is signed and broadcast in between is on record by then.
-  const { mined, sent } = await readWallet(chain, [])
+): Promise<Pick<LaneStatus, 'in_flight' | 'journal' | 'blocked'>> {
+  // The nonce comes last: what is signed and broadcast in between is on record by then.
   const { next, acknowledged } = await readNonce(db, chain)
   const own = await signedBy(chain.hotWallet.address, await selectOpenTransactions(db, chain.network))
   const nonces = new Set(own.map(({ raw_transaction }) => parse(raw_transaction).nonce))
+  const ofSigner = signer instanceof Error ? undefined : signer?.get(chain.hotWallet.address)
   const unknown = noncesBetween(next, sent).filter((one) => !acknowledged.has(one))
   const blocked =
-    unknownSpends(unknown, sent) ?? blockedBySigner(chain, signer, next) ?? unanswered(own, mined)
-  return { in_flight: [...nonces].filter((one) => one >= mined).length, ...(blocked && { blocked }) }
+    unknownSpends(unknown, sent) ??
+    blockedBySigner(chain, signer, { next, mined }) ??
+    unanswered(chain, own, mined)
+  return {
+    in_flight: [...nonces].filter((one) => one >= mined).length,
+    ...(ofSigner != null && { journal: { next_nonce: ofSigner, ahead: ofSigner - next } }),
+    ...(blocked && { blocked }),
+  }
 }
 
-/** Why a wallet signs nothing by its signer: it does not answer, lacks the wallet, or has signed what this database does not know. */
+/**
+ * Why a wallet signs nothing by its signer: it does not answer, lacks the wallet, has signed what this database does not know,
+ * or has lost what is mined.
+ */
 function blockedBySigner(
   { hotWallet }: EvmChain,
   signer: ReadonlyMap<string, number | null> | Error | undefined,
-  next: number,
+  { next, mined }: { next: number; mined: number },
 ): WaitingReason | undefined {
   if (signer === undefined || !hotWallet.isRemote) return undefined
   if (signer instanceof Error) return { code: 'SIGNER_DOWN', detail: signer.message }
@@ -101,20 +117,31 @@ function blockedBySigner(
   if (ofSigner === undefined) return { code: 'SIGNER_REFUSES', detail: 'the signer does not have the wallet' }
   if (ofSigner === null)
     return { code: 'SIGNER_REFUSES', detail: "its journal is not opened: 'bursar signer open'" }
-  if (ofSigner <= next) return undefined
-  const detail = `the signer has signed up to nonce ${ofSigner - 1}, and this database has ${next - 1}: it was restored from an older backup`
-  return { code: 'UNKNOWN_SPENDS', detail }
+  if (ofSigner > next) {
+    const detail = `the signer has signed up to nonce ${ofSigner - 1}, and this database has ${next - 1}: it was restored from an older backup`
+    return { code: 'UNKNOWN_SPENDS', detail }
+  }
+  if (ofSigner >= mined) return undefined
+  const detail =
+    `the signer's journal ends at nonce ${ofSigner}, and the chain has ${mined} transactions of the wallet: it was lost or restored; ` +
+    `'bursar signer open' opens it`
+  return { code: 'SIGNER_REFUSES', detail }
 }
 
 /** How long the signer process may take for a nonce before no later one is given to it. */
 const ANSWER_MS_MAX = 60_000
 
-/** Nothing is mined behind a nonce that the signer does not sign: what gets a later one could no longer be cancelled. */
+/**
+ * Nothing is mined behind a nonce that the signer does not sign: what gets a later one could no longer be cancelled. People who
+ * sign by hand take their time.
+ */
 function unanswered(
+  { signer }: EvmChain,
   own: readonly Pick<OpenTransactionRow, 'raw_transaction' | 'age_ms'>[],
   mined: number,
 ): WaitingReason | undefined {
   const nonceOf = (one: { raw_transaction: Buffer }) => parse(one.raw_transaction).nonce
+  if (signer?.status === undefined) return undefined
   // The last one of a nonce: what a replacement replaces may be too cheap for any block.
   const last = new Map(own.map((one) => [nonceOf(one), one]))
   const first = [...last.values()].find(

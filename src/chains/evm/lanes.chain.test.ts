@@ -203,7 +203,7 @@ async function withoutMining<T>(work: () => Promise<T>): Promise<T> {
 const lanesOf = async ({ adapter }: Pick<Wallets, 'adapter'>) => {
   const [report] = await networkReports(
     service.db,
-    new Map([['ETHEREUM', { adapter, confirmations: CONFIRMATIONS, lowMark: undefined }]]),
+    new Map([['ETHEREUM', { adapter, confirmations: CONFIRMATIONS }]]),
   )
   return report!.lanes
 }

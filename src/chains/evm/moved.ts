@@ -1,7 +1,7 @@
 import type { Hex } from 'viem'
 import { isDeepStrictEqual } from 'node:util'
 import { getAddress, hexToBigInt, hexToNumber } from 'viem/utils'
-import type { Transaction } from '../../db/database.ts'
+import type { Queryable, Transaction } from '../../db/database.ts'
 import { standingsOf } from './confirmations.ts'
 import { acknowledgeNonce } from './nonces.ts'
 import { offChain, walletAt, walletsOf, type EvmChain } from './chain.ts'
@@ -9,7 +9,7 @@ import { feePaid } from './fees.ts'
 import { addressIn, parse, signedBy, TRANSFER_TOPIC } from './transaction.ts'
 import type { Receipt } from './node.ts'
 import { requireSecondWord } from './second-word.ts'
-import type { MovedOnChain } from '../network.ts'
+import type { BroughtOnChain, MovedOnChain } from '../network.ts'
 
 /** A transaction in a node's answer. */
 interface FoundTransfers {
@@ -35,8 +35,27 @@ interface AssetMove {
  * differs at the second node, moves nothing of the hot wallet, or has the nonce of a stored transaction that has not ended.
  */
 export async function movedBy(tx: Transaction, chain: EvmChain, hash: string): Promise<MovedOnChain> {
+  const { found, effect } = await readEffect(tx, chain, hash)
+  const hotWallet = walletAt(chain, found.from)
+  if (hotWallet !== undefined) {
+    const nonce = hexToNumber(found.nonce)
+    await requireNotUnderWay(tx, { ...chain, hotWallet }, { hash, nonce })
+    await acknowledgeNonce(tx, { ...chain, hotWallet }, nonce)
+  }
+  return effect
+}
+
+/** The same of a transaction by others, who are named. Throws an Error where no second node confirms it, too. */
+export async function broughtBy(db: Queryable, chain: EvmChain, hash: string): Promise<BroughtOnChain> {
+  if (chain.verify === undefined) throw new Error('no second node confirms it')
+  const { effect, senders } = await readEffect(db, chain, hash)
+  return { ...effect, from: [...senders] }
+}
+
+/** What a transaction has moved of the wallets', as both nodes have it. Writes nothing. */
+async function readEffect(db: Queryable, chain: EvmChain, hash: string) {
   await chain.ready()
-  if (await isKnown(tx, chain, hash))
+  if (await isKnown(db, chain, hash))
     throw new Error(`${hash} is known: it is a withdrawal's, a sweep's or of the platform's own`)
   const found = await chain.node.call<FoundTransfers | null>('eth_getTransactionByHash', hash)
   if (found === null) throw new Error(`the node of ${chain.network} has no transaction ${hash}`)
@@ -53,34 +72,32 @@ export async function movedBy(tx: Transaction, chain: EvmChain, hash: string): P
       isDeepStrictEqual(movesOf(chain, second.transaction, second.receipt), moves) &&
       isDeepStrictEqual(feePaid(chain, second.receipt), feePaid(chain, receipt)))
   if (!isSame) throw new Error(`${hash}: the second node has another sender, nonce, amount or fee`)
-  const own = await ownAmong(tx, chain, [
+  const own = await ownAmong(db, chain, [
     getAddress(found.from),
     ...moves.flatMap(({ from, to }) => [from, to]),
   ])
   const sums = new Map<string, bigint>()
+  const senders = new Set<Hex>()
   for (const { from, to, asset, units } of moves) {
     const isOut = own.has(from) && !own.has(to)
     // A payment by somebody else to a deposit address is a deposit.
     const isIn = !own.has(from) && walletAt(chain, to) !== undefined
-    if (isOut || isIn) sums.set(asset, (sums.get(asset) ?? 0n) + (isOut ? -units : units))
+    if (!isOut && !isIn) continue
+    senders.add(from)
+    sums.set(asset, (sums.get(asset) ?? 0n) + (isOut ? -units : units))
   }
   const moved = [...sums]
     .filter(([, units]) => units !== 0n)
     .map(([asset, units]) => ({ asset, amount: offChain(chain, asset, units) }))
   const isPaidByUs = own.has(getAddress(found.from))
   if (moved.length === 0 && !isPaidByUs) throw new Error(`${hash} moves nothing of the hot wallet`)
-  const hotWallet = walletAt(chain, found.from)
-  if (hotWallet !== undefined) {
-    const nonce = hexToNumber(found.nonce)
-    await requireNotUnderWay(tx, { ...chain, hotWallet }, { hash, nonce })
-    await acknowledgeNonce(tx, { ...chain, hotWallet }, nonce)
-  }
   const payments = moves.map(({ to, asset, units }) => ({
     asset,
     amount: offChain(chain, asset, units),
     address: to,
   }))
-  return { moved, payments, ...(isPaidByUs && { networkFee: feePaid(chain, receipt) }) }
+  const effect = { moved, payments, ...(isPaidByUs && { networkFee: feePaid(chain, receipt) }) }
+  return { found, senders, effect }
 }
 
 /**
@@ -115,8 +132,8 @@ async function requireNotUnderWay(
 }
 
 /** Each part uses an index: signing waits for this query, and sweeps are many and never deleted. */
-async function isKnown(tx: Transaction, { network }: EvmChain, hash: string): Promise<boolean> {
-  const { rowCount } = await tx.query(
+async function isKnown(db: Queryable, { network }: EvmChain, hash: string): Promise<boolean> {
+  const { rowCount } = await db.query(
     `
     select 1 from outgoing_transfers where network = $1 and crypto_tx_hash = $2
     union all select 1 from replaced_transactions r
@@ -150,8 +167,8 @@ function movesOf(chain: EvmChain, { from, to, value }: FoundTransfers, receipt: 
 }
 
 /** The hot wallets, and the deposit addresses among these addresses. */
-async function ownAmong(tx: Transaction, chain: EvmChain, addresses: readonly Hex[]): Promise<Set<Hex>> {
-  const { rows } = await tx.query<{ address: Hex }>(
+async function ownAmong(db: Queryable, chain: EvmChain, addresses: readonly Hex[]): Promise<Set<Hex>> {
+  const { rows } = await db.query<{ address: Hex }>(
     'select address from deposit_addresses where address = any ($1)',
     [addresses],
   )

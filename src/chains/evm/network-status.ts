@@ -1,10 +1,10 @@
 import type { Database } from '../../db/database.ts'
 import { balancesAt, lanesOf, offChain, walletsOf, type EvmChain } from './chain.ts'
-import { laneStatus } from './hot-wallet.ts'
+import { laneStatus, seeNonces } from './hot-wallet.ts'
 import { headOf } from './node.ts'
 import { unswept } from './sweeps/holdings.ts'
 import { lostTransactions } from './taken-back.ts'
-import type { LaneStatus, NetworkStatus } from '../network.ts'
+import type { LaneStatus, NetworkStatus } from '../wallet-status.ts'
 
 /** The next nonces by the signer's journal, or why it does not answer; undefined where there is none. */
 const signerStatus = async ({ signer, network }: EvmChain) =>
@@ -40,13 +40,14 @@ export async function status(db: Database, chain: EvmChain): Promise<NetworkStat
   const formerWallets = chain.formerWallets.map(({ address }, index) => {
     return { address, held: amounts((asset) => has(before + index, asset)) }
   })
-  const lanes: LaneStatus[] = []
+  const views = paying > 1 || chain.signer !== undefined ? lanesOf(chain) : []
+  const seen = await Promise.all(views.map(seeNonces))
   const signer = await signerStatus(chain)
-  if (paying > 1 || signer !== undefined)
-    for (const [index, lane] of lanesOf(chain).entries()) {
-      const held = amounts((asset) => has(index, asset))
-      lanes.push({ lane: lane.hotWallet.address, held, ...(await laneStatus(db, lane, signer)) })
-    }
+  const lanes: LaneStatus[] = []
+  for (const [index, lane] of views.entries()) {
+    const held = amounts((asset) => has(index, asset))
+    lanes.push({ lane: lane.hotWallet.address, held, ...(await laneStatus(db, lane, seen[index]!, signer)) })
+  }
   const takenBack = lost.map(({ raw_transaction: _, ...one }) => one)
   return {
     height: Number(block),
@@ -58,6 +59,9 @@ export async function status(db: Database, chain: EvmChain): Promise<NetworkStat
     ),
     hotWallet: amounts((asset) => chain.lanes.reduce((sum, _, lane) => sum + has(lane, asset), 0n)),
     ...(lanes.length > 0 && { lanes }),
+    ...(signer !== undefined && {
+      signer: signer instanceof Error ? { reachable: false, error: signer.message } : { reachable: true },
+    }),
     ...(formerWallets.length > 0 && { formerWallets }),
     ...(takenBack.length > 0 && { takenBack }),
   }

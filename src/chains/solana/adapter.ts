@@ -81,6 +81,7 @@ export function solanaAdapter(config: SolanaConfig, db: Database): NetworkAdapte
 
     // Operators.
     status: () => status(chain),
+    refill: async () => ({ to: chain.hotWallet.address }),
     claimTransaction: (_db, withdrawal, hash) => claimTransaction(chain, withdrawal, hash),
     movedBy: (tx, hash) => movedBy(tx, chain, hash),
     usedBy: (withdrawal, hash) => usedBy(chain, withdrawal, hash),

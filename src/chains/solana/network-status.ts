@@ -1,4 +1,4 @@
-import type { NetworkStatus } from '../network.ts'
+import type { NetworkStatus } from '../wallet-status.ts'
 import { nonceOf, readAccounts, tokenAccountOf } from './accounts.ts'
 import { GAS_ASSET, lamportsText, offChain, type SolanaChain } from './chain.ts'
 import { associatedOf } from './instructions.ts'

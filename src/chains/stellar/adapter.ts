@@ -1,5 +1,6 @@
 import type { Database } from '../../db/database.ts'
-import type { NetworkAdapter, NetworkStatus } from '../network.ts'
+import type { NetworkAdapter } from '../network.ts'
+import type { NetworkStatus } from '../wallet-status.ts'
 import {
   balanceOf,
   decimalOf,
@@ -46,6 +47,7 @@ export function stellarAdapter(config: StellarConfig, db: Database): NetworkAdap
 
     // Operators.
     status: () => status(chain),
+    refill: async () => ({ to: chain.address }),
     claimTransaction: (_db, withdrawal, hash) => claimTransaction(chain, withdrawal, hash),
     movedBy: (tx, hash) => movedBy(tx, chain, hash),
     resend: (ended) => resend(chain, ended),

@@ -31,6 +31,7 @@ import {
   type IncomingTransfer,
   type DepositWaitingReason,
 } from './incoming-transfers.ts'
+import { recordRefills } from '../treasury/found-refills.ts'
 import { FORGED_ADDRESS, genuineAmong, selectOwners, type AddressOwner } from './owners.ts'
 import { clearMinimum, wakeSmallDeposits } from './small-deposits.ts'
 
@@ -132,6 +133,7 @@ async function readOn(
       // Another worker was faster, and has recorded these deposits.
       if (rowCount === 0) return
       await recordIncoming(tx, ledger, network, scan.found)
+      await recordRefills(tx, network, scan.refills ?? [])
       await scan.keep?.(tx)
     })
     return scan.isBehind ?? false

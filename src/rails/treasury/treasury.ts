@@ -24,6 +24,7 @@ import type { MovedOnChain, NetworkAdapter, PaymentOnChain } from '../../chains/
 import { signAlone } from '../lease.ts'
 import { cancelWithdrawal } from '../payouts/cancel-withdrawal.ts'
 import { audited } from '../../money/records/audited.ts'
+import { forgetRefill } from './found-refills.ts'
 import { recordChanges } from '../../money/ledger/audit.ts'
 
 /** An operator's order to move an amount to cold storage. */
@@ -38,7 +39,7 @@ export interface TreasurySend {
 }
 
 /** What an order needs, and who gives it. */
-interface Ordering {
+export interface Ordering {
   db: Database
   macs: WithdrawalMacs
   origin: Origin
@@ -288,48 +289,89 @@ export async function acknowledgeTransaction(
   adapter: NetworkAdapter,
   network: CryptoNetwork,
   hash: string,
-  { paysNoWithdrawal = false, origin }: { paysNoWithdrawal?: boolean; origin: Origin },
+  asked: Acknowledging,
 ): Promise<Acknowledged> {
   if (adapter.movedBy === undefined) throw new Error(`${network} is no real network here`)
   return transaction(db, async (tx) => {
     await signAlone(tx, network)
-    const about = { crypto_network: network, crypto_tx_hash: hash }
-    const { rows } = await tx.query<{ id: string }>(
-      'select id from acknowledged_transactions where network = $1 and crypto_tx_hash = $2',
-      [network, hash],
-    )
-    if (rows[0] !== undefined) return { id: rows[0].id, ...about, is_new: false }
-    const { moved, payments, networkFee } = await adapter.movedBy!(tx, hash)
-    const unpaid = await unpaidLike(tx, network, hash, payments)
-    if (unpaid.length > 0 && !paysNoWithdrawal) throw new Error(alikeText(hash, unpaid))
-    const ledger = await LedgerTransaction.open(tx, PLATFORM_ID, [])
-    const id = newId(ledger.now)
-    await tx.query(
-      `insert into acknowledged_transactions (network, crypto_tx_hash, id, acknowledged_at) values ($1, $2, $3, $4)`,
-      [network, hash, id, ledger.now.text],
-    )
-    const minorOf = (asset: string, amount: string) => {
-      const isNegative = amount.startsWith('-')
-      const minor = parseAmount(isNegative ? amount.slice(1) : amount, decimalsOf(asset))!
-      return isNegative ? -minor : minor
-    }
-    const entries = [
-      ...moved.flatMap(({ asset, amount }) => coldEntries(network, asset, -minorOf(asset, amount))),
-      ...(networkFee === undefined
-        ? []
-        : networkFeeEntries(network, networkFee.asset, minorOf(networkFee.asset, networkFee.amount))),
-    ]
-    ledger.post({ transfer_id: id, event: 'SETTLED', entries, origin, action: 'transfer.acknowledge' })
-    await ledger.write()
-    return {
-      id,
-      ...about,
-      moved,
-      ...(networkFee && { networkFee }),
-      is_new: true,
-      ...(unpaid.length > 0 && { not_paid: unpaid.map(({ id }) => id) }),
-    }
+    const before = await selectAcknowledged(tx, network, hash)
+    return before ?? (await post(tx, network, hash, await adapter.movedBy!(tx, hash), asked))
   })
+}
+
+/**
+ * Posts a refill as `acknowledgeTransaction` does, once. Its effect was asked for before, with no transaction open and without the
+ * signing lock: a transaction by others has no nonce of the hot wallet, and pays no withdrawal.
+ */
+export const postRefill = (
+  db: Database,
+  network: CryptoNetwork,
+  hash: string,
+  effect: MovedOnChain,
+  origin: Origin,
+): Promise<Acknowledged> =>
+  transaction(
+    db,
+    async (tx) =>
+      (await selectAcknowledged(tx, network, hash)) ?? (await post(tx, network, hash, effect, { origin })),
+  )
+
+/** Who acknowledges, and whether the transaction has paid none of the withdrawals that it looks like. */
+interface Acknowledging {
+  paysNoWithdrawal?: boolean
+  origin: Origin
+}
+
+/** A transaction that was acknowledged before; no refill of it waits any more. */
+async function selectAcknowledged(
+  tx: Transaction,
+  network: CryptoNetwork,
+  hash: string,
+): Promise<Acknowledged | undefined> {
+  await forgetRefill(tx, network, hash)
+  const { rows } = await tx.query<{ id: string }>(
+    'select id from acknowledged_transactions where network = $1 and crypto_tx_hash = $2',
+    [network, hash],
+  )
+  return rows[0] && { id: rows[0].id, crypto_network: network, crypto_tx_hash: hash, is_new: false }
+}
+
+async function post(
+  tx: Transaction,
+  network: CryptoNetwork,
+  hash: string,
+  { moved, payments, networkFee }: MovedOnChain,
+  { paysNoWithdrawal = false, origin }: Acknowledging,
+): Promise<Acknowledged> {
+  const unpaid = await unpaidLike(tx, network, hash, payments)
+  if (unpaid.length > 0 && !paysNoWithdrawal) throw new Error(alikeText(hash, unpaid))
+  const ledger = await LedgerTransaction.open(tx, PLATFORM_ID, [])
+  const id = newId(ledger.now)
+  await tx.query(
+    `insert into acknowledged_transactions (network, crypto_tx_hash, id, acknowledged_at) values ($1, $2, $3, $4)`,
+    [network, hash, id, ledger.now.text],
+  )
+  const minorOf = (asset: string, amount: string) => {
+    const isNegative = amount.startsWith('-')
+    const minor = parseAmount(isNegative ? amount.slice(1) : amount, decimalsOf(asset))!
+    return isNegative ? -minor : minor
+  }
+  const entries = [
+    ...moved.flatMap(({ asset, amount }) => coldEntries(network, asset, -minorOf(asset, amount))),
+    ...(networkFee === undefined
+      ? []
+      : networkFeeEntries(network, networkFee.asset, minorOf(networkFee.asset, networkFee.amount))),
+  ]
+  ledger.post({ transfer_id: id, event: 'SETTLED', entries, origin, action: 'transfer.acknowledge' })
+  await ledger.write()
+  return {
+    id,
+    ...{ crypto_network: network, crypto_tx_hash: hash },
+    moved,
+    ...(networkFee && { networkFee }),
+    is_new: true,
+    ...(unpaid.length > 0 && { not_paid: unpaid.map(({ id }) => id) }),
+  }
 }
 
 /** A transfer out of the hot wallet that has not ended. */

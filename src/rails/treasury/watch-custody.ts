@@ -1,9 +1,12 @@
-import { formatAmount } from '../../contract/assets/amount.ts'
+import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import type { Database } from '../../db/database.ts'
 import { freeze } from '../../money/records/freezes.ts'
+import { PLATFORM_ID } from '../../db/ids.ts'
+import { lookAt, type Look } from '../../chains/look.ts'
 import { compareCustody, type ComparedCustody } from '../../chains/network-status.ts'
 import type { Networks } from '../../chains/network.ts'
+import type { NetworkStatus } from '../../chains/wallet-status.ts'
 import { originOfLoop } from '../../contract/actor.ts'
 import { failedLately } from '../payouts/failed-transactions.ts'
 
@@ -18,6 +21,9 @@ export type Suspicions = Map<
   { short: ReadonlySet<string>; looks: readonly ReadonlyMap<string, bigint>[] }
 >
 
+/** Told what each look at a network found; undefined: its node did not answer. */
+export type Seen = (network: CryptoNetwork, look: Look | undefined) => void
+
 /**
  * Stops payouts over each real network that holds less than the ledgers have in custody there (freeze CUSTODY_SHORT). An asset
  * must be short twice in a row: `suspicions` keeps what the comparisons found. Returns how many networks are short. Throws the
@@ -25,23 +31,20 @@ export type Suspicions = Map<
  *
  * A payment that was refunded as failed, and arrived all the same, first reduces the surplus over custody. For an hour after a
  * failed transaction, a smaller surplus than before therefore counts as short, too.
- *
- * `formerWalletsHold` is called with the amounts that former hot wallets still hold.
  */
 export async function watchCustody(
   db: Database,
   networks: Networks,
   suspicions: Suspicions,
-  formerWalletsHold?: (network: CryptoNetwork, asset: string, amount: string) => void,
+  seen?: Seen,
 ): Promise<number> {
-  const looks = [...networks].map(async ([network, adapter]) => {
-    if (network === 'WIRE' || adapter.status === undefined) return false
-    const compared = await compareCustody(db, network, adapter)
-    for (const { asset, in_former_wallets: minor } of compared)
-      if (minor !== undefined) formerWalletsHold?.(network, asset, formatAmount(minor, decimalsOf(asset)))
+  const short = await lookAtEach(db, networks, seen, async (network, readStatus) => {
+    const compared = await compareCustody(db, network, readStatus)
     const { short: before, looks = [] } = suspicions.get(network) ?? {}
-    const hasFailed = await failedLately(db, network)
-    const found = compared.flatMap((one) => shortageOf(one, hasFailed ? surplusBefore(looks, one.asset) : 0n))
+    const brought = (await failedLately(db, network)) ? await broughtLately(db, network) : undefined
+    const found = compared.flatMap((one) =>
+      shortageOf(one, brought === undefined ? 0n : surplusBefore(looks, one.asset, brought)),
+    )
     const still = found.filter(({ asset }) => before?.has(asset) === true)
     const isShort = still.length > 0
     suspicions.set(network, {
@@ -56,23 +59,73 @@ export async function watchCustody(
     await freeze(db, LOOP, { kind: 'NETWORK', network }, 'CUSTODY_SHORT', detail)
     return true
   })
+  return short.filter(Boolean).length
+}
+
+/** Looks at the wallets of each real network, for metrics alone. Throws the failures after the others have answered. */
+export const watchWallets = (db: Database, networks: Networks, seen: Seen) =>
+  lookAtEach(db, networks, seen, (_, readStatus) => readStatus())
+
+async function lookAtEach<T>(
+  db: Database,
+  networks: Networks,
+  seen: Seen | undefined,
+  work: (network: CryptoNetwork, readStatus: () => Promise<NetworkStatus>) => Promise<T>,
+): Promise<T[]> {
+  const looks = [...networks].flatMap(([network, adapter]) => {
+    if (network === 'WIRE' || adapter.status === undefined) return []
+    const readStatus = async () => {
+      const look = await lookAt(db, network, adapter).catch((error: unknown) => {
+        seen?.(network, undefined)
+        throw error
+      })
+      seen?.(network, look)
+      return look.status
+    }
+    return [work(network, readStatus)]
+  })
   const settled = await Promise.allSettled(looks)
   const failures = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []))
   if (failures.length > 0)
     throw new AggregateError(failures, `custody of ${failures.length} networks is not known`)
-  return settled.filter((one) => one.status === 'fulfilled' && one.value).length
+  return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
 }
 
 /**
  * The surplus over custody, in minor units: the highest that two comparisons in a row have both found. A deposit that only the
- * chain knew raises a single comparison, and a client can time its deposit for one.
+ * chain knew raises a single comparison, and a client can time its deposit for one. Less what was posted meanwhile.
  */
-function surplusBefore(looks: readonly ReadonlyMap<string, bigint>[], asset: string): bigint {
+function surplusBefore(
+  looks: readonly ReadonlyMap<string, bigint>[],
+  asset: string,
+  brought: ReadonlyMap<string, bigint>,
+): bigint {
   const pairs = looks.slice(1).map((one, index) => {
     const [a, b] = [one.get(asset) ?? 0n, looks[index]!.get(asset) ?? 0n]
     return a < b ? a : b
   })
-  return pairs.reduce((most, one) => (one > most ? one : most), 0n)
+  const most = pairs.reduce((before, one) => (one > before ? one : before), 0n) - (brought.get(asset) ?? 0n)
+  return most > 0n ? most : 0n
+}
+
+/**
+ * By asset, in minor units: what came from outside and was posted within the time that comparisons are kept for, such as a refill.
+ * Until then it was held beyond custody.
+ */
+async function broughtLately(db: Database, network: CryptoNetwork): Promise<Map<string, bigint>> {
+  const posted = await db.query<{ id: string }>(
+    `select id from acknowledged_transactions
+     where network = $1 and acknowledged_at > clock_timestamp() - make_interval(mins => ${LOOKS_MAX})`,
+    [network],
+  )
+  const { rows } = await db.query<{ asset: string; amount: string }>(
+    `
+    select asset, -sum(amount) as amount from entries
+    where customer_id = $1 and transfer_id = any ($2::uuid[]) and account = $3 and amount < 0
+    group by asset`,
+    [PLATFORM_ID, posted.rows.map(({ id }) => id), `custody:${network}`],
+  )
+  return new Map(rows.map(({ asset, amount }) => [asset, parseStoredAmount(amount, decimalsOf(asset))]))
 }
 
 function shortageOf(

@@ -39,6 +39,68 @@ const ForOperators = Type.Object(
       }),
       { description: 'Empty where the network is simulated: nothing is on a chain.' },
     ),
+    lanes: Type.Optional(
+      Type.Array(
+        Type.Object({
+          lane: Type.String({ description: 'The address of the wallet.' }),
+          holds: Type.Array(Type.Object({ asset: AssetSymbol, amount: Amount('What it holds.') })),
+          in_flight: Count('Its transactions that are signed and not mined.'),
+          journal: Type.Optional(
+            Type.Object(
+              {
+                next_nonce: Count('Its next nonce.'),
+                ahead: Count('Signatures that this database does not know; negative: not signed yet.'),
+              },
+              { description: 'By the journal of the signer process.' },
+            ),
+          ),
+          blocked: Type.Optional(
+            Type.Object({
+              code: Type.String({ description: 'Why nothing is signed from it.' }),
+              detail: Type.String({ description: 'The same for people.' }),
+            }),
+          ),
+        }),
+        { description: 'The wallets that pay, where there is more than one, or a signer process.' },
+      ),
+    ),
+    signer: Type.Optional(
+      Type.Object(
+        {
+          reachable: Type.Boolean({ description: 'Whether it answers.' }),
+          error: Type.Optional(Type.String({ description: 'Why it does not.' })),
+        },
+        { description: 'The signer process; absent where there is none.' },
+      ),
+    ),
+    asked: Type.Optional(
+      Type.Object(
+        { count: Count('How many wait.'), since: Timestamp('Since when the first waits.') },
+        { description: 'Withdrawals that wait for the signer process.' },
+      ),
+    ),
+    asks: Type.Array(
+      Type.Object({
+        kind: OneOf(
+          ['REFILL', 'SEND'],
+          'REFILL: the hot wallet is below its low mark. SEND: it is above its high mark.',
+        ),
+        asset: AssetSymbol,
+        amount: Amount('What brings it to its target.'),
+        to: Type.Optional(Type.String({ description: 'Of a send: the address in cold storage.' })),
+      }),
+      { description: 'The refills and sends to cold storage that people are asked for.' },
+    ),
+    refills: Type.Array(
+      Type.Object({
+        crypto_tx_hash: Type.String({ description: 'The transaction.' }),
+        since: Timestamp('When it was found.'),
+        detail: Type.Union([Type.String(), Type.Null()], {
+          description: 'Why it could not be posted; null before the first attempt.',
+        }),
+      }),
+      { description: 'Payments from cold storage that are not posted yet.' },
+    ),
     in_flight: Count('Withdrawals that have not ended.'),
     waiting: Type.Array(
       Type.Object({

@@ -227,8 +227,8 @@ export const REASON_LABELS: Record<WaitingCode, string> = {
   NODE_REFUSED: 'node',
   WALLET_LOCKED: 'wallet_locked',
   NO_SIGNING_KEY: 'no_signing_key',
-  SIGNER_DOWN: 'signer',
-  SIGNER_REFUSES: 'signer',
+  SIGNER_DOWN: 'signer_down',
+  SIGNER_REFUSES: 'signer_refuses',
   SIGNER_WAITS: 'by_hand',
   BEHIND_ANOTHER: 'behind',
   IN_FLIGHT_LIMIT: 'in_flight_limit',
@@ -254,8 +254,9 @@ export const REASON_LABELS: Record<WaitingCode, string> = {
 // The partial index on due_at holds exactly the withdrawals that have not ended.
 const IN_FLIGHT = `
   select network, state, count(*) as count,
-         -- Nothing is SIGNED for long unless its network does not take it.
-         extract(epoch from clock_timestamp() - min(case state when 'SIGNED' then coalesce(signed_at, created_at) else created_at end)) as age,
+         -- Nothing is SIGNED for long unless its network does not take it, or ASKED unless its signer does not sign it.
+         extract(epoch from clock_timestamp() - min(case when state in ('ASKED', 'SIGNED') then coalesce(signed_at, created_at)
+                                                         else created_at end)) as age,
          extract(epoch from clock_timestamp() - min(due_at)) as overdue
   from outgoing_transfers
   where due_at is not null
@@ -383,6 +384,8 @@ const OPEN = `
     select 'statement_generated', min(generated_at) from statements where status = 'STATEMENT_STATUS_GENERATED'
     union all
     select 'change', min(created_at) from approvals where change is not null and status in ('PENDING', 'APPROVED')
+    union all
+    select 'refill', min(found_at) from refills
     union all
     select 'freeze', min(created_at)
     from (

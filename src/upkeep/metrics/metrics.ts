@@ -5,6 +5,8 @@ import type { DeliveryMeter } from '../../deliveries/deliver.ts'
 import type { RequestMeter } from '../../http/requests.ts'
 import type { LedgerMeter } from '../../money/movements/queue.ts'
 import type { ScreeningMeter } from '../../rails/screening/endpoint.ts'
+import { walletGauges } from './wallet-gauges.ts'
+import type { Seen } from '../../rails/treasury/watch-custody.ts'
 import { databaseGauges } from './database-gauges.ts'
 
 const REQUEST_SECONDS = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
@@ -26,6 +28,7 @@ export type Loop =
   | 'partitions'
   | 'network_fees'
   | 'custody'
+  | 'refills'
   | 'deliveries'
   | 'screenings'
   | 'address_book'
@@ -39,8 +42,8 @@ export interface WorkerMeter {
   withdrawalEnded(network: string, status: string): void
   /** Sets the number of the hot wallet's confirmed transactions that a reorganisation removed. */
   takenBack(network: string, count: number): void
-  /** Sets the amount of an asset, in units, in wallets that were the hot wallet before. */
-  formerWalletsHold(network: string, asset: string, amount: string): void
+  /** Sets what is known of a network's wallets and signer process. */
+  walletsSeen: Seen
 }
 
 /** Sources of the values that are read at each scrape, in addition to the values that the meters count. */
@@ -188,12 +191,6 @@ function workerMeter(registers: Registry[]): WorkerMeter {
     labelNames: ['network'],
     registers,
   })
-  const formerWallets = new Gauge({
-    name: 'bursar_former_hot_wallets_amount',
-    help: 'What wallets have that were the hot wallet before, in units of the asset.',
-    labelNames: ['network', 'asset'],
-    registers,
-  })
   return {
     round(loop, succeeded) {
       rounds.inc({ loop, outcome: succeeded ? 'succeeded' : 'failed' })
@@ -202,7 +199,7 @@ function workerMeter(registers: Registry[]): WorkerMeter {
     recordsFailed: (loop, count) => recordsFailed.inc({ loop }, count),
     withdrawalEnded: (network, status) => ended.inc({ network, status }),
     takenBack: (network, count) => takenBack.set({ network }, count),
-    formerWalletsHold: (network, asset, amount) => formerWallets.set({ network, asset }, Number(amount)),
+    walletsSeen: walletGauges(registers),
   }
 }
 
