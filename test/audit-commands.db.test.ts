@@ -66,7 +66,15 @@ const READS = [
     'statements explain',
     'rewards rate list',
   ],
-  ...['networks status', 'networks deposit-key', 'treasury list', 'wire list', 'wire show', 'deposits list'],
+  ...[
+    'networks status',
+    'networks deposit-key',
+    'psbt list',
+    'treasury list',
+    'wire list',
+    'wire show',
+    'deposits list',
+  ],
   ...['prices status', 'events list', 'events show', 'events tail', 'listen', 'audit list', 'audit verify'],
   ...[
     'audit head',
@@ -99,6 +107,7 @@ const CLI = 'test/cli.slow.test.ts'
 const WIRES = 'src/cli/wires.program.test.ts'
 const PAYMENTS = 'src/rails/payouts/operator-commands.db.test.ts'
 const REAL_NETWORKS = 'test/real-networks-serve.chain.test.ts'
+const PSBTS = 'src/chains/bitcoin/psbt.chain.test.ts'
 const APPROVALS = 'src/cli/approvals.db.test.ts'
 /** Commands that need more than a database: the test that asserts the record of each, and how it names the action. */
 const ELSEWHERE: Record<string, [file: string, named: string]> = {
@@ -122,6 +131,9 @@ const ELSEWHERE: Record<string, [file: string, named: string]> = {
   'treasury cancel': [PAYMENTS, "'transfer.cancel'"],
   'wallet consolidate': [PAYMENTS, "'transfer.order'"],
   'wallet acknowledge': [REAL_NETWORKS, "'transfer.acknowledge'"],
+  'psbt export': [PSBTS, "'transfer.export'"],
+  'psbt import': [PSBTS, "'transfer.sign'"],
+  'psbt replace': [PSBTS, "'transfer.replace'"],
   'deposits rescan': [PAYMENTS, "'network.rescan'"],
   'deposits resume': [REAL_NETWORKS, "'network.resume'"],
   'deposits credit': [PAYMENTS, "'transfer.create'"],

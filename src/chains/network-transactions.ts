@@ -74,6 +74,8 @@ export interface OpenTransactionRow {
   payments: number
   /** What has used its nonce, or shown that it can never be mined, as recorded. */
   used_by: string | null
+  /** How long ago it was stored. */
+  age_ms: number
 }
 
 /** The transactions of a network's wallet that are under way, in the order in which they were signed. */
@@ -83,7 +85,8 @@ export async function selectOpenTransactions(
 ): Promise<OpenTransactionRow[]> {
   const { rows } = await db.query<OpenTransactionRow>(
     `
-    select crypto_tx_hash, raw_transaction, payments, used_by
+    select crypto_tx_hash, raw_transaction, payments, used_by,
+           (extract(epoch from clock_timestamp() - signed_at) * 1000)::float8 as age_ms
     from network_transactions
     where network = $1 and ended_at is null
     order by signed_at, crypto_tx_hash`,

@@ -4,6 +4,7 @@ import type { Queryable, Transaction } from '../db/database.ts'
 import type { SecondaryStatus, StatusDetails } from '../contract/transfer-status.ts'
 import type { UsdPrices } from '../contract/assets/usd-value.ts'
 import type { BankAccount } from './bank/bank-account.ts'
+import type { AskedWithdrawal, SignedByHand, SignerAnswer } from './signed-elsewhere.ts'
 import type { WaitingReason } from './waiting.ts'
 
 /** The network of a withdrawal: a blockchain, or the bank's wires. */
@@ -95,12 +96,6 @@ export type Signing =
   | ({ outcome: 'SIGNED' } & SignedTransaction)
   | { outcome: 'REFUSED'; refusal: PaymentRefusal }
   | { outcome: 'DEFERRED'; reason: WaitingReason }
-
-/** A withdrawal that a signer process is asked about. */
-export type AskedWithdrawal = BroadcastWithdrawal & { evidence: SigningEvidence }
-
-/** The answer of a signer process: the signed transaction, or why there is none yet. */
-export type SignerAnswer = { signed: SignedTransaction } | { reason: WaitingReason }
 
 /**
  * The outcome of a broadcast: the network accepts the transaction, refuses it for good, so that it can never be mined, or
@@ -327,8 +322,10 @@ export interface Payer {
   sign(tx: Transaction, withdrawals: Withdrawal[]): Promise<Signing[]>
   /** Why the signer process would refuse each of these payments; null where it would not. Asked before they are signed. */
   checkWithSigner?(evidence: readonly SigningEvidence[]): Promise<(string | null)[]>
-  /** Asks the signer process for what is stored and not signed. A crash repeats the question with the same bytes. */
+  /** Asks the signer process for what is stored and not signed, or looks for what a person has signed. A crash repeats it. */
   askSigner?(db: Queryable, withdrawals: AskedWithdrawal[]): Promise<SignerAnswer[]>
+  /** What a person signs outside of Bursar. */
+  byHand?: SignedByHand
   broadcast(withdrawals: BroadcastWithdrawal[]): Promise<BroadcastAnswer[]>
   checkStatus(withdrawals: BroadcastWithdrawal[]): Promise<PaymentStatus[]>
   /**

@@ -33,6 +33,8 @@ export type WaitingCode =
   | 'SIGNER_DOWN'
   /** The signer process refuses the transaction by its own rules. */
   | 'SIGNER_REFUSES'
+  /** A person has not signed it yet. */
+  | 'WAITING_SIGNATURE'
   /** An earlier withdrawal of the same profile and asset waits. */
   | 'BEHIND_ANOTHER'
   /** The most transactions that may be in flight at a time are in flight. */
@@ -81,7 +83,7 @@ export interface WaitingReason {
   recheckMs?: number
 }
 
-/** What a signer process refuses changes only by a person, or as a window moves on. */
+/** What a signer process refuses, or a person is to sign, changes only by a person, or as a window moves on. */
 export const SIGNER_RECHECK_MS = 30_000
 
 /** The outcome of a withdrawal that is not signed yet. */

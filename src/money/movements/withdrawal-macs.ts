@@ -6,13 +6,8 @@ import type { Queryable, Transaction } from '../../db/database.ts'
 import { Macs } from '../../keys/macs.ts'
 import type { MasterKeys } from '../../keys/master-keys.ts'
 import { canonicalAddress } from '../../chains/addresses.ts'
-import type {
-  PayoutNetwork,
-  NetworkAdapter,
-  SignerAnswer,
-  Signing,
-  Withdrawal,
-} from '../../chains/network.ts'
+import type { PayoutNetwork, NetworkAdapter, Signing, Withdrawal } from '../../chains/network.ts'
+import type { SignerAnswer } from '../../chains/signed-elsewhere.ts'
 import type { Payee, TransferApproval } from './decision.ts'
 import { RowMacs, type OnForged } from '../records/row-macs.ts'
 import type { NewTransfer, Transfer } from '../ledger/transfer.ts'
@@ -328,7 +323,7 @@ export function signOnlyAccepted(
 }
 
 /** Returns the objection to each of the withdrawals, as they are to be signed. */
-async function objectionsTo(
+export async function objectionsTo(
   tx: Queryable,
   macs: WithdrawalMacs,
   withdrawals: readonly Withdrawal[],
