@@ -126,11 +126,23 @@ describe.each(FAMILY)('PSBTs on $network', ({ network, asset, signers, program, 
       )
       return { txid: Buffer.from(coin!.txid, 'hex'), index: Number(coin!.vout), amount: coin!.amount }
     }
-    /** A fee ceiling at which transactions are too cheap. */
-    async function low(): Promise<Partial<BitcoinConfig>> {
-      const { mempoolminfee } = await world.node.bursar.call<{ mempoolminfee: string }>('getmempoolinfo')
-      return { feeCeiling: (2 * Number(mempoolminfee)).toFixed(8) }
+    /** Does something while the node's fee estimate is this many coins for 1,000 virtual bytes. */
+    async function atRate<T>(feerate: number, run: () => Promise<T>): Promise<T> {
+      const request = globalThis.fetch
+      globalThis.fetch = async (...args) => {
+        const calls = JSON.parse(args[1]!.body as string) as { method: string }[] | object
+        const index = Array.isArray(calls)
+          ? calls.findIndex(({ method }) => method === 'estimatesmartfee')
+          : -1
+        const reply = await request(...args)
+        if (index < 0) return reply
+        const replies = (await reply.json()) as { result: unknown }[]
+        replies[index]!.result = { feerate, blocks: 6 }
+        return new Response(JSON.stringify(replies))
+      }
+      return run().finally(() => (globalThis.fetch = request))
     }
+    const [cheap, dear] = [0.00002, 0.0005]
     const broadcast = (hex: string) => world.node.bursar.call<string>('sendrawtransaction', hex)
     const mempool = () => world.node.bursar.call<string[]>('getrawmempool')
 
@@ -202,9 +214,9 @@ describe.each(FAMILY)('PSBTs on $network', ({ network, asset, signers, program, 
       }
     }
     /** Orders a payment, and has it asked. */
-    async function ask(customer: TestCustomer, changes: Partial<BitcoinConfig> = {}) {
+    async function ask(customer: TestCustomer, rate = dear) {
       const transfer = await withdraw(customer, '0.3')
-      await work(networksOf(changes))
+      await atRate(rate, work)
       expect(await stateOf(transfer)).toMatchObject({ state: 'ASKED', waiting_code: 'WAITING_SIGNATURE' })
       const { id } = (await waiting()).at(-1)!
       return { transfer, id }
@@ -364,7 +376,7 @@ describe.each(FAMILY)('PSBTs on $network', ({ network, asset, signers, program, 
           }
         }
         await dieAtEachStep(failure, 25, async (failures) => {
-          await withdraw(customer, '0.001')
+          await withdraw(customer, '0.01')
           for (let round = 1; round <= 2; round++) await dying(failures)
           for (const { id } of await waiting()) await signAndImport(id)
           for (let round = 1; round <= 2; round++) await dying(failures)
@@ -414,15 +426,15 @@ describe.each(FAMILY)('PSBTs on $network', ({ network, asset, signers, program, 
     })
 
     test('a PSBT that waited too long is asked for again with a higher fee, and one of the two is mined', async () => {
-      const { transfer, id } = await ask(await depositor('1'), await low())
+      const { transfer, id } = await ask(await depositor('1'), cheap)
       const [before] = await waiting()
-      const second = await byCommand('replace', id, '--json')
+      const second = await atRate(dear, () => byCommand('replace', id, '--json'))
       const { id: dearer } = JSON.parse(second) as { id: string }
       const listed = await waiting()
       expect(listed).toMatchObject([{ id: dearer, amount: before!.amount }])
       expect(Number(listed[0]!.fee)).toBeGreaterThan(Number(before!.fee))
       expect((await openOf(dearer)).inputs).toEqual((await openOf(id)).inputs)
-      await expect(replacePsbt(at(), id)).rejects.toThrow(`${dearer} is not replaced`)
+      await expect(atRate(dear, () => replacePsbt(at(), id))).rejects.toThrow(`${dearer} is not replaced`)
       const first = await signedBy(id)
       await signAndImport(dearer)
       expect(await stateOf(transfer)).toMatchObject({ state: 'SIGNED', crypto_tx_hash: dearer })
@@ -434,16 +446,16 @@ describe.each(FAMILY)('PSBTs on $network', ({ network, asset, signers, program, 
     test('a transaction that waits for a block is asked for again, and either of the two pays', async () => {
       const customer = await depositor('1', '0.5')
       for (const isSigned of [true, false]) {
-        const { transfer, id } = await ask(customer, await low())
+        const { transfer, id } = await ask(customer, cheap)
         await signAndImport(id)
         await work()
         if (network === 'LITECOIN') {
           // Litecoin Core takes no replacement.
-          await expect(replacePsbt(at(), id)).rejects.toThrow(`${id} is not replaced`)
+          await expect(atRate(dear, () => replacePsbt(at(), id))).rejects.toThrow(`${id} is not replaced`)
           await requirePaidOnce(id)
           continue
         }
-        const dearer = await replacePsbt(at(), id)
+        const dearer = await atRate(dear, () => replacePsbt(at(), id))
         expect(await stateOf(transfer)).toMatchObject({ state: 'BROADCAST', crypto_tx_hash: id })
         expect(await waiting()).toMatchObject([{ id: dearer }])
         if (isSigned) {
