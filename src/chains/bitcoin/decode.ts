@@ -47,7 +47,12 @@ export function asked(unsigned: Uint8Array): SignedTransaction {
 export const parse = (raw: Buffer): ParsedTransaction =>
   isAsked(raw) ? RawPSBTV0.decode(raw).global.unsignedTx! : RawTx.decode(raw)
 
-type ParsedTransaction = ReturnType<typeof RawOldTx.decode>
+interface ParsedTransaction {
+  version: number
+  inputs: { txid: Uint8Array; index: number; finalScriptSig: Uint8Array; sequence: number }[]
+  outputs: DecodedTransaction['outputs']
+  lockTime: number
+}
 
 const withoutWitnesses = ({ version, inputs, outputs, lockTime }: ParsedTransaction): Buffer =>
   Buffer.from(RawOldTx.encode({ version, inputs, outputs, lockTime }))

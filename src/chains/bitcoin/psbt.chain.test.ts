@@ -430,6 +430,7 @@ describe.each(FAMILY)('PSBTs on $network', ({ network, asset, signers, program, 
       const [before] = await waiting()
       const second = await atRate(dear, () => byCommand('replace', id, '--json'))
       const { id: dearer } = JSON.parse(second) as { id: string }
+      expect(await actionsOfCommands(service.db)).toContain('transfer.replace')
       const listed = await waiting()
       expect(listed).toMatchObject([{ id: dearer, amount: before!.amount }])
       expect(Number(listed[0]!.fee)).toBeGreaterThan(Number(before!.fee))

@@ -1,10 +1,10 @@
 import { RawTx } from '@scure/btc-signer/script.js'
 import { connectionLost, type Queryable } from '../../db/database.ts'
 import { grouped } from '../../db/rows.ts'
-import type { BroadcastWithdrawal } from '../network.ts'
+import type { BroadcastWithdrawal, SignerAnswer } from '../network.ts'
 import { selectPaying } from '../network-transactions.ts'
-import { NodeFailure } from '../node-failure.ts'
-import type { OpenByHand, SignedByHand, SignerAnswer } from '../signed-elsewhere.ts'
+import { NodeFailure, NodeRefusal } from '../node-failure.ts'
+import type { OpenByHand, SignedByHand } from '../signed-by-hand.ts'
 import { reasonOfFailure, SIGNER_RECHECK_MS, type WaitingReason } from '../waiting.ts'
 import { decimalOf, minorOf, sum } from './amounts.ts'
 import { openTransactions, type Coins } from './coins.ts'
@@ -52,12 +52,12 @@ export async function askPerson(
     try {
       for (const [one, answer] of await answersTo(db, wallet, together)) answers.set(one, answer)
     } catch (error) {
-      if (connectionLost(error)) throw error
+      const isRefusal = error instanceof NodeRefusal
+      if (connectionLost(error) || (error instanceof NodeFailure && !isRefusal)) throw error
       // One transaction that cannot be judged stops no other.
-      const reason: WaitingReason =
-        error instanceof NodeFailure
-          ? reasonOfFailure(error)
-          : { code: 'UNRESOLVED', detail: (error as Error).message }
+      const reason: WaitingReason = isRefusal
+        ? reasonOfFailure(error)
+        : { code: 'UNRESOLVED', detail: (error as Error).message }
       for (const one of together) answers.set(one, { reason })
     }
   return asked.map((one) => answers.get(one)!)
@@ -71,8 +71,9 @@ async function answersTo(
   const [first] = together as [BroadcastWithdrawal]
   const offered = await transactionsOf(db, wallet, together)
   const hashes = offered.map(({ raw_transaction }) => decode(raw_transaction).txid)
-  const seen = (await fetchTransactions(wallet, [...new Set(hashes)])).find(
-    (one) => Number(one.confirmations) >= 0,
+  const found = await fetchTransactions(wallet, [...new Set(hashes)])
+  const seen = found.find(
+    (one) => Number(one.confirmations) >= 0 && hashes.includes(decode(walletBytesOf(one)).txid),
   )
   if (seen !== undefined) {
     const signed = { raw_transaction: walletBytesOf(seen), crypto_tx_hash: seen.txid }
@@ -124,8 +125,10 @@ async function transactionsOf(db: Queryable, wallet: BitcoinWallet, together: Br
   return rows.filter((row) => !others.includes(row))
 }
 
+type ByHand = SignedByHand<BroadcastWithdrawal>
+
 /** What a person signs with a wallet. */
-export function signedByHand(wallet: BitcoinWallet): SignedByHand {
+export function signedByHand(wallet: BitcoinWallet): ByHand {
   return {
     async open(db) {
       const { all, open } = await openTransactions(db, wallet)
@@ -140,7 +143,6 @@ export function signedByHand(wallet: BitcoinWallet): SignedByHand {
       const { inputs, outputs } = decode(one.raw_transaction)
       const amounts = outputs.map(({ amount }) => amount)
       return {
-        ...one,
         amount: decimalOf(sum(amounts.slice(0, one.payments))),
         fee: decimalOf((await valueOf(wallet, inputs)) - sum(amounts)),
       }
@@ -213,7 +215,7 @@ async function filled({ rpc }: BitcoinWallet, raw: Buffer): Promise<string> {
   const updated = await rpc.call<string>('utxoupdatepsbt', raw.toString('base64'))
   const { psbt } = await rpc.call<{ psbt: string }>('walletprocesspsbt', updated, false)
   const { inputs, outputs } = decode(raw)
-  const global = raw.subarray(0, raw.length - inputs.length - outputs.length)
+  const global = raw.subarray(0, raw.length - 1 - inputs.length - outputs.length)
   if (!Buffer.from(psbt, 'base64').subarray(0, global.length).equals(global))
     throw new Error('the node gave a PSBT of another transaction')
   return psbt
@@ -238,7 +240,7 @@ async function readPsbts(
   wallet: BitcoinWallet,
   open: readonly OpenByHand[],
   psbts: readonly string[],
-): ReturnType<SignedByHand['readPsbts']> {
+): ReturnType<ByHand['readPsbts']> {
   const { rpc } = wallet
   const decoded = await rpc.batch<DecodedPsbt>(psbts.map((psbt) => ['decodepsbt', psbt]))
   const found = decoded.map((one) => {

@@ -6,8 +6,13 @@ import type { Queryable, Transaction } from '../../db/database.ts'
 import { Macs } from '../../keys/macs.ts'
 import type { MasterKeys } from '../../keys/master-keys.ts'
 import { canonicalAddress } from '../../chains/addresses.ts'
-import type { PayoutNetwork, NetworkAdapter, Signing, Withdrawal } from '../../chains/network.ts'
-import type { SignerAnswer } from '../../chains/signed-elsewhere.ts'
+import type {
+  PayoutNetwork,
+  NetworkAdapter,
+  SignerAnswer,
+  Signing,
+  Withdrawal,
+} from '../../chains/network.ts'
 import type { Payee, TransferApproval } from './decision.ts'
 import { RowMacs, type OnForged } from '../records/row-macs.ts'
 import type { NewTransfer, Transfer } from '../ledger/transfer.ts'

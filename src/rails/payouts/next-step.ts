@@ -8,10 +8,10 @@ import type {
   PaymentRefusal,
   Review,
   SignedTransaction,
+  SignerAnswer,
   Signing,
   Withdrawal,
 } from '../../chains/network.ts'
-import type { SignerAnswer } from '../../chains/signed-elsewhere.ts'
 import type { WaitingReason } from '../../chains/waiting.ts'
 import type { SigningDecision } from './check-before-signing.ts'
 

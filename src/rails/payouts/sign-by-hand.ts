@@ -5,7 +5,7 @@ import { transaction, type Database, type Queryable, type Transaction } from '..
 import { grouped } from '../../db/rows.ts'
 import type { BroadcastWithdrawal, NetworkAdapter } from '../../chains/network.ts'
 import { freeWhatHasEnded, keepTransactions, selectPayees } from '../../chains/network-transactions.ts'
-import type { OpenByHand, SignedByHand } from '../../chains/signed-elsewhere.ts'
+import type { OpenByHand, SignedByHand } from '../../chains/signed-by-hand.ts'
 import { objectionsTo, signOnlyAccepted, type WithdrawalMacs } from '../../money/movements/withdrawal-macs.ts'
 import { audited, recordNow } from '../../money/records/audited.ts'
 import { freezesOfSigning } from '../../money/records/freezes.ts'
@@ -49,7 +49,8 @@ export async function listPsbts({ db, network, adapter }: Pick<ByHand, 'db' | 'n
   await freeWhatHasEnded(db, network)
   const psbts: WaitingPsbt[] = []
   for (const one of (await open(db)).filter(({ isAsked, isNewest }) => isAsked && isNewest)) {
-    const { txid: id, amount, fee, payments, age_ms } = await price(one)
+    const { txid: id, payments, age_ms } = one
+    const { amount, fee } = await price(one)
     const waits_seconds = Math.floor(age_ms / 1_000)
     psbts.push({ id, crypto_network: network, payments, amount, fee, waits_seconds })
   }
@@ -141,7 +142,7 @@ export async function replacePsbt(at: ByHand, id: string): Promise<string> {
   })
 }
 
-function byHandOf(network: CryptoNetwork, { byHand }: NetworkAdapter): SignedByHand {
+function byHandOf(network: CryptoNetwork, { byHand }: NetworkAdapter): SignedByHand<BroadcastWithdrawal> {
   if (byHand === undefined) throw new Error(`transactions of ${network} are not signed by hand`)
   return byHand
 }
