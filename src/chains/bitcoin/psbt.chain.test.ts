@@ -360,29 +360,34 @@ describe.each(FAMILY)('PSBTs on $network', ({ network, asset, signers, program, 
     })
 
     test.each<Failure>(['BEFORE', 'AFTER'])(
-      'a withdrawal is paid once when the worker dies %s any one step',
+      'a withdrawal is paid once when the worker or the import dies %s any one step',
       async (failure) => {
         const customer = await depositor('1', '0.5')
         const request = globalThis.fetch
-        const dying = async (failures: Failures) => {
+        const dying = async (failures: Failures, run: (db: Database) => Promise<unknown>) => {
           const die = () => {
-            throw new Error('the worker died here')
+            throw new Error('it died here')
           }
           globalThis.fetch = (...args) => failures.around(() => request(...args), die)
-          try {
-            await work(networksOf(), failures.database(service.db)).catch(() => undefined)
-          } finally {
-            globalThis.fetch = request
-          }
+          await run(failures.database(service.db))
+            .catch(() => undefined)
+            .finally(() => (globalThis.fetch = request))
         }
-        await dieAtEachStep(failure, 25, async (failures) => {
+        await dieAtEachStep(failure, 50, async (failures) => {
           await withdraw(customer, '0.01')
-          for (let round = 1; round <= 2; round++) await dying(failures)
-          for (const { id } of await waiting()) await signAndImport(id)
-          for (let round = 1; round <= 2; round++) await dying(failures)
+          const round = (db: Database) => work(networksOf(), db)
+          await dying(failures, round)
+          await dying(failures, round)
+          for (const { id } of await waiting()) {
+            const signed = await signedBy(id)
+            await dying(failures, (db) => importPsbts({ ...at(), db }, signed))
+          }
+          await dying(failures, round)
+          await dying(failures, round)
           await requirePaidOnce()
         })
       },
+      240_000,
     )
 
     test('a person broadcasts what was signed: the worker finds it', async () => {

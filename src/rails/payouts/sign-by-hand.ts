@@ -33,7 +33,7 @@ export interface ByHand {
 }
 
 /** A transaction that waits to be signed. Amounts are decimal strings. */
-export interface WaitingPsbt {
+interface WaitingPsbt {
   /** The hash of its transaction, signed or not. */
   id: string
   crypto_network: CryptoNetwork
