@@ -182,7 +182,10 @@ async function confirmedSpender(
   const sent = transactions.filter(
     ({ category, confirmations }) => category === 'send' && Number(confirmations) >= depth,
   )
-  const found = await fetchTransactions(wallet, [...new Set(sent.map(({ txid }) => txid))])
+  // The node lists no payment to addresses that it has not given out, such as change. Its outputs there are coins without a label.
+  const coins = await rpc.call<{ txid: string; label?: string }[]>('listunspent', depth)
+  const change = coins.filter(({ label }) => label === undefined)
+  const found = await fetchTransactions(wallet, [...new Set([...sent, ...change].map(({ txid }) => txid))])
   return found.find((one) => decode(walletBytesOf(one)).inputs.includes(outpoint))
 }
 
