@@ -168,29 +168,36 @@ describe.each(FAMILY)('PSBTs on $network', ({ network, asset, signers, program, 
     /** A customer who has deposited these amounts: each is a coin of the wallet. */
     async function depositor(...amounts: string[]): Promise<TestCustomer> {
       const { customer } = await prepare(service, world, { asset, amount: amounts[0]! })
-      for (const amount of amounts.slice(1)) {
-        const made = await customer.call<{ address: string }>('POST', '/v2/transfer/deposit-addresses', {
-          profile_id: customer.profile_id,
+      for (const amount of amounts.slice(1)) await world.pay(await depositAddress(customer), asset, amount)
+      await creditAll()
+      return customer
+    }
+    const depositAddress = async ({ call, profile_id }: TestCustomer) =>
+      (
+        await call<{ address: string }>('POST', '/v2/transfer/deposit-addresses', {
+          profile_id,
           crypto_network: network,
         })
-        await world.pay(made.body.address, asset, amount)
-      }
+      ).body.address
+    async function creditAll() {
       await hurry(service.db)
       const { db, ledger, networks, settings } = service
       await creditDeposits({ db, ledger, networks, settings })
-      return customer
     }
+    const available = async ({ call, profile_id }: TestCustomer) =>
+      (await call<{ available: string }>('GET', `/v2/profiles/${profile_id}/balances/${asset}`)).body
+        .available
     const ordered: { customer: TestCustomer; transfer: Transfer }[] = []
-    async function withdraw(customer: TestCustomer, amount: string): Promise<Transfer> {
+    async function withdraw(customer: TestCustomer, amount: string, address?: string): Promise<Transfer> {
       const { status, body } = await customer.call<Transfer>('POST', '/v2/transfer/crypto-withdrawals', {
         profile_id: customer.profile_id,
         asset,
         crypto_network: network,
         amount,
-        destination_address: await world.newAddress(),
+        destination_address: address ?? (await world.newAddress()),
       })
       expect({ status, body }).toMatchObject({ status: 200 })
-      ordered.push({ customer, transfer: body })
+      if (address === undefined) ordered.push({ customer, transfer: body })
       return body
     }
     const stateOf = async ({ id }: { id: string }) => {
@@ -396,13 +403,18 @@ describe.each(FAMILY)('PSBTs on $network', ({ network, asset, signers, program, 
       240_000,
     )
 
-    test('a person broadcasts what was signed: the worker finds it', async () => {
-      const { transfer, id } = await ask(await depositor('1'))
+    test('a person broadcasts what was signed: the worker finds it, and what it pays to a customer is a deposit', async () => {
+      const [payer, payee] = [await depositor('1'), await depositor('1')]
+      await withdraw(payer, '0.2', await depositAddress(payee))
+      const { transfer, id } = await ask(payer)
       const signed = await signedBy(id)
       await broadcast(await finalize(signed, true))
+      await world.node.mine(1)
+      await creditAll()
+      expect(await available(payee)).toBe('1.2')
       await work()
       expect(await stateOf(transfer)).toMatchObject({ state: 'SIGNED', crypto_tx_hash: id })
-      expect(await importPsbts(at(), signed)).toEqual({ id, payments: 1, changed: false })
+      expect(await importPsbts(at(), signed)).toEqual({ id, payments: 2, changed: false })
       await requirePaidOnce(id)
     })
 

@@ -136,9 +136,11 @@ export async function replacePsbt(at: ByHand, id: string): Promise<string> {
       throw new Error(
         `${newest.txid} is not replaced: it pays the current fee, its change does not cover more, or the node takes no other`,
       )
-    await keepTransactions(tx, network, kept)
+    const isStored = ({ crypto_tx_hash }: OpenByHand) => crypto_tx_hash === kept[0]!.crypto_tx_hash
+    // It was asked for at this fee before, and an earlier one was signed instead.
+    if (!all.some(isStored)) await keepTransactions(tx, network, kept)
     await recordEach(tx, at, withdrawals, 'transfer.replace', newest.txid)
-    return (await open(tx)).find(({ crypto_tx_hash }) => crypto_tx_hash === kept[0]!.crypto_tx_hash)!.txid
+    return (await open(tx)).find(isStored)!.txid
   })
 }
 
