@@ -69,6 +69,7 @@ const READS = [
   ...[
     'networks status',
     'networks deposit-key',
+    'psbt list',
     'treasury list',
     'treasury refill',
     'wire list',
@@ -107,6 +108,7 @@ const CLI = 'test/cli.slow.test.ts'
 const WIRES = 'src/cli/wires.program.test.ts'
 const PAYMENTS = 'src/rails/payouts/operator-commands.db.test.ts'
 const REAL_NETWORKS = 'test/real-networks-serve.chain.test.ts'
+const PSBTS = 'src/chains/bitcoin/psbt.chain.test.ts'
 const APPROVALS = 'src/cli/approvals.db.test.ts'
 /** Commands that need more than a database: the test that asserts the record of each, and how it names the action. */
 const ELSEWHERE: Record<string, [file: string, named: string]> = {
@@ -131,6 +133,9 @@ const ELSEWHERE: Record<string, [file: string, named: string]> = {
   'treasury cancel': [PAYMENTS, "'transfer.cancel'"],
   'wallet consolidate': [PAYMENTS, "'transfer.order'"],
   'wallet acknowledge': [REAL_NETWORKS, "'transfer.acknowledge'"],
+  'psbt export': [PSBTS, "'transfer.export'"],
+  'psbt import': [PSBTS, "'transfer.sign'"],
+  'psbt replace': [PSBTS, "'transfer.replace'"],
   'deposits rescan': [PAYMENTS, "'network.rescan'"],
   'deposits resume': [REAL_NETWORKS, "'network.resume'"],
   'deposits credit': [PAYMENTS, "'transfer.create'"],

@@ -1,4 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { once } from 'node:events'
@@ -6,6 +7,7 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 import { homedir, tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { HDKey } from 'viem/accounts'
 import { bitcoinRpc, type BitcoinRpc, type BitcoinRpcConfig } from '../src/chains/bitcoin/rpc.ts'
 import { freePort } from './free-port.ts'
 
@@ -36,6 +38,11 @@ const knots = join(
 /** Bitcoin Knots, where test/bitcoin-knots.sh has unpacked it. */
 export const KNOTS: NodeProgram | undefined = existsSync(knots) ? { path: knots, options: [] } : undefined
 
+/** The versions of extended keys on test networks. */
+const TEST_KEYS = { private: 0x04358394, public: 0x043587cf }
+/** How many addresses of each kind a watch-only wallet has. */
+const ADDRESSES_MAX = 300
+
 const START_MS_MAX = 300_000
 const STOP_MS_MAX = 120_000
 
@@ -49,6 +56,8 @@ export class BitcoinNode {
   readonly #folder: string
   readonly #port: number
   readonly #door: Door
+  /** Wallets with a key each, in place of hardware wallets. Bursar's wallet has none then. */
+  readonly signers: BitcoinRpc[] = []
   #process: ChildProcess | undefined
 
   private constructor(program: NodeProgram, folder: string, port: number, door: Door) {
@@ -66,8 +75,11 @@ export class BitcoinNode {
     this.miner = bitcoinRpc({ ...this.config, wallet: 'miner' })
   }
 
-  /** Starts a node whose miner has coins to spend. Stop it in `afterAll`. */
-  static async start(program = LITECOIND): Promise<BitcoinNode> {
+  /**
+   * Starts a node whose miner has coins to spend. Stop it in `afterAll`. With `signers`, Bursar's wallet is watch-only, and each of
+   * them has a key; of several, all but one must sign.
+   */
+  static async start(program = LITECOIND, signers = 0): Promise<BitcoinNode> {
     const folder = await mkdtemp(join(tmpdir(), 'bursar-bitcoin-'))
     const begin = async () => {
       const port = await freePort()
@@ -76,10 +88,55 @@ export class BitcoinNode {
     }
     // Another program may take the port before the node does.
     const node = await begin().catch(begin)
-    for (const wallet of ['bursar', 'miner']) await node.miner.call('createwallet', wallet)
+    await node.miner.call('createwallet', 'miner')
+    if (signers > 0) await node.#watch(signers)
+    else await node.miner.call('createwallet', 'bursar')
     // Mined coins can be spent 100 blocks later.
     await node.mine(110)
     return node
+  }
+
+  /** Makes Bursar's wallet watch-only, and a wallet for each signer. */
+  async #watch(count: number): Promise<void> {
+    const keys = Array.from({ length: count }, () => {
+      const root = HDKey.fromMasterSeed(randomBytes(32), TEST_KEYS)
+      const account = root.derive("m/84'/1'/0'")
+      const origin = `[${root.fingerprint.toString(16).padStart(8, '0')}/84'/1'/0']`
+      return { own: origin + account.privateExtendedKey, public: origin + account.publicExtendedKey }
+    })
+    const isOld = await this.miner.call('getwalletinfo').then((info) => {
+      return (info as { format?: string }).format !== 'sqlite'
+    })
+    for (const signer of [undefined, ...keys.keys()]) {
+      const wallet = signer === undefined ? 'bursar' : `signer${signer}`
+      const isWatching = signer === undefined
+      const options = isOld ? [] : [false, true]
+      await this.miner.call('createwallet', wallet, isWatching, true, '', ...options)
+      const rpc = bitcoinRpc({ ...this.config, wallet })
+      if (!isWatching) this.signers.push(rpc)
+      const requests = await Promise.all(
+        [0, 1].map(async (chain) => {
+          const written = keys.map((key, index) => `${index === signer ? key.own : key.public}/${chain}/*`)
+          const bare =
+            count === 1 ? `wpkh(${written[0]})` : `wsh(sortedmulti(${count - 1},${written.join()}))`
+          const { checksum } = await this.miner.call<{ checksum: string }>('getdescriptorinfo', bare)
+          const desc = `${bare}#${checksum}`
+          const keypool = isOld ? isWatching && { keypool: true, watchonly: true } : { active: true }
+          return { desc, range: [0, ADDRESSES_MAX], internal: chain === 1, timestamp: 'now', ...keypool }
+        }),
+      )
+      await rpc.call(isOld ? 'importmulti' : 'importdescriptors', requests)
+    }
+  }
+
+  /** A PSBT as signers sign it, each for itself. */
+  sign(psbt: string, signers: readonly BitcoinRpc[], sighash = 'ALL'): Promise<string[]> {
+    return Promise.all(
+      signers.map(async (signer) => {
+        const signed = await signer.call<{ psbt: string }>('walletprocesspsbt', psbt, true, sighash)
+        return signed.psbt
+      }),
+    )
   }
 
   async #run(options: string[]): Promise<void> {
@@ -123,7 +180,8 @@ export class BitcoinNode {
   /** Restarts the node, which clears its mempool and the wallets' locks. */
   async restart(options: string[] = []): Promise<void> {
     await this.#end()
-    await this.#run(['-wallet=bursar', '-wallet=miner', ...options])
+    const signers = this.signers.map((_, index) => `-wallet=signer${index}`)
+    await this.#run(['-wallet=bursar', '-wallet=miner', ...signers, ...options])
   }
 
   async #end(): Promise<void> {

@@ -183,6 +183,11 @@ describe('help', () => {
     bursar wallet: consolidate, acknowledge
     bursar wallet consolidate: --max-fee-rate <amount>, --json
     bursar wallet acknowledge: --tx-hash <hash>, --not-a-withdrawal, --json
+    bursar psbt: list, export, import, replace
+    bursar psbt list: --network <network>, --json
+    bursar psbt export: --network <network>, <id>, --out <file>, --json
+    bursar psbt import: --network <network>, <file...>, --json
+    bursar psbt replace: --network <network>, <id>, --json
     bursar signer: start, sign, open, void, fill
     bursar signer start: --config <file>, --json
     bursar signer sign: <request...>, --config <file>, --answers <folder>, --json

@@ -148,9 +148,12 @@ export async function evmWorld(network: CryptoNetwork = 'ETHEREUM') {
 
 export const litecoinWorld = () => bitcoinWorld('LITECOIN')
 
-/** A network of the Bitcoin family on regtest. The node is Litecoin Core, unless another program is given. */
-export async function bitcoinWorld(network: 'LITECOIN' | 'BITCOIN', program?: NodeProgram) {
-  const node = await BitcoinNode.start(program)
+/**
+ * A network of the Bitcoin family on regtest. The node is Litecoin Core, unless another program is given. With `signers`, its wallet is
+ * watch-only.
+ */
+export async function bitcoinWorld(network: 'LITECOIN' | 'BITCOIN', program?: NodeProgram, signers = 0) {
+  const node = await BitcoinNode.start(program, signers)
   const { rpcUrl, rpcUser, rpcPassword, wallet } = node.config
   const coinbase = await node.newAddress()
   const world: World = {
@@ -161,6 +164,7 @@ export async function bitcoinWorld(network: 'LITECOIN' | 'BITCOIN', program?: No
       rpc_user: rpcUser,
       rpc_password: { env: 'RPC_PASSWORD' },
       wallet,
+      ...(signers > 0 && { signing: 'psbt' }),
       confirmations: 1,
       fee_ceiling: '0.01',
     },

@@ -54,6 +54,8 @@ const BitcoinSection = Closed({
   rpc_password: Secret,
   /** The node's wallet: the hot wallet. */
   wallet: Type.Optional(Type.String({ minLength: 1 })),
+  /** The node's wallet has no private keys, and a person signs PSBTs; by default the wallet signs. */
+  signing: Type.Optional(Type.Literal('psbt')),
   /** The highest fee rate, in coins per 1,000 virtual bytes. */
   fee_ceiling: Decimal,
   /** An operator has reviewed what the wallet sent in blocks below this height. */

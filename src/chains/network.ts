@@ -3,8 +3,9 @@ import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
 import type { Queryable, Transaction } from '../db/database.ts'
 import type { SecondaryStatus, StatusDetails } from '../contract/transfer-status.ts'
 import type { UsdPrices } from '../contract/assets/usd-value.ts'
-import type { BankAccount } from './bank/bank-account.ts'
+import type { Bank } from './bank/bank-account.ts'
 import type { Treasury } from './marks.ts'
+import type { SignedByHand } from './signed-by-hand.ts'
 import type { WaitingReason } from './waiting.ts'
 import type { NetworkStatus, TakenBack } from './wallet-status.ts'
 
@@ -84,11 +85,14 @@ export type Signing =
   | { outcome: 'REFUSED'; refusal: PaymentRefusal }
   | { outcome: 'DEFERRED'; reason: WaitingReason }
 
-/** A withdrawal that a signer process is asked about. */
+/** A withdrawal that a signer process or a person is asked about. */
 export type AskedWithdrawal = BroadcastWithdrawal & { evidence: SigningEvidence }
 
-/** The answer of a signer process: the signed transaction, or why there is none yet. */
-export type SignerAnswer = { signed: SignedTransaction } | { reason: WaitingReason }
+/** The answer: the signed transaction, why there is none yet, or how the withdrawal has ended without one. */
+export type SignerAnswer =
+  | { signed: SignedTransaction }
+  | { reason: WaitingReason }
+  | { status: Extract<PaymentStatus, { state: 'CONFIRMED' | 'VOID' }> }
 
 /**
  * The outcome of a broadcast: the network accepts the transaction, refuses it for good, so that it can never be mined, or
@@ -308,8 +312,10 @@ export interface Payer {
   sign(tx: Transaction, withdrawals: Withdrawal[]): Promise<Signing[]>
   /** Why the signer process would refuse each of these payments; null where it would not. Asked before they are signed. */
   checkWithSigner?(evidence: readonly SigningEvidence[]): Promise<(string | null)[]>
-  /** Asks the signer process for what is stored and not signed. A crash repeats the question with the same bytes. */
+  /** Asks the signer process for what is stored and not signed, or looks for what a person has signed. A crash repeats it. */
   askSigner?(db: Queryable, withdrawals: AskedWithdrawal[]): Promise<SignerAnswer[]>
+  /** What a person signs outside of Bursar. */
+  byHand?: SignedByHand<BroadcastWithdrawal>
   broadcast(withdrawals: BroadcastWithdrawal[]): Promise<BroadcastAnswer[]>
   checkStatus(withdrawals: BroadcastWithdrawal[]): Promise<PaymentStatus[]>
   /**
@@ -459,21 +465,6 @@ interface Chain {
   feesLoss?: { factor: string; minimum: string }
   /** Throws when the node does not answer. */
   status?(): Promise<NetworkStatus>
-}
-
-/** What only a bank has. */
-interface Bank {
-  /** Of a bank: the platform's account there, which customers send wires to. */
-  bankAccount?: BankAccount
-  /** Of a bank: the missing field without which it cannot pay an account, as a path below `wire`. */
-  missingOfAccount?(wire: {
-    account_number?: string
-    routing_details?: { routing_number?: string }
-  }): string | undefined
-  /** Of a bank: whether it would pay to this account. */
-  acceptsAccount?(accountNumber: string): Promise<boolean>
-  /** Of a simulated bank: how long an announced wire is PENDING, in milliseconds. */
-  simulatedWireMs?: number
 }
 
 /** A chain family, or a bank. */

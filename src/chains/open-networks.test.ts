@@ -153,6 +153,14 @@ test('a file is read, with its secrets from the environment and from files', asy
   expect(same!(id)).toEqual(given!(id))
 })
 
+test('where a person signs, nothing is replaced without the command', async () => {
+  const adapterOf = async (changes: object) => (await read(litecoin(changes))).get('LITECOIN')!.adapter
+  expect(await adapterOf({})).toHaveProperty('stuckAfterMs')
+  const byHand = await adapterOf({ signing: 'psbt' })
+  expect(byHand).not.toHaveProperty('stuckAfterMs')
+  expect(byHand).toHaveProperty('replace')
+})
+
 test('further hot wallets pay, and need their keys where the worker runs', async () => {
   const [key, other] = [generatePrivateKey(), generatePrivateKey()]
   const { address } = privateKeyToAccount(other)
@@ -381,6 +389,16 @@ describe('a fault is reported with its section and field:', () => {
     ['no section', { ETHEREUM: null }, /^ETHEREUM.adapter must be 'evm'$/],
     ['no adapter', ethereum({ adapter: undefined }), /^ETHEREUM.adapter must be 'evm'$/],
     ['the adapter of another family', { LITECOIN: ETHEREUM }, /^LITECOIN.adapter must be 'bitcoin-core'$/],
+    [
+      'another way of signing',
+      litecoin({ signing: 'paper' }),
+      /^LITECOIN.signing must be equal to constant$/,
+    ],
+    [
+      'signing by hand without segregated witness',
+      { BITCOIN_CASH: { ...LITECOIN, signing: 'psbt' } },
+      /^BITCOIN_CASH.signing cannot be 'psbt': without segregated witness/,
+    ],
     ['the adapter of another family, reversed', { BASE: LITECOIN }, /^BASE.adapter must be 'evm'$/],
     ['an unknown field', ethereum({ fee_cieling: '1' }), /^ETHEREUM.fee_cieling is not a known field$/],
     ['a field of the other family', litecoin({ chain_id: 1 }), /^LITECOIN.chain_id is not a known field$/],

@@ -176,8 +176,21 @@ type ConnectedNetwork = Pick<
 
 async function connectBitcoin(
   { network, db, mode, given }: Opening,
-  { rpc_url, rpc_user, rpc_password, wallet, confirmations, fee_ceiling, first_height }: BitcoinSection,
+  {
+    rpc_url,
+    rpc_user,
+    rpc_password,
+    wallet,
+    signing,
+    confirmations,
+    fee_ceiling,
+    first_height,
+  }: BitcoinSection,
 ): Promise<ConnectedNetwork> {
+  if (signing === 'psbt' && network === 'BITCOIN_CASH')
+    throw new Error(
+      `${network}.signing cannot be 'psbt': without segregated witness, signatures change the hash of a transaction`,
+    )
   const node = {
     rpcUrl: await given.url('rpc_url', rpc_url),
     rpcUser: rpc_user,
@@ -186,7 +199,7 @@ async function connectBitcoin(
   }
   const adapter = bitcoinAdapter(
     network as Parameters<typeof bitcoinAdapter>[0],
-    { ...node, confirmations, feeCeiling: fee_ceiling, firstHeight: first_height },
+    { ...node, signing, confirmations, feeCeiling: fee_ceiling, firstHeight: first_height },
     db,
   )
   const connected = onChainOf(mode, network, bitcoinRpc(node), adapter)

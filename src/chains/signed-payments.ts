@@ -1,4 +1,3 @@
-import { RawTx } from '@scure/btc-signer/script.js'
 import type { Hex } from 'viem'
 import { decodeFunctionData, getAddress, parseAbi } from 'viem/utils'
 import { parseAmount } from '../contract/assets/amount.ts'
@@ -6,6 +5,7 @@ import { findAsset, NETWORKS, type CryptoNetwork } from '../contract/assets/cata
 import type { Address } from '@solana/addresses'
 import { canonicalAddress, outputScriptOf } from './addresses.ts'
 import { isOurs, parse } from './evm/transaction.ts'
+import { decode } from './bitcoin/decode.ts'
 import { readOrder } from './bank/manual-wires.ts'
 import type { PayoutNetwork } from './network.ts'
 import { associatedOf } from './solana/instructions.ts'
@@ -152,8 +152,7 @@ function bitcoin(payment: SignedPayment, network: CryptoNetwork): string | undef
   const { asset, amount, destination_address } = payment
   const script = outputScriptOf(network, destination_address)
   const units = parseAmount(amount, findAsset(asset)!.networks[network]!.decimals)
-  const outputs = RawTx.decode(payment.raw_transaction).outputs as { amount: bigint; script: Uint8Array }[]
-  const pays = outputs.some(
+  const pays = decode(payment.raw_transaction).outputs.some(
     (output) => output.amount === units && script !== undefined && Buffer.from(output.script).equals(script),
   )
   return pays

@@ -31,10 +31,10 @@ export type WaitingCode =
   | 'NO_SIGNING_KEY'
   /** The signer process does not answer, or cannot use the wallet's key now. */
   | 'SIGNER_DOWN'
-  /** The signer has no network, and nobody has brought its answer yet. */
-  | 'SIGNER_WAITS'
   /** The signer process refuses the transaction by its own rules. */
   | 'SIGNER_REFUSES'
+  /** A person has not signed it yet, or has not brought the answer of a signer without a network. */
+  | 'WAITING_SIGNATURE'
   /** An earlier withdrawal of the same profile and asset waits. */
   | 'BEHIND_ANOTHER'
   /** The most transactions that may be in flight at a time are in flight. */
@@ -83,7 +83,7 @@ export interface WaitingReason {
   recheckMs?: number
 }
 
-/** What a signer process refuses changes only by a person, or as a window moves on. */
+/** What a signer process refuses, or a person is to sign, changes only by a person, or as a window moves on. */
 export const SIGNER_RECHECK_MS = 30_000
 
 /** The outcome of a withdrawal that is not signed yet. */

@@ -41,6 +41,7 @@ const GROUPS: [names: string[], load: () => Promise<Group>][] = [
   [['statements', 'rewards'], async () => (await import('./statements.ts')).statementCommands],
   [['transfer', 'balance'], async () => (await import('./transfers.ts')).transferCommands],
   [['networks', 'withdrawal'], async () => (await import('./networks.ts')).networkCommands],
+  [['psbt'], async () => (await import('./psbt.ts')).psbtCommands],
   [['treasury', 'wallet'], async () => (await import('./treasury.ts')).treasuryCommands],
   [['keys'], async () => (await import('./keys.ts')).keyCommands],
   [['freeze', 'unfreeze'], async () => (await import('./freezes.ts')).freezeCommands],

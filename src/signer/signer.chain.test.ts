@@ -1027,7 +1027,7 @@ test('by hand: requests and answers are files, and the signer has no socket', as
   await step(networks)
   await step(networks)
   expect((await standing(made)).map(({ state, code }) => [state, code])).toEqual(
-    made.map(() => ['ASKED', 'SIGNER_WAITS']),
+    made.map(() => ['ASKED', 'WAITING_SIGNATURE']),
   )
   const [requests, answers] = [join(carried, 'requests'), join(carried, 'answers')]
   const names = await readdir(requests)
@@ -1074,7 +1074,7 @@ test('by hand: requests and answers are files, and the signer has no socket', as
   const other = privateKeyToAccount(generatePrivateKey())
   await writeFile(answer, await other.signTransaction(parse(request.unsigned)))
   await step(networks)
-  expect(await standing(made)).toMatchObject([{ code: 'SIGNER_REFUSES' }, { code: 'SIGNER_WAITS' }])
+  expect(await standing(made)).toMatchObject([{ code: 'SIGNER_REFUSES' }, { code: 'WAITING_SIGNATURE' }])
   expect((await run(signAll)).rows.map(({ outcome }) => outcome)).toEqual(['signed', 'signed'])
   const signed = await readFile(answer, 'utf8')
   expect(await run(signAll)).toMatchObject({ code: 0 })

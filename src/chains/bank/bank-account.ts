@@ -36,6 +36,21 @@ const BankAccount = Closed({
 export type BankAccount = Static<typeof BankAccount>
 export type RoutingNumberType = keyof BankAccount['routing_numbers']
 
+/** What only the adapter of a bank has. */
+export interface Bank {
+  /** The platform's account there, which customers send wires to. */
+  bankAccount?: BankAccount
+  /** The missing field without which it cannot pay an account, as a path below `wire`. */
+  missingOfAccount?(wire: {
+    account_number?: string
+    routing_details?: { routing_number?: string }
+  }): string | undefined
+  /** Whether it would pay to this account. */
+  acceptsAccount?(accountNumber: string): Promise<boolean>
+  /** Of a simulated bank: how long an announced wire is PENDING, in milliseconds. */
+  simulatedWireMs?: number
+}
+
 const SANDBOX_ADDRESS = {
   country: 'US',
   address1: '1 Sandbox Plaza',

@@ -4,13 +4,16 @@ import type { NetworkStatus } from '../wallet-status.ts'
 import { decimalOf, minorOf } from './amounts.ts'
 import { broadcast, resend } from './broadcast.ts'
 import { claimTransaction, movedBy } from './claims.ts'
+import { untrustedChange } from './coins.ts'
 import { planConsolidation } from './consolidate.ts'
 import { newDepositAddress, scanBlocks, scanDeposits, seeDeposits } from './deposits.ts'
 import type { BitcoinNetwork } from './dialects.ts'
 import { estimateFee } from './fees.ts'
+import { askPerson, signedByHand } from './psbt.ts'
 import { replace } from './replace.ts'
 import { sign } from './sign.ts'
 import { checkStatus } from './status.ts'
+import { usedBy } from './used-by.ts'
 import { bitcoinWallet, isOwnAddress, type BitcoinConfig, type BitcoinWallet } from './wallet.ts'
 
 const POLL_MS = 5_000
@@ -21,7 +24,7 @@ const PAYMENTS_MAX = 250
 
 /**
  * Moves coins over a node of the Bitcoin Core family: Bitcoin Core 0.21 and later, Litecoin Core 0.21, Bitcoin Cash Node. The
- * node's wallet holds the keys of the hot wallet and of the deposit addresses. The wallet belongs to one Bursar database alone:
+ * node's wallet holds the keys of the hot wallet and of the deposit addresses, or a person does (`signing`). The wallet belongs to one Bursar database alone:
  * the adapter unlocks every output that no transaction of this database spends.
  *
  * The recipient gets exactly the amount. The platform pays the network's fee on top.
@@ -41,11 +44,16 @@ export function bitcoinAdapter(
     ready: async () => void (await wallet.rpc.call('getblockcount')),
     review: () => ({ verdict: 'PASS' }),
     sign: (tx, withdrawals) => sign(tx, wallet, withdrawals),
+    usedBy: (withdrawal, hash) => usedBy(wallet, withdrawal, hash),
     broadcast: (withdrawals) => broadcast(wallet, withdrawals),
     checkStatus: (withdrawals) => checkStatus(wallet, withdrawals),
     ...(wallet.dialect.isReplaceable && {
+      // Also without the setting: what was asked before is followed to its end.
+      askSigner: (from, asked) => askPerson(from, wallet, asked),
+      byHand: signedByHand(wallet),
       replace: (tx, withdrawals) => replace(tx, wallet, withdrawals),
-      stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS,
+      // A person is asked to sign again by 'bursar psbt replace' alone.
+      ...(wallet.signing !== 'psbt' && { stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS }),
     }),
     claimTransaction: (from, withdrawal, hash) => claimTransaction(from, wallet, withdrawal, hash),
     resend: (ended) => resend(wallet, ended),
@@ -71,7 +79,9 @@ export function bitcoinAdapter(
  * The wallet holds its trusted balance: mined outputs and its own change in the mempool, locked or not. With no withdrawal
  * under way and every deposit confirmed, this balance is the amount that the ledger has in custody.
  */
-async function status({ rpc, coin }: BitcoinWallet): Promise<NetworkStatus> {
+async function status(wallet: BitcoinWallet): Promise<NetworkStatus> {
+  const { rpc, coin } = wallet
   const [height, balance] = [await rpc.call<string>('getblockcount'), await rpc.call<string>('getbalance')]
-  return { height: Number(height), held: { [coin]: decimalOf(minorOf(balance)) } }
+  const held = minorOf(balance) + (await untrustedChange(wallet))
+  return { height: Number(height), held: { [coin]: decimalOf(held) } }
 }

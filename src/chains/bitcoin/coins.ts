@@ -1,8 +1,8 @@
-import type { Transaction } from '../../db/database.ts'
+import type { Queryable, Transaction } from '../../db/database.ts'
 import { selectOpenTransactions, type OpenTransactionRow } from '../network-transactions.ts'
 import { minorOf, sum } from './amounts.ts'
 import { inputVbytes, type Coin } from './batch.ts'
-import { decode, hashIn, outpointOf, splitOutpoint, type Outpoint } from './decode.ts'
+import { decode, hashIn, isAsked, outpointOf, splitOutpoint, type Outpoint } from './decode.ts'
 import { unrecordedAmong } from './unknown-spends.ts'
 import { fetchTransactions, type BitcoinWallet } from './wallet.ts'
 
@@ -15,9 +15,11 @@ export interface Coins {
   unbroadcastChange: bigint
   /** The hashes of the open transactions. */
   open: ReadonlySet<string>
+  /** The open transactions that a person has not signed. */
+  unsigned: OpenTransaction[]
 }
 
-/** A transaction that is signed, and whose withdrawals are not known to have ended. */
+/** A transaction that is signed or asked, and whose withdrawals are not known to have ended. */
 export interface OpenTransaction extends OpenTransactionRow {
   inputs: Outpoint[]
   /** The amounts of its outputs. */
@@ -33,7 +35,19 @@ interface Unspent {
   confirmations: string
   scriptPubKey: string
   spendable: boolean
+  /** The wallet knows how to sign for it, with or without the keys. */
+  solvable: boolean
   safe: boolean
+}
+
+/** The change in the mempool that an older node does not trust, because its wallet has no private keys. */
+export async function untrustedChange(wallet: BitcoinWallet): Promise<bigint> {
+  if (wallet.signing !== 'psbt') return 0n
+  const young = await wallet.rpc.call<Unspent[]>('listunspent', 0, 0)
+  const untrusted = young.filter(({ safe }) => !safe)
+  const hashes = [...new Set(untrusted.map(({ txid }) => txid))]
+  const foreign = new Set(await unrecordedAmong(wallet.db, wallet, hashes))
+  return sum(untrusted.flatMap(({ txid, amount }) => (foreign.has(txid) ? [] : minorOf(amount))))
 }
 
 /**
@@ -61,7 +75,7 @@ export async function reconcileLocks(tx: Transaction, wallet: BitcoinWallet): Pr
   const unspentOutpoints = new Set([...locked, ...unspent].map(outpointOf))
   // An output that is spent already cannot be locked, and needs no lock.
   await setLocks(wallet, 'lock', unspent.map(outpointOf).filter(isTaken))
-  const free = unspent.filter((output) => output.spendable && !isTaken(outpointOf(output)))
+  const free = unspent.filter((output) => isSpendable(wallet, output) && !isTaken(outpointOf(output)))
   // A reorganisation may drop a deposit and all that spends it. Our own change is as safe as the inputs of its transaction.
   const young = free.filter(({ confirmations }) => Number(confirmations) < depth)
   const foreign = new Set(await unrecordedAmong(tx, wallet, [...new Set(young.map(({ txid }) => txid))]))
@@ -79,8 +93,18 @@ export async function reconcileLocks(tx: Transaction, wallet: BitcoinWallet): Pr
       open.flatMap((one) => (isUnbroadcast(one) ? one.outputs.slice(one.payments) : [])),
     ),
     open: new Set(open.map(({ crypto_tx_hash }) => crypto_tx_hash)),
+    unsigned: open.filter(({ raw_transaction }) => isAsked(raw_transaction)),
   }
 }
+
+/**
+ * What a person signs spends mined outputs of native segregated witness alone: its hash is known before it is signed, and nothing
+ * that happens while it waits makes it void, except a spend of its own coins. Older nodes call no output spendable that they only watch.
+ */
+const isSpendable = ({ signing }: BitcoinWallet, output: Unspent): boolean =>
+  signing === 'psbt'
+    ? output.solvable && Number(output.confirmations) > 0 && /^(00(14|20)|5120)/.test(output.scriptPubKey)
+    : output.spendable
 
 const coinOf = (output: Unspent): Coin => ({
   outpoint: outpointOf(output),
@@ -90,25 +114,27 @@ const coinOf = (output: Unspent): Coin => ({
 })
 
 /**
- * The open transactions of the network, each once, and the hashes of those that a later one has replaced. A replacement spends
- * the same coins.
+ * The transactions of the network that have not ended, each once: all of them, those that no later one replaces, and the hashes of
+ * those that one replaces. A replacement spends the same coins. What can never be mined holds none: its withdrawals are signed anew.
  */
 export async function openTransactions(
-  tx: Transaction,
+  db: Queryable,
   { network }: BitcoinWallet,
-): Promise<{ open: OpenTransaction[]; replaced: ReadonlySet<string> }> {
+): Promise<{ all: OpenTransaction[]; open: OpenTransaction[]; replaced: ReadonlySet<string> }> {
   const newest = new Map<Outpoint, string>()
-  const all = (await selectOpenTransactions(tx, network)).map((row): OpenTransaction => {
+  const all = (await selectOpenTransactions(db, network)).map((row): OpenTransaction => {
     const { inputs, outputs } = decode(row.raw_transaction)
     const replaces = inputs.some((input) => newest.has(input))
-    for (const input of inputs) newest.set(input, row.crypto_tx_hash)
+    if (row.used_by === null) for (const input of inputs) newest.set(input, row.crypto_tx_hash)
     return { ...row, inputs, outputs: outputs.map(({ amount }) => amount), replaces }
   })
+  const mineable = all.filter(({ used_by }) => used_by === null)
   const isReplaced = ({ inputs, crypto_tx_hash }: OpenTransaction) =>
     inputs.some((input) => newest.get(input) !== crypto_tx_hash)
   return {
-    open: all.filter((one) => !isReplaced(one)),
-    replaced: new Set(all.filter(isReplaced).map(({ crypto_tx_hash }) => crypto_tx_hash)),
+    all,
+    open: mineable.filter((one) => !isReplaced(one)),
+    replaced: new Set(mineable.filter(isReplaced).map(({ crypto_tx_hash }) => crypto_tx_hash)),
   }
 }
 

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import type { DepositScan, DepositSight, FoundDeposit, NewAddress } from '../network.ts'
 import { decimalOf, minorOf } from './amounts.ts'
+import { openTransactions } from './coins.ts'
+import { decode, isAsked } from './decode.ts'
 import { fetchTransactions, historySince, type BitcoinWallet, type ListedOutput } from './wallet.ts'
 
 const BLOCK_HASH = /^[0-9a-f]{64}$/
@@ -110,6 +112,9 @@ async function recordedPayments(
   hashes: string[],
 ): Promise<(output: Pick<FoundDeposit, 'crypto_tx_hash' | 'crypto_tx_index'>) => boolean> {
   const recorded = await recordedOutputs(wallet, hashes)
+  // A person may have broadcast what was asked for, and the worker has not looked for it since.
+  for (const { raw_transaction: raw } of (await openTransactions(wallet.db, wallet)).all)
+    if (isAsked(raw) && hashes.includes(decode(raw).txid)) recorded.set(decode(raw).txid, 'ALL')
   const others = hashes.filter((hash) => !recorded.has(hash))
   const unrecorded = others.length === 0 ? [] : await fetchTransactions(wallet, others)
   const conflicts = unrecorded.flatMap(({ walletconflicts }) => walletconflicts)

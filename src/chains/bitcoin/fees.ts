@@ -3,7 +3,7 @@ import type { NetworkFee } from '../network.ts'
 import { decimalOf, larger, minorOf, smaller } from './amounts.ts'
 import { DestinationRefused } from '../node-failure.ts'
 import { RpcError, type RpcCall } from './rpc.ts'
-import { hotWalletAddresses, OWN_ADDRESS, type AddressInfo, type BitcoinWallet } from './wallet.ts'
+import { hotWalletAddresses, isMine, OWN_ADDRESS, type AddressInfo, type BitcoinWallet } from './wallet.ts'
 
 /** Where the node has no estimate, the rate is this many times the minimum of its mempool. */
 const FALLBACK_FEE_FACTOR = 10n
@@ -40,7 +40,7 @@ export async function estimateFee(
   assert(asset === coin, `${network} has ${coin} only`)
   const asked: RpcCall[] = destination === undefined ? [] : [['getaddressinfo', destination]]
   const [estimated, mempool, info] = await rpc.batch<unknown>([...questions(wallet), ...asked])
-  if (destination !== undefined && (info as AddressInfo).ismine) {
+  if (destination !== undefined && isMine(wallet, info as AddressInfo)) {
     const address = canonical(destination) ?? destination
     if ((await hotWalletAddresses(db, [address])).has(address)) throw new DestinationRefused(OWN_ADDRESS)
   }

@@ -1,15 +1,24 @@
-import { RawOldTx, RawTx } from '@scure/btc-signer/script.js'
+import { RawOldTx } from '@scure/btc-signer/script.js'
 import type { Transaction } from '../../db/database.ts'
 import type { BroadcastWithdrawal, SignedTransaction } from '../network.ts'
 import { selectPaying } from '../network-transactions.ts'
 import { larger, minorOf, smaller, sum } from './amounts.ts'
 import { missingAncestorFee } from './ancestor-fees.ts'
-import { CHANGE_MIN } from './batch.ts'
+import { CHANGE_MIN, inputVbytes } from './batch.ts'
 import { openTransactions } from './coins.ts'
 import { feeMaxOf } from './consolidate.ts'
-import { decode, hashIn, splitOutpoint, type Outpoint } from './decode.ts'
+import {
+  decode,
+  hashIn,
+  isAsked,
+  parse,
+  splitOutpoint,
+  unsignedHexOf,
+  type DecodedTransaction,
+  type Outpoint,
+} from './decode.ts'
 import { feeAt, feeRate } from './fees.ts'
-import { mempoolRejection, REPLACEABLE_SEQUENCE_MAX, signWithWallet } from './sign-batch.ts'
+import { mempoolRejection, REPLACEABLE_SEQUENCE_MAX, signOrAsk } from './sign-batch.ts'
 import { isOwnAddress, known, type BitcoinWallet, type WalletTransaction } from './wallet.ts'
 
 /** An output of a decoded transaction, in the node's words. */
@@ -81,7 +90,10 @@ async function spendsTheSame(
   const inputs = inputsOf(together[0]!.raw_transaction)
   const ids = together.map(({ transfer_id }) => transfer_id)
   const signed = await selectPaying(tx, network, ids)
-  return signed.every(({ raw_transaction }) => inputsOf(raw_transaction) === inputs)
+  // The chain has shown that what was used by another can never be mined.
+  return signed.every(
+    ({ raw_transaction, used_by }) => used_by !== null || inputsOf(raw_transaction) === inputs,
+  )
 }
 
 /** The replacement of the transaction that pays these withdrawals and no others; undefined where it stays. */
@@ -91,11 +103,11 @@ async function replacement(
   round: ReplacementRound,
 ): Promise<SignedTransaction | undefined> {
   const { raw_transaction, crypto_tx_index } = together[0]!
-  const old = RawTx.decode(raw_transaction)
+  const old = parse(raw_transaction)
   if (!old.inputs.every(({ sequence }) => sequence <= REPLACEABLE_SEQUENCE_MAX)) return undefined
   const found = await sizeAndChange(wallet, together)
-  if (found === undefined) return undefined
-  const amounts = old.outputs.map(({ amount }: { amount: bigint }) => amount)
+  if (found === undefined || found.change.length === 0) return undefined
+  const amounts = old.outputs.map(({ amount }) => amount)
   const raise = await feeRaise(wallet, together[0]!, { ...found, amounts }, round)
   if (raise === undefined) return undefined
   const newAmounts = takeFromChange(amounts, found.change, raise.amount)
@@ -108,37 +120,55 @@ async function replacement(
     outputs: old.outputs.map((output, index) => ({ ...output, amount: newAmounts[index]! })),
     lockTime: old.lockTime,
   })
-  const bumped = await signWithWallet(wallet, Buffer.from(unsigned).toString('hex'))
+  const bumped = await signOrAsk(wallet, unsigned)
   // A node that has the old transaction may take no other in its place: by default, Litecoin Core does not.
-  if ((await mempoolRejection(wallet, bumped)) !== undefined) return undefined
+  if ((await mempoolRejection(wallet, bumped.raw_transaction)) !== undefined) return undefined
   for (const hash of raise.counted) round.counted.add(hash)
   return {
-    raw_transaction: bumped,
-    crypto_tx_hash: decode(bumped).txid,
+    ...bumped,
     ...(crypto_tx_index !== undefined && { payments: together.length }),
   }
 }
 
 /**
- * A transaction's size in virtual bytes, and the indexes of its change outputs. Undefined where it cannot be replaced: it has
- * no change, an output is neither a payment nor the wallet's, or somebody else has spent its outputs (an operator, too).
+ * A transaction's size in virtual bytes, and the indexes of its change outputs. Undefined where it cannot be replaced: somebody
+ * else has spent its outputs (an operator, too), or an output is neither a payment nor the wallet's.
  */
 async function sizeAndChange(
   wallet: BitcoinWallet,
   together: BroadcastWithdrawal[],
 ): Promise<{ vbytes: bigint; change: number[] } | undefined> {
   const { raw_transaction, crypto_tx_hash } = together[0]!
-  const [decoded, pooled] = await wallet.rpc.batch<{
-    vsize: string
-    vout: Output[]
-    descendantcount: string
-  }>([
-    ['decoderawtransaction', raw_transaction.toString('hex')],
-    ['getmempoolentry', crypto_tx_hash],
-  ])
+  const [pooled] = await wallet.rpc.batch<{ descendantcount: string }>([['getmempoolentry', crypto_tx_hash]])
   // A replacement would drop its descendants. The count includes the transaction itself.
   if (Number(known(pooled!)?.descendantcount ?? 1) > 1) return undefined
-  const { vsize, vout } = known(decoded!)!
+  const { vsize, change } = await changeIn(wallet, together)
+  if (change === undefined) return undefined
+  if (!isAsked(raw_transaction)) return { vbytes: vsize, change }
+  const spent = await outputsAt(wallet, decode(raw_transaction).inputs)
+  const witnesses = spent.map(
+    ({ script }) => inputVbytes(Buffer.from(script).toString('hex')) - BARE_INPUT_VBYTES,
+  )
+  return { vbytes: vsize + BigInt(witnesses.reduce((all, one) => all + one, 0)), change }
+}
+
+/** An input without its signatures. */
+const BARE_INPUT_VBYTES = 41
+
+/**
+ * The size of a transaction, and the indexes of its outputs that pay none of these withdrawals. Those are undefined where one of them
+ * pays an address that is not the wallet's: a transaction that an operator built may pay others, too.
+ */
+export async function changeIn(
+  wallet: BitcoinWallet,
+  together: BroadcastWithdrawal[],
+): Promise<{ vsize: bigint; change: number[] | undefined }> {
+  const { raw_transaction: raw } = together[0]!
+  const hex = isAsked(raw) ? unsignedHexOf(raw) : raw.toString('hex')
+  const { vsize, vout } = await wallet.rpc.call<{ vsize: string; vout: Output[] }>(
+    'decoderawtransaction',
+    hex,
+  )
   const isPayment = (output: Output, index: number) =>
     together.some(
       ({ crypto_tx_index, amount, destination_address }) =>
@@ -147,11 +177,10 @@ async function sizeAndChange(
         addressOf(wallet, output) === destination_address,
     )
   const change = vout.flatMap((output, index) => (isPayment(output, index) ? [] : [index]))
-  if (change.length === 0) return undefined
-  // A transaction that an operator built may pay others, too.
   for (const index of change)
-    if (!(await isOwnAddress(wallet, writtenAddress(vout[index]!)))) return undefined
-  return { vbytes: BigInt(vsize), change }
+    if (!(await isOwnAddress(wallet, writtenAddress(vout[index]!))))
+      return { vsize: BigInt(vsize), change: undefined }
+  return { vsize: BigInt(vsize), change }
 }
 
 const writtenAddress = ({ scriptPubKey: { address, addresses = [] } }: Output): string | undefined =>
@@ -209,12 +238,16 @@ function takeFromChange(
 }
 
 /** The sum of outputs of the wallet's transactions, in minor units. */
-async function valueOf({ rpc }: BitcoinWallet, outpoints: Outpoint[]): Promise<bigint> {
-  let value = 0n
+export const valueOf = async (wallet: BitcoinWallet, outpoints: Outpoint[]): Promise<bigint> =>
+  sum((await outputsAt(wallet, outpoints)).map(({ amount }) => amount))
+
+/** Outputs of the wallet's transactions. */
+async function outputsAt({ rpc }: BitcoinWallet, outpoints: Outpoint[]) {
+  const outputs: DecodedTransaction['outputs'] = []
   for (const outpoint of outpoints) {
     const { txid, vout } = splitOutpoint(outpoint)
     const { hex } = await rpc.call<WalletTransaction>('gettransaction', txid)
-    value += decode(Buffer.from(hex, 'hex')).outputs[vout]!.amount
+    outputs.push(decode(Buffer.from(hex, 'hex')).outputs[vout]!)
   }
-  return value
+  return outputs
 }

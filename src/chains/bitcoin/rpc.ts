@@ -50,13 +50,17 @@ const TIMEOUT_MS = 30_000
 /** The largest reply that is read. A list of 100,000 transactions is some 60 MB. */
 const REPLY_BYTES_MAX = 128 * 1024 * 1024
 /** Methods that list the contents of a wallet. */
-const LISTS = new Set(['listsinceblock', 'listunspent', 'listlockunspent'])
+const LISTS = new Set(['listsinceblock', 'listunspent', 'listlockunspent', 'listlabels'])
 /** A transaction of 100,000 virtual bytes is 0.8 MB in hexadecimal at most, and decoded some 2 MB. */
 const TRANSACTION_BYTES_MAX = 8 * 1024 * 1024
 const TRANSACTIONS = new Set([
   'gettransaction',
   'decoderawtransaction',
   'signrawtransactionwithwallet',
+  'walletprocesspsbt',
+  'combinepsbt',
+  'decodepsbt',
+  'finalizepsbt',
   'getmempoolancestors',
   'getmempooldescendants',
   // Of SOLANA: up to 100 accounts or 1,000 signatures in a reply.

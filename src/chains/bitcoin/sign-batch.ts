@@ -8,9 +8,9 @@ import { minorOf } from './amounts.ts'
 import { missingAncestorFee, rememberAncestorRate } from './ancestor-fees.ts'
 import { Batch, type Coin, type BatchPayment, type TransactionPlan, type PlanLimits } from './batch.ts'
 import { setLocks, type Coins } from './coins.ts'
-import { decode, hashIn, splitOutpoint } from './decode.ts'
+import { asked, decode, hashIn, isAsked, splitOutpoint, unsignedHexOf } from './decode.ts'
 import { RpcError, type RpcCall } from './rpc.ts'
-import { hotWalletAddresses, OWN_ADDRESS, type AddressInfo, type BitcoinWallet } from './wallet.ts'
+import { hotWalletAddresses, isMine, OWN_ADDRESS, type AddressInfo, type BitcoinWallet } from './wallet.ts'
 
 /** Most transactions that are built and tried, until the node accepts one. */
 const TRIES_MAX = 12
@@ -51,15 +51,15 @@ export interface SigningLimits extends PlanLimits {
  */
 export async function payableAmong(
   tx: Transaction,
-  { rpc }: BitcoinWallet,
+  wallet: BitcoinWallet,
   withdrawals: Withdrawal[],
   signings: Signings,
 ): Promise<Payable[]> {
-  const infos = await rpc.batch<AddressInfo>(
+  const infos = await wallet.rpc.batch<AddressInfo>(
     withdrawals.map(({ destination_address }) => ['getaddressinfo', destination_address]),
   )
   const isOwn = ({ consolidation_fee_max }: Withdrawal, info: AddressInfo | RpcError) =>
-    consolidation_fee_max == null && !(info instanceof RpcError) && info.ismine
+    consolidation_fee_max == null && !(info instanceof RpcError) && isMine(wallet, info)
   const own = withdrawals.flatMap((one, index) => (isOwn(one, infos[index]!) ? one.destination_address : []))
   const hotWallet = await hotWalletAddresses(tx, own)
   return withdrawals.flatMap((withdrawal, index): Payable | [] => {
@@ -140,25 +140,25 @@ async function attemptToSign(
   if (paid.length === 0)
     return { rejection: 'the hot wallet has too little for its fee', concernsAll: true, isShort: true }
   const unsigned = await unsignedTransaction(wallet, plan)
-  let raw_transaction: Buffer
+  let signed: SignedTransaction
   try {
-    raw_transaction = await signWithWallet(wallet, unsigned)
+    signed = await signOrAsk(wallet, unsigned)
   } catch (error) {
     if (!(error instanceof RpcError)) throw error
     return { rejection: error.message, concernsAll: true }
   }
-  const { txid, inputs, outputs } = decode(raw_transaction)
+  const { inputs, outputs } = decode(signed.raw_transaction)
   const planned = [...plan.payments.map(({ amount }) => amount), ...plan.change]
   assert(
     outputs.length === planned.length && outputs.every(({ amount }, index) => amount === planned[index]),
     'a transaction pays its withdrawals and the change, and nothing else',
   )
-  const rejection = await mempoolRejection(wallet, raw_transaction)
+  const rejection = await mempoolRejection(wallet, signed.raw_transaction)
   if (rejection !== undefined)
     return { rejection, concernsAll: /fee|chain|mempool|missing|conflict/i.test(rejection) }
   await setLocks(wallet, 'lock', inputs)
-  if (paysForAncestors) rememberAncestorRate(wallet, txid, limits.rate)
-  return { signed: { raw_transaction, crypto_tx_hash: txid, payments: paid.length }, paid }
+  if (paysForAncestors) rememberAncestorRate(wallet, signed.crypto_tx_hash, limits.rate)
+  return { signed: { ...signed, payments: paid.length }, paid }
 }
 
 /**
@@ -189,8 +189,8 @@ async function chooseCoins(
   }
 }
 
-/** The transaction of a plan in hex: the payments, then the change to new addresses of the wallet. */
-async function unsignedTransaction(wallet: BitcoinWallet, plan: TransactionPlan<Payable>): Promise<string> {
+/** The transaction of a plan: the payments, then the change to new addresses of the wallet. */
+async function unsignedTransaction(wallet: BitcoinWallet, plan: TransactionPlan<Payable>): Promise<Buffer> {
   const scripts = await changeScripts(wallet, plan.change.length)
   const unsigned = RawOldTx.encode({
     version: 2,
@@ -209,7 +209,7 @@ async function unsignedTransaction(wallet: BitcoinWallet, plan: TransactionPlan<
     ],
     lockTime: 0,
   })
-  return Buffer.from(unsigned).toString('hex')
+  return Buffer.from(unsigned)
 }
 
 /** Scripts of new change addresses. */
@@ -228,8 +228,15 @@ async function changeScripts({ rpc, dialect }: BitcoinWallet, count: number): Pr
   })
 }
 
-/** Signs every input with the wallet's keys. Throws RpcError where a key is missing, WalletLocked while it has a passphrase. */
-export async function signWithWallet({ rpc, network }: BitcoinWallet, unsigned: string): Promise<Buffer> {
+/** Signs a transaction with the wallet's keys or, where a person has them, makes what is asked. Throws as `signWithWallet` does. */
+export async function signOrAsk(wallet: BitcoinWallet, unsigned: Uint8Array): Promise<SignedTransaction> {
+  if (wallet.signing === 'psbt') return asked(unsigned)
+  const raw_transaction = await signWithWallet(wallet, Buffer.from(unsigned).toString('hex'))
+  return { raw_transaction, crypto_tx_hash: decode(raw_transaction).txid }
+}
+
+/** Signs every input. Throws RpcError where a key is missing, WalletLocked while the wallet has a passphrase. */
+async function signWithWallet({ rpc, network }: BitcoinWallet, unsigned: string): Promise<Buffer> {
   const method = 'signrawtransactionwithwallet'
   const reply = await rpc
     .call<{ hex: string; complete: boolean }>(method, unsigned)
@@ -242,17 +249,23 @@ export async function signWithWallet({ rpc, network }: BitcoinWallet, unsigned: 
   return Buffer.from(reply.hex, 'hex')
 }
 
-/** Why the node's mempool would not accept a transaction; undefined where it would. Broadcasts nothing. */
+/**
+ * Why the node's mempool would not accept a transaction; undefined where it would. Broadcasts nothing. Of what a person is asked to
+ * sign, the node checks everything before the signatures that are missing.
+ */
 export async function mempoolRejection(
   { rpc, dialect }: BitcoinWallet,
   raw: Buffer,
 ): Promise<string | undefined> {
+  const hex = isAsked(raw) ? unsignedHexOf(raw) : raw.toString('hex')
   const [test] = await rpc.call<{ allowed: boolean; 'reject-reason'?: string }[]>(
     'testmempoolaccept',
-    [raw.toString('hex')],
+    [hex],
     dialect.anyFee,
   )
-  return test!.allowed ? undefined : (test!['reject-reason'] ?? 'the node gives no reason')
+  if (test!.allowed) return undefined
+  const reason = test!['reject-reason'] ?? 'the node gives no reason'
+  return isAsked(raw) && /script-verify/.test(reason) ? undefined : reason
 }
 
 /** The node will never accept this payment. */

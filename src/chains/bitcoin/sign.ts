@@ -14,6 +14,7 @@ import { Batch, spendableAtOnce } from './batch.ts'
 import { reconcileLocks, type Coins } from './coins.ts'
 import { feeMaxOf, signConsolidation } from './consolidate.ts'
 import { feeRate } from './fees.ts'
+import { exportedUnrecorded, whyGathered } from './psbt.ts'
 import { payableAmong, signAccepted, type Payable, type SigningRound } from './sign-batch.ts'
 import { signingBlockedReason } from './unknown-spends.ts'
 import { coinText, type BitcoinWallet } from './wallet.ts'
@@ -28,9 +29,11 @@ export async function sign(
   wallet: BitcoinWallet,
   withdrawals: Withdrawal[],
 ): Promise<Signing[]> {
-  const blocked = await signingBlockedReason(tx, wallet)
+  const blocked = (await signingBlockedReason(tx, wallet)) ?? (await exportedUnrecorded(tx, wallet))
   if (blocked !== undefined) return withdrawals.map(() => deferred(blocked))
   const coins = await reconcileLocks(tx, wallet)
+  const gathered = whyGathered(wallet, coins)
+  if (gathered !== undefined) return withdrawals.map(() => deferred(gathered))
   const rate = await feeRate(wallet)
   if (rate > wallet.ceiling) {
     const [now, most] = [coinText(wallet, rate), coinText(wallet, wallet.ceiling)]

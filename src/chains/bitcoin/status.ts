@@ -1,9 +1,15 @@
 import assert from 'node:assert/strict'
 import { connectionLost } from '../../db/database.ts'
-import type { BroadcastWithdrawal, Confirmations, PaymentStatus, Withdrawal } from '../network.ts'
+import type {
+  BroadcastWithdrawal,
+  Confirmations,
+  PaymentStatus,
+  SignedTransaction,
+  Withdrawal,
+} from '../network.ts'
 import { judgeAlone } from '../judge-alone.ts'
 import { selectPayees, type Payees } from '../network-transactions.ts'
-import { decode, splitOutpoint, type Outpoint } from './decode.ts'
+import { decode, isAsked, splitOutpoint, type Outpoint } from './decode.ts'
 import {
   walletBytesOf,
   confirmedBy,
@@ -62,7 +68,7 @@ export async function checkStatus(
   withdrawals: BroadcastWithdrawal[],
 ): Promise<PaymentStatus[]> {
   const byHash = new Map(withdrawals.map((one) => [one.crypto_tx_hash, one]))
-  const locations = await locate(wallet, [...byHash.keys()])
+  const locations = await locate(wallet, [...byHash.values()].map(networkHashOf))
   const progress = new Map<string, TransactionProgress>()
   for (const [index, [hash, withdrawal]] of [...byHash].entries())
     progress.set(hash, await progressAt(wallet, locations[index]!, withdrawal))
@@ -82,6 +88,19 @@ export async function checkStatus(
     )
   }
   return answers
+}
+
+/** The hash by which the network knows a transaction: what a person is asked to sign is stored under another. */
+const networkHashOf = ({ raw_transaction, crypto_tx_hash }: SignedTransaction): string =>
+  isAsked(raw_transaction) ? decode(raw_transaction).txid : crypto_tx_hash
+
+/** How far a withdrawal's transaction is. */
+export async function progressOf(
+  wallet: BitcoinWallet,
+  withdrawal: BroadcastWithdrawal,
+): Promise<TransactionProgress> {
+  const [location] = await locate(wallet, [networkHashOf(withdrawal)])
+  return progressAt(wallet, location!, withdrawal)
 }
 
 async function progressAt(
@@ -113,8 +132,8 @@ function confirmed(
   withdrawal: BroadcastWithdrawal,
   kept: Payees | undefined,
 ): PaymentStatus {
-  const { raw_transaction, crypto_tx_hash, crypto_tx_index } = withdrawal
-  assert(decode(raw_transaction).txid === crypto_tx_hash, 'the kept bytes are those of its transaction')
+  const { raw_transaction, crypto_tx_index } = withdrawal
+  assert(decode(raw_transaction).txid === transaction.txid, 'the kept bytes are those of its transaction')
   const paid = paymentsTo(wallet, raw_transaction, withdrawal).find(
     (index) => crypto_tx_index === undefined || index === crypto_tx_index,
   )
@@ -163,12 +182,15 @@ async function confirmedSpender(
   const sent = transactions.filter(
     ({ category, confirmations }) => category === 'send' && Number(confirmations) >= depth,
   )
-  const found = await fetchTransactions(wallet, [...new Set(sent.map(({ txid }) => txid))])
+  // The node lists no payment to addresses that it has not given out, such as change. Its outputs there are coins without a label.
+  const coins = await rpc.call<{ txid: string; label?: string }[]>('listunspent', depth)
+  const change = coins.filter(({ label }) => label === undefined)
+  const found = await fetchTransactions(wallet, [...new Set([...sent, ...change].map(({ txid }) => txid))])
   return found.find((one) => decode(walletBytesOf(one)).inputs.includes(outpoint))
 }
 
 /** The status of a withdrawal whose own transaction can never be mined: one of the spenders may have paid it. */
-async function outcomeOfConflict(
+export async function outcomeOfConflict(
   wallet: BitcoinWallet,
   spenders: WalletTransaction[],
   withdrawal: BroadcastWithdrawal,

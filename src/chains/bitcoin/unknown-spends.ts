@@ -1,4 +1,4 @@
-import type { Transaction } from '../../db/database.ts'
+import type { Queryable, Transaction } from '../../db/database.ts'
 import type { WaitingReason } from '../waiting.ts'
 import { fetchTransactions, historySince, known, type BitcoinWallet } from './wallet.ts'
 
@@ -69,12 +69,12 @@ async function whyNodeIsBehind({ rpc }: BitcoinWallet, checkedBlock: string): Pr
  * are.
  */
 export async function unrecordedAmong(
-  tx: Transaction,
+  db: Queryable,
   { network }: BitcoinWallet,
   hashes: string[],
 ): Promise<string[]> {
   if (hashes.length === 0) return []
-  const { rows } = await tx.query<{ crypto_tx_hash: string }>(
+  const { rows } = await db.query<{ crypto_tx_hash: string }>(
     `
     select crypto_tx_hash from network_transactions n
     where n.network = $1 and n.crypto_tx_hash = any ($2)

@@ -19,7 +19,13 @@ export interface BitcoinConfig extends BitcoinRpcConfig {
   reserveAfterMs?: number
   /** An operator has reviewed what the wallet sent in blocks below this height. */
   firstHeight?: number
+  /** The node's wallet has no private keys: a person signs PSBTs outside of it. */
+  signing?: 'psbt' | undefined
+  /** How long payments are gathered for the next PSBT, after one was made. */
+  gatherMs?: number
 }
+
+const GATHER_MS = 600_000
 
 /** The hot wallet on a node: everything that the parts of the adapter share. */
 export interface BitcoinWallet {
@@ -35,6 +41,9 @@ export interface BitcoinWallet {
   ceiling: bigint
   firstHeight: number
   reserveAfterMs: number | undefined
+  /** A person signs. */
+  signing: 'psbt' | undefined
+  gatherMs: number
   /** By transaction hash: the fee rate up to which this transaction also paid for its unmined ancestors. */
   ancestorRates: Map<string, bigint>
   /** The canonical spelling of an address, of a test network too; undefined for anything else. */
@@ -58,6 +67,8 @@ export function bitcoinWallet(network: BitcoinNetwork, config: BitcoinConfig, db
     ceiling,
     firstHeight: config.firstHeight ?? 0,
     reserveAfterMs: config.reserveAfterMs,
+    signing: config.signing,
+    gatherMs: config.gatherMs ?? GATHER_MS,
     ancestorRates: new Map(),
     canonical: (address) => canonicalAddress(network, address, { testNetworks: true }),
   }
@@ -139,8 +150,14 @@ export async function historySince({ rpc, depth }: BitcoinWallet, block: string)
 /** An address, in the node's words. */
 export interface AddressInfo {
   ismine: boolean
+  /** True in a wallet of older nodes that has no private keys. */
+  iswatchonly?: boolean
   scriptPubKey: string
 }
+
+/** Whether an address is the wallet's. */
+export const isMine = ({ signing }: BitcoinWallet, { ismine, iswatchonly }: AddressInfo): boolean =>
+  ismine || (signing === 'psbt' && iswatchonly === true)
 
 /**
  * The wallet's own addresses that belong to no customer: those of change, and those that an operator was paid at. A withdrawal
@@ -159,8 +176,6 @@ export async function hotWalletAddresses(db: Queryable, own: readonly string[]):
 /** Why an address of the hot wallet is not paid. */
 export const OWN_ADDRESS = 'it is an address of the wallet that withdrawals are paid from'
 
-/** Whether the wallet has the key of an address. */
-export async function isOwnAddress({ rpc }: BitcoinWallet, address: string | undefined): Promise<boolean> {
-  const { ismine } = await rpc.call<AddressInfo>('getaddressinfo', address)
-  return ismine
-}
+/** Whether an address is the wallet's, by the node's word. */
+export const isOwnAddress = async (wallet: BitcoinWallet, address: string | undefined): Promise<boolean> =>
+  isMine(wallet, await wallet.rpc.call<AddressInfo>('getaddressinfo', address))

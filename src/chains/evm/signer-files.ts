@@ -26,7 +26,7 @@ export function signerByFiles(folder: string): AskedSigner {
       })
       await rename(join(folder, name), path)
       const detail = `${path} waits for its answer`
-      return { reason: { code: 'SIGNER_WAITS', detail, recheckMs: SIGNER_RECHECK_MS } }
+      return { reason: { code: 'WAITING_SIGNATURE', detail, recheckMs: SIGNER_RECHECK_MS } }
     },
     // Its rules are on its machine.
     check: async (_, evidence) => evidence.map(() => null),

@@ -328,7 +328,7 @@ export function signOnlyAccepted(
 }
 
 /** Returns the objection to each of the withdrawals, as they are to be signed. */
-async function objectionsTo(
+export async function objectionsTo(
   tx: Queryable,
   macs: WithdrawalMacs,
   withdrawals: readonly Withdrawal[],

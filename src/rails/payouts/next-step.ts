@@ -21,8 +21,8 @@ import type { SigningDecision } from './check-before-signing.ts'
  */
 
 /**
- * How far a withdrawal is. NEW: no worker has begun it. HELD: not signed. ASKED: what the signer process is to sign is stored.
- * SIGNED: the signed bytes are stored.
+ * How far a withdrawal is. NEW: no worker has begun it. HELD: not signed. ASKED: what the signer process or a person is to sign
+ * is stored. SIGNED: the signed bytes are stored.
  */
 export type State = 'NEW' | 'HELD' | 'ASKED' | 'SIGNED' | 'BROADCAST'
 
@@ -122,20 +122,17 @@ export function stepAfterSigning<Of extends StepOf>(
 
 const stateOf = ({ isAsked }: SignedTransaction) => (isAsked ? 'ASKED' : 'SIGNED')
 
-/** The step after the signer process was asked: it has signed, or is asked again. */
-export const stepAfterSigner = <Of extends StepOf>(
+/** The step after the signer process or a person was asked: it is signed, has ended otherwise, or is asked about again. */
+export function stepAfterSigner<Of extends StepOf & { crypto_tx_hash: string }>(
   withdrawal: Of,
   answer: SignerAnswer,
-  { pollMs }: Timing,
-): Step<Of> =>
-  'signed' in answer
-    ? { withdrawal, state: 'SIGNED', signed: answer.signed, dueInMs: 0 }
-    : {
-        withdrawal,
-        state: 'ASKED',
-        waitingReason: answer.reason,
-        dueInMs: answer.reason.recheckMs ?? pollMs,
-      }
+  timing: Timing,
+): Step<Of> {
+  if ('signed' in answer) return { withdrawal, state: 'SIGNED', signed: answer.signed, dueInMs: 0 }
+  if ('status' in answer) return stepAfterStatus(withdrawal, answer.status, timing)!
+  const { reason } = answer
+  return { withdrawal, state: 'ASKED', waitingReason: reason, dueInMs: reason.recheckMs ?? timing.pollMs }
+}
 
 /** The step after a broadcast. Where it failed for this transaction alone, there is no answer, and it is broadcast again. */
 export function stepAfterBroadcast<Of extends StepOf>(

@@ -108,7 +108,11 @@ function report(round: Round, steps: readonly Step[]): void {
 }
 
 /** Records the steps of several customers in one transaction, in the order in which balances are locked. */
-async function recordAll(tx: Transaction, network: PayoutNetwork, steps: readonly Step[]): Promise<void> {
+export async function recordAll(
+  tx: Transaction,
+  network: PayoutNetwork,
+  steps: readonly Step[],
+): Promise<void> {
   await keepTransactions(
     tx,
     network,

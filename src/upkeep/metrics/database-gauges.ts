@@ -229,7 +229,7 @@ export const REASON_LABELS: Record<WaitingCode, string> = {
   NO_SIGNING_KEY: 'no_signing_key',
   SIGNER_DOWN: 'signer_down',
   SIGNER_REFUSES: 'signer_refuses',
-  SIGNER_WAITS: 'by_hand',
+  WAITING_SIGNATURE: 'signature',
   BEHIND_ANOTHER: 'behind',
   IN_FLIGHT_LIMIT: 'in_flight_limit',
   NEXT_TRANSACTION: 'next_transaction',

@@ -1,0 +1,221 @@
+import type { Origin } from '../../contract/actor.ts'
+import type { AuditAction } from '../../contract/audit-actions.ts'
+import type { CryptoNetwork } from '../../contract/assets/catalogue.ts'
+import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
+import { grouped } from '../../db/rows.ts'
+import type { BroadcastWithdrawal, NetworkAdapter } from '../../chains/network.ts'
+import { freeWhatHasEnded, keepTransactions, selectPayees } from '../../chains/network-transactions.ts'
+import type { OpenByHand, SignedByHand } from '../../chains/signed-by-hand.ts'
+import { objectionsTo, signOnlyAccepted, type WithdrawalMacs } from '../../money/movements/withdrawal-macs.ts'
+import { audited, recordNow } from '../../money/records/audited.ts'
+import { freezesOfSigning } from '../../money/records/freezes.ts'
+import { byCustomer, signAlone } from '../lease.ts'
+import { replacedStep, type Step } from './next-step.ts'
+import {
+  ageOf,
+  JOIN_TRANSFER,
+  SELECT_WITHDRAWAL,
+  withReplaced,
+  type ClaimedRow,
+  type KeptWithdrawal,
+} from './outgoing-transfers.ts'
+import { recordAll } from './settle-withdrawals.ts'
+
+/** Payments that a person signs outside of Bursar, by operators' commands: what is asked for, its PSBT, and what was signed. */
+
+/** A network as these commands work with it. */
+export interface ByHand {
+  db: Database
+  network: CryptoNetwork
+  adapter: NetworkAdapter
+  macs: WithdrawalMacs
+  origin: Origin
+}
+
+/** A transaction that waits to be signed. Amounts are decimal strings. */
+interface WaitingPsbt {
+  /** The hash of its transaction, signed or not. */
+  id: string
+  crypto_network: CryptoNetwork
+  payments: number
+  amount: string
+  fee: string
+  waits_seconds: number
+}
+
+/** The transactions that wait to be signed by hand, the oldest first. Of several with the same coins, the newest. */
+export async function listPsbts({ db, network, adapter }: Pick<ByHand, 'db' | 'network' | 'adapter'>) {
+  const { open, price } = byHandOf(network, adapter)
+  await freeWhatHasEnded(db, network)
+  const psbts: WaitingPsbt[] = []
+  for (const one of (await open(db)).filter(({ isAsked, isNewest }) => isAsked && isNewest)) {
+    const { txid: id, payments, age_ms } = one
+    const { amount, fee } = await price(one)
+    const waits_seconds = Math.floor(age_ms / 1_000)
+    psbts.push({ id, crypto_network: network, payments, amount, fee, waits_seconds })
+  }
+  return psbts
+}
+
+/** The PSBT of a transaction that waits to be signed, in base64. Throws an Error as `requireSignable` does. */
+export async function exportPsbt(at: ByHand, id: string): Promise<string> {
+  const { open, exportPsbt: psbtOf } = byHandOf(at.network, at.adapter)
+  const asked = (await open(at.db)).find(
+    ({ txid, isAsked, used_by }) => txid === id && isAsked && used_by === null,
+  )
+  if (asked === undefined) throw new Error(`there is no PSBT ${id} of ${at.network}`)
+  const withdrawals = await withdrawalsOf(at.db, at.network, asked)
+  await requireSignable(at, withdrawals)
+  const psbt = await psbtOf(asked)
+  await transaction(at.db, async (tx) => {
+    await requireNoFreeze(tx, at)
+    await recordEach(tx, at, withdrawals, 'transfer.export', id)
+  })
+  return psbt
+}
+
+/**
+ * Records what a person has signed, by compare-and-set; the worker broadcasts it. A repeat changes nothing. The PSBTs of several signers
+ * are combined. Throws an Error that names the rule where they are not exactly the transaction that was asked for, where signatures
+ * are missing, and as `requireSignable` does; TakenMeanwhile when a worker took a withdrawal further.
+ */
+export async function importPsbts(
+  at: ByHand,
+  psbts: readonly string[],
+): Promise<{ id: string; payments: number; changed: boolean }> {
+  const { db, network, adapter } = at
+  const { open, readPsbts } = byHandOf(network, adapter)
+  const all = await open(db)
+  const { asked, signed } = await readPsbts(all, psbts)
+  const { txid: id, payments } = asked
+  if (all.some(({ isAsked, txid }) => !isAsked && txid === id)) return { id, payments, changed: false }
+  const withdrawals = await withdrawalsOf(db, network, asked)
+  await requireSignable(at, withdrawals)
+  const steps = withdrawals.map(({ now, ...one }): Step => {
+    const { crypto_tx_index } = one
+    const mine = { ...signed, payments, ...(crypto_tx_index !== undefined && { crypto_tx_index }) }
+    const withdrawal = { ...one, ...now }
+    // What nobody has signed needs no place among the replaced.
+    return now.state === 'ASKED'
+      ? { withdrawal, state: 'SIGNED', signed: mine, dueInMs: 0 }
+      : replacedStep(withdrawal, mine)
+  })
+  await transaction(db, async (tx) => {
+    await signAlone(tx, network)
+    await requireNoFreeze(tx, at)
+    await recordAll(tx, network, steps)
+    await recordEach(tx, at, withdrawals, 'transfer.sign', id)
+  })
+  return { id, payments, changed: true }
+}
+
+/**
+ * Asks for the same payments at the current fee: a further PSBT of the same coins, so that only one of the two can be mined. What was
+ * signed before stays, and is followed. Returns the new id. Throws an Error where no higher fee is needed or possible.
+ */
+export async function replacePsbt(at: ByHand, id: string): Promise<string> {
+  const { db, network, macs } = at
+  const adapter = signOnlyAccepted(at.adapter, macs)
+  const { open } = byHandOf(network, adapter)
+  return transaction(db, async (tx) => {
+    await signAlone(tx, network)
+    await requireNoFreeze(tx, at)
+    const all = await open(tx)
+    const named = all.find(({ txid }) => txid === id)
+    const newest = all.find(
+      ({ isNewest, inputs }) => isNewest && named?.inputs.some((input) => inputs.includes(input)),
+    )
+    if (newest === undefined) throw new Error(`no transaction ${id} of ${network} is under way`)
+    const withdrawals = await withdrawalsOf(tx, network, newest)
+    const replacements = await adapter.replace!(tx, withdrawals)
+    const kept = replacements.flatMap((signed, index) => {
+      const { customer_id, transfer_id } = withdrawals[index]!
+      return signed?.isAsked === true ? [{ ...signed, customer_id, transfer_id }] : []
+    })
+    if (kept.length !== withdrawals.length)
+      throw new Error(
+        `${newest.txid} is not replaced: it pays the current fee, its change does not cover more, or the node takes no other`,
+      )
+    const isStored = ({ crypto_tx_hash }: OpenByHand) => crypto_tx_hash === kept[0]!.crypto_tx_hash
+    // It was asked for at this fee before, and an earlier one was signed instead.
+    if (!all.some(isStored)) await keepTransactions(tx, network, kept)
+    await recordEach(tx, at, withdrawals, 'transfer.replace', newest.txid)
+    return (await open(tx)).find(isStored)!.txid
+  })
+}
+
+function byHandOf(network: CryptoNetwork, { byHand }: NetworkAdapter): SignedByHand<BroadcastWithdrawal> {
+  if (byHand === undefined) throw new Error(`transactions of ${network} are not signed by hand`)
+  return byHand
+}
+
+/** A withdrawal with the transaction that is asked for, and the one that it has now. */
+type AskedNow = BroadcastWithdrawal & {
+  now: Pick<KeptWithdrawal, 'state' | 'crypto_tx_hash' | 'raw_transaction'>
+}
+
+/** The withdrawals that a transaction pays. Throws an Error where one has ended, or waits to be signed anew. */
+async function withdrawalsOf(
+  db: Queryable,
+  network: CryptoNetwork,
+  { crypto_tx_hash, raw_transaction, txid }: OpenByHand,
+): Promise<AskedNow[]> {
+  const { customer_ids, transfer_ids } = (await selectPayees(db, network, [crypto_tx_hash])).get(
+    crypto_tx_hash,
+  )!
+  const payees = transfer_ids.map((id, index) => ({ id, customer_id: customer_ids[index]! }))
+  const found: AskedNow[] = []
+  for (const [customerId, own] of grouped(payees, ({ customer_id }) => customer_id)) {
+    const { rows } = await db.query<ClaimedRow>(
+      `
+      ${SELECT_WITHDRAWAL}, b.state, b.raw_transaction, b.crypto_tx_hash, b.crypto_tx_index, ${ageOf('b.created_at')}
+      from (
+        select * from outgoing_transfers
+        where customer_id = $1 and transfer_id = any ($2::uuid[]) and state in ('ASKED', 'SIGNED', 'BROADCAST')
+      ) b ${JOIN_TRANSFER}
+      order by b.transfer_id`,
+      [customerId, own.map(({ id }) => id)],
+    )
+    for (const { replaced: _, ...one } of (await withReplaced(db, customerId, rows)) as KeptWithdrawal[]) {
+      const { state, crypto_tx_hash: hash, raw_transaction: raw } = one
+      const now = { state, crypto_tx_hash: hash, raw_transaction: raw }
+      found.push({ ...one, crypto_tx_hash, raw_transaction, replaced: [], now })
+    }
+  }
+  if (found.length !== payees.length)
+    throw new Error(`${txid} is not under way: payments of it have ended, or are signed anew`)
+  return found
+}
+
+/** Throws an Error unless these withdrawals are what was accepted, and their transaction pays them and nobody else. */
+async function requireSignable(
+  { db, network, adapter, macs }: ByHand,
+  withdrawals: readonly AskedNow[],
+): Promise<void> {
+  for (const [index, objection] of (await objectionsTo(db, macs, withdrawals)).entries())
+    if (objection !== undefined)
+      throw new Error(`withdrawal ${withdrawals[index]!.transfer_id} is not what was accepted: ${objection}`)
+  await byHandOf(network, adapter).requireSame(db, [...withdrawals])
+}
+
+/** Throws an Error while everything or the network is frozen. What was asked for a frozen customer is in one transaction with others. */
+async function requireNoFreeze(tx: Transaction, { adapter, macs, network }: ByHand): Promise<void> {
+  const [frozen] = await freezesOfSigning(tx, signOnlyAccepted(adapter, macs), { network })
+  if (frozen !== undefined) throw new Error(`nothing is signed on ${network}: ${frozen.detail}`)
+}
+
+/** Records an action on each withdrawal, with the hash of the transaction. */
+async function recordEach(
+  tx: Transaction,
+  { origin }: ByHand,
+  withdrawals: readonly AskedNow[],
+  action: AuditAction,
+  crypto_tx_hash: string,
+): Promise<void> {
+  for (const [customerId, own] of byCustomer(withdrawals))
+    await recordNow(
+      tx,
+      customerId,
+      ...own.map(({ transfer_id }) => audited(origin, action, transfer_id, { after: { crypto_tx_hash } })),
+    )
+}
