@@ -98,12 +98,14 @@ export async function reconcileLocks(tx: Transaction, wallet: BitcoinWallet): Pr
 }
 
 /**
- * What a person signs spends mined outputs of native segregated witness alone: its hash is known before it is signed, and nothing
+ * What a person signs spends confirmed outputs of native segregated witness alone: its hash is known before it is signed, and nothing
  * that happens while it waits makes it void, except a spend of its own coins. Older nodes call no output spendable that they only watch.
  */
-const isSpendable = ({ signing }: BitcoinWallet, output: Unspent): boolean =>
+const isSpendable = ({ signing, depth }: BitcoinWallet, output: Unspent): boolean =>
   signing === 'psbt'
-    ? output.solvable && Number(output.confirmations) > 0 && /^(00(14|20)|5120)/.test(output.scriptPubKey)
+    ? output.solvable &&
+      Number(output.confirmations) >= depth &&
+      /^(00(14|20)|5120)/.test(output.scriptPubKey)
     : output.spendable
 
 const coinOf = (output: Unspent): Coin => ({

@@ -2,21 +2,21 @@ import { RawTx } from '@scure/btc-signer/script.js'
 import { connectionLost, type Queryable } from '../../db/database.ts'
 import { grouped } from '../../db/rows.ts'
 import type { BroadcastWithdrawal, SignerAnswer } from '../network.ts'
-import { selectPaying } from '../network-transactions.ts'
 import { NodeFailure, NodeRefusal } from '../node-failure.ts'
 import type { OpenByHand, SignedByHand } from '../signed-by-hand.ts'
 import { reasonOfFailure, SIGNER_RECHECK_MS, type WaitingReason } from '../waiting.ts'
 import { decimalOf, minorOf, sum } from './amounts.ts'
 import { openTransactions, type Coins } from './coins.ts'
+import { feeAt } from './fees.ts'
 import { decode, isAsked, outpointOf, type Outpoint } from './decode.ts'
 import { walletBytesOf } from './payments.ts'
-import { changeIn, valueOf } from './replace.ts'
+import { sizeAndChange, valueOf } from './replace.ts'
 import { RpcError } from './rpc.ts'
 import { mempoolRejection } from './sign-batch.ts'
 import { outcomeOfConflict, progressOf } from './status.ts'
 import { unrecordedAmong } from './unknown-spends.ts'
-import { usedBy } from './used-by.ts'
-import { fetchTransactions, type BitcoinWallet } from './wallet.ts'
+import { transactionsFor } from './used-by.ts'
+import { fetchTransactions, isScriptOf, type BitcoinWallet } from './wallet.ts'
 
 /**
  * Transactions that a person signs, with keys that the node's wallet does not have (PSBT, BIP 174). What is to be signed is stored
@@ -105,24 +105,14 @@ const placeOf = ({ crypto_tx_index, payments }: BroadcastWithdrawal) => ({
   ...(payments !== undefined && { payments }),
 })
 
-/**
- * All transactions for these withdrawals that may be mined, the newest last. Throws an Error where two of them spend different coins,
- * so that both may be: the rows of the database are forged.
- */
+/** As `transactionsFor`. Throws an Error where another may be mined beside them: the rows of the database are forged. */
 async function transactionsOf(db: Queryable, wallet: BitcoinWallet, together: BroadcastWithdrawal[]) {
-  const [first] = together as [BroadcastWithdrawal]
-  const inputsOf = (raw: Buffer) => [...decode(raw).inputs].sort().join()
-  const ids = together.map(({ transfer_id }) => transfer_id)
-  const rows = await selectPaying(db, wallet.network, ids)
-  const others = rows.filter((row) => inputsOf(row.raw_transaction) !== inputsOf(first.raw_transaction))
-  for (const { raw_transaction, crypto_tx_hash, used_by } of others) {
-    const end = used_by === null ? undefined : await usedBy(wallet, { ...first, raw_transaction }, used_by)
-    if (end?.state !== 'VOID')
-      throw new Error(
-        `${crypto_tx_hash} spends other coins, and may pay withdrawal ${first.transfer_id} as well`,
-      )
-  }
-  return rows.filter((row) => !others.includes(row))
+  const { same, other } = await transactionsFor(db, wallet, together)
+  if (other !== undefined)
+    throw new Error(
+      `${other.crypto_tx_hash} spends other coins, and may pay withdrawal ${other.transfer_id} as well`,
+    )
+  return same
 }
 
 type ByHand = SignedByHand<BroadcastWithdrawal>
@@ -149,10 +139,21 @@ export function signedByHand(wallet: BitcoinWallet): ByHand {
     },
     async requireSame(db, withdrawals) {
       await transactionsOf(db, wallet, withdrawals)
-      const { change } = await changeIn(wallet, withdrawals)
-      const { outputs } = decode(withdrawals[0]!.raw_transaction)
-      if (change?.length !== outputs.length - withdrawals.length)
+      const { raw_transaction } = withdrawals[0]!
+      const { outputs, inputs } = decode(raw_transaction)
+      const isPaid = ({ crypto_tx_index, amount, destination_address }: BroadcastWithdrawal) =>
+        outputs.some(
+          (output, index) =>
+            (crypto_tx_index === undefined || Number(crypto_tx_index) === index) &&
+            output.amount === minorOf(amount) &&
+            isScriptOf(wallet, output.script, destination_address),
+        )
+      const found = await sizeAndChange(db, wallet, withdrawals)
+      if (!withdrawals.every(isPaid) || found?.change.length !== outputs.length - withdrawals.length)
         throw new Error('it pays something else than its withdrawals and the change: its records are forged')
+      const fee = (await valueOf(wallet, inputs)) - sum(outputs.map(({ amount }) => amount))
+      if (fee > feeAt(wallet.ceiling, found.vbytes + BigInt(inputs.length)))
+        throw new Error(`its fee is ${decimalOf(fee)}, above the ceiling: its records are forged`)
     },
     async exportPsbt(one) {
       await markExported(wallet, one)

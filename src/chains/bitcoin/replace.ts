@@ -1,7 +1,6 @@
 import { RawOldTx } from '@scure/btc-signer/script.js'
-import type { Transaction } from '../../db/database.ts'
+import type { Queryable, Transaction } from '../../db/database.ts'
 import type { BroadcastWithdrawal, SignedTransaction } from '../network.ts'
-import { selectPaying } from '../network-transactions.ts'
 import { larger, minorOf, smaller, sum } from './amounts.ts'
 import { missingAncestorFee } from './ancestor-fees.ts'
 import { CHANGE_MIN, inputVbytes } from './batch.ts'
@@ -19,7 +18,14 @@ import {
 } from './decode.ts'
 import { feeAt, feeRate } from './fees.ts'
 import { mempoolRejection, REPLACEABLE_SEQUENCE_MAX, signOrAsk } from './sign-batch.ts'
-import { isOwnAddress, known, type BitcoinWallet, type WalletTransaction } from './wallet.ts'
+import { transactionsFor } from './used-by.ts'
+import {
+  hotWalletAddresses,
+  isOwnAddress,
+  known,
+  type BitcoinWallet,
+  type WalletTransaction,
+} from './wallet.ts'
 
 /** An output of a decoded transaction, in the node's words. */
 interface Output {
@@ -67,8 +73,9 @@ export async function replace(
   for (const { crypto_tx_hash } of withdrawals) {
     if (replacements.has(crypto_tx_hash)) continue
     const together = withdrawals.filter((one) => one.crypto_tx_hash === crypto_tx_hash)
-    const stays = parents.has(crypto_tx_hash) || !(await spendsTheSame(tx, wallet, together))
-    replacements.set(crypto_tx_hash, stays ? undefined : await replacement(wallet, together, round))
+    const stays =
+      parents.has(crypto_tx_hash) || (await transactionsFor(tx, wallet, together)).other !== undefined
+    replacements.set(crypto_tx_hash, stays ? undefined : await replacement(tx, wallet, together, round))
   }
   return withdrawals.map(({ crypto_tx_hash, crypto_tx_index }) => {
     const bumped = replacements.get(crypto_tx_hash)
@@ -76,28 +83,9 @@ export async function replace(
   })
 }
 
-/**
- * Whether every transaction signed for these withdrawals spends the same inputs as their newest: otherwise one of the others
- * may be mined beside a replacement. The signed transactions are in `network_transactions`, whose payees the service's database
- * role cannot remove.
- */
-async function spendsTheSame(
-  tx: Transaction,
-  { network }: BitcoinWallet,
-  together: readonly BroadcastWithdrawal[],
-): Promise<boolean> {
-  const inputsOf = (raw: Buffer) => [...decode(raw).inputs].sort().join()
-  const inputs = inputsOf(together[0]!.raw_transaction)
-  const ids = together.map(({ transfer_id }) => transfer_id)
-  const signed = await selectPaying(tx, network, ids)
-  // The chain has shown that what was used by another can never be mined.
-  return signed.every(
-    ({ raw_transaction, used_by }) => used_by !== null || inputsOf(raw_transaction) === inputs,
-  )
-}
-
 /** The replacement of the transaction that pays these withdrawals and no others; undefined where it stays. */
 async function replacement(
+  db: Queryable,
   wallet: BitcoinWallet,
   together: BroadcastWithdrawal[],
   round: ReplacementRound,
@@ -105,7 +93,7 @@ async function replacement(
   const { raw_transaction, crypto_tx_index } = together[0]!
   const old = parse(raw_transaction)
   if (!old.inputs.every(({ sequence }) => sequence <= REPLACEABLE_SEQUENCE_MAX)) return undefined
-  const found = await sizeAndChange(wallet, together)
+  const found = await sizeAndChange(db, wallet, together)
   if (found === undefined || found.change.length === 0) return undefined
   const amounts = old.outputs.map(({ amount }) => amount)
   const raise = await feeRaise(wallet, together[0]!, { ...found, amounts }, round)
@@ -134,15 +122,16 @@ async function replacement(
  * A transaction's size in virtual bytes, and the indexes of its change outputs. Undefined where it cannot be replaced: somebody
  * else has spent its outputs (an operator, too), or an output is neither a payment nor the wallet's.
  */
-async function sizeAndChange(
+export async function sizeAndChange(
+  db: Queryable,
   wallet: BitcoinWallet,
-  together: BroadcastWithdrawal[],
+  together: readonly BroadcastWithdrawal[],
 ): Promise<{ vbytes: bigint; change: number[] } | undefined> {
   const { raw_transaction, crypto_tx_hash } = together[0]!
   const [pooled] = await wallet.rpc.batch<{ descendantcount: string }>([['getmempoolentry', crypto_tx_hash]])
   // A replacement would drop its descendants. The count includes the transaction itself.
   if (Number(known(pooled!)?.descendantcount ?? 1) > 1) return undefined
-  const { vsize, change } = await changeIn(wallet, together)
+  const { vsize, change } = await changeIn(db, wallet, together)
   if (change === undefined) return undefined
   if (!isAsked(raw_transaction)) return { vbytes: vsize, change }
   const spent = await outputsAt(wallet, decode(raw_transaction).inputs)
@@ -157,11 +146,12 @@ const BARE_INPUT_VBYTES = 41
 
 /**
  * The size of a transaction, and the indexes of its outputs that pay none of these withdrawals. Those are undefined where one of them
- * pays an address that is not the wallet's: a transaction that an operator built may pay others, too.
+ * pays an address that is not the hot wallet's: a transaction that an operator built may pay others, too.
  */
-export async function changeIn(
+async function changeIn(
+  db: Queryable,
   wallet: BitcoinWallet,
-  together: BroadcastWithdrawal[],
+  together: readonly BroadcastWithdrawal[],
 ): Promise<{ vsize: bigint; change: number[] | undefined }> {
   const { raw_transaction: raw } = together[0]!
   const hex = isAsked(raw) ? unsignedHexOf(raw) : raw.toString('hex')
@@ -177,9 +167,13 @@ export async function changeIn(
         addressOf(wallet, output) === destination_address,
     )
   const change = vout.flatMap((output, index) => (isPayment(output, index) ? [] : [index]))
-  for (const index of change)
-    if (!(await isOwnAddress(wallet, writtenAddress(vout[index]!))))
+  for (const index of change) {
+    const address = writtenAddress(vout[index]!)
+    // A deposit address is the wallet's, too, and what it gets is a customer's.
+    const isChange = await isOwnAddress(wallet, address)
+    if (!isChange || !(await hotWalletAddresses(db, [address!])).has(address!))
       return { vsize: BigInt(vsize), change: undefined }
+  }
   return { vsize: BigInt(vsize), change }
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { RawOldTx } from '@scure/btc-signer/script.js'
 import type { Transaction } from '../../db/database.ts'
 import type { PaymentRefusal, SignedTransaction, Signing, Withdrawal } from '../network.ts'
-import { WalletLocked } from '../node-failure.ts'
+import { NodeRefusal, WalletLocked } from '../node-failure.ts'
 import { deferred, type WaitingReason } from '../waiting.ts'
 import { minorOf } from './amounts.ts'
 import { missingAncestorFee, rememberAncestorRate } from './ancestor-fees.ts'
@@ -10,7 +10,14 @@ import { Batch, type Coin, type BatchPayment, type TransactionPlan, type PlanLim
 import { setLocks, type Coins } from './coins.ts'
 import { asked, decode, hashIn, isAsked, splitOutpoint, unsignedHexOf } from './decode.ts'
 import { RpcError, type RpcCall } from './rpc.ts'
-import { hotWalletAddresses, isMine, OWN_ADDRESS, type AddressInfo, type BitcoinWallet } from './wallet.ts'
+import {
+  hotWalletAddresses,
+  isMine,
+  isScriptOf,
+  OWN_ADDRESS,
+  type AddressInfo,
+  type BitcoinWallet,
+} from './wallet.ts'
 
 /** Most transactions that are built and tried, until the node accepts one. */
 const TRIES_MAX = 12
@@ -66,12 +73,13 @@ export async function payableAmong(
     const { destination_address, amount } = withdrawal
     const info = infos[index]!
     if (info instanceof RpcError && info.code !== INVALID_ADDRESS) throw info
-    if (!(info instanceof RpcError) && !hotWallet.has(destination_address))
-      return {
-        withdrawal,
-        amount: minorOf(amount),
-        script: Uint8Array.from(Buffer.from(info.scriptPubKey, 'hex')),
-      }
+    if (!(info instanceof RpcError) && !hotWallet.has(destination_address)) {
+      const script = Uint8Array.from(Buffer.from(info.scriptPubKey, 'hex'))
+      // A node that lies about it would have the payment go elsewhere.
+      if (!isScriptOf(wallet, script, destination_address))
+        throw new NodeRefusal(`the node gives another script for ${destination_address}`)
+      return { withdrawal, amount: minorOf(amount), script }
+    }
     const fault = info instanceof RpcError ? info.reason : OWN_ADDRESS
     signings.set(withdrawal, refused('destination address', fault, withdrawal))
     return []

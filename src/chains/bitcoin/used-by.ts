@@ -1,3 +1,5 @@
+import type { Queryable } from '../../db/database.ts'
+import { selectPaying } from '../network-transactions.ts'
 import type { BroadcastWithdrawal, NonceEnd } from '../network.ts'
 import { decode } from './decode.ts'
 import { paymentsTo, walletBytesOf } from './payments.ts'
@@ -30,3 +32,29 @@ const unresolved = (detail: string): NonceEnd => ({
   reason: { code: 'UNRESOLVED', detail },
   mayBeMined: true,
 })
+
+/**
+ * The transactions that were signed or asked for these withdrawals and spend the coins of theirs, the newest last; `other` is one that
+ * spends different coins and may be mined beside them. `network_transactions` keeps the payees, which the service's database role
+ * cannot remove; what it says of an end (`used_by`) the chain must say, too, and for each of the withdrawals.
+ */
+export async function transactionsFor(
+  db: Queryable,
+  wallet: BitcoinWallet,
+  together: readonly BroadcastWithdrawal[],
+) {
+  const inputsOf = (raw: Buffer) => [...decode(raw).inputs].sort().join()
+  const inputs = inputsOf(together[0]!.raw_transaction)
+  const ids = together.map(({ transfer_id }) => transfer_id)
+  const rows = await selectPaying(db, wallet.network, ids)
+  const same = rows.filter((row) => inputsOf(row.raw_transaction) === inputs)
+  for (const row of rows) {
+    if (same.includes(row)) continue
+    const { raw_transaction, used_by, transfer_ids } = row
+    for (const one of together.filter(({ transfer_id }) => transfer_ids.includes(transfer_id))) {
+      const end = used_by === null ? undefined : await usedBy(wallet, { ...one, raw_transaction }, used_by)
+      if (end?.state !== 'VOID') return { same, other: { ...row, transfer_id: one.transfer_id } }
+    }
+  }
+  return { same }
+}

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
+import { Buffer } from 'node:buffer'
 import { parseAmount } from '../../contract/assets/amount.ts'
 import { NETWORKS } from '../../contract/assets/catalogue.ts'
 import type { Database, Queryable } from '../../db/database.ts'
-import { canonicalAddress } from '../addresses.ts'
+import { canonicalAddress, outputScriptOf } from '../addresses.ts'
 import { DECIMALS, decimalOf } from './amounts.ts'
 import { DIALECTS, type BitcoinNetwork, type Dialect } from './dialects.ts'
 import { bitcoinRpc, RpcError, type BitcoinRpc, type BitcoinRpcConfig } from './rpc.ts'
@@ -171,6 +172,12 @@ export async function hotWalletAddresses(db: Queryable, own: readonly string[]):
   )
   const deposits = new Set(rows.map(({ address }) => address))
   return new Set(own.filter((address) => !deposits.has(address)))
+}
+
+/** Whether a script pays an address, by the rules of the address itself. */
+export function isScriptOf({ network }: BitcoinWallet, script: Uint8Array, address: string): boolean {
+  const own = outputScriptOf(network, address)
+  return own !== undefined && Buffer.from(script).equals(own)
 }
 
 /** Why an address of the hot wallet is not paid. */

@@ -206,8 +206,10 @@ export async function follow(
     adapter,
     failures,
   )
+  // What people sign by hand is asked about with the question itself.
   const unsigned = answered.filter(
-    ({ state, waitingReason }) => state === 'ASKED' && waitingReason?.code !== 'NOT_ACCEPTED',
+    ({ state, waitingReason }) =>
+      state === 'ASKED' && waitingReason?.code !== 'NOT_ACCEPTED' && adapter.byHand === undefined,
   )
   const notTaken = sent.filter(({ state }) => state === 'SIGNED')
   const asked = [

@@ -10,6 +10,7 @@ import { objectionsTo, signOnlyAccepted, type WithdrawalMacs } from '../../money
 import { audited, recordNow } from '../../money/records/audited.ts'
 import { freezesOfSigning } from '../../money/records/freezes.ts'
 import { byCustomer, signAlone } from '../lease.ts'
+import { checkBeforeSigning } from './check-before-signing.ts'
 import { replacedStep, type Step } from './next-step.ts'
 import {
   ageOf,
@@ -66,6 +67,7 @@ export async function exportPsbt(at: ByHand, id: string): Promise<string> {
   if (asked === undefined) throw new Error(`there is no PSBT ${id} of ${at.network}`)
   const withdrawals = await withdrawalsOf(at.db, at.network, asked)
   await requireSignable(at, withdrawals)
+  await requireCleared(at, withdrawals)
   const psbt = await psbtOf(asked)
   await transaction(at.db, async (tx) => {
     await requireNoFreeze(tx, at)
@@ -196,6 +198,28 @@ async function requireSignable(
     if (objection !== undefined)
       throw new Error(`withdrawal ${withdrawals[index]!.transfer_id} is not what was accepted: ${objection}`)
   await byHandOf(network, adapter).requireSame(db, [...withdrawals])
+}
+
+/**
+ * Throws an Error where a withdrawal may not be signed by the present state of its customer: whoever has the service's database role
+ * can make one ASKED that nobody approved. A freeze of one customer stops no PSBT that pays others, too.
+ */
+async function requireCleared(
+  { db, adapter, macs, network }: ByHand,
+  withdrawals: readonly AskedNow[],
+): Promise<void> {
+  let frozen = 0
+  for (const [customer_id, own] of byCustomer(withdrawals)) {
+    const decisions = await transaction(db, (tx) =>
+      checkBeforeSigning(tx, { customer_id, network }, own, signOnlyAccepted(adapter, macs)),
+    )
+    for (const [id, decision] of decisions) {
+      if (decision.outcome === 'SIGN') continue
+      const why = decision.outcome === 'DEFERRED' ? decision.reason : undefined
+      if (why?.code !== 'FROZEN' || ++frozen === withdrawals.length)
+        throw new Error(`withdrawal ${id} is not signed now: ${why?.detail ?? 'it is refused'}`)
+    }
+  }
 }
 
 /** Throws an Error while everything or the network is frozen. What was asked for a frozen customer is in one transaction with others. */
