@@ -326,23 +326,27 @@ async function feesOn(db: Database, network: CryptoNetwork): Promise<FeesOf[]> {
   })
 }
 
+/** People who sign by hand take their time. */
+const ASKS_SIGNER = `state = 'ASKED' and waiting_code is distinct from 'WAITING_SIGNATURE'`
+
 async function inFlight(
   db: Database,
   network: CryptoNetwork,
 ): Promise<Pick<NetworkReport, 'in_flight' | 'asked'>> {
-  const { rows } = await db.query<{ state: string; count: string; seconds: number }>(
+  const { rows } = await db.query<{ state: string; count: string; asked: string; seconds: number | null }>(
     `
-    select state, count(*), extract(epoch from clock_timestamp() - min(coalesce(signed_at, created_at)))::int as seconds
+    select state, count(*), count(*) filter (where ${ASKS_SIGNER}) as asked,
+           extract(epoch from clock_timestamp() - min(coalesce(signed_at, created_at)) filter (where ${ASKS_SIGNER}))::int as seconds
     from outgoing_transfers
     where network = $1 and state <> 'DONE'
     group by state
     order by state`,
     [network],
   )
-  const asked = rows.find(({ state }) => state === 'ASKED')
+  const asked = rows.find((row) => row.asked !== '0')
   return {
     in_flight: Object.fromEntries(rows.map(({ state, count }) => [state, Number(count)])),
-    ...(asked && { asked: { count: Number(asked.count), oldest_seconds: asked.seconds } }),
+    ...(asked && { asked: { count: Number(asked.asked), oldest_seconds: asked.seconds! } }),
   }
 }
 

@@ -180,8 +180,9 @@ interface Unended {
 async function unendedWithdrawals(db: Queryable): Promise<Unended[]> {
   const { rows } = await db.query<Unended>(`
     select network, waiting_code as code, waiting_detail as detail, count(*), min(waiting_since) as since,
-           count(*) filter (where state = 'ASKED') as asked,
-           min(coalesce(signed_at, created_at)) filter (where state = 'ASKED') as asked_since
+           count(*) filter (where state = 'ASKED' and waiting_code is distinct from 'WAITING_SIGNATURE') as asked,
+           min(coalesce(signed_at, created_at))
+             filter (where state = 'ASKED' and waiting_code is distinct from 'WAITING_SIGNATURE') as asked_since
     from outgoing_transfers
     where due_at is not null
     group by network, waiting_code, waiting_detail

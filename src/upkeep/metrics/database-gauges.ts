@@ -254,9 +254,11 @@ export const REASON_LABELS: Record<WaitingCode, string> = {
 // The partial index on due_at holds exactly the withdrawals that have not ended.
 const IN_FLIGHT = `
   select network, state, count(*) as count,
-         -- Nothing is SIGNED for long unless its network does not take it, or ASKED unless its signer does not sign it.
-         extract(epoch from clock_timestamp() - min(case when state in ('ASKED', 'SIGNED') then coalesce(signed_at, created_at)
-                                                         else created_at end)) as age,
+         -- Nothing is SIGNED for long unless its network does not take it, or ASKED unless its signer does not sign it. People
+         -- who sign by hand take their time: what waits for them has a reason of its own.
+         coalesce(extract(epoch from clock_timestamp() - min(case when waiting_code = 'WAITING_SIGNATURE' then null
+                                                                  when state in ('ASKED', 'SIGNED') then coalesce(signed_at, created_at)
+                                                                  else created_at end)), 0) as age,
          extract(epoch from clock_timestamp() - min(due_at)) as overdue
   from outgoing_transfers
   where due_at is not null
