@@ -280,7 +280,7 @@ export interface NewAddress {
   address: string
   derivation?: string
   /** Writes what reading the address for deposits takes, in the transaction that records it. */
-  keep?(tx: Transaction, customerId: string): Promise<void>
+  keep?: (tx: Transaction, customerId: string) => Promise<void>
 }
 
 /** A wallet or account of the hot wallet's with an order of its own, by its address, for operators. */

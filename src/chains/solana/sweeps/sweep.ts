@@ -13,7 +13,7 @@ import { unitsIn } from '../deposit-scan.ts'
 import { simulate, unitPriceNow } from '../fees.ts'
 import { associatedOf, createAssociated, transferChecked, transferSol } from '../instructions.ts'
 import { keepUsed, lockRows, sweepAccounts } from '../lanes.ts'
-import { feeOf, priceWithin, SIGNATURE_FEE, signOnNonce } from '../transaction.ts'
+import { feeOf, SIGNATURE_FEE, signOnNonce } from '../transaction.ts'
 import { followSweeps } from './follow.ts'
 import { markStale, selectWorth, type SweepPlace } from './holdings.ts'
 
@@ -91,7 +91,7 @@ type Market = Pick<SweepRound, 'prices'> & {
 const leastOf = (chain: SolanaChain, { prices }: Market, asset: string, cost: bigint) =>
   leastWorth(NETWORK, chain.sweepWorth, chainDecimals, prices, asset, cost)
 
-/** The cost of a sweep, which two keys sign. The price of a unit keeps it within the ceiling. */
+/** The cost of a sweep, which two keys sign. */
 const costOf = (terms: { unitLimit: number; unitPrice: bigint }) => feeOf(terms) + SIGNATURE_FEE
 
 /** How many places are tried for each free lane: some may not be worth it, or fail. */
@@ -160,7 +160,7 @@ async function planOf(
           ...(makesOwn
             ? [
                 createAssociated(token.program, {
-                  ...{ payer: wallet, account: own!, owner: wallet, mint: token.mint },
+                  ...{ payer: wallet, account: own, owner: wallet, mint: token.mint },
                 }),
               ]
             : []),
@@ -174,9 +174,10 @@ async function planOf(
   const trial = await simulate(chain, instructions)
   if (trial.err !== null) throw new Error(`the sweep would fail: ${JSON.stringify(trial.err)}`)
   const { unitLimit } = trial
-  const most = priceWithin(chain.feeCeiling - SIGNATURE_FEE, unitLimit)
-  const unitPrice = market.price < most ? market.price : most
+  const { price: unitPrice } = market
   const cost = costOf({ unitLimit, unitPrice })
+  // It would wait on its lane until prices fall.
+  if (cost > chain.feeCeiling) return undefined
   const least = leastOf(chain, market, asset, cost)
   if (least === undefined || units < least) return undefined
   const rent = makesOwn ? facts.rentOfToken(token!.program) : 0n
