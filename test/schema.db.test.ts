@@ -10,6 +10,7 @@ import { cloneDatabase, type TestDatabase } from './support.ts'
 /** Tables that belong to no customer: customers themselves, and state of the deployment or of the outside world. */
 const NOT_TENANT_OWNED = [
   'acknowledged_transactions',
+  'address_series',
   'asked_addresses',
   'bank_wires',
   'customers',
@@ -122,7 +123,7 @@ test('the statement of docs/upgrading.md takes over a database from before the f
   expect(await database.owner.query(takeOver)).toMatchObject({ rowCount: 1 })
   // That schema lacks what came after it.
   await database.owner.query(
-    'alter table api_clients drop column name, drop column last_used_at; drop table traces, solana_lanes, asked_addresses; ' +
+    'alter table api_clients drop column name, drop column last_used_at; drop table traces, solana_lanes, asked_addresses, address_series; ' +
       'alter table evm_holdings drop column account, drop column signature',
   )
   expect(await migrated()).toEqual([

@@ -23,6 +23,7 @@ const ALLOWED: Record<string, string> = {
   approvals:
     'governance/approvals | money/movements, money/verify, rails/payouts, resources/approvals, resources/search, resources/transfers, upkeep/metrics',
   approvers: 'governance/approvals',
+  address_series: 'chains/solana',
   asked_addresses: 'chains/solana',
   audit_heads: 'money/ledger | deliveries, money/records, money/verify, upkeep/metrics',
   audit_links: 'money/ledger | money/verify',

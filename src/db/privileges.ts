@@ -37,8 +37,9 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
       'mac',
     ],
   },
+  address_series: { insert: true },
   // Rows are deleted once they are read.
-  asked_addresses: { insert: true, update: ['address', 'signature'], delete: true },
+  asked_addresses: { insert: true, update: ['address', 'derivation', 'signature'], delete: true },
   audit_heads: { insert: true, update: ['position', 'hash'] },
   audit_links: { insert: true },
   audit_log: { insert: true },

@@ -7,12 +7,18 @@ import type { NewAddress } from '../network.ts'
 import { NodeFailure } from '../node-failure.ts'
 import { NETWORK, type SolanaChain } from './chain.ts'
 import { keepAccounts } from './deposit-accounts.ts'
-import { vouchedAddress, type DepositKey, type SolanaDepositKeys } from './deposit-keys.ts'
+import {
+  vouchedAddress,
+  type DepositKey,
+  type SolanaDepositKeys,
+  type VouchedAddress,
+} from './deposit-keys.ts'
 
 /**
- * Deposit addresses for processes without the deposit key. They ask for addresses of ids that they have drawn, a worker answers
- * in the database, and they keep the answers in memory until they give them out. So no address is given out twice, whatever
- * became of the database meanwhile: one that was restored from a backup knows no id that a process will draw.
+ * Deposit addresses for processes without the deposit key. They ask in the database under ids that they have drawn, a worker
+ * answers, and they keep the answers in memory until they give them out. No address is given out twice, whatever became of the
+ * database meanwhile: no id is drawn again, and each worker derives a series of its own, named by the second in which it began.
+ * The series and the place in it are so few that an address whose record is lost can be searched for.
  */
 
 /** How many addresses a process asks for together, and how few it may have left before it asks again. */
@@ -65,12 +71,6 @@ export function addressGiver(
   }
 }
 
-interface Answer {
-  id: string
-  address: string
-  signature: string
-}
-
 async function askFor(db: Queryable, publicKey: Address): Promise<NewAddress[]> {
   const ids = Array.from({ length: TOGETHER }, () => randomUUID())
   await db.query(
@@ -80,8 +80,9 @@ async function askFor(db: Queryable, publicKey: Address): Promise<NewAddress[]> 
   )
   try {
     for (let look = 0; look < LOOKS_MAX; look++) {
-      const { rows } = await db.query<Answer>(
-        'select id, address, signature from asked_addresses where network = $1 and id = any ($2) and address is not null',
+      const { rows } = await db.query<VouchedAddress>(
+        `select id, address, derivation, signature from asked_addresses
+         where network = $1 and id = any ($2) and address is not null`,
         [NETWORK, ids],
       )
       if (rows.length > 0) return rows.map((answer) => vouchedAddress(publicKey, answer))
@@ -98,27 +99,51 @@ async function askFor(db: Queryable, publicKey: Address): Promise<NewAddress[]> 
 /** Most addresses that a worker derives in a round. */
 const ANSWERED_MAX = 500
 
-/** Answers what processes without the key have asked for. */
-export async function answerAsked(db: Queryable, keys: SolanaDepositKeys): Promise<void> {
-  const { rows } = await db.query<{ id: string }>(
-    `select id from asked_addresses where network = $1 and address is null order by asked_at, id limit ${ANSWERED_MAX}`,
-    [NETWORK],
-  )
-  if (rows.length === 0) return
-  const answers = rows.map(({ id }): Answer => {
-    const { address } = keys.newAddress(id)
-    return { id, address, signature: keys.vouch(id) }
-  })
-  await db.query(
-    `
-    update asked_addresses a set address = s.address, signature = s.signature
-    from unnest($2::uuid[], $3::text[], $4::text[]) as s (id, address, signature)
-    where a.network = $1 and a.id = s.id`,
-    [NETWORK, ...arraysOf(answers, 'id', 'address', 'signature')],
-  )
-  // Of processes that have died.
-  await db.query(
-    `delete from asked_addresses where network = $1 and asked_at < clock_timestamp() - interval '1 hour'`,
-    [NETWORK],
-  )
+/** Makes a function that answers what processes without the key have asked for, with the addresses of a series of its own. */
+export function addressAnswerer(db: Queryable, keys: SolanaDepositKeys): () => Promise<void> {
+  let series: number | undefined
+  let place = 0
+  return async () => {
+    const { rows } = await db.query<{ id: string }>(
+      `select id from asked_addresses where network = $1 and address is null order by asked_at, id limit ${ANSWERED_MAX}`,
+      [NETWORK],
+    )
+    if (rows.length === 0) return
+    series ??= await beginSeries(db)
+    const answers = rows.map(({ id }) => keys.answerTo(id, [series!, place++]))
+    await db.query(
+      `
+      update asked_addresses a set address = s.address, derivation = s.derivation, signature = s.signature
+      from unnest($2::uuid[], $3::text[], $4::text[], $5::text[]) as s (id, address, derivation, signature)
+      where a.network = $1 and a.id = s.id and a.address is null`,
+      [NETWORK, ...arraysOf(answers, 'id', 'address', 'derivation', 'signature')],
+    )
+    // Of processes that have died.
+    await db.query(
+      `delete from asked_addresses where network = $1 and asked_at < clock_timestamp() - interval '1 hour'`,
+      [NETWORK],
+    )
+  }
+}
+
+/** Series are numbered by seconds from here on: a number of a path has 31 bits, which last for 68 years. */
+const FIRST_SERIES = '2026-01-01T00:00:00Z'
+/** How many workers may begin in the same second. */
+const ATTEMPTS_MAX = 100
+
+/** Begins a series that no other worker has, before or after a restore: its number is the time. */
+async function beginSeries(db: Queryable): Promise<number> {
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    const { rows } = await db.query<{ series: string }>(
+      `
+      insert into address_series (network, series, began_at)
+      select $1, extract(epoch from now.at - $2::timestamptz)::bigint + $3, now.at
+      from (select clock_timestamp() as at) now
+      on conflict (network, series) do nothing
+      returning series`,
+      [NETWORK, FIRST_SERIES, attempt],
+    )
+    if (rows[0] !== undefined) return Number(rows[0].series)
+  }
+  throw new Error(`${ATTEMPTS_MAX} workers have begun to derive addresses of ${NETWORK} in this second`)
 }

@@ -27,16 +27,20 @@ test('an address is found again by the words and its id, and signs', () => {
   expect(others.newAddress(id).address).not.toBe(address)
 })
 
-test('a process without the words takes the same address, and none that the key has not signed for its id', () => {
+test('a process without the words takes an address, and none that the key has not signed for its id', () => {
   const keys = depositKeysOf(WORDS)
   const id = randomUUID()
-  const { address } = keys.newAddress(id)
-  const answer = { id, address, signature: keys.vouch(id) }
-  expect(vouchedAddress(keys.publicKey, answer)).toEqual(keys.newAddress(id))
+  const answer = keys.answerTo(id, [7, 3])
+  const { address, derivation } = answer
+  expect(vouchedAddress(keys.publicKey, answer)).toEqual({ address, derivation })
+  expect(derivation).toMatch(/^[0-9a-f]{8}\/7\/3$/)
+  expect(keys.signerOf(address, derivation)!.address).toBe(address)
   const forged = 'is not signed by the deposit_key'
   const other = signerOfSeed(Buffer.alloc(32, 7)).address
   expect(() => vouchedAddress(keys.publicKey, { ...answer, address: other })).toThrow(forged)
   expect(() => vouchedAddress(keys.publicKey, { ...answer, id: randomUUID() })).toThrow(forged)
+  const elsewhere = derivation.replace('/3', '/4')
+  expect(() => vouchedAddress(keys.publicKey, { ...answer, derivation: elsewhere })).toThrow(forged)
   expect(() => vouchedAddress(other, answer)).toThrow(forged)
 })
 

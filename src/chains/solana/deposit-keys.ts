@@ -25,8 +25,8 @@ export interface SolanaDepositKeys {
    * the words and the id are enough to find it again. `derivation` is the key's fingerprint and that path.
    */
   newAddress(id: string): NewAddress
-  /** The signature that vouches for the address of an id. */
-  vouch(id: string): string
+  /** The address at a path of two numbers below `m/44'/501'`, for a process that has asked for it under this id. */
+  answerTo(id: string, path: readonly [series: number, place: number]): VouchedAddress
   /**
    * The signer for an address; undefined where it was derived from other words. Throws an Error when the path leads to another
    * address.
@@ -34,9 +34,18 @@ export interface SolanaDepositKeys {
   signerOf(address: string, derivation: string): SolanaSigner | undefined
 }
 
+/** An address with the signature of the key that vouches for it. */
+export interface VouchedAddress {
+  /** Which question it answers. */
+  id: string
+  address: string
+  derivation: string
+  signature: string
+}
+
 /** Solana's coin type (SLIP-44). */
 const PURPOSE = [44, 501]
-/** The key below the coin type that vouches for addresses. No id spells a path of one component. */
+/** The key below the coin type that vouches for addresses. Those have paths of five or two components. */
 const VOUCHING = [...PURPOSE, 2 ** 31 - 1]
 const HARDENED = 2 ** 31
 
@@ -63,11 +72,17 @@ export function depositKeysOf(mnemonic: string): SolanaDepositKeys {
   const seed = pbkdf2Sync(mnemonic.normalize('NFKD'), 'mnemonic', 2_048, 64, 'sha512')
   const keyAt = (path: readonly number[]) => signerOfSeed(secretAt(seed, path))
   const voucher = keyAt(VOUCHING)
-  const ofId = (id: string) => keyAt([...PURPOSE, ...pathOf(id)]).address
+  const at = (path: readonly number[]) => ({
+    address: keyAt([...PURPOSE, ...path]).address,
+    derivation: [fingerprintOf(voucher.address), ...path].join('/'),
+  })
   return {
     publicKey: voucher.address,
-    newAddress: (id) => addressOf(voucher.address, id, ofId(id)),
-    vouch: (id) => base58.encode(voucher.sign(statementOf(id, ofId(id)))),
+    newAddress: (id) => at(pathOf(id)),
+    answerTo(id, path) {
+      const found = { id, ...at(path) }
+      return { ...found, signature: base58.encode(voucher.sign(statementOf(found))) }
+    },
     signerOf(address, derivation) {
       const [of, ...path] = derivation.split('/')
       if (of !== fingerprintOf(voucher.address)) return undefined
@@ -78,23 +93,17 @@ export function depositKeysOf(mnemonic: string): SolanaDepositKeys {
   }
 }
 
-const addressOf = (publicKey: Address, id: string, address: Address): NewAddress => ({
-  address,
-  derivation: [fingerprintOf(publicKey), ...pathOf(id)].join('/'),
-})
-
 const fingerprintOf = (publicKey: Address) => createHash('sha256').update(publicKey).digest('hex').slice(0, 8)
 
-const statementOf = (id: string, address: string) => Buffer.from(`bursar deposit address ${id} ${address}`)
+const statementOf = ({ id, address, derivation }: Omit<VouchedAddress, 'signature'>) =>
+  Buffer.from(`bursar deposit address ${id} ${address} ${derivation}`)
 
-/** The address of an id, by the word of the key that vouches. Throws an Error where that key has not signed it. */
-export function vouchedAddress(
-  publicKey: Address,
-  { id, address, signature }: { id: string; address: string; signature: string },
-): NewAddress {
-  if (!isAddress(address) || !isSignedBy(publicKey, statementOf(id, address), base58.decode(signature)))
+/** An address that answers a question. Throws an Error where the key that vouches has not signed it as that. */
+export function vouchedAddress(publicKey: Address, answer: VouchedAddress): NewAddress {
+  const { id, address, derivation, signature } = answer
+  if (!isAddress(address) || !isSignedBy(publicKey, statementOf(answer), base58.decode(signature)))
     throw new Error(`the answer for deposit address ${id} is not signed by the deposit_key`)
-  return addressOf(publicKey, id, address)
+  return { address, derivation }
 }
 
 /** The secret at a path of hardened steps (SLIP-10, Ed25519). */

@@ -7,7 +7,7 @@ import { selectPayees } from '../network-transactions.ts'
 import type { DepositScan, FoundDeposit } from '../network.ts'
 import { NodeFailure, NodeRefusal } from '../node-failure.ts'
 import { readAccounts, tokenAccountOf, type Accounts } from './accounts.ts'
-import { answerAsked } from './asked-addresses.ts'
+import { addressAnswerer } from './asked-addresses.ts'
 import { GAS_ASSET, NETWORK, offChain, onChain, type Facts, type SolanaChain } from './chain.ts'
 import {
   accountOf,
@@ -85,6 +85,7 @@ export const initialCursor = async (chain: SolanaChain, cursor: string | null): 
 /** Makes a reader. It remembers which accounts it looks at next. */
 export function depositReader(db: Database, chain: SolanaChain) {
   const unexplained = new Map<string, Unexplained>()
+  const answer = chain.depositKeys && addressAnswerer(db, chain.depositKeys)
   let last: string | undefined
   let filled: Facts['tokens'] | undefined
   let next = ''
@@ -107,7 +108,7 @@ export function depositReader(db: Database, chain: SolanaChain) {
 
   return {
     async scanDeposits(cursor: string | null): Promise<DepositScan> {
-      if (chain.depositKeys !== undefined) await answerAsked(db, chain.depositKeys)
+      await answer?.()
       const { tokens } = await chain.facts()
       // What the last round found was not recorded, or another worker has read since.
       if (cursor !== last) unexplained.clear()
