@@ -221,7 +221,7 @@ export interface DepositScan {
   removed?: Pick<FoundDeposit, 'crypto_tx_hash' | 'crypto_tx_index'>[]
   /** Records, in the transaction that records these deposits, that they were returned. */
   keep?(tx: Transaction): Promise<void>
-  /** Addresses that could not be read, while the others were: RecordFailures, to be reported. */
+  /** Why some addresses were not read, while others were: RecordFailures, and a failure of the node. To be reported. */
   failed?: readonly Error[]
 }
 

@@ -27,8 +27,9 @@ import { parse } from './transaction.ts'
  * node that lags or leaves one out is found out, and the account is read again.
  */
 
-/** Most accounts whose balances one round looks at: 20 calls. */
-const LOOKED_MAX = 2_000
+/** Most accounts whose balances one round looks at: 40 calls, of which four are under way at a time. */
+const LOOKED_MAX = 4_000
+const LOOKED_BY_ONE = 1_000
 /** Most accounts whose transactions one round reads because they are stale, and because their balances have changed. */
 const STALE_MAX = 50
 const CHANGED_MAX = 100
@@ -39,8 +40,8 @@ const TRANSACTIONS_MAX = 50
 const PAGES_MAX = 2
 /** Most signatures of an account that are listed before they are read: the oldest. Newer ones are listed afterwards. */
 const LISTED_MAX = 100_000
-/** Calls to the node at a time. */
-const AT_ONCE = 8
+/** Accounts that are read at a time, and transactions of each: hosted nodes allow few calls a second. */
+const AT_ONCE = 4
 
 /** What is known of an account's transactions after its cursor, until they explain its balance. */
 interface Unexplained {
@@ -98,7 +99,7 @@ export function depositReader(db: Database, chain: SolanaChain) {
     const unchanged = await selectNext(db, nextUnchanged, UNCHANGED_READ)
     nextUnchanged = unchanged.at(-1)?.account ?? ''
     const stale = await selectStale(db, STALE_MAX)
-    const balances = await readAccounts(chain.rpc, addressesOf([...page, ...unchanged, ...stale]))
+    const balances = await balancesOf(chain, addressesOf([...page, ...unchanged, ...stale]))
     const changed = page.filter((one) => one.stale_at === null && hasChanged(one, balances))
     next = changed[CHANGED_MAX - 1]?.account ?? (page.length < LOOKED_MAX ? '' : page.at(-1)!.account)
     const some = [...stale, ...changed.slice(0, CHANGED_MAX), ...unchanged]
@@ -121,18 +122,25 @@ export function depositReader(db: Database, chain: SolanaChain) {
       }
       const { balances, due, isMore } = await look()
       const readings: Reading[] = []
-      const failed: RecordFailure[] = []
+      const failed: Error[] = []
+      let failure: NodeFailure | undefined
       await inGroups(due, AT_ONCE, async (one) => {
+        if (failure !== undefined) return
         try {
           const reading = await readAccount(chain, db, unexplained, one, unitsIn(one, balances))
           readings.push(reading)
           if (reading.complaint !== undefined) throw new Error(reading.complaint)
         } catch (error) {
-          if ((error instanceof NodeFailure && !(error instanceof NodeRefusal)) || connectionLost(error))
-            throw error
-          failed.push(new RecordFailure(`account ${one.account} of ${NETWORK} (${one.asset})`, error))
+          if (connectionLost(error)) throw error
+          // A node that does not answer ends the round, and what was read until then is recorded.
+          if (error instanceof NodeFailure && !(error instanceof NodeRefusal)) failure = error
+          else failed.push(new RecordFailure(`account ${one.account} of ${NETWORK} (${one.asset})`, error))
         }
       })
+      if (failure !== undefined) {
+        failed.push(failure)
+        chain.markStale()
+      }
       return {
         cursor: last,
         found: readings.flatMap(({ found }) => found),
@@ -148,11 +156,25 @@ export function depositReader(db: Database, chain: SolanaChain) {
 export const addressesOf = (rows: readonly Pick<DepositAccount, 'account'>[]): Address[] =>
   rows.flatMap(({ account }) => (isAddress(account) ? [account] : []))
 
-const hasChanged = (one: DepositAccount, balances: Accounts) =>
+/** Balances of many accounts, some of which are read at a time. */
+async function balancesOf({ rpc }: SolanaChain, accounts: readonly Address[]): Promise<Balances> {
+  const starts = Array.from(
+    { length: Math.ceil(accounts.length / LOOKED_BY_ONE) },
+    (_, at) => at * LOOKED_BY_ONE,
+  )
+  const parts = await Promise.all(
+    starts.map((start) => readAccounts(rpc, accounts.slice(start, start + LOOKED_BY_ONE))),
+  )
+  return { get: (account) => parts.map((part) => part.get(account)).find((one) => one !== undefined) }
+}
+
+type Balances = Pick<Accounts, 'get'>
+
+const hasChanged = (one: DepositAccount, balances: Balances) =>
   unitsIn(one, balances) !== onChain(one.asset, one.balance)
 
 /** What an account holds, in units of the chain. */
-export const unitsIn = ({ account, asset }: Pick<DepositAccount, 'account' | 'asset'>, accounts: Accounts) =>
+export const unitsIn = ({ account, asset }: Pick<DepositAccount, 'account' | 'asset'>, accounts: Balances) =>
   (asset === GAS_ASSET ? accounts.get(account)?.lamports : tokenAccountOf(accounts.get(account))?.units) ?? 0n
 
 /** Does some work for each, a few at a time. */
