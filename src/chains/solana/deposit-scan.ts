@@ -37,7 +37,7 @@ const CHANGED_MAX = 100
 const UNCHANGED_READ = 1
 /** Most transactions of an account that one round reads, and most pages of 1,000 signatures: anybody can send many to one. */
 const TRANSACTIONS_MAX = 50
-const PAGES_MAX = 2
+const PAGES_MAX = 4
 /** Most signatures of an account that are listed before they are read: the oldest. Newer ones are listed afterwards. */
 const LISTED_MAX = 100_000
 /** Accounts that are read at a time, and transactions of each: hosted nodes allow few calls a second. */
@@ -260,14 +260,10 @@ async function listMore(
       : { after: signature, listed: [], isWhole: false, isCut: false, known: new Map() }
   unexplained.set(account, state)
   for (let page = 0; page < PAGES_MAX && !state.isWhole; page++) {
-    const { signatures, isLast } = await signaturePage(
-      rpc,
-      account,
-      signature,
-      state.listed.at(-1)?.signature,
-    )
-    const all = [...state.listed, ...signatures]
-    Object.assign(state, { isWhole: isLast, isCut: state.isCut || all.length > LISTED_MAX })
+    const some = await signaturePage(rpc, account, signature, state.listed.at(-1)?.signature)
+    const all = [...state.listed, ...some]
+    // A node may give fewer than were asked for: only an empty page is the last one.
+    Object.assign(state, { isWhole: some.length === 0, isCut: state.isCut || all.length > LISTED_MAX })
     state.listed = all.slice(-LISTED_MAX)
   }
   return state

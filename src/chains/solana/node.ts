@@ -142,20 +142,18 @@ export interface TouchingSignature {
 const SIGNATURES_MAX = 1_000
 
 /** A page of the finalized signatures that touched an account after `until` and before `before`, the newest first. */
-export async function signaturePage(
+export const signaturePage = (
   rpc: SolanaRpc,
   account: Address,
   until: string | null,
   before: string | undefined,
-): Promise<{ signatures: TouchingSignature[]; isLast: boolean }> {
-  const signatures = await rpc.call<TouchingSignature[]>('getSignaturesForAddress', account, {
+): Promise<TouchingSignature[]> =>
+  rpc.call<TouchingSignature[]>('getSignaturesForAddress', account, {
     commitment: 'finalized',
     limit: SIGNATURES_MAX,
     ...(until !== null && { until }),
     ...(before !== undefined && { before }),
   })
-  return { signatures, isLast: signatures.length < SIGNATURES_MAX }
-}
 
 /**
  * The finalized signatures that touched an account after `until`, the newest first; undefined where there are more than
@@ -169,9 +167,9 @@ export async function signaturesOf(
 ): Promise<TouchingSignature[] | undefined> {
   const found: TouchingSignature[] = []
   for (let page = 0; page < pages; page++) {
-    const { signatures, isLast } = await signaturePage(rpc, account, until, found.at(-1)?.signature)
-    found.push(...signatures)
-    if (isLast) return found
+    const some = await signaturePage(rpc, account, until, found.at(-1)?.signature)
+    found.push(...some)
+    if (some.length < SIGNATURES_MAX) return found
   }
   return undefined
 }
