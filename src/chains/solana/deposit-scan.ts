@@ -62,8 +62,8 @@ interface Reading extends ReadUpTo {
   found: FoundDeposit[]
   /** There is more to read. */
   isBehind: boolean
-  /** What a person should know: no lag of a node explains it. */
-  complaint: string | undefined
+  /** Why it was not read, or not to the end; a text where no lag of a node explains it, so that a person should know. */
+  complaint: unknown
 }
 
 const isCursor = (cursor: string | null): cursor is string => /^solana:\d+:[0-9a-f]+$/.test(cursor ?? '')
@@ -124,17 +124,22 @@ export function depositReader(db: Database, chain: SolanaChain) {
       const readings: Reading[] = []
       const failed: Error[] = []
       let failure: NodeFailure | undefined
+      const complain = (one: DepositAccount, error: unknown) => {
+        // A node that does not answer ends the round, and what was read until then is recorded.
+        if (error instanceof NodeFailure && !(error instanceof NodeRefusal)) failure = error
+        else failed.push(new RecordFailure(`account ${one.account} of ${NETWORK} (${one.asset})`, error))
+      }
       await inGroups(due, AT_ONCE, async (one) => {
         if (failure !== undefined) return
         try {
           const reading = await readAccount(chain, db, unexplained, one, unitsIn(one, balances))
           readings.push(reading)
-          if (reading.complaint !== undefined) throw new Error(reading.complaint)
+          if (reading.complaint !== undefined) complain(one, reading.complaint)
         } catch (error) {
           if (connectionLost(error)) throw error
-          // A node that does not answer ends the round, and what was read until then is recorded.
-          if (error instanceof NodeFailure && !(error instanceof NodeRefusal)) failure = error
-          else failed.push(new RecordFailure(`account ${one.account} of ${NETWORK} (${one.asset})`, error))
+          // What was read of it is recorded by nobody: all of it is read again.
+          unexplained.delete(one.account)
+          complain(one, error)
         }
       })
       if (failure !== undefined) {
@@ -206,8 +211,12 @@ async function readAccount(
     : []
   const found: FoundDeposit[] = []
   let read = 0
+  let failure: NodeFailure | undefined
   await inGroups(unread.slice(-TRANSACTIONS_MAX).reverse(), AT_ONCE, async ({ signature: hash }) => {
-    const made = await madeTransaction(chain.rpc, hash)
+    const made = await madeTransaction(chain.rpc, hash).catch((error: unknown) => {
+      if (!(error instanceof NodeFailure)) throw error
+      failure ??= error
+    })
     // The node lists it, and does not show it yet.
     if (made === undefined) return
     const change = changeIn(chain, tokens, made, { hash, address, asset, account })
@@ -221,9 +230,10 @@ async function readAccount(
     return {
       ...{ ...reading, isDone: false, hasMoved: read > 0, isBehind: read > 0 || !state.isWhole },
       complaint:
-        one.is_late && state.isWhole && read === 0
+        failure ??
+        (one.is_late && state.isWhole && read === 0
           ? `the node lists its transaction ${unread.at(-1)!.signature}, and does not show it`
-          : undefined,
+          : undefined),
     }
   const units = state.listed.reduce((sum, { signature: hash }) => sum + (state.known.get(hash) ?? 0n), before)
   const newest = state.listed[0]?.signature ?? signature
