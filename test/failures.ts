@@ -1,4 +1,4 @@
-import { expect } from 'vitest'
+import { expect, vi } from 'vitest'
 import type { Database, Transaction } from '../src/db/database.ts'
 import type { NetworkAdapter, Networks } from '../src/chains/network.ts'
 import { placesOf, SEED } from './seed.ts'
@@ -108,5 +108,25 @@ export async function dieAtEachStep(
     } catch (error) {
       throw new Error(`death ${failure} step ${step} of ${steps} (TEST_SEED=${SEED})`, { cause: error })
     }
+  }
+}
+
+/** The worker may die at each request to the node, too. */
+export async function failing(failures: Failures, work: () => Promise<void>): Promise<void> {
+  const real = globalThis.fetch
+  let inside = true
+  const spy = vi.spyOn(globalThis, 'fetch').mockImplementation((...request) => {
+    const send = () => real(...request)
+    return inside
+      ? failures.around(send, () => {
+          throw new Error('the worker died here')
+        })
+      : send()
+  })
+  try {
+    await work()
+  } finally {
+    inside = false
+    spy.mockRestore()
   }
 }

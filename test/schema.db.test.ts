@@ -10,6 +10,8 @@ import { cloneDatabase, type TestDatabase } from './support.ts'
 /** Tables that belong to no customer: customers themselves, and state of the deployment or of the outside world. */
 const NOT_TENANT_OWNED = [
   'acknowledged_transactions',
+  'address_series',
+  'asked_addresses',
   'bank_wires',
   'customers',
   'deployment',
@@ -122,7 +124,9 @@ test('the statement of docs/upgrading.md takes over a database from before the f
   expect(await database.owner.query(takeOver)).toMatchObject({ rowCount: 1 })
   // That schema lacks what came after it.
   await database.owner.query(
-    'alter table api_clients drop column name, drop column last_used_at; drop table traces, solana_lanes, refills',
+    'alter table api_clients drop column name, drop column last_used_at; ' +
+      'drop table traces, solana_lanes, refills, asked_addresses, address_series; ' +
+      'alter table evm_holdings drop column account, drop column signature',
   )
   expect(await migrated()).toEqual([
     '002.do.names-of-api-clients.sql',
@@ -130,6 +134,7 @@ test('the statement of docs/upgrading.md takes over a database from before the f
     '004.do.signer.sql',
     '005.do.solana.sql',
     '006.do.refills.sql',
+    '007.do.solana-deposits.sql',
   ])
 })
 

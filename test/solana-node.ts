@@ -394,7 +394,9 @@ export class SolanaNode {
     this.calls.push(method)
     try {
       const next = () => this.call(method, params)
-      const result = await (this.intercept?.(method, params, next) ?? next())
+      const told = await this.intercept?.(method, params, next)
+      // Null is an answer, too.
+      const result = told === undefined ? next() : told
       return { jsonrpc: '2.0', id, result: result === undefined ? null : result }
     } catch (error) {
       return { jsonrpc: '2.0', id, error: { code: -32_000, message: (error as Error).message } }
@@ -427,6 +429,15 @@ export class SolanaNode {
         const length = (params[1] as { dataSlice?: { length: number } }).dataSlice?.length ?? Infinity
         return { context, value: (params[0] as Address[]).map((one) => accountAt(view, one, length)) }
       }
+      case 'getBlocks': {
+        const [first, last] = params as [number, number]
+        const slots = this.made.map(({ slot }) => slot).filter((slot) => slot >= first && slot <= last)
+        return [...new Set(slots)].filter((slot) => slot <= context.slot)
+      }
+      case 'getBlock':
+        return {
+          transactions: this.made.filter(({ slot }) => slot === BigInt(params[0] as number)).map(shownOf),
+        }
       case 'getSignatureStatuses':
         return {
           context,
@@ -440,19 +451,7 @@ export class SolanaNode {
       case 'getTransaction': {
         const made = this.made.find((one) => one.signature === params[0] && one.slot <= context.slot)
         if (made === undefined) return null
-        return {
-          slot: made.slot,
-          transaction: [made.raw.toString('base64'), 'base64'],
-          meta: {
-            err: made.err,
-            fee: made.fee,
-            preBalances: made.before,
-            postBalances: made.after,
-            preTokenBalances: made.tokensBefore,
-            postTokenBalances: made.tokensAfter,
-            loadedAddresses: { writable: [], readonly: [] },
-          },
-        }
+        return shownOf(made)
       }
       case 'getSignaturesForAddress': {
         const {
@@ -494,6 +493,20 @@ export class SolanaNode {
     }
   }
 }
+
+const shownOf = (made: Made) => ({
+  slot: made.slot,
+  transaction: [made.raw.toString('base64'), 'base64'],
+  meta: {
+    err: made.err,
+    fee: made.fee,
+    preBalances: made.before,
+    postBalances: made.after,
+    preTokenBalances: made.tokensBefore,
+    postTokenBalances: made.tokensAfter,
+    loadedAddresses: { writable: [], readonly: [] },
+  },
+})
 
 interface Call {
   id: unknown

@@ -23,6 +23,8 @@ const ALLOWED: Record<string, string> = {
   approvals:
     'governance/approvals | money/movements, money/verify, rails/payouts, resources/approvals, resources/search, resources/transfers, upkeep/metrics',
   approvers: 'governance/approvals',
+  address_series: 'chains/solana',
+  asked_addresses: 'chains/solana',
   audit_heads: 'money/ledger | deliveries, money/records, money/verify, upkeep/metrics',
   audit_links: 'money/ledger | money/verify',
   audit_log:
@@ -42,13 +44,13 @@ const ALLOWED: Record<string, string> = {
   decided_orchestrations: 'resources/orchestrations | money/verify',
   deployment: 'program',
   deposit_addresses:
-    'money/records | chains/bitcoin, chains/evm, chains/simulated, chains/stellar, rails/deposits, rails/treasury, resources/deposit-addresses, resources/search',
+    'money/records | chains/bitcoin, chains/evm, chains/simulated, chains/solana, chains/stellar, rails/deposits, rails/treasury, resources/deposit-addresses, resources/search',
   entries:
     'money/ledger | chains, money/movements, money/records, money/verify, rails/payouts, rails/treasury, resources/profiles, resources/statements, resources/transfers',
   event_history: ' | money/verify',
   events:
     'money/ledger, resources/webhooks | deliveries, money/records, money/verify, program/demo, resources/events, resources/search, resources/transfers, upkeep/metrics, upkeep/retention',
-  evm_holdings: 'chains/evm, rails/deposits',
+  evm_holdings: 'chains/evm, chains/solana, rails/deposits',
   evm_nonces: 'chains/evm',
   evm_sweeps:
     'chains/evm, chains/solana, rails/treasury | chains, money/verify, rails/deposits, upkeep/metrics',

@@ -404,6 +404,8 @@ const ROWS: Record<string, Record<string, string>> = {
   customer_fee_checks: {},
   customer_limits: { name: "'PROFILES'", value: '1000' },
   deployment: { id: '1', mode: "'sandbox'" },
+  address_series: {},
+  asked_addresses: {},
   evm_holdings: {},
   evm_nonces: {},
   evm_sweeps: { kind: "'SWEEP'", state: "'SIGNED'", amount: '1' },

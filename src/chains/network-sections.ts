@@ -135,8 +135,17 @@ const SolanaSection = Closed({
   fee_ceiling: Decimal,
   /** Nonce accounts of the hot wallet: as many payments are under way at a time. */
   lanes: Type.Optional(Type.Integer({ minimum: 1, maximum: 64 })),
-  /** A second, independent node: without its word no payment is refunded. */
+  /** A second, independent node: without its word no payment is refunded, and with it no deposit is credited. */
   verify_rpc_url: Type.Optional(Type.Union([Type.String({ minLength: 1 }), Secret])),
+  /**
+   * The mnemonic that deposit addresses are derived from; without it the network has none. The public key that
+   * `bursar networks deposit-key` prints suffices for a process without the worker.
+   */
+  deposit_key: Type.Optional(Secret),
+  /** The highest cost of sweeping a deposit address, in percent of the swept amount. */
+  sweep_cost_max: Type.Optional(Decimal),
+  /** Amounts by asset: from this amount on, a sweep may cost any part of it. */
+  sweep_minimum: Type.Optional(Type.Record(Type.String(), Decimal)),
   /** Mints by asset, for test networks; by default the catalogue's. */
   mints: Type.Optional(Type.Record(Type.String(), Type.String({ pattern: '^[1-9A-HJ-NP-Za-km-z]{32,44}$' }))),
 })
@@ -332,7 +341,9 @@ const SWEEP_COST_HIGH = 100n
  */
 export function limitsOutOfReach(network: CryptoNetwork, section: Section): string[] {
   const { fees_loss_factor, fees_loss_minimum } = section
-  const { sweep_cost_max, verify_above = {} }: Partial<EvmSection> = section.adapter === 'evm' ? section : {}
+  const { verify_above = {} }: Partial<EvmSection> = section.adapter === 'evm' ? section : {}
+  const { sweep_cost_max }: Partial<EvmSection | SolanaSection> =
+    section.adapter === 'evm' || section.adapter === 'solana' ? section : {}
   const { gasAsset } = NETWORKS[network]
   const largest = (asset: string) => findAsset(asset)!.networks[network]!.maximum
   const leastLoss = feesLossMinimumOf(network) * FEES_LOSS_MINIMUM_HIGH

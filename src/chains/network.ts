@@ -232,6 +232,8 @@ export interface DepositScan {
   removed?: Pick<FoundDeposit, 'crypto_tx_hash' | 'crypto_tx_index'>[]
   /** Records, in the transaction that records these deposits, that they were returned. */
   keep?(tx: Transaction): Promise<void>
+  /** Why some addresses were not read, while others were: RecordFailures, and a failure of the node. To be reported. */
+  failed?: readonly Error[]
 }
 
 /** The result of reading blocks without enough confirmations. */
@@ -274,14 +276,6 @@ type PostSweep = (tx: Transaction, ended: EndedSweep) => Promise<void>
 /** Whether signing on a network is frozen now. The answer holds until the transaction ends. */
 export type IsFrozen = (tx: Transaction, network: PayoutNetwork) => Promise<boolean>
 
-/** Tells which of these addresses are deposit addresses that Bursar gave out, by `placeKey`. */
-export type AreGiven = (
-  db: Queryable,
-  places: readonly { customer_id: string; address: string }[],
-) => Promise<ReadonlySet<string>>
-export const placeKey = ({ customer_id, address }: { customer_id: string; address: string }): string =>
-  `${customer_id} ${address}`
-
 /** The context of a round of sweeps. */
 export interface SweepRound {
   /** Called in the transaction that ends a sweep. */
@@ -296,6 +290,8 @@ export interface SweepRound {
 export interface NewAddress {
   address: string
   derivation?: string
+  /** Writes what reading the address for deposits takes, in the transaction that records it. */
+  keep?: (tx: Transaction, customerId: string) => Promise<void>
 }
 
 /**

@@ -228,6 +228,25 @@ test('a section of SOLANA is read, with a key in either form, or with the addres
   expect(watching.get('SOLANA')!.privateKeys).toEqual([])
 })
 
+test('SOLANA has deposit addresses with a mnemonic, or by a public key in a process without the worker', async () => {
+  const worker = (await read(solana({ deposit_key: { env: 'MNEMONIC' } }))).get('SOLANA')!
+  expect(worker).toMatchObject({ privateKeys: ['hot_wallet_key', 'deposit_key'], hasSecondNode: false })
+  expect(worker.adapter).toHaveProperty('newDepositAddress')
+  const environment = { ...ENVIRONMENT, PUBLIC: worker.depositPublicKey! }
+  const section = solana({ deposit_key: { env: 'PUBLIC' } })
+  const api = (
+    await configuredNetworks(await fileOf(section), environment, NO_DATABASE, 'live', { signs: false })
+  ).get('SOLANA')!
+  expect(api).toMatchObject({
+    privateKeys: ['hot_wallet_key'],
+    depositPublicKey: worker.depositPublicKey,
+  })
+  expect(api.adapter).toHaveProperty('newDepositAddress')
+  await expect(configuredNetworks(await fileOf(section), environment, NO_DATABASE, 'live')).rejects.toThrow(
+    /^SOLANA.deposit_key: is a public one, .* BURSAR_WORKER=false$/,
+  )
+})
+
 test('former hot wallets are watched, and sign where they have a key', async () => {
   const other = privateKeyToAccount(generatePrivateKey()).address
   const section = ethereum({
@@ -284,6 +303,21 @@ const SOLANA_FAULTS: [string, unknown, RegExp][] = [
     /^SOLANA.hot_wallet_address is not the address of hot_wallet_key: /,
   ],
   ['SOLANA without a key', solana({ hot_wallet_key: undefined }), /^SOLANA.hot_wallet_key is required$/],
+  [
+    'SOLANA with a deposit key that is none',
+    solana({ deposit_key: { env: 'PASSWORD' } }),
+    /^SOLANA.deposit_key: is no mnemonic \(BIP-39\)/,
+  ],
+  [
+    'SOLANA with a cost of sweeps of 0',
+    solana({ sweep_cost_max: '0' }),
+    /^SOLANA: sweep_cost_max must be above 0/,
+  ],
+  [
+    'SOLANA with a least sweep of an asset of another network',
+    solana({ sweep_minimum: { ETH: '1' } }),
+    /^SOLANA: sweep_minimum.ETH: SOLANA has no such asset$/,
+  ],
 ]
 
 describe('a process without the worker', () => {

@@ -21,8 +21,9 @@ import { signerClient } from './evm/remote-signer.ts'
 import { signerByFiles } from './evm/signer-files.ts'
 import { sweepTermsOf } from './evm/sweeps/worth.ts'
 import type { EvmSigner } from './evm/transaction.ts'
+import type { AreGiven } from './given-addresses.ts'
 import { treasuryOf } from './marks.ts'
-import type { AreGiven, NetworkAdapter } from './network.ts'
+import type { NetworkAdapter } from './network.ts'
 import { stellarAdapter } from './stellar/adapter.ts'
 import { DECIMALS, LEAST_FEE, type StellarConfig } from './stellar/chain.ts'
 import { horizon } from './stellar/horizon.ts'
@@ -44,7 +45,12 @@ import {
 import { NoSigningKey } from './node-failure.ts'
 import { accountOf, readSecret, type Secret } from './secrets.ts'
 import { solanaAdapter } from './solana/adapter.ts'
-import { mintsOf } from './solana/chain.ts'
+import { mintsOf, solanaSweepWorth } from './solana/chain.ts'
+import {
+  depositKeyIn,
+  depositKeysOf as solanaKeysOf,
+  type DepositKey as SolanaDepositKey,
+} from './solana/deposit-keys.ts'
 import { signerOfKey, watched, type SolanaSigner } from './solana/keys.ts'
 import { SIGNATURE_FEE } from './solana/transaction.ts'
 
@@ -254,24 +260,44 @@ async function connectStellar(opening: Opening, section: StellarSection): Promis
 }
 
 async function connectSolana(opening: Opening, section: SolanaSection): Promise<ConnectedNetwork> {
-  const { network, db, mode, given } = opening
-  const { fee_ceiling, mints, verify_rpc_url } = section
+  const { network, db, mode, signs, areGiven, given } = opening
+  const { fee_ceiling, mints, verify_rpc_url, deposit_key, sweep_cost_max, sweep_minimum } = section
   at(`${network}.mints`, () => mintsOf(mints ?? {}))
+  const sweepConfig = { sweepCostMax: sweep_cost_max, sweepMinimum: sweep_minimum }
+  at(network, () => solanaSweepWorth(sweepConfig))
   if (requireAmount(`${network}.fee_ceiling`, fee_ceiling, decimalsOf('SOL')) <= SIGNATURE_FEE)
     throw new Error(`${network}.fee_ceiling must be above 0.000005, what the network takes for a signature`)
   const rpcUrl = await given.url('rpc_url', section.rpc_url)
   const verifyRpcUrl = verify_rpc_url && (await given.url('verify_rpc_url', verify_rpc_url))
   const hotWallet = await solanaWalletOf(opening, section)
+  const depositKey = deposit_key && solanaDepositKeyOf(await given.secret('deposit_key', deposit_key), signs)
   const adapter = solanaAdapter(
-    { rpcUrl, verifyRpcUrl, hotWallet, feeCeiling: fee_ceiling, lanes: section.lanes, mints, mode },
+    {
+      ...{ rpcUrl, verifyRpcUrl, hotWallet, feeCeiling: fee_ceiling, lanes: section.lanes, mints, mode },
+      ...{ depositKey, areGiven, ...sweepConfig },
+    },
     db,
   )
+  const hasWords = depositKey !== undefined && 'mnemonic' in depositKey
   return {
     adapter,
     requireChain: () => adapter.ready!(),
-    privateKeys: hotWallet.isWatched ? [] : ['hot_wallet_key'],
-    depositPublicKey: undefined,
+    privateKeys: [...(hotWallet.isWatched ? [] : ['hot_wallet_key']), ...(hasWords ? ['deposit_key'] : [])],
+    depositPublicKey: hasWords ? solanaKeysOf(depositKey.mnemonic).publicKey : depositKey?.publicKey,
+    ...(depositKey !== undefined && { hasSecondNode: verify_rpc_url !== undefined }),
   }
+}
+
+function solanaDepositKeyOf(text: string, signs: boolean): SolanaDepositKey {
+  let key: SolanaDepositKey | undefined
+  at('SOLANA.deposit_key', () => {
+    key = depositKeyIn(text)
+    if (signs && 'publicKey' in key)
+      throw new Error(
+        'is a public one, with which nothing can be swept: enough only with BURSAR_WORKER=false',
+      )
+  })
+  return key!
 }
 
 /** The hot wallet. A process that does not sign and has the address does not read the key. */

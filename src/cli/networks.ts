@@ -26,7 +26,7 @@ export function networkCommands(program: Command): void {
   define(
     networks,
     'deposit-key',
-    'print the extended public key of a network, for the deposit_key of processes that only issue addresses',
+    'print the public key of a network, for the deposit_key of processes that only issue addresses',
   )
     .argument('<network>', 'name of its section in BURSAR_NETWORKS_FILE')
     .answer(inDatabase, async ({ db, settings }, name: string) => {

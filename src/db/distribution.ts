@@ -21,6 +21,8 @@ export const PLACES: Readonly<Record<string, TablePlacement>> = {
   approval_decisions: 'CUSTOMER',
   approvals: 'CUSTOMER',
   approvers: 'CUSTOMER',
+  address_series: 'COORDINATOR',
+  asked_addresses: 'COORDINATOR',
   audit_heads: 'CUSTOMER',
   audit_links: 'CUSTOMER',
   audit_log: 'CUSTOMER',

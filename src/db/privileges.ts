@@ -37,6 +37,9 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
       'mac',
     ],
   },
+  address_series: { insert: true },
+  // Rows are deleted once they are read.
+  asked_addresses: { insert: true, update: ['address', 'derivation', 'signature'], delete: true },
   audit_heads: { insert: true, update: ['position', 'hash'] },
   audit_links: { insert: true },
   audit_log: { insert: true },
@@ -76,7 +79,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   entries: { insert: true },
   event_history: {},
   events: { insert: true },
-  evm_holdings: { insert: true, update: ['balance', 'stale_at'] },
+  evm_holdings: { insert: true, update: ['balance', 'stale_at', 'account', 'signature'] },
   evm_nonces: { insert: true, update: ['next_nonce', 'acknowledged_nonces'] },
   evm_sweeps: {
     insert: true,

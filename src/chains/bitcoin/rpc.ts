@@ -49,8 +49,8 @@ export interface BitcoinRpc {
 const TIMEOUT_MS = 30_000
 /** The largest reply that is read. A list of 100,000 transactions is some 60 MB. */
 const REPLY_BYTES_MAX = 128 * 1024 * 1024
-/** Methods that list the contents of a wallet. */
-const LISTS = new Set(['listsinceblock', 'listunspent', 'listlockunspent', 'listlabels'])
+/** Methods that list the contents of a wallet, or a whole block of SOLANA. */
+const LISTS = new Set(['listsinceblock', 'listunspent', 'listlockunspent', 'listlabels', 'getBlock'])
 /** A transaction of 100,000 virtual bytes is 0.8 MB in hexadecimal at most, and decoded some 2 MB. */
 const TRANSACTION_BYTES_MAX = 8 * 1024 * 1024
 const TRANSACTIONS = new Set([

@@ -27,7 +27,8 @@ import { sweep } from './sweeps/sweep.ts'
 import { sweepTermsOf, type SweepConfig } from './sweeps/worth.ts'
 import { rebroadcastTakenBack, resend } from './taken-back.ts'
 import type { EvmSigner } from './transaction.ts'
-import type { AreGiven, NetworkAdapter } from '../network.ts'
+import type { AreGiven } from '../given-addresses.ts'
+import type { NetworkAdapter } from '../network.ts'
 
 /** One EVM network: the node, the keys and the limits. */
 export interface EvmConfig extends SweepConfig {

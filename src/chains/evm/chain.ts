@@ -3,9 +3,9 @@ import type { Hex } from 'viem'
 import { encodeFunctionData, getAddress, hexToBigInt, parseAbi } from 'viem/utils'
 import { ASSETS, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
-import type { Queryable } from '../../db/database.ts'
-import { placeKey, type AreGiven } from '../network.ts'
+import type { AreGiven } from '../given-addresses.ts'
 import { at, type Call, type EvmNode, type Finality } from './node.ts'
+import type { SweepWorth } from '../sweep-worth.ts'
 import type { AskedSigner } from './remote-signer.ts'
 import type { EvmSigner, EvmTransaction } from './transaction.ts'
 
@@ -16,13 +16,9 @@ export interface Token {
 }
 
 /** When sweeping a deposit address is worth its network fee (`sweeps/worth.ts`). */
-export interface SweepTerms {
-  /** The most that a sweep may cost, in millionths of the amount that it moves. */
-  costMax: bigint
+export interface SweepTerms extends SweepWorth {
   /** The most that is offered for a unit of gas, in wei. */
   feeCeiling: bigint
-  /** By asset, in units of the chain: an amount from this one on is swept at any cost. */
-  minimum: ReadonlyMap<string, bigint>
 }
 
 /** One EVM network, as all parts of its adapter share it. */
@@ -65,17 +61,6 @@ export interface EvmChain {
   verify?: { node: EvmNode; above: (asset: string) => bigint }
   /** Tells which deposit addresses were given out; absent where all in the database count. */
   areGiven?: AreGiven
-}
-
-/** The rows whose deposit address Bursar gave out. An invented address belongs to nobody, or is a customer's own wallet. */
-export async function givenAmong<T extends { customer_id: string; address: string }>(
-  { areGiven }: EvmChain,
-  db: Queryable,
-  rows: T[],
-): Promise<T[]> {
-  if (areGiven === undefined) return rows
-  const given = await areGiven(db, rows)
-  return rows.filter((row) => given.has(placeKey(row)))
 }
 
 /** The catalogue's tokens of a network, at the configured addresses where those differ, as on test networks. */

@@ -62,7 +62,7 @@ export function depositKeysOf(source: DepositKey): DepositKeys {
 }
 
 /** The digits of the id as a number in base 2^31, the highest first: no two ids share a path. */
-function pathOf(id: string): number[] {
+export function pathOf(id: string): number[] {
   assert(UUID.test(id), `${id} is no id to derive an address from`)
   const bits = BigInt(`0x${id.replaceAll('-', '')}`)
   return Array.from({ length: COMPONENTS }, (_, place) =>

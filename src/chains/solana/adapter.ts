@@ -5,7 +5,13 @@ import { plainRpc } from '../bitcoin/rpc.ts'
 import type { Mode } from '../chain-of-mode.ts'
 import { staleAfterFailures } from '../evm/chain-identity.ts'
 import type { NetworkAdapter } from '../network.ts'
-import { chainFacts, GAS_ASSET, mintsOf, type SolanaChain } from './chain.ts'
+import type { SweepWorthConfig } from '../sweep-worth.ts'
+import type { AreGiven } from '../given-addresses.ts'
+import { addressGiver } from './asked-addresses.ts'
+import { chainFacts, GAS_ASSET, mintsOf, solanaSweepWorth, type SolanaChain } from './chain.ts'
+import { scanBlocks, verifyDeposits } from './deposit-checks.ts'
+import { depositKeysOf, type DepositKey } from './deposit-keys.ts'
+import { depositReader, initialCursor, newestSlot } from './deposit-scan.ts'
 import { refusesDestination } from './destinations.ts'
 import type { SolanaSigner } from './keys.ts'
 import { makeLanes } from './make-lanes.ts'
@@ -14,9 +20,10 @@ import { claimTransaction, movedBy } from './operators.ts'
 import { checkStatus, usedBy } from './payment-status.ts'
 import { broadcast, estimateFee, replace } from './send.ts'
 import { sign } from './sign.ts'
+import { sweep } from './sweeps/sweep.ts'
 
 /** The node, the key and the limits. */
-export interface SolanaConfig {
+export interface SolanaConfig extends SweepWorthConfig {
   /** JSON-RPC over HTTP. The URL may contain a provider's key, and is in no error and no log. */
   rpcUrl: string
   /** A second, independent node: without its word no payment is refunded. */
@@ -27,6 +34,10 @@ export interface SolanaConfig {
   feeCeiling: string
   /** Nonce accounts: as many payments are under way at a time. */
   lanes?: number | undefined
+  /** Derives deposit addresses and signs for them, or vouches for those that a worker derives. Without it there are none. */
+  depositKey?: DepositKey | undefined
+  /** Tells which deposit addresses are swept and count as custody. By default all in the database. */
+  areGiven?: AreGiven | undefined
   /** Mints by asset, instead of the catalogue's: for test networks. */
   mints?: Record<string, string> | undefined
   mode: Mode
@@ -42,13 +53,15 @@ const STUCK_AFTER_MS = 60_000
 const LANES = 16
 
 /**
- * Withdrawals over SOLANA, by a node's JSON-RPC. Each is alone in a transaction that begins with a durable nonce: its bytes
+ * Withdrawals and deposits over SOLANA, by a node's JSON-RPC. Each withdrawal is alone in a transaction that begins with a durable nonce: its bytes
  * stay valid until the nonce is used, so that they are broadcast again and again, and of all bytes with one value of a nonce
  * the network makes one at most.
  */
 export function solanaAdapter(config: SolanaConfig, db: Database): NetworkAdapter {
   const rpc = plainRpc(config.rpcUrl)
   const mints = mintsOf(config.mints ?? {})
+  const { depositKey } = config
+  const depositKeys = depositKey && 'mnemonic' in depositKey ? depositKeysOf(depositKey.mnemonic) : undefined
   const chain: SolanaChain = {
     rpc,
     second: config.verifyRpcUrl === undefined ? undefined : plainRpc(config.verifyRpcUrl),
@@ -57,8 +70,12 @@ export function solanaAdapter(config: SolanaConfig, db: Database): NetworkAdapte
     feeCeiling: parseAmount(config.feeCeiling, decimalsOf(GAS_ASSET))!,
     lanes: config.lanes ?? LANES,
     reserveAfterMs: config.reserveAfterMs,
+    depositKeys,
+    areGiven: config.areGiven,
+    sweepWorth: solanaSweepWorth(config),
     ...chainFacts(rpc, mints, config.mode, db),
   }
+  const deposits = depositReader(db, chain)
   return staleAfterFailures<NetworkAdapter>(chain, {
     pollMs: config.pollMs ?? POLL_MS,
     signsAlone: true,
@@ -76,11 +93,23 @@ export function solanaAdapter(config: SolanaConfig, db: Database): NetworkAdapte
     checkStatus: (withdrawals) => checkStatus(chain, withdrawals),
     stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS,
     replace: (_tx, withdrawals) => replace(chain, withdrawals),
-    // There are no deposit addresses to sweep. The rounds make the wallet's nonce accounts.
-    sweep: (round) => makeLanes(db, chain, round),
+
+    // Deposits.
+    ...(depositKey !== undefined && { newDepositAddress: addressGiver(db, chain, depositKey) }),
+    initialCursor: (cursor) => initialCursor(chain, cursor),
+    newestBlock: () => newestSlot(chain),
+    scanDeposits: (cursor) => deposits.scanDeposits(cursor),
+    scanBlocks: (first, last) => scanBlocks(db, chain, first, last),
+    verifyDeposits: (found) => verifyDeposits(chain, found),
+    // The rounds also make the wallet's nonce accounts.
+    async sweep(round) {
+      if (chain.hotWallet.isWatched) return 0
+      const made = await makeLanes(db, chain, round)
+      return depositKeys === undefined ? made : made + (await sweep(db, chain, depositKeys, round))
+    },
 
     // Operators.
-    status: () => status(chain),
+    status: () => status(db, chain),
     refill: async () => ({ to: chain.hotWallet.address }),
     claimTransaction: (_db, withdrawal, hash) => claimTransaction(chain, withdrawal, hash),
     movedBy: (tx, hash) => movedBy(tx, chain, hash),

@@ -7,6 +7,9 @@ import { recordedGenesis } from '../genesis.ts'
 import { NodeFailure } from '../node-failure.ts'
 import { WrongChain } from '../chain-of-mode.ts'
 import { mintOf, readAccounts } from './accounts.ts'
+import type { AreGiven } from '../given-addresses.ts'
+import { sweepWorthOf, type SweepWorth, type SweepWorthConfig } from '../sweep-worth.ts'
+import type { SolanaDepositKeys } from './deposit-keys.ts'
 import type { SolanaSigner } from './keys.ts'
 import type { SolanaRpc } from './node.ts'
 import type { TokenOf } from './transaction.ts'
@@ -40,6 +43,12 @@ export interface SolanaChain {
   feeCeiling: bigint
   lanes: number
   reserveAfterMs: number | undefined
+  /** Derives deposit addresses, and signs for them; absent in a process without the words. */
+  depositKeys?: SolanaDepositKeys | undefined
+  /** Tells which deposit addresses were given out; absent where all in the database count. */
+  areGiven?: AreGiven | undefined
+  /** When a deposit address is worth sweeping. */
+  sweepWorth: SweepWorth
   /** Throws a NodeFailure unless the node is on the chain of the mode, and the mints have the catalogue's decimals. */
   facts(): Promise<Facts>
   /** The next call asks the node again which chain it is on. */
@@ -137,7 +146,15 @@ async function readTokens(
 }
 
 /** Decimals on the chain: as many as the catalogue's, or fewer. */
-const chainDecimals = (asset: string) => findAsset(asset)!.networks[NETWORK]!.decimals
+export const chainDecimals = (asset: string): number => findAsset(asset)!.networks[NETWORK]!.decimals
+
+/** The sweep settings of the network. Throws an Error that names the field and the rule. */
+export const solanaSweepWorth = (config: SweepWorthConfig): SweepWorth =>
+  sweepWorthOf(
+    NETWORK,
+    (asset) => (findAsset(asset)?.networks[NETWORK] === undefined ? undefined : chainDecimals(asset)),
+    config,
+  )
 
 /** A decimal string in units of the chain. */
 export const onChain = (asset: string, amount: string): bigint => parseAmount(amount, chainDecimals(asset))!

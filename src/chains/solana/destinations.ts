@@ -5,7 +5,7 @@ import { deferred } from '../waiting.ts'
 import { isTokenProgram, mintOf, readAccounts, tokenAccountOf, type Accounts } from './accounts.ts'
 import { GAS_ASSET, lamportsText, NETWORK, onChain, type Facts, type SolanaChain } from './chain.ts'
 import { associatedOf } from './instructions.ts'
-import { laneAccounts } from './lanes.ts'
+import { nonceAccounts } from './lanes.ts'
 import type { SolanaPayment } from './transaction.ts'
 
 /** What the network says about destinations before anything is signed. */
@@ -27,7 +27,7 @@ export function refusesDestination(
   address: string,
 ): string | undefined {
   if (address === chain.hotWallet.address) return 'it is the wallet that withdrawals are paid from'
-  if (laneAccounts(chain).some(({ account }) => account === address))
+  if (nonceAccounts(chain).some((account) => account === address))
     return 'it is a nonce account of the wallet that withdrawals are paid from'
   const [token] = [...chain.mints].find(([, mint]) => mint === address) ?? []
   return token && `it is the mint of ${token}, which keeps what is sent to it`

@@ -1,6 +1,8 @@
+import type { Instruction } from '@solana/kit'
 import type { SolanaChain } from './chain.ts'
 import { lamportsText, GAS_ASSET } from './chain.ts'
-import { feeOf, priceWithin } from './transaction.ts'
+import type { TransactionError } from './node.ts'
+import { feeOf, priceWithin, trialOf } from './transaction.ts'
 
 /** What a compute unit costs now, in millionths of a lamport: three of four recent blocks took transactions for less. */
 export async function unitPriceNow({ rpc, hotWallet }: SolanaChain): Promise<bigint> {
@@ -19,7 +21,20 @@ export const UNITS_TYPICAL = 60_000
 const UNITS_BESIDE = 450
 
 /** The limit for a payment that took these units in simulation: a fifth more, because accounts may change meanwhile. */
-export const limitFor = (simulated: bigint): number => Math.ceil((Number(simulated) * 6) / 5) + UNITS_BESIDE
+const limitFor = (simulated: bigint): number => Math.ceil((Number(simulated) * 6) / 5) + UNITS_BESIDE
+
+/** Simulates instructions that the hot wallet pays for, without a nonce: the error, and the limit to sign them with. */
+export async function simulate(
+  { rpc, hotWallet }: SolanaChain,
+  instructions: readonly Instruction[],
+): Promise<{ err: TransactionError; unitLimit: number }> {
+  const { value } = await rpc.call<{ value: { err: TransactionError; unitsConsumed?: string } }>(
+    'simulateTransaction',
+    trialOf(hotWallet.address, instructions),
+    { encoding: 'base64', sigVerify: false, replaceRecentBlockhash: true, commitment: 'finalized' },
+  )
+  return { err: value.err, unitLimit: limitFor(BigInt(value.unitsConsumed ?? UNITS_TYPICAL)) }
+}
 
 /** The reason why nothing can be signed at this price; undefined where it is within the ceiling. */
 export const aboveCeiling = ({ feeCeiling }: SolanaChain, price: bigint): string | undefined => {

@@ -29,6 +29,20 @@ export const laneAccounts = ({ hotWallet, lanes }: Pick<SolanaChain, 'hotWallet'
     return { seed, account: addressWithSeed(hotWallet.address, seed), signs: lane < lanes }
   })
 
+/** Lanes for sweeps alone: they delay no withdrawal, and one that is not known stops none, since it can have paid none. */
+export const SWEEP_LANES = 4
+
+/** The nonce accounts of sweeps, as `laneAccounts` are those of payments. */
+export const sweepAccounts = ({ hotWallet }: Pick<SolanaChain, 'hotWallet'>) =>
+  Array.from({ length: SWEEP_LANES }, (_, lane) => {
+    const seed = `bursar-sweep-${lane}`
+    return { seed, account: addressWithSeed(hotWallet.address, seed) }
+  })
+
+/** All nonce accounts of a wallet. */
+export const nonceAccounts = (chain: Pick<SolanaChain, 'hotWallet' | 'lanes'>): Address[] =>
+  [...laneAccounts(chain), ...sweepAccounts(chain)].map(({ account }) => account)
+
 /** The lanes while one transaction signs. */
 export interface OpenLanes {
   /** The lanes that may sign, with the values of their nonces. */
@@ -95,7 +109,8 @@ export async function openLanes(
   return lanes
 }
 
-async function lockRows(tx: Transaction, accounts: readonly Address[]): Promise<Map<string, LaneRow>> {
+/** Locks the rows of nonce accounts until the transaction ends. */
+export async function lockRows(tx: Transaction, accounts: readonly Address[]): Promise<Map<string, LaneRow>> {
   await tx.query(
     `insert into solana_lanes (network, nonce_account) select $1, account from unnest($2::text[]) as s (account)
      on conflict (network, nonce_account) do nothing`,

@@ -5,7 +5,7 @@ import type { SweepRound } from '../network.ts'
 import { nonceOf, readAccounts, type Accounts } from './accounts.ts'
 import { feeIn, GAS_ASSET, lamportsText, NETWORK, type SolanaChain } from './chain.ts'
 import { makeNonceAccount } from './instructions.ts'
-import { laneAccounts } from './lanes.ts'
+import { laneAccounts, sweepAccounts } from './lanes.ts'
 import { madeTransaction, statusesOf } from './node.ts'
 import { send } from './send.ts'
 import { parse, SIGNATURE_FEE, signBriefly } from './transaction.ts'
@@ -29,9 +29,11 @@ interface Making {
 
 /** Takes the next step of each missing nonce account. Returns how many steps were taken. */
 export async function makeLanes(db: Database, chain: SolanaChain, round: SweepRound): Promise<number> {
-  if (chain.hotWallet.isWatched) return 0
   await chain.facts()
-  const lanes = laneAccounts(chain).filter(({ signs }) => signs)
+  const lanes = [
+    ...laneAccounts(chain).filter(({ signs }) => signs),
+    ...(chain.depositKeys === undefined ? [] : sweepAccounts(chain)),
+  ]
   const accounts = await readAccounts(chain.rpc, [
     chain.hotWallet.address,
     ...lanes.map(({ account }) => account),

@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer'
 import type { Address } from '@solana/addresses'
 import type { BitcoinRpc } from '../bitcoin/rpc.ts'
+import { NodeFailure } from '../node-failure.ts'
 
 /** A node's JSON-RPC. Every number in a reply is a string, as the node wrote it: lamports stay exact. */
 export type SolanaRpc = BitcoinRpc
@@ -54,33 +55,40 @@ interface TokenBalance {
   uiTokenAmount: { amount: string }
 }
 
+/** A transaction as the node shows it, alone or in a block. */
+interface ShownTransaction {
+  transaction: [string, string]
+  meta: {
+    err: TransactionError
+    fee: string
+    preBalances: string[]
+    postBalances: string[]
+    preTokenBalances?: TokenBalance[] | null
+    postTokenBalances?: TokenBalance[] | null
+    loadedAddresses?: { writable: string[]; readonly: string[] } | null
+  } | null
+}
+
+const SHOWN = { commitment: 'finalized', encoding: 'base64', maxSupportedTransactionVersion: 0 }
+
 /** The finalized transaction with this signature; undefined where the node does not show one. */
 export async function madeTransaction(
   rpc: SolanaRpc,
   signature: string,
 ): Promise<MadeTransaction | undefined> {
-  const found = await rpc.call<{
-    slot: string
-    transaction: [string, string]
-    meta: {
-      err: TransactionError
-      fee: string
-      preBalances: string[]
-      postBalances: string[]
-      preTokenBalances?: TokenBalance[] | null
-      postTokenBalances?: TokenBalance[] | null
-      loadedAddresses?: { writable: string[]; readonly: string[] } | null
-    } | null
-  } | null>('getTransaction', signature, {
-    commitment: 'finalized',
-    encoding: 'base64',
-    maxSupportedTransactionVersion: 0,
-  })
-  if (found?.meta == null) return undefined
-  const { meta } = found
+  const found = await rpc.call<(ShownTransaction & { slot: string }) | null>(
+    'getTransaction',
+    signature,
+    SHOWN,
+  )
+  return found === null ? undefined : madeIn(found, found.slot)
+}
+
+function madeIn({ transaction, meta }: ShownTransaction, slot: string): MadeTransaction | undefined {
+  if (meta === null) return undefined
   return {
-    raw: Buffer.from(found.transaction[0], 'base64'),
-    slot: found.slot,
+    raw: Buffer.from(transaction[0], 'base64'),
+    slot,
     err: meta.err,
     fee: BigInt(meta.fee),
     loaded: [...(meta.loadedAddresses?.writable ?? []), ...(meta.loadedAddresses?.readonly ?? [])],
@@ -89,6 +97,21 @@ export async function madeTransaction(
     tokensBefore: meta.preTokenBalances ?? [],
     tokensAfter: meta.postTokenBalances ?? [],
   }
+}
+
+/** The finalized slots among these that have a block. */
+export const finalizedSlots = (rpc: SolanaRpc, first: bigint, last: bigint): Promise<string[]> =>
+  rpc.call<string[]>('getBlocks', Number(first), Number(last), { commitment: 'finalized' })
+
+/** The transactions of a finalized slot. Throws a NodeFailure where the node does not have all of them. */
+export async function blockAt(rpc: SolanaRpc, slot: string): Promise<MadeTransaction[]> {
+  const options = { ...SHOWN, transactionDetails: 'full', rewards: false }
+  const block = await rpc.call<{ transactions: ShownTransaction[] } | null>('getBlock', Number(slot), options)
+  const made = block?.transactions.map((one) => madeIn(one, slot)) ?? [undefined]
+  return made.map((one) => {
+    if (one === undefined) throw new NodeFailure(`the node of SOLANA does not have all of slot ${slot}`)
+    return one
+  })
 }
 
 /** How a transaction changed accounts: lamports, and units of tokens by the address of the account. */
@@ -118,6 +141,20 @@ export interface TouchingSignature {
 
 const SIGNATURES_MAX = 1_000
 
+/** A page of the finalized signatures that touched an account after `until` and before `before`, the newest first. */
+export const signaturePage = (
+  rpc: SolanaRpc,
+  account: Address,
+  until: string | null,
+  before: string | undefined,
+): Promise<TouchingSignature[]> =>
+  rpc.call<TouchingSignature[]>('getSignaturesForAddress', account, {
+    commitment: 'finalized',
+    limit: SIGNATURES_MAX,
+    ...(until !== null && { until }),
+    ...(before !== undefined && { before }),
+  })
+
 /**
  * The finalized signatures that touched an account after `until`, the newest first; undefined where there are more than
  * `pages` thousand.
@@ -130,13 +167,7 @@ export async function signaturesOf(
 ): Promise<TouchingSignature[] | undefined> {
   const found: TouchingSignature[] = []
   for (let page = 0; page < pages; page++) {
-    const last = found.at(-1)
-    const some = await rpc.call<TouchingSignature[]>('getSignaturesForAddress', account, {
-      commitment: 'finalized',
-      limit: SIGNATURES_MAX,
-      ...(until !== null && { until }),
-      ...(last !== undefined && { before: last.signature }),
-    })
+    const some = await signaturePage(rpc, account, until, found.at(-1)?.signature)
     found.push(...some)
     if (some.length < SIGNATURES_MAX) return found
   }

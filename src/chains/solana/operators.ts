@@ -5,7 +5,8 @@ import { selectPayees } from '../network-transactions.ts'
 import { nonceOf, readAccounts, tokenAccountOf } from './accounts.ts'
 import { feeIn, GAS_ASSET, NETWORK, offChain, onChain, type SolanaChain } from './chain.ts'
 import { associatedOf } from './instructions.ts'
-import { acknowledgeOn, laneAccounts } from './lanes.ts'
+import { accountsAmong } from './deposit-accounts.ts'
+import { acknowledgeOn, laneAccounts, nonceAccounts } from './lanes.ts'
 import { changesOf, madeTransaction } from './node.ts'
 import { isSamePayment } from './payment-status.ts'
 import { parse, paymentIn } from './transaction.ts'
@@ -71,10 +72,21 @@ export async function movedBy(tx: Transaction, chain: SolanaChain, hash: string)
   const { lamports, tokens } = changesOf(made, shown.accounts)
   const isPaidByUs = shown.feePayer === wallet
   const fee = isPaidByUs ? made.fee : 0n
-  const lanes = laneAccounts(chain).map(({ account }) => account)
-  const ownLamports = [wallet, ...lanes].reduce((sum, one) => sum + (lamports.get(one) ?? 0n), 0n) + fee
+  const lanes = nonceAccounts(chain)
+  // What the hot wallet moves between itself and deposit addresses stays in custody. Others pay deposits to those.
+  const isOurs = shown.signers.includes(wallet)
+  const addresses = isOurs ? [...(await accountsAmong(tx, shown.accounts)).values()] : []
+  const atAddresses = (asset: string, changes: ReadonlyMap<Address, bigint>) =>
+    addresses
+      .filter((one) => one.asset === asset)
+      .reduce((sum, { account }) => sum + (changes.get(account) ?? 0n), 0n)
+  const ownLamports =
+    [wallet, ...lanes].reduce((sum, one) => sum + (lamports.get(one) ?? 0n), 0n) +
+    atAddresses(GAS_ASSET, lamports) +
+    fee
   const ofTokens = [...facts.tokens].map(([asset, { mint, program }]) => {
-    return [asset, tokens.get(associatedOf(wallet, mint, program)) ?? 0n] as const
+    const change = tokens.get(associatedOf(wallet, mint, program)) ?? 0n
+    return [asset, change + atAddresses(asset, tokens)] as const
   })
   const signedText = (asset: string, units: bigint) =>
     units < 0n ? `-${offChain(asset, -units)}` : offChain(asset, units)
@@ -82,8 +94,8 @@ export async function movedBy(tx: Transaction, chain: SolanaChain, hash: string)
     .filter(([, units]) => units !== 0n)
     .map(([asset, units]) => ({ asset, amount: signedText(asset, units) }))
   if (moved.length === 0 && !isPaidByUs) throw new Error(`${hash} moves nothing of the hot wallet`)
-  if (shown.nonceAccount !== undefined && lanes.includes(shown.nonceAccount))
-    await acknowledgeOn(tx, shown.nonceAccount, hash)
+  if (laneAccounts(chain).some(({ account }) => account === shown.nonceAccount))
+    await acknowledgeOn(tx, shown.nonceAccount!, hash)
   const payments = [...lamports]
     .filter(([address, units]) => units > 0n && address !== wallet && !lanes.includes(address))
     .map(([address, units]) => ({ asset: GAS_ASSET, amount: offChain(GAS_ASSET, units), address }))

@@ -18,9 +18,6 @@ import { parse, parsePayment, paymentIn, type ParsedPayment } from './transactio
 /** How long until a doubtful outcome is checked again. */
 const RECHECK_MS = 30_000
 
-/** Every payment is alone in its transaction: the index of its instruction says nothing. */
-const INDEX = '0'
-
 const hashesOf = ({ crypto_tx_hash, replaced }: Pick<BroadcastWithdrawal, 'crypto_tx_hash' | 'replaced'>) => [
   crypto_tx_hash,
   ...replaced,
@@ -69,11 +66,13 @@ async function outcomeOf(
   if (made === undefined) return { state: 'MINED' }
   const payment = parsePayment(withdrawal.raw_transaction)
   const shown = parse(made.raw)
+  // Of the account that is paid, as a deposit at one of our addresses has it.
+  const index = String(shown.accounts.indexOf(payment.target))
   const unresolved = (detail: string): PaymentStatus => ({
     state: 'UNRESOLVED',
     reason: { code: 'UNRESOLVED', detail: `${detail}${RESOLVE}` },
     crypto_tx_hash: hash,
-    crypto_tx_index: INDEX,
+    crypto_tx_index: index,
   })
   if (shown.hash !== hash || !shown.isSigned || (made.err === null) !== (status.err === null))
     return { ...unresolved(`the node contradicts itself about ${hash}`), mayBeMined: true } as PaymentStatus
@@ -89,7 +88,7 @@ async function outcomeOf(
         state: 'UNRESOLVED',
         reason: doubt,
         crypto_tx_hash: hash,
-        crypto_tx_index: INDEX,
+        crypto_tx_index: index,
         networkFee: feeIn(made.fee),
       }
     return {
@@ -112,7 +111,7 @@ async function outcomeOf(
       ),
       networkFee,
     } as PaymentStatus
-  return { state: 'CONFIRMED', crypto_tx_hash: hash, crypto_tx_index: INDEX, networkFee }
+  return { state: 'CONFIRMED', crypto_tx_hash: hash, crypto_tx_index: index, networkFee }
 }
 
 /**

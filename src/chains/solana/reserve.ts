@@ -13,8 +13,8 @@ import type { WaitingReason } from '../waiting.ts'
 import { nonceOf, readAccounts, tokenAccountOf } from './accounts.ts'
 import { GAS_ASSET, NETWORK, offChain, onChain, type Facts, type SolanaChain } from './chain.ts'
 import { UNITS_TYPICAL } from './fees.ts'
-import { associatedOf } from './instructions.ts'
-import { laneAccounts, openLanes, type OpenLanes } from './lanes.ts'
+import { associatedOf, TOKEN_2022 } from './instructions.ts'
+import { laneAccounts, openLanes, SWEEP_LANES, type OpenLanes } from './lanes.ts'
 import { feeOf, paymentIn, SIGNATURE_FEE, type ParsedPayment } from './transaction.ts'
 
 /** The hot wallet while one transaction signs from it. Its amounts go down as payments are decided. */
@@ -52,7 +52,8 @@ export async function reserve(
     ...laneAccounts(chain).map(({ account }) => account),
   ])
   // The network keeps no account with less than the rent.
-  const lamports = (accounts.get(wallet)?.lamports ?? 0n) - facts.rentOfWallet - making
+  const lamports =
+    (accounts.get(wallet)?.lamports ?? 0n) - facts.rentOfWallet - making - sweepsCostMax(chain, facts)
   const spendable = new Map([
     [GAS_ASSET, lamports],
     ...[...sources].map(([asset, account]) => {
@@ -68,6 +69,10 @@ export async function reserve(
   }
   return { lanes, spendable, pay: await rulesOf(tx, chain, spendable, withdrawals, unitPrice) }
 }
+
+/** The most that the sweeps under way can take, each with an account of the wallet's own: sweeping asks for no reservation. */
+const sweepsCostMax = ({ depositKeys, feeCeiling }: SolanaChain, { rentOfToken }: Facts): bigint =>
+  depositKeys === undefined ? 0n : BigInt(SWEEP_LANES) * (feeCeiling + rentOfToken(TOKEN_2022))
 
 /** Replacements have the nonce of the one before them: at most one of them is made. */
 const newestOfEach = (open: readonly ParsedPayment[]): Iterable<ParsedPayment> =>

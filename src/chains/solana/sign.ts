@@ -4,11 +4,10 @@ import { inOrder } from '../in-order.ts'
 import { deferred, type WaitingReason } from '../waiting.ts'
 import { GAS_ASSET, type Facts, type SolanaChain } from './chain.ts'
 import { plansOf, type Plan } from './destinations.ts'
-import { aboveCeiling, limitFor, priceMax, unitPriceNow, UNITS_TYPICAL } from './fees.ts'
+import { aboveCeiling, priceMax, simulate, unitPriceNow, UNITS_TYPICAL } from './fees.ts'
 import { keepUsed } from './lanes.ts'
-import type { TransactionError } from './node.ts'
 import { reserve, type Reservation } from './reserve.ts'
-import { feeOf, signPayment, trialOf, type SolanaPayment } from './transaction.ts'
+import { feeOf, instructionsOf, signPayment, type SolanaPayment } from './transaction.ts'
 
 /** How often payments that fail in simulation make place for later ones. */
 const ROUNDS_MAX = 3
@@ -131,14 +130,9 @@ export const refusalOf = (
 
 /** Simulates a payment without its nonce. A failure says nothing about the recipient for good: the payment waits. */
 async function tryOut(chain: SolanaChain, payment: SolanaPayment, withdrawal: Withdrawal): Promise<Decision> {
-  const { value } = await chain.rpc.call<{ value: { err: TransactionError; unitsConsumed?: string } }>(
-    'simulateTransaction',
-    trialOf(payment),
-    { encoding: 'base64', sigVerify: false, replaceRecentBlockhash: true, commitment: 'finalized' },
-  )
-  if (value.err === null)
-    return { payment, unitLimit: limitFor(BigInt(value.unitsConsumed ?? UNITS_TYPICAL)) }
-  const err = JSON.stringify(value.err)
+  const trial = await simulate(chain, instructionsOf(payment))
+  if (trial.err === null) return { payment, unitLimit: trial.unitLimit }
+  const err = JSON.stringify(trial.err)
   if (withdrawal.asset === GAS_ASSET && /Rent|ReadonlyLamportChange|InvalidWritableAccount/.test(err))
     return {
       outcome: 'REFUSED',

@@ -92,10 +92,12 @@ export function signPayment(signer: SolanaSigner, payment: SolanaPayment, terms:
   return signOnNonce(signer, instructionsOf(payment), terms)
 }
 
-function signOnNonce(
+/** Signs instructions on a durable nonce of the first signer, who pays the fee. `others` sign, too. */
+export function signOnNonce(
   signer: SolanaSigner,
   instructions: readonly Instruction[],
   terms: Terms,
+  ...others: SolanaSigner[]
 ): SignedTransaction {
   const message = setTransactionMessageLifetimeUsingDurableNonce(
     {
@@ -107,7 +109,7 @@ function signOnNonce(
   )
   const fees = [unitLimit(terms.unitLimit), unitPrice(terms.unitPrice)]
   return signed(
-    signer,
+    [signer, ...others],
     compileTransaction(appendTransactionMessageInstructions([...fees, ...instructions], message)),
   )
 }
@@ -117,7 +119,7 @@ export const signBriefly = (
   signer: SolanaSigner,
   instructions: readonly Instruction[],
   blockhash: string,
-): SignedTransaction => signed(signer, compileBriefly(signer.address, instructions, blockhash))
+): SignedTransaction => signed([signer], compileBriefly(signer.address, instructions, blockhash))
 
 const compileBriefly = (feePayer: Address, instructions: readonly Instruction[], blockhash: string) => {
   const lifetime = { blockhash: blockhash as Blockhash, lastValidBlockHeight: 0n }
@@ -125,20 +127,22 @@ const compileBriefly = (feePayer: Address, instructions: readonly Instruction[],
   return compileTransaction(appendTransactionMessageInstructions(instructions, message))
 }
 
-/** The unsigned bytes of a payment without its nonce, to simulate it. */
-export const trialOf = (payment: SolanaPayment): string =>
-  Buffer.from(
-    getTransactionEncoder().encode(compileBriefly(payment.from, instructionsOf(payment), SYSTEM)),
-  ).toString('base64')
+/** The unsigned bytes of instructions without a nonce, to simulate them. */
+export const trialOf = (feePayer: Address, instructions: readonly Instruction[]): string =>
+  Buffer.from(getTransactionEncoder().encode(compileBriefly(feePayer, instructions, SYSTEM))).toString(
+    'base64',
+  )
 
 type Compiled = ReturnType<typeof compileTransaction>
 
-function signed(signer: SolanaSigner, compiled: Compiled): SignedTransaction {
-  const signature = signer.sign(compiled.messageBytes as unknown as Uint8Array)
-  const signatures = { ...compiled.signatures, [signer.address]: signature as SignatureBytes }
+/** The signature of the first signer, who pays the fee, is the transaction's hash. */
+function signed(signers: readonly SolanaSigner[], compiled: Compiled): SignedTransaction {
+  const message = compiled.messageBytes as unknown as Uint8Array
+  const made = signers.map((one) => [one.address, one.sign(message) as SignatureBytes] as const)
+  const signatures = { ...compiled.signatures, ...Object.fromEntries(made) }
   return {
     raw_transaction: Buffer.from(getTransactionEncoder().encode({ ...compiled, signatures })),
-    crypto_tx_hash: base58.encode(signature),
+    crypto_tx_hash: base58.encode(made[0]![1]),
   }
 }
 

@@ -16,7 +16,9 @@ import {
 } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { canonicalAddress } from '../../chains/addresses.ts'
-import { placeKey, type AreGiven, type Networks } from '../../chains/network.ts'
+import { placeKey, type AreGiven } from '../../chains/given-addresses.ts'
+import type { Networks } from '../../chains/network.ts'
+import { NodeFailure } from '../../chains/node-failure.ts'
 import { requireMayDeposit } from './holders.ts'
 import { sealOf, type RowMacs, type Seal } from './row-macs.ts'
 import { requireOpenProfile } from './profile.ts'
@@ -124,12 +126,15 @@ export async function insertDepositAddress(
       for (const network of readNetworks(networks, body.crypto_network))
         await beginReading(cursors, networks, network)
       // A node that gives addresses may be slow, so it is asked before the transaction begins.
-      const addressFor = await adapter.newDepositAddress!(body.crypto_network)
+      const addressFor = await adapter.newDepositAddress!(body.crypto_network).catch((error: unknown) => {
+        if (!(error instanceof NodeFailure)) throw error
+        throw problem.unavailable(`${body.crypto_network} gives no address now; none was created`, error)
+      })
       return inTransaction(db, async (tx) => {
         await limits?.requireRoom(tx, customerId, 'deposit_addresses')
         const now = await readClock(tx)
         const id = newId(now)
-        const { address, derivation } = addressFor(id)
+        const { address, derivation, keep } = addressFor(id)
         const { rows } = await tx.query<DepositAddressRow>(
           `
       insert into deposit_addresses (customer_id, id, created_at, profile_id, crypto_network, address,
@@ -151,6 +156,7 @@ export async function insertDepositAddress(
             derivation,
           ],
         )
+        await keep?.(tx, customerId)
         await rowMacs.seal(tx, 'deposit_addresses', customerId, id)
         if (origin !== undefined)
           recordChanges(tx, customerId, now, [audited(origin, 'deposit_address.create', id)])

@@ -136,6 +136,8 @@ async function readOn(
       await recordRefills(tx, network, scan.refills ?? [])
       await scan.keep?.(tx)
     })
+    if (scan.failed !== undefined && scan.failed.length > 0)
+      throw new AggregateError(scan.failed, `${scan.failed.length} addresses of ${network} were not read`)
     return scan.isBehind ?? false
   } catch (error) {
     await db.query('update network_cursors set leased_until = null where network = $1', [network])

@@ -26,6 +26,7 @@ import { insertDepositAddress, type DepositAddress } from '../../money/records/d
 import { addressFromBytes, canonicalAddress } from '../../chains/addresses.ts'
 import { depositKeysOf } from '../../chains/evm/deposit-keys.ts'
 import type { PayoutNetwork, NetworkAdapter, Networks } from '../../chains/network.ts'
+import { NodeFailure } from '../../chains/node-failure.ts'
 
 const ADDRESSES = '/v2/transfer/deposit-addresses'
 const EVM: CryptoNetwork[] = ['ETHEREUM', 'POLYGON_POS', 'BASE', 'ARBITRUM_ONE', 'INK', 'XLAYER']
@@ -213,6 +214,23 @@ describe('Create Deposit Address', () => {
     expect(address).toBe(derived.address)
     const { rows } = await service.db.query('select derivation from deposit_addresses where id = $1', [id])
     expect(rows).toEqual([{ derivation: derived.derivation }])
+  })
+
+  test('where the adapter can give none now, the answer is a 503 and no address is created', async () => {
+    const simulated = service.networks.get('SOLANA')!
+    const fails = async () => Promise.reject(new NodeFailure('no worker has answered'))
+    const networks = new Map([
+      ...service.networks,
+      ['SOLANA', { ...simulated, newDepositAddress: fails }],
+    ] satisfies [PayoutNetwork, NetworkAdapter][])
+    const { customer_id, profile_id } = customer
+    const asked = insertDepositAddress(service.db, { networks, rowMacs: ROW_MACS }, customer_id, {
+      ...{ profile_id, crypto_network: 'SOLANA' as const },
+    })
+    await expect(asked).rejects.toMatchObject({
+      status: 503,
+      detail: 'SOLANA gives no address now; none was created',
+    })
   })
 
   test('in live mode without connected networks no address is created, and the list is empty', async () => {

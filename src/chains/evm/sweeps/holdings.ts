@@ -1,6 +1,7 @@
 import type { Hex } from 'viem'
 import type { Database } from '../../../db/database.ts'
-import { balancesAt, givenAmong, offChain, onChain, type EvmChain } from '../chain.ts'
+import { givenAmong } from '../../given-addresses.ts'
+import { balancesAt, offChain, onChain, type EvmChain } from '../chain.ts'
 import { headOf } from '../node.ts'
 import { arraysOf } from '../../../db/rows.ts'
 
