@@ -204,10 +204,9 @@ async function requireSignable(
  * Throws an Error where a withdrawal may not be signed by the present state of its customer: whoever has the service's database role
  * can make one ASKED that nobody approved. A freeze of one customer stops no PSBT that pays others, too.
  */
-async function requireCleared(
-  { db, adapter, macs, network }: ByHand,
-  withdrawals: readonly AskedNow[],
-): Promise<void> {
+async function requireCleared(at: ByHand, withdrawals: readonly AskedNow[]): Promise<void> {
+  const { db, adapter, macs, network } = at
+  await transaction(db, (tx) => requireNoFreeze(tx, at))
   let frozen = 0
   for (const [customer_id, own] of byCustomer(withdrawals)) {
     const decisions = await transaction(db, (tx) =>
