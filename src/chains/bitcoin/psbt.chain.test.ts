@@ -472,6 +472,25 @@ describe.each(FAMILY)('PSBTs on $network', ({ network, asset, signers, program, 
       await requirePaidOnce(dearer)
     })
 
+    test.runIf(signers === 1)(
+      'of two that are signed, the last import is broadcast, and one is mined',
+      async () => {
+        const { transfer, id } = await ask(await depositor('1'), cheap)
+        const dearer = await replacePsbt(at(), id)
+        const [first, second] = [await signedBy(id), await signedBy(dearer)]
+        await importPsbts(at(), first)
+        expect(await stateOf(transfer)).toMatchObject({ state: 'SIGNED', crypto_tx_hash: id })
+        // At the same fee, this may be the same transaction as before.
+        const third = await replacePsbt(at(), id)
+        expect((await openOf(third)).inputs).toEqual((await openOf(id)).inputs)
+        expect(await importPsbts(at(), second)).toMatchObject({ id: dearer, changed: true })
+        expect(await stateOf(transfer)).toMatchObject({ state: 'SIGNED', crypto_tx_hash: dearer })
+        await work()
+        expect(await mempool()).toEqual([dearer])
+        await requirePaidOnce(dearer)
+      },
+    )
+
     test('a transaction that waits for a block is asked for again, and either of the two pays', async () => {
       const customer = await depositor('1', '0.5')
       for (const isSigned of [true, false]) {
