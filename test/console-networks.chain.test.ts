@@ -1,4 +1,5 @@
 /** The console on a real network: what a withdrawal's fee was, and what its transaction has cost. */
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { transaction } from '../src/db/database.ts'
 import { lockMarket, writePrices } from '../src/resources/markets/write-prices.ts'
@@ -40,7 +41,13 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
 
   beforeAll(async () => {
     world = await evmWorld()
-    file = await networksFile([world])
+    const further = generatePrivateKey()
+    world.secrets.FURTHER_KEY = further
+    file = await networksFile([world], {
+      further_hot_wallets: [{ address: privateKeyToAccount(further).address, key: { env: 'FURTHER_KEY' } }],
+      low_mark: { USDG: '100' },
+      target: { USDG: '1000' },
+    })
     started = await startBrowserTest({
       ...file.environment,
       BURSAR_MASTER_KEY: MASTER_KEY,
@@ -100,6 +107,33 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     )
     return body.id
   }
+
+  test('the wallets of a network, and the refill that its low mark asks for', async () => {
+    const named = ['--name', 'Grace', '--role', 'VIEWER', '--customer', customer_id]
+    const { operator_id } = await command('operator', 'create', ...named)
+    const { link } = await command('console', 'link', operator_id!)
+    const { page, complaints } = await openPage(started.context, link!)
+    await page.getByRole('navigation', { name: 'Pages' }).waitFor()
+    await page.goto(`${started.bursar.address}/console/networks`)
+    const wallets = page.getByRole('region', { name: `Wallets on ${world.network}` }).locator('tbody tr')
+    await expect.poll(() => wallets.count()).toBe(2)
+    expect(await wallets.allInnerTexts()).toEqual([
+      expect.stringMatching(/ETH.*USDG.*yes$/s),
+      expect.stringMatching(/ETH.*USDG.*yes$/s),
+    ])
+    const ask = page.locator('p', { hasText: 'Cold storage is asked for' })
+    expect(await ask.innerText()).toMatch(
+      /^BELOW Cold storage is asked for 1\s000 USDG: bursar treasury refill$/i,
+    )
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme })
+      expect(await seriousFaults(page)).toEqual([])
+    }
+    await page.setViewportSize(PHONE)
+    expect(await isWithinWindow(page)).toBe(true)
+    await shoot(page, 'console-wallets-phone')
+    expect(complaints).toEqual([])
+  })
 
   test('the quoted fee, the fee charged, what the network took, and the difference', async () => {
     const named = ['--name', 'Ada', '--role', 'VIEWER', '--customer', customer_id]
