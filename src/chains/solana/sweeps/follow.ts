@@ -1,3 +1,4 @@
+import type { Address } from '@solana/addresses'
 import { connectionLost, transaction, type Database } from '../../../db/database.ts'
 import { RecordFailure } from '../../../db/each-alone.ts'
 import type { SweepRound } from '../../network.ts'
@@ -14,6 +15,10 @@ import { markStale, selectUnderWay, type Sweep } from './holdings.ts'
  * until then, and only the transaction that has used the nonce ends them.
  */
 
+/** A sweep with what its bytes say: the wallet may have changed since. */
+type FollowedSweep = Sweep &
+  Pick<ReturnType<typeof parsePayment>, 'nonceAccount' | 'nonce'> & { payer: Address }
+
 /** Takes each sweep a step further. Returns how many steps were taken. `failed` gets the failure of a single sweep. */
 export async function followSweeps(
   db: Database,
@@ -21,7 +26,16 @@ export async function followSweeps(
   round: SweepRound,
   failed: (error: unknown) => void,
 ): Promise<number> {
-  const sweeps = await selectUnderWay(db)
+  // The hash is that of the bytes: a changed row stops no other.
+  const sweeps = (await selectUnderWay(db)).flatMap((one): FollowedSweep | [] => {
+    try {
+      const { from, nonceAccount, nonce } = parsePayment(one.raw_transaction)
+      return { ...one, crypto_tx_hash: parse(one.raw_transaction).hash, payer: from, nonceAccount, nonce }
+    } catch (error) {
+      failed(new RecordFailure(`sweep ${one.id}`, error))
+      return []
+    }
+  })
   if (sweeps.length === 0) return 0
   const standing = await statusesOf(
     chain.rpc,
@@ -30,13 +44,13 @@ export async function followSweeps(
   // After the signatures: a transaction that is finalized in between is asked about again.
   const accounts = await readAccounts(
     chain.rpc,
-    sweeps.map(({ raw_transaction }) => parsePayment(raw_transaction).nonceAccount),
+    sweeps.map(({ nonceAccount }) => nonceAccount),
   )
   let steps = 0
   for (const one of sweeps)
     try {
       const status = standing.get(one.crypto_tx_hash)
-      if (status?.confirmationStatus === 'finalized') steps += await endMade(db, chain, one, round)
+      if (status?.confirmationStatus === 'finalized') steps += await endMade(db, chain, one, round, failed)
       else if (status != null) steps += await markBroadcast(db, one)
       else steps += await sendAgain(db, chain, one, accounts, round)
     } catch (error) {
@@ -51,12 +65,12 @@ export async function followSweeps(
 async function sendAgain(
   db: Database,
   chain: SolanaChain,
-  one: Sweep,
+  one: FollowedSweep,
   accounts: Accounts,
   round: SweepRound,
 ): Promise<number> {
-  const { nonceAccount, nonce } = parsePayment(one.raw_transaction)
-  const value = nonceOf(accounts.get(nonceAccount), chain.hotWallet.address)
+  const { nonceAccount, nonce, payer } = one
+  const value = nonceOf(accounts.get(nonceAccount), payer)
   if (value === undefined || value === nonce) {
     await send(chain, one)
     return markBroadcast(db, one)
@@ -75,10 +89,9 @@ const LOOKED_MAX = 50
 
 /** The transaction that has used a sweep's nonce, by its own bytes: the wallet's key has signed them. */
 async function userOfNonce(
-  { rpc, hotWallet }: SolanaChain,
-  { raw_transaction, crypto_tx_hash }: Sweep,
+  { rpc }: SolanaChain,
+  { crypto_tx_hash, nonceAccount, nonce, payer }: FollowedSweep,
 ): Promise<{ user?: string; isOurs: boolean }> {
-  const { nonceAccount, nonce } = parsePayment(raw_transaction)
   const touching = (await signaturesOf(rpc, nonceAccount, null, PAGES_MAX)) ?? []
   for (const { signature } of touching.slice(0, LOOKED_MAX)) {
     if (signature === crypto_tx_hash) return { isOurs: true }
@@ -89,7 +102,7 @@ async function userOfNonce(
       shown.isSigned &&
       shown.nonceAccount === nonceAccount &&
       shown.lifetime === nonce &&
-      shown.signers.includes(hotWallet.address)
+      shown.signers.includes(payer)
     )
       return { user: signature, isOurs: false }
   }
@@ -104,21 +117,32 @@ async function markBroadcast(db: Database, { customer_id, id }: Sweep): Promise<
   return rowCount ?? 0
 }
 
-async function endMade(db: Database, chain: SolanaChain, one: Sweep, round: SweepRound): Promise<number> {
+async function endMade(
+  db: Database,
+  chain: SolanaChain,
+  one: FollowedSweep,
+  round: SweepRound,
+  failed: (error: unknown) => void,
+): Promise<number> {
   const made = await madeTransaction(chain.rpc, one.crypto_tx_hash)
   if (made === undefined) return 0
+  const { hash, isSigned } = parse(made.raw)
+  if (hash !== one.crypto_tx_hash || !isSigned)
+    throw new Error(`the node shows another transaction than ${one.crypto_tx_hash}`)
+  // It is signed anew in the next round: what makes it fail may cost its fee again and again.
+  if (made.err !== null) failed(new RecordFailure(`sweep ${one.id}`, new Error(JSON.stringify(made.err))))
   const state = made.err === null ? 'DONE' : 'FAILED'
-  return endAs(db, one, { state, fee: costOf(chain, await chain.facts(), one, made) }, round)
+  return endAs(db, one, { state, fee: costOf(await chain.facts(), one, made) }, round)
 }
 
 /**
  * What a sweep has cost the hot wallet: the fee, and the rent of an account of its own that it made. Throws an Error for more
  * than its bytes can cost: the node lies.
  */
-function costOf({ hotWallet }: SolanaChain, facts: Facts, one: Sweep, made: MadeTransaction): bigint {
+function costOf(facts: Facts, one: FollowedSweep, made: MadeTransaction): bigint {
   const { lamports } = changesOf(made, parse(made.raw).accounts)
   const swept = one.asset === GAS_ASSET && made.err === null ? onChain(GAS_ASSET, one.amount) : 0n
-  const cost = swept - (lamports.get(hotWallet.address) ?? 0n)
+  const cost = swept - (lamports.get(one.payer) ?? 0n)
   const bytes = parsePayment(one.raw_transaction)
   const rent = bytes.madeFor === undefined ? 0n : facts.rentOfToken(bytes.program)
   const most = feeOf(bytes) + SIGNATURE_FEE + rent
