@@ -166,7 +166,7 @@ function readerOf(network: CryptoNetwork, environment: Record<string, string | u
 }
 
 /** What it takes to open a network. */
-export interface Opening extends Use {
+interface Opening extends Use {
   network: CryptoNetwork
   db: Database
   mode: Mode

@@ -1,12 +1,20 @@
 import type { Hex } from 'viem'
 import { getAddress } from 'viem/utils'
+import type { CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import type { EvmSection } from '../network-sections.ts'
 import { NoSigningKey } from '../node-failure.ts'
-import type { Opening } from '../open-networks.ts'
-import { accountOf } from '../secrets.ts'
+import { accountOf, type Secret } from '../secrets.ts'
 import type { EvmSigner } from './transaction.ts'
 
 /** The wallets that a section of the networks file names, with the keys that this process has. */
+
+/** The network whose section is opened, and its secrets. */
+interface Opening {
+  network: CryptoNetwork
+  /** Whether this process signs. */
+  signs: boolean
+  given: { secret(field: string, where: Secret): Promise<string> }
+}
 
 /** The hot wallet. A process that does not sign and has the address does not read the key. */
 async function hotWalletOf(
