@@ -710,6 +710,10 @@ test('operators see each wallet of a signer, and why it signs nothing', async ()
   await service.db.query('update evm_nonces set next_nonce = 1 where address = $1', [signer.address])
   // The journal was lost.
   const empty = await startSigner({ key: signer.key })
+  expect(await lanes(signer.address, empty.client)).toMatchObject([
+    { blocked: { code: 'SIGNER_REFUSES', detail: "its journal is not opened: 'bursar signer open'" } },
+  ])
+  await approved(empty, openAt(signer.address, 0))
   expect(await statusOf(signer.address, empty.client)).toMatchObject({
     signer: { reachable: true },
     lanes: [

@@ -37,9 +37,12 @@ const CHANGED_MAX = 100
 const UNCHANGED_READ = 1
 /** Most transactions of an account that one round reads, and most pages of 1,000 signatures: anybody can send many to one. */
 const TRANSACTIONS_MAX = 50
-const PAGES_MAX = 4
-/** Most signatures of an account that are listed before they are read: the oldest. Newer ones are listed afterwards. */
-const LISTED_MAX = 100_000
+const PAGES_MAX = 10
+/**
+ * Most signatures of an account that are kept before they are read: the oldest. Where there are more, the cursor moves past these, so
+ * that what a round has read of a flood stays read when another worker goes on, or the node fails.
+ */
+const LISTED_MAX = TRANSACTIONS_MAX
 /** Accounts that are read at a time, and transactions of each: hosted nodes allow few calls a second. */
 const AT_ONCE = 4
 

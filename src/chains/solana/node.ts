@@ -157,7 +157,7 @@ export const signaturePage = (
 
 /**
  * The finalized signatures that touched an account after `until`, the newest first; undefined where there are more than
- * `pages` thousand.
+ * `pages` thousand. A node may give fewer than were asked for: only an empty page is the last one.
  */
 export async function signaturesOf(
   rpc: SolanaRpc,
@@ -169,7 +169,7 @@ export async function signaturesOf(
   for (let page = 0; page < pages; page++) {
     const some = await signaturePage(rpc, account, until, found.at(-1)?.signature)
     found.push(...some)
-    if (some.length < SIGNATURES_MAX) return found
+    if (some.length === 0) return found
   }
   return undefined
 }
