@@ -642,10 +642,10 @@ describe('List Orchestrations', () => {
       const spy = vi.spyOn(crowded.nodes.of(tenant.customer_id), 'query')
       const { status } = await get([...query, ['limit', '10']], tenant)
       expect(status).toBe(200)
-      const calls = spy.mock.calls as unknown as [string, unknown[] | undefined][]
+      const calls = spy.mock.calls as unknown as [unknown, unknown[] | undefined][]
       const [text, values] = calls.find(
-        ([text, values]) => text.includes('orchestrations') && values?.includes(tenant.customer_id),
-      )!
+        ([text, values]) => String(text).includes('orchestrations') && values?.includes(tenant.customer_id),
+      ) as [string, unknown[]]
       spy.mockRestore()
       const { rows } = await crowded.db.query<{ 'QUERY PLAN': [{ Plan: Record<string, number> }] }>(
         `explain (analyze, buffers, format json) ${text}`,
