@@ -30,7 +30,7 @@ interface OperatorFigures {
   /** The refills and sends to cold storage that people are asked for. */
   asks: Ask[]
   /** Payments from cold storage that are not posted. */
-  refills: FoundRefill[]
+  refills: (Omit<FoundRefill, 'detail'> & { detail?: string })[]
 }
 
 type LaneFigures = Omit<LaneStatus, 'held'> & { holds: { asset: string; amount: string }[] }
@@ -117,7 +117,7 @@ export async function readOperatorFigures(db: Queryable, networks: Networks): Pr
         ),
         frozen,
         uncredited,
-        refills,
+        refills: refills.map(({ detail, ...one }) => ({ ...one, ...(detail !== null && { detail }) })),
       },
     ]
   })

@@ -95,9 +95,9 @@ const ForOperators = Type.Object(
       Type.Object({
         crypto_tx_hash: Type.String({ description: 'The transaction.' }),
         since: Timestamp('When it was found.'),
-        detail: Type.Union([Type.String(), Type.Null()], {
-          description: 'Why it could not be posted; null before the first attempt.',
-        }),
+        detail: Type.Optional(
+          Type.String({ description: 'Why it could not be posted; absent before the first attempt.' }),
+        ),
       }),
       { description: 'Payments from cold storage that are not posted yet.' },
     ),
