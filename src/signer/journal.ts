@@ -36,8 +36,8 @@ export interface OpenLine {
 }
 
 /**
- * By the approval of people, a transfer may be signed with this nonce or a later one: what was signed for it can never be mined,
- * or it was not signed before the journal began.
+ * By the approval of people, a transfer may be signed anew: what was signed for it with this nonce can never be mined, or it was not
+ * signed before the journal began.
  */
 export interface VoidLine {
   kind: 'VOID'
@@ -104,9 +104,6 @@ interface Wallet {
 }
 
 const walletKey = ({ network, wallet }: Pick<JournalLine, 'network' | 'wallet'>) => `${network} ${wallet}`
-
-/** Begins the refusal of a nonce that is ahead of the journal: those before it may be asked for in a moment. */
-export const GAP = 'the journal ends at nonce'
 
 /** The time in an id of version 7, in milliseconds. */
 const timeOfId = (id: string): number => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)
@@ -258,7 +255,7 @@ export class Journal {
     if (next === undefined)
       return `the journal is new or was lost: 'bursar signer open' begins ${wallet} in it`
     if (nonce > next)
-      return `${GAP} ${next}, and nonce ${nonce} is asked for: it was lost or restored, or another signer has a journal of its own`
+      return `the journal ends at nonce ${next}, and nonce ${nonce} is asked for: it was lost or restored, or another signer has a journal of its own`
     // One of a nonce is mined at most: to fill it can but keep what was signed with it from being paid.
     if (line.kind === 'FILL') return undefined
     const taken = byNonce.get(nonce)

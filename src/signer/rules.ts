@@ -10,7 +10,7 @@ import type { SigningEvidence } from '../contract/approval.ts'
 import { disagreementOf } from '../chains/signed-payments.ts'
 import { objectionToSignature, thumbprintOf } from '../governance/approvals/approval-statement.ts'
 import type { SignerConfig, SignerNetwork } from './config.ts'
-import { GAP, type Journal, type SignLine } from './journal.ts'
+import type { Journal, SignLine } from './journal.ts'
 
 /** A payment of a network, with what proves that it was accepted. */
 export interface PaymentToJudge extends SigningEvidence {
@@ -86,8 +86,10 @@ export function judge(config: SignerConfig, journal: Journal, request: SignReque
 /** The line does not contradict the journal. */
 export function requireNoConflict(journal: Journal, line: Parameters<Journal['conflictOf']>[0]): void {
   const conflict = journal.conflictOf(line)
-  if (conflict?.startsWith(GAP)) throw new Early(conflict)
-  require(conflict === undefined, conflict!)
+  if (conflict === undefined) return
+  // A nonce that is ahead of the journal: those before it may be asked for in a moment.
+  const isEarly = line.kind === 'SIGN' && line.nonce > (journal.nextNonce(line) ?? Infinity)
+  throw isEarly ? new Early(conflict) : new Refused(conflict)
 }
 
 /** The transfer is on record, or from a time of which the journal knows everything. */

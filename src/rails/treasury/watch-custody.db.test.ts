@@ -136,8 +136,8 @@ test('metrics are told what each look finds, in a sandbox, too, and forget a nod
   expect(await told()).toEqual([])
 })
 
-test('a refill that is posted within an hour of a failed payment is no surplus that the payment took', async () => {
-  await service.owner.query('delete from freezes; delete from customer_freezes')
+/** A payment has failed. `before` is a little more than custody, and `look` compares what is held with it. */
+async function afterFailure() {
   const { rows } = await service.db.query<{ held: string }>(
     `select -sum(amount) as held from entries where account = 'custody:LITECOIN'`,
   )
@@ -147,6 +147,12 @@ test('a refill that is posted within an hour of a failed payment is no surplus t
   await service.db.query(
     `insert into failed_transactions (network, crypto_tx_hash, failed_at, counts) values ('LITECOIN', 'failed', clock_timestamp(), true)`,
   )
+  return { before, look }
+}
+
+test('a refill that is posted within an hour of a failed payment is no surplus that the payment took', async () => {
+  await service.owner.query('delete from freezes; delete from customer_freezes')
+  const { before, look } = await afterFailure()
   // A refill of 100 has arrived, and is not posted yet.
   for (const _ of [1, 2]) expect(await look(before + 100n)).toBe(0)
   const effect = { moved: [{ asset: 'LTC', amount: '100' }], payments: [] }
@@ -156,15 +162,7 @@ test('a refill that is posted within an hour of a failed payment is no surplus t
 })
 
 test('beyond what was posted, a smaller surplus after a failed payment is short', async () => {
-  const { rows } = await service.db.query<{ held: string }>(
-    `select -sum(amount) as held from entries where account = 'custody:LITECOIN'`,
-  )
-  const before = BigInt(rows[0]!.held.split('.')[0]!) + 1n
-  const suspicions: Suspicions = new Map()
-  const look = (held: bigint) => watchCustody(service.db, holding(`${held}`), suspicions)
-  await service.db.query(
-    `insert into failed_transactions (network, crypto_tx_hash, failed_at, counts) values ('LITECOIN', 'failed', clock_timestamp(), true)`,
-  )
+  const { before, look } = await afterFailure()
   for (const _ of [1, 2]) expect(await look(before + 150n)).toBe(0)
   expect(await look(before + 30n)).toBe(0)
   expect(await look(before + 30n)).toBe(1)
