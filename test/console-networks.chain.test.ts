@@ -122,8 +122,9 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
       expect.stringMatching(/ETH.*USDG.*yes$/s),
     ])
     const ask = page.locator('p', { hasText: 'Cold storage is asked for' })
+    // The sweep of the deposit of 50 USDG may come before the first look at the wallet.
     expect(await ask.innerText()).toMatch(
-      /^BELOW Cold storage is asked for 1\s000 USDG: bursar treasury refill$/i,
+      /^BELOW Cold storage is asked for (1\s000|950) USDG: bursar treasury refill$/i,
     )
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme })
