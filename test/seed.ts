@@ -6,10 +6,9 @@ import { EVERY_STEP } from './every-step.ts'
 export const SEED = Number(process.env.TEST_SEED ?? randomBytes(4).readInt32BE())
 
 /** How much of a property or a walk one run takes, drawn with a new seed each time: TEST_EVERY_STEP=1 takes all of it. */
-const IN_CI = process.env.CI !== undefined
-const PART = EVERY_STEP ? 1 : IN_CI ? 4 : 8
+const PART = EVERY_STEP ? 1 : 8
 /** Number of places in a walk, besides its ends. */
-const DRAWN = IN_CI ? 4 : 1
+const DRAWN = 2
 
 /** Parameters of a property with at most this many cases. */
 export const runs = (most: number) => ({ seed: SEED, numRuns: Math.ceil(most / PART) })

@@ -20,7 +20,7 @@ interface FoundClient extends ApiClient, Seal {
 }
 
 /** Most clients whose customer a process remembers. */
-const REMEMBERED_MAX = 100_000
+const REMEMBERED_MAX = 10_000
 const NOTED_EVERY_MS = 60_000
 
 /**

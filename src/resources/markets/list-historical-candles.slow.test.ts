@@ -99,8 +99,9 @@ interface Folded {
   high: number
   low: number
   close: number
-  /** The records that this candle combines. */
-  records: PriceRecord[]
+  /** The first minute of its records, and the one after the last. */
+  begin: number
+  end: number
 }
 
 /** The final record of each minute: the shortest one that covers it, and of those the newest. */
@@ -113,7 +114,7 @@ function minutesOf(records: PriceRecord[]): Folded[] {
     .sort(([a], [b]) => a - b)
     .map(([minute, record]) => {
       const [open, high = open, low = open, close = open] = record.prices
-      return { at: minute, open, high, low, close, records: [record] }
+      return { at: minute, open, high, low, close, begin: record.first, end: record.first + record.covers }
     })
 }
 
@@ -134,20 +135,21 @@ function fold(finer: Folded[], length: number): Folded[] {
         high: Math.max(last.high, one.high),
         low: Math.min(last.low, one.low),
         close: one.close,
-        records: [...last.records, ...one.records],
+        begin: Math.min(last.begin, one.begin),
+        end: Math.max(last.end, one.end),
       })
   }
   return candles
 }
 
 const onTheWire = (candles: Folded[], length: number): Candle[] =>
-  candles.map(({ at: start, open, high, low, close, records }) => ({
+  candles.map(({ at: start, open, high, low, close, begin, end }) => ({
     timestamp: at(start),
     open: canonical(open),
     high: canonical(high),
     low: canonical(low),
     close: canonical(close),
-    exact: records.every(({ first, covers }) => first >= start && first + covers <= start + length),
+    exact: begin >= start && end <= start + length,
   }))
 const canonical = (units: number) => String(units / 100)
 
