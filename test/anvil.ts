@@ -95,6 +95,7 @@ export const TOKEN_ABI = parseAbi([
   'function mint(address to, uint256 amount)',
   'function setBlocked(address who, bool value)',
   'function setPaused(bool value)',
+  'function setSilent(bool value)',
   'function setFeePercent(uint256 value)',
   'event Transfer(address indexed from, address indexed to, uint256 amount)',
 ])

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.20;
 
-/// An ERC-20 token for the tests, with what issuers' tokens have besides: blocked addresses, a pause, and a fee.
+/// An ERC-20 token for the tests, with what issuers' tokens have besides: blocked addresses, a pause, a fee, and no answer.
 contract TestToken {
     uint8 public immutable decimals;
     bool public paused;
+    /// Whether a transfer returns nothing, as that of the first tokens.
+    bool public silent;
     /// What a transfer burns, in percent.
     uint256 public feePercent;
     mapping(address => uint256) public balanceOf;
@@ -23,6 +25,11 @@ contract TestToken {
         uint256 fee = (amount * feePercent) / 100;
         balanceOf[to] += amount - fee;
         emit Transfer(msg.sender, to, amount - fee);
+        if (silent) {
+            assembly {
+                return(0, 0)
+            }
+        }
         return true;
     }
 
@@ -41,5 +48,9 @@ contract TestToken {
 
     function setPaused(bool value) external {
         paused = value;
+    }
+
+    function setSilent(bool value) external {
+        silent = value;
     }
 }
