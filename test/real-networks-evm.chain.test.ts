@@ -74,7 +74,7 @@ test('a worker that dies while it moves coins to cold storage moves them once', 
   await prepare(service, world, { asset: 'ETH', amount: '5' })
   await workToTheEnd(service, world)
   const places = await dieInTreasury(service, world, { asset: 'ETH', amount: '0.010000000000000003' })
-  expect(places.length).toBeGreaterThan(3)
+  expect(places.length).toBeGreaterThan(1)
 })
 
 test('a forged, replayed or altered approval brings nothing onto the chain; real ones pay once', async () => {

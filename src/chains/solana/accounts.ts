@@ -16,9 +16,11 @@ export interface Account {
   data: Buffer
 }
 
-/** Accounts of one slot. */
+/** Accounts, and of which slot each is. */
 export interface Accounts {
+  /** The lowest slot of the answers. Up to 100 accounts are of one. */
   slot: bigint
+  slotOf(address: Address): bigint
   get(address: Address): Account | undefined
 }
 
@@ -33,12 +35,12 @@ interface Reply {
 }
 
 /**
- * Reads accounts. Up to 100 are of the same slot; with more, `slot` is the lowest of the answers. Throws a NodeFailure where
- * the node does not answer.
+ * Reads accounts. Throws a NodeFailure where the node does not answer.
  */
 export async function readAccounts(rpc: SolanaRpc, addresses: readonly Address[]): Promise<Accounts> {
   const wanted = [...new Set(addresses)]
   const found = new Map<Address, Account>()
+  const slots = new Map<Address, bigint>()
   let lowest: bigint | undefined
   for (let start = 0; start < wanted.length; start += ACCOUNTS_MAX) {
     const some = wanted.slice(start, start + ACCOUNTS_MAX)
@@ -51,14 +53,19 @@ export async function readAccounts(rpc: SolanaRpc, addresses: readonly Address[]
     const slot = BigInt(context.slot)
     if (lowest === undefined || slot < lowest) lowest = slot
     for (const [index, one] of value.entries()) {
-      if (one === null) continue
       const address = some[index]!
+      slots.set(address, slot)
+      if (one === null) continue
       const data = Buffer.from(one.data[0], 'base64')
       const lamports = BigInt(one.lamports)
       found.set(address, { address, lamports, owner: one.owner as Address, executable: one.executable, data })
     }
   }
-  return { slot: lowest ?? 0n, get: (address) => found.get(address) }
+  return {
+    slot: lowest ?? 0n,
+    slotOf: (address) => slots.get(address) ?? 0n,
+    get: (address) => found.get(address),
+  }
 }
 
 const addressAt = (data: Buffer, offset: number) =>

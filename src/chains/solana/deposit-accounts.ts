@@ -1,4 +1,4 @@
-import type { Address } from '@solana/addresses'
+import { isAddress, type Address } from '@solana/addresses'
 import type { Database, Queryable } from '../../db/database.ts'
 import { arraysOf } from '../../db/rows.ts'
 import { GAS_ASSET, NETWORK, offChain, type Facts } from './chain.ts'
@@ -39,6 +39,9 @@ export function accountOf(tokens: Tokens, address: Address, asset: string): Addr
   return token && associatedOf(address, token.mint, token.program)
 }
 
+/** The assets whose accounts are read: SOL, and the tokens that the node has. */
+export const assetsOf = (tokens: Tokens): string[] => [GAS_ASSET, ...tokens.keys()]
+
 /** Records the accounts of new addresses, or those of new tokens. The account of another mint is read from its beginning. */
 export async function keepAccounts(
   db: Queryable,
@@ -46,9 +49,12 @@ export async function keepAccounts(
   places: readonly { customer_id: string; address: string }[],
 ): Promise<void> {
   const accounts = places.flatMap(({ customer_id, address }) =>
-    [GAS_ASSET, ...tokens.keys()].map((asset) => {
-      return { customer_id, address, asset, account: accountOf(tokens, address as Address, asset)! }
-    }),
+    // A row that somebody has changed in the database keeps no other out.
+    !isAddress(address)
+      ? []
+      : assetsOf(tokens).map((asset) => {
+          return { customer_id, address, asset, account: accountOf(tokens, address, asset)! }
+        }),
   )
   await db.query(
     `
@@ -75,31 +81,40 @@ export async function fillAccounts(db: Database, tokens: Tokens): Promise<boolea
       select count(*) from evm_holdings h
       where h.customer_id = d.customer_id and h.network = $1 and h.address = d.address and h.asset = any ($2)
         and h.account is not null)
+    order by random()
     limit ${FILLED_MAX}`,
-    [NETWORK, [GAS_ASSET, ...tokens.keys()]],
+    [NETWORK, assetsOf(tokens)],
   )
   if (rows.length > 0) await keepAccounts(db, tokens, rows)
   return rows.length === FILLED_MAX
 }
 
 /** The next accounts in their order; from the first one on again after the last. */
-export async function selectNext(db: Database, after: string, limit: number): Promise<DepositAccount[]> {
+export async function selectNext(
+  db: Database,
+  tokens: Tokens,
+  after: string,
+  limit: number,
+): Promise<DepositAccount[]> {
   const { rows } = await db.query<DepositAccount>(
-    `select ${COLUMNS} from evm_holdings h where h.network = $1 and h.account > $2 order by h.account limit $3`,
-    [NETWORK, after, limit],
+    `
+    select ${COLUMNS} from evm_holdings h
+    where h.network = $1 and h.account > $2 and h.asset = any ($4)
+    order by h.account limit $3`,
+    [NETWORK, after, limit, assetsOf(tokens)],
   )
   return rows
 }
 
 /** Accounts that are to be read in any case. In random order, so that one that takes long delays no other. */
-export async function selectStale(db: Database, limit: number): Promise<DepositAccount[]> {
+export async function selectStale(db: Database, tokens: Tokens, limit: number): Promise<DepositAccount[]> {
   const { rows } = await db.query<DepositAccount>(
     `
     select ${COLUMNS} from evm_holdings h
-    where h.network = $1 and h.stale_at is not null and h.account is not null
+    where h.network = $1 and h.stale_at is not null and h.account is not null and h.asset = any ($3)
     order by random()
     limit $2`,
-    [NETWORK, limit],
+    [NETWORK, limit, assetsOf(tokens)],
   )
   return rows
 }

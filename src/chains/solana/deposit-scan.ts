@@ -97,11 +97,11 @@ export function depositReader(db: Database, chain: SolanaChain) {
   let nextUnchanged: string = base58.encode(randomBytes(32))
 
   /** The accounts of this round, once each, and the balances of all of them. */
-  async function look() {
-    const page = await selectNext(db, next, LOOKED_MAX)
-    const unchanged = await selectNext(db, nextUnchanged, UNCHANGED_READ)
+  async function look(tokens: Facts['tokens']) {
+    const page = await selectNext(db, tokens, next, LOOKED_MAX)
+    const unchanged = await selectNext(db, tokens, nextUnchanged, UNCHANGED_READ)
     nextUnchanged = unchanged.at(-1)?.account ?? ''
-    const stale = await selectStale(db, STALE_MAX)
+    const stale = await selectStale(db, tokens, STALE_MAX)
     const balances = await balancesOf(chain, addressesOf([...page, ...unchanged, ...stale]))
     const changed = page.filter((one) => one.stale_at === null && hasChanged(one, balances))
     next = changed[CHANGED_MAX - 1]?.account ?? (page.length < LOOKED_MAX ? '' : page.at(-1)!.account)
@@ -123,7 +123,7 @@ export function depositReader(db: Database, chain: SolanaChain) {
         isBehind = await fillAccounts(db, tokens)
         if (!isBehind) filled = tokens
       }
-      const { balances, due, isMore } = await look()
+      const { balances, due, isMore } = await look(tokens)
       const readings: Reading[] = []
       const failed: Error[] = []
       let failure: NodeFailure | undefined
@@ -135,7 +135,10 @@ export function depositReader(db: Database, chain: SolanaChain) {
       await inGroups(due, AT_ONCE, async (one) => {
         if (failure !== undefined) return
         try {
-          const reading = await readAccount(chain, db, unexplained, one, unitsIn(one, balances))
+          const reading = await readAccount(chain, db, unexplained, one, {
+            held: unitsIn(one, balances),
+            at: balances.slotOf(one.account),
+          })
           readings.push(reading)
           if (reading.complaint !== undefined) complain(one, reading.complaint)
         } catch (error) {
@@ -173,16 +176,23 @@ async function balancesOf({ rpc }: SolanaChain, accounts: readonly Address[]): P
   const parts = await Promise.all(
     starts.map((start) => readAccounts(rpc, accounts.slice(start, start + LOOKED_BY_ONE))),
   )
-  return { get: (account) => parts.map((part) => part.get(account)).find((one) => one !== undefined) }
+  const partOf = new Map(accounts.map((account, at) => [account, parts[Math.floor(at / LOOKED_BY_ONE)]!]))
+  return {
+    get: (account) => partOf.get(account)?.get(account),
+    slotOf: (account) => partOf.get(account)?.slotOf(account) ?? 0n,
+  }
 }
 
-type Balances = Pick<Accounts, 'get'>
+type Balances = Pick<Accounts, 'get' | 'slotOf'>
 
 const hasChanged = (one: DepositAccount, balances: Balances) =>
   unitsIn(one, balances) !== onChain(one.asset, one.balance)
 
 /** What an account holds, in units of the chain. */
-export const unitsIn = ({ account, asset }: Pick<DepositAccount, 'account' | 'asset'>, accounts: Balances) =>
+export const unitsIn = (
+  { account, asset }: Pick<DepositAccount, 'account' | 'asset'>,
+  accounts: Pick<Accounts, 'get'>,
+) =>
   (asset === GAS_ASSET ? accounts.get(account)?.lamports : tokenAccountOf(accounts.get(account))?.units) ?? 0n
 
 /** Does some work for each, a few at a time. */
@@ -192,15 +202,16 @@ async function inGroups<T>(all: readonly T[], size: number, work: (one: T) => Pr
 }
 
 /**
- * Reads the next transactions of an account, which holds `held` now. Its cursor moves once they add up to that: until then they
- * are listed again from there on, so that nothing is lost which the node lists later. A deposit may be found again.
+ * Reads the next transactions of an account, which held this in that slot. Its cursor moves once those up to there add up to it:
+ * until then they are listed again from there on, so that nothing is lost which the node lists later. A deposit may be found
+ * again.
  */
 async function readAccount(
   chain: SolanaChain,
   db: Database,
   unexplained: Map<string, Unexplained>,
   one: DepositAccount,
-  held: bigint,
+  { held, at }: { held: bigint; at: bigint },
 ): Promise<Reading> {
   const { customer_id, address, asset, account, stale_at, signature } = one
   const { tokens } = await chain.facts()
@@ -209,8 +220,10 @@ async function readAccount(
     throw new Error('it was changed in the database, or the node has another mint')
   const before = onChain(asset, one.balance)
   const state = await listMore(chain, unexplained, one)
+  // Later ones are read in the next round.
+  const listed = state.isCut ? state.listed : state.listed.filter(({ slot }) => BigInt(slot) <= at)
   const unread = state.isWhole
-    ? state.listed.filter(({ signature: hash, err }) => err === null && !state.known.has(hash))
+    ? listed.filter(({ signature: hash, err }) => err === null && !state.known.has(hash))
     : []
   const found: FoundDeposit[] = []
   let read = 0
@@ -238,8 +251,8 @@ async function readAccount(
           ? `the node lists its transaction ${unread.at(-1)!.signature}, and does not show it`
           : undefined),
     }
-  const units = state.listed.reduce((sum, { signature: hash }) => sum + (state.known.get(hash) ?? 0n), before)
-  const newest = state.listed[0]?.signature ?? signature
+  const units = listed.reduce((sum, { signature: hash }) => sum + (state.known.get(hash) ?? 0n), before)
+  const newest = listed[0]?.signature ?? signature
   const isExplained = units === held && !state.isCut
   // Nothing new was listed for a while. What is there counts as held, and a person is told.
   const isGivenUp = !isExplained && !state.isCut && one.is_late && read === 0

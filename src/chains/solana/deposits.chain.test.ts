@@ -487,6 +487,32 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
       ).rejects.toThrow('is not finalized yet')
     })
 
+    test('that has a new payment for each question keeps no account from its end', async () => {
+      const { customer, address } = await newPlace()
+      give(address, 'SOL', '1')
+      let paid = 1
+      node.intercept = (method, params, next) => {
+        // After its balance was read.
+        if (method === 'getSignaturesForAddress' && params[0] === address && paid < 9)
+          give(address, 'SOL', String(++paid))
+        return next()
+      }
+      await round()
+      const { rows } = await service.db.query<{ balance: string }>(
+        `select trim_scale(balance)::text as balance from evm_holdings
+         where address = $1 and asset = 'SOL' and stale_at is null`,
+        [address],
+      )
+      expect(rows).toEqual([{ balance: '1' }])
+      expect(await depositsOf(customer)).toEqual(['1 SOL'])
+      await rounds()
+      node.intercept = undefined
+      await rounds()
+      const amounts = Array.from({ length: paid }, (_, index) => `${index + 1} SOL`)
+      expect(await depositsOf(customer)).toEqual(amounts)
+      expect(paid).toBeGreaterThan(3)
+    })
+
     test('that gives few signatures at a time is asked until it has no more', async () => {
       const { customer, address } = await newPlace()
       const amounts = ['1', '2', '3', '4', '5', '6', '7', '8', '9']
@@ -558,6 +584,28 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
       await rounds(both)
       expect(await depositsOf(customer)).toEqual(['5 USDC'])
       await second.stop()
+    })
+
+    test('whose rows in the database were changed to what is no asset and no address delays no other', async () => {
+      const [{ customer, address }, changed] = [await newPlace(), await newPlace()]
+      const { customer_id } = changed.customer
+      await service.owner.query(
+        `update evm_holdings set asset = 'NONE', balance = 7, stale_at = clock_timestamp()
+         where customer_id = $1 and asset = 'SOL'`,
+        [customer_id],
+      )
+      await service.owner.query(`update deposit_addresses set address = 'nowhere' where customer_id = $1`, [
+        customer_id,
+      ])
+      give(address, 'SOL', '1')
+      await rounds(newAdapter())
+      expect(await depositsOf(customer)).toEqual(['1 SOL'])
+      await requireAgreement()
+      await service.owner.query(`delete from evm_holdings where customer_id = $1`, [customer_id])
+      await service.owner.query(`update deposit_addresses set address = $2 where customer_id = $1`, [
+        customer_id,
+        changed.address,
+      ])
     })
 
     test('whose account in the database was changed is not believed, and delays no other', async () => {

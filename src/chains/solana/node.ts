@@ -136,6 +136,7 @@ export function changesOf(made: MadeTransaction, named: readonly Address[]) {
 /** A signature that touched an account. */
 export interface TouchingSignature {
   signature: string
+  slot: string
   err: TransactionError
 }
 

@@ -3,7 +3,7 @@ import type { Database, Queryable } from '../../../db/database.ts'
 import { givenAmong } from '../../given-addresses.ts'
 import { readAccounts } from '../accounts.ts'
 import { NETWORK, onChain, type SolanaChain } from '../chain.ts'
-import type { DepositAccount } from '../deposit-accounts.ts'
+import { assetsOf, type DepositAccount } from '../deposit-accounts.ts'
 import { addressesOf, unitsIn } from '../deposit-scan.ts'
 
 /** What deposit addresses hold, as `evm_holdings` records it. */
@@ -15,6 +15,7 @@ const UNDER_WAY = `exists (
 
 /** The sums of what deposit addresses hold, by asset, in units of the chain. Balances that may have changed are read again. */
 export async function heldAtAddresses(db: Database, chain: SolanaChain): Promise<Map<string, bigint>> {
+  const { tokens } = await chain.facts()
   const { rows } = await db.query<
     Pick<DepositAccount, 'customer_id' | 'address' | 'asset' | 'account' | 'balance'> & {
       is_uncertain: boolean
@@ -25,11 +26,11 @@ export async function heldAtAddresses(db: Database, chain: SolanaChain): Promise
       select h.customer_id, h.address, h.asset, h.account, h.balance,
              h.stale_at is not null or ${UNDER_WAY} as is_uncertain
       from evm_holdings h
-      where h.network = $1 and h.account is not null
+      where h.network = $1 and h.account is not null and h.asset = any ($2)
     ) held
     where balance > 0 or is_uncertain
     order by customer_id`,
-    [NETWORK],
+    [NETWORK, assetsOf(tokens)],
   )
   const given = await givenAmong(chain, db, rows)
   const uncertain = given.filter(({ is_uncertain }) => is_uncertain)
