@@ -105,17 +105,26 @@ interface Leaving {
   fee: bigint
 }
 
+/** A payment that was foreseen: it counts in windows until it is signed, or for a minute. */
+export interface Foreseen extends Leaving {
+  network: string
+  until: number
+}
+const FORESEEN_MS = 60_000
+
 /**
  * Why payments would be refused before there are bytes of them, in order; null for those that would not be. Those before one
- * count in its windows, each with the highest fee.
+ * count in its windows, each with the highest fee, and so do the `foreseen`, to which the payments are added.
  */
 export function foresee(
   config: SignerConfig,
   journal: Journal,
   payments: readonly PaymentToJudge[],
+  foreseen: Map<string, Foreseen>,
   now: Date,
 ): (string | null)[] {
-  const leaving: (Leaving & { network: string })[] = []
+  for (const [id, { until }] of foreseen)
+    if (until < now.getTime() || journal.signedFor(id) !== undefined) foreseen.delete(id)
   const leftOf = new Map<SignerNetwork, bigint[]>()
   return payments.map((payment) => {
     try {
@@ -124,12 +133,16 @@ export function foresee(
       const before = journal.signedFor(accepted.id)
       require(before ===
         undefined, `transfer ${accepted.id} was signed with nonce ${before?.nonce} of ${before?.wallet}`)
-      const own = { network: payment.network, asset: accepted.asset, units, fee: network.feeMax }
-      const all = [...leaving.filter((one) => one.network === payment.network), own]
+      const own: Foreseen = {
+        ...{ network: payment.network, until: now.getTime() + FORESEEN_MS },
+        ...{ asset: accepted.asset, units, fee: network.feeMax },
+      }
+      foreseen.delete(accepted.id)
+      const all = [...[...foreseen.values()].filter((one) => one.network === payment.network), own]
       const left = leftOf.get(network) ?? leftWithin(network, journal, now)
       leftOf.set(network, left)
       requireWithinWindows(network, left, all)
-      leaving.push(own)
+      foreseen.set(accepted.id, own)
       return null
     } catch (error) {
       // What cannot be read is refused alone.

@@ -2,7 +2,15 @@ import type { Hex } from 'viem'
 import type { KeptSignatures } from './back-end.ts'
 import type { SignerConfig } from './config.ts'
 import type { Journal } from './journal.ts'
-import { foresee, judge, require, requireNoConflict, type PaymentToJudge, type SignRequest } from './rules.ts'
+import {
+  foresee,
+  judge,
+  require,
+  requireNoConflict,
+  type Foreseen,
+  type PaymentToJudge,
+  type SignRequest,
+} from './rules.ts'
 import { lineOf, requireApproved, type JournalChange } from './journal-changes.ts'
 import type { SignedStatement } from '../contract/approval.ts'
 
@@ -18,6 +26,8 @@ export interface WalletStatus {
 export class Signer {
   readonly #config: SignerConfig
   readonly #journal: Journal
+  /** By transfer, what was foreseen and is not signed yet. */
+  readonly #foreseen = new Map<string, Foreseen>()
   #turn: Promise<unknown> = Promise.resolve()
 
   constructor(config: SignerConfig, journal: Journal) {
@@ -64,9 +74,12 @@ export class Signer {
     }
   }
 
-  /** Why each of these payments would be refused, before bytes of it are asked for; null where it would not be. */
+  /**
+   * Why each of these payments would be refused, before bytes of it are asked for; null where it would not be. Those count in the
+   * windows of the next ones for a minute, in which they may be asked for.
+   */
   check(payments: readonly PaymentToJudge[]): Promise<(string | null)[]> {
-    return this.#alone(async () => foresee(this.#config, this.#journal, payments, new Date()))
+    return this.#alone(async () => foresee(this.#config, this.#journal, payments, this.#foreseen, new Date()))
   }
 
   /**

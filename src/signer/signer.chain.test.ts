@@ -336,6 +336,13 @@ test('no more leaves than the windows allow, whoever accepts it; what is above w
   const networks = networksOn(signer, signer.client)
   const made: Transfer[] = []
   for (const amount of ['1', '1', '1', '1']) made.push(await withdraw(customer, amount))
+  const ids = made.map(({ id }) => id)
+  const evidence = await evidenceOf(service.db, customer.customer_id, ids)
+  // What it would take counts before it is signed, and once.
+  const answers: (string | null)[] = []
+  for (const id of [...ids, ids[0]!])
+    answers.push(...(await signer.client.check('ETHEREUM', [evidence.get(id)!])))
+  expect(answers).toEqual([null, null, null, expect.stringContaining('more ETH would leave'), null])
   await settle(networks, made.slice(0, 3))
   await step(networks)
   expect((await standing(made))[3]).toEqual({
