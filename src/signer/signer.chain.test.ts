@@ -1140,6 +1140,39 @@ test('a higher fee is the same payment: one nonce, and its amount counts once', 
   ])
 })
 
+test('a payment whose replacement the signer refuses stays on the air as it was, and is mined when fees fall', async () => {
+  const [customer, signer] = [await newCustomer(service), await startSigner()]
+  const networks = networksOn(signer, signer.client)
+  const made = await withdraw(customer, '1')
+  await anvil.chain.setAutomine(false)
+  try {
+    for (let round = 1; round <= 2; round++) await step(networks)
+    const { rows } = await service.db.query<{ hash: Hex }>(
+      'select crypto_tx_hash as hash from outgoing_transfers where transfer_id = $1',
+      [made.id],
+    )
+    const { hash } = rows[0]!
+    await anvil.chain.setNextBlockBaseFeePerGas({ baseFeePerGas: 20n * 10n ** 9n })
+    await anvil.chain.mine({ blocks: 1 })
+    const refusing = networksOn(signer, {
+      ...signer.client,
+      ask: () => Promise.resolve({ reason: { code: 'SIGNER_REFUSES', detail: 'its fee is too high' } }),
+    })
+    for (let round = 1; round <= 2; round++) await step(refusing)
+    expect(await standing([made])).toMatchObject([{ state: 'ASKED', code: 'SIGNER_REFUSES' }])
+    await anvil.chain.dropTransaction({ hash })
+    await anvil.chain.setNextBlockBaseFeePerGas({ baseFeePerGas: 10n ** 8n })
+    await anvil.chain.mine({ blocks: 1 })
+    await step(refusing)
+    expect(await anvil.chain.getTransaction({ hash })).toMatchObject({ hash, blockHash: null })
+    await settle(refusing, [made])
+    expect(await anvil.chain.getTransactionReceipt({ hash })).toMatchObject({ status: 'success' })
+  } finally {
+    await anvil.chain.setAutomine(true)
+  }
+  await requirePaidOnce(signer, [made])
+})
+
 test('after something else has used a nonce, its approvers void what was signed, and it is paid with another nonce', async () => {
   const [customer, signer] = [await newCustomer(service), await startSigner()]
   const networks = networksOn(signer, signer.client)

@@ -201,6 +201,12 @@ export async function follow(
     kept.filter(({ state }) => state === 'ASKED'),
     adapter,
   )
+  await broadcastReplaced(
+    db,
+    answered.filter(({ state }) => state === 'ASKED').map(({ withdrawal }) => withdrawal),
+    adapter,
+    failures,
+  )
   const sent = await broadcast(
     kept.filter(({ state }) => state === 'SIGNED'),
     adapter,
@@ -262,6 +268,25 @@ async function askSigner(
     asked.map((one) => ({ ...one, evidence: evidence.get(one.transfer_id)! })),
   )
   return asked.map((withdrawal, index) => stepAfterSigner(withdrawal, answers[index]!, adapter))
+}
+
+/** Broadcasts what is signed already of withdrawals whose replacement is not: it may pay them yet, and a node may have dropped it. */
+async function broadcastReplaced(
+  db: Queryable,
+  asked: KeptWithdrawal[],
+  adapter: Payer,
+  failures: unknown[],
+): Promise<void> {
+  const replacing = asked.filter(({ replaced }) => replaced.length > 0)
+  if (replacing.length === 0) return
+  const ids = replacing.map(({ transfer_id }) => transfer_id)
+  const signed = await signedBefore(db, replacing[0]!.network, ids)
+  const before = replacing.flatMap((withdrawal) => {
+    const hash = withdrawal.replaced.at(-1)
+    const found = signed.get(withdrawal.transfer_id)?.find(({ crypto_tx_hash }) => crypto_tx_hash === hash)
+    return found === undefined ? [] : { ...withdrawal, ...found, replaced: [] }
+  })
+  await broadcast(before, adapter, failures)
 }
 
 type Checked = Omit<Followed, 'answered'>
