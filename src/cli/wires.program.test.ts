@@ -1010,7 +1010,7 @@ describe('a returned wire', () => {
 
 describe('with a screening endpoint', () => {
   const ALLOW = '{"decision":"ALLOW"}'
-  const TIMEOUT_MS = 400
+  const TIMEOUT_MS = 3_000
   const says = (body: string) => (response: ServerResponse) => void response.writeHead(200).end(body)
   let answer: (response: ServerResponse) => void
   let endpoint: string
