@@ -59,6 +59,17 @@ export async function keepRefillDetail(
   )
 }
 
+/** Days for which a refill that cannot be posted is kept: a reorganisation may have removed it for good. */
+const KEPT_DAYS = 30
+
+/** Forgets what could not be posted for long. What the wallet holds still shows as a difference. */
+export async function forgetOldRefills(db: Queryable, network: CryptoNetwork): Promise<void> {
+  await db.query(
+    `delete from refills where network = $1 and found_at < clock_timestamp() - make_interval(days => ${KEPT_DAYS})`,
+    [network],
+  )
+}
+
 /** Forgets a refill, in the transaction that posts it, or later. */
 export async function forgetRefill(db: Queryable, network: CryptoNetwork, hash: string): Promise<void> {
   await db.query('delete from refills where network = $1 and crypto_tx_hash = $2', [network, hash])

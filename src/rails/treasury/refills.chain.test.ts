@@ -213,6 +213,14 @@ test('what anybody else pays is not posted, even where the database names it, an
   expect(report!.refills).toMatchObject([
     { crypto_tx_hash: hash, detail: expect.stringMatching(/ paid, which/) as string },
   ])
+  // A transaction that a reorganisation removed would be looked for without end.
+  await service.db.query(
+    `insert into refills (network, crypto_tx_hash, found_at)
+     values ($1, '0xgone', clock_timestamp() - interval '31 days')`,
+    [NETWORK],
+  )
+  expect(await read(opened)).toEqual([])
+  expect(await detailOf('0xgone')).toBeUndefined()
   await acknowledgeTransaction(service.db, opened.adapter, NETWORK, hash, { origin: TEST_ORIGIN })
   await requirePosted(before, { ETH: 3n * ONE })
   expect(await detailOf(hash)).toBeUndefined()

@@ -7,7 +7,7 @@ import { lookAt } from '../../chains/look.ts'
 import type { BroughtOnChain, NetworkAdapter, Networks, Refill } from '../../chains/network.ts'
 import { NodeFailure } from '../../chains/node-failure.ts'
 import { PLATFORM_ID } from '../../money/records/treasury.ts'
-import { forgetRefill, keepRefillDetail, selectRefills } from './found-refills.ts'
+import { forgetOldRefills, forgetRefill, keepRefillDetail, selectRefills } from './found-refills.ts'
 import { orderTreasurySend, postRefill, type Acknowledged, type Ordered, type Ordering } from './treasury.ts'
 
 const LOOP = originOfLoop('refills')
@@ -30,6 +30,7 @@ export async function postRefills(
     ([network]) => `refills of ${network}`,
     async ([network, adapter]) => {
       if (adapter.broughtBy === undefined) return
+      await forgetOldRefills(db, network)
       for (const { crypto_tx_hash: hash, is_posted } of await selectRefills(db, network))
         try {
           if (is_posted) {
