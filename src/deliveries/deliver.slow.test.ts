@@ -610,8 +610,8 @@ describe('isolation', () => {
     await until(() => expect(healthy.received).toHaveLength(ids.length))
     expect(healthy.ids().sort()).toEqual(ids.sort())
     delays.sort((a, b) => a - b)
-    // Measured: 0.1 s. The bound is for a machine that does other work besides.
-    expect(delays[Math.floor(delays.length * 0.99)]).toBeLessThan(1_500)
+    // 0.1 s on a quiet machine. What waited for one of the others would take 15 s.
+    expect(delays[Math.floor(delays.length * 0.99)]).toBeLessThan(10_000)
     const errorsOf = async (endpoint: { customer_id: string; id: string }) => [
       ...new Set((await attemptsOf(endpoint)).map(({ error }) => error)),
     ]
