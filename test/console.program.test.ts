@@ -448,10 +448,9 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     const bars = page.getByRole('region', { name: 'The reward of each month' }).getByRole('link')
     await expect.poll(() => bars.count()).toBe(3)
     expect(Number(await bars.locator('.value').last().getAttribute('data-value'))).toBeGreaterThan(0)
-    const owed = await page
-      .getByRole('region', { name: 'Statements' })
-      .locator('td:nth-child(3) .amount')
-      .allInnerTexts()
+    const amounts = page.getByRole('region', { name: 'Statements' }).locator('td:nth-child(3) .amount')
+    await expect.poll(() => amounts.count()).toBe(3)
+    const owed = await amounts.allInnerTexts()
     const total = sumOf(owed.map((text) => text.replaceAll(/[^\d.]/g, '')))
     await page.getByText('Total of these 3 months').waitFor()
     expect((await page.locator('.facts .amount').first().innerText()).replaceAll(/[^\d.]/g, '')).toBe(total)
