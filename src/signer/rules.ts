@@ -105,12 +105,17 @@ interface Leaving {
   fee: bigint
 }
 
-/** A payment that was foreseen: it counts in windows until it is signed, or for a minute. */
+/**
+ * A payment that was foreseen: it counts in windows until it is signed, or for a minute. One that cannot be signed yet is foreseen
+ * again and again, and leaves room for others in between.
+ */
 export interface Foreseen extends Leaving {
   network: string
   until: number
 }
 const FORESEEN_MS = 60_000
+/** It may count again after this time. */
+const FORESEEN_AGAIN_MS = 600_000
 
 /**
  * Why payments would be refused before there are bytes of them, in order; null for those that would not be. Those before one
@@ -124,7 +129,8 @@ export function foresee(
   now: Date,
 ): (string | null)[] {
   for (const [id, { until }] of foreseen)
-    if (until < now.getTime() || journal.signedFor(id) !== undefined) foreseen.delete(id)
+    if (until + FORESEEN_AGAIN_MS < now.getTime() || journal.signedFor(id) !== undefined) foreseen.delete(id)
+  const counted = new Map([...foreseen].filter(([, { until }]) => until >= now.getTime()))
   const leftOf = new Map<SignerNetwork, bigint[]>()
   return payments.map((payment) => {
     try {
@@ -134,14 +140,18 @@ export function foresee(
       require(before ===
         undefined, `transfer ${accepted.id} was signed with nonce ${before?.nonce} of ${before?.wallet}`)
       const own: Foreseen = {
-        ...{ network: payment.network, until: now.getTime() + FORESEEN_MS },
+        ...{
+          network: payment.network,
+          until: foreseen.get(accepted.id)?.until ?? now.getTime() + FORESEEN_MS,
+        },
         ...{ asset: accepted.asset, units, fee: network.feeMax },
       }
-      foreseen.delete(accepted.id)
-      const all = [...[...foreseen.values()].filter((one) => one.network === payment.network), own]
+      counted.delete(accepted.id)
+      const all = [...[...counted.values()].filter((one) => one.network === payment.network), own]
       const left = leftOf.get(network) ?? leftWithin(network, journal, now)
       leftOf.set(network, left)
       requireWithinWindows(network, left, all)
+      counted.set(accepted.id, own)
       foreseen.set(accepted.id, own)
       return null
     } catch (error) {

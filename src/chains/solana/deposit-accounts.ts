@@ -86,7 +86,7 @@ export async function fillAccounts(db: Database, tokens: Tokens): Promise<boolea
     [NETWORK, assetsOf(tokens)],
   )
   if (rows.length > 0) await keepAccounts(db, tokens, rows)
-  return rows.length === FILLED_MAX
+  return rows.length === FILLED_MAX && rows.some(({ address }) => isAddress(address))
 }
 
 /** The next accounts in their order; from the first one on again after the last. */

@@ -222,6 +222,7 @@ async function readAccount(
   const state = await listMore(chain, unexplained, one)
   // Later ones are read in the next round.
   const listed = state.isCut ? state.listed : state.listed.filter(({ slot }) => BigInt(slot) <= at)
+  const isAll = listed.length === state.listed.length
   const unread = state.isWhole
     ? listed.filter(({ signature: hash, err }) => err === null && !state.known.has(hash))
     : []
@@ -260,7 +261,8 @@ async function readAccount(
     unexplained.delete(account)
     return {
       ...{ ...reading, signature: newest, units: state.isCut ? least0(units) : held },
-      ...{ isDone: !state.isCut, hasMoved: read > 0, isBehind: state.isCut },
+      // What made it stale may be among the later ones.
+      ...{ isDone: !state.isCut && (stale_at === null || isAll), hasMoved: read > 0, isBehind: state.isCut },
       complaint: isGivenUp ? UNEXPLAINED : undefined,
     }
   }

@@ -201,12 +201,6 @@ export async function follow(
     kept.filter(({ state }) => state === 'ASKED'),
     adapter,
   )
-  await broadcastReplaced(
-    db,
-    answered.filter(({ state }) => state === 'ASKED').map(({ withdrawal }) => withdrawal),
-    adapter,
-    failures,
-  )
   const sent = await broadcast(
     kept.filter(({ state }) => state === 'SIGNED'),
     adapter,
@@ -216,6 +210,12 @@ export async function follow(
   const unsigned = answered.filter(
     ({ state, waitingReason }) =>
       state === 'ASKED' && waitingReason?.code !== 'NOT_ACCEPTED' && adapter.byHand === undefined,
+  )
+  await broadcastReplaced(
+    db,
+    unsigned.map(({ withdrawal }) => withdrawal),
+    adapter,
+    failures,
   )
   const notTaken = sent.filter(({ state }) => state === 'SIGNED')
   const asked = [
@@ -270,7 +270,10 @@ async function askSigner(
   return asked.map((withdrawal, index) => stepAfterSigner(withdrawal, answers[index]!, adapter))
 }
 
-/** Broadcasts what is signed already of withdrawals whose replacement is not: it may pay them yet, and a node may have dropped it. */
+/**
+ * Broadcasts what was signed last of withdrawals whose replacement is not: it may pay them yet, and a node may have dropped it.
+ * What was voided is left out, whatever its bytes are: those of the new question may pay in its place.
+ */
 async function broadcastReplaced(
   db: Queryable,
   asked: KeptWithdrawal[],
@@ -282,8 +285,12 @@ async function broadcastReplaced(
   const ids = replacing.map(({ transfer_id }) => transfer_id)
   const signed = await signedBefore(db, replacing[0]!.network, ids)
   const before = replacing.flatMap((withdrawal) => {
-    const hash = withdrawal.replaced.at(-1)
-    const found = signed.get(withdrawal.transfer_id)?.find(({ crypto_tx_hash }) => crypto_tx_hash === hash)
+    const found = signed
+      .get(withdrawal.transfer_id)
+      ?.findLast(
+        ({ crypto_tx_hash: hash, used_by }) =>
+          used_by === null && hash !== withdrawal.crypto_tx_hash && withdrawal.replaced.includes(hash),
+      )
     return found === undefined ? [] : { ...withdrawal, ...found, replaced: [] }
   })
   await broadcast(before, adapter, failures)
