@@ -140,11 +140,11 @@ export function foresee(
       require(before ===
         undefined, `transfer ${accepted.id} was signed with nonce ${before?.nonce} of ${before?.wallet}`)
       const own: Foreseen = {
-        ...{
-          network: payment.network,
-          until: foreseen.get(accepted.id)?.until ?? now.getTime() + FORESEEN_MS,
-        },
-        ...{ asset: accepted.asset, units, fee: network.feeMax },
+        network: payment.network,
+        asset: accepted.asset,
+        units,
+        fee: network.feeMax,
+        until: foreseen.get(accepted.id)?.until ?? now.getTime() + FORESEEN_MS,
       }
       counted.delete(accepted.id)
       const all = [...[...counted.values()].filter((one) => one.network === payment.network), own]
