@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import type { Hex } from 'viem'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Transfer } from '../src/money/ledger/transfer.ts'
+import { freeze } from '../src/money/records/freezes.ts'
 import { creditDeposits } from '../src/rails/deposits/credit-deposits.ts'
 import { deployToken, TOKEN_ABI } from './anvil.ts'
 import { HAS_LITECOIND } from './bitcoin-node.ts'
@@ -23,7 +24,7 @@ import {
   type World,
 } from './real-networks.ts'
 import { seededRandom } from './seed.ts'
-import type { TestCustomer } from './support.ts'
+import { TEST_ORIGIN, type TestCustomer } from './support.ts'
 
 const EVM = 'src/chains/evm/adapter.chain.test.ts'
 const LANES = 'src/chains/evm/lanes.chain.test.ts'
@@ -92,6 +93,7 @@ const ADVERSITIES: [adversity: string, ...tests: [file: string, name: string][]]
   ['forged logs of another contract', [HERE, 'of a contract that is not in the networks file']],
   [
     'a deposit to a frozen, an old or a deactivated profile',
+    [HERE, 'a deposit to a frozen profile'],
     [CREDITS, 'a deposit to the address of a deactivated profile is credited'],
   ],
   [
@@ -267,6 +269,16 @@ describe('over an EVM network', () => {
       ({ amount, asset }) => `${amount} ${asset}`,
     )
     expect(credited.sort()).toEqual(['0.1 ETH', '0.2 ETH', '100 USDG', '3 USDG', '4 USDG', '5 ETH'])
+    await requireAgreement(service, world)
+  })
+
+  test('a deposit to a frozen profile is credited', async () => {
+    const { customer_id, profile_id } = customer
+    const target = { kind: 'PROFILE', customer_id, profile_id } as const
+    await freeze(service.db, TEST_ORIGIN, target, 'OPERATOR', 'asked by the police')
+    await world.pay(address, 'ETH', '0.5')
+    await workToTheEnd(service, world)
+    expect((await transfers(customer, 'CRYPTO_DEPOSIT')).map(({ amount }) => amount)).toContain('0.5')
     await requireAgreement(service, world)
   })
 

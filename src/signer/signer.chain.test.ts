@@ -1126,6 +1126,15 @@ test('by hand: requests and answers are files, and the signer has no socket', as
   await requirePaidOnce(signer, [...made, next])
 })
 
+/** The hash of what was signed for a withdrawal last. */
+async function hashOf({ id }: Transfer): Promise<Hex> {
+  const { rows } = await service.db.query<{ hash: Hex }>(
+    'select crypto_tx_hash as hash from outgoing_transfers where transfer_id = $1',
+    [id],
+  )
+  return rows[0]!.hash
+}
+
 test('a higher fee is the same payment: one nonce, and its amount counts once', async () => {
   const windows = [
     { asset: 'ETH', period_seconds: 3_600, amount: '1.5' },
@@ -1159,11 +1168,7 @@ test('a payment whose replacement the signer refuses stays on the air as it was,
   await anvil.chain.setAutomine(false)
   try {
     for (let round = 1; round <= 2; round++) await step(networks)
-    const { rows } = await service.db.query<{ hash: Hex }>(
-      'select crypto_tx_hash as hash from outgoing_transfers where transfer_id = $1',
-      [made.id],
-    )
-    const { hash } = rows[0]!
+    const hash = await hashOf(made)
     await anvil.chain.setNextBlockBaseFeePerGas({ baseFeePerGas: 20n * 10n ** 9n })
     await anvil.chain.mine({ blocks: 1 })
     const refusing = networksOn(signer, {
@@ -1193,11 +1198,7 @@ test('after something else has used a nonce, its approvers void what was signed,
   await anvil.chain.setAutomine(false)
   try {
     for (let round = 1; round <= 2; round++) await step(networks)
-    const { rows } = await service.db.query<{ hash: Hex }>(
-      'select crypto_tx_hash as hash from outgoing_transfers where transfer_id = $1',
-      [made.id],
-    )
-    await anvil.chain.dropTransaction({ hash: rows[0]!.hash })
+    await anvil.chain.dropTransaction({ hash: await hashOf(made) })
     await createWalletClient({ account, transport: http(anvil.rpcUrl) }).sendTransaction({
       ...{ chain: null, to: newAddress(), value: 1n, nonce: 0, gas: 21_000n },
       ...{ maxFeePerGas: 10n ** 11n, maxPriorityFeePerGas: 10n ** 9n },
@@ -1230,9 +1231,11 @@ test('after something else has used a nonce, its approvers void what was signed,
   })
   const adapter = silent.get('ETHEREUM')!
   const broadcast = vi.spyOn(adapter, 'broadcast')
+  const rebroadcast = vi.spyOn(adapter, 'rebroadcast')
   for (let round = 1; round <= 3; round++) await step(silent)
   expect(await standing([made])).toMatchObject([{ state: 'ASKED', code: 'SIGNER_DOWN' }])
-  expect(broadcast.mock.calls.flatMap(([asked]) => asked)).toEqual([])
+  for (const { mock } of [broadcast, rebroadcast])
+    expect((mock.calls as unknown[][][]).flatMap(([sent]) => sent)).toEqual([])
   await settle(networks, [made])
   await requirePaidOnce(signer, [made])
 })

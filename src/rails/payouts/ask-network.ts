@@ -211,11 +211,10 @@ export async function follow(
     ({ state, waitingReason }) =>
       state === 'ASKED' && waitingReason?.code !== 'NOT_ACCEPTED' && adapter.byHand === undefined,
   )
-  await broadcastReplaced(
+  await rebroadcastReplaced(
     db,
     unsigned.map(({ withdrawal }) => withdrawal),
     adapter,
-    failures,
   )
   const notTaken = sent.filter(({ state }) => state === 'SIGNED')
   const asked = [
@@ -274,26 +273,23 @@ async function askSigner(
  * Broadcasts what was signed last of withdrawals whose replacement is not: it may pay them yet, and a node may have dropped it.
  * What was voided is left out, whatever its bytes are: those of the new question may pay in its place.
  */
-async function broadcastReplaced(
-  db: Queryable,
-  asked: KeptWithdrawal[],
-  adapter: Payer,
-  failures: unknown[],
-): Promise<void> {
+async function rebroadcastReplaced(db: Queryable, asked: KeptWithdrawal[], adapter: Payer): Promise<void> {
   const replacing = asked.filter(({ replaced }) => replaced.length > 0)
-  if (replacing.length === 0) return
+  if (replacing.length === 0 || adapter.rebroadcast === undefined) return
   const ids = replacing.map(({ transfer_id }) => transfer_id)
   const signed = await signedBefore(db, replacing[0]!.network, ids)
-  const before = replacing.flatMap((withdrawal) => {
-    const found = signed
-      .get(withdrawal.transfer_id)
-      ?.findLast(
-        ({ crypto_tx_hash: hash, used_by }) =>
-          used_by === null && hash !== withdrawal.crypto_tx_hash && withdrawal.replaced.includes(hash),
-      )
-    return found === undefined ? [] : { ...withdrawal, ...found, replaced: [] }
+  const last = replacing.flatMap(
+    ({ transfer_id, crypto_tx_hash, replaced }) =>
+      signed
+        .get(transfer_id)
+        ?.findLast(
+          ({ crypto_tx_hash: hash, used_by }) =>
+            used_by === null && hash !== crypto_tx_hash && replaced.includes(hash),
+        ) ?? [],
+  )
+  await adapter.rebroadcast(last).catch((error: unknown) => {
+    if (!(error instanceof NodeFailure)) throw error
   })
-  await broadcast(before, adapter, failures)
 }
 
 type Checked = Omit<Followed, 'answered'>
