@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks'
 import { address, open } from './address.ts'
 import { downSince } from './connection.ts'
 import { Banner, Link, Time } from './parts.tsx'
-import { PAGES, pageAt } from './pages.tsx'
+import { listedPages, pageAt } from './pages.tsx'
 import { SearchBox } from './pages/search.tsx'
 import { SignIn, signOut } from './pages/sign-in.tsx'
 import { chooseCustomer, customer, service, session } from './session.ts'
@@ -53,7 +53,9 @@ function Pages({ path }: { path: string }) {
   const isOpen = useSignal(false)
   useEffect(() => void (isOpen.value = false), [path])
   const isCurrent = ({ to }: { to: string }) => to === path || (to !== '' && path.startsWith(`${to}/`))
-  const current = PAGES.flatMap(({ pages }) => pages).find(isCurrent)
+  const current = listedPages()
+    .flatMap(({ pages }) => pages)
+    .find(isCurrent)
   return (
     <nav class="pages" aria-label="Pages">
       <button
@@ -65,7 +67,7 @@ function Pages({ path }: { path: string }) {
         <span aria-hidden="true">☰</span> {current?.name ?? 'Pages'}
       </button>
       <div id="groups" class={isOpen.value ? 'open' : undefined}>
-        {PAGES.map(({ group, pages }) => (
+        {listedPages().map(({ group, pages }) => (
           <div key={group} role="group" aria-label={group}>
             <span aria-hidden="true">{group}</span>
             {pages.map((page) => (

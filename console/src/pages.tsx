@@ -1,8 +1,10 @@
 import type { ComponentType } from 'preact'
 import { AuditLogPage } from './pages/audit-log.tsx'
 import { ClientsPage } from './pages/clients.tsx'
+import { CustomersPage } from './pages/customers.tsx'
 import { EventsPage } from './pages/events.tsx'
 import { Home } from './pages/home.tsx'
+import { IdentitiesPage, IdentityPage } from './pages/identities.tsx'
 import { MarketPage, MarketsPage } from './pages/markets.tsx'
 import { NetworksPage } from './pages/networks.tsx'
 import { NoSuchPage } from './pages/no-such-page.tsx'
@@ -14,6 +16,8 @@ import { SearchPage } from './pages/search.tsx'
 import { StatementPage, StatementsPage } from './pages/statements.tsx'
 import { TransferPage } from './pages/transfer.tsx'
 import { TransfersPage } from './pages/transfers.tsx'
+import { WiresPage } from './pages/wires.tsx'
+import { may, service } from './session.ts'
 
 /** The console's pages: a line each, in the order of the list on the page. */
 
@@ -36,6 +40,9 @@ const ROUTES: [pattern: string, page: ComponentType<never>][] = [
   ['markets/:market', MarketPage],
   ['networks', NetworksPage],
   ['clients', ClientsPage],
+  ['customers', CustomersPage],
+  ['identities', IdentitiesPage],
+  ['identities/:id', IdentityPage],
   ['operators', OperatorsPage],
   ['sign-in/own', OwnSignInPage],
   ['profiles', ProfilesPage],
@@ -44,16 +51,28 @@ const ROUTES: [pattern: string, page: ComponentType<never>][] = [
   ['statements/:id', StatementPage],
   ['transfers', TransfersPage],
   ['transfers/:id', TransferPage],
+  ['wires', WiresPage],
 ]
 
+interface Listed {
+  name: string
+  to: string
+  /** The scope without which the page has nothing to show. */
+  scope?: string
+  /** The page is for real money alone. */
+  isLive?: true
+}
+
 /** The pages that the console lists, by what they are about. */
-export const PAGES = [
+const PAGES: { group: string; pages: Listed[] }[] = [
   {
     group: 'Money',
     pages: [
       { name: 'Home', to: '' },
       { name: 'Transfers', to: 'transfers' },
       { name: 'Profiles', to: 'profiles' },
+      { name: 'Identities', to: 'identities', scope: 'identity:read_identity' },
+      { name: 'Wires', to: 'wires', scope: 'operators:read_wire', isLive: true },
       { name: 'Orchestrations', to: 'orchestrations' },
       { name: 'Statements', to: 'statements' },
     ],
@@ -75,12 +94,23 @@ export const PAGES = [
   {
     group: 'Administration',
     pages: [
+      { name: 'Customers', to: 'customers', scope: 'operators:read_customer' },
       { name: 'Operators', to: 'operators' },
       { name: 'Audit log', to: 'audit-log' },
       { name: 'Your sign-in', to: 'sign-in/own' },
     ],
   },
 ]
+
+/** The pages that this operator can use in this mode. */
+export const listedPages = () =>
+  PAGES.map(({ group, pages }) => ({
+    group,
+    pages: pages.filter(
+      ({ scope, isLive }) =>
+        (scope === undefined || may(scope)) && (!isLive || service.value?.mode === 'live'),
+    ),
+  }))
 
 /** The page at this path, and the parts of the path that its pattern names. */
 export function pageAt(path: string): PageAt {

@@ -2,7 +2,7 @@ import { useMemo } from 'preact/hooks'
 import { address, setQuery } from '../address.ts'
 import { BalanceChart } from '../chart.tsx'
 import { inWords, timeOfId } from '../format.ts'
-import { FreezesOfProfile, useFreezes } from '../freezes.tsx'
+import { Freezes, useFreezes } from '../freezes.tsx'
 import { filterOf, Filters, ListOf, Table, TextFilter, useList, type Column } from '../list.tsx'
 import { useCall, useRecords } from '../load.ts'
 import { Amount, Curl, Failure, Id, Link, Status, Time, Title } from '../parts.tsx'
@@ -90,7 +90,7 @@ export function ProfilePage({ id }: { id: string }) {
         <header class="of-record">
           <Title>{profile.data.value.nickname}</Title>
           <Id of={id} whole />
-          <FreezesOfProfile id={id} />
+          <Freezes profileId={id} />
         </header>
       )}
       <form class="filters" onSubmit={(event) => event.preventDefault()}>

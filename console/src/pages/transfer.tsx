@@ -1,11 +1,10 @@
 import { useSignal } from '@preact/signals'
-import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { Action } from '../action.tsx'
 import { after, inWords } from '../format.ts'
 import { onEvents } from '../live.ts'
 import { useCall } from '../load.ts'
-import { Amount, Curl, Failure, Id, Loading, Status, Time, Title } from '../parts.tsx'
+import { Amount, Curl, Fact, Failure, Id, Loading, Status, Time, Title } from '../parts.tsx'
 import type { TransferHistory, Verification } from '../records.ts'
 import { may } from '../session.ts'
 import { FeeComparison } from './fees.tsx'
@@ -133,13 +132,6 @@ function Facts({ history: { transfer, fees } }: { history: TransferHistory }) {
     </dl>
   )
 }
-
-const Fact = ({ name, children }: { name: string; children: ComponentChildren }) => (
-  <div>
-    <dt>{name}</dt>
-    <dd>{children}</dd>
-  </div>
-)
 
 function StoryLine({ line: { at, title, kind, proof, body }, start }: { line: Line; start: string }) {
   return (
