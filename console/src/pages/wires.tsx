@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
 import { Action, type Field } from '../action.tsx'
 import { inWords } from '../format.ts'
 import { Table, type Column } from '../list.tsx'
@@ -22,12 +23,18 @@ interface OpenWire {
 }
 
 const PATH = '/v2/operators/wires'
+/** How often the list is read again: a wire that may be sent now makes no event. */
+const REFRESH_MS = 5_000
 const wires = { method: 'GET', path: PATH } as const
 const REFERENCE: Field = { name: 'bank_reference', label: "The bank's reference", size: 24 }
 const AMOUNT: Field = { name: 'amount', label: 'Amount in USD', size: 12 }
 
 export function WiresPage() {
   const { data, error, again } = useCall<{ items: OpenWire[] }>(wires)
+  useEffect(() => {
+    const timer = setInterval(() => document.hidden || again(true), REFRESH_MS)
+    return () => clearInterval(timer)
+  }, [])
   return (
     <>
       <Title>Wires</Title>
