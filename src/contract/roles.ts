@@ -78,6 +78,7 @@ const RIGHT_OF: Record<Exclude<Scope, ScopeWithoutOperations>, Right> = {
   'operators:delete_passkey': 'SIGN_IN',
   'operators:read_network': 'READ',
   'operators:read_freeze': 'READ',
+  'operators:read_approver': 'READ',
   'operators:read_operator': 'READ',
   'operators:write_operator': 'ADMINISTER',
 }

@@ -86,6 +86,7 @@ export const OPERATOR_SCOPES = [
   'operators:delete_passkey',
   'operators:read_network',
   'operators:read_freeze',
+  'operators:read_approver',
   'operators:read_operator',
   'operators:write_operator',
 ] as const

@@ -1,12 +1,14 @@
 import type { FastifyInstance } from 'fastify'
 import type { MasterKeys } from '../../keys/master-keys.ts'
 import { addAdministration, type AdministrationOptions } from './administration.ts'
+import { addListApprovers } from './list-approvers.ts'
 import { addListFreezes } from './list-freezes.ts'
 import { Challenges } from './challenges.ts'
 import { addOwnSignIns, type OwnSignInOptions } from './own-sign-ins.ts'
 import { addOpenId, openIdProvider } from './sign-in-with-openid.ts'
 import { addPasskeys } from './sign-in-with-passkey.ts'
 import { addAccessTokens, addLinks, SignIn, type SignInOptions } from './sign-in.ts'
+import { addPolicyTrials } from './try-policy.ts'
 
 /** Adds the routes of operators. */
 export function signInRoutes(
@@ -27,4 +29,6 @@ export function signInRoutes(
   addOwnSignIns(app, options)
   addAdministration(app, options)
   addListFreezes(app, options)
+  addListApprovers(app, options)
+  addPolicyTrials(app, options)
 }
