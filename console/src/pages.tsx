@@ -1,4 +1,6 @@
 import type { ComponentType } from 'preact'
+import { ApprovalPage } from './pages/approval.tsx'
+import { ApprovalsPage } from './pages/approvals.tsx'
 import { AuditLogPage } from './pages/audit-log.tsx'
 import { ClientsPage } from './pages/clients.tsx'
 import { EventsPage } from './pages/events.tsx'
@@ -9,6 +11,7 @@ import { NoSuchPage } from './pages/no-such-page.tsx'
 import { OrchestrationPage, OrchestrationsPage, RulePage, RulesPage } from './pages/orchestrations.tsx'
 import { OperatorsPage } from './pages/operators.tsx'
 import { OwnSignInPage } from './pages/own-sign-in.tsx'
+import { PolicyPage } from './pages/policy.tsx'
 import { ProfilePage, ProfilesPage } from './pages/profiles.tsx'
 import { SearchPage } from './pages/search.tsx'
 import { StatementPage, StatementsPage } from './pages/statements.tsx'
@@ -27,6 +30,9 @@ const ROUTES: [pattern: string, page: ComponentType<never>][] = [
   ['', Home],
   ['search', SearchPage],
   ['events', EventsPage],
+  ['approvals', ApprovalsPage],
+  ['approvals/:id', ApprovalPage],
+  ['policy', PolicyPage],
   ['audit-log', AuditLogPage],
   ['orchestrations', OrchestrationsPage],
   ['orchestrations/rules', RulesPage],
@@ -53,6 +59,7 @@ export const PAGES = [
     pages: [
       { name: 'Home', to: '' },
       { name: 'Transfers', to: 'transfers' },
+      { name: 'Approvals', to: 'approvals' },
       { name: 'Profiles', to: 'profiles' },
       { name: 'Orchestrations', to: 'orchestrations' },
       { name: 'Statements', to: 'statements' },
@@ -76,6 +83,7 @@ export const PAGES = [
     group: 'Administration',
     pages: [
       { name: 'Operators', to: 'operators' },
+      { name: 'Policy', to: 'policy' },
       { name: 'Audit log', to: 'audit-log' },
       { name: 'Your sign-in', to: 'sign-in/own' },
     ],

@@ -7,7 +7,7 @@ import { may } from '../session.ts'
 
 /** The programs that use the API: their scopes, a new secret, and the end of their access. */
 
-interface Rotated {
+export interface Rotated {
   client_id: string
   client_secret: string
   credentials: ApiClient
@@ -60,7 +60,7 @@ export function ClientsPage() {
 }
 
 /** Shows the new secret until the page is left. */
-const NewSecret = ({ of }: { of: Signal<Rotated | undefined> }) => (
+export const NewSecret = ({ of }: { of: Signal<Rotated | undefined> }) => (
   <div role="status">
     {of.value !== undefined && (
       <div class="secret">

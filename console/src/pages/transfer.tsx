@@ -134,7 +134,7 @@ function Facts({ history: { transfer, fees } }: { history: TransferHistory }) {
   )
 }
 
-const Fact = ({ name, children }: { name: string; children: ComponentChildren }) => (
+export const Fact = ({ name, children }: { name: string; children: ComponentChildren }) => (
   <div>
     <dt>{name}</dt>
     <dd>{children}</dd>
