@@ -4,7 +4,15 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { credentialsFile, type SandboxCredentials } from '../src/program/demo/credentials.ts'
-import { DESKTOP, HAS_CHROMIUM, isWithinWindow, seriousFaults, shoot, startBrowserTest, type BrowserTest } from './browser.ts'
+import {
+  DESKTOP,
+  HAS_CHROMIUM,
+  isWithinWindow,
+  seriousFaults,
+  shoot,
+  startBrowserTest,
+  type BrowserTest,
+} from './browser.ts'
 import { freePort } from './free-port.ts'
 import { outputOf, remoteCaller, runBursar, withdrawalOf, type RemoteCaller } from './support.ts'
 
@@ -64,7 +72,8 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
   })
   afterAll(() => started.close())
 
-  const bursar = async (...args: string[]) => JSON.parse(await outputOf([...args, '--json'], started.environment))
+  const bursar = async (...args: string[]) =>
+    JSON.parse(await outputOf([...args, '--json'], started.environment))
   const of = () => ['--customer', demo.customer_id]
 
   /** Sets the policy as the command does. Returns the approval that it needs, where there is one. */
@@ -95,25 +104,40 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
   }
 
   const makeApprover = (name: string, passkey: string, role: string) =>
-    bursar('approvers', 'add', ...of(), '--name', name, '--operator', people[name]!, '--passkey', passkey, '--role', role)
+    bursar(
+      'approvers',
+      'add',
+      ...of(),
+      '--name',
+      name,
+      '--operator',
+      people[name]!,
+      '--passkey',
+      passkey,
+      '--role',
+      role,
+    )
 
   /** A withdrawal that the policy holds. */
   async function withdraw() {
     const body = withdrawalOf(demo, { amount: '60', memo: '<b>rent</b>' })
-    const { body: made } = await call<{ id: string; total: string; status_details: { pending_customer_approval: { approval_id: string } } }>(
-      'POST',
-      '/v2/transfer/crypto-withdrawals',
-      body,
-    )
+    const { body: made } = await call<{
+      id: string
+      total: string
+      status_details: { pending_customer_approval: { approval_id: string } }
+    }>('POST', '/v2/transfer/crypto-withdrawals', body)
     return { id: made.id, approval: made.status_details.pending_customer_approval.approval_id }
   }
 
   const statusOf = async (id: string) =>
     (await call<{ status: string }>('GET', `/v2/transfer/transfers/${id}`)).body.status
   const available = async () =>
-    (await call<{ items: { asset: string; available: string }[] }>('GET', `/v2/profiles/${demo.profile_id}/balances`)).body.items.find(
-      ({ asset }) => asset === 'USD',
-    )!.available
+    (
+      await call<{ items: { asset: string; available: string }[] }>(
+        'GET',
+        `/v2/profiles/${demo.profile_id}/balances`,
+      )
+    ).body.items.find(({ asset }) => asset === 'USD')!.available
   const button = (name: string) => page.getByRole('button', { name })
   const yes = () => page.getByRole('alertdialog').getByRole('button', { name: 'Yes' }).click()
   const badge = (text: string) => page.locator('.of-record .status', { hasText: text }).first().waitFor()
@@ -159,7 +183,13 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     await row.getByRole('link', { name: 'Crypto withdrawal' }).click()
     await button('Approve with your passkey').waitFor()
     const shown = await page.locator('main').innerText()
-    for (const part of ['60 USDP', '0x52908400098527886E0F7030069857D2E4169EE7', '<b>rent</b>', '1 of the role APPROVER', 'Default'])
+    for (const part of [
+      '60 USDP',
+      '0x52908400098527886E0F7030069857D2E4169EE7',
+      '<b>rent</b>',
+      '1 of the role APPROVER',
+      'Default',
+    ])
       expect(shown).toContain(part)
     await page.getByText('the address book does not have it').waitFor()
     await lookAt('approval')
@@ -169,7 +199,11 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     expect(await decisions.innerText()).toMatch(/Approved[^]*Bob/)
     await expect.poll(() => statusOf(id), { timeout: 60_000 }).toBe('COMPLETED')
     await page.goto(`${address}/console/transfers/${id}`)
-    await page.locator('.story').getByRole('link', { name: approval.slice(0, 8) }).first().click()
+    await page
+      .locator('.story')
+      .getByRole('link', { name: approval.slice(0, 8) })
+      .first()
+      .click()
     await badge('Approved')
     expect(await button('Reject').count()).toBe(1)
   })
@@ -194,7 +228,9 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
 
   test('a policy is tried, asked for by one, approved by another, and then made', async () => {
     await signInAs('Ada', 'policy')
-    await page.getByText('Asks 1 approver of the role APPROVER about crypto withdrawals beyond 50 USD each.').waitFor()
+    await page
+      .getByText('Asks 1 approver of the role APPROVER about crypto withdrawals beyond 50 USD each.')
+      .waitFor()
     const text = page.getByLabel('The policy as JSON')
     await text.fill('{ "rules": 1 }')
     await page.getByText('It has no list of rules.').waitFor()
@@ -245,8 +281,14 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
       })
     await signInAs('Bob')
     for (const [change, told] of [
-      [({ approval: of }: Answer) => void (of.change.values.rules = []), 'The digest does not match the change that is shown.'],
-      [({ to_sign: of }: Answer) => void (of.REJECT = of.APPROVE!), 'The two texts to sign are not of the same payment or change.'],
+      [
+        ({ approval: of }: Answer) => void (of.change.values.rules = []),
+        'The digest does not match the change that is shown.',
+      ],
+      [
+        ({ to_sign: of }: Answer) => void (of.REJECT = of.APPROVE!),
+        'The two texts to sign are not of the same payment or change.',
+      ],
     ] as const) {
       await tamper(change)
       await page.goto(`${address}/console/approvals/${approval}`)

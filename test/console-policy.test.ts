@@ -34,7 +34,11 @@ test.each<[Rule, string]>([
   [
     {
       id: 'b',
-      match: { transfer_types: ['CRYPTO_WITHDRAWAL', 'WIRE_WITHDRAWAL'], networks: ['POLYGON_POS'], assets: ['USDP'] },
+      match: {
+        transfer_types: ['CRYPTO_WITHDRAWAL', 'WIRE_WITHDRAWAL'],
+        networks: ['POLYGON_POS'],
+        assets: ['USDP'],
+      },
       limit: { amount: '250000.50', asset: 'USD', period_seconds: 86_400 },
       action: 'BLOCK',
     },
@@ -71,13 +75,18 @@ test('a change of a policy in words names each rule, the order and the terms', (
   const before = { rules: [a, b] }
   expect(changesInWords(before, before)).toEqual([])
   expect(changesInWords(before, { rules: [b, a] })).toEqual(['The order of the rules changes.'])
-  expect(changesInWords(before, { rules: [{ ...a, action: 'BLOCK' }, { ...b, description: 'why' }] })).toEqual([
-    'Rule a: Blocks payments. Before: Allows payments.',
-    'Rule b changes, as the lines show.',
-  ])
   expect(
-    changesInWords(before, { rules: [b], changes: { subjects: ['POLICY'], approvals: 1 } }),
-  ).toEqual(['Rule a ends: Allows payments.', 'New: Changes of policy need 1 approver of the role APPROVER.'])
+    changesInWords(before, {
+      rules: [
+        { ...a, action: 'BLOCK' },
+        { ...b, description: 'why' },
+      ],
+    }),
+  ).toEqual(['Rule a: Blocks payments. Before: Allows payments.', 'Rule b changes, as the lines show.'])
+  expect(changesInWords(before, { rules: [b], changes: { subjects: ['POLICY'], approvals: 1 } })).toEqual([
+    'Rule a ends: Allows payments.',
+    'New: Changes of policy need 1 approver of the role APPROVER.',
+  ])
   // The members of an object have no order.
   expect(isSame({ rules: [a] }, { rules: [{ action: 'ALLOW', id: 'a' }] })).toBe(true)
 })
@@ -89,7 +98,9 @@ const change = {
   values: { rules: [{ id: 'a', action: 'BLOCK' }] },
 }
 const initiator = { type: 'OPERATOR', id: 'ada' } as const
-const digest = createHash('sha256').update(canonicalJson(['customer', initiator, change])).digest('hex')
+const digest = createHash('sha256')
+  .update(canonicalJson(['customer', initiator, change]))
+  .digest('hex')
 const of = {
   ...{ approval_id: 'approval', customer_id: 'customer', required: 1, role: 'APPROVER', rule_id: null },
   ...{ policy_version: 1, initiator, deadline: '2026-01-01T00:00:00Z' },
@@ -103,7 +114,6 @@ const read = (shown: object = change, texts = textsOf()) =>
   readStatement('approval', { change: shown } as never, texts)
 
 test('a statement is read where its digest is that of the change that is shown', async () => {
-  Object.assign(globalThis, { isSecureContext: true })
   expect(await read()).toMatchObject({ decision: 'APPROVE', subject: { digest } })
   // jsonb does not keep the order of members.
   const reordered = { values: change.values, ...change }

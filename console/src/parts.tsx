@@ -59,8 +59,8 @@ export const Failure = ({ of }: { of: unknown }) =>
   )
 
 /** The approval that a refused change waits for. */
-const approvalIn = (error: unknown): unknown =>
-  (error as { meta?: { approval_id?: unknown } }).meta?.approval_id
+const approvalIn = (error: unknown): string | undefined =>
+  (error as { meta?: { approval_id?: string } }).meta?.approval_id
 
 /** Whether the money is real: the most important fact on the page. */
 export const Banner = () => {

@@ -18,7 +18,8 @@ export function documentOf({ version: _, created_at: _at, ...document }: Policy)
 export const textOf = (document: PolicyDocument): string => JSON.stringify(document, null, 2)
 
 /** The document with its members in one order, so that a difference of order is none. */
-export const comparable = (document: object): string => JSON.stringify(JSON.parse(canonicalJson(document)), null, 2)
+export const comparable = (document: object): string =>
+  JSON.stringify(JSON.parse(canonicalJson(document)), null, 2)
 
 export const isSame = (before: object, after: object): boolean => comparable(before) === comparable(after)
 

@@ -43,7 +43,7 @@ const Diff = ({ name, before, after }: { name: string; before: string; after: st
   <pre class="diff" tabIndex={0} role="region" aria-label={name}>
     {diffOf(before.split('\n'), after.split('\n')).map(({ kind, text }, index) => {
       const Tag = TAGS[kind]
-      return <Tag key={index}>{`${kind} ${text}\n`}</Tag>
+      return <Tag key={index}>{`${kind} ${text}`}</Tag>
     })}
   </pre>
 )

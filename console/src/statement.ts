@@ -52,8 +52,10 @@ export const changeOf = ({ change }: Approval): ChangeToApprove | undefined =>
 
 export const isPayment = (subject: Statement['subject']): subject is SignedPayment => !('digest' in subject)
 
-const sha256 = async (text: string): Promise<Uint8Array> => {
-  if (!isSecureContext) throw new Error('A browser computes digests on pages of https or localhost alone.')
+/** The SHA-256 of a text. Throws an Error on a page where the browser does not compute it. */
+export async function sha256(text: string): Promise<Uint8Array> {
+  if ((globalThis as { isSecureContext?: boolean }).isSecureContext === false)
+    throw new Error('A browser computes digests on pages of https or localhost alone.')
   return new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)))
 }
 
@@ -83,39 +85,3 @@ export async function readStatement(id: string, approval: Approval, toSign: ToSi
 
 const hexOf = (bytes: Uint8Array): string =>
   [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('')
-
-const base64url = (bytes: Uint8Array): string =>
-  btoa(String.fromCharCode(...bytes))
-    .replaceAll('+', '-')
-    .replaceAll('/', '_')
-    .replace(/=+$/, '')
-
-/** The passkey of an approver. */
-export interface ApproverPasskey {
-  id: string
-  credential_id: string
-  rp_id: string
-}
-
-/** Asks the person to sign a text with a passkey: its challenge is the SHA-256 of the text. Returns the body of the decision. */
-export async function signText(
-  text: string,
-  { id: approver_id, credential_id, rp_id }: ApproverPasskey,
-): Promise<object> {
-  const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON({
-    challenge: base64url(await sha256(text)),
-    rpId: rp_id,
-    allowCredentials: [{ id: credential_id, type: 'public-key' }],
-    userVerification: 'required',
-  })
-  const credential = (await navigator.credentials.get({ publicKey })) as PublicKeyCredential
-  const { response } = credential.toJSON() as AuthenticationResponseJSON
-  return {
-    approver_id,
-    passkey: {
-      authenticator_data: response.authenticatorData,
-      client_data_json: response.clientDataJSON,
-      signature: response.signature,
-    },
-  }
-}

@@ -160,8 +160,25 @@ test("an operator's passkey becomes the key of an approver", async () => {
   const p256 = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' })
   const ed25519 = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' })
   const known = [
-    [p256, new Map<number, number | Uint8Array>([[kty, 2], [alg, -7], [crv, 1], [x, bytesOf(p256.x!)], [y, bytesOf(p256.y!)]])],
-    [ed25519, new Map<number, number | Uint8Array>([[kty, 1], [alg, -8], [crv, 6], [x, bytesOf(ed25519.x!)]])],
+    [
+      p256,
+      new Map<number, number | Uint8Array>([
+        [kty, 2],
+        [alg, -7],
+        [crv, 1],
+        [x, bytesOf(p256.x!)],
+        [y, bytesOf(p256.y!)],
+      ]),
+    ],
+    [
+      ed25519,
+      new Map<number, number | Uint8Array>([
+        [kty, 1],
+        [alg, -8],
+        [crv, 6],
+        [x, bytesOf(ed25519.x!)],
+      ]),
+    ],
   ] as const
   for (const [jwk, key] of known) {
     const { args } = await newPasskey(key)
@@ -170,14 +187,23 @@ test("an operator's passkey becomes the key of an approver", async () => {
     })
     const text = await said([...args, '--role', 'ADMIN'])
     expect(text).toContain(`thumbprint ${thumbprintOf(jwk as unknown as ApproverKey)}`)
-    const { approvers } = await bursar<{ approvers: { key: object; role: string }[] }>('approvers', 'list', ...of())
+    const { approvers } = await bursar<{ approvers: { key: object; role: string }[] }>(
+      'approvers',
+      'list',
+      ...of(),
+    )
     expect(approvers.at(-1)).toMatchObject({ role: 'ADMIN', key: { ...jwk, rp_id: 'console.example.com' } })
     await expectRefused(args, /has this key already/)
   }
 })
 
 test('no passkey that somebody has put into the database, or of another kind, makes an approver', async () => {
-  const rsa = new Map<number, number | Uint8Array>([[kty, 3], [alg, -257], [-1, new Uint8Array(256)], [-2, bytesOf('AQAB')]])
+  const rsa = new Map<number, number | Uint8Array>([
+    [kty, 3],
+    [alg, -257],
+    [-1, new Uint8Array(256)],
+    [-2, bytesOf('AQAB')],
+  ])
   const { id, args } = await newPasskey(rsa)
   await expectRefused(args, /has a key that approvers cannot have/)
   await service.owner.query(`update operator_passkeys set credential_id = 'other' where id = $1`, [id])

@@ -70,11 +70,7 @@ function Body({ id, read, again }: { id: string; read: ReadApproval; again: () =
         <Status of={approval.status} /> <Id of={id} whole />
       </header>
       {/* Another answer is another text: it is read anew. */}
-      <ToDecide
-        key={JSON.stringify(read)}
-        {...{ id, read, again }}
-        approvers={approvers}
-      />
+      <ToDecide key={JSON.stringify(read)} {...{ id, read, again }} approvers={approvers} />
       <Failure of={error} />
       <Signed of={approval} approvers={approvers} />
       <MakeChange of={approval} again={again} />
@@ -116,9 +112,7 @@ function ToDecide({
           {JSON.stringify(statement, null, 2)}
         </pre>
       </details>
-      {approvers !== undefined && (
-        <Decide {...{ approval, statement, again, approvers }} toSign={to_sign} />
-      )}
+      {approvers !== undefined && <Decide {...{ approval, statement, again, approvers }} toSign={to_sign} />}
     </>
   )
 }
@@ -173,7 +167,8 @@ function Known({ network, address }: { network: string; address: string }) {
   )
   const [known] = data.value?.items ?? []
   if (data.value === undefined) return null
-  if (known === undefined) return <p class="quiet">New: the address book does not have it, as it is spelled.</p>
+  if (known === undefined)
+    return <p class="quiet">New: the address book does not have it, as it is spelled.</p>
   return (
     <p>
       In the address book since <Time at={known.created_at} />: {known.nickname} <Status of={known.status} />

@@ -74,11 +74,11 @@ const PRESENT: Record<string, (id: string) => string> = {
 }
 
 /** The members that a change gives a record, beside those that it has. */
-function Members({ of: { target, values } }: { of: ChangeToApprove }) {
-  const path = PRESENT[target.type]?.(target.id)
-  const { data } = useCall<Record<string, unknown> & { items?: (Record<string, unknown> & { id: string })[] }>(
-    path === undefined ? undefined : { method: 'GET', path },
-  )
+function Members({ of: { operation, target, values } }: { of: ChangeToApprove }) {
+  const path = operation.startsWith('PUT ') ? PRESENT[target.type]?.(target.id) : undefined
+  const { data } = useCall<
+    Record<string, unknown> & { items?: (Record<string, unknown> & { id: string })[] }
+  >(path === undefined ? undefined : { method: 'GET', path })
   const present = data.value?.items?.find(({ id }) => id === target.id) ?? data.value
   const members = Object.entries(values).map(([name, after]) => ({ name, before: present?.[name], after }))
   return members.length === 0 ? null : (

@@ -4,16 +4,10 @@ import { AskedButton } from '../action.tsx'
 import { send } from '../api.ts'
 import { useCall } from '../load.ts'
 import { Failure, Link } from '../parts.tsx'
+import { signText, type ApproverPasskey } from '../passkey.ts'
 import type { Approval } from '../records.ts'
 import { may, session } from '../session.ts'
-import {
-  isPayment,
-  signText,
-  type ApproverPasskey,
-  type Decision,
-  type Statement,
-  type ToSign,
-} from '../statement.ts'
+import { isPayment, type Decision, type Statement, type ToSign } from '../statement.ts'
 import { isOpen } from './approvals.tsx'
 
 /** The person's own decision about an approval, signed with a passkey. */
@@ -66,8 +60,8 @@ function keyOf(statement: Statement, own: readonly Approver[]): ApproverPasskey 
         You are no approver of this customer. Who owns the database adds you with a passkey of{' '}
         <Link to="sign-in/own">your sign-in</Link>:{' '}
         <code>
-          bursar approvers add --customer {customer_id} --name &lt;name&gt; --role {role} --operator {operator.id}{' '}
-          --passkey &lt;id&gt;
+          bursar approvers add --customer {customer_id} --name &lt;name&gt; --role {role} --operator{' '}
+          {operator.id} --passkey &lt;id&gt;
         </code>
       </>
     )
@@ -136,9 +130,7 @@ function Buttons({
     busy.value = true
     error.value = undefined
     void signText(toSign[decision], passkey)
-      .then((body) =>
-        send({ method: 'POST', path: `/v2/approvals/${id}/${decision.toLowerCase()}`, body }),
-      )
+      .then((body) => send({ method: 'POST', path: `/v2/approvals/${id}/${decision.toLowerCase()}`, body }))
       .then(again, (reason: unknown) => (error.value = reason))
       .finally(() => (busy.value = false))
   }

@@ -227,8 +227,8 @@ const Approvals = ({ items }: { items: readonly Approval[] }) =>
     <ul class="plain">
       {items.map(({ id, subject, approvals: given, required, role, deadline }) => (
         <li key={id}>
-          <Link to={`approvals/${id}`}>{inWords(subject.type)}</Link> <Id of={subject.id} /> {given} of {required} of role {inWords(role).toLowerCase()}, until{' '}
-          <Time at={deadline} />
+          <Link to={`approvals/${id}`}>{inWords(subject.type)}</Link> <Id of={subject.id} /> {given} of{' '}
+          {required} of role {inWords(role).toLowerCase()}, until <Time at={deadline} />
         </li>
       ))}
     </ul>

@@ -4,14 +4,7 @@ import { Table, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
 import { Amount, Curl, Failure, Id, Loading, Status, Time, Title } from '../parts.tsx'
 import { PolicyDiff, Rules } from '../policy.tsx'
-import {
-  changesInWords,
-  documentOf,
-  EMPTY,
-  isSame,
-  textOf,
-  type PolicyDocument,
-} from '../policy-words.ts'
+import { changesInWords, documentOf, EMPTY, isSame, textOf, type PolicyDocument } from '../policy-words.ts'
 import type { Policy } from '../records.ts'
 import { may } from '../session.ts'
 
@@ -121,7 +114,11 @@ interface PolicyTrial {
 }
 
 const TRIED: Column<TriedOutcome>[] = [
-  { name: 'Rule', onCard: 1, cell: ({ rule_id }) => (rule_id === undefined ? 'none' : <code>{rule_id}</code>) },
+  {
+    name: 'Rule',
+    onCard: 1,
+    cell: ({ rule_id }) => (rule_id === undefined ? 'none' : <code>{rule_id}</code>),
+  },
   { name: 'Outcome', onCard: 2, cell: ({ outcome }) => <Status of={outcome} /> },
   { name: 'Payments', number: true, cell: ({ count }) => count },
   {
@@ -169,8 +166,8 @@ function Trial({ document }: { document: PolicyDocument }) {
 const Tried = ({ of: { from, judged, has_more, outcomes } }: { of: PolicyTrial }) => (
   <>
     <p>
-      {judged} payments since <Time at={from} />, in their order{has_more && '; older ones are left out'}. Limits
-      count from then on. Payments that were refused, and those to other customers, are left out.
+      {judged} payments since <Time at={from} />, in their order{has_more && '; older ones are left out'}.
+      Limits count from then on. Payments that were refused, and those to other customers, are left out.
     </p>
     {outcomes.length > 0 && (
       <Table

@@ -280,5 +280,8 @@ test('a policy is tried on the payments that were made, in their order, and noth
   expect((await foreign('POST', path, trial)).body).toMatchObject({ judged: 0, outcomes: [] })
   expect((await by.call('POST', path, trial)).status).toBe(403)
   const wrong = await byVera<{ detail: string }>('POST', path, { rules: [{ action: 'APPROVE' }] })
-  expect(wrong).toMatchObject({ status: 400, body: { detail: expect.stringContaining('rules.0.approvals') as string } })
+  expect(wrong).toMatchObject({
+    status: 400,
+    body: { detail: expect.stringContaining('rules.0.approvals') as string },
+  })
 })

@@ -157,7 +157,11 @@ async function judgeAll(
 ): Promise<Judged[]> {
   const prices = await policies.prices(tx)
   const orderers = await selectOrderers(tx, customerId, paid)
-  const payments = paid.map((row) => ({ row, payment: paymentOf(row), origin: originFor(orderers.get(row.id)) }))
+  const payments = paid.map((row) => ({
+    row,
+    payment: paymentOf(row),
+    origin: originFor(orderers.get(row.id)),
+  }))
   const wires = payments.flatMap(({ payment: { type, destination } }) =>
     type === 'WIRE_WITHDRAWAL' ? [destination] : [],
   )
