@@ -73,7 +73,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
   afterAll(() => started.close())
 
   const bursar = async (...args: string[]) =>
-    JSON.parse(await outputOf([...args, '--json'], started.environment))
+    JSON.parse(await outputOf([...args, '--json'], started.environment)) as Record<string, string>
   const of = () => ['--customer', demo.customer_id]
 
   /** Sets the policy as the command does. Returns the approval that it needs, where there is one. */
@@ -85,8 +85,8 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
   }
 
   async function signInAs(name: string, then = ''): Promise<void> {
-    const { link } = (await bursar('console', 'link', people[name]!)) as { link: string }
-    await page.goto(link)
+    const { link } = await bursar('console', 'link', people[name]!)
+    await page.goto(link!)
     await page.locator('.operator', { hasText: name }).waitFor()
     await page.goto(`${address}/console/${then}`)
     await page.getByRole('navigation', { name: 'Pages' }).waitFor()
@@ -95,7 +95,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
   /** Makes an operator, who adds a passkey in the console. Returns the passkey's id, which the page shows. */
   async function enrol(name: string, role: string): Promise<string> {
     const made = await bursar('operator', 'create', '--name', name, '--role', role, ...of())
-    people[name] = (made as { operator_id: string }).operator_id
+    people[name] = made.operator_id!
     await signInAs(name, 'sign-in/own')
     await page.getByLabel('Name of the new passkey').fill('Laptop')
     await page.getByRole('button', { name: 'Add a passkey' }).click()
@@ -213,8 +213,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     const { id, approval } = await withdraw()
     expect(await available()).not.toBe(before)
     await signInAs('Ada')
-    await page.getByRole('link', { name: 'Transfer', exact: true }).click()
-    await page.waitForURL(`**/approvals/${approval}`)
+    await page.locator('li', { hasText: '0 of 1' }).locator(`a[href$="/approvals/${approval}"]`).click()
     await button('Reject').click()
     // The question comes first, and "No" changes nothing.
     await page.getByRole('alertdialog').getByRole('button', { name: 'No' }).click()
@@ -243,7 +242,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     expect(await diff.locator('ins').allInnerTexts()).toEqual([expect.stringContaining('"amount": "40"')])
     await button("Try it on the last month's payments").click()
     const tried = page.getByRole('region', { name: 'What it would have done' }).locator('tbody tr')
-    expect(await tried.first().innerText()).toMatch(/large[^]*Approval[^]*3[^]*180/)
+    expect(await tried.first().innerText()).toMatch(/large\s+Approval\s+\d+\s+[\d\s]+ USD/)
     await lookAt('policy')
     await button('Save').click()
     await yes()

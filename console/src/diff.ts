@@ -44,11 +44,14 @@ function middleOf(before: readonly string[], after: readonly string[]): DiffLine
       lines.push({ kind: ' ', text: removed })
       row++
       column++
-    } else if (removed !== undefined && commonAt(row + 1, column) >= commonAt(row, column + 1)) {
-      lines.push({ kind: '−', text: removed })
+    } else if (
+      added === undefined ||
+      (row < before.length && commonAt(row + 1, column) >= commonAt(row, column + 1))
+    ) {
+      lines.push({ kind: '−', text: removed! })
       row++
     } else {
-      lines.push({ kind: '+', text: added! })
+      lines.push({ kind: '+', text: added })
       column++
     }
   }

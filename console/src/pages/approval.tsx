@@ -187,8 +187,8 @@ const Terms = ({ of, approval }: { of: Statement; approval: Approval }) => (
       {of.required} of the role {of.role}
     </Fact>
     <Fact name="Rule">
-      {of.rule_id !== null && <code>{of.rule_id}</code>} of version {of.policy_version} of the{' '}
-      <Link to="policy">policy</Link>
+      {of.rule_id !== null && <code>{of.rule_id}</code>}{' '}
+      <Link to="policy">version {of.policy_version} of the policy</Link>
     </Fact>
     <Fact name="Until">
       <Time at={of.deadline} /> (<TimeLeft until={of.deadline} />)
