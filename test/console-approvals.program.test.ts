@@ -252,9 +252,11 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     const url = page.url()
     expect(await button('Make the change now').count()).toBe(0)
     await signInAs('Bob', new URL(url).pathname.replace('/console/', ''))
-    expect(await page.locator('main').innerText()).toContain(
-      'Rule large: Asks 1 approver of the role APPROVER about crypto withdrawals beyond 40 USD each.',
-    )
+    await page
+      .getByText(
+        'Rule large: Asks 1 approver of the role APPROVER about crypto withdrawals beyond 40 USD each.',
+      )
+      .waitFor()
     await lookAt('approval-of-policy')
     await button('Approve with your passkey').click()
     await badge('Approved')
