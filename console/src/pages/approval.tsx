@@ -1,7 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { inWords } from '../format.ts'
-import { Table, type Column } from '../list.tsx'
 import { onEvents } from '../live.ts'
 import { useCall, useRecords } from '../load.ts'
 import { Actor, Amount, Curl, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
@@ -23,6 +22,7 @@ const callOf = (id: string) => ({ method: 'GET', path: `/v2/approvals/${id}` }) 
 
 export function ApprovalPage({ id }: { id: string }) {
   const { data, error, again } = useCall<ReadApproval>(callOf(id))
+  const approvers = useApprovers()
   useEffect(
     () =>
       onEvents((event) => {
@@ -30,11 +30,27 @@ export function ApprovalPage({ id }: { id: string }) {
       }),
     [id],
   )
+  const read = data.value
   return (
     <>
-      <Failure of={error.value} />
-      {data.value === undefined && error.value === undefined && <Loading />}
-      {data.value !== undefined && <Body id={id} read={data.value} again={again} />}
+      <Failure of={error.value ?? approvers.error.value} />
+      {read === undefined && error.value === undefined && <Loading />}
+      {read !== undefined && (
+        <>
+          <header class="of-record">
+            <Title of={`Approval ${id}`}>Approval</Title>
+            <Status of={read.approval.status} /> <Id of={id} whole />
+          </header>
+          {/* Another answer has another text: it is read anew. */}
+          <ToDecide
+            key={JSON.stringify(read)}
+            approvers={approvers.data.value?.items}
+            {...{ id, read, again }}
+          />
+          <Signed of={read.approval} approvers={approvers.data.value?.items} />
+          <MakeChange of={read.approval} again={again} />
+        </>
+      )}
       <Curl of={callOf(id)} />
     </>
   )
@@ -59,25 +75,6 @@ function useStatement(id: string, { approval, to_sign }: ReadApproval) {
   return { statement: statement.value, refused: refused.value }
 }
 
-function Body({ id, read, again }: { id: string; read: ReadApproval; again: () => void }) {
-  const { approval } = read
-  const { approvers, error } = useApprovers()
-  const what = approval.subject.type === 'transfer' ? 'Approval of a payment' : 'Approval of a change'
-  return (
-    <>
-      <header class="of-record">
-        <Title of={`${what} ${id}`}>{what}</Title>
-        <Status of={approval.status} /> <Id of={id} whole />
-      </header>
-      {/* Another answer is another text: it is read anew. */}
-      <ToDecide key={JSON.stringify(read)} {...{ id, read, again }} approvers={approvers} />
-      <Failure of={error} />
-      <Signed of={approval} approvers={approvers} />
-      <MakeChange of={approval} again={again} />
-    </>
-  )
-}
-
 function ToDecide({
   id,
   read,
@@ -100,8 +97,8 @@ function ToDecide({
       ) : (
         <>
           <ChangeOf approval={approval} />
-          <p class="quiet">
-            The digest that is signed matches what is shown: <code class="whole">{subject.digest}</code>
+          <p class="quiet whole">
+            The digest that is signed matches what is shown: <code>{subject.digest}</code>
           </p>
         </>
       )}
@@ -196,26 +193,9 @@ const Terms = ({ of, approval }: { of: Statement; approval: Approval }) => (
   </dl>
 )
 
-type Decision = Approval['decisions'][number]
-
-const columnsOf = (approvers: readonly Approver[] | undefined): Column<Decision>[] => [
-  {
-    name: 'Decision',
-    cell: ({ decision }) => <Status of={decision === 'APPROVE' ? 'APPROVED' : 'REJECTED'} />,
-  },
-  {
-    name: 'By',
-    cell: ({ approver_id: id }) => {
-      const name = approvers?.find((one) => one.id === id)?.name
-      return <Actor of={{ id, name }} />
-    },
-  },
-  { name: 'At', cell: ({ created_at }) => <Time at={created_at} /> },
-]
-
 const Signed = ({
   of: { decisions, approvals, required },
-  approvers,
+  approvers = [],
 }: {
   of: Approval
   approvers: readonly Approver[] | undefined
@@ -227,15 +207,13 @@ const Signed = ({
         {approvals} of {required}
       </span>
     </h2>
-    {decisions.length === 0 ? (
-      <p class="quiet">Nobody has signed yet.</p>
-    ) : (
-      <Table
-        name="Decisions"
-        items={decisions}
-        columns={columnsOf(approvers)}
-        keyOf={({ approver_id, decision }) => approver_id + decision}
-      />
-    )}
+    <ul class="plain" aria-label="Decisions">
+      {decisions.map(({ approver_id: id, decision, created_at }) => (
+        <li key={id + decision}>
+          <Status of={decision === 'APPROVE' ? 'APPROVED' : 'REJECTED'} /> by{' '}
+          <Actor of={{ id, name: approvers.find((one) => one.id === id)?.name }} />, <Time at={created_at} />
+        </li>
+      ))}
+    </ul>
   </section>
 )

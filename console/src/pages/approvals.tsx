@@ -50,7 +50,6 @@ export function ApprovalsPage() {
 const columnsOf = (transfers: ReadonlyMap<string | undefined, Transfer>): Column<Approval>[] => [
   {
     name: 'What',
-    onCard: 1,
     cell: ({ id, subject }) => (
       <Link to={`approvals/${id}`}>{inWords(transfers.get(subject.id)?.type ?? subject.type)}</Link>
     ),
@@ -58,7 +57,6 @@ const columnsOf = (transfers: ReadonlyMap<string | undefined, Transfer>): Column
   {
     name: 'Amount',
     number: true,
-    onCard: 2,
     cell: ({ subject }) => {
       const transfer = transfers.get(subject.id)
       return transfer !== undefined && <Amount amount={transfer.amount} asset={transfer.asset} />
@@ -92,7 +90,7 @@ const columnsOf = (transfers: ReadonlyMap<string | undefined, Transfer>): Column
     cell: (approval) =>
       isOpen(approval) ? <TimeLeft until={approval.deadline} /> : <Time at={approval.ended_at!} />,
   },
-  { name: 'Status', onCard: 3, cell: ({ status }) => <Status of={status} /> },
+  { name: 'Status', cell: ({ status }) => <Status of={status} /> },
 ]
 
 const TICK_MS = 10_000

@@ -27,12 +27,8 @@ export interface Approver {
 const approvers = { method: 'GET', path: '/v2/operators/approvers' } as const
 
 /** Reads who may decide. */
-export function useApprovers() {
-  const { data, error } = useCall<{ items: Approver[] }>(
-    may('operators:read_approver') ? approvers : undefined,
-  )
-  return { approvers: data.value?.items, error: error.value }
-}
+export const useApprovers = () =>
+  useCall<{ items: Approver[] }>(may('operators:read_approver') ? approvers : undefined)
 
 interface DecideProps {
   approval: Approval

@@ -116,10 +116,9 @@ interface PolicyTrial {
 const TRIED: Column<TriedOutcome>[] = [
   {
     name: 'Rule',
-    onCard: 1,
     cell: ({ rule_id }) => (rule_id === undefined ? 'none' : <code>{rule_id}</code>),
   },
-  { name: 'Outcome', onCard: 2, cell: ({ outcome }) => <Status of={outcome} /> },
+  { name: 'Outcome', cell: ({ outcome }) => <Status of={outcome} /> },
   { name: 'Payments', number: true, cell: ({ count }) => count },
   {
     name: 'Value',
@@ -185,27 +184,17 @@ interface Version {
   trusted: boolean
 }
 
-/** The versions, newest first, each with what it changed. */
+/** The newest hundred versions, each with what it changed. */
 function Versions() {
-  const before = useSignal<number | undefined>(undefined)
-  const call = { ...versions, ...(before.value !== undefined && { query: { before: before.value } }) }
-  const { data, error } = useCall<{ items: Version[] }>(call)
-  const items = data.value?.items ?? []
-  const oldest = items.at(-1)?.policy.version ?? 1
+  const { data, error } = useCall<{ items: Version[] }>(versions)
   return (
     <section>
       <h2>Versions</h2>
       <Failure of={error.value} />
-      {data.value?.items.length === 0 && <p class="quiet">There is none.</p>}
-      {items.map((version, index) => (
-        <VersionOf key={version.policy.version} of={version} earlier={items[index + 1]?.policy} />
+      {data.value?.items.map((version, index, { [index + 1]: earlier }) => (
+        <VersionOf key={version.policy.version} of={version} earlier={earlier?.policy} />
       ))}
-      {oldest > 1 && (
-        <button type="button" onClick={() => (before.value = oldest + 1)}>
-          Older versions
-        </button>
-      )}
-      <Curl of={call} />
+      <Curl of={versions} />
     </section>
   )
 }
@@ -220,7 +209,7 @@ function VersionOf({ of: { policy: now, trusted }, earlier }: { of: Version; ear
       </summary>
       {isShown.value &&
         (before === undefined && now.version > 1 ? (
-          <p class="quiet">What it changed is shown with the older versions.</p>
+          <p class="quiet">The version before it is not shown here.</p>
         ) : (
           <PolicyDiff before={before ?? EMPTY} after={documentOf(now)} />
         ))}
