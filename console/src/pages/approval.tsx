@@ -56,25 +56,7 @@ export function ApprovalPage({ id }: { id: string }) {
   )
 }
 
-/** Reads the text to sign. Nothing is shown as decided, and nothing can be signed, where the text is not what is shown. */
-function useStatement(id: string, { approval, to_sign }: ReadApproval) {
-  const statement = useSignal<Statement | undefined>(undefined)
-  const refused = useSignal<unknown>(undefined)
-  useEffect(() => {
-    let isCurrent = true
-    void readStatement(id, approval, to_sign).then(
-      (read) => {
-        if (isCurrent) statement.value = read
-      },
-      (reason: unknown) => {
-        if (isCurrent) refused.value = reason
-      },
-    )
-    return () => void (isCurrent = false)
-  }, [])
-  return { statement: statement.value, refused: refused.value }
-}
-
+/** What is decided, read from the text to sign. Nothing can be signed where the text is not what the answer shows. */
 function ToDecide({
   id,
   read,
@@ -86,9 +68,16 @@ function ToDecide({
   again: () => void
   approvers: readonly Approver[] | undefined
 }) {
-  const { statement, refused } = useStatement(id, read)
-  if (statement === undefined) return refused === undefined ? <Loading /> : <Failure of={refused} />
   const { approval, to_sign } = read
+  const found = useSignal<{ statement?: Statement; refused?: unknown }>({})
+  useEffect(() => {
+    void readStatement(id, approval, to_sign).then(
+      (statement) => (found.value = { statement }),
+      (refused: unknown) => (found.value = { refused }),
+    )
+  }, [])
+  const { statement, refused } = found.value
+  if (statement === undefined) return refused === undefined ? <Loading /> : <Failure of={refused} />
   const { subject } = statement
   return (
     <>
