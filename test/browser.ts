@@ -56,10 +56,19 @@ export async function launchBrowser(folder: string): Promise<BrowserContext> {
 }
 
 /** Starts a process with these settings, and a browser. */
-export async function startBrowserTest(settings: Record<string, string> = {}): Promise<BrowserTest> {
+export async function startBrowserTest(
+  settings: Record<string, string> = {},
+  /** Writes files into the folder of the process, and returns the settings that name them. */
+  prepare: (folder: string) => Promise<Record<string, string>> = async () => ({}),
+): Promise<BrowserTest> {
   const database = await cloneDatabase(2)
   const folder = await mkdtemp(join(tmpdir(), 'bursar-browser-'))
-  const environment = { DATABASE_URL: database.url, BURSAR_DATA_DIR: folder, ...settings }
+  const environment = {
+    DATABASE_URL: database.url,
+    BURSAR_DATA_DIR: folder,
+    ...settings,
+    ...(await prepare(folder)),
+  }
   const bursar = await spawnBursar(environment)
   const context = await launchBrowser(folder)
   // The cookie of a person who has opened the address that the start prints. Some tests use the name localhost.

@@ -28,7 +28,7 @@ const ALLOWED: Record<string, string> = {
   audit_heads: 'money/ledger | deliveries, money/records, money/verify, upkeep/metrics',
   audit_links: 'money/ledger | money/verify',
   audit_log:
-    'money/ledger | access/operators, access/tokens, money/movements, money/records, money/verify, rails/payouts, resources/statements',
+    'money/ledger | access/operators, access/tokens, governance/policy, money/movements, money/records, money/verify, rails/payouts, resources/statements',
   balances:
     'money/ledger | money/verify, resources/profiles, resources/statements, resources/transfers, upkeep/metrics',
   bank_wires: 'money/records | money/verify',
@@ -102,7 +102,7 @@ const ALLOWED: Record<string, string> = {
   statements: 'resources/statements | money/verify, program/demo, resources/search, upkeep/metrics',
   traces: 'money/records',
   transfers:
-    'money/ledger, money/movements, rails/deposits, rails/payouts, rails/treasury, rails/wires | chains, chains/bitcoin, chains/evm, cli, money/records, money/verify, program, rails, rails/screening, resources/conversions, resources/search, resources/statements, resources/transfers, upkeep/metrics',
+    'money/ledger, money/movements, rails/deposits, rails/payouts, rails/treasury, rails/wires | chains, chains/bitcoin, chains/evm, cli, governance/policy, money/records, money/verify, program, rails, rails/screening, resources/conversions, resources/search, resources/statements, resources/transfers, upkeep/metrics',
   wallet_checks: 'chains/bitcoin, chains/stellar',
   webhook_attempts: 'deliveries | resources/transfers, resources/webhooks, upkeep/retention',
   webhook_deliveries:

@@ -1,4 +1,6 @@
 import type { ComponentType } from 'preact'
+import { ApprovalPage } from './pages/approval.tsx'
+import { ApprovalsPage } from './pages/approvals.tsx'
 import { AuditLogPage } from './pages/audit-log.tsx'
 import { ClientsPage } from './pages/clients.tsx'
 import { CustomersPage } from './pages/customers.tsx'
@@ -11,6 +13,7 @@ import { NoSuchPage } from './pages/no-such-page.tsx'
 import { OrchestrationPage, OrchestrationsPage, RulePage, RulesPage } from './pages/orchestrations.tsx'
 import { OperatorsPage } from './pages/operators.tsx'
 import { OwnSignInPage } from './pages/own-sign-in.tsx'
+import { PolicyPage } from './pages/policy.tsx'
 import { ProfilePage, ProfilesPage } from './pages/profiles.tsx'
 import { SearchPage } from './pages/search.tsx'
 import { StatementPage, StatementsPage } from './pages/statements.tsx'
@@ -31,6 +34,9 @@ const ROUTES: [pattern: string, page: ComponentType<never>][] = [
   ['', Home],
   ['search', SearchPage],
   ['events', EventsPage],
+  ['approvals', ApprovalsPage],
+  ['approvals/:id', ApprovalPage],
+  ['policy', PolicyPage],
   ['audit-log', AuditLogPage],
   ['orchestrations', OrchestrationsPage],
   ['orchestrations/rules', RulesPage],
@@ -70,6 +76,7 @@ const PAGES: { group: string; pages: Listed[] }[] = [
     pages: [
       { name: 'Home', to: '' },
       { name: 'Transfers', to: 'transfers' },
+      { name: 'Approvals', to: 'approvals' },
       { name: 'Profiles', to: 'profiles' },
       { name: 'Identities', to: 'identities', scope: 'identity:read_identity' },
       { name: 'Wires', to: 'wires', scope: 'operators:read_wire', isLive: true },
@@ -96,6 +103,7 @@ const PAGES: { group: string; pages: Listed[] }[] = [
     pages: [
       { name: 'Customers', to: 'customers', scope: 'operators:read_customer' },
       { name: 'Operators', to: 'operators' },
+      { name: 'Policy', to: 'policy' },
       { name: 'Audit log', to: 'audit-log' },
       { name: 'Your sign-in', to: 'sign-in/own' },
     ],

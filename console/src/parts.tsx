@@ -53,9 +53,14 @@ export function Title({ children, of }: { children: ComponentChildren; of?: stri
 export const Failure = ({ of }: { of: unknown }) =>
   of === undefined ? null : (
     <p class="failure" role="alert">
-      {of instanceof Error ? of.message : 'Something failed.'}
+      {of instanceof Error ? of.message : 'Something failed.'}{' '}
+      {approvalIn(of) !== undefined && <Link to={`approvals/${approvalIn(of)}`}>Open the approval</Link>}
     </p>
   )
+
+/** The approval that a refused change waits for. */
+const approvalIn = (error: unknown): string | undefined =>
+  (error as { meta?: { approval_id?: string } }).meta?.approval_id
 
 /** Whether the money is real: the most important fact on the page. */
 export const Banner = () => {
@@ -70,11 +75,11 @@ export const Banner = () => {
 /** The status of a record, in words. The colour only helps. */
 export const Status = ({ of }: { of: string }) => {
   const kind =
-    /^(COMPLETED|DELIVERED|APPROVED|STATEMENT_STATUS_PAID|HOLDS|DONE|ACTIVE|OPEN|PAID|AVAILABLE|REACHABLE)$/.test(
+    /^(COMPLETED|DELIVERED|APPROVED|STATEMENT_STATUS_PAID|HOLDS|DONE|ACTIVE|OPEN|PAID|AVAILABLE|REACHABLE|ALLOWED|USED)$/.test(
       of,
     )
       ? 'good'
-      : /^(FAILED|REFUSED|REJECTED|EXPIRED|DISABLED|FAILING|DELETED|DENIED|DIFFERS|STOPPED|BELOW|FROZEN|NOT REACHABLE)$/.test(
+      : /^(FAILED|REFUSED|REJECTED|EXPIRED|DISABLED|FAILING|DELETED|DENIED|DIFFERS|STOPPED|BELOW|FROZEN|NOT REACHABLE|BLOCKED)$/.test(
             of,
           )
         ? 'bad'

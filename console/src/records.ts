@@ -18,6 +18,8 @@ export type Explanation =
   paths['/v2/statements/{id}/explanation']['get']['responses'][200]['content']['application/json']
 export type Volume = Schemas['TransferVolume']
 export type Approval = Schemas['Approval']
+export type Policy = Schemas['Policy']
+export type DestinationAddress = Schemas['CryptoDestinationAddress']
 export type Account = Schemas['Account']
 export type Identity = Schemas['Identity']
 export type Profile = Schemas['Profile']
@@ -75,6 +77,7 @@ const PAGES_OF: Record<string, string> = {
   orchestration_rule: 'orchestrations/rules',
   statement: 'statements',
   identity: 'identities',
+  approval: 'approvals',
 }
 
 /** The page of a record, by the type that the API names; undefined for types without one. */

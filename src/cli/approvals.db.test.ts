@@ -3,6 +3,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { cose, isoCBOR } from '@simplewebauthn/server/helpers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { withdrawWithApproval } from '../../test/approvers.ts'
 import { setPolicy } from '../../test/policies.ts'
@@ -12,15 +13,19 @@ import {
   MASTER_KEYS,
   newCustomer,
   outputOf,
+  ROW_MACS,
   startTestService,
   TEST_ORIGIN,
   type TestCustomer,
   type TestService,
 } from '../../test/support.ts'
+import { createOperator } from '../access/operators/operators.ts'
+import { insertPasskey } from '../access/operators/passkeys.ts'
 import { transaction } from '../db/database.ts'
 import { readClock } from '../db/ids.ts'
 import { completeDocument } from '../governance/policy/policy-document.ts'
 import { Policies } from '../governance/policy/policy.ts'
+import { thumbprintOf, type ApproverKey } from '../governance/approvals/approval-statement.ts'
 import { settleWithdrawals } from '../rails/payouts/settle-withdrawals.ts'
 import { verify } from '../money/verify/verify.ts'
 
@@ -39,15 +44,23 @@ afterAll(async () => {
 })
 
 /** Runs a command; `owner` gives it the address for the owner's role. */
-const said = (args: string[], { owner = true } = {}): Promise<string> =>
+const said = (
+  args: string[],
+  { owner = true, baseUrl = 'https://console.example.com' } = {},
+): Promise<string> =>
   outputOf(args, {
     DATABASE_URL: service.url,
+    BURSAR_BASE_URL: baseUrl,
     ...(owner && { BURSAR_MIGRATIONS_DATABASE_URL: service.ownerUrl }),
   })
 const bursar = async <T = { id: string }>(...args: string[]) =>
   JSON.parse(await said([...args, '--json'])) as T
 
-async function expectRefused(args: string[], message: RegExp, options = {}): Promise<void> {
+async function expectRefused(
+  args: string[],
+  message: RegExp,
+  options: Parameters<typeof said>[1] = {},
+): Promise<void> {
   const before = await everyTable(service.db)
   await expect(said(args, options)).rejects.toThrow(message)
   expect(await everyTable(service.db)).toEqual(before)
@@ -125,6 +138,78 @@ test('a passkey is added with its credential and domain', async () => {
     [{ credential_id: 'A'.repeat(1_365) }, /credential_id must be/],
   ] as const)
     await expectRefused(await addKey('Wrong', { ...passkey, ...wrong }), message)
+})
+
+/** A passkey of a new operator with this key, in the form that authenticators give it (COSE). */
+async function newPasskey(key: Map<number, number | Uint8Array>) {
+  const operator = await createOperator(service.db, ROW_MACS, { name: 'Key holder', role: 'APPROVER' })
+  const passkey = await transaction(service.db, (tx) =>
+    insertPasskey(tx, ROW_MACS, {
+      ...{ operator_id: operator.id, name: 'Laptop', credential_id: crypto.randomUUID(), signatures: 0 },
+      ...{ public_key: Buffer.from(isoCBOR.encode(key)), transports: [] },
+    }),
+  )
+  const named = ['approvers', 'add', ...of(), '--name', `Holder of ${passkey!.id}`]
+  return { id: passkey!.id, args: [...named, '--operator', operator.id, '--passkey', passkey!.id] }
+}
+
+const bytesOf = (text: string) => new Uint8Array(Buffer.from(text, 'base64url'))
+const { kty, alg, crv, x, y } = cose.COSEKEYS
+
+test("an operator's passkey becomes the key of an approver", async () => {
+  const p256 = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' })
+  const ed25519 = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' })
+  const known = [
+    [
+      p256,
+      new Map<number, number | Uint8Array>([
+        [kty, 2],
+        [alg, -7],
+        [crv, 1],
+        [x, bytesOf(p256.x!)],
+        [y, bytesOf(p256.y!)],
+      ]),
+    ],
+    [
+      ed25519,
+      new Map<number, number | Uint8Array>([
+        [kty, 1],
+        [alg, -8],
+        [crv, 6],
+        [x, bytesOf(ed25519.x!)],
+      ]),
+    ],
+  ] as const
+  for (const [jwk, key] of known) {
+    const { args } = await newPasskey(key)
+    await expectRefused(args, /BURSAR_BASE_URL: passkeys belong to the host name/, {
+      baseUrl: 'http://127.0.0.1:8080',
+    })
+    const text = await said([...args, '--role', 'ADMIN'])
+    expect(text).toContain(`thumbprint ${thumbprintOf(jwk as unknown as ApproverKey)}`)
+    const { approvers } = await bursar<{ approvers: { key: object; role: string }[] }>(
+      'approvers',
+      'list',
+      ...of(),
+    )
+    expect(approvers.at(-1)).toMatchObject({ role: 'ADMIN', key: { ...jwk, rp_id: 'console.example.com' } })
+    await expectRefused(args, /has this key already/)
+  }
+})
+
+test('no passkey that somebody has put into the database, or of another kind, makes an approver', async () => {
+  const rsa = new Map<number, number | Uint8Array>([
+    [kty, 3],
+    [alg, -257],
+    [-1, new Uint8Array(256)],
+    [-2, bytesOf('AQAB')],
+  ])
+  const { id, args } = await newPasskey(rsa)
+  await expectRefused(args, /has a key that approvers cannot have/)
+  await service.owner.query(`update operator_passkeys set credential_id = 'other' where id = $1`, [id])
+  await expectRefused(args, /is not as Bursar wrote it/)
+  await expectRefused([...args.slice(0, -1), customer.customer_id], /has no passkey/)
+  await expectRefused(args.slice(0, -4), /name the key: --key/)
 })
 
 test('reject ends it', async () => {

@@ -1,6 +1,9 @@
 import type { JsonWebKey } from 'node:crypto'
 import { chmod, readFile, writeFile } from 'node:fs/promises'
-import { InvalidArgumentError, type Command } from 'commander'
+import { isIP } from 'node:net'
+import { InvalidArgumentError, Option, type Command } from 'commander'
+import { approverKeyOf } from '../access/operators/approver-key.ts'
+import { listPasskeys } from '../access/operators/passkeys.ts'
 import { Problem } from '../contract/problems.ts'
 import { tookTooLong } from '../db/database.ts'
 import {
@@ -9,11 +12,19 @@ import {
   readApproverKey,
   signStatement,
   thumbprintOf,
+  type ApproverKey,
 } from '../governance/approvals/approval-statement.ts'
 import { addApprover, revokeApprover, selectApprovers } from '../governance/approvals/approver.ts'
 import { decideApproval, newestApprovals, readApproval } from '../rails/payouts/decide-approval.ts'
 import { APPROVAL, textUpTo, uuid } from './arguments.ts'
-import { approved, inDatabase, inOwnersDatabase, type AskedChange } from './command-line.ts'
+import {
+  approved,
+  baseUrlOf,
+  inDatabase,
+  inOwnersDatabase,
+  type AskedChange,
+  type AtDatabase,
+} from './command-line.ts'
 import { define, offline, type Subcommand, oneOf } from './define.ts'
 import { print } from './output.ts'
 import { APPROVAL_STATUSES, type ApprovalDecision } from '../contract/approval.ts'
@@ -163,7 +174,8 @@ function asError(error: unknown): never {
 interface AddOptions {
   customer: string
   name: string
-  key: string
+  key?: string
+  passkey?: string
   role: string
   operator?: string
   client?: string
@@ -174,13 +186,21 @@ function defineAdd(approvers: Subcommand): void {
   define(
     approvers,
     'add',
-    'add an approver with the public key that bursar approvals key has made, or of a passkey',
+    'add an approver with the public key that bursar approvals key has made, or with the passkey of an operator',
   )
     .requiredOption('--customer <id>', 'customer', uuid)
     .requiredOption('--name <name>', 'name of the person', textUpTo(NAME_LENGTH_MAX))
-    .requiredOption(
+    .option(
       '--key <file>',
       'public key, a JWK of Ed25519 or P-256; of a passkey with its credential_id and rp_id',
+    )
+    .addOption(
+      new Option(
+        '--passkey <id>',
+        'in place of --key: a passkey with which --operator signs in, by its id on the page Your sign-in',
+      )
+        .argParser(uuid)
+        .conflicts('key'),
     )
     .option(
       '--role <role>',
@@ -193,15 +213,33 @@ function defineAdd(approvers: Subcommand): void {
     .option(...APPROVAL)
     .answer(inOwnersDatabase, async (at, options: AddOptions) => {
       const { customer: customer_id, name, role, operator: operator_id, client: client_id } = options
-      const key = readApproverKey(await readKeyFile(options.key))
+      const key = await keyToAdd(at, options)
+      const thumbprint = thumbprintOf(key)
       const approver = { name, role, key, operator_id, client_id }
-      const change = changeOf(options, 'approvers add', thumbprintOf(key), { ...approver, key })
+      const change = changeOf(options, 'approvers add', thumbprint, { ...approver, key })
       const added = await approved(at, change, (tx) =>
         addApprover(tx, customer_id, approver, at.origin),
       ).catch(asError)
       at.did('added an approver', { approver_id: added.id, customer_id })
-      return [added, `Approver ${added.id}: ${added.name}, ${added.role}.`]
+      const text = `Approver ${added.id}: ${added.name}, ${added.role}, thumbprint ${thumbprint}.`
+      return [{ ...added, thumbprint }, text]
     })
+}
+
+/** Reads the public key from its file, or from the operator's passkey, whose row must be as Bursar wrote it. */
+async function keyToAdd(at: AtDatabase, { key, passkey, operator }: AddOptions): Promise<ApproverKey> {
+  if (key !== undefined) return readApproverKey(await readKeyFile(key))
+  if (passkey === undefined || operator === undefined)
+    throw new Error('name the key: --key <file>, or --passkey <id> with --operator <id>')
+  const found = (await listPasskeys(at.db, operator)).find(({ id }) => id === passkey)
+  if (found === undefined)
+    throw new Error(`operator ${operator} has no passkey ${passkey}: bursar operator passkeys ${operator}`)
+  if (!(await at.rowMacs()).isGenuine('operator_passkeys', found.id, found))
+    throw new Error(`passkey ${passkey} is not as Bursar wrote it, so it makes nobody an approver`)
+  const { hostname } = new URL(await baseUrlOf(at))
+  if (isIP(hostname.replaceAll(/[[\]]/g, '')) !== 0)
+    throw new Error(`BURSAR_BASE_URL: passkeys belong to the host name of the console, not to ${hostname}`)
+  return approverKeyOf(found, hostname)
 }
 
 function defineRevoke(approvers: Subcommand): void {

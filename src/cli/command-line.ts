@@ -10,7 +10,7 @@ import {
   type Database,
   type Transaction,
 } from '../db/database.ts'
-import { prepareDatabase, requireMode } from '../program/deployment.ts'
+import { prepareDatabase, readStamp, requireMode } from '../program/deployment.ts'
 import { logOptions, openLog, STANDARD_ERROR } from '../log.ts'
 import { Ledger } from '../money/movements/queue.ts'
 import { WithdrawalMacs } from '../money/movements/withdrawal-macs.ts'
@@ -139,6 +139,10 @@ export async function asOwner<T>(url: string | undefined, work: (owner: Database
     await owner.end()
   }
 }
+
+/** The address at which operators reach the service: as it is set, or as a live database is stamped. */
+export const baseUrlOf = async ({ db, settings }: Pick<AtDatabase, 'db' | 'settings'>): Promise<string> =>
+  settings.baseUrl ?? (await readStamp(db))?.issuer ?? `http://${settings.host}:${settings.port}`
 
 type OfCustomer = Pick<Access, 'customer'>
 

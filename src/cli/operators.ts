@@ -2,7 +2,6 @@ import { Option, type Command } from 'commander'
 import { requireBuiltConsole } from '../access/console/files.ts'
 import { ROLES, type Role } from '../contract/roles.ts'
 import { transaction, type Database, type Transaction } from '../db/database.ts'
-import { readStamp } from '../program/deployment.ts'
 import {
   createOperator,
   disableOperator,
@@ -21,6 +20,7 @@ import { SettingsError, type Settings } from '../settings.ts'
 import { APPROVAL, uuid } from './arguments.ts'
 import {
   approved,
+  baseUrlOf,
   inDatabase,
   inMigratedDatabase,
   type AskedChange,
@@ -105,13 +105,12 @@ function defineLink(operator: Subcommand): void {
 
 /** Makes a link with which an operator signs in on a page. Throws where the operator is disabled. */
 export async function linkOf(
-  { db, settings, did, origin, rowMacs }: AtDatabase,
+  at: AtDatabase,
   operator_id: string,
   page: string,
   what: string,
 ): Promise<CommandOutput> {
-  const baseUrl =
-    settings.baseUrl ?? (await readStamp(db))?.issuer ?? `http://${settings.host}:${settings.port}`
+  const { db, did, origin, rowMacs } = at
   const { secret, expires_at } = await changing(db, operator_id, async (tx, found) => {
     if (found.disabled_at !== null) throw new Error(`operator ${operator_id} is disabled`)
     await recordOperatorChange(tx, found, 'operator.link', { origin })
@@ -119,7 +118,7 @@ export async function linkOf(
   })
   did(what, { operator_id, expires_at })
   // Browsers do not send the part after # to any server, so no log of a proxy has the secret.
-  const shown = { link: `${baseUrl}${page}#${secret}`, expires_at }
+  const shown = { link: `${await baseUrlOf(at)}${page}#${secret}`, expires_at }
   return [{ operator_id, ...shown }, linesOf(shown)]
 }
 

@@ -1,13 +1,13 @@
 import { isUtf8 } from 'node:buffer'
 import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
+import { canonicalJson } from '../contract/canonical-json.ts'
 import { Problem } from '../contract/problems.ts'
 import { duplicateMember } from '../http/duplicate-member.ts'
 import { fileValidator } from '../http/validation.ts'
 import { findMasterKeys, type MasterKeys } from '../keys/master-keys.ts'
 import { replacePolicy } from '../resources/policy/put-policy.ts'
 import {
-  canonicalJson,
   completeDocument,
   NewPolicyDocument,
   type PolicyDocument,

@@ -80,6 +80,7 @@ const RIGHT_OF: Record<Exclude<Scope, ScopeWithoutOperations>, Right> = {
   'operators:read_freeze': 'READ',
   'operators:write_freeze': 'CHANGE',
   'operators:end_freeze': 'ADMINISTER',
+  'operators:read_approver': 'READ',
   'operators:read_operator': 'READ',
   'operators:write_operator': 'ADMINISTER',
   'operators:write_client': 'ADMINISTER',

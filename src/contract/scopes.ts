@@ -88,6 +88,7 @@ export const OPERATOR_SCOPES = [
   'operators:read_freeze',
   'operators:write_freeze',
   'operators:end_freeze',
+  'operators:read_approver',
   'operators:read_operator',
   'operators:write_operator',
   'operators:write_client',

@@ -227,13 +227,8 @@ const Approvals = ({ items }: { items: readonly Approval[] }) =>
     <ul class="plain">
       {items.map(({ id, subject, approvals: given, required, role, deadline }) => (
         <li key={id}>
-          {subject.type === 'transfer' ? (
-            <Link to={`transfers/${subject.id}`}>Transfer</Link>
-          ) : (
-            inWords(subject.type)
-          )}{' '}
-          <Id of={subject.id} /> {given} of {required} of role {inWords(role).toLowerCase()}, until{' '}
-          <Time at={deadline} />
+          <Link to={`approvals/${id}`}>{inWords(subject.type)}</Link> <Id of={subject.id} /> {given} of{' '}
+          {required} of role {inWords(role).toLowerCase()}, until <Time at={deadline} />
         </li>
       ))}
     </ul>

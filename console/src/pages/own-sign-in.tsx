@@ -4,7 +4,7 @@ import { send } from '../api.ts'
 import { inWords } from '../format.ts'
 import { Table, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
-import { Curl, Failure, Loading, Status, Time, Title } from '../parts.tsx'
+import { Curl, Failure, Id, Loading, Status, Time, Title } from '../parts.tsx'
 import { may, readSession, session } from '../session.ts'
 
 /** The operator's own ways to sign in: its passkeys, and its sessions. */
@@ -50,6 +50,7 @@ function Passkeys() {
   const busy = useSignal(false)
   const columns: Column<Passkey>[] = [
     { name: 'Name', cell: ({ name }) => name },
+    { name: 'Id', cell: ({ id }) => <Id of={id} /> },
     { name: 'Added', cell: ({ created_at }) => <Time at={created_at} /> },
     {
       name: 'Last sign-in',

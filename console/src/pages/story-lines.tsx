@@ -161,7 +161,7 @@ function approvalLines(approval: Approval | undefined): Line[] {
     approval
   const proof = (
     <>
-      approval <Id of={id} />
+      approval <Id of={id} to={`approvals/${id}`} />
     </>
   )
   const asked: Line = {

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { Temporal } from 'temporal-polyfill'
 import { Type } from 'typebox'
 import { initiatorOf, originOfLoop, type Origin } from '../../contract/actor.ts'
+import { canonicalJson } from '../../contract/canonical-json.ts'
 import { Closed, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
@@ -23,12 +24,7 @@ import {
   type ChangeToApprove,
 } from './approval.ts'
 import { selectApprovers } from './approver.ts'
-import {
-  canonicalJson,
-  DEFAULT_DEADLINE_SECONDS,
-  DEFAULT_ROLE,
-  type ChangeSubject,
-} from '../policy/policy-document.ts'
+import { DEFAULT_DEADLINE_SECONDS, DEFAULT_ROLE, type ChangeSubject } from '../policy/policy-document.ts'
 import { type Policies, type PolicyVersion } from '../policy/policy.ts'
 import type { Approval } from '../../contract/approval.ts'
 

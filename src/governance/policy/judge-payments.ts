@@ -4,7 +4,7 @@ import { decimalsOf, NETWORKS, type CryptoNetwork } from '../../contract/assets/
 import { PRICE_DECIMALS, VALUE_DECIMALS, type UsdPrices } from '../../contract/assets/usd-value.ts'
 import { initiatorOf, type Origin } from '../../contract/actor.ts'
 import { Problem, problem } from '../../contract/problems.ts'
-import { inOrder } from '../../db/database.ts'
+import { inOrder, type Transaction } from '../../db/database.ts'
 import type { Moment } from '../../db/ids.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 import { canonicalAddress } from '../../chains/addresses.ts'
@@ -13,6 +13,7 @@ import type { Govern, GovernedBatch, Governor, Verdict } from '../../money/movem
 import { entriesAt, type KnownEntry } from '../../money/records/destination-address.ts'
 import { FIAT_ACCOUNTS, type FiatAccount } from '../../money/records/fiat-account.ts'
 import type { Holders } from '../../money/records/holders.ts'
+import type { RowMacs } from '../../money/records/row-macs.ts'
 import { awaitApproval, type ApprovalRequirement } from '../approvals/approved-withdrawal.ts'
 import { compile, shortlistOf, type Compiled, type CompiledRule, type Shortlist } from './compiled-policy.ts'
 import { DEFAULT_ROLE, type Limit, type Rule } from './policy-document.ts'
@@ -28,14 +29,14 @@ import { Windows, type Window } from './policy-windows.ts'
  */
 
 /** What a payment adds to a window of a limit. */
-interface Count {
+export interface Count {
   window: Window
   periodMicros: number
   value: bigint
 }
 
 /** All facts of one payment. */
-interface Facts {
+export interface Facts {
   payment: Payment
   shortlist: Shortlist
   /** The windows that count the payment, at the index `windowAt` of each rule with a limit. */
@@ -115,15 +116,8 @@ class PolicyGovernor implements Governor {
 
   async #readAddressBook(): Promise<void> {
     if (this.#policy?.readsAddressBook !== true) return
-    const all = [...this.#facts.values()].map((one) => ({ one, places: addressPlacesOf(one.payment) }))
-    const entries = await entriesAt(
-      this.#batch.tx,
-      this.#policies.rows,
-      this.#batch.customerId,
-      all.flatMap(({ places }) => places),
-    )
-    for (const { one, places } of all)
-      one.entries = places.flatMap((place) => entries.get(keyOfPlace(place)) ?? [])
+    const { tx, customerId } = this.#batch
+    await readEntries(tx, this.#policies.rows, customerId, [...this.#facts.values()])
   }
 
   judge(movement: Movement, decided: Decision, view: View): Verdict {
@@ -134,49 +128,76 @@ class PolicyGovernor implements Governor {
     assert(facts !== undefined && this.#policy !== undefined, 'a governed movement must declare its payment')
     const { now } = view
     const counts: Count[] = []
-    const values = new Values(transfer, this.#prices)
-    const rule = facts.shortlist.rules.find(
-      (one) => fits(one, facts) && this.#decides(one, facts, values, now, counts),
-    )
-    const requirement = rule && requirementOf(rule.rule, this.#policy, transfer)
+    const rule = decidingRule(facts, new Values(transfer, this.#prices), now, counts)
+    const requirement = rule && requirementOf(rule, this.#policy, transfer)
     const { origin } = movement
     return {
       decision: requirement === undefined ? decided : awaitApproval(decided, requirement, origin, view),
-      count: () =>
-        counts.forEach(({ window, periodMicros, value }) => window.add(now.micros, periodMicros, value)),
+      count: () => countIn(counts, now),
     }
-  }
-
-  /** Whether a rule that fits decides. Adds to `counts` what the payment counts in the rule's windows. */
-  #decides(
-    { limit, restricts }: CompiledRule,
-    { windows }: Facts,
-    values: Values,
-    now: Moment,
-    counts: Count[],
-  ): boolean {
-    if (limit === undefined) return true
-    const { most, periodMicros, windowAt } = limit
-    // A payment without a price counts as the whole limit and is beyond the limit.
-    const priced = values.in(limit.asset)
-    const value = priced ?? most
-    let beyond = priced === undefined || value > most
-    if (windowAt !== undefined) {
-      const counted = windows[windowAt]
-      assert(counted !== undefined, 'the windows of every rule that may fit are read')
-      for (const window of counted) {
-        assert(window.isLocked, 'a window that was not read would be an empty one')
-        beyond ||= window.sumAt(now.micros, periodMicros) + value > most
-        counts.push({ window, periodMicros, value })
-      }
-    }
-    return restricts === beyond
   }
 
   async write(): Promise<void> {
     await this.#windows.write(this.#batch.tx, this.#batch.customerId)
   }
 }
+
+/** Reads the entries of the address book for the destinations of these payments. */
+export async function readEntries(
+  tx: Transaction,
+  macs: RowMacs,
+  customerId: string,
+  facts: readonly Facts[],
+): Promise<void> {
+  const all = facts.map((one) => ({ one, places: addressPlacesOf(one.payment) }))
+  const entries = await entriesAt(
+    tx,
+    macs,
+    customerId,
+    all.flatMap(({ places }) => places),
+  )
+  for (const { one, places } of all)
+    one.entries = places.flatMap((place) => entries.get(keyOfPlace(place)) ?? [])
+}
+
+/** Returns the rule that decides a payment; undefined where none does. Adds to `counts` what the payment counts in windows. */
+export const decidingRule = (
+  facts: Facts,
+  values: Pick<Values, 'in'>,
+  now: Pick<Moment, 'micros'>,
+  counts: Count[],
+): Rule | undefined =>
+  facts.shortlist.rules.find((one) => fits(one, facts) && decides(one, facts, values, now, counts))?.rule
+
+/** Whether a rule that fits decides. Adds to `counts` what the payment counts in the rule's windows. */
+function decides(
+  { limit, restricts }: CompiledRule,
+  { windows }: Facts,
+  values: Pick<Values, 'in'>,
+  now: Pick<Moment, 'micros'>,
+  counts: Count[],
+): boolean {
+  if (limit === undefined) return true
+  const { most, periodMicros, windowAt } = limit
+  // A payment without a price counts as the whole limit and is beyond the limit.
+  const priced = values.in(limit.asset)
+  const value = priced ?? most
+  let beyond = priced === undefined || value > most
+  if (windowAt !== undefined) {
+    const counted = windows[windowAt]
+    assert(counted !== undefined, 'the windows of every rule that may fit are read')
+    for (const window of counted) {
+      assert(window.isLocked, 'a window that was not read would be an empty one')
+      beyond ||= window.sumAt(now.micros, periodMicros) + value > most
+      counts.push({ window, periodMicros, value })
+    }
+  }
+  return restricts === beyond
+}
+
+/** Counts an accepted payment in its windows. */
+export const countIn = (counts: readonly Count[], now: Pick<Moment, 'micros'>): void =>
+  counts.forEach(({ window, periodMicros, value }) => window.add(now.micros, periodMicros, value))
 
 /** Whether a payment goes to a profile, at once: such payments have no destination in their record. */
 const isToProfile = (type: string): boolean =>
@@ -198,8 +219,12 @@ function requireDeclared({ payment }: Movement, transfer: Transfer): void {
 }
 
 /** Returns the facts of the payments among these movements, without their identities and entries of the address book. */
-function factsOf(policy: Compiled, movements: readonly Movement[], get: View['get']): Map<Movement, Facts> {
-  const facts = new Map<Movement, Facts>()
+export function factsOf<M extends Pick<Movement, 'payment' | 'origin'>>(
+  policy: Compiled,
+  movements: readonly M[],
+  get: View['get'],
+): Map<M, Facts> {
+  const facts = new Map<M, Facts>()
   for (const movement of movements) {
     const { payment, origin } = movement
     if (payment === undefined) continue
@@ -290,7 +315,11 @@ function fitsDestination({ destination, restricts }: CompiledRule, facts: Facts)
  * Requests the windows in which a policy may count these payments, to be locked next; the address book may be unread. EARLY:
  * windows known from the payments alone. LATE: those of identities and bank accounts, which are read with the balances.
  */
-function wantWindows(windows: Windows, facts: ReadonlyMap<Movement, Facts>, when: 'EARLY' | 'LATE'): void {
+export function wantWindows(
+  windows: Windows,
+  facts: ReadonlyMap<unknown, Facts>,
+  when: 'EARLY' | 'LATE',
+): void {
   for (const one of facts.values())
     for (const compiledRule of one.shortlist.windowed) {
       if ((needsRecords(compiledRule, one) ? 'LATE' : 'EARLY') !== when) continue
@@ -324,13 +353,13 @@ function subjectsOf({ per = 'CUSTOMER' }: Limit, facts: Facts): string[] {
 }
 
 /** The value of a payment in the assets of limits, computed once for all rules. */
-class Values {
+export class Values {
   readonly #asset: string
   readonly #total: bigint
   readonly #prices: UsdPrices
   #usd: bigint | undefined
 
-  constructor({ asset, total }: Transfer, prices: UsdPrices) {
+  constructor({ asset, total }: Pick<Transfer, 'asset' | 'total'>, prices: UsdPrices) {
     this.#asset = asset
     this.#total = parseAmount(total, decimalsOf(asset))!
     this.#prices = prices
@@ -354,10 +383,10 @@ class Values {
 }
 
 /** Returns the approval that a deciding rule requires. Throws policy-refused where the rule lets nothing pass. */
-function requirementOf(
+export function requirementOf(
   { id: rule_id, action, approvals, role = DEFAULT_ROLE }: Rule,
   { version: policy_version, deadlineSeconds: deadline_seconds }: Compiled,
-  { type }: Transfer,
+  { type }: Pick<Transfer, 'type'>,
 ): ApprovalRequirement | undefined {
   if (action === 'ALLOW') return undefined
   const refuse = (why: string) => problem.policyRefused(why, { rule_id, policy_version })

@@ -3,6 +3,7 @@ import { Type, type Static } from 'typebox'
 import { parseAmount } from '../../contract/assets/amount.ts'
 import { CRYPTO_NETWORKS, findAsset } from '../../contract/assets/catalogue.ts'
 import { VALUE_DECIMALS } from '../../contract/assets/usd-value.ts'
+import { canonicalJson } from '../../contract/canonical-json.ts'
 import { Amount, AssetSymbol, Closed, Lines, OneOf, Text, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { GOVERNED_TYPES } from '../../money/movements/decision.ts'
@@ -242,12 +243,3 @@ function requireAsset(symbol: string, at: string): void {
 /** Returns the decimals of a limit's amount: those of its asset, two for values in USD. */
 const decimalsOfLimit = ({ asset }: Limit): number =>
   asset === 'USD' ? USD_DECIMALS : findAsset(asset)!.decimals
-
-/** JSON with the members of each object sorted, because jsonb does not keep their order. */
-export function canonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_, member: unknown) =>
-    typeof member !== 'object' || member === null || Array.isArray(member)
-      ? member
-      : Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1))),
-  )
-}

@@ -147,6 +147,12 @@ export class Windows {
     for (const [, window] of sorted) window.isLocked = true
   }
 
+  /** Takes the wanted windows as empty, for payments that are judged and not made. */
+  beginEmpty(): void {
+    for (const window of this.#wanted.values()) window.isLocked = true
+    this.#wanted = new Map()
+  }
+
   /** Sends the statements that write the changed windows: one for new windows, one for known ones. */
   async write(tx: Transaction, customerId: string): Promise<void> {
     const changed = [...this.#windows.values()].filter(({ isChanged }) => isChanged)

@@ -5,7 +5,8 @@ import { createCustomer } from '../../access/customers/create-customer.ts'
 import { transaction, type Database } from '../../db/database.ts'
 import { readClock } from '../../db/ids.ts'
 import { masterKeysOf } from '../../keys/master-keys.ts'
-import { canonicalJson, completeDocument, type NewPolicyDocument } from './policy-document.ts'
+import { canonicalJson } from '../../contract/canonical-json.ts'
+import { completeDocument, type NewPolicyDocument } from './policy-document.ts'
 import { Policies, POLICY_PLACE } from './policy.ts'
 
 const keysOf = (...lines: string[]) => masterKeysOf(lines, 'BURSAR_MASTER_KEY')

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { Type, type Static } from 'typebox'
 import type { UsdPrices } from '../../contract/assets/usd-value.ts'
+import { canonicalJson } from '../../contract/canonical-json.ts'
 import { NamedObject, Timestamp } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { coordinatorOf, type Queryable, type Transaction } from '../../db/database.ts'
@@ -9,7 +10,7 @@ import { Macs } from '../../keys/macs.ts'
 import type { MasterKeys } from '../../keys/master-keys.ts'
 import { RowMacs } from '../../money/records/row-macs.ts'
 import { newestUsdPrices } from '../../money/records/usd-prices.ts'
-import { canonicalJson, PolicyDocument } from './policy-document.ts'
+import { PolicyDocument } from './policy-document.ts'
 
 /**
  * A customer's policy: the rules for its payments, and what needs approval (API behaviour, Policy). Each change makes a

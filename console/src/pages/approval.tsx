@@ -1,0 +1,207 @@
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { inWords } from '../format.ts'
+import { onEvents } from '../live.ts'
+import { useCall, useRecords } from '../load.ts'
+import { Actor, Amount, Curl, Fact, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
+import type { Approval, DestinationAddress, Page, Profile } from '../records.ts'
+import { isPayment, readStatement, type SignedPayment, type Statement, type ToSign } from '../statement.ts'
+import { may } from '../session.ts'
+import { ChangeOf, MakeChange } from './approved-change.tsx'
+import { TimeLeft } from './approvals.tsx'
+import { Decide, useApprovers, type Approver } from './decide.tsx'
+
+/** One approval: what is decided, as the text to sign says it; who has signed; and the person's own decision. */
+
+interface ReadApproval {
+  approval: Approval
+  to_sign: ToSign
+}
+const callOf = (id: string) => ({ method: 'GET', path: `/v2/approvals/${id}` }) as const
+
+export function ApprovalPage({ id }: { id: string }) {
+  const { data, error, again } = useCall<ReadApproval>(callOf(id))
+  const approvers = useApprovers()
+  useEffect(
+    () =>
+      onEvents((event) => {
+        if (event === undefined || event.object.id === id) again(true)
+      }),
+    [id],
+  )
+  const read = data.value
+  return (
+    <>
+      <Failure of={error.value ?? approvers.error.value} />
+      {read === undefined && error.value === undefined && <Loading />}
+      {read !== undefined && (
+        <>
+          <header class="of-record">
+            <Title of={`Approval ${id}`}>Approval</Title>
+            <Status of={read.approval.status} /> <Id of={id} whole />
+          </header>
+          {/* Another answer has another text: it is read anew. */}
+          <ToDecide
+            key={JSON.stringify(read)}
+            approvers={approvers.data.value?.items}
+            {...{ id, read, again }}
+          />
+          <Signed of={read.approval} approvers={approvers.data.value?.items} />
+          <MakeChange of={read.approval} again={again} />
+        </>
+      )}
+      <Curl of={callOf(id)} />
+    </>
+  )
+}
+
+/** What is decided, read from the text to sign. Nothing can be signed where the text is not what the answer shows. */
+function ToDecide({
+  id,
+  read,
+  again,
+  approvers,
+}: {
+  id: string
+  read: ReadApproval
+  again: () => void
+  approvers: readonly Approver[] | undefined
+}) {
+  const { approval, to_sign } = read
+  const found = useSignal<{ statement?: Statement; refused?: unknown }>({})
+  useEffect(() => {
+    void readStatement(id, approval, to_sign).then(
+      (statement) => (found.value = { statement }),
+      (refused: unknown) => (found.value = { refused }),
+    )
+  }, [])
+  const { statement, refused } = found.value
+  if (statement === undefined) return refused === undefined ? <Loading /> : <Failure of={refused} />
+  const { subject } = statement
+  return (
+    <>
+      {isPayment(subject) ? (
+        <Payment of={subject} />
+      ) : (
+        <>
+          <ChangeOf approval={approval} />
+          <p class="quiet whole">
+            The digest that is signed matches what is shown: <code>{subject.digest}</code>
+          </p>
+        </>
+      )}
+      <Terms of={statement} approval={approval} />
+      <details>
+        <summary>The text that is signed</summary>
+        <pre class="diff" tabIndex={0}>
+          {JSON.stringify(statement, null, 2)}
+        </pre>
+      </details>
+      {approvers !== undefined && <Decide {...{ approval, statement, again, approvers }} toSign={to_sign} />}
+    </>
+  )
+}
+
+/** The payment that is signed. */
+function Payment({
+  of: { id, asset, amount, network, destination, memo, profile_id },
+}: {
+  of: SignedPayment
+}) {
+  const profile = useRecords<Profile>('/v2/profiles', 'funding:read_profile', [profile_id]).get(profile_id)
+  return (
+    <>
+      <div class="of-record">
+        <p class="figure">
+          <Amount amount={amount} asset={asset} />
+        </p>
+      </div>
+      <dl class="facts">
+        <Fact name="Network">{inWords(network)}</Fact>
+        <Fact name="To">
+          {typeof destination === 'string' ? (
+            <>
+              <Id of={destination} whole /> <Known network={network} address={destination} />
+            </>
+          ) : (
+            <pre>{JSON.stringify(destination, null, 2)}</pre>
+          )}
+        </Fact>
+        {memo !== null && <Fact name="Memo">{memo}</Fact>}
+        <Fact name="From">
+          {profile?.nickname} <Id of={profile_id} to={`profiles/${profile_id}`} />
+        </Fact>
+        <Fact name="Payment">
+          <Id of={id} to={`transfers/${id}`} />
+        </Fact>
+      </dl>
+    </>
+  )
+}
+
+/** Whether the address book knows an address, and since when. */
+function Known({ network, address }: { network: string; address: string }) {
+  const { data } = useCall<Page<DestinationAddress>>(
+    may('transfer:read_crypto_destination_address')
+      ? {
+          method: 'GET',
+          path: '/v2/transfer/crypto-destination-addresses',
+          query: { addresses: [address], crypto_networks: [network], order: 'ASC' },
+        }
+      : undefined,
+  )
+  const [known] = data.value?.items ?? []
+  if (data.value === undefined) return null
+  if (known === undefined)
+    return <p class="quiet">New: the address book does not have it, as it is spelled.</p>
+  return (
+    <p>
+      In the address book since <Time at={known.created_at} />: {known.nickname} <Status of={known.status} />
+    </p>
+  )
+}
+
+/** Under which rule it is decided, and until when. */
+const Terms = ({ of, approval }: { of: Statement; approval: Approval }) => (
+  <dl class="facts">
+    <Fact name="Asked by">
+      {inWords(of.initiator.type)}{' '}
+      <Actor of={approval.initiator.id === of.initiator.id ? approval.initiator : of.initiator} />
+    </Fact>
+    <Fact name="Needs">
+      {of.required} of the role {of.role}
+    </Fact>
+    <Fact name="Rule">
+      {of.rule_id !== null && <code>{of.rule_id}</code>}{' '}
+      <Link to="policy">version {of.policy_version} of the policy</Link>
+    </Fact>
+    <Fact name="Until">
+      <Time at={of.deadline} /> (<TimeLeft until={of.deadline} />)
+    </Fact>
+  </dl>
+)
+
+const Signed = ({
+  of: { decisions, approvals, required },
+  approvers = [],
+}: {
+  of: Approval
+  approvers: readonly Approver[] | undefined
+}) => (
+  <section>
+    <h2>
+      Signed{' '}
+      <span class="count">
+        {approvals} of {required}
+      </span>
+    </h2>
+    <ul class="plain" aria-label="Decisions">
+      {decisions.map(({ approver_id: id, decision, created_at }) => (
+        <li key={id + decision}>
+          <Status of={decision === 'APPROVE' ? 'APPROVED' : 'REJECTED'} /> by{' '}
+          <Actor of={{ id, name: approvers.find((one) => one.id === id)?.name }} />, <Time at={created_at} />
+        </li>
+      ))}
+    </ul>
+  </section>
+)

@@ -1,0 +1,106 @@
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { ago, inWords } from '../format.ts'
+import { Choice, filterOf, Filters, ListOf, useList, type Column } from '../list.tsx'
+import { onEvents } from '../live.ts'
+import { useRecords } from '../load.ts'
+import { Actor, Amount, Id, Link, Status, Time, Title } from '../parts.tsx'
+import type { Approval, Transfer } from '../records.ts'
+import { changeOf } from '../statement.ts'
+
+/** The payments and changes that wait for approvers, or have waited. */
+
+const STATUSES = ['PENDING', 'APPROVED', 'REJECTED', 'EXPIRED', 'CANCELLED', 'USED']
+
+/** Whether an approval can still be decided or used. */
+export const isOpen = ({ status }: Pick<Approval, 'status'>): boolean =>
+  status === 'PENDING' || status === 'APPROVED'
+
+export function ApprovalsPage() {
+  const list = useList<Approval>('/v2/approvals', { statuses: filterOf('status') })
+  useEffect(
+    () =>
+      onEvents((event) => {
+        if (event === undefined || event.type.startsWith('approval.')) list.again(true)
+      }),
+    [JSON.stringify(list.call)],
+  )
+  const transfers = useRecords<Transfer>(
+    '/v2/transfer/transfers',
+    'transfer:read_transfer',
+    list.items?.map(({ subject }) => (subject.type === 'transfer' ? subject.id : undefined)),
+  )
+  return (
+    <>
+      <Title>Approvals</Title>
+      <Filters>
+        <Choice name="Status" filter="status" of={STATUSES} />
+      </Filters>
+      <ListOf
+        list={list}
+        name="Approvals"
+        none="No approval has this status."
+        columns={columnsOf(transfers)}
+        keyOf={({ id }) => id}
+      />
+    </>
+  )
+}
+
+const columnsOf = (transfers: ReadonlyMap<string | undefined, Transfer>): Column<Approval>[] => [
+  {
+    name: 'What',
+    cell: ({ id, subject }) => (
+      <Link to={`approvals/${id}`}>{inWords(transfers.get(subject.id)?.type ?? subject.type)}</Link>
+    ),
+  },
+  {
+    name: 'Amount',
+    number: true,
+    cell: ({ subject }) => {
+      const transfer = transfers.get(subject.id)
+      return transfer !== undefined && <Amount amount={transfer.amount} asset={transfer.asset} />
+    },
+  },
+  {
+    name: 'To, or the change',
+    cell: (approval) => {
+      const { type, id } = approval.subject
+      const { destination_address: address, fiat_account_id: account } = transfers.get(id) ?? {}
+      if (type === 'transfer') return <Id of={address ?? account ?? id} />
+      return (
+        <>
+          <code>{changeOf(approval)?.operation}</code> <Id of={id} />
+        </>
+      )
+    },
+  },
+  {
+    name: 'Rule',
+    cell: ({ rule_id, role }) => (
+      <>
+        {rule_id !== undefined && <code>{rule_id}</code>} <small>{role}</small>
+      </>
+    ),
+  },
+  { name: 'Asked by', cell: ({ initiator }) => <Actor of={initiator} /> },
+  { name: 'Signed', cell: ({ approvals, required }) => `${approvals} of ${required}` },
+  {
+    name: 'Time left',
+    cell: (approval) =>
+      isOpen(approval) ? <TimeLeft until={approval.deadline} /> : <Time at={approval.ended_at!} />,
+  },
+  { name: 'Status', cell: ({ status }) => <Status of={status} /> },
+]
+
+const TICK_MS = 10_000
+
+/** How long until a moment, which goes on by itself. */
+export function TimeLeft({ until }: { until: string }) {
+  const now = useSignal(Date.now())
+  useEffect(() => {
+    const timer = setInterval(() => (now.value = Date.now()), TICK_MS)
+    return () => clearInterval(timer)
+  }, [])
+  return <span title={until}>{Date.parse(until) <= now.value ? 'over' : ago(until, now.value)}</span>
+}
