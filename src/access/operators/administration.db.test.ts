@@ -19,6 +19,7 @@ import type { Role } from '../../contract/roles.ts'
 import { newPrivateKey, publicPartOf } from '../../governance/approvals/approval-statement.ts'
 import { addApprover } from '../../governance/approvals/approver.ts'
 import { freeze } from '../../money/records/freezes.ts'
+import { transaction } from '../../db/database.ts'
 import { createOperator, type Operator } from './operators.ts'
 
 let service: TestService
