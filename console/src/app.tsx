@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { address, open } from './address.ts'
 import { downSince } from './connection.ts'
+import { developer, showCalls } from './developer.ts'
 import { Banner, Link, Time } from './parts.tsx'
 import { PAGES, pageAt } from './pages.tsx'
 import { SearchBox } from './pages/search.tsx'
@@ -102,6 +103,15 @@ function Who() {
       ) : (
         <span class="customer">{customers[0]?.name}</span>
       )}
+      <label class="developer" title="Shows each call of the API as curl">
+        <input
+          type="checkbox"
+          role="switch"
+          checked={developer.value}
+          onChange={({ currentTarget }) => showCalls(currentTarget.checked)}
+        />{' '}
+        Developer
+      </label>
       <Link to="sign-in/own" class="operator" title="Your sign-in: passkeys and sessions">
         {operator.name} <small>{operator.role}</small>
       </Link>
