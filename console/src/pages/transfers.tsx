@@ -1,3 +1,4 @@
+import { BalanceChange } from '../balance-change.tsx'
 import { textCell } from '../csv.ts'
 import { Export } from '../export.tsx'
 import { inWords } from '../format.ts'
@@ -12,7 +13,7 @@ import {
   useList,
   type Column,
 } from '../list.tsx'
-import { Amount, Link, Status, Time, Title } from '../parts.tsx'
+import { Link, Status, Time, Title } from '../parts.tsx'
 import type { Transfer } from '../records.ts'
 
 /** All transfers, with filters that the address keeps, a page at a time. */
@@ -86,9 +87,7 @@ const TABLE_COLUMNS: Column<Transfer>[] = [
     name: 'Balance change',
     number: true,
     onCard: 2,
-    cell: ({ direction, total, asset, balance_asset }) => (
-      <Amount amount={direction === 'DEBIT' ? `-${total}` : total} asset={balance_asset ?? asset} sign />
-    ),
+    cell: (transfer) => <BalanceChange of={transfer} />,
   },
   { name: 'ref_id', onCard: 5, cell: ({ ref_id }) => <div class="ref">{ref_id}</div> },
 ]
