@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { Amount, Id, Time } from '../parts.tsx'
-import type { Fees, TransferHistory } from '../records.ts'
+import type { Fees, Transfer, TransferHistory } from '../records.ts'
+import { usdOfPart } from '../usd.ts'
 
 /** For how long the service keeps a quote that was used. */
 const QUOTE_KEPT_MS = 30 * 86_400_000
@@ -55,16 +56,30 @@ function quoted({ transfer: { asset, created_at } }: TransferHistory, { quote }:
   }
 }
 
-const charged = ({ transfer: { asset, fee, status } }: TransferHistory, { quote }: Fees): Line => ({
+const charged = ({ transfer }: TransferHistory, { quote }: Fees): Line => ({
   name: 'Fee charged',
-  amount: <Amount amount={fee} asset={asset} />,
-  note: status === 'FAILED' ? 'refunded' : quote === undefined ? undefined : 'as quoted',
+  amount: <Amount amount={transfer.fee} asset={transfer.asset} />,
+  note: (
+    <>
+      {transfer.status === 'FAILED' ? 'refunded ' : quote === undefined ? '' : 'as quoted '}
+      <InUsd amount={transfer.fee} of={transfer} />
+    </>
+  ),
 })
 
+/** What a part of a transfer was worth when the transfer was made. */
+const InUsd = ({ amount, of: { total, notional_value } }: { amount: string; of: Transfer }) =>
+  notional_value === undefined ? null : (
+    <>
+      worth <Amount amount={usdOfPart(amount, total, notional_value)} asset="USD" />
+    </>
+  )
+
 function taken(
-  { transfer: { asset, status }, entries }: TransferHistory,
+  { transfer, entries }: TransferHistory,
   { network_fee, network_fee_value }: Fees,
 ): Line {
+  const { asset, status } = transfer
   const name = 'Network fee paid'
   if (network_fee === undefined) {
     const isSimulated = entries.some(({ account }) => account.startsWith('simulated:'))
@@ -81,11 +96,14 @@ function taken(
     name,
     amount: <Amount amount={network_fee.amount} asset={network_fee.asset} />,
     note:
-      network_fee.asset === asset ? undefined : network_fee_value === undefined ? (
+      network_fee.asset === asset ? (
+        <InUsd amount={network_fee.amount} of={transfer} />
+      ) : network_fee_value === undefined ? (
         `There was no price to convert it to ${asset}.`
       ) : (
         <>
-          <Amount amount={network_fee_value} asset={asset} /> at the prices of that time
+          <Amount amount={network_fee_value} asset={asset} /> at the prices of that time{' '}
+          <InUsd amount={network_fee_value} of={transfer} />
         </>
       ),
   }
