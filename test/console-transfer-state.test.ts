@@ -42,7 +42,9 @@ const sent = {
 const needs = (members: Partial<Network>) => ({ crypto_network: 'ETHEREUM', ...members }) as Network
 
 interface Shown extends Partial<Omit<TransferHistory, 'transfer'>> {
-  transfer?: Partial<Omit<Transfer, 'crypto_network'>> & { crypto_network?: Transfer['crypto_network'] | undefined }
+  transfer?: Partial<Omit<Transfer, 'crypto_network'>> & {
+    crypto_network?: Transfer['crypto_network'] | undefined
+  }
 }
 const historyOf = ({ transfer: changed, ...rest }: Shown = {}): TransferHistory => ({
   transfer: { ...transfer, ...changed } as Transfer,
@@ -102,7 +104,10 @@ describe('a withdrawal that is under way', () => {
     ['approved', approvalOf('APPROVED'), 'Approved. It is signed and sent next.'],
     [
       'frozen while approvers are asked',
-      { ...approvalOf('PENDING'), ...waits('FROZEN', 'the profile is frozen', '2026-11-28T03:24:00.000000Z') },
+      {
+        ...approvalOf('PENDING'),
+        ...waits('FROZEN', 'the profile is frozen', '2026-11-28T03:24:00.000000Z'),
+      },
       'It has waited since 28 Nov 2026, 03:24:00 UTC: the profile is frozen. It goes on when the freeze is lifted.',
     ],
     [
@@ -189,7 +194,10 @@ describe('a withdrawal that is under way', () => {
 
   test('what is usual, and what the network needs', () => {
     expect(
-      told({ transactions: [sent] }, { network: needs({ confirmations: 12 }), usual: { seconds: 190, slowestSeconds: 400 } }),
+      told(
+        { transactions: [sent] },
+        { network: needs({ confirmations: 12 }), usual: { seconds: 190, slowestSeconds: 400 } },
+      ),
     ).toBe(
       'Sent 9 minutes ago; Ethereum has not confirmed it yet (12 blocks are needed). Usually 3 minutes in all. It is completed when it is final.',
     )
@@ -300,11 +308,7 @@ describe('the text for the customer', () => {
     ],
     ['not credited', { transfer: { ...deposited, status: 'FAILED' } }, 'not credited'],
     ['seen', { transfer: deposited }, 'seen on 28 Nov 2026, 03:20:00 UTC, not credited yet'],
-    [
-      'sent',
-      { transactions: [sent] },
-      'sent on 28 Nov 2026, 03:21:00 UTC, waiting for confirmations',
-    ],
+    ['sent', { transactions: [sent] }, 'sent on 28 Nov 2026, 03:21:00 UTC, waiting for confirmations'],
   ])('%s', (_, shown, state) => {
     expect(lines(shown)).toContain(`State: ${state}`)
   })

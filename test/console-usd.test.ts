@@ -12,9 +12,13 @@ test('an amount is worth its price, rounded down to the cent', () => {
 })
 
 test('cents are USD, and values add up to the cent', () => {
-  expect(['0', '7', '42', '2601', '100000000000000000001'].map(usdOfCents)).toEqual(
-    ['0.00', '0.07', '0.42', '26.01', '1000000000000000000.01'],
-  )
+  expect(['0', '7', '42', '2601', '100000000000000000001'].map(usdOfCents)).toEqual([
+    '0.00',
+    '0.07',
+    '0.42',
+    '26.01',
+    '1000000000000000000.01',
+  ])
   expect(sumOfUsd([])).toBe('0.00')
   expect(sumOfUsd(['0.10', '0.20', '9007199254740993.40'])).toBe('9007199254740993.70')
 })

@@ -4,7 +4,8 @@ import { address, open } from './address.ts'
 import { downSince } from './connection.ts'
 import { developer, showCalls } from './developer.ts'
 import { Banner, Link, Time } from './parts.tsx'
-import { PAGES, pageAt } from './pages.tsx'
+import { Palette, PaletteButton } from './palette.tsx'
+import { listedPages, pageAt } from './pages.tsx'
 import { SearchBox } from './pages/search.tsx'
 import { SignIn, signOut } from './pages/sign-in.tsx'
 import { chooseCustomer, customer, service, session } from './session.ts'
@@ -28,9 +29,11 @@ export function App() {
         </Link>
         <Banner />
         <SearchBox />
+        <PaletteButton />
         <Who />
       </header>
       <Pages path={path} />
+      <Palette />
       <Down />
       {/* While the connection is down, the page may be out of date and its actions cannot succeed. */}
       <main id="main" tabIndex={-1} inert={downSince.value !== undefined}>
@@ -54,7 +57,8 @@ function Pages({ path }: { path: string }) {
   const isOpen = useSignal(false)
   useEffect(() => void (isOpen.value = false), [path])
   const isCurrent = ({ to }: { to: string }) => to === path || (to !== '' && path.startsWith(`${to}/`))
-  const current = PAGES.flatMap(({ pages }) => pages).find(isCurrent)
+  const groups = listedPages()
+  const current = groups.flatMap(({ pages }) => pages).find(isCurrent)
   return (
     <nav class="pages" aria-label="Pages">
       <button
@@ -66,7 +70,7 @@ function Pages({ path }: { path: string }) {
         <span aria-hidden="true">☰</span> {current?.name ?? 'Pages'}
       </button>
       <div id="groups" class={isOpen.value ? 'open' : undefined}>
-        {PAGES.map(({ group, pages }) => (
+        {groups.map(({ group, pages }) => (
           <div key={group} role="group" aria-label={group}>
             <span aria-hidden="true">{group}</span>
             {pages.map((page) => (

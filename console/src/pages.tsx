@@ -10,10 +10,12 @@ import { OrchestrationPage, OrchestrationsPage, RulePage, RulesPage } from './pa
 import { OperatorsPage } from './pages/operators.tsx'
 import { OwnSignInPage } from './pages/own-sign-in.tsx'
 import { ProfilePage, ProfilesPage } from './pages/profiles.tsx'
+import { SandboxPage } from './pages/sandbox.tsx'
 import { SearchPage } from './pages/search.tsx'
 import { StatementPage, StatementsPage } from './pages/statements.tsx'
 import { TransferPage } from './pages/transfer.tsx'
 import { TransfersPage } from './pages/transfers.tsx'
+import { service } from './session.ts'
 
 /** The console's pages: a line each, in the order of the list on the page. */
 
@@ -36,6 +38,7 @@ const ROUTES: [pattern: string, page: ComponentType<never>][] = [
   ['markets/:market', MarketPage],
   ['networks', NetworksPage],
   ['clients', ClientsPage],
+  ['sandbox', SandboxPage],
   ['operators', OperatorsPage],
   ['sign-in/own', OwnSignInPage],
   ['profiles', ProfilesPage],
@@ -46,8 +49,15 @@ const ROUTES: [pattern: string, page: ComponentType<never>][] = [
   ['transfers/:id', TransferPage],
 ]
 
+interface Listed {
+  name: string
+  to: string
+  /** The mode of the service that has the page; absent: both. */
+  onlyIn?: 'sandbox'
+}
+
 /** The pages that the console lists, by what they are about. */
-export const PAGES = [
+const PAGES: { group: string; pages: Listed[] }[] = [
   {
     group: 'Money',
     pages: [
@@ -70,6 +80,7 @@ export const PAGES = [
     pages: [
       { name: 'Events and webhooks', to: 'events' },
       { name: 'API clients', to: 'clients' },
+      { name: 'Sandbox', to: 'sandbox', onlyIn: 'sandbox' },
     ],
   },
   {
@@ -81,6 +92,13 @@ export const PAGES = [
     ],
   },
 ]
+
+/** The pages of this service's mode. */
+export const listedPages = () =>
+  PAGES.map(({ group, pages }) => ({
+    group,
+    pages: pages.filter(({ onlyIn = service.value?.mode }) => onlyIn === service.value?.mode),
+  }))
 
 /** The page at this path, and the parts of the path that its pattern names. */
 export function pageAt(path: string): PageAt {

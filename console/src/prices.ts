@@ -9,9 +9,10 @@ const assets = { method: 'GET', path: '/v2/assets' } as const
 const AGE_MS_MAX = 86_400_000
 
 /** What an amount is worth now; undefined without a price. Undefined itself while the prices are read. */
-export function useUsd(): ((amount: string, asset: string) => string | undefined) | undefined {
+export function usePrices(): ((amount: string, asset: string) => string | undefined) | undefined {
   const priced = useCall<{ items: Price[] }>(prices).data.value?.items
-  const known = useCall<{ items: { asset: string; platform_stablecoin: boolean }[] }>(assets).data.value?.items
+  const known = useCall<{ items: { asset: string; platform_stablecoin: boolean }[] }>(assets).data.value
+    ?.items
   if (priced === undefined || known === undefined) return undefined
   const oldest = Date.now() - AGE_MS_MAX
   const texts = new Map([

@@ -134,7 +134,9 @@ function payment(history: TransferHistory, known: Known): Pending {
     const isSimulated = hold !== undefined && hold.approval_id === undefined
     return [
       `Held, requested ${since(transfer.created_at)}: ${secondary_status.detail}.`,
-      isSimulated ? 'The sandbox simulates this hold, and ends it by itself.' : 'It goes on when that is done.',
+      isSimulated
+        ? 'The sandbox simulates this hold, and ends it by itself.'
+        : 'It goes on when that is done.',
     ]
   }
   return [
@@ -187,7 +189,10 @@ function deposit({ transfer }: TransferHistory, { now, network }: Known): Pendin
         `Seen ${ago(created_at, now)} on ${nameOf(transfer)}, and not credited yet${finalityOf(network)}.`,
         'It is credited when it is final.',
       ]
-    : [`Held since ${moment(created_at)}, and not credited yet.`, 'It is credited or sent back by a decision.']
+    : [
+        `Held since ${moment(created_at)}, and not credited yet.`,
+        'It is credited or sent back by a decision.',
+      ]
 }
 
 /** The same for the customer, without what is internal: amount, destination, state, transaction and reference. */
@@ -209,7 +214,10 @@ export function textForCustomer(history: TransferHistory): string {
     .join('\n')
 }
 
-function stateForCustomer({ transfer, entries }: TransferHistory, current: NetworkTransaction | undefined): string {
+function stateForCustomer(
+  { transfer, entries }: TransferHistory,
+  current: NetworkTransaction | undefined,
+): string {
   const { status, direction, created_at, updated_at } = transfer
   if (status === 'COMPLETED') return `completed on ${moment(updated_at)}`
   if (status === 'FAILED') {

@@ -190,7 +190,8 @@ function Facts({ history: { transfer, fees } }: { history: TransferHistory }) {
   )
 }
 
-const Fact = ({ name, children }: { name: string; children: ComponentChildren }) => (
+/** A member of a record with its name, in a list of class `facts`. */
+export const Fact = ({ name, children }: { name: string; children: ComponentChildren }) => (
   <div>
     <dt>{name}</dt>
     <dd>{children}</dd>
