@@ -118,8 +118,10 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     const balances = (held.items as { asset: string; available: string }[]).map(
       ({ asset, available }) => `${available} ${asset}`,
     )
-    const withdrawal = transfers.find(({ total }) => total.startsWith('1.0000'))!
     const failed = transfers.find(({ status }) => status === 'FAILED')!
+    const withdrawal = transfers.find(
+      ({ asset, direction, id }) => asset === 'ETH' && direction === 'DEBIT' && id !== failed.id,
+    )!
     const { body: statements } = await call('GET', `/v2/statements?customer_id=${demo.customer_id}`)
     const [statement] = statements.statements as { id: string }[]
     const pages: [path: string, amounts: string[]][] = [

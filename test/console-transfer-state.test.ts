@@ -41,13 +41,14 @@ const sent = {
 } as const
 const needs = (members: Partial<Network>) => ({ crypto_network: 'ETHEREUM', ...members }) as Network
 
+/** What a case changes. A wire has no network. */
 interface Shown extends Partial<Omit<TransferHistory, 'transfer'>> {
   transfer?: Partial<Omit<Transfer, 'crypto_network'>> & {
     crypto_network?: Transfer['crypto_network'] | undefined
   }
 }
 const historyOf = ({ transfer: changed, ...rest }: Shown = {}): TransferHistory => ({
-  transfer: { ...transfer, ...changed } as Transfer,
+  transfer: { ...transfer, ...changed },
   entries: [],
   transactions: [],
   ...rest,

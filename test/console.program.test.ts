@@ -214,7 +214,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     await expect.poll(() => palette.getByRole('option').count()).toBeGreaterThan(10)
     expect(await page.locator(':focus').getAttribute('role')).toBe('combobox')
     expect(await seriousFaults(page)).toEqual([])
-    await shoot(page, 'palette', { whole: false })
+    await shoot(page, 'palette')
     await page.keyboard.press('Escape')
     await palette.waitFor({ state: 'detached' })
     await page.keyboard.press('ControlOrMeta+k')

@@ -8,30 +8,27 @@ function digitsOf(amount: string): [digits: bigint, decimals: number] {
   return [BigInt(whole + rest), rest.length]
 }
 
-/** Cents as USD: `2601` is `26.01`. */
-export function usdOfCents(cents: string): string {
-  const digits = cents.padStart(3, '0')
-  return `${digits.slice(0, -2)}.${digits.slice(-2)}`
+/** A value in USD, rounded down to the cent and with both digits of it. */
+function toCents(value: bigint, decimals: number): string {
+  const cents = ((value * 100n) / 10n ** BigInt(decimals)).toString().padStart(3, '0')
+  return `${cents.slice(0, -2)}.${cents.slice(-2)}`
 }
 
-/** What an amount is worth at this price, rounded down to the cent. */
+/** What an amount is worth at this price. */
 export function usdAt(price: string, amount: string): string {
   const [units, decimals] = digitsOf(amount)
   const [ofPrice, priceDecimals] = digitsOf(price)
-  return usdOfCents(((units * ofPrice * 100n) / 10n ** BigInt(decimals + priceDecimals)).toString())
+  return toCents(units * ofPrice, decimals + priceDecimals)
 }
 
-/** What a part of an amount is worth, by the cents that the whole amount is worth; rounded down to the cent. */
-export function usdOfPart(part: string, whole: string, cents: string): string {
+/** What a part of an amount is worth, by the value of the whole amount. */
+export function usdOfPart(part: string, whole: string, value: string): string {
   const [units, decimals] = digitsOf(part)
   const [ofWhole, wholeDecimals] = digitsOf(whole)
+  const [ofValue, valueDecimals] = digitsOf(value)
   if (ofWhole === 0n) return '0.00'
-  return usdOfCents(
-    (
-      (units * 10n ** BigInt(wholeDecimals) * BigInt(cents)) /
-      (ofWhole * 10n ** BigInt(decimals))
-    ).toString(),
-  )
+  const scaled = units * ofValue * 10n ** BigInt(wholeDecimals + 2)
+  return toCents(scaled / ofWhole, decimals + valueDecimals + 2)
 }
 
 /** The sum of values in USD. */

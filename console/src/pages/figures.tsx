@@ -7,7 +7,7 @@ import { useEach } from '../load.ts'
 import { Amount, Failure, Link } from '../parts.tsx'
 import { countOf, type Approval, type Balance, type BalanceHistory, type Page } from '../records.ts'
 import type { Profile, Transfer, Volume } from '../records.ts'
-import { sumOfUsd, usdOfCents } from '../usd.ts'
+import { sumOfUsd } from '../usd.ts'
 
 /** The figures of the home page: value, in flight, waiting, in and out; then the balances of all profiles and of each. */
 
@@ -113,7 +113,7 @@ function InFlight({ pending, now }: { pending: Page<Transfer>; now: number }) {
         unknown === 0 ? '' : ` ${unknown} without a price.`
       }`}
     >
-      <Amount amount={sumOfUsd(valued.map(usdOfCents))} asset="USD" />
+      <Amount amount={sumOfUsd(valued)} asset="USD" />
     </Figure>
   )
 }

@@ -10,7 +10,7 @@ import { useCall } from '../load.ts'
 import { Amount, Curl, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
 import type { Network, Page, Profile, Transfer, TransferHistory, Verification } from '../records.ts'
 import { may } from '../session.ts'
-import { usdOfCents } from '../usd.ts'
+import { sumOfUsd } from '../usd.ts'
 import { FeeComparison } from './fees.tsx'
 import { linesOf, type Line } from './story-lines.tsx'
 import { stateOf, textForCustomer, usualOf } from './transfer-state.ts'
@@ -157,7 +157,7 @@ function Facts({ history: { transfer, fees } }: { history: TransferHistory }) {
       </Fact>
       {notional_value !== undefined && (
         <Fact name="Value when made">
-          <Amount amount={usdOfCents(notional_value)} asset="USD" />
+          <Amount amount={sumOfUsd([notional_value])} asset="USD" />
         </Fact>
       )}
       {fees === undefined && (
