@@ -635,7 +635,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     await page.keyboard.press('Enter')
     await hasFocus('Yes')
     await page.keyboard.press('Enter')
-    await head.getByText('FAILED').waitFor()
+    await head.getByText('Failed', { exact: true }).waitFor()
     await page.getByText('The ledger gave the money back').waitFor()
     await page.getByRole('switch', { name: 'Developer' }).uncheck()
     expect(complaints).toEqual([])

@@ -60,25 +60,35 @@ const charged = ({ transfer }: TransferHistory, { quote }: Fees): Line => ({
   name: 'Fee charged',
   amount: <Amount amount={transfer.fee} asset={transfer.asset} />,
   note: (
-    <>
-      {transfer.status === 'FAILED' ? 'refunded ' : quote === undefined ? '' : 'as quoted '}
-      <InUsd amount={transfer.fee} of={transfer} />
-    </>
+    <Worth
+      said={transfer.status === 'FAILED' ? 'refunded' : quote === undefined ? '' : 'as quoted'}
+      amount={transfer.fee}
+      of={transfer}
+    />
   ),
 })
 
-/** What a part of a transfer was worth when the transfer was made. */
-const InUsd = ({ amount, of: { total, notional_value } }: { amount: string; of: Transfer }) =>
-  notional_value === undefined ? null : (
-    <>
-      worth <Amount amount={usdOfPart(amount, total, notional_value)} asset="USD" />
-    </>
-  )
+/** What is said of a part of a transfer, and what the part was worth when the transfer was made. */
+const Worth = ({
+  said = '',
+  amount,
+  of: { total, notional_value },
+}: {
+  said?: string
+  amount: string
+  of: Transfer
+}) => (
+  <>
+    {said}
+    {notional_value !== undefined && (
+      <>
+        {said !== '' && ', '}worth <Amount amount={usdOfPart(amount, total, notional_value)} asset="USD" />
+      </>
+    )}
+  </>
+)
 
-function taken(
-  { transfer, entries }: TransferHistory,
-  { network_fee, network_fee_value }: Fees,
-): Line {
+function taken({ transfer, entries }: TransferHistory, { network_fee, network_fee_value }: Fees): Line {
   const { asset, status } = transfer
   const name = 'Network fee paid'
   if (network_fee === undefined) {
@@ -97,13 +107,12 @@ function taken(
     amount: <Amount amount={network_fee.amount} asset={network_fee.asset} />,
     note:
       network_fee.asset === asset ? (
-        <InUsd amount={network_fee.amount} of={transfer} />
+        <Worth amount={network_fee.amount} of={transfer} />
       ) : network_fee_value === undefined ? (
         `There was no price to convert it to ${asset}.`
       ) : (
         <>
-          <Amount amount={network_fee_value} asset={asset} /> at the prices of that time{' '}
-          <InUsd amount={network_fee_value} of={transfer} />
+          <Amount amount={network_fee_value} asset={asset} /> at the prices of that time
         </>
       ),
   }

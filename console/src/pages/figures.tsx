@@ -152,7 +152,7 @@ export const BalancesOfAll = ({ history, usd }: { history: readonly BalanceHisto
           { name: 'Asset', onCard: 1, cell: ({ asset }) => asset },
           {
             name: 'Last days',
-            onCard: 4,
+            onCard: 3,
             cell: ({ asset, points }) => (
               <Sparkline
                 values={points.map(({ available }) => available)}
@@ -169,7 +169,7 @@ export const BalancesOfAll = ({ history, usd }: { history: readonly BalanceHisto
           {
             name: 'Value',
             number: true,
-            onCard: 3,
+            onCard: 4,
             cell: ({ asset, points }) => <InUsd usd={usd} amount={points.at(-1)!.available} asset={asset} />,
           },
         ]}
