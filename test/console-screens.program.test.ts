@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { credentialsFile, type SandboxCredentials } from '../src/program/demo/credentials.ts'
 import { magicAddress } from '../src/chains/simulated/magic-addresses.ts'
 import {
@@ -99,9 +99,13 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
       destination_address: magicAddress('ETHEREUM', 'TRAVEL_RULE_REJECTED'),
       crypto_network: 'ETHEREUM',
     })
-    await expect
-      .poll(async () => (await call('GET', `/v2/transfer/transfers/${String(rejected.body.id)}`)).body.status)
-      .toBe('FAILED')
+    await vi.waitFor(
+      async () => {
+        const { body } = await call('GET', `/v2/transfer/transfers/${String(rejected.body.id)}`)
+        expect(body.status).toBe('FAILED')
+      },
+      { timeout: 60_000, interval: 200 },
+    )
   })
   afterAll(() => started.close())
 
