@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { useSignal } from '@preact/signals'
 import { send, type Call } from './api.ts'
+import { inWords } from './format.ts'
 import { Curl, Failure } from './parts.tsx'
 
 /** A button. For a change that cannot be undone, `ask` is the question that a person answers first. */
@@ -9,12 +10,15 @@ export function AskedButton({
   ask,
   kind,
   disabled,
+  isReady = () => true,
   run,
   children,
 }: {
   ask: string | undefined
   kind?: 'main' | 'danger' | undefined
   disabled: boolean
+  /** Whether the action may go on, to its question or its call. */
+  isReady?: () => boolean
   run: () => void
   children: ComponentChildren
 }) {
@@ -48,22 +52,46 @@ export function AskedButton({
       type="button"
       class={kind}
       disabled={disabled}
-      onClick={() => (ask === undefined ? run() : (asking.value = true))}
+      onClick={() => {
+        if (!isReady()) return
+        if (ask === undefined) run()
+        else asking.value = true
+      }}
     >
       {children}
     </button>
   )
 }
 
-/** A button that makes one call of the API, with the call as curl beside it. A failure is shown at the button. */
+/** A value that a person gives to an action. */
+export interface Field {
+  /** Its name among the values. */
+  name: string
+  label: string
+  /** The values to choose from; a text otherwise. */
+  of?: readonly string[]
+  size?: number
+  optional?: boolean
+  placeholder?: string
+  /** What it is at first. */
+  value?: string
+}
+type Values = Readonly<Record<string, string>>
+
+/**
+ * A button that makes one call of the API, with the fields that the call needs and the call as curl beside it. A failure is shown
+ * at the button.
+ */
 export function Action<T>({
   call,
+  fields = [],
   done,
   ask,
   kind,
   children,
 }: {
-  call: Call
+  call: Call | ((values: Values) => Call)
+  fields?: readonly Field[]
   done: (answer: T) => void
   ask?: string
   kind?: 'main' | 'danger'
@@ -71,20 +99,88 @@ export function Action<T>({
 }) {
   const busy = useSignal(false)
   const error = useSignal<unknown>(undefined)
+  const given = useSignal<Values>({})
+  const form = useRef<HTMLFormElement>(null)
+  const values = Object.fromEntries(
+    fields.map(({ name, value = '' }) => [name, (given.value[name] ?? value).trim()]),
+  )
+  const asked = typeof call === 'function' ? call(values) : call
   const run = () => {
     busy.value = true
     error.value = undefined
-    void send<T>(call)
-      .then(done, (reason: unknown) => (error.value = reason))
+    void send<T>(asked)
+      .then(
+        (answer) => {
+          given.value = {}
+          done(answer)
+        },
+        (reason: unknown) => (error.value = reason),
+      )
       .finally(() => (busy.value = false))
   }
+  const button = (
+    <AskedButton
+      ask={ask}
+      kind={kind}
+      disabled={busy.value}
+      isReady={() => form.current?.reportValidity() ?? true}
+      run={run}
+    >
+      {children}
+    </AskedButton>
+  )
   return (
     <div class="action">
-      <AskedButton ask={ask} kind={kind} disabled={busy.value} run={run}>
-        {children}
-      </AskedButton>
-      <Curl of={call} />
+      {fields.length === 0 ? (
+        button
+      ) : (
+        <form
+          ref={form}
+          class="filters"
+          onSubmit={(event) => {
+            event.preventDefault()
+            form.current!.querySelector<HTMLButtonElement>('button:last-of-type')!.click()
+          }}
+        >
+          {fields.map((field) => (
+            <Input
+              key={field.name}
+              of={field}
+              value={given.value[field.name] ?? field.value ?? ''}
+              set={(value) => (given.value = { ...given.value, [field.name]: value })}
+            />
+          ))}
+          {button}
+        </form>
+      )}
+      <Curl of={asked} />
       <Failure of={error.value} />
     </div>
   )
 }
+
+const Input = ({ of: field, value, set }: { of: Field; value: string; set: (value: string) => void }) => (
+  <label>
+    {field.label}
+    {field.of === undefined ? (
+      <input
+        value={value}
+        size={field.size ?? 20}
+        maxLength={2_000}
+        required={field.optional !== true}
+        placeholder={field.placeholder}
+        autocomplete="off"
+        spellcheck={false}
+        onInput={({ currentTarget }) => set(currentTarget.value)}
+      />
+    ) : (
+      <select value={value} onChange={({ currentTarget }) => set(currentTarget.value)}>
+        {field.of.map((one) => (
+          <option key={one} value={one}>
+            {inWords(one)}
+          </option>
+        ))}
+      </select>
+    )}
+  </label>
+)

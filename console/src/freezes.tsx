@@ -1,3 +1,5 @@
+import { useSignal } from '@preact/signals'
+import { Action } from './action.tsx'
 import { inWords } from './format.ts'
 import { useCall, type Loaded } from './load.ts'
 import { Curl, Failure, Link, Loading, Status, Time } from './parts.tsx'
@@ -8,7 +10,7 @@ import { may } from './session.ts'
 
 const freezes = { method: 'GET', path: '/v2/operators/freezes' } as const
 
-export interface Freeze {
+interface Freeze {
   /** Undefined: the whole customer is frozen. */
   profile_id?: string
   reason: string
@@ -20,7 +22,7 @@ export interface Freeze {
 export const useFreezes = (): Loaded<{ items: Freeze[] }> =>
   useCall<{ items: Freeze[] }>(may('operators:read_freeze') ? freezes : undefined)
 
-/** Says that a record is frozen, since when, why and by whom. */
+/** Says that a record is frozen, since when and why. */
 export const Frozen = ({ reason, detail, since }: { reason: string; detail: string; since: string }) => (
   <>
     <Status of="FROZEN" /> since <Time at={since} /> (
@@ -28,16 +30,75 @@ export const Frozen = ({ reason, detail, since }: { reason: string; detail: stri
   </>
 )
 
-/** The freezes of a profile, including those of its whole customer. */
-export const FreezesOfProfile = ({ id }: { id: string }) =>
-  useFreezes()
-    .data.value?.items.filter(({ profile_id }) => profile_id === undefined || profile_id === id)
-    .map(({ profile_id, reason, detail, created_at }) => (
-      <p key={`${profile_id} ${reason}`} class="failure">
-        {profile_id === undefined && 'The whole customer: '}
-        <Frozen reason={reason} detail={detail} since={created_at} />
-      </p>
-    ))
+/** A button that ends a freeze. A disabled customer is enabled on the page of customers. */
+const EndOfFreeze = ({ of: { profile_id, reason }, again }: { of: Freeze; again: () => void }) =>
+  may('operators:end_freeze') && reason !== 'DISABLED' ? (
+    <Action
+      call={{
+        method: 'POST',
+        path: '/v2/operators/freezes/end',
+        body: { ...(profile_id !== undefined && { profile_id }), cause: reason },
+      }}
+      ask="Is the cause known and gone? Payments that wait are signed again."
+      done={again}
+    >
+      Unfreeze
+    </Action>
+  ) : null
+
+/** The freezes of a profile with those of its whole customer, or of the customer alone; and a form that freezes it. */
+export function Freezes({ profileId, changed }: { profileId?: string; changed?: () => void }) {
+  const { data, error, again: readAgain } = useFreezes()
+  const isStillSigning = useSignal(false)
+  if (!may('operators:read_freeze')) return null
+  const found = data.value?.items.filter(
+    (one) => one.profile_id === undefined || one.profile_id === profileId,
+  )
+  const isFrozen = found?.some((one) => one.profile_id === profileId && one.reason === 'OPERATOR')
+  const target = profileId === undefined ? 'this customer' : 'this profile'
+  const again = () => {
+    readAgain()
+    changed?.()
+  }
+  return (
+    <>
+      <Failure of={error.value} />
+      {found?.map((one) => (
+        <div key={`${one.profile_id} ${one.reason}`} class="failure">
+          {profileId !== undefined && one.profile_id === undefined && 'The whole customer: '}
+          <Frozen reason={one.reason} detail={one.detail} since={one.created_at} />
+          <EndOfFreeze of={one} again={again} />
+        </div>
+      ))}
+      {isStillSigning.value && (
+        <p class="failure" role="alert">
+          A worker is still signing: a payment that it began may still be sent.
+        </p>
+      )}
+      {isFrozen === false && may('operators:write_freeze') && (
+        <details>
+          <summary>Freeze {target}</summary>
+          <Action<{ signing_ended: boolean }>
+            fields={[{ name: 'reason', label: 'Reason, for other operators', size: 50 }]}
+            call={({ reason }) => ({
+              method: 'POST',
+              path: '/v2/operators/freezes',
+              body: { ...(profileId !== undefined && { profile_id: profileId }), reason },
+            })}
+            ask={`Freeze ${target}? No new payment is signed; deposits are still credited.`}
+            kind="danger"
+            done={({ signing_ended }) => {
+              isStillSigning.value = !signing_ended
+              again()
+            }}
+          >
+            Freeze
+          </Action>
+        </details>
+      )}
+    </>
+  )
+}
 
 /** All freezes of the customer, for the home page. */
 export function FreezesOfCustomer() {

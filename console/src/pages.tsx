@@ -1,8 +1,10 @@
 import type { ComponentType } from 'preact'
 import { AuditLogPage } from './pages/audit-log.tsx'
 import { ClientsPage } from './pages/clients.tsx'
+import { CustomersPage } from './pages/customers.tsx'
 import { EventsPage } from './pages/events.tsx'
 import { Home } from './pages/home.tsx'
+import { IdentitiesPage, IdentityPage } from './pages/identities.tsx'
 import { MarketPage, MarketsPage } from './pages/markets.tsx'
 import { NetworksPage } from './pages/networks.tsx'
 import { NoSuchPage } from './pages/no-such-page.tsx'
@@ -15,7 +17,8 @@ import { SearchPage } from './pages/search.tsx'
 import { StatementPage, StatementsPage } from './pages/statements.tsx'
 import { TransferPage } from './pages/transfer.tsx'
 import { TransfersPage } from './pages/transfers.tsx'
-import { service } from './session.ts'
+import { WiresPage } from './pages/wires.tsx'
+import { may, service } from './session.ts'
 
 /** The console's pages: a line each, in the order of the list on the page. */
 
@@ -39,6 +42,9 @@ const ROUTES: [pattern: string, page: ComponentType<never>][] = [
   ['networks', NetworksPage],
   ['clients', ClientsPage],
   ['sandbox', SandboxPage],
+  ['customers', CustomersPage],
+  ['identities', IdentitiesPage],
+  ['identities/:id', IdentityPage],
   ['operators', OperatorsPage],
   ['sign-in/own', OwnSignInPage],
   ['profiles', ProfilesPage],
@@ -47,13 +53,16 @@ const ROUTES: [pattern: string, page: ComponentType<never>][] = [
   ['statements/:id', StatementPage],
   ['transfers', TransfersPage],
   ['transfers/:id', TransferPage],
+  ['wires', WiresPage],
 ]
 
 interface Listed {
   name: string
   to: string
+  /** The scope without which the page has nothing to show. */
+  scope?: string
   /** The mode of the service that has the page; absent: both. */
-  onlyIn?: 'sandbox'
+  onlyIn?: 'sandbox' | 'live'
 }
 
 /** The pages that the console lists, by what they are about. */
@@ -64,6 +73,8 @@ const PAGES: { group: string; pages: Listed[] }[] = [
       { name: 'Home', to: '' },
       { name: 'Transfers', to: 'transfers' },
       { name: 'Profiles', to: 'profiles' },
+      { name: 'Identities', to: 'identities', scope: 'identity:read_identity' },
+      { name: 'Wires', to: 'wires', scope: 'operators:read_wire', onlyIn: 'live' },
       { name: 'Orchestrations', to: 'orchestrations' },
       { name: 'Statements', to: 'statements' },
     ],
@@ -86,6 +97,7 @@ const PAGES: { group: string; pages: Listed[] }[] = [
   {
     group: 'Administration',
     pages: [
+      { name: 'Customers', to: 'customers', scope: 'operators:read_customer' },
       { name: 'Operators', to: 'operators' },
       { name: 'Audit log', to: 'audit-log' },
       { name: 'Your sign-in', to: 'sign-in/own' },
@@ -93,11 +105,14 @@ const PAGES: { group: string; pages: Listed[] }[] = [
   },
 ]
 
-/** The pages of this service's mode. */
+/** The pages that this operator can use in this mode. */
 export const listedPages = () =>
   PAGES.map(({ group, pages }) => ({
     group,
-    pages: pages.filter(({ onlyIn = service.value?.mode }) => onlyIn === service.value?.mode),
+    pages: pages.filter(
+      ({ scope, onlyIn }) =>
+        (scope === undefined || may(scope)) && (onlyIn === undefined || onlyIn === service.value?.mode),
+    ),
   }))
 
 /** The page at this path, and the parts of the path that its pattern names. */

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
-import { useSignal } from '@preact/signals'
+import { useSignal, type Signal } from '@preact/signals'
 import { open, ROOT } from './address.ts'
 import { curlOf, type Call } from './api.ts'
 import { developer } from './developer.ts'
@@ -171,5 +171,48 @@ export function Curl({ of }: { of: Call }) {
     </details>
   )
 }
+
+/** A secret that the service answers once, until it is put away. */
+export const ShownOnce = ({ of, children }: { of: Signal<string>; children: ComponentChildren }) => (
+  <div role="status">
+    {of.value !== '' && (
+      <div class="secret">
+        <p>{children} It is shown once: save it now.</p>
+        <p>
+          <Id of={of.value} whole />
+        </p>
+        <button type="button" onClick={() => (of.value = '')}>
+          I have saved it
+        </button>
+      </div>
+    )}
+  </div>
+)
+
+/** A member of a record, in a list of facts. */
+export const Fact = ({ name, children }: { name: string; children: ComponentChildren }) => (
+  <div>
+    <dt>{name}</dt>
+    <dd>{children}</dd>
+  </div>
+)
+
+/** Every member of a record that has a value, with those of the objects in it: `Person details, first name`. */
+export const Members = ({ of }: { of: object }) => (
+  <dl class="facts">
+    {membersOf(of).map(([name, value]) => (
+      <Fact key={name} name={inWords(name)}>
+        <span class="text">{value}</span>
+      </Fact>
+    ))}
+  </dl>
+)
+
+const membersOf = (of: object, path = ''): [name: string, value: string][] =>
+  Object.entries(of).flatMap(([name, value]: [string, unknown]): [string, string][] => {
+    if (value === null || value === undefined || value === '') return []
+    const full = path === '' ? name : Array.isArray(of) ? `${path} ${Number(name) + 1}` : `${path}, ${name}`
+    return typeof value === 'object' ? membersOf(value, full) : [[full, String(value)]]
+  })
 
 export const Loading = () => <p class="quiet">Loading…</p>

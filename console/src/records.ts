@@ -75,6 +75,7 @@ const PAGES_OF: Record<string, string> = {
   orchestration: 'orchestrations',
   orchestration_rule: 'orchestrations/rules',
   statement: 'statements',
+  identity: 'identities',
 }
 
 /** The page of a record, by the type that the API names; undefined for types without one. */

@@ -4,7 +4,7 @@ import { createCustomer } from '../access/customers/create-customer.ts'
 import { listCustomers } from '../access/customers/list-customers.ts'
 import { transaction, type Database } from '../db/database.ts'
 import { SCOPES, scopesOf, type ClientScope } from '../contract/scopes.ts'
-import { freeze, unfreeze } from '../money/records/freezes.ts'
+import { freeze, signingEnds, unfreeze } from '../money/records/freezes.ts'
 import type { Settings } from '../settings.ts'
 import {
   createApiClient,
@@ -27,7 +27,7 @@ import {
 import { defineCustomerLimits } from './customer-limits.ts'
 import { define, type Subcommand } from './define.ts'
 import { EXIT } from './exit.ts'
-import { signingEnds, STILL_SIGNING } from './freezes.ts'
+import { SIGNING_WAIT_MS, STILL_SIGNING } from './freezes.ts'
 import { linesOf } from './output.ts'
 import { ownProcess } from './own-process.ts'
 
@@ -85,7 +85,7 @@ function defineCustomers(customer: Subcommand): void {
       const detail = 'its access tokens are refused, and no money leaves it'
       await freeze(db, origin, target, 'DISABLED', detail)
       did('disabled a customer', { customer_id })
-      const signing_ended = await signingEnds(db)
+      const signing_ended = await signingEnds(db, SIGNING_WAIT_MS)
       if (!signing_ended) ownProcess().exitCode = EXIT.failed
       const text = `Customer ${customer_id} is disabled.${signing_ended ? '' : `\n${STILL_SIGNING}`}`
       return [{ customer_id, disabled: true, signing_ended }, text]

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import { CRYPTO_NETWORKS } from '../contract/assets/catalogue.ts'
-import { tookTooLong, transaction, type Database } from '../db/database.ts'
+import type { Database } from '../db/database.ts'
 import {
   describeFreeze,
   freeze,
@@ -8,8 +8,8 @@ import {
   selectFreezes,
   selectFreezesOf,
   subjectOf,
+  signingEnds,
   unfreeze,
-  waitForSigning,
   type Freeze,
   type FreezeReason,
   type FreezeTarget,
@@ -23,7 +23,7 @@ import { EXIT } from './exit.ts'
 import { ownProcess } from './own-process.ts'
 
 /** How long `bursar freeze` waits for database transactions that are signing a payment. */
-const SIGNING_WAIT_MS = 30_000
+export const SIGNING_WAIT_MS = 30_000
 const REASON_LENGTH_MAX = 500
 
 /** Reads the name of a network, or WIRE. For commander. */
@@ -131,7 +131,7 @@ async function freezeTarget(
   const detail = given ?? 'no reason was given'
   await freeze(db, origin, target, 'OPERATOR', detail)
   did('froze', { ...target, detail })
-  const signing_ended = await signingEnds(db)
+  const signing_ended = await signingEnds(db, SIGNING_WAIT_MS)
   if (!signing_ended) ownProcess().exitCode = EXIT.failed
   const text = describeFreeze({ kind: target.kind, subject: subjectOf(target), reason: 'OPERATOR', detail })
   const next = signing_ended
@@ -141,17 +141,6 @@ async function freezeTarget(
 }
 
 export const STILL_SIGNING = `A worker is still signing after ${SIGNING_WAIT_MS / 1000} s, and that payment may still be sent. Run this again to wait longer.`
-
-/** Waits until the workers that are signing have ended. Returns false when they take longer than `SIGNING_WAIT_MS`. */
-export async function signingEnds(db: Database): Promise<boolean> {
-  try {
-    await transaction(db, (tx) => waitForSigning(tx, SIGNING_WAIT_MS))
-    return true
-  } catch (error) {
-    if (!tookTooLong(error)) throw error
-    return false
-  }
-}
 
 async function unfreezeTarget(
   { db, did, origin, rowMacs }: AtDatabase,

@@ -2,7 +2,7 @@ import { InvalidArgumentError, Option, type Command } from 'commander'
 import { Temporal } from 'temporal-polyfill'
 import { listAllIdentities, IDENTITIES_MAX } from '../resources/identities/list-all-identities.ts'
 import type { Identity } from '../resources/identities/identity.ts'
-import { setIdentityStatus } from '../resources/identities/set-identity-status.ts'
+import { IDENTITY_DECISIONS, setIdentityStatus } from '../resources/identities/set-identity-status.ts'
 import { STATUSES, type HolderStatus } from '../money/records/holders.ts'
 import { uuid } from './arguments.ts'
 import { inDatabase } from './command-line.ts'
@@ -11,14 +11,14 @@ import { linesOf } from './output.ts'
 
 /** The change that each command makes, and its description. */
 const CHANGES = {
-  approve: [{ status: 'APPROVED' }, 'mark an identity as verified; it may withdraw'],
-  deny: [{ status: 'DENIED' }, 'mark the verification of an identity as failed; it may not withdraw'],
+  approve: [IDENTITY_DECISIONS.APPROVE, 'mark an identity as verified; it may withdraw'],
+  deny: [IDENTITY_DECISIONS.DENY, 'mark the verification of an identity as failed; it may not withdraw'],
   reopen: [
-    { status: 'PENDING' },
+    IDENTITY_DECISIONS.REOPEN,
     'require a new verification of an identity; it may not withdraw until it is approved',
   ],
-  disable: [{ admin_disabled: true }, "stop an identity's withdrawals, as the platform's administrator"],
-  enable: [{ admin_disabled: false }, 'undo disable; an identity that its API user disabled stays disabled'],
+  disable: [IDENTITY_DECISIONS.DISABLE, "stop an identity's withdrawals, as the platform's administrator"],
+  enable: [IDENTITY_DECISIONS.ENABLE, 'undo disable; an identity that its API user disabled stays disabled'],
 } as const
 
 /** Defines `bursar identity`. */

@@ -60,6 +60,7 @@ import { guardedNetworks } from '../rails/signing-guards.ts'
 import { newSigningSecret } from '../money/records/webhook-secrets.ts'
 import { ScreeningEndpoint } from '../rails/screening/endpoint.ts'
 import { NotAllowed, Screening } from '../rails/screening/screening.ts'
+import { originOfUser } from '../contract/actor.ts'
 import { operatorName } from './command-line.ts'
 
 const BANK = {
@@ -95,6 +96,8 @@ afterAll(async () => {
   await service.close()
   await rm(folder, { recursive: true })
 })
+
+const by = (operator: string) => ({ operator, origin: originOfUser(operator) })
 
 const settings = () => ({ DATABASE_URL: service.url, BURSAR_MODE: 'live' })
 
@@ -325,7 +328,7 @@ describe('an arrived wire', () => {
   test('is credited once when several operators record it at the same time', async () => {
     const profile_id = await newProfile('0')
     const { memo_id: memo } = await newInstructions({ profile_id })
-    const wire = { memo, amount: '10', bank_reference: newReference(), operator: 'ada' }
+    const wire = { memo, amount: '10', bank_reference: newReference(), ...by('ada') }
     const all = await Promise.all(Array.from({ length: 8 }, () => recordWireDeposit(service, wire)))
     expect(all.filter(({ changed }) => changed)).toHaveLength(1)
     expect(new Set(all.map(({ transfer }) => transfer.id)).size).toBe(1)
@@ -334,7 +337,7 @@ describe('an arrived wire', () => {
 
   test('with an unknown outcome is recorded again', async () => {
     const { memo_id: memo } = await newInstructions()
-    const wire = { memo, amount: '10', bank_reference: newReference(), operator: 'ada' }
+    const wire = { memo, amount: '10', bank_reference: newReference(), ...by('ada') }
     const away = { submit: () => Promise.reject(problem.unavailable('the database went away')) }
     const { db } = service
     await expect(recordWireDeposit({ db, ledger: away as unknown as Ledger }, wire)).rejects.toThrow(
@@ -365,12 +368,12 @@ describe('an arrived wire', () => {
     [
       'an unknown memo',
       ['--memo', 'NOBODYHASTHIS000', '--amount', '1'],
-      /^--memo: no deposit instructions have the memo NOBODYHASTHIS000$/,
+      /^memo: no deposit instructions have the memo NOBODYHASTHIS000$/,
     ],
     [
       'an amount of zero',
       ['--memo', 'A', '--amount', '0'],
-      /^--amount must be above 0, with at most 2 decimals$/,
+      /^amount must be above 0, with at most 2 decimals$/,
     ],
     ['three decimals', ['--memo', 'A', '--amount', '1.001'], /must be an amount with at most two decimals/],
     ['a negative amount', ['--memo', 'A', '--amount', '-1'], /must be an amount with at most two decimals/],
@@ -436,7 +439,7 @@ describe('a wire that screening holds', () => {
   const newHeld = async () => {
     const profile_id = await newProfile('0')
     const { memo_id: memo } = await newInstructions({ profile_id })
-    const wire = { memo, amount: '10', bank_reference: newReference(), operator: 'ada' }
+    const wire = { memo, amount: '10', bank_reference: newReference(), ...by('ada') }
     const record = (changes: object = {}, screening: Screening | undefined = holds) =>
       recordWireDeposit({ ...service, screening }, { ...wire, ...changes })
     const held = (await record().catch((error: unknown) => error)) as Error
@@ -703,12 +706,11 @@ describe('an outgoing wire', () => {
   })
 
   test('is taken by one of several operators or cancelled, never both', async () => {
-    const macs = service.ledger.macs!
     for (let attempt = 1; attempt <= 12; attempt++) {
       const wire = await newWire()
       if (attempt % 2 === 0) await work()
       const { customer_id } = customer
-      const tries = ['ada', 'bob', 'eve'].map((operator) => takeWire(service.db, macs, wire.id, operator))
+      const tries = ['ada', 'bob', 'eve'].map((operator) => takeWire(service.db, wire.id, by(operator)))
       const [cancelling, ...taking] = await Promise.allSettled([
         cancelWithdrawal(service.db, { customer_id, transfer_id: wire.id }, 'client', TEST_ORIGIN),
         ...tries,
@@ -752,8 +754,8 @@ describe('an outgoing wire', () => {
       const [wire, other] = [await taken(), await taken()]
       const reference = newReference()
       const [sent, failed] = await Promise.allSettled([
-        markWireSent(service.db, wire.id, reference, 'ada'),
-        markWireFailed(service.db, wire.id, 'not sent', 'bob'),
+        markWireSent(service.db, wire.id, reference, by('ada')),
+        markWireFailed(service.db, wire.id, 'not sent', by('bob')),
       ])
       expect([sent, failed].filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
       const isSent = sent.status === 'fulfilled'
@@ -762,7 +764,7 @@ describe('an outgoing wire', () => {
 
       const third = await taken()
       const both = await Promise.allSettled(
-        [other, third].map(({ id }) => markWireSent(service.db, id, `SAME-${reference}`, 'ada')),
+        [other, third].map(({ id }) => markWireSent(service.db, id, `SAME-${reference}`, by('ada'))),
       )
       expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
       const refused = both.find((one) => one.status === 'rejected')!
@@ -1003,7 +1005,7 @@ describe('a returned wire', () => {
     await expectRefused(back(await newWire(), '40', newReference()), /is no wire that was marked as sent$/)
     await expectRefused(
       back(await sent(), '40.01', newReference()),
-      /^--amount is above what was sent: 40 USD$/,
+      /^amount is above what was sent: 40 USD$/,
     )
   })
 })

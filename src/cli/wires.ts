@@ -1,7 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import { AMOUNT_LENGTH_MAX } from '../contract/fields.ts'
 import { bankReference } from '../money/records/bank-wires.ts'
-import { WithdrawalMacs } from '../money/movements/withdrawal-macs.ts'
 import type { WireOrder } from '../chains/bank/manual-wires.ts'
 import { openScreeningOfCommand } from '../rails/screening/open-screening.ts'
 import {
@@ -12,6 +11,7 @@ import {
   readTakenWire,
   takeWire,
   WIRES_MAX,
+  type By,
 } from '../rails/wires/outgoing-wires.ts'
 import {
   recordWireDeposit,
@@ -75,14 +75,14 @@ function defineTake(wire: Command): void {
     'assign wires to yourself and print the bank details; a taken wire has one operator and cannot be cancelled. Exit code 1 when a wire may not be sent',
   )
     .argument('<transfer_id...>', 'wires', uuids)
-    .answer(inLiveMode, async ({ db, settings, did, keys }, ids: string[], { json }: { json?: true }) => {
-      const macs = new WithdrawalMacs(await keys())
+    .answer(inLiveMode, async (at, ids: string[], { json }: { json?: true }) => {
+      const { db, settings, did } = at
       const screening = await openScreeningOfCommand(db, settings)
       const wires: WireOrder[] = []
       const refused: { transfer_id: string; reason: string }[] = []
       for (const transfer_id of new Set(ids)) {
         try {
-          const taking = takeWire(db, macs, transfer_id, operatorName(), screening)
+          const taking = takeWire(db, transfer_id, by(at), screening)
           wires.push(await withBusyError(transfer_id, taking))
           did('took a wire', { transfer_id })
         } catch (error) {
@@ -100,9 +100,9 @@ function defineMarks(wire: Command): void {
   define(wire, 'mark-sent', 'record that the bank sent a taken wire: it becomes COMPLETED')
     .argument('<transfer_id>', 'wire', uuid)
     .requiredOption('--bank-reference <reference>', "the bank's reference of the wire", reference)
-    .answer(inLiveMode, async ({ db, did }, id: string, options: { bankReference: string }) => {
-      const ended = await withBusyError(id, markWireSent(db, id, options.bankReference, operatorName()))
-      if (ended.changed) did('marked a wire as sent', { ...ended })
+    .answer(inLiveMode, async (at, id: string, options: { bankReference: string }) => {
+      const ended = await withBusyError(id, markWireSent(at.db, id, options.bankReference, by(at)))
+      if (ended.changed) at.did('marked a wire as sent', { ...ended })
       const when = ended.changed ? '' : ' It was already marked.'
       return [ended, `Wire ${id} is COMPLETED, bank reference ${ended.bank_reference}.${when}`]
     })
@@ -113,9 +113,9 @@ function defineMarks(wire: Command): void {
   )
     .argument('<transfer_id>', 'wire', uuid)
     .requiredOption('--reason <text>', 'reason, shown to the client', textUpTo(REASON_LENGTH_MAX))
-    .answer(inLiveMode, async ({ db, did }, id: string, { reason }: { reason: string }) => {
-      const ended = await withBusyError(id, markWireFailed(db, id, reason, operatorName()))
-      if (ended.changed) did('marked a wire as failed', { ...ended })
+    .answer(inLiveMode, async (at, id: string, { reason }: { reason: string }) => {
+      const ended = await withBusyError(id, markWireFailed(at.db, id, reason, by(at)))
+      if (ended.changed) at.did('marked a wire as failed', { ...ended })
       const text = ended.changed
         ? `Wire ${id} is FAILED, and its total is back on the profile.`
         : `Wire ${id} was already marked FAILED: ${ended.reason}`
@@ -143,7 +143,7 @@ function defineIncoming(wire: Command): void {
     .requiredOption('--bank-reference <reference>', "the bank's reference of the wire", reference)
     .answer(toCredit, async (at, options: { memo: string; amount: string; bankReference: string }) => {
       const { memo, amount, bankReference: bank_reference } = options
-      const said = { memo, amount, bank_reference, operator: operatorName() }
+      const said = { memo, amount, bank_reference, ...by(at) }
       return recorded(at, 'recorded a wire that arrived', await recordWireDeposit(at, said))
     })
 
@@ -157,11 +157,11 @@ function defineIncoming(wire: Command): void {
       "the bank's reference of the wire that arrived",
       reference,
     )
-    .answer(inDatabase, async ({ db, did }, { bankReference: bank_reference }: { bankReference: string }) => {
-      const sent = await sendWireBack({ db }, { bank_reference, operator: operatorName() })
+    .answer(inDatabase, async (at, { bankReference: bank_reference }: { bankReference: string }) => {
+      const sent = await sendWireBack(at, { bank_reference, ...by(at) })
       const { id, customer_id, amount, asset } = sent.transfer
       const transfer = { transfer_id: id, customer_id, bank_reference }
-      if (sent.changed) did('recorded a wire that was sent back', transfer)
+      if (sent.changed) at.did('recorded a wire that was sent back', transfer)
       const text = sent.changed
         ? `Wire ${bank_reference} of ${amount} ${asset} is FAILED: ${id}.`
         : `Already recorded, nothing has changed: ${id} is FAILED.`
@@ -178,7 +178,7 @@ function defineIncoming(wire: Command): void {
     .requiredOption('--bank-reference <reference>', "the bank's reference of the return", reference)
     .answer(toCredit, async (at, transfer_id: string, options: { amount: string; bankReference: string }) => {
       const { amount, bankReference: bank_reference } = options
-      const said = { transfer_id, amount, bank_reference, operator: operatorName() }
+      const said = { transfer_id, amount, bank_reference, ...by(at) }
       return recorded(at, 'recorded a wire that came back', await recordWireReturn(at, said))
     })
 }
@@ -194,6 +194,9 @@ const inLiveMode: OpenContext<AtDatabase> = (work) =>
       throw new Error('live mode only: the simulated bank of a sandbox sends its wires itself')
     return work(at)
   })
+
+/** Who handles a wire. */
+const by = ({ origin }: AtDatabase): By => ({ operator: operatorName(), origin })
 
 /** Turns a lock time-out into an error that names the wire. */
 const withBusyError = <T>(id: string, work: Promise<T>): Promise<T> =>

@@ -78,8 +78,17 @@ const RIGHT_OF: Record<Exclude<Scope, ScopeWithoutOperations>, Right> = {
   'operators:delete_passkey': 'SIGN_IN',
   'operators:read_network': 'READ',
   'operators:read_freeze': 'READ',
+  'operators:write_freeze': 'CHANGE',
+  'operators:end_freeze': 'ADMINISTER',
   'operators:read_operator': 'READ',
   'operators:write_operator': 'ADMINISTER',
+  'operators:write_client': 'ADMINISTER',
+  'operators:read_customer': 'READ',
+  'operators:write_customer': 'ADMINISTER',
+  'operators:read_wire': 'READ',
+  'operators:write_wire': 'CHANGE',
+  'operators:write_verification': 'CHANGE',
+  'operators:pay_statement': 'CHANGE',
 }
 
 /**

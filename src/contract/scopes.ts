@@ -86,12 +86,33 @@ export const OPERATOR_SCOPES = [
   'operators:delete_passkey',
   'operators:read_network',
   'operators:read_freeze',
+  'operators:write_freeze',
+  'operators:end_freeze',
   'operators:read_operator',
   'operators:write_operator',
+  'operators:write_client',
+  'operators:read_customer',
+  'operators:write_customer',
+  'operators:read_wire',
+  'operators:write_wire',
+  'operators:write_verification',
+  'operators:pay_statement',
 ] as const
 
-/** Scopes that show figures of the whole deployment. In live mode an operator that belongs to one customer does not have them. */
-export const DEPLOYMENT_SCOPES: readonly OperatorScope[] = ['operators:read_network']
+/**
+ * Scopes of the people who run the deployment: its figures, its bank, its other customers, and decisions about a customer that
+ * the customer does not make itself. In live mode an operator that belongs to one customer does not have them.
+ */
+export const DEPLOYMENT_SCOPES: readonly OperatorScope[] = [
+  'operators:read_network',
+  'operators:end_freeze',
+  'operators:read_customer',
+  'operators:write_customer',
+  'operators:read_wire',
+  'operators:write_wire',
+  'operators:write_verification',
+  'operators:pay_statement',
+]
 
 export type ClientScope = (typeof SCOPES)[number]
 export type OperatorScope = (typeof OPERATOR_SCOPES)[number]

@@ -12,6 +12,7 @@ import { differingMembers, type Comparable } from './differing-members.ts'
 import { problemPages } from './problem-pages.ts'
 import type { ProblemBody } from '../contract/problem-body.ts'
 import { Problem, problem } from '../contract/problems.ts'
+import { Refusal } from '../contract/refusal.ts'
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const
 
@@ -202,6 +203,7 @@ export function itemProblems(
 
 function problemOf(error: FastifyError, request: FastifyRequest): Problem {
   if (error instanceof Problem) return error
+  if (error instanceof Refusal) return problem.forbidden(error.message)
   switch (error.statusCode) {
     case 400:
       return problem.badRequest(BODY_ERRORS[error.code] ?? error.message)

@@ -82,6 +82,7 @@ export function mount(
     method,
     url,
     schema: {
+      hide: operation.forOperators,
       operationId: operationIdOf(operation),
       tags: [operation.tag],
       summary: operation.summary,

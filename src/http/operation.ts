@@ -76,6 +76,8 @@ export interface Definition<C, P, Q, B, R> {
    * what to do instead of sending an Idempotency-Key, which is then refused.
    */
   repeats?: 'HARMLESS' | (string & {})
+  /** The operation is for operators: the API document leaves it out (docs/reference/operators.md). */
+  forOperators?: true
   /** The operation exists only in sandbox mode. */
   sandboxOnly?: boolean
   run: (request: Request<P, Q, B> & C) => Promise<R extends TSchema ? Static<R> : never>

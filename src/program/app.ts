@@ -1,4 +1,5 @@
 import type { Operation } from '../http/operation.ts'
+import { decideAccount } from '../resources/accounts/decide-account.ts'
 import { ACCOUNT_OPERATIONS } from '../resources/accounts/operations.ts'
 import { API_CREDENTIAL_OPERATIONS } from '../resources/api-credentials/operations.ts'
 import { APPROVAL_OPERATIONS } from '../resources/approvals/operations.ts'
@@ -10,13 +11,16 @@ import { DESTINATION_ADDRESS_OPERATIONS } from '../resources/destination-address
 import { EVENT_OPERATIONS } from '../resources/events/operations.ts'
 import { FIAT_ACCOUNT_OPERATIONS } from '../resources/fiat-accounts/operations.ts'
 import { FIAT_DEPOSIT_INSTRUCTIONS_OPERATIONS } from '../resources/fiat-deposit-instructions/operations.ts'
+import { decideIdentity } from '../resources/identities/decide-identity.ts'
 import { IDENTITY_OPERATIONS } from '../resources/identities/operations.ts'
 import { MARKET_OPERATIONS } from '../resources/markets/operations.ts'
+import { OPERATOR_WORK } from '../resources/operators/operations.ts'
 import { ORCHESTRATION_OPERATIONS } from '../resources/orchestrations/operations.ts'
 import { POLICY_OPERATIONS } from '../resources/policy/operations.ts'
 import { PROFILE_OPERATIONS } from '../resources/profiles/operations.ts'
 import { SANDBOX_OPERATIONS } from '../resources/sandbox/operations.ts'
 import { SEARCH_OPERATIONS } from '../resources/search/operations.ts'
+import { payGenerated } from '../resources/statements/pay-generated.ts'
 import { STATEMENT_OPERATIONS } from '../resources/statements/operations.ts'
 import { TRANSFER_OPERATIONS } from '../resources/transfers/operations.ts'
 import { WEBHOOK_OPERATIONS } from '../resources/webhooks/operations.ts'
@@ -44,4 +48,15 @@ export const OPERATIONS: readonly Operation[] = [
   ...APPROVAL_OPERATIONS,
   ...AUDIT_LOG_OPERATIONS,
   ...API_CREDENTIAL_OPERATIONS,
+]
+
+/**
+ * The operations for operators alone, which the API document leaves out. Sign-ins, sessions and the operators themselves are routes
+ * of src/access/operators.
+ */
+export const OPERATOR_OPERATIONS: readonly Operation[] = [
+  ...OPERATOR_WORK,
+  decideIdentity,
+  decideAccount,
+  payGenerated,
 ]

@@ -29,7 +29,7 @@ import { streamEvents } from '../resources/events/stream-events.ts'
 import { documentEvents } from '../resources/webhooks/document-events.ts'
 import { healthRoutes } from '../upkeep/health/routes.ts'
 import type { AppOptions } from './app-options.ts'
-import { OPERATIONS } from './app.ts'
+import { OPERATIONS, OPERATOR_OPERATIONS } from './app.ts'
 import { performWith } from './perform.ts'
 import { recordRefusals } from './refusals.ts'
 import { limitsOfRequests, openLimits } from './request-limits.ts'
@@ -136,7 +136,7 @@ function mountOperations(
     oneByOne: new OneByOneLimit(),
     failNext: isSandbox ? new FailNext() : undefined,
   }
-  for (const operation of OPERATIONS)
+  for (const operation of [...OPERATIONS, ...OPERATOR_OPERATIONS])
     if (isSandbox || operation.sandboxOnly !== true) mount(app, all, perform, operation, baseUrl)
 }
 

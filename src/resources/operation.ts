@@ -1,4 +1,4 @@
-import { type TObject, type TSchema } from 'typebox'
+import { Type, type TObject, type TSchema } from 'typebox'
 import type { Context } from './context.ts'
 import { Closed, Filter, FilterValue, FilterWithoutCommas } from '../contract/fields.ts'
 import {
@@ -10,6 +10,7 @@ import {
   uuidsOf,
   type Condition,
 } from '../http/lists.ts'
+import type { OperatorScope } from '../contract/scopes.ts'
 import type { Definition, Operation } from '../http/operation.ts'
 
 /**
@@ -24,6 +25,27 @@ export function operation<
 >(definition: Definition<Context, P, Q, B, R>): Operation {
   return definition
 }
+
+type OfOperators<P, Q, B> = Omit<
+  Definition<Context, P, Q, B, ReturnType<typeof Type.Unknown>>,
+  'tag' | 'reply' | 'scope' | 'forOperators'
+> & { scope: OperatorScope }
+
+/** Declares an operation for operators alone (docs/reference/operators.md). A second request of it changes nothing, by default. */
+export const operatorOperation = <
+  P extends TObject | undefined = undefined,
+  Q extends TObject | undefined = undefined,
+  B extends TObject | undefined = undefined,
+>(
+  definition: OfOperators<P, Q, B>,
+): Operation =>
+  operation({
+    repeats: 'HARMLESS',
+    ...definition,
+    tag: 'Governance',
+    reply: Type.Unknown(),
+    forOperators: true,
+  })
 
 /** The query of a list, as its schema has validated it. */
 type ListQuery = Record<string, unknown>

@@ -1,16 +1,16 @@
-import { useSignal, type Signal } from '@preact/signals'
+import { useSignal } from '@preact/signals'
 import { Action } from '../action.tsx'
 import { Choice, filterOf, Filters, ListOf, useList, type Column } from '../list.tsx'
-import { Actor, Id, Status, Time, Title } from '../parts.tsx'
+import { Actor, Id, ShownOnce, Status, Time, Title } from '../parts.tsx'
 import type { ApiClient } from '../records.ts'
-import { may } from '../session.ts'
+import { may, session } from '../session.ts'
 
 /** The programs that use the API: their scopes, a new secret, and the end of their access. */
 
-interface Rotated {
+/** A client with a new secret. */
+interface Made {
   client_id: string
   client_secret: string
-  credentials: ApiClient
 }
 
 /** For how many seconds the previous secret is accepted, and that time in words. */
@@ -23,16 +23,21 @@ const GRACE: Record<string, string> = {
 
 export function ClientsPage() {
   const list = useList<ApiClient>('/v2/api-creds/credentials', { statuses: filterOf('status') })
-  const rotated = useSignal<Rotated | undefined>(undefined)
+  const secret = useSignal('')
+  const owner = useSignal('')
   const grace = useSignal('86400')
+  const show = ({ client_id, client_secret }: Made) => {
+    owner.value = client_id
+    secret.value = client_secret
+    list.again()
+  }
   return (
     <>
       <Title>API clients</Title>
-      <p class="quiet">
-        The command <code>bursar client create</code> creates an API client. Its secret is shown once and
-        never stored.
-      </p>
-      <NewSecret of={rotated} />
+      <ShownOnce of={secret}>
+        New secret of client <Id of={owner.value} />.
+      </ShownOnce>
+      {may('operators:write_client') && <NewClient show={show} />}
       <Filters>
         <Choice name="Status" filter="status" of={['APPROVED', 'DELETED']} any="Approved" />
         {may('api_creds:rotate_credentials') && (
@@ -52,43 +57,64 @@ export function ClientsPage() {
         list={list}
         name="API clients"
         none="There is no API client."
-        columns={columnsOf(list.again, rotated, grace.value)}
+        columns={columnsOf(list.again, show, grace.value)}
         keyOf={({ id }) => id}
       />
     </>
   )
 }
 
-/** Shows the new secret until the page is left. */
-const NewSecret = ({ of }: { of: Signal<Rotated | undefined> }) => (
-  <div role="status">
-    {of.value !== undefined && (
-      <div class="secret">
-        <p>
-          New secret of client <Id of={of.value.client_id} />. It is shown once: save it now.
-        </p>
-        <p>
-          <Id of={of.value.client_secret} whole />
-        </p>
-        {of.value.credentials.previous_secret_expires_at !== undefined && (
-          <p>
-            The previous secret is accepted until{' '}
-            <Time at={of.value.credentials.previous_secret_expires_at} />
-          </p>
-        )}
-        <button type="button" onClick={() => (of.value = undefined)}>
-          I have saved it
-        </button>
-      </div>
-    )}
-  </div>
-)
+/** A form for a new client: its name, and which of the operator's own scopes it gets. */
+function NewClient({ show }: { show: (made: Made) => void }) {
+  const own = session.value!.scopes?.filter((scope) => !scope.startsWith('operators:')) ?? []
+  const chosen = useSignal<readonly string[]>([])
+  return (
+    <details>
+      <summary>Create an API client</summary>
+      <fieldset>
+        <legend>
+          Its scopes{' '}
+          <button type="button" onClick={() => (chosen.value = chosen.value.length === 0 ? own : [])}>
+            {chosen.value.length === 0 ? 'All' : 'None'}
+          </button>
+        </legend>
+        <div class="checks-of">
+          {own.map((scope) => (
+            <label key={scope}>
+              <input
+                type="checkbox"
+                checked={chosen.value.includes(scope)}
+                onChange={() =>
+                  (chosen.value = chosen.value.includes(scope)
+                    ? chosen.value.filter((one) => one !== scope)
+                    : [...chosen.value, scope])
+                }
+              />{' '}
+              <code>{scope}</code>
+            </label>
+          ))}
+        </div>
+      </fieldset>
+      <Action<Made>
+        fields={[{ name: 'name', label: 'Name, for people' }]}
+        call={({ name }) => ({
+          method: 'POST',
+          path: '/v2/operators/clients',
+          body: { name, scopes: chosen.value },
+        })}
+        kind="main"
+        done={(answer) => {
+          chosen.value = []
+          show(answer)
+        }}
+      >
+        Create
+      </Action>
+    </details>
+  )
+}
 
-function columnsOf(
-  again: () => void,
-  rotated: Signal<Rotated | undefined>,
-  grace: string,
-): Column<ApiClient>[] {
+function columnsOf(again: () => void, show: (made: Made) => void, grace: string): Column<ApiClient>[] {
   return [
     { name: 'Client', cell: ({ client_id: id, name }) => <Actor of={{ id, name }} /> },
     { name: 'Status', cell: ({ status }) => <Status of={status} /> },
@@ -122,20 +148,33 @@ function columnsOf(
         status === 'APPROVED' && (
           <>
             {may('api_creds:rotate_credentials') && (
-              <Action<Rotated>
+              <Action<Made>
                 call={{
                   method: 'POST',
                   path: `/v2/api-creds/credentials/${client_id}/rotate`,
                   body: { grace_seconds: Number(grace) },
                 }}
-                done={(answer) => {
-                  rotated.value = answer
-                  again()
-                }}
+                done={show}
                 ask={`Make a new secret, and accept the previous one for ${GRACE[grace]}?`}
               >
                 Rotate
               </Action>
+            )}
+            {may('operators:write_client') && (
+              <details>
+                <summary>Rename</summary>
+                <Action
+                  fields={[{ name: 'name', label: 'Name' }]}
+                  call={(values) => ({
+                    method: 'PUT',
+                    path: `/v2/operators/clients/${client_id}`,
+                    body: values,
+                  })}
+                  done={() => again()}
+                >
+                  Rename
+                </Action>
+              </details>
             )}
             {may('api_creds:delete_credentials') && (
               <Action

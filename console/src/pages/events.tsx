@@ -6,7 +6,7 @@ import { dayOf } from '../format.ts'
 import { onEvents } from '../live.ts'
 import { Choice, filterOf, Filters, ListOf, Table, useList, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
-import { Curl, Failure, Id, Status, Time, Title } from '../parts.tsx'
+import { Curl, Failure, Id, ShownOnce, Status, Time, Title } from '../parts.tsx'
 import {
   pageOf,
   type Attempt,
@@ -70,7 +70,8 @@ export function EventsPage() {
 const webhooks = { method: 'GET', path: '/v2/webhooks', query: { limit: 100 } } as const
 
 function Webhooks() {
-  const { data, error } = useCall<Page<Webhook>>(webhooks)
+  const secret = useSignal('')
+  const { data, error, again } = useCall<Page<Webhook>>(webhooks)
   const chosen = address.value.query.get('webhook')
   const shown = data.value?.items.find(({ id }) => id === chosen)
   return (
@@ -108,6 +109,31 @@ function Webhooks() {
         />
       )}
       {shown !== undefined && <Deliveries key={shown.id} webhook={shown} />}
+      <ShownOnce of={secret}>The signing secret of the new webhook.</ShownOnce>
+      {may('webhooks:write_webhook') && (
+        <details>
+          <summary>Create a webhook</summary>
+          <Action<{ secret: string }>
+            fields={[
+              { name: 'name', label: 'Name' },
+              { name: 'url', label: 'URL', size: 40, placeholder: 'https://' },
+              { name: 'event_types', label: 'Events, with commas between', size: 24, value: '*' },
+            ]}
+            call={({ name, url, event_types = '' }) => ({
+              method: 'POST',
+              path: webhooks.path,
+              body: { name, url, event_types: event_types.split(/[\s,]+/).filter((type) => type !== '') },
+            })}
+            kind="main"
+            done={(answer) => {
+              secret.value = answer.secret
+              again()
+            }}
+          >
+            Create
+          </Action>
+        </details>
+      )}
     </section>
   )
 }
@@ -201,15 +227,8 @@ function Actions({ webhook: { id, failing_since }, again }: { webhook: Webhook; 
           Rotate the secret
         </Action>
       </div>
-      <div role="status">
-        {said.value}
-        {secret.value !== '' && (
-          <div class="secret">
-            <p>The new signing secret is shown once: save it now.</p>
-            <Id of={secret.value} whole />
-          </div>
-        )}
-      </div>
+      <div role="status">{said.value}</div>
+      <ShownOnce of={secret}>The new signing secret.</ShownOnce>
     </>
   )
 }

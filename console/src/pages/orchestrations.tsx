@@ -1,12 +1,11 @@
 import { useSignal } from '@preact/signals'
-import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { groupDigits, inWords, short } from '../format.ts'
 import { Graph, type Arrow, type Place } from '../graph.tsx'
 import { Choice, filterOf, Filters, ListOf, Paged, TextFilter, useList, type Column } from '../list.tsx'
 import { onEvents } from '../live.ts'
 import { useCall, useRecords } from '../load.ts'
-import { Amount, Curl, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
+import { Amount, Curl, Fact, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
 import type { Orchestration, Rule, Transfer } from '../records.ts'
 import { may } from '../session.ts'
 
@@ -268,13 +267,6 @@ export function OrchestrationPage({ id }: { id: string }) {
     </>
   )
 }
-
-const Fact = ({ name, children }: { name: string; children: ComponentChildren }) => (
-  <div>
-    <dt>{name}</dt>
-    <dd>{children}</dd>
-  </div>
-)
 
 /** Reads again when an orchestration or a transfer has changed, once for each burst of events. */
 function useOrchestrationEvents(again: ((background: boolean) => void) | undefined) {

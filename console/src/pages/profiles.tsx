@@ -2,14 +2,13 @@ import { useMemo } from 'preact/hooks'
 import { address, setQuery } from '../address.ts'
 import { BalanceChart } from '../chart.tsx'
 import { inWords, timeOfId } from '../format.ts'
-import { FreezesOfProfile, useFreezes } from '../freezes.tsx'
+import { Freezes, useFreezes } from '../freezes.tsx'
 import { filterOf, Filters, ListOf, Table, TextFilter, useList, type Column } from '../list.tsx'
 import { useCall, useRecords } from '../load.ts'
-import { Amount, Curl, Failure, Id, Link, Status, Time, Title } from '../parts.tsx'
+import { Amount, Curl, Fact, Failure, Id, Link, Status, Time, Title } from '../parts.tsx'
 import { usePrices } from '../prices.ts'
 import type { Account, Balance, BalanceEntry, Identity, Page, Profile, Transfer } from '../records.ts'
 import { InUsd } from './figures.tsx'
-import { Fact } from './transfer.tsx'
 
 /** Profiles, and one profile: its balances, how each came about, and what it was at any moment. */
 
@@ -145,7 +144,8 @@ export function ProfilePage({ id }: { id: string }) {
 function Head({ profile }: { profile: Profile }) {
   const { id, nickname, account_id, deactivated_at, description } = profile
   const ownerOf = useOwners([profile])
-  const isFrozen = useFreezes().data.value?.items.some(
+  const freezes = useFreezes()
+  const isFrozen = freezes.data.value?.items.some(
     ({ profile_id }) => profile_id === undefined || profile_id === id,
   )
   const state = deactivated_at !== undefined ? 'DISABLED' : isFrozen === false ? 'ACTIVE' : undefined
@@ -156,7 +156,7 @@ function Head({ profile }: { profile: Profile }) {
         {nickname} {state !== undefined && <Status of={state} />}
       </Title>
       <Id of={id} whole />
-      <FreezesOfProfile id={id} />
+      <Freezes profileId={id} changed={() => freezes.again()} />
       <dl class="facts">
         <Fact name="Created">
           <Time at={timeOfId(id)} />

@@ -1,14 +1,15 @@
 import { useSignal } from '@preact/signals'
 import { Bars } from '../bars.tsx'
+import { Action } from '../action.tsx'
 import { send } from '../api.ts'
 import { textCell } from '../csv.ts'
 import { Export } from '../export.tsx'
 import { dayOf, groupDigits, inWords, percentOf, sumOf } from '../format.ts'
 import { Choice, filterOf, Filters, ListOf, Table, useList, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
-import { Amount, Curl, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
+import { Amount, Curl, Fact, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
 import type { Explanation, Statement } from '../records.ts'
-import { customer } from '../session.ts'
+import { customer, may } from '../session.ts'
 
 /** Statements: the reward of each month, and what each day of the month adds to it. */
 
@@ -147,7 +148,7 @@ export function StatementPage({ id }: { id: string }) {
     path: PATH,
     query: { customer_id: customer.value, statement_ids: id },
   } as const
-  const { data, error } = useCall<{ statements: Statement[] }>(call)
+  const { data, error, again } = useCall<{ statements: Statement[] }>(call)
   const statement = data.value?.statements[0]
   if (statement === undefined)
     return (
@@ -168,36 +169,35 @@ export function StatementPage({ id }: { id: string }) {
           <Status of={nameOf(statement.status)} />
         </p>
         <Id of={id} whole />
+        {statement.status === 'STATEMENT_STATUS_GENERATED' && may('operators:pay_statement') && (
+          <Action
+            call={{
+              method: 'POST',
+              path: '/v2/operators/statements/pay',
+              body: { period: statement.period_start.slice(0, 7) },
+            }}
+            ask={`Pay the reward of ${monthOf(statement)} to the customer's default profile?`}
+            kind="main"
+            done={() => again()}
+          >
+            Pay
+          </Action>
+        )}
       </header>
       <dl class="facts">
-        <div>
-          <dt>From</dt>
-          <dd>{dayOf(statement.period_start)}</dd>
-        </div>
-        <div>
-          <dt>Through</dt>
-          <dd>{dayOf(statement.period_end)}</dd>
-        </div>
+        <Fact name="From">{dayOf(statement.period_start)}</Fact>
+        <Fact name="Through">{dayOf(statement.period_end)}</Fact>
         {statement.generated_at !== undefined && (
-          <div>
-            <dt>Generated</dt>
-            <dd>
-              <Time at={statement.generated_at} />
-            </dd>
-          </div>
+          <Fact name="Generated">
+            <Time at={statement.generated_at} />
+          </Fact>
         )}
         {statement.paid_at !== undefined && (
-          <div>
-            <dt>Paid</dt>
-            <dd>
-              <Time at={statement.paid_at} />
-            </dd>
-          </div>
+          <Fact name="Paid">
+            <Time at={statement.paid_at} />
+          </Fact>
         )}
-        <div>
-          <dt>ref_id</dt>
-          <dd>{statement.ref_id}</dd>
-        </div>
+        <Fact name="ref_id">{statement.ref_id}</Fact>
       </dl>
       {statement.generated_at === undefined ? (
         <p class="quiet">It is not generated yet.</p>

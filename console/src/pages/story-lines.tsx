@@ -224,10 +224,7 @@ function transactionLines({ transactions, waiting, transfer }: TransferHistory):
   return lines
 }
 
-function linesOfTransaction(
-  transaction: NetworkTransaction,
-  { status, crypto_network }: Transfer,
-): Line[] {
+function linesOfTransaction(transaction: NetworkTransaction, { status, crypto_network }: Transfer): Line[] {
   const { crypto_tx_hash, state, signed_at, broadcast_at, replaced_at } = transaction
   const proof = (
     <>

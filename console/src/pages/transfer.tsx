@@ -1,5 +1,4 @@
 import { useSignal } from '@preact/signals'
-import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { Action } from '../action.tsx'
 import { BalanceChange } from '../balance-change.tsx'
@@ -7,7 +6,7 @@ import { OnNetwork } from '../explorers.tsx'
 import { after, inWords } from '../format.ts'
 import { onEvents } from '../live.ts'
 import { useCall } from '../load.ts'
-import { Amount, Curl, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
+import { Amount, Curl, Fact, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
 import type { Network, Page, Profile, Transfer, TransferHistory, Verification } from '../records.ts'
 import { may } from '../session.ts'
 import { sumOfUsd } from '../usd.ts'
@@ -189,14 +188,6 @@ function Facts({ history: { transfer, fees } }: { history: TransferHistory }) {
     </dl>
   )
 }
-
-/** A member of a record with its name, in a list of class `facts`. */
-export const Fact = ({ name, children }: { name: string; children: ComponentChildren }) => (
-  <div>
-    <dt>{name}</dt>
-    <dd>{children}</dd>
-  </div>
-)
 
 function StoryLine({ line: { at, title, kind, proof, body }, start }: { line: Line; start: string }) {
   return (

@@ -2,17 +2,7 @@ import { BalanceChange } from '../balance-change.tsx'
 import { textCell } from '../csv.ts'
 import { Export } from '../export.tsx'
 import { inWords } from '../format.ts'
-import {
-  Choice,
-  createdAt,
-  filterOf,
-  Filters,
-  Paged,
-  Period,
-  Table,
-  useList,
-  type Column,
-} from '../list.tsx'
+import { Choice, createdAt, filterOf, Filters, Paged, Period, Table, useList, type Column } from '../list.tsx'
 import { Link, Status, Time, Title } from '../parts.tsx'
 import type { Transfer } from '../records.ts'
 

@@ -2,18 +2,17 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
   ROW_MACS,
-  caller,
   newCustomer,
   startTestService,
   TEST_ORIGIN,
   type TestCustomer,
   type TestService,
 } from '../../../test/support.ts'
+import { signIn as signInAs } from '../../../test/operators.ts'
 import { setPolicy } from '../../../test/policies.ts'
 import type { Role } from '../../contract/roles.ts'
-import { transaction } from '../../db/database.ts'
 import { freeze } from '../../money/records/freezes.ts'
-import { createOperator, makeLink, type Operator } from './operators.ts'
+import { createOperator, type Operator } from './operators.ts'
 
 let service: TestService
 let customer: TestCustomer
@@ -29,22 +28,8 @@ afterAll(() => service.close())
 const newOperator = (name: string, role: Role, customerId?: string): Promise<Operator> =>
   createOperator(service.db, ROW_MACS, { name, role, customerId })
 
-async function post<T>(path: string, payload: object): Promise<T> {
-  const reply = await service.app.inject({ method: 'POST', url: `/v2/operators${path}`, payload })
-  expect(reply.statusCode, reply.body).toBe(200)
-  return reply.json<T>()
-}
-
-/** Signs an operator in and returns how it calls the API. */
-async function signIn({ id, customer_id }: Operator, customerId = customer.customer_id) {
-  const { secret } = await transaction(service.db, (tx) => makeLink(tx, ROW_MACS, id))
-  const { session_secret } = await post<{ session_secret: string }>('/sign-in/link', { link: secret })
-  const { access_token } = await post<{ access_token: string }>('/access-tokens', {
-    session_secret,
-    ...(customer_id === null && { customer_id: customerId }),
-  })
-  return caller(service.app, access_token)
-}
+const signIn = (operator: Operator, customerId = customer.customer_id) =>
+  signInAs(service, operator, customerId)
 
 interface Shown {
   id: string

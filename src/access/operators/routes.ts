@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { MasterKeys } from '../../keys/master-keys.ts'
 import { addAdministration, type AdministrationOptions } from './administration.ts'
-import { addListFreezes } from './list-freezes.ts'
 import { Challenges } from './challenges.ts'
 import { addOwnSignIns, type OwnSignInOptions } from './own-sign-ins.ts'
 import { addOpenId, openIdProvider } from './sign-in-with-openid.ts'
@@ -26,5 +25,4 @@ export function signInRoutes(
   addAccessTokens(signIn)
   addOwnSignIns(app, options)
   addAdministration(app, options)
-  addListFreezes(app, options)
 }

@@ -71,20 +71,22 @@ export async function listApiClients(db: Queryable, customerId?: string): Promis
   return rows
 }
 
-/** Gives a client another name. */
+/** Gives a client another name. False when there is no such client. */
 export async function renameApiClient(
   tx: Transaction,
   customerId: string,
   clientId: string,
   name: string,
   origin: Origin,
-): Promise<void> {
-  await tx.query('update api_clients set name = $3 where customer_id = $1 and id = $2', [
+): Promise<boolean> {
+  const { rowCount } = await tx.query('update api_clients set name = $3 where customer_id = $1 and id = $2', [
     customerId,
     clientId,
     name,
   ])
+  if (rowCount === 0) return false
   await recordNow(tx, customerId, audited(origin, 'api_client.rename', clientId, { after: { name } }))
+  return true
 }
 
 /** Disables a client: its access tokens are refused within a second. False when there is no such client. */

@@ -1,9 +1,11 @@
 import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
+import type { Origin } from '../../contract/actor.ts'
 import { problem } from '../../contract/problems.ts'
 import type { Database, Queryable, Transaction } from '../../db/database.ts'
 import { nodesOf, type Nodes } from '../../db/nodes.ts'
 import { RefreshedOfNodes } from '../../db/refreshed-of-nodes.ts'
+import { audited, recordNow } from './audited.ts'
 
 /** The limits of a customer's requests. Each process counts them for itself, and the settings have their defaults. */
 const REQUEST_LIMITS = {
@@ -36,7 +38,7 @@ export const CUSTOMER_LIMITS = [
   ...Object.keys(REQUEST_LIMITS),
   ...Object.keys(RECORD_LIMITS),
 ] as readonly CustomerLimit[]
-export const isRecordLimit = (name: CustomerLimit): name is RecordLimit => name in RECORD_LIMITS
+const isRecordLimit = (name: CustomerLimit): name is RecordLimit => name in RECORD_LIMITS
 
 /** The defaults of the limits of requests, from the settings. 0: no limit. */
 export type RequestDefaults = Record<RequestLimit, number>
@@ -166,7 +168,7 @@ function allowanceOf(most: number, count: number): Allowance {
 }
 
 /** Counts the customer's records of a limit, to `most` at most. */
-export async function countRecords(
+async function countRecords(
   db: Queryable,
   customerId: string,
   name: RecordLimit,
@@ -199,12 +201,58 @@ async function readLimits(hints: Queryable): Promise<LimitsSet> {
 }
 
 /** Reads the limits that operators have set for a customer, by name. */
-export async function selectLimitsOf(db: Queryable, customerId: string): Promise<Map<string, number>> {
+async function selectLimitsOf(db: Queryable, customerId: string): Promise<Map<string, number>> {
   const { rows } = await db.query<Omit<LimitRow, 'customer_id'>>(
     'select name, value from customer_limits where customer_id = $1',
     [customerId],
   )
   return new Map(rows.map(({ name, value }) => [name, Number(value)]))
+}
+
+/** The largest value of a limit. */
+export const LIMIT_VALUE_MAX = 1_000_000_000
+
+/** A limit as operators read it. */
+export interface ShownLimit {
+  limit: CustomerLimit
+  value: number
+  is_default: boolean
+  /** Of a limit of records: how many the customer has. */
+  records?: number
+}
+
+/** Reads all limits of a customer, and how many records it has. */
+export async function shownLimitsOf(
+  db: Queryable,
+  defaults: RequestDefaults,
+  customerId: string,
+): Promise<ShownLimit[]> {
+  const set = await selectLimitsOf(db, customerId)
+  const shown: ShownLimit[] = []
+  for (const limit of CUSTOMER_LIMITS) {
+    const value = set.get(limit)
+    shown.push({
+      limit,
+      value: value ?? defaultOf(limit, defaults),
+      is_default: value === undefined,
+      ...(isRecordLimit(limit) && { records: await countRecords(db, customerId, limit, LIMIT_VALUE_MAX) }),
+    })
+  }
+  return shown
+}
+
+/** Sets a limit as `setLimit` does, and records the change. */
+export async function changeLimit(
+  tx: Transaction,
+  customerId: string,
+  limit: CustomerLimit,
+  value: number | undefined,
+  origin: Origin,
+): Promise<void> {
+  const before = await setLimit(tx, customerId, limit, value)
+  if (before === value) return
+  const changes = { before: { [limit]: before ?? null }, after: { [limit]: value ?? null } }
+  await recordNow(tx, customerId, audited(origin, 'customer.set_limit', customerId, changes))
 }
 
 /** Sets a limit of a customer, or removes it, so that the default holds again. Returns the value before, if one was set. */

@@ -3,6 +3,7 @@ import {
   connectionLost,
   inOrder,
   inTransaction,
+  tookTooLong,
   transaction,
   type Database,
   type Queryable,
@@ -369,6 +370,17 @@ export async function freezesOfSigning(
 export async function waitForSigning(tx: Transaction, timeoutMs: number): Promise<void> {
   await tx.query("select set_config('lock_timeout', $1, true)", [String(timeoutMs)])
   await takeLock(tx, 'signingUnderFreezes')
+}
+
+/** Waits until the workers that are signing have ended. False when they take longer than `timeoutMs`. */
+export async function signingEnds(db: Database, timeoutMs: number): Promise<boolean> {
+  try {
+    await transaction(db, (tx) => waitForSigning(tx, timeoutMs))
+    return true
+  } catch (error) {
+    if (!tookTooLong(error)) throw error
+    return false
+  }
 }
 
 /** Describes a freeze for operators: its target and its reason. */

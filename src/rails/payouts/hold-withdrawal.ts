@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { Refusal } from '../../contract/refusal.ts'
 import { deadlocked, tookTooLong, transaction, type Database, type Transaction } from '../../db/database.ts'
 import { limitLockWaits } from '../../db/lock-rows.ts'
 import { signedBefore } from '../../chains/network-transactions.ts'
@@ -26,7 +27,7 @@ interface WithdrawalId {
   transfer_id: string
 }
 
-/** The customer of the withdrawal with this id, for operators. Throws an Error when there is no such withdrawal. */
+/** The customer of the withdrawal with this id, for operators. Throws a Refusal when there is no such withdrawal. */
 export async function findWithdrawal(db: Database, transferId: string): Promise<WithdrawalId> {
   // Transfers are found by their customer, and an operator gives none.
   const { rows } = await db.query<{ customer_id: string }>(
@@ -37,7 +38,7 @@ export async function findWithdrawal(db: Database, transferId: string): Promise<
     where t.type in ('CRYPTO_WITHDRAWAL', 'WIRE_WITHDRAWAL')`,
     [transferId],
   )
-  if (rows[0] === undefined) throw new Error(`there is no withdrawal ${transferId}`)
+  if (rows[0] === undefined) throw new Refusal(`there is no withdrawal ${transferId}`)
   return { ...rows[0], transfer_id: transferId }
 }
 

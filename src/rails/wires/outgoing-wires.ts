@@ -2,7 +2,8 @@ import { strict as assert } from 'node:assert'
 import { violatedConstraint, type Database, type Queryable, type Transaction } from '../../db/database.ts'
 import { findBankWire, findBankWireOf, insertBankWires } from '../../money/records/bank-wires.ts'
 import type { FiatAccount } from '../../money/records/fiat-account.ts'
-import type { WithdrawalMacs } from '../../money/movements/withdrawal-macs.ts'
+import { balanceMacs } from '../../money/ledger/balance-macs.ts'
+import { WithdrawalMacs } from '../../money/movements/withdrawal-macs.ts'
 import { readOrder, wiresTakenBy, type WireOrder } from '../../chains/bank/manual-wires.ts'
 import type { WaitingCode } from '../../chains/waiting.ts'
 import type { Screening } from '../screening/screening.ts'
@@ -12,12 +13,19 @@ import { selectKept, type HeldWithdrawal } from '../payouts/outgoing-transfers.t
 import { record } from '../payouts/record-steps.ts'
 import { guarded } from '../signing-guards.ts'
 import { audited, recordNow } from '../../money/records/audited.ts'
-import { originOfUser } from '../../contract/actor.ts'
+import type { Origin } from '../../contract/actor.ts'
+import { Refusal } from '../../contract/refusal.ts'
 
 /** Wires that operators send by hand: list, take, mark as sent or failed (docs/guides/live-without-a-bank-interface.md). */
 
 /** Most wires that are listed. */
 export const WIRES_MAX = 1_000
+
+/** The person who handles a wire, by the name that its records keep. */
+export interface By {
+  operator: string
+  origin: Origin
+}
 
 /** A wire that has not ended. */
 export interface OpenWire {
@@ -90,13 +98,12 @@ export function ownerName(owner: Record<string, unknown>): string {
 /**
  * Takes a wire, so that one operator sends it. Returns the order that the operator enters at the bank. From then on the wire
  * cannot be cancelled. The checks before signing apply: freezes, the standing of the customer, the MAC, the screening. Throws
- * an Error when an operator has taken the wire already, when it has ended, and with the reason where it may not be sent now.
+ * a Refusal when an operator has taken the wire already, when it has ended, and with the reason where it may not be sent now.
  */
 export async function takeWire(
   db: Database,
-  macs: WithdrawalMacs,
   transferId: string,
-  operator: string,
+  { operator, origin }: By,
   screening?: Screening,
 ): Promise<WireOrder> {
   return holdWire(db, transferId, async (tx, held) => {
@@ -104,14 +111,15 @@ export async function takeWire(
     requireOpen(held)
     const order = readOrder(held.raw_transaction)
     if (order !== undefined)
-      throw new Error(
+      throw new Refusal(
         `wire ${transferId} was taken by ${order.taken_by} at ${order.taken_at}, who may have sent it: bursar wire show`,
       )
     assert(status === 'PENDING', 'an open wire is pending')
     if (wire.state !== 'HELD')
-      throw new Error(
+      throw new Refusal(
         `wire ${transferId} was taken before, says the audit log, and its order is gone: bursar verify`,
       )
+    const macs = new WithdrawalMacs((await balanceMacs()).masterKeys)
     const bank = wiresTakenBy(operator)
     const adapter = guarded(bank, { macs, screening })
     const claimed = { ...wire, state: 'HELD' as const, replaced: [], age_ms: 0 }
@@ -119,20 +127,20 @@ export async function takeWire(
     const taken = readOrder(step!.signed?.raw_transaction ?? null)
     if (taken === undefined) {
       const why = step!.waitingReason?.detail ?? step!.transfer?.secondary_status?.detail
-      throw new Error(`wire ${transferId} may not be sent: ${why}`)
+      throw new Refusal(`wire ${transferId} may not be sent: ${why}`)
     }
     await record(tx, wire.customer_id, [step!])
-    await recordNow(tx, wire.customer_id, audited(originOfUser(operator), 'transfer.take', transferId))
+    await recordNow(tx, wire.customer_id, audited(origin, 'transfer.take', transferId))
     return taken
   })
 }
 
-/** The order of a wire that an operator has taken. Throws an Error where none has. */
+/** The order of a wire that an operator has taken. Throws a Refusal where none has. */
 export async function readTakenWire(db: Database, transferId: string): Promise<WireOrder> {
   const { customer_id, transfer_id } = await findWithdrawal(db, transferId)
   const [kept] = await selectKept(db, [customer_id, transfer_id], 'WIRE')
   const order = readOrder(kept?.raw_transaction ?? null)
-  if (order === undefined) throw new Error(`nobody has taken wire ${transferId}: bursar wire take`)
+  if (order === undefined) throw new Refusal(`nobody has taken wire ${transferId}: bursar wire take`)
   return order
 }
 
@@ -157,7 +165,7 @@ export async function markWireSent(
   db: Database,
   transferId: string,
   bank_reference: string,
-  operator: string,
+  { operator, origin }: By,
 ): Promise<EndedWire> {
   return holdWire(db, transferId, async (tx, held): Promise<EndedWire> => {
     const { status, secondary_status: _, ...wire } = held
@@ -166,7 +174,7 @@ export async function markWireSent(
     const known = await findBankWireOf(tx, transfer_id)
     if (known !== undefined) {
       if (known.bank_reference === bank_reference) return { ...ended, changed: false }
-      throw new Error(`wire ${transfer_id} was sent with the bank reference ${known.bank_reference}`)
+      throw new Refusal(`wire ${transfer_id} was sent with the bank reference ${known.bank_reference}`)
     }
     requireOpen(held)
     requireTaken(held)
@@ -177,7 +185,7 @@ export async function markWireSent(
       { asset, kind: 'SENT', bank_reference, amount, transfer_id, recorded_by: operator },
     ])
     await record(tx, customer_id, [{ withdrawal: wire, state: 'DONE', transfer: { status: 'COMPLETED' } }], {
-      origin: originOfUser(operator),
+      origin,
       action: 'transfer.mark_sent',
     })
     return { ...ended, changed: true }
@@ -189,19 +197,19 @@ export async function markWireSent(
 }
 
 const referenceTaken = (reference: string, transferId?: string) =>
-  new Error(
+  new Refusal(
     `the bank reference ${reference} is that of ${transferId === undefined ? 'another wire' : `wire ${transferId}`}`,
   )
 
 /**
  * Fails a wire that an operator has taken and that the bank did not pay, and refunds it in full. The client reads the
- * reason. Repeating it changes nothing. Throws an Error when nobody has taken the wire, and when it was sent.
+ * reason. Repeating it changes nothing. Throws a Refusal when nobody has taken the wire, and when it was sent.
  */
 export async function markWireFailed(
   db: Database,
   transferId: string,
   reason: string,
-  operator: string,
+  { operator, origin }: By,
 ): Promise<EndedWire> {
   return holdWire(db, transferId, async (tx, held): Promise<EndedWire> => {
     const { status, secondary_status: _, ...wire } = held
@@ -218,7 +226,7 @@ export async function markWireFailed(
       status_details: { invalid_destination_address: details },
     } as const
     await record(tx, customer_id, [{ withdrawal: wire, state: 'DONE', transfer }], {
-      origin: originOfUser(operator),
+      origin,
       action: 'transfer.mark_failed',
     })
     await tx.query(
@@ -251,7 +259,7 @@ async function holdWire<T>(
 ): Promise<T> {
   return holdWithdrawal(db, await findWithdrawal(db, transferId), (tx, held) => {
     if (held.network !== 'WIRE')
-      throw new Error(`withdrawal ${transferId} is no wire: it goes over ${held.network}`)
+      throw new Refusal(`withdrawal ${transferId} is no wire: it goes over ${held.network}`)
     return work(tx, held)
   })
 }
@@ -259,13 +267,13 @@ async function holdWire<T>(
 function requireOpen({ transfer_id, status, secondary_status }: HeldWithdrawal): void {
   if (status === 'PENDING') return
   const why = secondary_status === null ? '' : `: ${secondary_status.detail}`
-  throw new Error(`wire ${transfer_id} is ${status} already${why}`)
+  throw new Refusal(`wire ${transfer_id} is ${status} already${why}`)
 }
 
 function requireTaken({ transfer_id, raw_transaction }: HeldWithdrawal): WireOrder {
   const order = readOrder(raw_transaction)
   if (order !== undefined) return order
-  throw new Error(
+  throw new Refusal(
     raw_transaction === null
       ? `nobody has taken wire ${transfer_id}: bursar wire take, or bursar withdrawal cancel`
       : `wire ${transfer_id} was signed for another bank`,

@@ -1,9 +1,9 @@
-import { originOfUser } from '../../contract/actor.ts'
 import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { transaction, violatedConstraint, type Queryable } from '../../db/database.ts'
 import type { RailsContext } from '../context.ts'
 import { Problem } from '../../contract/problems.ts'
+import { Refusal } from '../../contract/refusal.ts'
 import { decideCredit, deposit, type DepositPlace } from '../../money/movements/deposit.ts'
 import { WIRE_ASSET } from '../../money/movements/fiat-withdrawal.ts'
 import type { Movement } from '../../money/movements/decision.ts'
@@ -24,6 +24,7 @@ import type { Transfer } from '../../money/ledger/transfer.ts'
 import { readTransfer } from '../../money/ledger/transfer.ts'
 import { NotAllowed, type Screening } from '../screening/screening.ts'
 import { findWithdrawal } from '../payouts/hold-withdrawal.ts'
+import type { By } from './outgoing-wires.ts'
 import { announceWire, arrivalOfWire, findPendingWire, type PendingWire } from './pending-wires.ts'
 import { failPending } from '../deposits/see-deposits.ts'
 
@@ -43,23 +44,22 @@ export interface RecordedWire {
 }
 
 /** An incoming wire as the bank's statement has it. */
-export interface SaidWire {
+export interface SaidWire extends By {
   /** A decimal string, as the bank writes it. */
   amount: string
   /** As `bankReference` gives it. */
   bank_reference: string
-  operator: string
 }
 
 /**
  * Credits a wire to the profile whose deposit instructions own the memo, as Initiate Sandbox Fiat Deposit does (API
  * behaviour, Sandbox): the credit starts the orchestration that waits for the wire. A bank reference is credited once.
- * Throws an Error that names the wrong argument: an unknown memo, an invalid amount, a reference that was recorded with
+ * Throws a Refusal that names the wrong argument: an unknown memo, an invalid amount, a reference that was recorded with
  * another amount or memo.
  */
 export async function recordWireDeposit(
   { db, ledger, screening }: Recording,
-  { memo, amount, bank_reference, operator }: SaidWire & { memo: string },
+  { memo, amount, bank_reference, operator, origin }: SaidWire & { memo: string },
 ): Promise<RecordedWire> {
   const minor = centsOf(amount)
   const place = await instructionsOf(db, memo)
@@ -68,7 +68,6 @@ export async function recordWireDeposit(
   const pending = await findPendingWire(db, bank_reference)
   if (pending !== undefined) requireSameWire(bank_reference, pending, said)
   const wire = { profile_id, asset: WIRE_ASSET, minor, place, record: { memo: place.memo_id } }
-  const origin = originOfUser(operator)
   const movement = deposit(
     customer_id,
     { ...wire, type: 'WIRE_DEPOSIT', arrivedAt: 'bank', seenAs: arrivalOfWire(bank_reference) },
@@ -82,34 +81,33 @@ export async function recordWireDeposit(
       pending?.transfer_id ??
       (await transaction(db, (tx) => announceWire(tx, customer_id, bank_reference, wire, origin))) ??
       (await findPendingWire(db, bank_reference))?.transfer_id
-    throw new Error(
+    throw new Refusal(
       `${error.detail}: the wire is PENDING as transfer ${id}; say it again when it allows the wire, or send it back at the bank and record that with bursar wire send-back`,
       { cause: error },
     )
   }
 }
 
-/** Throws an Error where a wire is PENDING with another memo or amount. */
+/** Throws a Refusal where a wire is PENDING with another memo or amount. */
 function requireSameWire(
   bank_reference: string,
   { memo_id, amount, transfer_id }: PendingWire,
   said: Said,
 ): void {
   if (memo_id !== said.memo_id || centsOf(amount) !== centsOf(said.amount))
-    throw new Error(
+    throw new Refusal(
       `the bank reference ${bank_reference} is PENDING as a deposit with memo ${memo_id} of ${textOfAmount(centsOf(amount))} ${WIRE_ASSET}: ${transfer_id}`,
     )
 }
 
 /**
  * Records that a PENDING wire was sent back to its sender: its transfer is FAILED, and its reference is never credited.
- * Repeating it changes nothing. Throws an Error where no wire with this reference is PENDING.
+ * Repeating it changes nothing. Throws a Refusal where no wire with this reference is PENDING.
  */
 export async function sendWireBack(
   { db }: Pick<RailsContext, 'db'>,
-  { bank_reference, operator }: Pick<SaidWire, 'bank_reference' | 'operator'>,
+  { bank_reference, operator, origin }: Pick<SaidWire, 'bank_reference' | keyof By>,
 ): Promise<RecordedWire> {
-  const origin = originOfUser(operator)
   const sent = await transaction(db, async (tx) => {
     const pending = await findPendingWire(tx, bank_reference)
     if (pending === undefined || (await failPending(tx, [pending])) === 0) return undefined
@@ -124,7 +122,7 @@ export async function sendWireBack(
   const known = await findBankWire(db, { asset: WIRE_ASSET, kind: 'SENT_BACK', bank_reference })
   if (known?.kind !== 'SENT_BACK') {
     const what = known === undefined ? '' : `: the wire was recorded at ${known.recorded_at}`
-    throw new Error(`no wire with the bank reference ${bank_reference} is PENDING${what}`)
+    throw new Refusal(`no wire with the bank reference ${bank_reference} is PENDING${what}`)
   }
   const customerId = await findOwner(db, known.transfer_id)
   return { transfer: await readTransfer(db, customerId!, known.transfer_id), changed: false }
@@ -133,16 +131,16 @@ export async function sendWireBack(
 /**
  * Credits a wire that the payee's bank returned, in USD, to the profile that it was paid from, once. The withdrawal stays
  * COMPLETED, because it was sent, and no orchestration starts, which could send it again. Less may come back than was
- * sent. Throws an Error where the withdrawal was not sent by wire, came back already, or was for less.
+ * sent. Throws a Refusal where the withdrawal was not sent by wire, came back already, or was for less.
  */
 export async function recordWireReturn(
   { db, ledger, screening }: Recording,
-  { transfer_id: id, amount, bank_reference, operator }: SaidWire & { transfer_id: string },
+  { transfer_id: id, amount, bank_reference, operator, origin }: SaidWire & { transfer_id: string },
 ): Promise<RecordedWire> {
   const minor = centsOf(amount)
   const { customer_id, transfer_id } = await findWithdrawal(db, id)
   const sent = await findBankWireOf(db, transfer_id)
-  if (sent === undefined) throw new Error(`withdrawal ${transfer_id} is no wire that was marked as sent`)
+  if (sent === undefined) throw new Refusal(`withdrawal ${transfer_id} is no wire that was marked as sent`)
   const said: Said = {
     kind: 'RETURN',
     bank_reference,
@@ -152,7 +150,7 @@ export async function recordWireReturn(
   const back = await findReturnOf(db, transfer_id)
   if (back !== undefined && back.bank_reference !== bank_reference) throw returnedBefore(back)
   if (minor > parseAmount(sent.amount, decimalsOf(WIRE_ASSET))!)
-    throw new Error(`--amount is above what was sent: ${sent.amount} ${sent.asset}`)
+    throw new Refusal(`amount is above what was sent: ${sent.amount} ${sent.asset}`)
   const { profile_id, identity_id, account_id, metadata } = await readTransfer(db, customer_id, transfer_id)
   const arrived = {
     profile_id,
@@ -164,7 +162,7 @@ export async function recordWireReturn(
     record: { memo: `return of ${transfer_id}` },
   } as const
   const movement: Movement = {
-    origin: originOfUser(operator),
+    origin,
     balances: [{ profile_id, asset: WIRE_ASSET }],
     decide: (view) => decideCredit(customer_id, arrived, view),
   }
@@ -172,7 +170,7 @@ export async function recordWireReturn(
 }
 
 const returnedBefore = ({ returned_transfer_id, bank_reference }: BankWire) =>
-  new Error(`wire ${returned_transfer_id} came back already, with the bank reference ${bank_reference}`)
+  new Refusal(`wire ${returned_transfer_id} came back already, with the bank reference ${bank_reference}`)
 
 /** A wire's details for the screening endpoint. */
 const detailsOf = ({ amount, bank_reference, memo_id, returned_transfer_id }: Said) => ({
@@ -216,7 +214,7 @@ async function recordOnce(
     if (constraint === 'bank_wires_returned')
       throw returnedBefore((await findReturnOf(db, said.returned_transfer_id!))!)
     if (error instanceof Problem && error.slug === 'unavailable')
-      throw new Error(
+      throw new Refusal(
         'the database went away: whether the wire was recorded is not known; say it again, it is recorded once',
         { cause: error },
       )
@@ -244,19 +242,19 @@ async function recordedBefore(
       RETURN: `a return of ${returned_transfer_id}`,
       SENT: 'a wire that was sent',
     }[kind]
-    throw new Error(
+    throw new Refusal(
       `the bank reference ${bank_reference} was recorded at ${recorded_at} as ${what} of ${textOfAmount(centsOf(amount))} ${WIRE_ASSET}`,
     )
   }
   return { transfer: await readTransfer(db, customerId, transfer_id), changed: false }
 }
 
-/** The amount in cents. Throws an Error for an amount that no wire can have. */
+/** The amount in cents. Throws a Refusal for an amount that no wire can have. */
 function centsOf(amount: string): bigint {
   const decimals = decimalsOf(WIRE_ASSET)
   const minor = parseAmount(amount, decimals)
   if (minor === undefined || minor === 0n)
-    throw new Error(`--amount must be above 0, with at most ${decimals} decimals`)
+    throw new Refusal(`amount must be above 0, with at most ${decimals} decimals`)
   return minor
 }
 
@@ -290,8 +288,8 @@ async function instructionsOf(db: Queryable, memo: string): Promise<PlaceOfMemo>
           limit 2`,
           [memo_id],
         )
-  if (rows[0] === undefined) throw new Error(`--memo: no deposit instructions have the memo ${memo_id}`)
-  if (rows.length > 1) throw new Error(`--memo: more than one customer has the memo ${memo_id}`)
+  if (rows[0] === undefined) throw new Refusal(`memo: no deposit instructions have the memo ${memo_id}`)
+  if (rows.length > 1) throw new Refusal(`memo: more than one customer has the memo ${memo_id}`)
   const { sealed, mac, ...place } = rows[0]
   ;(await ownRowMacs()).requireGenuine('fiat_deposit_instructions', place.id, { sealed, mac })
   return place

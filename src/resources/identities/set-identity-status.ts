@@ -1,3 +1,4 @@
+import { Refusal } from '../../contract/refusal.ts'
 import { transaction, type Database } from '../../db/database.ts'
 import { readClock } from '../../db/ids.ts'
 import { identitySummary, type HolderStatus } from '../../money/records/holders.ts'
@@ -7,6 +8,15 @@ import { audited } from '../../money/records/audited.ts'
 import { recordChanges } from '../../money/ledger/audit.ts'
 import type { Origin } from '../../contract/actor.ts'
 import type { AuditAction } from '../../contract/audit-actions.ts'
+
+/** What the platform's administrator decides about an identity, and the change that it makes. */
+export const IDENTITY_DECISIONS = {
+  APPROVE: { status: 'APPROVED' },
+  DENY: { status: 'DENIED' },
+  REOPEN: { status: 'PENDING' },
+  DISABLE: { admin_disabled: true },
+  ENABLE: { admin_disabled: false },
+} as const
 
 /**
  * Sets an identity's verification status or the administrator's flag, for any customer (API behaviour, Accounts).
@@ -44,7 +54,9 @@ export async function setIdentityStatus(
     )
     const identity = identityToWire(await requireIdentity(tx, customer_id, id))
     if (seen !== undefined && status !== undefined && identity.status !== status)
-      throw new Error(`identity ${id} was updated at ${identity.updated_at}, after ${seen}: look at it again`)
+      throw new Refusal(
+        `identity ${id} was updated at ${identity.updated_at}, after ${seen}: look at it again`,
+      )
     await insertIdentityEvents(tx, customer_id, now, { id, before, after: identity.summary_status })
     if (rowCount! > 0)
       recordChanges(tx, customer_id, now, [audited(origin, actionOf(status, admin_disabled), id)])

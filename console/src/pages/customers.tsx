@@ -1,0 +1,151 @@
+import { Action } from '../action.tsx'
+import { groupDigits, inWords } from '../format.ts'
+import { Freezes } from '../freezes.tsx'
+import { Table, type Column } from '../list.tsx'
+import { useCall } from '../load.ts'
+import { Curl, Failure, Id, Loading, Status, Time, Title } from '../parts.tsx'
+import { chooseCustomer, customer, may, readSession, session } from '../session.ts'
+
+/** The customers of the deployment; of the chosen one, its freezes and its limits. */
+
+interface Customer {
+  customer_id: string
+  name: string
+  created_at: string
+  disabled_at: string | null
+  clients: number
+  profiles: number
+}
+
+interface Limit {
+  limit: string
+  value: number
+  is_default: boolean
+  records?: number
+}
+
+const customers = { method: 'GET', path: '/v2/operators/customers' } as const
+const limits = { method: 'GET', path: '/v2/operators/limits' } as const
+
+const COLUMNS: Column<Customer>[] = [
+  { name: 'Name', onCard: 1, cell: ({ name }) => name },
+  {
+    name: 'Status',
+    onCard: 2,
+    cell: ({ disabled_at }) => <Status of={disabled_at === null ? 'ACTIVE' : 'DISABLED'} />,
+  },
+  { name: 'Created', onCard: 3, cell: ({ created_at }) => <Time at={created_at} /> },
+  { name: 'API clients', number: true, cell: ({ clients }) => clients },
+  { name: 'Profiles', number: true, cell: ({ profiles }) => profiles },
+  { name: 'Id', onCard: 4, cell: ({ customer_id }) => <Id of={customer_id} /> },
+  {
+    name: 'Actions',
+    onCard: 5,
+    cell: ({ customer_id, name }) =>
+      customer_id === customer.value ? (
+        <small>chosen</small>
+      ) : (
+        session.value!.customers.some(({ id }) => id === customer_id) && (
+          <button type="button" onClick={() => void chooseCustomer(customer_id)}>
+            Work for {name}
+          </button>
+        )
+      ),
+  },
+]
+
+export function CustomersPage() {
+  const { data, error, again } = useCall<{ items: Customer[] }>(customers)
+  return (
+    <>
+      <Title>Customers</Title>
+      <Failure of={error.value} />
+      {data.value === undefined && error.value === undefined && <Loading />}
+      {data.value !== undefined && (
+        <Table
+          name="Customers"
+          items={data.value.items}
+          columns={COLUMNS}
+          keyOf={({ customer_id }) => customer_id}
+        />
+      )}
+      <Curl of={customers} />
+      {may('operators:write_customer') && (
+        <Action
+          fields={[{ name: 'name', label: 'Name of a new customer' }]}
+          call={(values) => ({ method: 'POST', path: customers.path, body: values })}
+          done={() => {
+            again()
+            void readSession()
+          }}
+        >
+          Create
+        </Action>
+      )}
+      <h2>{session.value!.customers.find(({ id }) => id === customer.value)?.name}</h2>
+      <Freezes />
+      <Limits />
+    </>
+  )
+}
+
+function Limits() {
+  const { data, error, again } = useCall<{ items: Limit[] }>(limits)
+  const columns: Column<Limit>[] = [
+    { name: 'Limit', onCard: 1, cell: ({ limit }) => inWords(limit) },
+    {
+      name: 'Value',
+      number: true,
+      onCard: 2,
+      cell: ({ value, is_default }) => (
+        <>
+          {value === 0 ? 'none' : groupDigits(String(value))} {is_default && <small>default</small>}
+        </>
+      ),
+    },
+    {
+      name: 'Used',
+      number: true,
+      cell: ({ records }) => records !== undefined && groupDigits(String(records)),
+    },
+    {
+      name: 'Change',
+      onCard: 4,
+      cell: ({ limit, value, is_default }) =>
+        may('operators:write_customer') && (
+          <details>
+            <summary>Change</summary>
+            <Action
+              fields={[
+                {
+                  name: 'value',
+                  label: 'Most; 0 for no limit, empty for the default',
+                  value: is_default ? '' : String(value),
+                  optional: true,
+                  size: 10,
+                },
+              ]}
+              call={({ value: given = '' }) => ({
+                method: 'PUT',
+                path: `${limits.path}/${limit}`,
+                body: given === '' ? {} : { value: /^\d{1,10}$/.test(given) ? Number(given) : given },
+              })}
+              done={() => again()}
+            >
+              Set
+            </Action>
+          </details>
+        ),
+    },
+  ]
+  return (
+    <section>
+      <h3>Limits</h3>
+      <Failure of={error.value} />
+      {data.value !== undefined && (
+        <Table name="Limits" items={data.value.items} columns={columns} keyOf={({ limit }) => limit} />
+      )}
+      <Curl of={limits} />
+    </section>
+  )
+}

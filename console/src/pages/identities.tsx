@@ -1,0 +1,168 @@
+import { Action } from '../action.tsx'
+import { inWords } from '../format.ts'
+import { Choice, filterOf, Filters, ListOf, Table, TextFilter, useList, type Column } from '../list.tsx'
+import { useCall } from '../load.ts'
+import { Curl, Failure, Id, Link, Loading, Members, Status, Time, Title } from '../parts.tsx'
+import type { Account, Identity } from '../records.ts'
+import { may } from '../session.ts'
+
+/** The persons and institutions whose money it is: what is known of each, and what the platform decides about it. */
+
+const PATH = '/v2/identity/identities'
+const STATUSES = ['PENDING', 'ERROR', 'APPROVED', 'DENIED', 'DISABLED']
+
+const nameOf = ({ person_details: person, institution_details: institution, ref_id }: Identity) =>
+  institution?.name ?? ([person?.first_name, person?.last_name].filter(Boolean).join(' ') || ref_id)
+
+const COLUMNS: Column<Identity>[] = [
+  { name: 'Name', onCard: 1, cell: (one) => <Link to={`identities/${one.id}`}>{nameOf(one)}</Link> },
+  { name: 'Status', onCard: 2, cell: ({ summary_status }) => <Status of={summary_status} /> },
+  { name: 'Type', onCard: 3, cell: ({ type }) => inWords(type) },
+  { name: 'ref_id', onCard: 5, cell: ({ ref_id }) => <div class="ref">{ref_id}</div> },
+  { name: 'Changed', onCard: 4, cell: ({ updated_at }) => <Time at={updated_at} /> },
+]
+
+export function IdentitiesPage() {
+  const list = useList<Identity>(PATH, {
+    summary_statuses: filterOf('status'),
+    ref_ids: filterOf('ref'),
+    include_details: 'true',
+  })
+  return (
+    <>
+      <Title>Identities</Title>
+      <Filters>
+        <Choice name="Status" filter="status" of={STATUSES} />
+        <TextFilter name="ref_id" filter="ref" size={20} />
+      </Filters>
+      <ListOf
+        list={list}
+        name="Identities"
+        none="No identity has these properties."
+        columns={COLUMNS}
+        keyOf={({ id }) => id}
+      />
+    </>
+  )
+}
+
+export function IdentityPage({ id }: { id: string }) {
+  const call = {
+    method: 'GET',
+    path: `${PATH}/${id}`,
+    query: { include_details: true, include_institution_members: true },
+  } as const
+  const { data, error, again } = useCall<Identity>(call)
+  const identity = data.value
+  return (
+    <>
+      <Failure of={error.value} />
+      {identity === undefined && error.value === undefined && <Loading />}
+      {identity !== undefined && (
+        <>
+          <header class="of-record">
+            <Title of={nameOf(identity)}>
+              {nameOf(identity)} <Status of={identity.summary_status} />
+            </Title>
+            <Id of={id} whole />
+            {may('operators:write_verification') && <Decisions about={identity} again={() => again()} />}
+          </header>
+          <h2>What is known</h2>
+          <Members of={identity} />
+        </>
+      )}
+      <Curl of={call} />
+      {may('identity:read_account') && <Accounts identityId={id} />}
+    </>
+  )
+}
+
+type Decision = [decision: string, name: string, ask: string, kind?: 'main' | 'danger']
+const APPROVE: Decision = ['APPROVE', 'Approve', 'Is it verified? It may withdraw.', 'main']
+const DENY: Decision = ['DENY', 'Deny', 'Did the verification fail? It may not withdraw.', 'danger']
+const REOPEN: Decision = ['REOPEN', 'Verify again', 'Stop its withdrawals until it is verified again?']
+const DISABLE: Decision = ['DISABLE', 'Disable', 'Stop its withdrawals?', 'danger']
+const ENABLE: Decision = ['ENABLE', 'Enable', 'Let its withdrawals go on?']
+
+/** What can be decided now. A decision names the version that the person looks at. */
+function Decisions({
+  about: { id, status, admin_disabled, updated_at },
+  again,
+}: {
+  about: Identity
+  again: () => void
+}) {
+  const decisions = [
+    ...(status === 'APPROVED' ? [REOPEN] : [APPROVE]),
+    ...(status === 'DENIED' ? [] : [DENY]),
+    admin_disabled ? ENABLE : DISABLE,
+  ]
+  return (
+    <div class="buttons">
+      {decisions.map(([decision, name, ask, kind]) => (
+        <Action
+          key={decision}
+          call={{
+            method: 'POST',
+            path: `/v2/operators/identities/${id}/decisions`,
+            body: { decision, ...(decision === 'APPROVE' && { seen: updated_at }) },
+          }}
+          ask={ask}
+          {...(kind !== undefined && { kind })}
+          done={again}
+        >
+          {name}
+        </Action>
+      ))}
+    </div>
+  )
+}
+
+function Accounts({ identityId }: { identityId: string }) {
+  const call = {
+    method: 'GET',
+    path: '/v2/identity/accounts',
+    query: { identity_ids: identityId, limit: 100 },
+  } as const
+  const { data, error, again } = useCall<{ items: Account[] }>(call)
+  const columns: Column<Account>[] = [
+    { name: 'Account', onCard: 1, cell: ({ description, type }) => description ?? inWords(type) },
+    { name: 'Status', onCard: 2, cell: ({ summary_status }) => <Status of={summary_status} /> },
+    {
+      name: 'Profile',
+      onCard: 3,
+      cell: ({ profile_id }) =>
+        profile_id !== undefined && <Id of={profile_id} to={`profiles/${profile_id}`} />,
+    },
+    { name: 'Id', onCard: 4, cell: ({ id }) => <Id of={id} /> },
+    {
+      name: 'Actions',
+      onCard: 5,
+      cell: ({ id, admin_disabled }) => {
+        const [decision, name, ask] = admin_disabled ? ENABLE : DISABLE
+        return (
+          may('operators:write_verification') && (
+            <Action
+              call={{ method: 'POST', path: `/v2/operators/accounts/${id}/decisions`, body: { decision } }}
+              ask={ask}
+              done={() => again()}
+            >
+              {name}
+            </Action>
+          )
+        )
+      },
+    },
+  ]
+  return (
+    <section>
+      <h2>Accounts</h2>
+      <Failure of={error.value} />
+      {data.value?.items.length === 0 && <p class="quiet">It has no account.</p>}
+      {data.value !== undefined && data.value.items.length > 0 && (
+        <Table name="Accounts" items={data.value.items} columns={columns} keyOf={({ id }) => id} />
+      )}
+      <Curl of={call} />
+    </section>
+  )
+}

@@ -1,0 +1,22 @@
+import type { Operation } from '../../http/operation.ts'
+import { createClient, renameClient } from './clients.ts'
+import { listAllCustomers, listLimits, makeCustomer, putLimit } from './customers.ts'
+import { createFreeze, endFreeze, listFreezes } from './freezes.ts'
+import {
+  getWire,
+  listWires,
+  markFailed,
+  markSent,
+  recordDeposit,
+  recordReturn,
+  sendBack,
+  take,
+} from './wires.ts'
+
+/** Operations for operators alone, of what no API client has. */
+export const OPERATOR_WORK: readonly Operation[] = [
+  ...[listFreezes, createFreeze, endFreeze],
+  ...[listWires, getWire, take, markSent, markFailed, recordDeposit, recordReturn, sendBack],
+  ...[listAllCustomers, makeCustomer, listLimits, putLimit],
+  ...[createClient, renameClient],
+]

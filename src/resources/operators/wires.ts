@@ -1,0 +1,165 @@
+import { Type } from 'typebox'
+import { Amount, Closed, Text, Uuid } from '../../contract/fields.ts'
+import { problem } from '../../contract/problems.ts'
+import { Refusal } from '../../contract/refusal.ts'
+import type { Database } from '../../db/database.ts'
+import type { Request } from '../../http/operation.ts'
+import { operatorName } from '../../money/records/actor-names.ts'
+import { bankReference } from '../../money/records/bank-wires.ts'
+import { openScreeningOfCommand } from '../../rails/screening/open-screening.ts'
+import {
+  listOpenWires,
+  markWireFailed,
+  markWireSent,
+  readTakenWire,
+  takeWire,
+  type By,
+} from '../../rails/wires/outgoing-wires.ts'
+import { recordWireDeposit, recordWireReturn, sendWireBack } from '../../rails/wires/record-wires.ts'
+import type { Context } from '../context.ts'
+import { operatorOperation } from '../operation.ts'
+
+/**
+ * Wires of a bank without an API, of all customers: what `bursar wire` does (docs/guides/live-without-a-bank-interface.md). They
+ * use the shared pool, because a wire's customer follows from its id or memo and not from the token.
+ */
+
+const Params = Closed({ id: Uuid('The wire: a transfer.') })
+const BankReference = Type.String({
+  minLength: 1,
+  maxLength: 100,
+  description: "The bank's reference of the wire.",
+})
+
+/** The reference as it is kept. Throws bad-request. */
+function referenceOf(text: string): string {
+  const found = bankReference(text)
+  if (found === undefined)
+    throw problem.badRequest(
+      "bank_reference must have 1 to 64 letters, digits and / ? : ( ) . , ' + _ -",
+      'bank_reference',
+    )
+  return found
+}
+
+/** Throws in a sandbox, whose simulated bank sends and receives wires itself. */
+function requireLive({ mode }: Context['settings']): void {
+  if (mode === 'sandbox')
+    throw new Refusal('live mode only: the simulated bank of a sandbox sends and receives its wires itself')
+}
+
+/** Who handles the wire. */
+const byOf = async (db: Database, { origin }: Pick<Request, 'origin'>): Promise<By> => ({
+  operator: await operatorName(db, origin.actor.id),
+  origin,
+})
+
+export const listWires = operatorOperation({
+  method: 'GET',
+  url: '/v2/operators/wires',
+  scope: 'operators:read_wire',
+  summary: 'List Open Wires',
+  run: async ({ shared, settings }) => ({
+    items: settings.mode === 'sandbox' ? [] : await listOpenWires(shared),
+  }),
+})
+
+export const getWire = operatorOperation({
+  method: 'GET',
+  url: '/v2/operators/wires/:id',
+  scope: 'operators:read_wire',
+  summary: 'Get Taken Wire',
+  params: Params,
+  run({ params: { id }, shared, settings }) {
+    requireLive(settings)
+    return readTakenWire(shared, id)
+  },
+})
+
+/** Assigns a wire to the operator, who enters it at the bank. It cannot be cancelled any more. */
+export const take = operatorOperation({
+  method: 'POST',
+  url: '/v2/operators/wires/:id/take',
+  scope: 'operators:write_wire',
+  summary: 'Take Wire',
+  params: Params,
+  async run({ params: { id }, shared, settings, ...request }) {
+    requireLive(settings)
+    const screening = await openScreeningOfCommand(shared, settings)
+    return takeWire(shared, id, await byOf(shared, request), screening)
+  },
+})
+
+export const markSent = operatorOperation({
+  method: 'POST',
+  url: '/v2/operators/wires/:id/sent',
+  scope: 'operators:write_wire',
+  summary: 'Mark Wire Sent',
+  params: Params,
+  body: Closed({ bank_reference: BankReference }),
+  async run({ params: { id }, body, shared, settings, ...request }) {
+    requireLive(settings)
+    return markWireSent(shared, id, referenceOf(body.bank_reference), await byOf(shared, request))
+  },
+})
+
+export const markFailed = operatorOperation({
+  method: 'POST',
+  url: '/v2/operators/wires/:id/failed',
+  scope: 'operators:write_wire',
+  summary: 'Mark Wire Failed',
+  params: Params,
+  body: Closed({ reason: Text(200, 'The reason, which the client reads.', 1) }),
+  async run({ params: { id }, body, shared, settings, ...request }) {
+    requireLive(settings)
+    return markWireFailed(shared, id, body.reason, await byOf(shared, request))
+  },
+})
+
+export const recordReturn = operatorOperation({
+  method: 'POST',
+  url: '/v2/operators/wires/:id/return',
+  scope: 'operators:write_wire',
+  summary: 'Record Wire Return',
+  params: Params,
+  body: Closed({ amount: Amount('The amount that came back, in USD.'), bank_reference: BankReference }),
+  async run({ params: { id }, body, shared, ledger, settings, ...request }) {
+    requireLive(settings)
+    const screening = await openScreeningOfCommand(shared, settings)
+    const said = { amount: body.amount, bank_reference: referenceOf(body.bank_reference) }
+    const by = await byOf(shared, request)
+    return recordWireReturn({ db: shared, ledger, screening }, { transfer_id: id, ...said, ...by })
+  },
+})
+
+export const recordDeposit = operatorOperation({
+  method: 'POST',
+  url: '/v2/operators/wires/deposits',
+  scope: 'operators:write_wire',
+  summary: 'Record Wire Deposit',
+  body: Closed({
+    memo: Text(200, 'The memo of the wire: `memo_id` of the deposit instructions.', 1),
+    amount: Amount('The amount, in USD.'),
+    bank_reference: BankReference,
+  }),
+  async run({ body: { memo, amount, bank_reference }, shared, ledger, settings, ...request }) {
+    requireLive(settings)
+    const screening = await openScreeningOfCommand(shared, settings)
+    const said = { memo, amount, bank_reference: referenceOf(bank_reference) }
+    return recordWireDeposit({ db: shared, ledger, screening }, { ...said, ...(await byOf(shared, request)) })
+  },
+})
+
+/** Records that a PENDING wire, which screening holds, was sent back to its sender. */
+export const sendBack = operatorOperation({
+  method: 'POST',
+  url: '/v2/operators/wires/send-back',
+  scope: 'operators:write_wire',
+  summary: 'Send Wire Back',
+  body: Closed({ bank_reference: BankReference }),
+  async run({ body, shared, settings, ...request }) {
+    requireLive(settings)
+    const bank_reference = referenceOf(body.bank_reference)
+    return sendWireBack({ db: shared }, { bank_reference, ...(await byOf(shared, request)) })
+  },
+})

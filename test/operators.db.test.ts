@@ -1,0 +1,359 @@
+/* What operators decide over the API (docs/reference/operators.md), who may not, and that the audit log names them. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { newOperatorCaller } from './operators.ts'
+import { move } from './history.ts'
+import { setPolicy } from './policies.ts'
+import {
+  credit,
+  newCustomer,
+  startTestService,
+  TEST_ORIGIN,
+  type TestCustomer,
+  type TestService,
+} from './support.ts'
+import { DEPLOYMENT_SCOPES } from '../src/contract/scopes.ts'
+import { momentAt } from '../src/db/ids.ts'
+import { settleWithdrawals } from '../src/rails/payouts/settle-withdrawals.ts'
+import { generateStatements } from '../src/resources/statements/generate-statements.ts'
+import { periodOf } from '../src/resources/statements/period.ts'
+import { setRewardRate } from '../src/resources/statements/reward-rates.ts'
+import { OPERATOR_OPERATIONS } from '../src/program/app.ts'
+
+const BANK = {
+  account_number: '40702810',
+  account_owner: 'Acme Payments Inc',
+  account_owner_address: { country: 'US', address1: '1 Main Street', city: 'Springfield' },
+  bank_name: 'First Example Bank',
+  bank_address: { country: 'US', address1: '2 Main Street', city: 'Springfield' },
+  routing_numbers: { ABA: '021000021' },
+}
+type Call = TestCustomer['call']
+
+let folder: string
+let service: TestService
+let customer: TestCustomer
+let other: TestCustomer
+/** The deployment's people, and those of the customer. */
+let people: Record<'admin' | 'operator' | 'viewer' | 'ownAdmin' | 'ownOperator', Call>
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'bursar-operators-'))
+  await writeFile(join(folder, 'bank.json'), JSON.stringify(BANK))
+  service = await startTestService({ BURSAR_MODE: 'live', BURSAR_BANK_FILE: join(folder, 'bank.json') })
+  customer = await newCustomer(service)
+  other = await newCustomer(service)
+  const ofDeployment = { actFor: customer.customer_id }
+  const own = { customerId: customer.customer_id }
+  people = {
+    admin: await newOperatorCaller(service, 'ADMIN', ofDeployment),
+    operator: await newOperatorCaller(service, 'OPERATOR', ofDeployment),
+    viewer: await newOperatorCaller(service, 'VIEWER', ofDeployment),
+    ownAdmin: await newOperatorCaller(service, 'ADMIN', own),
+    ownOperator: await newOperatorCaller(service, 'OPERATOR', own),
+  }
+})
+afterAll(async () => {
+  await service.close()
+  await rm(folder, { recursive: true })
+})
+
+const actionsOf = async (subject: string) =>
+  (
+    await customer.call<{ items: { action: string; actor: { type: string } }[] }>(
+      'GET',
+      `/v2/audit-log?subject_ids=${subject}`,
+    )
+  ).body.items
+    .filter(({ actor }) => actor.type === 'OPERATOR')
+    .map(({ action }) => action)
+
+/** Asks for a wire of 40 USD from a profile that is given the money. */
+async function withdraw(profile_id: string) {
+  await credit(service.ledger, { ...customer, profile_id }, 'USD', '40')
+  const { body: account } = await customer.call('POST', '/v2/transfer/fiat-accounts', {
+    fiat_account_owner: { person_details: { first_name: 'Ada', last_name: 'Lovelace' } },
+    fiat_network_instructions: {
+      wire: {
+        account_number: '000987654321',
+        routing_details: {
+          routing_number_type: 'ABA',
+          routing_number: '011401533',
+          bank_name: 'Second Example Bank',
+        },
+      },
+    },
+  })
+  const body = { profile_id, asset: 'USD', fiat_account_id: account.id, amount: '40' }
+  return customer.call('POST', '/v2/transfer/fiat-withdrawals', body)
+}
+
+describe('rights', () => {
+  const PLACES: Record<string, string> = {
+    ':id': '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f',
+    ':client_id': '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f',
+    ':limit': 'requests_per_second',
+  }
+  const statusOf = async (call: Call, { method, url }: (typeof OPERATOR_OPERATIONS)[number]) =>
+    (
+      await call(
+        method,
+        url.replaceAll(/:\w+/g, (name) => PLACES[name]!),
+        method === 'GET' ? undefined : {},
+      )
+    ).status
+
+  test('no API client has them, a VIEWER only reads, and what is of the deployment is not of a customer', async () => {
+    for (const one of OPERATOR_OPERATIONS) {
+      const name = `${one.method} ${one.url}`
+      expect(await statusOf(customer.call, one), name).toBe(403)
+      if (one.method !== 'GET') expect(await statusOf(people.viewer, one), name).toBe(403)
+      const isOfDeployment = (DEPLOYMENT_SCOPES as readonly string[]).includes(one.scope!)
+      const byOwn = await statusOf(people.ownAdmin, one)
+      if (isOfDeployment) expect(byOwn, name).toBe(403)
+      else expect(byOwn, name).not.toBe(403)
+      expect(await statusOf(people.admin, one), name).not.toBe(401)
+    }
+  })
+
+  test('they are not in the API document', async () => {
+    const { paths } = (await service.app.inject('/openapi.json')).json<{ paths: object }>()
+    expect(Object.keys(paths).filter((path) => path.startsWith('/v2/operators'))).toEqual([])
+  })
+})
+
+describe('freezes', () => {
+  test('an OPERATOR of the customer freezes a profile, and only an ADMIN of the deployment ends that', async () => {
+    const { body: profile } = await customer.call('POST', '/v2/profiles', { nickname: 'Suspicious' })
+    const profile_id = String(profile.id)
+    const body = { profile_id, reason: 'three cards from one device' }
+    expect(await people.ownOperator('POST', '/v2/operators/freezes', body)).toMatchObject({
+      status: 200,
+      body: { signing_ended: true },
+    })
+    expect(await withdraw(profile_id)).toMatchObject({ status: 403, body: { meta: { status: 'FROZEN' } } })
+    const { body: list } = await people.ownAdmin<{ items: object[] }>('GET', '/v2/operators/freezes')
+    expect(list.items).toContainEqual(expect.objectContaining({ profile_id, detail: body.reason }))
+    const end = { profile_id, cause: 'OPERATOR' }
+    for (const call of [people.ownAdmin, people.operator])
+      expect((await call('POST', '/v2/operators/freezes/end', end)).status).toBe(403)
+    expect((await people.admin('POST', '/v2/operators/freezes/end', end)).status).toBe(200)
+    expect(await people.admin('POST', '/v2/operators/freezes/end', end)).toMatchObject({
+      status: 403,
+      body: { detail: 'not frozen for OPERATOR' },
+    })
+    expect(await actionsOf(profile_id)).toEqual(['profile.unfreeze', 'profile.freeze'])
+  })
+
+  test("another customer's profile is not found, and is not frozen", async () => {
+    const body = { profile_id: other.profile_id, reason: 'a mistake' }
+    expect((await people.admin('POST', '/v2/operators/freezes', body)).status).toBe(404)
+    const { rowCount } = await service.db.query('select 1 from customer_freezes where subject = $1', [
+      other.profile_id,
+    ])
+    expect(rowCount).toBe(0)
+  })
+
+  test('a disabled customer is not enabled by it', async () => {
+    expect((await people.admin('POST', '/v2/operators/freezes/end', { cause: 'DISABLED' })).status).toBe(400)
+  })
+})
+
+describe('wires', () => {
+  const reference = () => `REF-${Math.random().toString(36).slice(2).toUpperCase()}`
+
+  async function newWire(): Promise<string> {
+    const { status, body } = await withdraw(customer.profile_id)
+    expect(status).toBe(200)
+    await settleWithdrawals(service.db, service.networks)
+    return String(body.id)
+  }
+  const WIRES = '/v2/operators/wires'
+  const stateOf = async (id: string) =>
+    (await people.viewer<{ items: { transfer_id: string; state: string }[] }>('GET', WIRES)).body.items.find(
+      ({ transfer_id }) => transfer_id === id,
+    )?.state
+  const read = async (id: string) => (await customer.call('GET', `/v2/transfer/transfers/${id}`)).body
+
+  test('one is taken, is shown to be entered at the bank, and is sent; it came back in part', async () => {
+    const id = await newWire()
+    expect(await stateOf(id)).toBe('READY')
+    expect((await people.operator('GET', `${WIRES}/${id}`)).status).toBe(403)
+    const taken = await people.operator('POST', `${WIRES}/${id}/take`)
+    expect(taken).toMatchObject({ status: 200, body: { amount: '40', taken_by: 'Test OPERATOR' } })
+    expect(taken.body.payee).toMatchObject({
+      fiat_network_instructions: { wire: { account_number: '000987654321' } },
+    })
+    expect((await people.operator('GET', `${WIRES}/${id}`)).body).toEqual(taken.body)
+    expect(await people.admin('POST', `${WIRES}/${id}/take`)).toMatchObject({
+      status: 403,
+      body: { detail: expect.stringContaining('was taken by Test OPERATOR') as string },
+    })
+    const bank_reference = reference()
+    const sent = await people.operator('POST', `${WIRES}/${id}/sent`, { bank_reference })
+    expect(sent).toMatchObject({ status: 200, body: { status: 'COMPLETED', changed: true } })
+    expect(await read(id)).toMatchObject({ status: 'COMPLETED' })
+    expect(await stateOf(id)).toBeUndefined()
+    const back = { amount: '15', bank_reference: reference() }
+    for (const changed of [true, false])
+      expect(await people.operator('POST', `${WIRES}/${id}/return`, back)).toMatchObject({
+        status: 200,
+        body: { changed, transfer: { amount: '15', type: 'WIRE_DEPOSIT' } },
+      })
+    expect(await actionsOf(id)).toEqual(['transfer.mark_sent', 'transfer.take'])
+  })
+
+  test('one that was not paid gives the money back, and cannot be sent afterwards', async () => {
+    const id = await newWire()
+    await people.operator('POST', `${WIRES}/${id}/take`)
+    const failed = await people.operator('POST', `${WIRES}/${id}/failed`, { reason: 'closed account' })
+    expect(failed).toMatchObject({ status: 200, body: { status: 'FAILED' } })
+    const sent = await people.operator('POST', `${WIRES}/${id}/sent`, { bank_reference: reference() })
+    expect(sent.status).toBe(403)
+    expect(await read(id)).toMatchObject({ status: 'FAILED' })
+  })
+
+  test('one that arrived is credited once; a bad memo, amount and reference change nothing', async () => {
+    const { body: instructions } = await customer.call('POST', '/v2/transfer/fiat-deposit-instructions', {
+      profile_id: customer.profile_id,
+      fiat_network: 'WIRE',
+    })
+    const wire = { memo: instructions.memo_id, amount: '250.50', bank_reference: reference() }
+    for (const changed of [true, false])
+      expect(await people.operator('POST', `${WIRES}/deposits`, wire)).toMatchObject({
+        status: 200,
+        body: { changed, transfer: { profile_id: customer.profile_id, amount: '250.5' } },
+      })
+    for (const [bad, status] of [
+      [{ memo: 'NOBODY' }, 403],
+      [{ amount: '1.001' }, 403],
+      [{ amount: '-1' }, 400],
+      [{ bank_reference: '\u00e9' }, 400],
+    ] as const)
+      expect((await people.operator('POST', `${WIRES}/deposits`, { ...wire, ...bad })).status).toBe(status)
+    expect(
+      await people.operator('POST', `${WIRES}/send-back`, { bank_reference: reference() }),
+    ).toMatchObject({
+      status: 403,
+      body: {
+        detail: expect.stringMatching(/^no wire with the bank reference REF-\w+ is PENDING$/) as string,
+      },
+    })
+  })
+})
+
+describe('identities and accounts', () => {
+  test('an identity is approved as it was looked at, denied and disabled, and its account is disabled', async () => {
+    const { body: identity } = await customer.call<{ id: string; updated_at: string }>(
+      'POST',
+      '/v2/identity/identities',
+      {
+        ref_id: 'ada',
+        person_details: { first_name: 'Ada', last_name: 'Example' },
+      },
+    )
+    const decide = (decision: string, more = {}) =>
+      people.operator('POST', `/v2/operators/identities/${identity.id}/decisions`, { decision, ...more })
+    const seen = '2020-01-01T00:00:00Z'
+    expect(await decide('APPROVE', { seen })).toMatchObject({ status: 403 })
+    for (const [decision, summary_status] of [
+      ['APPROVE', 'APPROVED'],
+      ['DISABLE', 'DISABLED'],
+      ['ENABLE', 'APPROVED'],
+      ['DENY', 'DENIED'],
+      ['REOPEN', 'PENDING'],
+    ] as const)
+      expect(
+        await decide(decision, decision === 'APPROVE' ? { seen: identity.updated_at } : {}),
+      ).toMatchObject({
+        status: 200,
+        body: { id: identity.id, summary_status },
+      })
+    const { body: account } = await customer.call('POST', '/v2/identity/accounts', {
+      account: { identity_id: identity.id, type: 'BROKERAGE' },
+    })
+    const path = `/v2/operators/accounts/${String(account.id)}/decisions`
+    expect(await people.operator('POST', path, { decision: 'DISABLE' })).toMatchObject({
+      status: 200,
+      body: { admin_disabled: true },
+    })
+    const forOther = await newOperatorCaller(service, 'OPERATOR', { actFor: other.customer_id })
+    expect((await forOther('POST', path, { decision: 'ENABLE' })).status).toBe(404)
+    const ofOther = `/v2/operators/identities/${identity.id}/decisions`
+    expect((await forOther('POST', ofOther, { decision: 'APPROVE' })).status).toBe(404)
+  })
+})
+
+describe('customers, limits and API clients', () => {
+  test('a customer is created and listed', async () => {
+    const { body } = await people.admin('POST', '/v2/operators/customers', { name: 'New customer' })
+    const { body: list } = await people.viewer<{ items: object[] }>('GET', '/v2/operators/customers')
+    expect(list.items).toContainEqual(
+      expect.objectContaining({ customer_id: body.customer_id, name: 'New customer', profiles: 1 }),
+    )
+  })
+
+  test('a limit is set, and its default holds again', async () => {
+    const limit = async () =>
+      (await people.viewer<{ items: { limit: string }[] }>('GET', '/v2/operators/limits')).body.items.find(
+        (one) => one.limit === 'requests_per_second',
+      )
+    const before = await limit()
+    const set = (body: object) => people.admin('PUT', '/v2/operators/limits/requests_per_second', body)
+    expect((await set({ value: 123 })).status).toBe(200)
+    expect(await limit()).toMatchObject({ value: 123, is_default: false })
+    expect((await set({})).status).toBe(200)
+    expect(await limit()).toEqual(before)
+    expect((await set({ value: -1 })).status).toBe(400)
+  })
+
+  test("an ADMIN of the customer creates a client with some of the ADMIN's scopes, and renames it", async () => {
+    const scopes = ['funding:read_profile', 'transfer:read_transfer']
+    const { body: made } = await people.ownAdmin('POST', '/v2/operators/clients', { name: 'Payouts', scopes })
+    const listed = async () =>
+      (
+        await customer.call<{ items: object[] }>(
+          'GET',
+          `/v2/api-creds/credentials?client_ids=${String(made.client_id)}`,
+        )
+      ).body.items
+    expect(await listed()).toMatchObject([{ name: 'Payouts', client_scopes: scopes }])
+    const path = `/v2/operators/clients/${String(made.client_id)}`
+    expect((await people.ownAdmin('PUT', path, { name: 'Payroll' })).status).toBe(200)
+    expect(await listed()).toMatchObject([{ name: 'Payroll' }])
+    const forOther = await newOperatorCaller(service, 'ADMIN', { actFor: other.customer_id })
+    expect((await forOther('PUT', path, { name: 'Taken over' })).status).toBe(404)
+    const more = { name: 'Sandbox', scopes: ['sandbox:write_sandbox'] }
+    expect((await people.ownAdmin('POST', '/v2/operators/clients', more)).status).toBe(403)
+  })
+
+  test('where the policy requires approvers for credentials, the client waits for them', async () => {
+    const own = await newCustomer(service)
+    await setPolicy(service.db, own.customer_id, {
+      rules: [],
+      changes: { subjects: ['CREDENTIALS'], approvals: 1 },
+    })
+    const call = await newOperatorCaller(service, 'ADMIN', { customerId: own.customer_id })
+    const body = { name: 'Payouts', scopes: ['funding:read_profile'] }
+    expect(await call('POST', '/v2/operators/clients', body)).toMatchObject({
+      status: 403,
+      body: { meta: { status: 'PENDING', approvals: 0, required: 1 } },
+    })
+  })
+})
+
+test('the statement of a month is paid once', async () => {
+  const own = await newCustomer(service)
+  await setRewardRate(service.db, '2024-01-01', '0.0376', TEST_ORIGIN)
+  const at = momentAt('2024-01-01T00:00:00.000000Z')
+  await move(service.db, own.customer_id, at, { to: own.profile_id, minor: 1_234_567_890n })
+  await generateStatements(service.db, periodOf('2024-01')!, own.customer_id)
+  const call = await newOperatorCaller(service, 'OPERATOR', { actFor: own.customer_id })
+  const pay = (body: object) => call<{ items: object[] }>('POST', '/v2/operators/statements/pay', body)
+  expect(await pay({ period: '2026-13' })).toMatchObject({ status: 400 })
+  expect((await pay({ period: '2024-02' })).body.items).toEqual([])
+  expect((await pay({ period: '2024-01' })).body.items).toMatchObject([{ customer_id: own.customer_id }])
+  expect((await pay({})).body.items).toEqual([])
+})
