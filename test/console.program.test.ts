@@ -269,7 +269,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     await page.getByRole('button', { name: 'Cancel and refund' }).click()
     await page.getByRole('button', { name: 'Yes' }).click()
     // It failed: the balance is as it was.
-    await expect.poll(() => page.locator('.figure').first().innerText()).toMatch(/^0 USD −61 USD FAILED$/i)
+    await expect.poll(() => page.locator('.figure').first().innerText()).toMatch(/^−61 0 USD FAILED$/i)
     await page.getByText(/^Failed on .*\. The money went back on /).waitFor()
     await holdsEverywhere(page, 'failed')
     await page.goto(`${address}/console/sandbox`)

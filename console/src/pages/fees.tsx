@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { Amount, Id, Time } from '../parts.tsx'
+import { Usd } from '../prices.tsx'
 import type { Fees, Transfer, TransferHistory } from '../records.ts'
 import { usdOfPart } from '../usd.ts'
 
@@ -82,7 +83,7 @@ const Worth = ({
     {said}
     {notional_value !== undefined && (
       <>
-        {said !== '' && ', '}worth <Amount amount={usdOfPart(amount, total, notional_value)} asset="USD" />
+        {said !== '' && ', '}worth <Usd value={usdOfPart(amount, total, notional_value)} />
       </>
     )}
   </>

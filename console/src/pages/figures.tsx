@@ -5,16 +5,15 @@ import { ago } from '../format.ts'
 import { Table, type Column } from '../list.tsx'
 import { useEach } from '../load.ts'
 import { Amount, Failure, Link } from '../parts.tsx'
+import { InUsd, Usd, type UsdOf } from '../prices.tsx'
 import { countOf, type Approval, type Balance, type BalanceHistory, type Page } from '../records.ts'
 import type { Profile, Transfer, Volume } from '../records.ts'
 import { sumOfUsd } from '../usd.ts'
 
 /** The figures of the home page: value, in flight, waiting, in and out; then the balances of all profiles and of each. */
 
-type Usd = ((amount: string, asset: string) => string | undefined) | undefined
-
 interface Read {
-  usd: Usd
+  usd: UsdOf | undefined
   now: number
   history: readonly BalanceHistory[] | undefined
   pending: Page<Transfer> | undefined
@@ -64,7 +63,7 @@ const oldestOf = ([oldest]: readonly { created_at: string }[], now: number): str
   oldest && `The oldest ${ago(oldest.created_at, now)}.`
 
 /** The sum in USD of what has a price, and the assets that have none. */
-function valueOf(amounts: readonly { asset: string; amount: string }[], usd: NonNullable<Usd>) {
+function valueOf(amounts: readonly { asset: string; amount: string }[], usd: UsdOf) {
   const values = amounts.map(({ asset, amount }) => usd(amount, asset))
   const without = amounts.filter(({ amount }, index) => values[index] === undefined && /[1-9]/.test(amount))
   return {
@@ -76,7 +75,7 @@ function valueOf(amounts: readonly { asset: string; amount: string }[], usd: Non
 const withoutPrice = (assets: readonly string[]): string =>
   assets.length === 0 ? '' : ` Without ${assets.join(', ')}: no price.`
 
-function Value({ history, usd }: { history: readonly BalanceHistory[]; usd: NonNullable<Usd> }) {
+function Value({ history, usd }: { history: readonly BalanceHistory[]; usd: UsdOf }) {
   const days = history[0]?.points.length ?? 0
   const sums = Array.from({ length: days }, (_, day) =>
     valueOf(
@@ -95,7 +94,7 @@ function Value({ history, usd }: { history: readonly BalanceHistory[]; usd: NonN
         )
       }
     >
-      <Amount amount={sum} asset="USD" />
+      <Usd value={sum} />
     </Figure>
   )
 }
@@ -113,13 +112,13 @@ function InFlight({ pending, now }: { pending: Page<Transfer>; now: number }) {
         unknown === 0 ? '' : ` ${unknown} without a price.`
       }`}
     >
-      <Amount amount={sumOfUsd(valued)} asset="USD" />
+      <Usd value={sumOfUsd(valued)} />
     </Figure>
   )
 }
 
 /** What came and went in 24 hours, at today's prices. Failed transfers moved nothing, and internal ones stay inside. */
-function InAndOut({ volumes, usd }: { volumes: readonly Volume[]; usd: NonNullable<Usd> }) {
+function InAndOut({ volumes, usd }: { volumes: readonly Volume[]; usd: UsdOf }) {
   const moved = volumes.filter(({ status, type }) => status === 'COMPLETED' && !type.startsWith('INTERNAL_'))
   const side = (direction: Volume['direction']) => {
     const own = moved.filter((one) => one.direction === direction)
@@ -132,13 +131,19 @@ function InAndOut({ volumes, usd }: { volumes: readonly Volume[]; usd: NonNullab
       name="In and out, 24 hours"
       note={`${came.count} in, ${went.count} out, completed.${withoutPrice(without)}`}
     >
-      <Amount amount={came.sum} asset="USD" sign /> <Amount amount={`-${went.sum}`} asset="USD" sign />
+      <Usd value={came.sum} sign /> <Usd value={`-${went.sum}`} sign />
     </Figure>
   )
 }
 
 /** The balances of all profiles together, each with its last 30 days. */
-export const BalancesOfAll = ({ history, usd }: { history: readonly BalanceHistory[]; usd: Usd }) => (
+export const BalancesOfAll = ({
+  history,
+  usd,
+}: {
+  history: readonly BalanceHistory[]
+  usd: UsdOf | undefined
+}) => (
   <section class="part">
     <h2>Balances of all profiles</h2>
     {history.length === 0 ? (
@@ -177,16 +182,6 @@ export const BalancesOfAll = ({ history, usd }: { history: readonly BalanceHisto
     )}
   </section>
 )
-
-/** An amount's value in USD. */
-export const InUsd = ({ usd, amount, asset }: { usd: Usd; amount: string; asset: string }) => {
-  const value = usd?.(amount, asset)
-  return value === undefined ? (
-    <span class="quiet">{usd !== undefined && 'no price'}</span>
-  ) : (
-    <Amount amount={value} asset="USD" />
-  )
-}
 
 interface OfProfile {
   profile: Profile

@@ -8,7 +8,7 @@ import { Frozen, FreezesOfCustomer, useFreezes } from '../freezes.tsx'
 import { live, onEvents } from '../live.ts'
 import { useCall, type Loaded } from '../load.ts'
 import { Curl, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
-import { usePrices } from '../prices.ts'
+import { usePrices } from '../prices.tsx'
 import {
   countOf,
   type Approval,

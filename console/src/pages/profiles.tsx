@@ -6,9 +6,8 @@ import { Freezes, useFreezes } from '../freezes.tsx'
 import { filterOf, Filters, ListOf, Table, TextFilter, useList, type Column } from '../list.tsx'
 import { useCall, useRecords } from '../load.ts'
 import { Amount, Curl, Fact, Failure, Id, Link, Status, Time, Title } from '../parts.tsx'
-import { usePrices } from '../prices.ts'
+import { InUsd, usePrices, type UsdOf } from '../prices.tsx'
 import type { Account, Balance, BalanceEntry, Identity, Page, Profile, Transfer } from '../records.ts'
-import { InUsd } from './figures.tsx'
 
 /** Profiles, and one profile: its balances, how each came about, and what it was at any moment. */
 
@@ -178,7 +177,7 @@ function Head({ profile }: { profile: Profile }) {
   )
 }
 
-const valueColumn = (usd: ReturnType<typeof usePrices>): Column<Balance> => ({
+const valueColumn = (usd: UsdOf | undefined): Column<Balance> => ({
   name: 'Value now',
   number: true,
   onCard: 3,

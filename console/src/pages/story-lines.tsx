@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
-import { OnNetwork } from '../explorers.tsx'
 import { inWords } from '../format.ts'
 import { Table, type Column } from '../list.tsx'
+import { OnNetwork } from '../on-network.tsx'
 import { Actor, Amount, Id, Link, Status, Time } from '../parts.tsx'
 import type {
   Approval,

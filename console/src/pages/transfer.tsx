@@ -1,18 +1,19 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { Action } from '../action.tsx'
-import { BalanceChange } from '../balance-change.tsx'
-import { OnNetwork } from '../explorers.tsx'
 import { after, inWords } from '../format.ts'
 import { onEvents } from '../live.ts'
 import { useCall } from '../load.ts'
+import { OnNetwork } from '../on-network.tsx'
 import { Amount, Curl, Fact, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
 import type { Network, Page, Profile, Transfer, TransferHistory, Verification } from '../records.ts'
+import { Usd } from '../prices.tsx'
 import { may } from '../session.ts'
 import { sumOfUsd } from '../usd.ts'
 import { FeeComparison } from './fees.tsx'
 import { linesOf, type Line } from './story-lines.tsx'
 import { stateOf, textForCustomer, usualOf } from './transfer-state.ts'
+import { BalanceChange } from './transfers.tsx'
 
 /** One transfer as a story on a time line. Each line says which record proves it. */
 
@@ -156,7 +157,7 @@ function Facts({ history: { transfer, fees } }: { history: TransferHistory }) {
       </Fact>
       {notional_value !== undefined && (
         <Fact name="Value when made">
-          <Amount amount={sumOfUsd([notional_value])} asset="USD" />
+          <Usd value={sumOfUsd([notional_value])} />
         </Fact>
       )}
       {fees === undefined && (

@@ -1,9 +1,8 @@
-import { BalanceChange } from '../balance-change.tsx'
 import { textCell } from '../csv.ts'
 import { Export } from '../export.tsx'
-import { inWords } from '../format.ts'
+import { inWords, signed } from '../format.ts'
 import { Choice, createdAt, filterOf, Filters, Paged, Period, Table, useList, type Column } from '../list.tsx'
-import { Link, Status, Time, Title } from '../parts.tsx'
+import { Amount, Link, Status, Time, Title } from '../parts.tsx'
 import type { Transfer } from '../records.ts'
 
 /** All transfers, with filters that the address keeps, a page at a time. */
@@ -52,6 +51,23 @@ export function TransfersPage() {
       <Paged list={list}>
         <Transfers items={list.items ?? []} none="No transfer has these properties." />
       </Paged>
+    </>
+  )
+}
+
+type Changing = Pick<Transfer, 'direction' | 'status' | 'total' | 'asset' | 'balance_asset'>
+
+/** What a transfer changes its balance by, with a sign. One that failed changed nothing. */
+const changeOf = ({ direction, status, total }: Changing): string =>
+  status === 'FAILED' ? '0' : direction === 'DEBIT' ? `-${total}` : total
+
+/** The change of a balance. Of a transfer that failed, what it would have changed is struck through. */
+export function BalanceChange({ of }: { of: Changing }) {
+  const asset = of.balance_asset ?? of.asset
+  if (of.status !== 'FAILED') return <Amount amount={changeOf(of)} asset={asset} sign />
+  return (
+    <>
+      <s>{signed(changeOf({ ...of, status: 'COMPLETED' }))}</s> <Amount amount="0" asset={asset} />
     </>
   )
 }

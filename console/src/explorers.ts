@@ -1,6 +1,3 @@
-import { Id } from './parts.tsx'
-import { service } from './session.ts'
-
 /** Public explorers of the networks: where anybody can look a transaction or an address up. */
 
 const EXPLORERS: Record<string, { hash: string; address: string }> = {
@@ -23,33 +20,12 @@ const EXPLORERS: Record<string, { hash: string; address: string }> = {
   XLAYER: { hash: 'https://www.oklink.com/x-layer/tx/', address: 'https://www.oklink.com/x-layer/address/' },
 }
 
-/** A hash or address with a link to the network's explorer. A sandbox's are invented or of a test chain: without a link. */
-export function OnNetwork({
-  of,
-  kind,
-  network,
-}: {
-  of: string
-  kind: 'hash' | 'address'
-  network: string | undefined
-}) {
-  const explorer = service.value?.mode === 'live' && network !== undefined ? EXPLORERS[network] : undefined
-  return (
-    <>
-      <Id of={of} />
-      {explorer !== undefined && (
-        <>
-          {' '}
-          <a
-            href={explorer[kind] + encodeURIComponent(of)}
-            target="_blank"
-            rel="noreferrer noopener"
-            aria-label={`Look ${of} up at ${new URL(explorer[kind]).host}`}
-          >
-            explorer
-          </a>
-        </>
-      )}
-    </>
-  )
+/** The public page of a transaction or an address; undefined for a network without an explorer. */
+export function explorerOf(
+  network: string | undefined,
+  kind: 'hash' | 'address',
+  value: string,
+): URL | undefined {
+  const explorer = network === undefined ? undefined : EXPLORERS[network]
+  return explorer && new URL(explorer[kind] + encodeURIComponent(value))
 }

@@ -1,3 +1,4 @@
+import { groupDigits, signed } from './format.ts'
 import { useCall } from './load.ts'
 import type { Price } from './records.ts'
 import { usdAt } from './usd.ts'
@@ -8,8 +9,10 @@ const prices = { method: 'GET', path: '/v2/all-markets/prices' } as const
 const assets = { method: 'GET', path: '/v2/assets' } as const
 const AGE_MS_MAX = 86_400_000
 
+export type UsdOf = (amount: string, asset: string) => string | undefined
+
 /** What an amount is worth now; undefined without a price. Undefined itself while the prices are read. */
-export function usePrices(): ((amount: string, asset: string) => string | undefined) | undefined {
+export function usePrices(): UsdOf | undefined {
   const priced = useCall<{ items: Price[] }>(prices).data.value?.items
   const known = useCall<{ items: { asset: string; platform_stablecoin: boolean }[] }>(assets).data.value
     ?.items
@@ -28,4 +31,18 @@ export function usePrices(): ((amount: string, asset: string) => string | undefi
     const price = texts.get(asset)
     return price === undefined ? undefined : usdAt(price, amount)
   }
+}
+
+/** A value that the page has computed: the API answers amounts and prices. */
+export const Usd = ({ value, sign = false }: { value: string; sign?: boolean }) => (
+  <span class="amount usd">
+    {sign ? signed(value) : groupDigits(value)} <span class="asset">USD</span>
+  </span>
+)
+
+/** An amount's value in USD, or that there is no price. */
+export function InUsd({ usd, amount, asset }: { usd: UsdOf | undefined; amount: string; asset: string }) {
+  const value = usd?.(amount, asset)
+  if (value !== undefined) return <Usd value={value} />
+  return <span class="quiet">{usd !== undefined && 'no price'}</span>
 }
