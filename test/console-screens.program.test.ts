@@ -1,8 +1,8 @@
-/** The console on screens of every width: no amount is cut, and what is frozen says so. In a browser, in a sandbox. */
+/** The console on screens of every width: no amount is cut, and what is frozen or failed says so. In a browser, in a sandbox. */
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { credentialsFile, type SandboxCredentials } from '../src/program/demo/credentials.ts'
 import { magicAddress } from '../src/chains/simulated/magic-addresses.ts'
 import {
@@ -59,6 +59,7 @@ interface TransferShown {
   total: string
   asset: string
   balance_asset?: string
+  status: string
 }
 
 describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", () => {
@@ -90,21 +91,41 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
       crypto_network: 'ETHEREUM',
     })
     expect(paid.status).toBe(200)
+    const rejected = await call('POST', '/v2/transfer/crypto-withdrawals', {
+      ref_id: 'rejected',
+      profile_id: demo.profile_id,
+      asset: 'ETH',
+      amount: LONG.replace('123456', '12'),
+      destination_address: magicAddress('ETHEREUM', 'TRAVEL_RULE_REJECTED'),
+      crypto_network: 'ETHEREUM',
+    })
+    await vi.waitFor(
+      async () => {
+        const { body } = await call('GET', `/v2/transfer/transfers/${String(rejected.body.id)}`)
+        expect(body.status).toBe('FAILED')
+      },
+      { timeout: 60_000, interval: 200 },
+    )
   })
   afterAll(() => started.close())
 
   test('each amount is that of the API, and no text is cut or out of sight', async () => {
     const { body } = await call('GET', '/v2/transfer/transfers?limit=50')
     const transfers = body.items as TransferShown[]
-    const changes = transfers.map(
-      ({ direction, total, asset, balance_asset }) =>
-        `${direction === 'DEBIT' ? '-' : '+'}${total} ${balance_asset ?? asset}`,
-    )
+    // What failed has changed nothing. What it would have changed is struck through beside that.
+    const changeOf = ({ direction, total, asset, balance_asset = asset, status }: TransferShown) =>
+      status === 'FAILED'
+        ? `0 ${balance_asset}`
+        : `${direction === 'DEBIT' ? '-' : '+'}${total} ${balance_asset}`
+    const changes = transfers.map(changeOf)
     const { body: held } = await call('GET', `/v2/profiles/${demo.profile_id}/balances`)
     const balances = (held.items as { asset: string; available: string }[]).map(
       ({ asset, available }) => `${available} ${asset}`,
     )
-    const withdrawal = transfers.find(({ asset, direction }) => asset === 'ETH' && direction === 'DEBIT')!
+    const failed = transfers.find(({ status }) => status === 'FAILED')!
+    const withdrawal = transfers.find(
+      ({ asset, direction, id }) => asset === 'ETH' && direction === 'DEBIT' && id !== failed.id,
+    )!
     const { body: statements } = await call('GET', `/v2/statements?customer_id=${demo.customer_id}`)
     const [statement] = statements.statements as { id: string }[]
     const pages: [path: string, amounts: string[]][] = [
@@ -112,6 +133,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
       ['', [...changes.slice(0, 10), ...balances]],
       [`profiles/${demo.profile_id}`, balances],
       [`transfers/${withdrawal.id}`, ['-1.000000000000000001 ETH']],
+      [`transfers/${failed.id}`, [changeOf(failed)]],
       ...[
         'statements',
         `statements/${statement!.id}`,
@@ -122,11 +144,12 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
         'audit-log',
         'clients',
         'search?q=demo-wire',
+        'sandbox',
       ].map((path): [string, string[]] => [path, []]),
     ]
     for (const [path, amounts] of pages) {
       const page = await opened(path)
-      await page.locator('main .scroll, main .of-record').first().waitFor()
+      await page.locator('main .scroll, main .of-record, main .buttons').first().waitFor()
       for (const width of WIDTHS) {
         await page.setViewportSize({ width, height: 800 })
         await expect
@@ -151,6 +174,9 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     })
     const page = await opened(`transfers/${String(body.id)}`)
     await page.getByText('Waiting for the network').waitFor()
+    await expect
+      .poll(() => page.locator('.state').innerText())
+      .toMatch(/^Sent .* ago; Ethereum has not confirmed it yet\. .*It is completed when it is final\.$/)
     await page.getByText('It is signed and may be paid already, so it cannot be cancelled.').waitFor()
     expect(await page.getByRole('button', { name: 'Cancel and refund' }).count()).toBe(0)
   })
@@ -199,5 +225,17 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
       await page.close()
     }
     expect((await runBursar(['unfreeze', 'profile', demo.profile_id], started.environment)).code).toBe(0)
+    // Frozen on its page, it is no longer called active there.
+    const page = await opened(`profiles/${demo.profile_id}`)
+    const active = page.getByText('Active', { exact: true })
+    await active.waitFor()
+    await page.getByText('Freeze this profile').click()
+    await page.getByLabel('Reason, for other operators').fill(reason)
+    await page.getByRole('button', { name: 'Freeze', exact: true }).click()
+    await page.getByRole('button', { name: 'Yes' }).click()
+    await active.waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Unfreeze' }).click()
+    await page.getByRole('button', { name: 'Yes' }).click()
+    await active.waitFor()
   })
 })

@@ -129,20 +129,34 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
   }
 
   test('a withdrawal becomes a story, which goes on by itself and derives again', async () => {
-    const { page, complaints } = await at('')
-    await page.getByText('● live').waitFor()
+    const home = await at('')
+    await home.page.getByText('● live').waitFor()
+    const { page, complaints } = await at('sandbox')
     await page.getByRole('button', { name: 'A wire of 100 USD' }).click()
     await page.getByText('Made transfer').waitFor()
+    expect(await page.locator('.curl').count()).toBe(0)
     await page.getByRole('button', { name: 'Completed', exact: true }).click()
-    await page.locator('.sandbox .curl summary').click()
-    expect(await page.locator('.sandbox pre').innerText()).toContain('/v2/')
-    await expect
-      .poll(() => page.locator('table a', { hasText: 'Crypto withdrawal' }).count())
-      .toBeGreaterThan(0)
     await page.getByRole('link', { name: /^transfer / }).click()
     await page.getByRole('heading', { name: 'Crypto withdrawal' }).waitFor()
-    // No reload: the simulated network confirms after two seconds, and the page shows it.
+    // No reload: the simulated network confirms after two seconds, and the page shows it. So does Home.
     await page.getByText('The ledger settled it').waitFor()
+    const made = new URL(page.url()).pathname
+    await home.page.locator(`a[href="${made}"]`).first().waitFor()
+    const state =
+      /^Paid on \d+ \w+ 20\d\d, [\d:]+ UTC, [\d.]+ m?s after the request, in transaction 0x\w+…\w+ on Ethereum\.$/
+    expect(await page.locator('.state').innerText()).toMatch(state)
+    await started.context.grantPermissions(['clipboard-read', 'clipboard-write'])
+    await page.getByRole('button', { name: 'Copy for the customer' }).click()
+    await page.getByText('Copied.').waitFor()
+    const copied = (await page.evaluate('navigator.clipboard.readText()')) as string
+    expect(copied).toMatch(
+      /^Crypto withdrawal of 10 USDP\nTo: 0x5290\w+\nNetwork: Ethereum\nState: completed on .*\nTransaction: 0x\w{64}\nReference: console-\w+$/,
+    )
+    // A sandbox's transactions are in no explorer. The profile has its name.
+    expect(await page.getByRole('link', { name: /^Look / }).count()).toBe(0)
+    await page.locator('.facts').getByRole('link', { name: 'Default' }).waitFor()
+    expect(await page.locator('.facts').innerText()).toMatch(/Value when made\s+11\.00 USD/)
+    await page.getByText(/^worth 1\.00 USD$/).waitFor()
     const story = await page.locator('.story').innerText()
     for (const part of [
       'Requested by operator',
@@ -170,6 +184,100 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     await page.setViewportSize(PHONE)
     expect(await isWithinWindow(page)).toBe(true)
     await shoot(page, 'story-phone')
+    expect([...complaints, ...home.complaints]).toEqual([])
+  })
+
+  test('calls as curl are shown by the switch alone, which the device remembers', async () => {
+    const { page, complaints } = await at('')
+    await page.locator('tbody tr').first().waitFor()
+    for (const path of ['', 'transfers', 'networks', 'clients', `profiles/${demo.profile_id}`]) {
+      await page.goto(`${address}/console/${path}`)
+      await page.locator('main tbody tr').first().waitFor()
+      expect(await page.getByText('curl', { exact: true }).count(), path).toBe(0)
+    }
+    await page.getByRole('switch', { name: 'Developer' }).check()
+    const shown = page.locator('.curl').filter({ visible: true }).first()
+    await shown.locator('summary').click()
+    expect(await shown.locator('pre').innerText()).toContain('/v2/profiles/')
+    await page.reload()
+    await shown.waitFor()
+    await page.getByRole('switch', { name: 'Developer' }).uncheck()
+    await expect.poll(() => page.locator('.curl').count()).toBe(0)
+    expect(complaints).toEqual([])
+  })
+
+  test('the palette opens a page or a search, from the keyboard alone', async () => {
+    const { page, complaints } = await at('')
+    const palette = page.getByRole('dialog', { name: 'Go to' })
+    const box = palette.getByRole('combobox')
+    const chosen = palette.getByRole('option', { selected: true })
+    await page.keyboard.press('ControlOrMeta+k')
+    await expect.poll(() => palette.getByRole('option').count()).toBeGreaterThan(10)
+    expect(await page.locator(':focus').getAttribute('role')).toBe('combobox')
+    expect(await seriousFaults(page)).toEqual([])
+    await shoot(page, 'palette')
+    await page.keyboard.press('Escape')
+    await palette.waitFor({ state: 'detached' })
+    await page.keyboard.press('ControlOrMeta+k')
+    await page.keyboard.press('ArrowUp')
+    await expect.poll(() => chosen.innerText()).toMatch(/^Your sign-in/)
+    await page.keyboard.press('ArrowDown')
+    await expect.poll(() => chosen.innerText()).toMatch(/^Home/)
+    await page.keyboard.type('dev')
+    await page.keyboard.press('ArrowDown')
+    await expect.poll(() => chosen.innerText()).toMatch(/^API clients/)
+    expect(await box.getAttribute('aria-activedescendant')).toBe(await chosen.getAttribute('id'))
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'API clients' }).waitFor()
+    await page.getByRole('button', { name: 'Go to…' }).click()
+    await page.keyboard.type('demo-wire')
+    await expect.poll(() => chosen.innerText()).toMatch(/^Search for “demo-wire”/)
+    await page.keyboard.press('Enter')
+    await expect.poll(() => new URL(page.url()).search).toBe('?q=demo-wire')
+    expect(complaints).toEqual([])
+  })
+
+  test('Home says that nothing needs attention, or what does', async () => {
+    const { page, complaints } = await at('')
+    await page.getByText('Nothing needs attention.').waitFor()
+    const figures = page.locator('.figures > div')
+    await expect.poll(() => figures.count()).toBe(4)
+    expect(await figures.locator('dt').allInnerTexts()).toEqual([
+      'Value of all balances',
+      'In flight',
+      'Waiting for a person',
+      'In and out, 24 hours',
+    ])
+    await page.getByRole('img', { name: 'Value, the last 30 days' }).waitFor()
+    await page.goto(`${address}/console/sandbox`)
+    await page.getByRole('button', { name: 'Require an approver' }).click()
+    await page.getByRole('button', { name: 'Yes' }).click()
+    await page.getByRole('button', { name: 'A withdrawal of 60 that waits for an approver' }).click()
+    await page.getByRole('button', { name: 'Open its story' }).click()
+    await page
+      .getByText(/^It waits for approval, asked for .*: 0 of 1 of role approver have approved\./)
+      .waitFor()
+    const story = page.url()
+    await page.goto(`${address}/console/`)
+    const approvals = page.locator('section', { has: page.getByRole('heading', { name: 'Approvals 1' }) })
+    await approvals.getByText('0 of 1 of role approver').waitFor()
+    expect(await page.getByText('Nothing needs attention.').count()).toBe(0)
+    expect(await page.getByText('Undelivered events').count()).toBe(0)
+    await expect.poll(() => figures.nth(2).innerText()).toMatch(/^Waiting for a person\s+1\s+The oldest /)
+    await expect.poll(() => figures.nth(1).innerText()).toMatch(/^In flight\s+61\.00 USD\s+1 payment out\./)
+    await holdsEverywhere(page, 'home-attention')
+    await page.goto(story)
+    await page.getByRole('button', { name: 'Cancel and refund' }).click()
+    await page.getByRole('button', { name: 'Yes' }).click()
+    // It failed: the balance is as it was.
+    await expect.poll(() => page.locator('.figure').first().innerText()).toMatch(/^−61 0 USD FAILED$/i)
+    await page.getByText(/^Failed on .*\. The money went back on /).waitFor()
+    await holdsEverywhere(page, 'failed')
+    await page.goto(`${address}/console/sandbox`)
+    await page.getByRole('button', { name: 'Remove the rule' }).click()
+    await page.getByRole('button', { name: 'Yes' }).click()
+    await page.getByRole('button', { name: 'Require an approver' }).waitFor()
+    await holdsEverywhere(page, 'sandbox')
     expect(complaints).toEqual([])
   })
 
@@ -255,6 +363,11 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     await rows.first().waitFor()
     expect(await rows.count()).toBeGreaterThan(3)
     await rows.getByRole('link', { name: 'Crypto deposit' }).first().waitFor()
+    await page.getByText('Active', { exact: true }).waitFor()
+    await page
+      .locator('.balances td', { hasText: /^[\d\s]+\.\d\d USD$/ })
+      .last()
+      .waitFor()
     const now = await page.locator('.balances').innerText()
     await page.getByLabel('Balances at (UTC)').fill('2000-01-01T00:00')
     await page.getByLabel('Balances at (UTC)').blur()
@@ -331,8 +444,8 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
       .poll(
         async () => {
           await page.reload()
-          await part.getByRole('link').or(part.getByText('Every webhook answers.')).first().waitFor()
-          return part.innerText()
+          await part.or(page.getByText('Nothing needs attention.')).first().waitFor()
+          return (await part.allInnerTexts()).join()
         },
         { timeout: 30_000, interval: 1_000 },
       )
@@ -487,7 +600,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     expect(complaints).toEqual([])
   })
 
-  test('networks for everybody and for operators, and what has moved in a day', async () => {
+  test('networks for everybody and for operators, and what has moved in a day on Home', async () => {
     const { page, complaints } = await at('networks')
     const rows = page.getByRole('region', { name: 'Networks', exact: true }).locator('tbody tr')
     await expect.poll(() => rows.count()).toBeGreaterThan(5)
@@ -495,23 +608,21 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     await page.getByText('Simulated, and nothing is under way:').waitFor()
     await holdsEverywhere(page, 'networks')
     await page.goto(`${address}/console/`)
-    const day = page.getByRole('region', { name: 'The last 24 hours' }).locator('tbody tr')
-    await expect.poll(() => day.count()).toBeGreaterThan(0)
-    await page.getByText('No real network is connected').waitFor()
+    await page.getByText(/^\d+ in, \d+ out, completed\./).waitFor()
     await page.getByRole('img', { name: 'USDG of all profiles, the last 30 days' }).waitFor()
     await holdsEverywhere(page, 'home-whole')
-    await day.getByRole('link', { name: 'Wire deposit' }).first().click()
-    await expect.poll(() => new URL(page.url()).search).toBe('?type=WIRE_DEPOSIT')
     expect(complaints).toEqual([])
   })
 
   test('a withdrawal that is held is cancelled after a question, and the page shows the call', async () => {
-    const { page, complaints } = await at('')
+    const { page, complaints } = await at('sandbox')
     await page.getByRole('button', { name: 'A wire of 100 USD' }).click()
     await page.getByText('Made transfer').waitFor()
-    await page.getByRole('button', { name: 'Pending customer approval' }).click()
+    await page.getByRole('button', { name: 'Simulated hold' }).click()
     await page.getByRole('button', { name: 'Open its story' }).click()
     await page.getByRole('heading', { name: 'Crypto withdrawal' }).waitFor()
+    await page.getByText(/^Held, requested .*The sandbox simulates this hold/).waitFor()
+    await page.getByRole('switch', { name: 'Developer' }).check()
     const head = page.locator('.of-record')
     await head.locator('.curl summary').click()
     expect(await head.locator('.curl pre').innerText()).toMatch(/curl -X POST .*\/cancel'/)
@@ -525,8 +636,9 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     await page.keyboard.press('Enter')
     await hasFocus('Yes')
     await page.keyboard.press('Enter')
-    await head.getByText('FAILED').waitFor()
+    await head.getByText('Failed', { exact: true }).waitFor()
     await page.getByText('The ledger gave the money back').waitFor()
+    await page.getByRole('switch', { name: 'Developer' }).uncheck()
     expect(complaints).toEqual([])
   })
 
@@ -660,8 +772,9 @@ describe.skipIf(!HAS_CHROMIUM)("in live mode, in a browser, which needs Debian's
     expect(await page.locator('.banner').innerText()).toBe('LIVE')
     expect(page.url()).toBe(`${started.bursar.address}/console/`)
     // A request that is under way when the session ends is a 401.
-    await page.getByText('Nothing has moved.').waitFor()
+    await page.getByText('No profile has had a balance.').first().waitFor()
     await page.getByText('● live').waitFor()
+    expect(await page.getByRole('link', { name: 'Sandbox' }).count()).toBe(0)
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByRole('heading', { name: 'Sign in to Bursar' }).waitFor()
     expect(await page.getByText("Open the demo's records").count()).toBe(0)
@@ -813,7 +926,7 @@ describe.skipIf(!HAS_CHROMIUM)("in live mode, in a browser, which needs Debian's
     expect(await seriousFaults(platform.page)).toEqual([])
     await shoot(platform.page, 'networks-live')
     await platform.page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Home' }).click()
-    await platform.page.getByText('Custody against the ledger').waitFor()
+    await platform.page.getByRole('heading', { name: 'Delayed or stopped networks' }).waitFor()
     // Another customer: its own records, on the page that was shown.
     const profile = platform.page.getByRole('link', { name: 'Default' })
     const before = await profile.getAttribute('href')

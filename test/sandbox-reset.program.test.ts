@@ -159,6 +159,9 @@ test.skipIf(!HAS_CHROMIUM || CLUSTER.length > 0)(
     atEnd(() => context.close())
     const page = await context.newPage()
     await page.goto(service.console)
+    const open = () =>
+      page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Sandbox' }).click()
+    await open()
     await page.getByRole('button', { name: 'A wire of 100 USD' }).click()
     await page.getByRole('status').getByText('Made').waitFor()
     await page.getByRole('button', { name: 'Reset the sandbox' }).click()
@@ -168,6 +171,7 @@ test.skipIf(!HAS_CHROMIUM || CLUSTER.length > 0)(
     await page.getByRole('button', { name: 'Yes' }).click()
     await loaded
     // It has signed in to the new demo.
+    await open()
     await page.getByRole('button', { name: 'Reset the sandbox' }).waitFor()
     const after = await demo()
     expect(after.customer_id).not.toBe(before.customer_id)

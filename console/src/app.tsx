@@ -2,7 +2,9 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { address, open } from './address.ts'
 import { downSince } from './connection.ts'
+import { developer, showCalls } from './developer.ts'
 import { Banner, Link, Time } from './parts.tsx'
+import { Palette, PaletteButton } from './palette.tsx'
 import { listedPages, pageAt } from './pages.tsx'
 import { SearchBox } from './pages/search.tsx'
 import { SignIn, signOut } from './pages/sign-in.tsx'
@@ -27,9 +29,11 @@ export function App() {
         </Link>
         <Banner />
         <SearchBox />
+        <PaletteButton />
         <Who />
       </header>
       <Pages path={path} />
+      <Palette />
       <Down />
       {/* While the connection is down, the page may be out of date and its actions cannot succeed. */}
       <main id="main" tabIndex={-1} inert={downSince.value !== undefined}>
@@ -53,9 +57,8 @@ function Pages({ path }: { path: string }) {
   const isOpen = useSignal(false)
   useEffect(() => void (isOpen.value = false), [path])
   const isCurrent = ({ to }: { to: string }) => to === path || (to !== '' && path.startsWith(`${to}/`))
-  const current = listedPages()
-    .flatMap(({ pages }) => pages)
-    .find(isCurrent)
+  const groups = listedPages()
+  const current = groups.flatMap(({ pages }) => pages).find(isCurrent)
   return (
     <nav class="pages" aria-label="Pages">
       <button
@@ -67,7 +70,7 @@ function Pages({ path }: { path: string }) {
         <span aria-hidden="true">☰</span> {current?.name ?? 'Pages'}
       </button>
       <div id="groups" class={isOpen.value ? 'open' : undefined}>
-        {listedPages().map(({ group, pages }) => (
+        {groups.map(({ group, pages }) => (
           <div key={group} role="group" aria-label={group}>
             <span aria-hidden="true">{group}</span>
             {pages.map((page) => (
@@ -104,6 +107,15 @@ function Who() {
       ) : (
         <span class="customer">{customers[0]?.name}</span>
       )}
+      <label class="developer" title="Shows each call of the API as curl">
+        <input
+          type="checkbox"
+          role="switch"
+          checked={developer.value}
+          onChange={({ currentTarget }) => showCalls(currentTarget.checked)}
+        />{' '}
+        Developer
+      </label>
       <Link to="sign-in/own" class="operator" title="Your sign-in: passkeys and sessions">
         {operator.name} <small>{operator.role}</small>
       </Link>

@@ -111,6 +111,20 @@ export function BalanceChart({ points, label }: { points: readonly Point[]; labe
   return <div ref={place} class="chart" role="img" aria-label={label} />
 }
 
+/** A small line of amounts, compared with zero. The figure beside it is its text. */
+export function Sparkline({ values, label }: { values: readonly string[]; label: string }) {
+  const numbers = values.map(Number)
+  const largest = Math.max(...numbers) || 1
+  const points = numbers.map(
+    (value, index) => `${(index / Math.max(1, numbers.length - 1)) * 100},${22 - (value / largest) * 20}`,
+  )
+  return (
+    <svg class="sparkline" viewBox="0 0 100 24" preserveAspectRatio="none" role="img" aria-label={label}>
+      <polyline points={points.join(' ')} />
+    </svg>
+  )
+}
+
 /** The prices of a market as candles or as a line of closes. Where candles are missing, nothing is drawn. */
 export function PriceChart({
   candles,

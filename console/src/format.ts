@@ -90,6 +90,13 @@ export function ago(timestamp: string, now: number): string {
   return RELATIVE.format(Math.trunc(seconds / length), unit)
 }
 
+/** A length of time in its largest unit, as people say it: `3 minutes`. */
+export function lengthOf(seconds: number): string {
+  const [unit, length] = UNITS.find(([, one]) => Math.round(seconds) >= one) ?? UNITS[3]
+  const style = { style: 'unit', unit, unitDisplay: 'long', maximumFractionDigits: 0 } as const
+  return new Intl.NumberFormat('en', style).format(Math.trunc(seconds / length) || 1)
+}
+
 /** A period: its first day, and the day after its last one. */
 interface Days {
   from: string

@@ -47,8 +47,8 @@ const EndOfFreeze = ({ of: { profile_id, reason }, again }: { of: Freeze; again:
   ) : null
 
 /** The freezes of a profile with those of its whole customer, or of the customer alone; and a form that freezes it. */
-export function Freezes({ profileId }: { profileId?: string }) {
-  const { data, error, again } = useFreezes()
+export function Freezes({ profileId, changed }: { profileId?: string; changed?: () => void }) {
+  const { data, error, again: readAgain } = useFreezes()
   const isStillSigning = useSignal(false)
   if (!may('operators:read_freeze')) return null
   const found = data.value?.items.filter(
@@ -56,6 +56,10 @@ export function Freezes({ profileId }: { profileId?: string }) {
   )
   const isFrozen = found?.some((one) => one.profile_id === profileId && one.reason === 'OPERATOR')
   const target = profileId === undefined ? 'this customer' : 'this profile'
+  const again = () => {
+    readAgain()
+    changed?.()
+  }
   return (
     <>
       <Failure of={error.value} />
@@ -63,7 +67,7 @@ export function Freezes({ profileId }: { profileId?: string }) {
         <div key={`${one.profile_id} ${one.reason}`} class="failure">
           {profileId !== undefined && one.profile_id === undefined && 'The whole customer: '}
           <Frozen reason={one.reason} detail={one.detail} since={one.created_at} />
-          <EndOfFreeze of={one} again={() => again()} />
+          <EndOfFreeze of={one} again={again} />
         </div>
       ))}
       {isStillSigning.value && (

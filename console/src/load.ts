@@ -50,6 +50,33 @@ export function useCall<T>(call: Call | undefined): Loaded<T> {
   return { data, error, again: run }
 }
 
+/** Reads something of each record, all at once. Reads again when the records change, by their key. */
+export function useEach<T, R>(
+  records: readonly T[] | undefined,
+  keyOf: (record: T) => string,
+  read: (record: T, signal: AbortSignal) => Promise<R>,
+): Omit<Loaded<R[]>, 'again'> {
+  const data = useSignal<R[] | undefined>(undefined)
+  const error = useSignal<unknown>(undefined)
+  const key = records?.map(keyOf).join()
+  useEffect(() => {
+    if (records === undefined) return
+    const control = new AbortController()
+    Promise.all(records.map((record) => read(record, control.signal))).then(
+      (all) => {
+        if (control.signal.aborted) return
+        data.value = all
+        error.value = undefined
+      },
+      (reason: unknown) => {
+        if (!control.signal.aborted) error.value = reason
+      },
+    )
+    return () => control.abort()
+  }, [key])
+  return { data, error }
+}
+
 /** Reads the records with these ids in one request, as a map by id. Without the scope, the map is empty. */
 export function useRecords<T extends { id: string }>(
   path: string,

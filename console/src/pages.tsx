@@ -15,6 +15,7 @@ import { OperatorsPage } from './pages/operators.tsx'
 import { OwnSignInPage } from './pages/own-sign-in.tsx'
 import { PolicyPage } from './pages/policy.tsx'
 import { ProfilePage, ProfilesPage } from './pages/profiles.tsx'
+import { SandboxPage } from './pages/sandbox.tsx'
 import { SearchPage } from './pages/search.tsx'
 import { StatementPage, StatementsPage } from './pages/statements.tsx'
 import { TransferPage } from './pages/transfer.tsx'
@@ -46,6 +47,7 @@ const ROUTES: [pattern: string, page: ComponentType<never>][] = [
   ['markets/:market', MarketPage],
   ['networks', NetworksPage],
   ['clients', ClientsPage],
+  ['sandbox', SandboxPage],
   ['customers', CustomersPage],
   ['identities', IdentitiesPage],
   ['identities/:id', IdentityPage],
@@ -65,8 +67,8 @@ interface Listed {
   to: string
   /** The scope without which the page has nothing to show. */
   scope?: string
-  /** The page is for real money alone. */
-  isLive?: true
+  /** The mode of the service that has the page; absent: both. */
+  onlyIn?: 'sandbox' | 'live'
 }
 
 /** The pages that the console lists, by what they are about. */
@@ -79,7 +81,7 @@ const PAGES: { group: string; pages: Listed[] }[] = [
       { name: 'Approvals', to: 'approvals' },
       { name: 'Profiles', to: 'profiles' },
       { name: 'Identities', to: 'identities', scope: 'identity:read_identity' },
-      { name: 'Wires', to: 'wires', scope: 'operators:read_wire', isLive: true },
+      { name: 'Wires', to: 'wires', scope: 'operators:read_wire', onlyIn: 'live' },
       { name: 'Orchestrations', to: 'orchestrations' },
       { name: 'Statements', to: 'statements' },
     ],
@@ -96,6 +98,7 @@ const PAGES: { group: string; pages: Listed[] }[] = [
     pages: [
       { name: 'Events and webhooks', to: 'events' },
       { name: 'API clients', to: 'clients' },
+      { name: 'Sandbox', to: 'sandbox', onlyIn: 'sandbox' },
     ],
   },
   {
@@ -115,8 +118,8 @@ export const listedPages = () =>
   PAGES.map(({ group, pages }) => ({
     group,
     pages: pages.filter(
-      ({ scope, isLive }) =>
-        (scope === undefined || may(scope)) && (!isLive || service.value?.mode === 'live'),
+      ({ scope, onlyIn }) =>
+        (scope === undefined || may(scope)) && (onlyIn === undefined || onlyIn === service.value?.mode),
     ),
   }))
 

@@ -3,6 +3,7 @@ import { useEffect } from 'preact/hooks'
 import { useSignal, type Signal } from '@preact/signals'
 import { open, ROOT } from './address.ts'
 import { curlOf, type Call } from './api.ts'
+import { developer } from './developer.ts'
 import { ago, dayOf, groupDigits, inWords, localTimeOf, short, signed, timeOf } from './format.ts'
 import { service } from './session.ts'
 
@@ -161,8 +162,9 @@ export function Id({ of, whole = false, to }: { of: string; whole?: boolean; to?
   )
 }
 
-/** A call of the API as curl, so that a person can do the same without the page. */
+/** A call of the API as curl, so that a person can do the same without the page. Only the switch "Developer" shows it. */
 export function Curl({ of }: { of: Call }) {
+  if (!developer.value) return null
   const text = curlOf(of)
   return (
     <details class="curl">

@@ -17,6 +17,7 @@ export type Statement = Schemas['Statement']
 export type Explanation =
   paths['/v2/statements/{id}/explanation']['get']['responses'][200]['content']['application/json']
 export type Volume = Schemas['TransferVolume']
+export type Policy = Schemas['Policy']
 export type Approval = Schemas['Approval']
 export type Policy = Schemas['Policy']
 export type DestinationAddress = Schemas['CryptoDestinationAddress']

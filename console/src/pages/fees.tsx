@@ -1,6 +1,8 @@
 import type { ComponentChildren } from 'preact'
 import { Amount, Id, Time } from '../parts.tsx'
-import type { Fees, TransferHistory } from '../records.ts'
+import { Usd } from '../prices.tsx'
+import type { Fees, Transfer, TransferHistory } from '../records.ts'
+import { usdOfPart } from '../usd.ts'
 
 /** For how long the service keeps a quote that was used. */
 const QUOTE_KEPT_MS = 30 * 86_400_000
@@ -55,16 +57,40 @@ function quoted({ transfer: { asset, created_at } }: TransferHistory, { quote }:
   }
 }
 
-const charged = ({ transfer: { asset, fee, status } }: TransferHistory, { quote }: Fees): Line => ({
+const charged = ({ transfer }: TransferHistory, { quote }: Fees): Line => ({
   name: 'Fee charged',
-  amount: <Amount amount={fee} asset={asset} />,
-  note: status === 'FAILED' ? 'refunded' : quote === undefined ? undefined : 'as quoted',
+  amount: <Amount amount={transfer.fee} asset={transfer.asset} />,
+  note: (
+    <Worth
+      said={transfer.status === 'FAILED' ? 'refunded' : quote === undefined ? '' : 'as quoted'}
+      amount={transfer.fee}
+      of={transfer}
+    />
+  ),
 })
 
-function taken(
-  { transfer: { asset, status }, entries }: TransferHistory,
-  { network_fee, network_fee_value }: Fees,
-): Line {
+/** What is said of a part of a transfer, and what the part was worth when the transfer was made. */
+const Worth = ({
+  said = '',
+  amount,
+  of: { total, notional_value },
+}: {
+  said?: string
+  amount: string
+  of: Transfer
+}) => (
+  <>
+    {said}
+    {notional_value !== undefined && (
+      <>
+        {said !== '' && ', '}worth <Usd value={usdOfPart(amount, total, notional_value)} />
+      </>
+    )}
+  </>
+)
+
+function taken({ transfer, entries }: TransferHistory, { network_fee, network_fee_value }: Fees): Line {
+  const { asset, status } = transfer
   const name = 'Network fee paid'
   if (network_fee === undefined) {
     const isSimulated = entries.some(({ account }) => account.startsWith('simulated:'))
@@ -81,7 +107,9 @@ function taken(
     name,
     amount: <Amount amount={network_fee.amount} asset={network_fee.asset} />,
     note:
-      network_fee.asset === asset ? undefined : network_fee_value === undefined ? (
+      network_fee.asset === asset ? (
+        <Worth amount={network_fee.amount} of={transfer} />
+      ) : network_fee_value === undefined ? (
         `There was no price to convert it to ${asset}.`
       ) : (
         <>

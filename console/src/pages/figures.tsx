@@ -1,116 +1,242 @@
-import { useMemo } from 'preact/hooks'
-import { BalanceChart } from '../chart.tsx'
-import { inWords } from '../format.ts'
-import { Frozen } from '../freezes.tsx'
-import { Table } from '../list.tsx'
-import { useCall } from '../load.ts'
-import { Amount, Curl, Failure, Link, Loading, Status } from '../parts.tsx'
-import type { BalanceHistory, Network, Volume } from '../records.ts'
-import { may } from '../session.ts'
-import { Custody } from './networks.tsx'
+import type { ComponentChildren } from 'preact'
+import { send } from '../api.ts'
+import { Sparkline } from '../chart.tsx'
+import { ago } from '../format.ts'
+import { Table, type Column } from '../list.tsx'
+import { useEach } from '../load.ts'
+import { Amount, Failure, Link } from '../parts.tsx'
+import { InUsd, Usd, type UsdOf } from '../prices.tsx'
+import { countOf, type Approval, type Balance, type BalanceHistory, type Page } from '../records.ts'
+import type { Profile, Transfer, Volume } from '../records.ts'
+import { sumOfUsd } from '../usd.ts'
 
-/** Figures of the home page: volume and balances; for operators of the deployment also custody and frozen networks. */
+/** The figures of the home page: value, in flight, waiting, in and out; then the balances of all profiles and of each. */
 
-const volumes = { method: 'GET', path: '/v2/transfer/volumes' } as const
+interface Read {
+  usd: UsdOf | undefined
+  now: number
+  history: readonly BalanceHistory[] | undefined
+  pending: Page<Transfer> | undefined
+  approvals: Page<Approval> | undefined
+  volumes: readonly Volume[] | undefined
+}
 
-/** What moved in the last 24 hours. */
-export function VolumeOfADay() {
-  const { data, error } = useCall<{ items: Volume[] }>(volumes)
+/** Four figures. Each is blank until it is read. */
+export const Figures = ({ usd, now, history, pending, approvals, volumes }: Read) => (
+  <dl class="figures">
+    {history !== undefined && usd !== undefined && <Value history={history} usd={usd} />}
+    {pending !== undefined && <InFlight pending={pending} now={now} />}
+    {approvals !== undefined && (
+      <Figure
+        name="Waiting for a person"
+        note={oldestOf(approvals.items, now) ?? 'No approval is asked for.'}
+      >
+        {countOf(approvals)}
+      </Figure>
+    )}
+    {volumes !== undefined && usd !== undefined && <InAndOut volumes={volumes} usd={usd} />}
+  </dl>
+)
+
+const Figure = ({
+  name,
+  note,
+  children,
+  line,
+}: {
+  name: string
+  note: ComponentChildren
+  children: ComponentChildren
+  line?: ComponentChildren
+}) => (
+  <div>
+    <dt>{name}</dt>
+    <dd class="figure">{children}</dd>
+    <dd class="quiet">
+      {line}
+      {note}
+    </dd>
+  </div>
+)
+
+const oldestOf = ([oldest]: readonly { created_at: string }[], now: number): string | undefined =>
+  oldest && `The oldest ${ago(oldest.created_at, now)}.`
+
+/** The sum in USD of what has a price, and the assets that have none. */
+function valueOf(amounts: readonly { asset: string; amount: string }[], usd: UsdOf) {
+  const values = amounts.map(({ asset, amount }) => usd(amount, asset))
+  const without = amounts.filter(({ amount }, index) => values[index] === undefined && /[1-9]/.test(amount))
+  return {
+    sum: sumOfUsd(values.filter((value) => value !== undefined)),
+    without: [...new Set(without.map(({ asset }) => asset))],
+  }
+}
+
+const withoutPrice = (assets: readonly string[]): string =>
+  assets.length === 0 ? '' : ` Without ${assets.join(', ')}: no price.`
+
+function Value({ history, usd }: { history: readonly BalanceHistory[]; usd: UsdOf }) {
+  const days = history[0]?.points.length ?? 0
+  const sums = Array.from({ length: days }, (_, day) =>
+    valueOf(
+      history.map(({ asset, points }) => ({ asset, amount: points[day]!.available })),
+      usd,
+    ),
+  )
+  const { sum, without } = sums.at(-1) ?? { sum: '0.00', without: [] }
+  return (
+    <Figure
+      name="Value of all balances"
+      note={`${days > 1 ? `${days - 1} days at today's prices.` : 'No profile has had a balance.'}${withoutPrice(without)}`}
+      line={
+        days > 1 && (
+          <Sparkline values={sums.map((one) => one.sum)} label={`Value, the last ${days - 1} days`} />
+        )
+      }
+    >
+      <Usd value={sum} />
+    </Figure>
+  )
+}
+
+/** The pending payments out, by the value that each had when it was made. */
+function InFlight({ pending, now }: { pending: Page<Transfer>; now: number }) {
+  const out = pending.items.filter(({ direction }) => direction === 'DEBIT')
+  const valued = out.flatMap(({ notional_value }) => notional_value ?? [])
+  const unknown = out.length - valued.length
+  const more = pending.next_page_cursor === undefined ? '' : 'At least '
+  return (
+    <Figure
+      name="In flight"
+      note={`${more}${out.length} ${out.length === 1 ? 'payment' : 'payments'} out. ${oldestOf(out, now) ?? ''}${
+        unknown === 0 ? '' : ` ${unknown} without a price.`
+      }`}
+    >
+      <Usd value={sumOfUsd(valued)} />
+    </Figure>
+  )
+}
+
+/** What came and went in 24 hours, at today's prices. Failed transfers moved nothing, and internal ones stay inside. */
+function InAndOut({ volumes, usd }: { volumes: readonly Volume[]; usd: UsdOf }) {
+  const moved = volumes.filter(({ status, type }) => status === 'COMPLETED' && !type.startsWith('INTERNAL_'))
+  const side = (direction: Volume['direction']) => {
+    const own = moved.filter((one) => one.direction === direction)
+    return { ...valueOf(own, usd), count: own.reduce((sum, { count }) => sum + count, 0) }
+  }
+  const [came, went] = [side('CREDIT'), side('DEBIT')]
+  const without = [...new Set([...came.without, ...went.without])]
+  return (
+    <Figure
+      name="In and out, 24 hours"
+      note={`${came.count} in, ${went.count} out, completed.${withoutPrice(without)}`}
+    >
+      <Usd value={came.sum} sign /> <Usd value={`-${went.sum}`} sign />
+    </Figure>
+  )
+}
+
+/** The balances of all profiles together, each with its last 30 days. */
+export const BalancesOfAll = ({
+  history,
+  usd,
+}: {
+  history: readonly BalanceHistory[]
+  usd: UsdOf | undefined
+}) => (
+  <section class="part">
+    <h2>Balances of all profiles</h2>
+    {history.length === 0 ? (
+      <p class="quiet">No profile has had a balance.</p>
+    ) : (
+      <Table
+        name="Balances of all profiles"
+        items={history}
+        keyOf={({ asset }) => asset}
+        columns={[
+          { name: 'Asset', onCard: 1, cell: ({ asset }) => asset },
+          {
+            name: 'Last days',
+            onCard: 3,
+            cell: ({ asset, points }) => (
+              <Sparkline
+                values={points.map(({ available }) => available)}
+                label={`${asset} of all profiles, the last ${points.length - 1} days`}
+              />
+            ),
+          },
+          {
+            name: 'Available',
+            number: true,
+            onCard: 2,
+            cell: ({ asset, points }) => <Amount amount={points.at(-1)!.available} asset={asset} />,
+          },
+          {
+            name: 'Value',
+            number: true,
+            onCard: 4,
+            cell: ({ asset, points }) => <InUsd usd={usd} amount={points.at(-1)!.available} asset={asset} />,
+          },
+        ]}
+      />
+    )}
+  </section>
+)
+
+interface OfProfile {
+  profile: Profile
+  /** Undefined: the profile has none. */
+  balance?: Balance
+}
+
+const COLUMNS: Column<OfProfile>[] = [
+  {
+    name: 'Profile',
+    onCard: 1,
+    cell: ({ profile: { id, nickname } }) => <Link to={`profiles/${id}`}>{nickname}</Link>,
+  },
+  { name: 'Asset', cell: ({ balance }) => balance?.asset },
+  {
+    name: 'Available',
+    number: true,
+    onCard: 2,
+    cell: ({ balance }) =>
+      balance === undefined ? (
+        <span class="quiet">no balance</span>
+      ) : (
+        <Amount amount={balance.available} asset={balance.asset} />
+      ),
+  },
+]
+
+/** The balances of these profiles in one table. `reading` counts up when they are to be read again. */
+export function BalancesByProfile({ profiles, reading }: { profiles: Page<Profile>; reading: number }) {
+  const { data, error } = useEach(
+    profiles.items,
+    ({ id }) => `${id} ${reading}`,
+    async (profile, signal): Promise<OfProfile[]> => {
+      const { items } = await send<{ items: Balance[] }>(
+        { method: 'GET', path: `/v2/profiles/${profile.id}/balances` },
+        { background: reading > 0, signal },
+      )
+      return items.length === 0 ? [{ profile }] : items.map((balance) => ({ profile, balance }))
+    },
+  )
   return (
     <section class="part">
-      <h2>The last 24 hours</h2>
+      <h2>Balances by profile</h2>
       <Failure of={error.value} />
-      {data.value === undefined && error.value === undefined && <Loading />}
-      {data.value?.items.length === 0 && <p class="quiet">Nothing has moved.</p>}
-      {data.value !== undefined && data.value.items.length > 0 && (
-        <Table
-          name="The last 24 hours"
-          items={data.value.items}
-          keyOf={({ type, asset, status, direction }) => `${type} ${asset} ${status} ${direction}`}
-          columns={[
-            { name: 'Type', cell: ({ type }) => <Link to={`transfers?type=${type}`}>{inWords(type)}</Link> },
-            { name: 'Status', cell: ({ status }) => <Status of={status} /> },
-            { name: 'Transfers', number: true, cell: ({ count }) => count },
-            {
-              name: 'Sum',
-              number: true,
-              cell: ({ amount, asset, direction }) => (
-                <Amount amount={direction === 'DEBIT' ? `-${amount}` : amount} asset={asset} sign />
-              ),
-            },
-          ]}
-        />
+      <Table
+        name="Balances by profile"
+        items={data.value?.flat() ?? []}
+        keyOf={({ profile, balance }) => `${profile.id} ${balance?.asset}`}
+        columns={COLUMNS}
+      />
+      {profiles.next_page_cursor !== undefined && (
+        <p>
+          These are the oldest profiles. <Link to="profiles">All profiles</Link>
+        </p>
       )}
-      <Curl of={volumes} />
-    </section>
-  )
-}
-
-const history = { method: 'GET', path: '/v2/balances/history' } as const
-
-/** The balances of all profiles together over the last 30 days, by asset. */
-export function BalancesOverTime() {
-  const { data, error } = useCall<{ items: BalanceHistory[] }>(history)
-  return (
-    <section>
-      <h2>Balances of all profiles</h2>
-      <Failure of={error.value} />
-      {data.value === undefined && error.value === undefined && <Loading />}
-      {data.value?.items.length === 0 && <p class="quiet">No profile has had a balance.</p>}
-      <div class="columns">
-        {data.value?.items.map(({ asset, points }) => (
-          <OverTime key={asset} asset={asset} points={points} />
-        ))}
-      </div>
-      <Curl of={history} />
-    </section>
-  )
-}
-
-function OverTime({ asset, points }: BalanceHistory) {
-  const drawn = useMemo(() => points.map(({ at, available }) => ({ at, amount: available })), [points])
-  const label = `${asset} of all profiles, the last ${points.length - 1} days`
-  return (
-    <section class="part">
-      <h3>
-        <Amount amount={points.at(-1)!.available} asset={asset} />
-      </h3>
-      <BalanceChart points={drawn} label={label} />
-    </section>
-  )
-}
-
-/** Custody compared with the ledgers for each connected real network, and every freeze of a network. */
-export function CustodyAndFreezes({ networks }: { networks: readonly Network[] | undefined }) {
-  if (!may('operators:read_network')) return null
-  const seen = (networks ?? []).filter(({ for_operators }) => for_operators !== undefined)
-  const real = seen.filter(({ for_operators }) => for_operators!.reachable !== undefined)
-  const frozen = seen.flatMap(({ crypto_network, for_operators }) =>
-    for_operators!.frozen.map((freeze) => ({ ...freeze, crypto_network })),
-  )
-  return (
-    <section class="part">
-      <h2>Custody against the ledger</h2>
-      {networks === undefined && <Loading />}
-      {networks !== undefined && real.length === 0 && <p class="quiet">No real network is connected.</p>}
-      {real.map(({ crypto_network, for_operators }) => (
-        <div key={crypto_network}>
-          <h3>{inWords(crypto_network)}</h3>
-          <Custody of={for_operators!.custody} name={crypto_network} />
-        </div>
-      ))}
-      <h2>
-        Frozen networks <span class="count">{networks !== undefined && frozen.length}</span>
-      </h2>
-      {networks !== undefined && frozen.length === 0 && <p class="quiet">No network is frozen.</p>}
-      <ul class="plain">
-        {frozen.map(({ crypto_network, reason, detail, since }) => (
-          <li key={crypto_network + reason}>
-            <Link to="networks">{inWords(crypto_network)}</Link>{' '}
-            <Frozen reason={reason} detail={detail} since={since} />
-          </li>
-        ))}
-      </ul>
     </section>
   )
 }

@@ -1,36 +1,43 @@
+import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import type { Call } from '../api.ts'
 import { downSince } from '../connection.ts'
 import { inWords } from '../format.ts'
-import { FreezesOfCustomer } from '../freezes.tsx'
+import { Frozen, FreezesOfCustomer, useFreezes } from '../freezes.tsx'
 import { live, onEvents } from '../live.ts'
-import { Table, type Column } from '../list.tsx'
-import { useCall } from '../load.ts'
-import { Amount, Curl, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
+import { useCall, type Loaded } from '../load.ts'
+import { Curl, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
+import { usePrices } from '../prices.tsx'
 import {
   countOf,
   type Approval,
-  type Balance,
+  type BalanceHistory,
   type Network,
   type Page,
   type Profile,
   type Transfer,
+  type Volume,
   type Webhook,
 } from '../records.ts'
-import { may, service } from '../session.ts'
-import { BalancesOverTime, CustodyAndFreezes, VolumeOfADay } from './figures.tsx'
-import { SandboxButtons } from './sandbox.tsx'
-import { UndeliveredEvents } from './undelivered.tsx'
+import { may } from '../session.ts'
+import { BalancesByProfile, BalancesOfAll, Figures } from './figures.tsx'
+import { Custody } from './networks.tsx'
+import { isLate, needsPerson } from './transfer-state.ts'
+import { Transfers } from './transfers.tsx'
+import { UndeliveredEvents, useUndelivered } from './undelivered.tsx'
 
-/** The home page: first what needs a person, oldest first; then the latest transfers and the figures. */
+/** The home page: four figures; what needs a person, and nothing else; then what waits, the latest transfers and balances. */
 
 const SHOWN = 10
-const waiting = {
-  method: 'GET',
-  path: '/v2/transfer/transfers',
-  query: { statuses: ['PENDING'], order: 'ASC', limit: SHOWN },
-} as const
+const transfers = { method: 'GET', path: '/v2/transfer/transfers' } as const
+const waiting = { ...transfers, query: { statuses: ['PENDING'], order: 'ASC', limit: 100 } }
+const latest = { ...transfers, query: { limit: SHOWN } }
+/** What waiting transfers are compared with. */
+const completedOf = (types: readonly string[]) => ({
+  ...transfers,
+  query: { type: types, statuses: ['COMPLETED'], limit: 100 },
+})
 const approvals = {
   method: 'GET',
   path: '/v2/approvals',
@@ -38,111 +45,109 @@ const approvals = {
 } as const
 const webhooks = { method: 'GET', path: '/v2/webhooks', query: { limit: 100 } } as const
 const networks = { method: 'GET', path: '/v2/networks' } as const
-const latest = { method: 'GET', path: '/v2/transfer/transfers', query: { limit: SHOWN } } as const
-const profiles = { method: 'GET', path: '/v2/profiles', query: { order: 'ASC', limit: 5 } } as const
+const profiles = { method: 'GET', path: '/v2/profiles', query: { order: 'ASC', limit: SHOWN } } as const
+const history = { method: 'GET', path: '/v2/balances/history' } as const
+const volumes = { method: 'GET', path: '/v2/transfer/volumes' } as const
 
-/** Events come in bursts: the lists are read again once for each burst. */
-const SETTLE_MS = 400
+/** Events come in bursts: the lists are read again once for each burst. Sums cost more, and are read less often. */
+const LISTS_MS = 400
+const SUMS_MS = 10_000
 
-export function Home() {
-  const lists = {
-    waiting: useCall<Page<Transfer>>(waiting),
-    approvals: useCall<Page<Approval>>(may('approvals:read_approval') ? approvals : undefined),
-    webhooks: useCall<Page<Webhook>>(may('webhooks:read_webhook') ? webhooks : undefined),
-    networks: useCall<{ items: Network[] }>(may('funding:read_profile') ? networks : undefined),
-    latest: useCall<Page<Transfer>>(latest),
-    profiles: useCall<Page<Profile>>(may('funding:read_profile') ? profiles : undefined),
-  }
+/** Reads again what events may have changed, this long after the first of them. */
+function useFresh(again: () => void, ms: number): void {
+  const newest = useRef(again)
+  newest.current = again
   useEffect(() => {
-    let timer = 0
-    const again = () => {
-      clearTimeout(timer)
-      timer = window.setTimeout(() => {
-        for (const list of Object.values(lists)) list.again(true)
-      }, SETTLE_MS)
-    }
-    const stop = onEvents(again)
+    let timer: number | undefined
+    const stop = onEvents(() => {
+      timer ??= window.setTimeout(() => {
+        timer = undefined
+        newest.current()
+      }, ms)
+    })
     return () => {
       clearTimeout(timer)
       stop()
     }
   }, [])
-  const stopped = lists.networks.data.value?.items.filter(({ status }) =>
-    ['DELAYED', 'STOPPED'].includes(status),
-  )
-  const error = Object.values(lists).find((list) => list.error.value !== undefined)?.error.value
+}
+
+const readAgain = (lists: Record<string, Pick<Loaded<unknown>, 'again'>>) =>
+  Object.values(lists).forEach(({ again }) => again(true))
+
+/** What the page shows, each as fresh as its cost allows. */
+function useHome() {
+  const seesMoney = may('funding:read_profile')
+  const lists = {
+    waiting: useCall<Page<Transfer>>(waiting),
+    approvals: useCall<Page<Approval>>(may('approvals:read_approval') ? approvals : undefined),
+    webhooks: useCall<Page<Webhook>>(may('webhooks:read_webhook') ? webhooks : undefined),
+    networks: useCall<{ items: Network[] }>(seesMoney ? networks : undefined),
+    freezes: useFreezes(),
+    latest: useCall<Page<Transfer>>(latest),
+  }
+  const types = [...new Set(lists.waiting.data.value?.items.map(({ type }) => type))].sort()
+  const sums = {
+    completed: useCall<Page<Transfer>>(types.length > 0 ? completedOf(types) : undefined),
+    profiles: useCall<Page<Profile>>(seesMoney ? profiles : undefined),
+    history: useCall<{ items: BalanceHistory[] }>(seesMoney ? history : undefined),
+    volumes: useCall<{ items: Volume[] }>(volumes),
+  }
+  const reading = useSignal(0)
+  const now = useSignal(Date.now())
+  useFresh(() => readAgain(lists), LISTS_MS)
+  useFresh(() => {
+    readAgain(sums)
+    reading.value++
+  }, SUMS_MS)
+  useEffect(() => {
+    const timer = setInterval(() => (now.value = Date.now()), SUMS_MS)
+    return () => clearInterval(timer)
+  }, [])
+  return { ...lists, ...sums, reading: reading.value, now: now.value, usd: usePrices() }
+}
+
+export function Home() {
+  const read = useHome()
+  const { data: pending } = read.waiting
   return (
     <>
       <div class="page-title">
-        <Title>Needs attention</Title>
+        <Title>Home</Title>
         <span class="quiet">
           {live.value ? '● live' : downSince.value === undefined ? '○ connecting' : '○ no connection'}
         </span>
       </div>
-      <Failure of={error} />
-      <Section
-        name="Waiting, oldest first"
-        count={countOf(lists.waiting.data.value)}
-        of={lists.waiting.data.value}
-        call={waiting}
-      >
-        <Transfers items={lists.waiting.data.value?.items ?? []} none="No transfer waits." />
-        <Reasons networks={lists.networks.data.value?.items ?? []} />
-      </Section>
-      <div class="columns">
-        {may('approvals:read_approval') && (
-          <Section
-            name="Approvals"
-            count={countOf(lists.approvals.data.value)}
-            of={lists.approvals.data.value}
-            call={approvals}
-          >
-            <Approvals items={lists.approvals.data.value?.items ?? []} />
-          </Section>
-        )}
-        {may('webhooks:read_webhook') && <UndeliveredEvents webhooks={lists.webhooks.data.value?.items} />}
-        {may('funding:read_profile') && (
-          <Section
-            name="Delayed or stopped networks"
-            count={String(stopped?.length ?? '')}
-            of={stopped}
-            call={networks}
-          >
-            {stopped?.length === 0 && <p class="quiet">No connected network is delayed or stopped.</p>}
-            <ul class="plain">
-              {stopped?.map(({ crypto_network, status }) => (
-                <li key={crypto_network}>
-                  {inWords(crypto_network)} <Status of={status} />
-                </li>
-              ))}
-            </ul>
-          </Section>
-        )}
-        <FreezesOfCustomer />
-      </div>
-      <VolumeOfADay />
-      <CustodyAndFreezes networks={lists.networks.data.value?.items} />
+      <Figures
+        usd={read.usd}
+        now={read.now}
+        history={read.history.data.value?.items}
+        pending={pending.value}
+        approvals={read.approvals.data.value}
+        volumes={read.volumes.data.value?.items}
+      />
+      <Attention read={read} />
+      {pending.value !== undefined && pending.value.items.length > 0 && (
+        <Section name="Waiting, oldest first" count={countOf(pending.value)} call={waiting}>
+          <Transfers items={pending.value.items.slice(0, SHOWN)} none="" />
+        </Section>
+      )}
       <h2>Latest transfers</h2>
-      {lists.latest.data.value === undefined ? (
+      {read.latest.data.value === undefined ? (
         <Loading />
       ) : (
-        <Transfers items={lists.latest.data.value.items} none="There is no transfer yet." />
+        <Transfers items={read.latest.data.value.items} none="There is no transfer yet." />
       )}
       <Curl of={latest} />
-      {may('funding:read_profile') && (
-        <>
-          <BalancesOverTime />
-          <h2>Balances by profile</h2>
-          <div class="columns">
-            {lists.profiles.data.value?.items.map((profile) => (
-              <Balances key={profile.id} profile={profile} />
-            ))}
-          </div>
-        </>
-      )}
-      {service.value?.mode === 'sandbox' && (
-        <SandboxButtons profiles={lists.profiles.data.value?.items ?? []} />
-      )}
+      <div class="columns">
+        {read.profiles.data.value !== undefined && (
+          <BalancesByProfile profiles={read.profiles.data.value} reading={read.reading} />
+        )}
+        {read.history.data.value !== undefined && (
+          <BalancesOfAll history={read.history.data.value.items} usd={read.usd} />
+        )}
+      </div>
+      <Curl of={history} />
     </>
   )
 }
@@ -151,115 +156,175 @@ export function Home() {
 const Section = ({
   name,
   count,
-  of,
   call,
   children,
 }: {
   name: string
   count: string
-  of: unknown
-  call: Call
+  call?: Call
   children: ComponentChildren
 }) => (
   <section class="part">
     <h2>
       {name} <span class="count">{count}</span>
     </h2>
-    {of === undefined ? <Loading /> : children}
-    <Curl of={call} />
+    {children}
+    {call !== undefined && <Curl of={call} />}
   </section>
 )
 
-const COLUMNS: Column<Transfer>[] = [
-  { name: 'Created', onCard: 3, cell: ({ created_at }) => <Time at={created_at} /> },
-  {
-    name: 'Type',
-    onCard: 1,
-    cell: ({ id, type }) => <Link to={`transfers/${id}`}>{inWords(type)}</Link>,
-  },
-  {
-    name: 'Status',
-    onCard: 4,
-    cell: ({ status, secondary_status }) => (
-      <>
-        <Status of={status} />
-        {secondary_status !== undefined && <small> {inWords(secondary_status.name)}</small>}
-      </>
-    ),
-  },
-  {
-    name: 'Balance change',
-    number: true,
-    onCard: 2,
-    cell: ({ direction, total, asset, balance_asset }) => (
-      <Amount amount={direction === 'DEBIT' ? `-${total}` : total} asset={balance_asset ?? asset} sign />
-    ),
-  },
-  { name: 'ref_id', onCard: 5, cell: ({ ref_id }) => <div class="ref">{ref_id}</div> },
-]
+/** Something that may need a person: where it has no items, it is not shown. */
+interface Part {
+  items: readonly unknown[] | undefined
+  body: () => ComponentChildren
+}
 
-/** Transfers, a line each. */
-export const Transfers = ({ items, none }: { items: readonly Transfer[]; none: string }) =>
-  items.length === 0 ? (
-    <p class="quiet">{none}</p>
-  ) : (
-    <Table name="Transfers" items={items} columns={COLUMNS} keyOf={({ id }) => id} />
-  )
-
-/** Why payments wait on a network. Only operators of the deployment are told. */
-const Reasons = ({ networks }: { networks: readonly Network[] }) => (
-  <ul class="plain">
-    {networks.flatMap(({ crypto_network, for_operators }) =>
-      (for_operators?.waiting ?? []).map(({ code, detail, count, since }) => (
-        <li key={crypto_network + code + detail}>
-          <Link to="networks">{inWords(crypto_network)}</Link>: {count} since <Time at={since} />{' '}
-          <Status of={code} /> {detail}
-        </li>
-      )),
-    )}
-  </ul>
-)
-
-const Approvals = ({ items }: { items: readonly Approval[] }) =>
-  items.length === 0 ? (
-    <p class="quiet">Nothing waits for approval.</p>
-  ) : (
-    <ul class="plain">
-      {items.map(({ id, subject, approvals: given, required, role, deadline }) => (
-        <li key={id}>
-          <Link to={`approvals/${id}`}>{inWords(subject.type)}</Link> <Id of={subject.id} /> {given} of{' '}
-          {required} of role {inWords(role).toLowerCase()}, until <Time at={deadline} />
-        </li>
-      ))}
-    </ul>
-  )
-
-const BALANCE_COLUMNS: Column<Balance>[] = [
-  { name: 'Asset', onCard: 1, cell: ({ asset }) => asset },
-  {
-    name: 'Available',
-    number: true,
-    onCard: 2,
-    cell: ({ asset, available }) => <Amount amount={available} asset={asset} />,
-  },
-]
-
-function Balances({ profile: { id, nickname } }: { profile: Profile }) {
-  const call = { method: 'GET', path: `/v2/profiles/${id}/balances` } as const
-  const { data } = useCall<{ items: Balance[] }>(call)
+function Attention({ read }: { read: ReturnType<typeof useHome> }) {
+  const undelivered = useUndelivered(read.webhooks.data.value?.items)
+  const parts: Part[] = [
+    ofTransfers(read),
+    ...(may('approvals:read_approval') ? [ofApprovals(read.approvals.data.value)] : []),
+    ...(may('webhooks:read_webhook')
+      ? [part('Undelivered events', undelivered.items, (items) => <UndeliveredEvents items={items} />)]
+      : []),
+    ...(may('operators:read_freeze')
+      ? [{ items: read.freezes.data.value?.items, body: () => <FreezesOfCustomer key="frozen" /> }]
+      : []),
+    ...(may('funding:read_profile') ? ofNetworks(read.networks.data.value?.items) : []),
+  ]
+  const all = [read.waiting, read.approvals, read.webhooks, read.networks, read.freezes, undelivered]
+  const error = all.find((one) => one.error.value !== undefined)?.error.value
+  const shown = parts.filter(({ items }) => items !== undefined && items.length > 0)
+  const isKnown = parts.every(({ items }) => items !== undefined)
   return (
-    <section class="part">
-      <h3>
-        <Link to={`profiles/${id}`}>{nickname}</Link>
-      </h3>
-      <Table
-        name={`Balances of ${nickname}`}
-        items={data.value?.items ?? []}
-        keyOf={({ asset }) => asset}
-        columns={BALANCE_COLUMNS}
-      />
-      {data.value?.items.length === 0 && <p class="quiet">No balance.</p>}
-      <Curl of={call} />
-    </section>
+    <>
+      <Failure of={error} />
+      {!isKnown && error === undefined && <Loading />}
+      {isKnown && error === undefined && shown.length === 0 && <p role="status">Nothing needs attention.</p>}
+      {shown.length > 0 && <div class="columns">{shown.map(({ body }) => body())}</div>}
+    </>
   )
+}
+
+/** A part with a heading of its own. */
+const part = <T,>(
+  name: string,
+  items: readonly T[] | undefined,
+  body: (items: readonly T[]) => ComponentChildren,
+  { call, count }: { call?: Call; count?: string } = {},
+): Part => ({
+  items,
+  body: () => (
+    <Section
+      key={name}
+      name={name}
+      count={count ?? String(items!.length)}
+      {...(call !== undefined && { call })}
+    >
+      {body(items!)}
+    </Section>
+  ),
+})
+
+/** The transfers that wait for longer than is usual. An approval is asked for by itself. */
+function ofTransfers({ waiting: { data }, completed, now }: ReturnType<typeof useHome>): Part {
+  const pending = data.value?.items
+  const usual = pending?.length === 0 ? [] : completed.data.value?.items
+  const late = usual && pending?.filter((one) => isLate(one, usual, now))
+  const more = data.value?.next_page_cursor === undefined ? '' : '+'
+  return part(
+    'Waiting for longer than usual',
+    late,
+    (items) => <Transfers items={items.slice(0, SHOWN)} none="" />,
+    { count: `${late?.length}${more}` },
+  )
+}
+
+const ofApprovals = (page: Page<Approval> | undefined): Part =>
+  part(
+    'Approvals',
+    page?.items,
+    (items) => (
+      <ul class="plain">
+        {items.map(({ id, subject, approvals: given, required, role, deadline }) => (
+          <li key={id}>
+            <Link to={`approvals/${id}`}>{inWords(subject.type)}</Link> <Id of={subject.id} /> {given} of{' '}
+            {required} of role {inWords(role).toLowerCase()}, until <Time at={deadline} />
+          </li>
+        ))}
+      </ul>
+    ),
+    { call: approvals, count: countOf(page) },
+  )
+
+/** Networks that are delayed, stopped or frozen, and what waits on them. Operators of the deployment see more of it. */
+function ofNetworks(items: readonly Network[] | undefined): Part[] {
+  const each = <T,>(of: (figures: NonNullable<Network['for_operators']>) => readonly T[]) =>
+    items?.flatMap(({ crypto_network, for_operators }) =>
+      for_operators === undefined ? [] : of(for_operators).map((one) => ({ ...one, crypto_network })),
+    )
+  return [
+    part(
+      'Delayed or stopped networks',
+      items?.filter(
+        ({ status, for_operators }) =>
+          ['DELAYED', 'STOPPED'].includes(status) || for_operators?.reachable === false,
+      ),
+      (some) => (
+        <ul class="plain">
+          {some.map(({ crypto_network, status, for_operators }) => (
+            <li key={crypto_network}>
+              <Link to="networks">{inWords(crypto_network)}</Link>{' '}
+              <Status of={for_operators?.reachable === false ? 'NOT REACHABLE' : status} />
+            </li>
+          ))}
+        </ul>
+      ),
+      { call: networks },
+    ),
+    part(
+      'Payments that need an operator',
+      each(({ waiting: reasons }) => reasons.filter(({ code }) => needsPerson(code))),
+      (some) => (
+        <ul class="plain">
+          {some.map(({ crypto_network, code, detail, count, since }) => (
+            <li key={crypto_network + code + detail}>
+              <Link to="networks">{inWords(crypto_network)}</Link>: {count} since <Time at={since} />{' '}
+              <Status of={code} /> {detail}
+            </li>
+          ))}
+        </ul>
+      ),
+    ),
+    part(
+      'Frozen networks',
+      each(({ frozen }) => frozen),
+      (some) => (
+        <ul class="plain">
+          {some.map(({ crypto_network, reason, detail, since }) => (
+            <li key={crypto_network + reason}>
+              <Link to="networks">{inWords(crypto_network)}</Link>{' '}
+              <Frozen reason={reason} detail={detail} since={since} />
+            </li>
+          ))}
+        </ul>
+      ),
+    ),
+    // While a payment is in flight, it has left the wallet and not yet the ledger.
+    part(
+      'Custody below the ledger, with nothing in flight',
+      items?.filter(
+        ({ for_operators: figures }) =>
+          figures?.in_flight === 0 &&
+          figures.custody.some(({ difference = '' }) => difference.startsWith('-')),
+      ),
+      (some) =>
+        some.map(({ crypto_network, for_operators }) => (
+          <div key={crypto_network}>
+            <h3>{inWords(crypto_network)}</h3>
+            <Custody of={for_operators!.custody} name={crypto_network} />
+          </div>
+        )),
+    ),
+  ]
 }

@@ -5,7 +5,8 @@ import { inWords, timeOfId } from '../format.ts'
 import { Freezes, useFreezes } from '../freezes.tsx'
 import { filterOf, Filters, ListOf, Table, TextFilter, useList, type Column } from '../list.tsx'
 import { useCall, useRecords } from '../load.ts'
-import { Amount, Curl, Failure, Id, Link, Status, Time, Title } from '../parts.tsx'
+import { Amount, Curl, Fact, Failure, Id, Link, Status, Time, Title } from '../parts.tsx'
+import { InUsd, usePrices, type UsdOf } from '../prices.tsx'
 import type { Account, Balance, BalanceEntry, Identity, Page, Profile, Transfer } from '../records.ts'
 
 /** Profiles, and one profile: its balances, how each came about, and what it was at any moment. */
@@ -83,16 +84,11 @@ export function ProfilePage({ id }: { id: string }) {
   } as const
   const { data, error } = useCall<{ items: Balance[] }>(balances)
   const asset = address.value.query.get('asset') ?? data.value?.items[0]?.asset
+  const usd = usePrices()
   return (
     <>
       <Failure of={profile.error.value ?? error.value} />
-      {profile.data.value !== undefined && (
-        <header class="of-record">
-          <Title>{profile.data.value.nickname}</Title>
-          <Id of={id} whole />
-          <Freezes profileId={id} />
-        </header>
-      )}
+      {profile.data.value !== undefined && <Head profile={profile.data.value} />}
       <form class="filters" onSubmit={(event) => event.preventDefault()}>
         <label>
           Balances at (UTC)
@@ -133,6 +129,7 @@ export function ProfilePage({ id }: { id: string }) {
             onCard: 2,
             cell: ({ available, ...balance }) => <Amount amount={available} asset={balance.asset} />,
           },
+          ...(at === '' ? [valueColumn(usd)] : []),
         ]}
       />
       {data.value?.items.length === 0 && <p class="quiet">No balance.</p>}
@@ -141,6 +138,51 @@ export function ProfilePage({ id }: { id: string }) {
     </>
   )
 }
+
+/** Who a profile is, and its state. A frozen one says so instead of "Active". */
+function Head({ profile }: { profile: Profile }) {
+  const { id, nickname, account_id, deactivated_at, description } = profile
+  const ownerOf = useOwners([profile])
+  const freezes = useFreezes()
+  const isFrozen = freezes.data.value?.items.some(
+    ({ profile_id }) => profile_id === undefined || profile_id === id,
+  )
+  const state = deactivated_at !== undefined ? 'DISABLED' : isFrozen === false ? 'ACTIVE' : undefined
+  const owner = ownerOf(account_id)
+  return (
+    <header class="of-record">
+      <Title of={nickname}>
+        {nickname} {state !== undefined && <Status of={state} />}
+      </Title>
+      <Id of={id} whole />
+      <Freezes profileId={id} changed={() => freezes.again()} />
+      <dl class="facts">
+        <Fact name="Created">
+          <Time at={timeOfId(id)} />
+        </Fact>
+        {deactivated_at !== undefined && (
+          <Fact name="Disabled">
+            <Time at={deactivated_at} />
+          </Fact>
+        )}
+        {owner !== undefined && <Fact name="Owner">{owner}</Fact>}
+        {account_id !== undefined && (
+          <Fact name="Account">
+            <Id of={account_id} />
+          </Fact>
+        )}
+        {description !== undefined && description !== '' && <Fact name="Description">{description}</Fact>}
+      </dl>
+    </header>
+  )
+}
+
+const valueColumn = (usd: UsdOf | undefined): Column<Balance> => ({
+  name: 'Value now',
+  number: true,
+  onCard: 3,
+  cell: ({ asset, available }) => <InUsd usd={usd} amount={available} asset={asset} />,
+})
 
 /** What changed the balance: a transfer, or its refund. */
 function nameOf({ event }: BalanceEntry, transfer: Transfer | undefined): string {

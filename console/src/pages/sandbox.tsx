@@ -1,14 +1,22 @@
 import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
 import { open, ROOT } from '../address.ts'
-import { AskedButton } from '../action.tsx'
+import { Action, AskedButton } from '../action.tsx'
 import { send, type Call } from '../api.ts'
 import { inWords } from '../format.ts'
+import { useCall } from '../load.ts'
 import { OUTCOMES, PENDING_DEPOSITS, type Outcome } from '../outcomes.ts'
-import { Curl, Failure, Link } from '../parts.tsx'
-import type { Profile, Transfer } from '../records.ts'
+import { Curl, Failure, Link, Title } from '../parts.tsx'
+import type { Page, Policy, Profile, Transfer } from '../records.ts'
 import { askService, may, service } from '../session.ts'
+import { NoSuchPage } from './no-such-page.tsx'
 
-/** A sandbox's buttons: money that arrives, and a withdrawal with each outcome. Each is one call of the API. */
+/** A sandbox's page. Each of its buttons is one call of the API. */
+
+const SMALL = '10'
+/** Above the amount from which the rule of this page requires an approver. */
+const LARGE = '60'
+const PAID = OUTCOMES[0]!
 
 const depositTo = (profileId: string, body: object): Call => ({
   method: 'POST',
@@ -20,7 +28,11 @@ const depositTo = (profileId: string, body: object): Call => ({
 const newRefId = () =>
   `console-${[...crypto.getRandomValues(new Uint32Array(4))].map((part) => part.toString(36)).join('')}`
 
-const withdrawalFrom = (profileId: string, { asset, network, destination }: Outcome): Call => ({
+const withdrawalFrom = (
+  profileId: string,
+  { asset, network, destination }: Outcome,
+  amount: string,
+): Call => ({
   method: 'POST',
   path: '/v2/transfer/crypto-withdrawals',
   body: {
@@ -28,18 +40,54 @@ const withdrawalFrom = (profileId: string, { asset, network, destination }: Outc
     asset,
     balance_asset: 'USD',
     crypto_network: network,
-    amount: '10',
+    amount,
     destination_address: destination,
     ref_id: newRefId(),
   },
 })
 
-export function SandboxButtons({ profiles }: { profiles: readonly Profile[] }) {
+/** The simulation's hold is named for what it is: it is no approval, and nobody can decide it. */
+const nameOf = ({ name }: Outcome) =>
+  name === 'PENDING_CUSTOMER_APPROVAL' ? 'Simulated hold' : inWords(name)
+
+const profilesCall = { method: 'GET', path: '/v2/profiles', query: { order: 'ASC', limit: 100 } } as const
+
+/** The page of a sandbox: money that arrives, a withdrawal with each outcome, an approval to try, and the start over. */
+export function SandboxPage() {
+  const isSandbox = service.value?.mode === 'sandbox'
+  const { data, error } = useCall<Page<Profile>>(isSandbox ? profilesCall : undefined)
   const profileId = useSignal('')
+  if (!isSandbox) return <NoSuchPage />
+  const profiles = data.value?.items ?? []
+  const chosen = profileId.value || profiles[0]?.id
+  return (
+    <>
+      <Title>Sandbox</Title>
+      <Failure of={error.value} />
+      {chosen !== undefined && may('transfer:write_sandbox_fiat_deposit') && (
+        <>
+          <label>
+            Profile{' '}
+            <select value={chosen} onChange={({ currentTarget }) => (profileId.value = currentTarget.value)}>
+              {profiles.map(({ id, nickname }) => (
+                <option key={id} value={id}>
+                  {nickname}
+                </option>
+              ))}
+            </select>
+          </label>
+          <Buttons profileId={chosen} />
+        </>
+      )}
+      <h2>Start over</h2>
+      <BeginAnew />
+    </>
+  )
+}
+
+function Buttons({ profileId }: { profileId: string }) {
   const error = useSignal<unknown>(undefined)
   const made = useSignal<{ call: Call; id: string } | undefined>(undefined)
-  const chosen = profileId.value || profiles[0]?.id
-  if (chosen === undefined || !may('transfer:write_sandbox_fiat_deposit')) return null
   const run = (call: Call) => {
     error.value = undefined
     made.value = undefined
@@ -55,32 +103,28 @@ export function SandboxButtons({ profiles }: { profiles: readonly Profile[] }) {
   )
   return (
     <section class="sandbox">
-      <h2>Make something happen</h2>
-      <label>
-        Profile{' '}
-        <select value={chosen} onChange={({ currentTarget }) => (profileId.value = currentTarget.value)}>
-          {profiles.map(({ id, nickname }) => (
-            <option key={id} value={id}>
-              {nickname}
-            </option>
-          ))}
-        </select>
-      </label>
-      <h3>Money arrives</h3>
+      <h2>Money arrives</h2>
       <div class="buttons">
-        {button('A wire of 100 USD', () => depositTo(chosen, { asset: 'USD', amount: '100.00' }))}
+        {button('A wire of 100 USD', () => depositTo(profileId, { asset: 'USD', amount: '100.00' }))}
         {button('A deposit of 25 USDP', () =>
-          depositTo(chosen, { asset: 'USDP', amount: '25', crypto_network: 'ETHEREUM' }),
+          depositTo(profileId, { asset: 'USDP', amount: '25', crypto_network: 'ETHEREUM' }),
         )}
         {PENDING_DEPOSITS.map(({ name, amount }) =>
-          button(name, () => depositTo(chosen, { asset: 'USD', amount })),
+          button(name, () => depositTo(profileId, { asset: 'USD', amount })),
         )}
       </div>
-      <h3>A withdrawal of 10 from the USD balance, by outcome</h3>
+      <h2>A withdrawal of {SMALL} from the USD balance, by outcome</h2>
       <div class="buttons">
-        {OUTCOMES.map((outcome) => button(inWords(outcome.name), () => withdrawalFrom(chosen, outcome)))}
+        {OUTCOMES.map((outcome) => button(nameOf(outcome), () => withdrawalFrom(profileId, outcome, SMALL)))}
       </div>
-      <BeginAnew />
+      <h2>An approval</h2>
+      <ApprovalRule>
+        <div class="buttons">
+          {button(`A withdrawal of ${LARGE} that waits for an approver`, () =>
+            withdrawalFrom(profileId, PAID, LARGE),
+          )}
+        </div>
+      </ApprovalRule>
       <Failure of={error.value} />
       {made.value !== undefined && (
         <div role="status">
@@ -94,6 +138,55 @@ export function SandboxButtons({ profiles }: { profiles: readonly Profile[] }) {
         </div>
       )}
     </section>
+  )
+}
+
+/** The rule that this page adds to the policy: in front of all others, which stay as they are. */
+const RULE = {
+  id: 'sandbox-approval',
+  description: 'Set by the sandbox page of the console',
+  match: { transfer_types: ['CRYPTO_WITHDRAWAL', 'WIRE_WITHDRAWAL'] },
+  limit: { amount: '50', asset: 'USD', period_seconds: 0 },
+  action: 'APPROVE',
+  approvals: 1,
+  role: 'APPROVER',
+}
+const policyCall = { method: 'GET', path: '/v2/policy' } as const
+
+/** The rule with its button, how a person becomes its approver, and what is possible once it is set. */
+function ApprovalRule({ children }: { children: ComponentChildren }) {
+  const { data, error, again } = useCall<Policy>(may('policy:read_policy') ? policyCall : undefined)
+  const policy = data.value
+  if (policy === undefined) return <Failure of={error.value} />
+  const { version, created_at: _, rules, ...rest } = policy
+  const isSet = rules.some(({ id }) => id === RULE.id)
+  const others = rules.filter(({ id }) => id !== RULE.id)
+  const call: Call = {
+    method: 'PUT',
+    path: '/v2/policy',
+    body: { ...rest, rules: isSet ? others : [RULE, ...others], replaces: version },
+  }
+  return (
+    <>
+      <p>
+        {isSet
+          ? `The policy requires one approver for payments above ${RULE.limit.amount} USD.`
+          : `Nothing waits for a person yet: first, a rule requires one approver for payments above ${RULE.limit.amount} USD.`}{' '}
+        Another operator adds a passkey on <Link to="sign-in/own">Your sign-in</Link>, and becomes an approver
+        by <code>bursar approvers add --passkey</code>. Nobody approves a payment that they have asked for.
+      </p>
+      {may('policy:write_policy') && (
+        <Action
+          key={String(isSet)}
+          call={call}
+          done={again}
+          ask={isSet ? 'Take the rule out of the policy?' : 'Add this rule to the policy?'}
+        >
+          {isSet ? 'Remove the rule' : 'Require an approver'}
+        </Action>
+      )}
+      {isSet && children}
+    </>
   )
 }
 
@@ -116,6 +209,12 @@ async function restarted(): Promise<void> {
 function BeginAnew() {
   const busy = useSignal(false)
   const error = useSignal<unknown>(undefined)
+  if (!service.value?.begins_anew || !may('operators:write_operator'))
+    return (
+      <p class="quiet">
+        Stop the sandbox and run <code>bursar sandbox reset</code>.
+      </p>
+    )
   const run = async () => {
     busy.value = true
     error.value = undefined
@@ -133,25 +232,16 @@ function BeginAnew() {
     }
   }
   return (
-    <>
-      <h3>Start over</h3>
-      {service.value?.begins_anew && may('operators:write_operator') ? (
-        <div class="action">
-          <AskedButton
-            ask="Delete everything in this sandbox?"
-            kind="danger"
-            disabled={busy.value}
-            run={() => void run()}
-          >
-            {busy.value ? 'Resetting the sandbox…' : 'Reset the sandbox'}
-          </AskedButton>
-          <Failure of={error.value} />
-        </div>
-      ) : (
-        <p class="quiet">
-          Stop the sandbox and run <code>bursar sandbox reset</code>.
-        </p>
-      )}
-    </>
+    <div class="action">
+      <AskedButton
+        ask="Delete everything in this sandbox?"
+        kind="danger"
+        disabled={busy.value}
+        run={() => void run()}
+      >
+        {busy.value ? 'Resetting the sandbox…' : 'Reset the sandbox'}
+      </AskedButton>
+      <Failure of={error.value} />
+    </div>
   )
 }

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { inWords } from '../format.ts'
 import { Table, type Column } from '../list.tsx'
+import { OnNetwork } from '../on-network.tsx'
 import { Actor, Amount, Id, Link, Status, Time } from '../parts.tsx'
 import type {
   Approval,
@@ -9,6 +10,7 @@ import type {
   Entry,
   Event,
   NetworkTransaction,
+  Transfer,
   TransferHistory,
 } from '../records.ts'
 
@@ -204,7 +206,7 @@ function approvalLines(approval: Approval | undefined): Line[] {
 
 /** The transactions on the network with their times, replaced ones too, and why the payment waits now. */
 function transactionLines({ transactions, waiting, transfer }: TransferHistory): Line[] {
-  const lines = transactions.flatMap((one) => linesOfTransaction(one, transfer.status === 'PENDING'))
+  const lines = transactions.flatMap((one) => linesOfTransaction(one, transfer))
   if (waiting !== undefined)
     lines.push({
       key: 'waiting',
@@ -222,11 +224,11 @@ function transactionLines({ transactions, waiting, transfer }: TransferHistory):
   return lines
 }
 
-function linesOfTransaction(transaction: NetworkTransaction, isPending: boolean): Line[] {
+function linesOfTransaction(transaction: NetworkTransaction, { status, crypto_network }: Transfer): Line[] {
   const { crypto_tx_hash, state, signed_at, broadcast_at, replaced_at } = transaction
   const proof = (
     <>
-      transaction <Id of={crypto_tx_hash} />
+      transaction <OnNetwork of={crypto_tx_hash} kind="hash" network={crypto_network} />
     </>
   )
   const lines: Line[] = []
@@ -236,7 +238,7 @@ function linesOfTransaction(transaction: NetworkTransaction, isPending: boolean)
   add('signed', signed_at, 'Signed')
   add('broadcast', broadcast_at, 'Broadcast: the network accepted it')
   if (state === 'REPLACED') add('replaced', replaced_at, 'Replaced by a transaction with a higher fee')
-  else if (isPending)
+  else if (status === 'PENDING')
     lines.push({
       key: `now ${crypto_tx_hash}`,
       kind: 'wait',

@@ -4,11 +4,16 @@ import { Action } from '../action.tsx'
 import { after, inWords } from '../format.ts'
 import { onEvents } from '../live.ts'
 import { useCall } from '../load.ts'
-import { Amount, Curl, Fact, Failure, Id, Loading, Status, Time, Title } from '../parts.tsx'
-import type { TransferHistory, Verification } from '../records.ts'
+import { OnNetwork } from '../on-network.tsx'
+import { Amount, Curl, Fact, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
+import type { Network, Page, Profile, Transfer, TransferHistory, Verification } from '../records.ts'
+import { Usd } from '../prices.tsx'
 import { may } from '../session.ts'
+import { sumOfUsd } from '../usd.ts'
 import { FeeComparison } from './fees.tsx'
 import { linesOf, type Line } from './story-lines.tsx'
+import { stateOf, textForCustomer, usualOf } from './transfer-state.ts'
+import { BalanceChange } from './transfers.tsx'
 
 /** One transfer as a story on a time line. Each line says which record proves it. */
 
@@ -65,9 +70,7 @@ function Story({ history, again }: { history: TransferHistory; again: () => void
 
 function Head({ history, again }: { history: TransferHistory; again: () => void }) {
   const { transfer, transactions, waiting } = history
-  const { id, type, status, direction, total, balance_asset, asset } = transfer
-  const [stated] = Object.values(transfer.status_details ?? {})
-  const reason = transfer.secondary_status?.detail ?? stated?.message
+  const { id, type, status } = transfer
   const writes =
     type === 'CRYPTO_WITHDRAWAL'
       ? may('transfer:write_crypto_withdrawal')
@@ -79,11 +82,10 @@ function Head({ history, again }: { history: TransferHistory; again: () => void 
     <header class="of-record">
       <Title of={`${inWords(type)} ${id}`}>{inWords(type)}</Title>
       <p class="figure">
-        <Amount amount={direction === 'DEBIT' ? `-${total}` : total} asset={balance_asset ?? asset} sign />{' '}
-        <Status of={status} />
+        <BalanceChange of={transfer} /> <Status of={status} />
       </p>
       <Id of={id} whole />
-      {reason !== undefined && <p class={status === 'FAILED' ? 'failure' : undefined}>{reason}</p>}
+      <State history={history} />
       {status === 'PENDING' && isSigned && (
         <p class="quiet">It is signed and may be paid already, so it cannot be cancelled.</p>
       )}
@@ -96,14 +98,68 @@ function Head({ history, again }: { history: TransferHistory; again: () => void 
   )
 }
 
+const networksCall = { method: 'GET', path: '/v2/networks' } as const
+/** The latest completed transfers of a kind: what is usual comes from those on the same network. */
+const completedOf = (type: string) =>
+  ({
+    method: 'GET',
+    path: '/v2/transfer/transfers',
+    query: { type, statuses: ['COMPLETED'], limit: 100 },
+  }) as const
+
+/** Where the transfer is, in words, and the same as a text for the customer. */
+function State({ history }: { history: TransferHistory }) {
+  const { type, status, crypto_network } = history.transfer
+  const isPending = status === 'PENDING'
+  const networks = useCall<{ items: Network[] }>(
+    isPending && may('funding:read_profile') ? networksCall : undefined,
+  ).data.value?.items
+  const completed = useCall<Page<Transfer>>(isPending ? completedOf(type) : undefined).data.value?.items
+  const copied = useSignal('')
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(textForCustomer(history))
+      copied.value = 'Copied.'
+    } catch {
+      copied.value = 'The browser did not let the page copy it.'
+    }
+  }
+  return (
+    <>
+      <p class={status === 'FAILED' ? 'state failure' : 'state'}>
+        {stateOf(history, {
+          now: Date.now(),
+          network: networks?.find((one) => one.crypto_network === crypto_network),
+          usual: usualOf(completed ?? [], history.transfer),
+        })}
+      </p>
+      <p>
+        <button type="button" onClick={() => void copy()}>
+          Copy for the customer
+        </button>{' '}
+        <small role="status">{copied.value}</small>
+      </p>
+    </>
+  )
+}
+
 /** The transfer's own members. */
 function Facts({ history: { transfer, fees } }: { history: TransferHistory }) {
   const { asset, amount, fee, crypto_network, destination_address, crypto_tx_hash, ref_id, memo } = transfer
+  const { notional_value, profile_id } = transfer
+  const profile = useCall<Profile>(
+    may('funding:read_profile') ? { method: 'GET', path: `/v2/profiles/${profile_id}` } : undefined,
+  ).data.value
   return (
     <dl class="facts">
       <Fact name="Amount">
         <Amount amount={amount} asset={asset} />
       </Fact>
+      {notional_value !== undefined && (
+        <Fact name="Value when made">
+          <Usd value={sumOfUsd([notional_value])} />
+        </Fact>
+      )}
       {fees === undefined && (
         <Fact name="Fee">
           <Amount amount={fee} asset={asset} />
@@ -112,12 +168,12 @@ function Facts({ history: { transfer, fees } }: { history: TransferHistory }) {
       {crypto_network !== undefined && <Fact name="Network">{inWords(crypto_network)}</Fact>}
       {destination_address !== undefined && (
         <Fact name="To">
-          <Id of={destination_address} />
+          <OnNetwork of={destination_address} kind="address" network={crypto_network} />
         </Fact>
       )}
       {crypto_tx_hash !== undefined && (
         <Fact name="Transaction">
-          <Id of={crypto_tx_hash} />
+          <OnNetwork of={crypto_tx_hash} kind="hash" network={crypto_network} />
         </Fact>
       )}
       {ref_id !== undefined && (
@@ -127,7 +183,8 @@ function Facts({ history: { transfer, fees } }: { history: TransferHistory }) {
       )}
       {memo !== undefined && <Fact name="Memo">{memo}</Fact>}
       <Fact name="Profile">
-        <Id of={transfer.profile_id} to={`profiles/${transfer.profile_id}`} />
+        {profile !== undefined && <Link to={`profiles/${profile_id}`}>{profile.nickname}</Link>}{' '}
+        <Id of={profile_id} to={profile === undefined ? `profiles/${profile_id}` : undefined} />
       </Fact>
     </dl>
   )

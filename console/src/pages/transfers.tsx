@@ -1,9 +1,9 @@
 import { textCell } from '../csv.ts'
 import { Export } from '../export.tsx'
-import { Choice, createdAt, filterOf, Filters, Paged, Period, useList } from '../list.tsx'
-import { Title } from '../parts.tsx'
+import { inWords, signed } from '../format.ts'
+import { Choice, createdAt, filterOf, Filters, Paged, Period, Table, useList, type Column } from '../list.tsx'
+import { Amount, Link, Status, Time, Title } from '../parts.tsx'
 import type { Transfer } from '../records.ts'
-import { Transfers } from './home.tsx'
 
 /** All transfers, with filters that the address keeps, a page at a time. */
 
@@ -54,6 +54,57 @@ export function TransfersPage() {
     </>
   )
 }
+
+type Changing = Pick<Transfer, 'direction' | 'status' | 'total' | 'asset' | 'balance_asset'>
+
+/** What a transfer changes its balance by, with a sign. One that failed changed nothing. */
+const changeOf = ({ direction, status, total }: Changing): string =>
+  status === 'FAILED' ? '0' : direction === 'DEBIT' ? `-${total}` : total
+
+/** The change of a balance. Of a transfer that failed, what it would have changed is struck through. */
+export function BalanceChange({ of }: { of: Changing }) {
+  const asset = of.balance_asset ?? of.asset
+  if (of.status !== 'FAILED') return <Amount amount={changeOf(of)} asset={asset} sign />
+  return (
+    <>
+      <s>{signed(changeOf({ ...of, status: 'COMPLETED' }))}</s> <Amount amount="0" asset={asset} />
+    </>
+  )
+}
+
+const TABLE_COLUMNS: Column<Transfer>[] = [
+  { name: 'Created', onCard: 3, cell: ({ created_at }) => <Time at={created_at} /> },
+  {
+    name: 'Type',
+    onCard: 1,
+    cell: ({ id, type }) => <Link to={`transfers/${id}`}>{inWords(type)}</Link>,
+  },
+  {
+    name: 'Status',
+    onCard: 4,
+    cell: ({ status, secondary_status }) => (
+      <>
+        <Status of={status} />
+        {secondary_status !== undefined && <small> {inWords(secondary_status.name)}</small>}
+      </>
+    ),
+  },
+  {
+    name: 'Balance change',
+    number: true,
+    onCard: 2,
+    cell: (transfer) => <BalanceChange of={transfer} />,
+  },
+  { name: 'ref_id', onCard: 5, cell: ({ ref_id }) => <div class="ref">{ref_id}</div> },
+]
+
+/** Transfers, a line each. */
+export const Transfers = ({ items, none }: { items: readonly Transfer[]; none: string }) =>
+  items.length === 0 ? (
+    <p class="quiet">{none}</p>
+  ) : (
+    <Table name="Transfers" items={items} columns={TABLE_COLUMNS} keyOf={({ id }) => id} />
+  )
 
 /** The columns of an export. Amounts are numbers; all others are text. */
 const AMOUNTS = ['amount', 'fee', 'total', 'notional_value'] as const

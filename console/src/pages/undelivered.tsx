@@ -1,7 +1,6 @@
-import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
 import { send, type Call } from '../api.ts'
-import { Curl, Failure, Link, Loading, Status, Time } from '../parts.tsx'
+import { useEach, type Loaded } from '../load.ts'
+import { Curl, Link, Status, Time } from '../parts.tsx'
 import { countOf, webhookState, type Page, type Webhook, type WebhookDelivery } from '../records.ts'
 
 const COUNTED = 100
@@ -15,52 +14,37 @@ interface Undelivered {
 }
 
 /** The webhooks that are failing or disabled, and those with events that were given up. */
-export function UndeliveredEvents({ webhooks }: { webhooks: readonly Webhook[] | undefined }) {
-  const found = useSignal<Undelivered[] | undefined>(undefined)
-  const error = useSignal<unknown>(undefined)
-  const states = webhooks?.map((one) => one.id + webhookState(one)).join()
-  useEffect(() => {
-    if (webhooks === undefined) return
-    const control = new AbortController()
-    Promise.all(webhooks.map((one) => undeliveredOf(one, control.signal))).then(
-      (all) => {
-        found.value = all.filter(
-          ({ webhook, failed }) => webhookState(webhook) !== 'ACTIVE' || failed !== '0',
-        )
-        error.value = undefined
-      },
-      (reason: unknown) => {
-        if (!control.signal.aborted) error.value = reason
-      },
-    )
-    return () => control.abort()
-  }, [states])
-  return (
-    <section class="part">
-      <h2>Undelivered events</h2>
-      <Failure of={error.value} />
-      {found.value === undefined && error.value === undefined && <Loading />}
-      {found.value?.length === 0 && <p class="quiet">Every webhook answers.</p>}
-      <ul class="plain">
-        {found.value?.map(({ webhook, waiting, failed }) => (
-          <li key={webhook.id}>
-            <Link to={`events?webhook=${webhook.id}`}>{webhook.name}</Link>{' '}
-            <Status of={webhookState(webhook)} />
-            <div class="quiet">
-              {webhook.failing_since !== undefined && (
-                <>
-                  since <Time at={webhook.failing_since} />:{' '}
-                </>
-              )}
-              {waiting} to deliver, {failed} given up
-            </div>
-          </li>
-        ))}
-      </ul>
-      {found.value?.[0] !== undefined && <Curl of={deliveriesOf(found.value[0].webhook, 'FAILED')} />}
-    </section>
-  )
+export function useUndelivered(
+  webhooks: readonly Webhook[] | undefined,
+): Omit<Loaded<Undelivered[]>, 'again' | 'data'> & { items: Undelivered[] | undefined } {
+  const { data, error } = useEach(webhooks, (one) => one.id + webhookState(one), undeliveredOf)
+  return {
+    items: data.value?.filter(({ webhook, failed }) => webhookState(webhook) !== 'ACTIVE' || failed !== '0'),
+    error,
+  }
 }
+
+export const UndeliveredEvents = ({ items }: { items: readonly Undelivered[] }) => (
+  <>
+    <ul class="plain">
+      {items.map(({ webhook, waiting, failed }) => (
+        <li key={webhook.id}>
+          <Link to={`events?webhook=${webhook.id}`}>{webhook.name}</Link>{' '}
+          <Status of={webhookState(webhook)} />
+          <div class="quiet">
+            {webhook.failing_since !== undefined && (
+              <>
+                since <Time at={webhook.failing_since} />:{' '}
+              </>
+            )}
+            {waiting} to deliver, {failed} given up
+          </div>
+        </li>
+      ))}
+    </ul>
+    {items[0] !== undefined && <Curl of={deliveriesOf(items[0].webhook, 'FAILED')} />}
+  </>
+)
 
 async function undeliveredOf(webhook: Webhook, signal: AbortSignal): Promise<Undelivered> {
   const count = async (status: WebhookDelivery['status']) =>
