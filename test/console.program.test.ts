@@ -83,6 +83,8 @@ test('the buttons of a sandbox cover each outcome that a simulated network has',
   expect(PENDING_DEPOSITS.map(({ amount }) => magicDeposit(amount))).not.toContain(undefined)
 })
 
+/** An amount without its sign, groups and asset. */
+const digitsOf = (text: string) => text.replaceAll(/[^\d.]/g, '')
 const shoot = (page: Page, name: string) => shootAs(page, `console-${name}`)
 
 describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's chromium", () => {
@@ -200,6 +202,90 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     expect(complaints).toEqual([])
   })
 
+  test('the search box suggests while a person types, and the keys choose', async () => {
+    const { page, complaints } = await at('')
+    const box = page.getByRole('combobox', { name: /^Search/ })
+    await box.pressSequentially('de')
+    expect(await page.getByRole('option').count()).toBe(0)
+    // The profile Default, by the beginning of its name.
+    await box.pressSequentially('fau')
+    const profile = page.getByRole('option', { name: /^Profile\s+Default/ })
+    await profile.waitFor()
+    expect(await box.getAttribute('aria-expanded')).toBe('true')
+    expect(await seriousFaults(page)).toEqual([])
+    await page.keyboard.press('ArrowDown')
+    expect(await profile.getAttribute('aria-selected')).toBe('true')
+    expect(await box.getAttribute('aria-activedescendant')).toBe(await profile.getAttribute('id'))
+    expect(await seriousFaults(page)).toEqual([])
+    await page.keyboard.press('Escape')
+    await profile.waitFor({ state: 'detached' })
+    await box.pressSequentially('l')
+    await profile.waitFor()
+    await page.keyboard.press('ArrowUp')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Default' }).waitFor()
+    // A transfer by its amount, at the width of a phone: with its amount, its profile and its status.
+    await page.setViewportSize(PHONE)
+    const id = (await page.locator('main a[href*="/transfers/"]').first().getAttribute('href'))!
+      .split('/')
+      .pop()!
+    await box.fill(`${id.slice(0, 8)}…${id.slice(-6)}`)
+    const transfer = page.getByRole('option', { name: /^Transfer.*\d.*Default.*(Completed|Pending|Failed)/s })
+    await transfer.waitFor()
+    expect(await isWithinWindow(page)).toBe(true)
+    await shoot(page, 'suggestions-phone')
+    await transfer.click()
+    await expect.poll(() => page.url()).toContain(`/transfers/${id}`)
+    expect(complaints).toEqual([])
+  })
+
+  test('filters by amount and counterparty, the totals of what they leave, and a view that is kept', async () => {
+    const { page, complaints } = await at('transfers')
+    const rows = page.getByRole('region', { name: 'Transfers' }).locator('tbody tr')
+    await rows.first().waitFor()
+    // Without a filter there are no totals.
+    expect(await page.getByRole('heading', { name: 'Totals of these transfers' }).count()).toBe(0)
+    await page.getByLabel('Asset').selectOption('USD')
+    await page.getByLabel('Amount from').fill('9999.5')
+    await page.getByLabel('Amount from').press('Enter')
+    await page.getByRole('heading', { name: 'Totals of these transfers' }).waitFor()
+    const totals = page.getByRole('region', { name: 'Totals' }).locator('tbody tr')
+    const amounts = async () => (await rows.locator('td:nth-child(3) .amount').allInnerTexts()).map(digitsOf)
+    await expect.poll(async () => (await amounts()).every((amount) => Number(amount) >= 9999.5)).toBe(true)
+    const received = (await rows.allInnerTexts()).flatMap((text, index) =>
+      /COMPLETED|Completed/.test(text) ? [index] : [],
+    )
+    const shown = await amounts()
+    await expect
+      .poll(async () => digitsOf(await totals.locator('td:nth-child(2)').innerText()))
+      .toBe(sumOf(received.map((index) => shown[index]!)))
+    await page.getByLabel('Amount from').fill('9,999')
+    await page.getByLabel('Amount from').press('Enter')
+    await page.getByText(/amount.gte must be a decimal number/).waitFor()
+    await page.getByRole('button', { name: 'Clear filters' }).click()
+    await page.getByLabel('To (address').fill(OUTCOMES[0]!.destination.toLowerCase())
+    await page.getByLabel('To (address').press('Enter')
+    await expect.poll(() => new URL(page.url()).search).toContain('to=0x')
+    await page
+      .getByText('No transfer has these properties.')
+      .or(rows.getByText('0x529084…169EE7'))
+      .first()
+      .waitFor()
+    await page.getByLabel('Name', { exact: true }).fill('To the example')
+    await page.getByRole('button', { name: 'Save this view' }).click()
+    await page.getByRole('button', { name: 'Delete this view' }).waitFor()
+    expect(await seriousFaults(page)).toEqual([])
+    await page.getByLabel('Saved view').selectOption('None')
+    await expect.poll(() => new URL(page.url()).search).toBe('')
+    await page.reload()
+    await page.getByLabel('Saved view').selectOption('To the example')
+    await expect.poll(() => new URL(page.url()).search).toContain('to=0x')
+    await page.getByRole('button', { name: 'Delete this view' }).click()
+    await page.getByRole('button', { name: 'Save this view' }).waitFor()
+    expect(await page.getByLabel('Saved view').locator('option').allInnerTexts()).toEqual(['None'])
+    expect(complaints.filter((text) => !text.includes('400'))).toEqual([])
+  })
+
   test('filters are kept in the address, and a CSV has what they leave', async () => {
     const { page, complaints } = await at('transfers', { size: PHONE })
     await page.locator('tbody tr').first().waitFor()
@@ -207,13 +293,18 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     await expect.poll(() => new URL(page.url()).search).toBe('?type=WIRE_DEPOSIT')
     await page.reload()
     await page.locator('tbody tr').first().waitFor()
-    const types = await page.locator('tbody a').allInnerTexts()
+    const table = page.getByRole('region', { name: 'Transfers' })
+    const types = await table.locator('tbody td:nth-child(2)').allInnerTexts()
     expect(new Set(types)).toEqual(new Set(['Wire deposit']))
     const downloading = page.waitForEvent('download')
     await page.getByRole('button', { name: 'Save as CSV' }).click()
     const text = await readFile(await (await downloading).path(), 'utf8')
     const lines = text.trim().split('\r\n')
     expect(lines[0]).toMatch(/^id,created_at,/)
+    // A wire of the demo: what it changed the balance by, and its profile by name.
+    expect(
+      lines.slice(1).every((line) => /,"USD",([\d.]+),0,\1,[\d.]*,\1,"USD",.*,"Default",/.test(line)),
+    ).toBe(true)
     expect(lines.length - 1).toBe(types.length)
     expect(lines.slice(1).every((line) => line.includes(',"WIRE_DEPOSIT",'))).toBe(true)
     await page.getByLabel('Period').selectOption('Last month')

@@ -27,6 +27,8 @@ export type BalanceEntry = Schemas['BalanceEntry']
 export type WebhookDelivery = Schemas['WebhookDelivery']
 export type Attempt = Schemas['WebhookAttempt']
 export type Webhook = Schemas['Webhook']
+export type Asset = Schemas['Asset']
+export type FiatAccount = Schemas['FiatAccount']
 export type Network = Schemas['NetworkRecord']
 export type ApiClient = Schemas['ApiCredentials']
 export type Event = Schemas['Event']
@@ -57,6 +59,20 @@ export interface Verification {
 export interface Page<T> {
   items: T[]
   next_page_cursor?: string
+}
+
+/** The name of a person or an institution; undefined where neither is known. */
+export function nameOfParty({
+  person_details,
+  institution_details,
+}: {
+  person_details?: { first_name?: string; last_name?: string }
+  institution_details?: { name?: string }
+} = {}): string | undefined {
+  return (
+    institution_details?.name ??
+    (person_details && `${person_details.first_name} ${person_details.last_name}`)
+  )
 }
 
 /** How many records a page has; `+` where there are more. */

@@ -8,6 +8,7 @@ import { Amount, Curl, Failure, Link, Loading, Status } from '../parts.tsx'
 import type { BalanceHistory, Network, Volume } from '../records.ts'
 import { may } from '../session.ts'
 import { Custody } from './networks.tsx'
+import { BalanceChange } from './transfers.tsx'
 
 /** Figures of the home page: volume and balances; for operators of the deployment also custody and frozen networks. */
 
@@ -34,9 +35,7 @@ export function VolumeOfADay() {
             {
               name: 'Sum',
               number: true,
-              cell: ({ amount, asset, direction }) => (
-                <Amount amount={direction === 'DEBIT' ? `-${amount}` : amount} asset={asset} sign />
-              ),
+              cell: (volume) => <BalanceChange of={{ ...volume, total: volume.amount }} />,
             },
           ]}
         />

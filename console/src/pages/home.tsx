@@ -21,6 +21,7 @@ import {
 import { may, service } from '../session.ts'
 import { BalancesOverTime, CustodyAndFreezes, VolumeOfADay } from './figures.tsx'
 import { SandboxButtons } from './sandbox.tsx'
+import { Transfers } from './transfers.tsx'
 import { UndeliveredEvents } from './undelivered.tsx'
 
 /** The home page: first what needs a person, oldest first; then the latest transfers and the figures. */
@@ -169,42 +170,6 @@ const Section = ({
     <Curl of={call} />
   </section>
 )
-
-const COLUMNS: Column<Transfer>[] = [
-  { name: 'Created', onCard: 3, cell: ({ created_at }) => <Time at={created_at} /> },
-  {
-    name: 'Type',
-    onCard: 1,
-    cell: ({ id, type }) => <Link to={`transfers/${id}`}>{inWords(type)}</Link>,
-  },
-  {
-    name: 'Status',
-    onCard: 4,
-    cell: ({ status, secondary_status }) => (
-      <>
-        <Status of={status} />
-        {secondary_status !== undefined && <small> {inWords(secondary_status.name)}</small>}
-      </>
-    ),
-  },
-  {
-    name: 'Balance change',
-    number: true,
-    onCard: 2,
-    cell: ({ direction, total, asset, balance_asset }) => (
-      <Amount amount={direction === 'DEBIT' ? `-${total}` : total} asset={balance_asset ?? asset} sign />
-    ),
-  },
-  { name: 'ref_id', onCard: 5, cell: ({ ref_id }) => <div class="ref">{ref_id}</div> },
-]
-
-/** Transfers, a line each. */
-export const Transfers = ({ items, none }: { items: readonly Transfer[]; none: string }) =>
-  items.length === 0 ? (
-    <p class="quiet">{none}</p>
-  ) : (
-    <Table name="Transfers" items={items} columns={COLUMNS} keyOf={({ id }) => id} />
-  )
 
 /** Why payments wait on a network. Only operators of the deployment are told. */
 const Reasons = ({ networks }: { networks: readonly Network[] }) => (

@@ -10,6 +10,7 @@ import type { TransferHistory, Verification } from '../records.ts'
 import { may } from '../session.ts'
 import { FeeComparison } from './fees.tsx'
 import { linesOf, type Line } from './story-lines.tsx'
+import { BalanceChange } from './transfers.tsx'
 
 /** One transfer as a story on a time line. Each line says which record proves it. */
 
@@ -66,7 +67,7 @@ function Story({ history, again }: { history: TransferHistory; again: () => void
 
 function Head({ history, again }: { history: TransferHistory; again: () => void }) {
   const { transfer, transactions, waiting } = history
-  const { id, type, status, direction, total, balance_asset, asset } = transfer
+  const { id, type, status } = transfer
   const [stated] = Object.values(transfer.status_details ?? {})
   const reason = transfer.secondary_status?.detail ?? stated?.message
   const writes =
@@ -80,8 +81,7 @@ function Head({ history, again }: { history: TransferHistory; again: () => void 
     <header class="of-record">
       <Title of={`${inWords(type)} ${id}`}>{inWords(type)}</Title>
       <p class="figure">
-        <Amount amount={direction === 'DEBIT' ? `-${total}` : total} asset={balance_asset ?? asset} sign />{' '}
-        <Status of={status} />
+        <BalanceChange of={transfer} /> <Status of={status} />
       </p>
       <Id of={id} whole />
       {reason !== undefined && <p class={status === 'FAILED' ? 'failure' : undefined}>{reason}</p>}

@@ -1,6 +1,7 @@
 import { CRYPTO_NETWORKS } from '../../contract/assets/catalogue.ts'
 import { AMOUNT_LENGTH_MAX } from '../../contract/fields.ts'
 import type { Queryable } from '../../db/database.ts'
+import { UUID } from '../../db/ids.ts'
 import { FOUND_MAX, type FoundRow } from './find-by-whole-name.ts'
 
 /** Finds records by a part of a name: the beginning of an id, hash, address or name; or by an amount. */
@@ -129,10 +130,13 @@ export async function findByPart(
   text: string,
   types: readonly string[],
 ): Promise<FoundRow[]> {
+  // A whole id, of which there is no longer one, and no name.
+  if (UUID.test(text)) return []
   const { prefix, suffix } = partsOf(text)
   const ids = idsFrom(prefix)
   const beginning = /^[0-9A-Za-z:]+$/.test(prefix) && prefix.replace(/^0x/i, '').length >= 6
-  const name = text.length >= NAME_LENGTH_MIN && suffix === '' ? `${literal(text.toLowerCase())}%` : undefined
+  const isName = text.length >= NAME_LENGTH_MIN && suffix === '' && !/^0x/i.test(text)
+  const name = isName ? `${literal(text.toLowerCase())}%` : undefined
   const amount = amountOf(text)
   if (ids === undefined && !beginning && name === undefined && amount === undefined) return []
   // The statement has no name: a plan that was made while its tables were empty would stay.
