@@ -205,11 +205,12 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
   test('the search box suggests while a person types, and the keys choose', async () => {
     const { page, complaints } = await at('')
     const box = page.getByRole('combobox', { name: /^Search/ })
+    const found = page.getByRole('listbox', { name: 'Found records' })
     await box.pressSequentially('de')
-    expect(await page.getByRole('option').count()).toBe(0)
+    expect(await found.count()).toBe(0)
     // The profile Default, by the beginning of its name.
     await box.pressSequentially('fau')
-    const profile = page.getByRole('option', { name: /^Profile\s+Default/ })
+    const profile = found.getByRole('option', { name: /^Profile\s+Default/ })
     await profile.waitFor()
     expect(await box.getAttribute('aria-expanded')).toBe('true')
     expect(await seriousFaults(page)).toEqual([])
@@ -230,7 +231,9 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
       .split('/')
       .pop()!
     await box.fill(`${id.slice(0, 8)}…${id.slice(-6)}`)
-    const transfer = page.getByRole('option', { name: /^Transfer.*\d.*Default.*(Completed|Pending|Failed)/s })
+    const transfer = found.getByRole('option', {
+      name: /^Transfer.*\d.*Default.*(Completed|Pending|Failed)/s,
+    })
     await transfer.waitFor()
     expect(await isWithinWindow(page)).toBe(true)
     await shoot(page, 'suggestions-phone')
@@ -243,6 +246,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     const { page, complaints } = await at('transfers')
     const rows = page.getByRole('region', { name: 'Transfers' }).locator('tbody tr')
     await rows.first().waitFor()
+    await shoot(page, 'transfers')
     // Without a filter there are no totals.
     expect(await page.getByRole('heading', { name: 'Totals of these transfers' }).count()).toBe(0)
     await page.getByLabel('Asset').selectOption('USD')
@@ -303,7 +307,9 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     expect(lines[0]).toMatch(/^id,created_at,/)
     // A wire of the demo: what it changed the balance by, and its profile by name.
     expect(
-      lines.slice(1).every((line) => /,"USD",([\d.]+),0,\1,[\d.]*,\1,"USD",.*,"Default",/.test(line)),
+      lines
+        .slice(1)
+        .every((line) => /,"USD",([\d.]+),0,\1,[\d.]*,\1,"USD",.*,"(Default|Account [^"]+)",/.test(line)),
     ).toBe(true)
     expect(lines.length - 1).toBe(types.length)
     expect(lines.slice(1).every((line) => line.includes(',"WIRE_DEPOSIT",'))).toBe(true)
@@ -690,6 +696,39 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     await hide(false)
     await says('● live')
     await page.getByText('7.77').first().waitFor()
+    expect(complaints).toEqual([])
+  })
+
+  test('a transfer names its other side: a profile, or a bank account', async () => {
+    const call = await remoteCaller(bursar.address, demo)
+    const { body: made } = await call('POST', '/v2/profiles', { nickname: 'Payroll' })
+    const inside = { asset: 'USD', amount: '10.5', from_profile_id: demo.profile_id, to_profile_id: made.id }
+    expect((await call('POST', '/v2/transfer/internal', inside)).status).toBe(200)
+    const { body: accounts } = await call('GET', '/v2/transfer/fiat-accounts')
+    const [account] = accounts.items as { id: string }[]
+    const wire = { profile_id: demo.profile_id, asset: 'USD', amount: '30', fiat_account_id: account!.id }
+    expect((await call('POST', '/v2/transfer/fiat-withdrawals', wire)).status).toBe(200)
+    const { page, complaints } = await at('transfers')
+    const sides = async (type: string) => {
+      const row = page
+        .getByRole('region', { name: 'Transfers' })
+        .locator('tbody tr', { has: page.getByRole('link', { name: type }) })
+        .first()
+      return [
+        await row.locator('td:nth-child(6)').innerText(),
+        await row.locator('td:nth-child(7)').innerText(),
+      ]
+    }
+    await expect.poll(() => sides('Internal transfer debit')).toEqual(['Payroll', 'Default'])
+    await expect.poll(() => sides('Internal transfer credit')).toEqual(['Default', 'Payroll'])
+    await expect
+      .poll(() => sides('Wire withdrawal'))
+      .toEqual([expect.stringMatching(/^\w+ \w+ …\d{4}$/), 'Default'])
+    await page.getByLabel('To (address').fill(account!.id)
+    await page.getByLabel('To (address').press('Enter')
+    await expect.poll(() => page.getByRole('link', { name: 'Internal transfer debit' }).count()).toBe(0)
+    await page.getByRole('link', { name: 'Wire withdrawal' }).first().waitFor()
+    await shoot(page, 'transfers-to')
     expect(complaints).toEqual([])
   })
 
