@@ -48,6 +48,12 @@ const UNSEEN = `(() => {
 /** A number that may be a count, which a page makes itself, where no amount is. */
 const COUNT = /^\d{1,2}$/
 
+interface ShownNumber {
+  text: string
+  isAmount: boolean
+  isCut: boolean
+}
+
 /** The numbers on the page, and whether one is wider than its cell or leaves the window. */
 const SHOWN = `[...document.querySelectorAll('main .amount, main td.number')]
   .filter((element) => element.checkVisibility({ visibilityProperty: true }))
@@ -227,11 +233,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
         // Whatever number is shown is one that the API has answered, whole.
         await expect
           .poll(async () => {
-            const shown = (await page.evaluate(SHOWN)) as {
-              text: string
-              isAmount: boolean
-              isCut: boolean
-            }[]
+            const shown = await page.evaluate<ShownNumber[]>(SHOWN)
             const known = new Set([...sums, ...numbersIn(answers)])
             const isWrong = (one: string, isAmount: boolean) =>
               !known.has(one) && (isAmount || !COUNT.test(one))

@@ -124,7 +124,11 @@ const TOTAL_COLUMNS: Column<Total>[] = [
     cell: ({ pending, asset }) =>
       pending.length === 0
         ? '0'
-        : pending.map((sum) => <div key={sum}>{<Sum of={sum} asset={asset} />}</div>),
+        : pending.map((sum) => (
+            <div key={sum}>
+              <Sum of={sum} asset={asset} />
+            </div>
+          )),
   },
 ]
 
