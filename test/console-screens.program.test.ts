@@ -62,7 +62,9 @@ const SHOWN = `[...document.querySelectorAll('main .amount, main td.number')]
     const cell = element.closest('td') ?? element
     const { left, right } = element.getBoundingClientRect()
     const isCut = cell.scrollWidth > cell.clientWidth + 1 || left < 0 || right > innerWidth + 0.5
-    return { text: element.innerText, isAmount, isCut }
+    // A value in USD is computed by the page from an amount and a price.
+    const isComputed = element.querySelector('.usd') !== null || element.matches('.usd')
+    return { text: isComputed ? '' : element.innerText, isAmount, isCut }
   })`
 
 /** A text of the page as the API writes amounts. */
