@@ -1681,7 +1681,7 @@ const CASES: Record<string, Case> = {
 
   'GET /v2/transfer/volumes': {
     good: () => ({ path: '/v2/transfer/volumes' }),
-    rows: [],
+    rows: [...time('created_at.gte'), ...inQuery('amount.gte', 'must be a decimal number', '-1', '1e5', '')],
     order: [UNKNOWN_PARAMETER],
   },
 
@@ -2109,6 +2109,8 @@ const CASES: Record<string, Case> = {
       ...time('created_at.gt'),
       ...inQuery('ids', 'at most 100 values', many.join(), `a,b&ids=${many.slice(2).join()}`),
       ...inQuery('statuses', 'must be one of', 'pending', 'PENDING,NOPE', 'PENDING&statuses=NOPE'),
+      ...inQuery('assets', 'must be a ticker', 'USD,usd'),
+      ...inQuery('amount.lte', 'must be a decimal number', '-1', '1,000', '1e5', '26 USD', ''),
     ],
     order: LIST_ORDER,
   },

@@ -1,10 +1,11 @@
-/** The console on screens of every width: no amount is cut, and what is frozen or failed says so. In a browser, in a sandbox. */
+/** The console on screens of every width: no amount is cut, and what is frozen says so. In a browser, in a sandbox. */
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { credentialsFile, type SandboxCredentials } from '../src/program/demo/credentials.ts'
 import { magicAddress } from '../src/chains/simulated/magic-addresses.ts'
+import { sumOf } from '../console/src/format.ts'
 import {
   HAS_CHROMIUM,
   openPage,
@@ -44,22 +45,79 @@ const UNSEEN = `(() => {
   return found
 })()`
 
+/** A number that may be a count, which a page makes itself, where no amount is. */
+const COUNT = /^\d{1,2}$/
+
+interface ShownNumber {
+  text: string
+  isAmount: boolean
+  isCut: boolean
+}
+
+/** The numbers on the page, and whether one is wider than its cell or leaves the window. */
+const SHOWN = `[...document.querySelectorAll('main .amount, main td.number')]
+  .filter((element) => element.checkVisibility({ visibilityProperty: true }))
+  .map((element) => {
+    const isAmount = element.querySelector('.amount') !== null || element.matches('.amount')
+    const cell = element.closest('td') ?? element
+    const { left, right } = element.getBoundingClientRect()
+    const isCut = cell.scrollWidth > cell.clientWidth + 1 || left < 0 || right > innerWidth + 0.5
+    // A value in USD is computed by the page from an amount and a price.
+    const isComputed = element.querySelector('.usd') !== null || element.matches('.usd')
+    return { text: isComputed ? '' : element.innerText, isAmount, isCut }
+  })`
+
+/** A text of the page as the API writes amounts. */
+const plain = (text: string) =>
+  text.replaceAll('\u202f', '').replaceAll('−', '-').replaceAll(/\s+/g, ' ').trim()
+
 /** The amounts on the page as the API writes them, with their assets. */
 const amountsOn = async (page: Page): Promise<string[]> =>
-  (await page.locator('main .amount').allInnerTexts()).map((text) =>
-    text
-      .replaceAll(/[\u202f\n]/g, '')
-      .replace('−', '-')
-      .replace(/\s+/, ' '),
+  (await page.locator('main .amount').allInnerTexts()).map(plain)
+
+/** The numbers of a text, without their signs. Percentages are made from numbers of the API. */
+const numbersOf = (text: string): string[] =>
+  [...plain(text).matchAll(/\d+(?:\.\d+)?(?![\d.]|\s*%)/g)].map(([number]) => number)
+
+/** The numbers in answers of the API, as it has written them. */
+const numbersIn = (answers: readonly string[]): string[] =>
+  answers.flatMap((answer) =>
+    [...answer.matchAll(/"-?(\d+(?:\.\d+)?)"|[:,[]-?(\d+)(?=[,}\]])/g)].map(
+      ([, text, number]) => text ?? number!,
+    ),
   )
 
 interface TransferShown {
   id: string
   direction: string
+  status: string
+  amount: string
   total: string
   asset: string
   balance_asset?: string
+}
+
+interface Volume {
+  asset: string
   status: string
+  direction: string
+  amount: string
+}
+
+/** The sums that a page may make of volumes: of what has come in, gone out and is under way, by asset. */
+const sumsOf = (volumes: readonly Volume[]): string[] =>
+  volumes.map(({ asset, status, direction }) =>
+    sumOf(
+      volumes
+        .filter((one) => one.asset === asset && one.status === status && one.direction === direction)
+        .map(({ amount }) => amount),
+    ),
+  )
+
+/** The amounts of a transfer's line: its own, and the change of a balance, which one that failed has not changed. */
+const lineOf = ({ direction, status, amount, total, asset, balance_asset = asset }: TransferShown) => {
+  const change = `${direction === 'DEBIT' ? '-' : '+'}${total}`
+  return [`${amount} ${asset}`, `${change}${status === 'FAILED' ? ' 0' : ''} ${balance_asset}`]
 }
 
 describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", () => {
@@ -67,7 +125,10 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
   let demo: SandboxCredentials
   let call: Awaited<ReturnType<typeof remoteCaller>>
   let address: string
+  /** The answers of the API to the page that was opened last. */
+  let answers: string[] = []
   const opened = async (path: string) => {
+    answers = []
     const { page } = await openPage(started.context, `${address}/console/${path}`)
     await page.getByRole('navigation', { name: 'Pages' }).waitFor()
     return page
@@ -78,6 +139,14 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     demo = JSON.parse(await readFile(credentialsFile(started.folder), 'utf8')) as SandboxCredentials
     address = started.bursar.address.replace('127.0.0.1', 'localhost')
     call = await remoteCaller(started.bursar.address, demo)
+    started.context.on('response', (response) => {
+      if (!response.url().includes('/console/api/v2/') || response.url().includes('/stream')) return
+      const asked = answers
+      void response.text().then(
+        (text) => asked.push(text),
+        () => {},
+      )
+    })
     const profile = `/v2/sandbox/profiles/${demo.profile_id}/deposit`
     expect(
       await call('POST', profile, { asset: 'ETH', amount: LONG, crypto_network: 'ETHEREUM' }),
@@ -91,71 +160,100 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
       crypto_network: 'ETHEREUM',
     })
     expect(paid.status).toBe(200)
-    const rejected = await call('POST', '/v2/transfer/crypto-withdrawals', {
-      ref_id: 'rejected',
-      profile_id: demo.profile_id,
-      asset: 'ETH',
-      amount: LONG.replace('123456', '12'),
-      destination_address: magicAddress('ETHEREUM', 'TRAVEL_RULE_REJECTED'),
-      crypto_network: 'ETHEREUM',
-    })
-    await vi.waitFor(
-      async () => {
-        const { body } = await call('GET', `/v2/transfer/transfers/${String(rejected.body.id)}`)
-        expect(body.status).toBe('FAILED')
-      },
-      { timeout: 60_000, interval: 200 },
-    )
   })
   afterAll(() => started.close())
 
   test('each amount is that of the API, and no text is cut or out of sight', async () => {
+    const failing = await call('POST', '/v2/transfer/crypto-withdrawals', {
+      ref_id: 'fails',
+      profile_id: demo.profile_id,
+      asset: 'USDP',
+      balance_asset: 'USD',
+      amount: '33.01',
+      destination_address: magicAddress('ETHEREUM', 'INVALID_DESTINATION_ADDRESS'),
+      crypto_network: 'ETHEREUM',
+    })
+    await expect
+      .poll(
+        async () => (await call('GET', `/v2/transfer/transfers/${String(failing.body.id)}`)).body.status,
+        {
+          timeout: 60_000,
+        },
+      )
+      .toBe('FAILED')
     const { body } = await call('GET', '/v2/transfer/transfers?limit=50')
     const transfers = body.items as TransferShown[]
-    // What failed has changed nothing. What it would have changed is struck through beside that.
-    const changeOf = ({ direction, total, asset, balance_asset = asset, status }: TransferShown) =>
-      status === 'FAILED'
-        ? `0 ${balance_asset}`
-        : `${direction === 'DEBIT' ? '-' : '+'}${total} ${balance_asset}`
-    const changes = transfers.map(changeOf)
+    const lines = transfers.map(lineOf)
+    const amounts = lines.flat().map((amount) => amount.replace(/^\S+ 0 /, '0 '))
     const { body: held } = await call('GET', `/v2/profiles/${demo.profile_id}/balances`)
     const balances = (held.items as { asset: string; available: string }[]).map(
       ({ asset, available }) => `${available} ${asset}`,
     )
+    const withdrawal = transfers.find(({ asset, direction }) => asset === 'ETH' && direction === 'DEBIT')!
     const failed = transfers.find(({ status }) => status === 'FAILED')!
-    const withdrawal = transfers.find(
-      ({ asset, direction, id }) => asset === 'ETH' && direction === 'DEBIT' && id !== failed.id,
-    )!
     const { body: statements } = await call('GET', `/v2/statements?customer_id=${demo.customer_id}`)
     const [statement] = statements.statements as { id: string }[]
     const pages: [path: string, amounts: string[]][] = [
-      ['transfers', changes],
-      ['', [...changes.slice(0, 10), ...balances]],
+      ['transfers', amounts],
+      ['', [...amounts.slice(0, 20), ...balances]],
+      ['profiles', []],
       [`profiles/${demo.profile_id}`, balances],
       [`transfers/${withdrawal.id}`, ['-1.000000000000000001 ETH']],
-      [`transfers/${failed.id}`, [changeOf(failed)]],
+      [`transfers/${failed.id}`, ['0 USD']],
       ...[
+        'transfers?asset=ETH',
         'statements',
         `statements/${statement!.id}`,
         'markets',
+        'markets/BTCUSD',
         'networks',
         'orchestrations',
         'events',
         'audit-log',
         'clients',
         'search?q=demo-wire',
-        'sandbox',
+        'search?q=33.01',
+        ...['sandbox', 'approvals', 'policy', 'identities', 'customers'],
       ].map((path): [string, string[]] => [path, []]),
     ]
-    for (const [path, amounts] of pages) {
+    const sums = new Set([...sumsOf((await call('GET', '/v2/transfer/volumes')).body.items as Volume[]), '0'])
+    for (const one of ['total_amount_owed', 'amount_paid'])
+      sums.add(
+        sumOf(
+          [...JSON.stringify(statements).matchAll(new RegExp(`"${one}":"([^"]+)"`, 'g'))].map(
+            ([, sum]) => sum!,
+          ),
+        ),
+      )
+    for (const [path, expected] of pages) {
       const page = await opened(path)
-      await page.locator('main .scroll, main .of-record, main .buttons').first().waitFor()
+      await page.locator('main .scroll, main .of-record, main .buttons, main .quiet').first().waitFor()
       for (const width of WIDTHS) {
+        const at = { message: `${path} at ${width}` }
         await page.setViewportSize({ width, height: 800 })
+        await expect.poll(() => amountsOn(page), at).toEqual(expect.arrayContaining(expected))
+        await expect.poll(() => page.evaluate(UNSEEN), at).toEqual([])
+        // Whatever number is shown is one that the API has answered, whole.
         await expect
-          .poll(() => amountsOn(page), { message: `${path} at ${width}` })
-          .toEqual(expect.arrayContaining(amounts))
-        await expect.poll(() => page.evaluate(UNSEEN), { message: `${path} at ${width}` }).toEqual([])
+          .poll(async () => {
+            const shown = await page.evaluate<ShownNumber[]>(SHOWN)
+            const known = new Set([...sums, ...numbersIn(answers)])
+            const isWrong = (one: string, isAmount: boolean) =>
+              !known.has(one) && (isAmount || !COUNT.test(one))
+            return shown.filter(
+              ({ text, isAmount, isCut }) => isCut || numbersOf(text).some((one) => isWrong(one, isAmount)),
+            )
+          }, at)
+          .toEqual([])
+        if (path === 'transfers') {
+          const rows = page.getByRole('region', { name: 'Transfers' }).locator('tbody tr')
+          const cells = await rows.evaluateAll((all) =>
+            (all as unknown as { cells: { innerText: string }[] }[]).map(({ cells }) =>
+              [2, 3].map((place) => cells[place]!.innerText),
+            ),
+          )
+          expect(cells.map((row) => row.map(plain))).toEqual(lines)
+        }
         await shoot(page, `console-${path.replaceAll(/[^a-z]+.*/g, '') || 'home'}-${width}`)
       }
       await page.close()

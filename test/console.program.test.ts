@@ -83,6 +83,8 @@ test('the buttons of a sandbox cover each outcome that a simulated network has',
   expect(PENDING_DEPOSITS.map(({ amount }) => magicDeposit(amount))).not.toContain(undefined)
 })
 
+/** An amount without its sign, groups and asset. */
+const digitsOf = (text: string) => text.replaceAll(/[^\d.]/g, '')
 const shoot = (page: Page, name: string) => shootAs(page, `console-${name}`)
 
 describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's chromium", () => {
@@ -308,6 +310,94 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     expect(complaints).toEqual([])
   })
 
+  test('the search box suggests while a person types, and the keys choose', async () => {
+    const { page, complaints } = await at('')
+    const box = page.getByRole('combobox', { name: /^Search/ })
+    const found = page.getByRole('listbox', { name: 'Found records' })
+    await box.pressSequentially('de')
+    expect(await found.count()).toBe(0)
+    // The profile Default, by the beginning of its name.
+    await box.pressSequentially('fau')
+    const profile = found.getByRole('option', { name: /^Profile\s+Default/ })
+    await profile.waitFor()
+    expect(await box.getAttribute('aria-expanded')).toBe('true')
+    expect(await seriousFaults(page)).toEqual([])
+    await page.keyboard.press('ArrowDown')
+    expect(await profile.getAttribute('aria-selected')).toBe('true')
+    expect(await box.getAttribute('aria-activedescendant')).toBe(await profile.getAttribute('id'))
+    expect(await seriousFaults(page)).toEqual([])
+    await page.keyboard.press('Escape')
+    await profile.waitFor({ state: 'detached' })
+    await box.pressSequentially('l')
+    await profile.waitFor()
+    await page.keyboard.press('ArrowUp')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Default' }).waitFor()
+    // A transfer by its amount, at the width of a phone: with its amount, its profile and its status.
+    await page.setViewportSize(PHONE)
+    const id = (await page.locator('main a[href*="/transfers/"]').first().getAttribute('href'))!
+      .split('/')
+      .pop()!
+    await box.fill(`${id.slice(0, 8)}…${id.slice(-6)}`)
+    const transfer = found.getByRole('option', {
+      name: /^Transfer.*\d.*Default.*(Completed|Pending|Failed)/s,
+    })
+    await transfer.waitFor()
+    expect(await isWithinWindow(page)).toBe(true)
+    await shoot(page, 'suggestions-phone')
+    await transfer.click()
+    await expect.poll(() => page.url()).toContain(`/transfers/${id}`)
+    expect(complaints).toEqual([])
+  })
+
+  test('filters by amount and counterparty, the totals of what they leave, and a view that is kept', async () => {
+    const { page, complaints } = await at('transfers')
+    const rows = page.getByRole('region', { name: 'Transfers' }).locator('tbody tr')
+    await rows.first().waitFor()
+    await shoot(page, 'transfers')
+    // Without a filter there are no totals.
+    expect(await page.getByRole('heading', { name: 'Totals of these transfers' }).count()).toBe(0)
+    await page.getByLabel('Asset').selectOption('USD')
+    await page.getByLabel('Amount from').fill('9999.5')
+    await page.getByLabel('Amount from').press('Enter')
+    await page.getByRole('heading', { name: 'Totals of these transfers' }).waitFor()
+    const totals = page.getByRole('region', { name: 'Totals' }).locator('tbody tr')
+    const amounts = async () => (await rows.locator('td:nth-child(3) .amount').allInnerTexts()).map(digitsOf)
+    await expect.poll(async () => (await amounts()).every((amount) => Number(amount) >= 9999.5)).toBe(true)
+    const received = (await rows.allInnerTexts()).flatMap((text, index) =>
+      /COMPLETED|Completed/.test(text) ? [index] : [],
+    )
+    const shown = await amounts()
+    await expect
+      .poll(async () => digitsOf(await totals.locator('td:nth-child(2)').innerText()))
+      .toBe(sumOf(received.map((index) => shown[index]!)))
+    await page.getByLabel('Amount from').fill('9,999')
+    await page.getByLabel('Amount from').press('Enter')
+    await page.getByText(/amount.gte must be a decimal number/).waitFor()
+    await page.getByRole('button', { name: 'Clear filters' }).click()
+    await page.getByLabel('To (address').fill(OUTCOMES[0]!.destination.toLowerCase())
+    await page.getByLabel('To (address').press('Enter')
+    await expect.poll(() => new URL(page.url()).search).toContain('to=0x')
+    await page
+      .getByText('No transfer has these properties.')
+      .or(rows.getByText('0x529084…169EE7'))
+      .first()
+      .waitFor()
+    await page.getByLabel('Name', { exact: true }).fill('To the example')
+    await page.getByRole('button', { name: 'Save this view' }).click()
+    await page.getByRole('button', { name: 'Delete this view' }).waitFor()
+    expect(await seriousFaults(page)).toEqual([])
+    await page.getByLabel('Saved view').selectOption('None')
+    await expect.poll(() => new URL(page.url()).search).toBe('')
+    await page.reload()
+    await page.getByLabel('Saved view').selectOption('To the example')
+    await expect.poll(() => new URL(page.url()).search).toContain('to=0x')
+    await page.getByRole('button', { name: 'Delete this view' }).click()
+    await page.getByRole('button', { name: 'Save this view' }).waitFor()
+    expect(await page.getByLabel('Saved view').locator('option').allInnerTexts()).toEqual(['None'])
+    expect(complaints.filter((text) => !text.includes('400'))).toEqual([])
+  })
+
   test('filters are kept in the address, and a CSV has what they leave', async () => {
     const { page, complaints } = await at('transfers', { size: PHONE })
     await page.locator('tbody tr').first().waitFor()
@@ -315,13 +405,20 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     await expect.poll(() => new URL(page.url()).search).toBe('?type=WIRE_DEPOSIT')
     await page.reload()
     await page.locator('tbody tr').first().waitFor()
-    const types = await page.locator('tbody a').allInnerTexts()
+    const table = page.getByRole('region', { name: 'Transfers' })
+    const types = await table.locator('tbody td:nth-child(2)').allInnerTexts()
     expect(new Set(types)).toEqual(new Set(['Wire deposit']))
     const downloading = page.waitForEvent('download')
     await page.getByRole('button', { name: 'Save as CSV' }).click()
     const text = await readFile(await (await downloading).path(), 'utf8')
     const lines = text.trim().split('\r\n')
     expect(lines[0]).toMatch(/^id,created_at,/)
+    // A wire of the demo: what it changed the balance by, and its profile by name.
+    expect(
+      lines
+        .slice(1)
+        .every((line) => /,"USD",([\d.]+),0,\1,[\d.]*,\1,"USD",.*,"(Default|Account [^"]+)",/.test(line)),
+    ).toBe(true)
     expect(lines.length - 1).toBe(types.length)
     expect(lines.slice(1).every((line) => line.includes(',"WIRE_DEPOSIT",'))).toBe(true)
     await page.getByLabel('Period').selectOption('Last month')
@@ -711,6 +808,39 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     await hide(false)
     await says('● live')
     await page.getByText('7.77').first().waitFor()
+    expect(complaints).toEqual([])
+  })
+
+  test('a transfer names its other side: a profile, or a bank account', async () => {
+    const call = await remoteCaller(bursar.address, demo)
+    const { body: made } = await call('POST', '/v2/profiles', { nickname: 'Payroll' })
+    const inside = { asset: 'USD', amount: '10.5', from_profile_id: demo.profile_id, to_profile_id: made.id }
+    expect((await call('POST', '/v2/transfer/internal', inside)).status).toBe(200)
+    const { body: accounts } = await call('GET', '/v2/transfer/fiat-accounts')
+    const [account] = accounts.items as { id: string }[]
+    const wire = { profile_id: demo.profile_id, asset: 'USD', amount: '30', fiat_account_id: account!.id }
+    expect((await call('POST', '/v2/transfer/fiat-withdrawals', wire)).status).toBe(200)
+    const { page, complaints } = await at('transfers')
+    const sides = async (type: string) => {
+      const row = page
+        .getByRole('region', { name: 'Transfers' })
+        .locator('tbody tr', { has: page.getByRole('link', { name: type }) })
+        .first()
+      return [
+        await row.locator('td:nth-child(6)').innerText(),
+        await row.locator('td:nth-child(7)').innerText(),
+      ]
+    }
+    await expect.poll(() => sides('Internal transfer debit')).toEqual(['Payroll', 'Default'])
+    await expect.poll(() => sides('Internal transfer credit')).toEqual(['Default', 'Payroll'])
+    await expect
+      .poll(() => sides('Wire withdrawal'))
+      .toEqual([expect.stringMatching(/^\w+ \w+ …\d{4}$/), 'Default'])
+    await page.getByLabel('To (address').fill(account!.id)
+    await page.getByLabel('To (address').press('Enter')
+    await expect.poll(() => page.getByRole('link', { name: 'Internal transfer debit' }).count()).toBe(0)
+    await page.getByRole('link', { name: 'Wire withdrawal' }).first().waitFor()
+    await shoot(page, 'transfers-to')
     expect(complaints).toEqual([])
   })
 

@@ -652,7 +652,11 @@ describe('replies match the document', () => {
       const { body } = await customer.call<{ items: { id: string }[] }>('GET', '/v2/transfer/transfers')
       return body.items.map(({ id }) => [`/v2/transfer/transfers/${id}/verification`])
     },
-    'GET /v2/search': async () => [[`/v2/search?q=${customer.profile_id}`], ['/v2/search?q=nobody']],
+    'GET /v2/search': async () => [
+      [`/v2/search?q=${customer.profile_id}`],
+      ['/v2/search?q=nobody'],
+      ['/v2/search?q=10'],
+    ],
     'POST /v2/transfer/transfers/:id/cancel': async () => {
       const { body } = await customer.call<{ id: string }>('POST', WITHDRAWALS, withdrawalOf(customer))
       const path = `/v2/transfer/transfers/${body.id}/cancel`
@@ -1040,7 +1044,10 @@ describe('replies match the document', () => {
       return [[path], [`${path}?increment=ONE_MINUTE&limit=1`], [`${path}?max_data_points=1`]]
     },
     'GET /v2/assets': async () => [['/v2/assets']],
-    'GET /v2/transfer/volumes': async () => [['/v2/transfer/volumes']],
+    'GET /v2/transfer/volumes': async () => [
+      ['/v2/transfer/volumes'],
+      ['/v2/transfer/volumes?created_at.lt=2026-01-01T00:00:00Z'],
+    ],
     'GET /v2/balances/history': async () => [
       ['/v2/balances/history'],
       ['/v2/balances/history?assets=BTC&days=1'],

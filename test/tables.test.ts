@@ -18,7 +18,7 @@ const ALLOWED: Record<string, string> = {
   acknowledged_transactions:
     'rails/treasury | chains/bitcoin, chains/evm, chains/stellar, money/verify, rails/payouts',
   api_clients:
-    'access/tokens, resources/api-credentials | access/customers, cli, money/records, money/verify, program/demo',
+    'access/tokens, resources/api-credentials | access/customers, cli, money/records, money/verify, program/demo, resources/search',
   approval_decisions: 'rails/payouts | governance/approvals',
   approvals:
     'governance/approvals | money/movements, money/verify, rails/payouts, resources/approvals, resources/search, resources/transfers, upkeep/metrics',

@@ -457,6 +457,8 @@ const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = 
       ...[marks.orchestration_id, marks.rule_id, marks.identity_id, marks.account_id, marks.fiat_account_id],
       ...[marks.address_id, marks.book_id, marks.webhook_id, marks.event_id, marks.approval_id],
       ...[marks.group_id, marks.instructions_id, marks.statement_id],
+      // Parts of names.
+      ...[transfer_id.slice(0, -6), crypto_tx_hash.slice(0, -2), address.slice(0, 12)],
     ].map((text) => [`/v2/search?q=${encodeURIComponent(text)}`]),
   [`POST ${TRANSFERS}/:id/cancel`]: ({ transfer_id }) => [[`${TRANSFERS}/${transfer_id}/cancel`]],
   [`GET ${TRANSFERS}`]: ({ transfer_id, profile_id, ref_id, crypto_tx_hash, ...marks }) => [
@@ -742,7 +744,10 @@ const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = 
   ],
   // Requests that name no record: markets, assets and networks belong to no customer.
   'GET /v2/assets': () => [['/v2/assets']],
-  'GET /v2/transfer/volumes': () => [['/v2/transfer/volumes']],
+  'GET /v2/transfer/volumes': ({ profile_id }) => [
+    ['/v2/transfer/volumes'],
+    [`/v2/transfer/volumes?profile_ids=${profile_id}&created_at.gte=1970-01-01T00:00:00Z`],
+  ],
   'GET /v2/balances/history': () => [['/v2/balances/history'], ['/v2/balances/history?assets=USD']],
   'GET /v2/networks': () => [['/v2/networks']],
   'GET /v2/markets': () => [['/v2/markets']],

@@ -31,6 +31,7 @@ export function Export<T>({
   query,
   columns,
   cellsOf,
+  prepare,
   note = '',
 }: {
   /** What the records are called, and the file. */
@@ -39,6 +40,8 @@ export function Export<T>({
   query: Record<string, string>
   columns: readonly string[]
   cellsOf: (item: T) => string[]
+  /** Reads what the cells of these records need besides. */
+  prepare?: (items: readonly T[]) => Promise<void>
   note?: string
 }) {
   const isRunning = useSignal(false)
@@ -52,7 +55,9 @@ export function Export<T>({
         path,
         query: { ...query, limit: EXPORT_PAGE, page_cursor: cursor },
       })
-      rows.push(...(answer.items ?? answer.statements ?? []).map(cellsOf))
+      const items = answer.items ?? answer.statements ?? []
+      await prepare?.(items)
+      rows.push(...items.map(cellsOf))
       cursor = answer.next_page_cursor ?? ''
       progress.value = `${rows.length - 1} ${name}`
     } while (cursor !== '' && rows.length <= EXPORT_MAX)

@@ -58,8 +58,10 @@ export interface Column<T> {
   /** Whether its values are aligned as numbers. */
   number?: boolean
   cell: (item: T) => ComponentChildren
-  /** Its place on a card. A column with a place has no heading there, because its values explain themselves. */
+  /** Its place on a card. A column with a place has no heading there, unless it is named. */
   onCard?: number
+  /** Whether its values need the heading on a card to be understood. */
+  named?: boolean
 }
 
 /** A screen as narrow as this shows records as cards. */
@@ -114,9 +116,8 @@ export function Table<T>({
                 <td
                   key={column.name}
                   class={column.number ? 'number' : undefined}
-                  {...(column.onCard === undefined
-                    ? { 'data-name': column.name }
-                    : { style: { order: String(column.onCard) } })}
+                  data-name={column.named || column.onCard === undefined ? column.name : undefined}
+                  style={{ order: column.onCard === undefined ? undefined : String(column.onCard) }}
                 >
                   {column.cell(item)}
                 </td>
@@ -266,12 +267,23 @@ const startOfDay = (filter: string): string =>
   filterOf(filter) === '' ? '' : `${filterOf(filter)}T00:00:00Z`
 
 /** A filter by an id or another text. */
-export const TextFilter = ({ name, filter, size = 36 }: { name: string; filter: string; size?: number }) => (
+export const TextFilter = ({
+  name,
+  filter,
+  size = 36,
+  inputMode = 'text',
+}: {
+  name: string
+  filter: string
+  size?: number
+  inputMode?: 'text' | 'decimal'
+}) => (
   <label>
     {name}
     <input
       value={filterOf(filter)}
       size={size}
+      inputMode={inputMode}
       maxLength={100}
       spellcheck={false}
       onChange={({ currentTarget }) => setFilter(filter, currentTarget.value)}

@@ -19,7 +19,6 @@ export type Explanation =
 export type Volume = Schemas['TransferVolume']
 export type Policy = Schemas['Policy']
 export type Approval = Schemas['Approval']
-export type Policy = Schemas['Policy']
 export type DestinationAddress = Schemas['CryptoDestinationAddress']
 export type Account = Schemas['Account']
 export type Identity = Schemas['Identity']
@@ -30,6 +29,8 @@ export type BalanceEntry = Schemas['BalanceEntry']
 export type WebhookDelivery = Schemas['WebhookDelivery']
 export type Attempt = Schemas['WebhookAttempt']
 export type Webhook = Schemas['Webhook']
+export type Asset = Schemas['Asset']
+export type FiatAccount = Schemas['FiatAccount']
 export type Network = Schemas['NetworkRecord']
 export type ApiClient = Schemas['ApiCredentials']
 export type Event = Schemas['Event']
@@ -60,6 +61,20 @@ export interface Verification {
 export interface Page<T> {
   items: T[]
   next_page_cursor?: string
+}
+
+/** The name of a person or an institution; undefined where neither is known. */
+export function nameOfParty({
+  person_details,
+  institution_details,
+}: {
+  person_details?: { first_name?: string; last_name?: string }
+  institution_details?: { name?: string }
+} = {}): string | undefined {
+  return (
+    institution_details?.name ??
+    (person_details && `${person_details.first_name} ${person_details.last_name}`)
+  )
 }
 
 /** How many records a page has; `+` where there are more. */

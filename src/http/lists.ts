@@ -148,8 +148,7 @@ interface PagedQuery {
  */
 export function pageOf(list: string, query: PagedQuery, key: RegExp[] = [UUID]): PageRequest {
   const { limit = PAGE_SIZE_DEFAULT, page_cursor, ...filters } = query
-  const canonical = JSON.stringify([list, Object.entries(filters).sort(byName).map(withSortedValues)])
-  const fingerprint = digest(canonical)
+  const fingerprint = fingerprintOf(list, filters)
   return {
     limit,
     descending: query.order !== 'ASC',
@@ -190,6 +189,10 @@ export async function readPage<Row>(
 
 const horizonOf = (db: Queryable) =>
   requireHorizon(db, (reason) => `lists in ascending order are not available: ${reason}; order=DESC works`)
+
+/** Names a list with its filters. */
+export const fingerprintOf = (list: string, filters: object): string =>
+  digest(JSON.stringify([list, Object.entries(filters).sort(byName).map(withSortedValues)]))
 
 type FilterEntry = [name: string, value: unknown]
 const byName = ([a]: FilterEntry, [b]: FilterEntry) => (a < b ? -1 : 1)

@@ -7,7 +7,16 @@ import { filterOf, Filters, ListOf, Table, TextFilter, useList, type Column } fr
 import { useCall, useRecords } from '../load.ts'
 import { Amount, Curl, Fact, Failure, Id, Link, Status, Time, Title } from '../parts.tsx'
 import { InUsd, usePrices, type UsdOf } from '../prices.tsx'
-import type { Account, Balance, BalanceEntry, Identity, Page, Profile, Transfer } from '../records.ts'
+import {
+  nameOfParty,
+  type Account,
+  type Balance,
+  type BalanceEntry,
+  type Identity,
+  type Page,
+  type Profile,
+  type Transfer,
+} from '../records.ts'
 
 /** Profiles, and one profile: its balances, how each came about, and what it was at any moment. */
 
@@ -46,11 +55,7 @@ function useOwners(profiles: readonly Profile[] = []): (accountId: string | unde
     'identity:read_identity',
     [...accounts.values()].map(({ identity_id }) => identity_id),
   )
-  return (accountId) => {
-    const owner = identities.get(accounts.get(accountId)?.identity_id)
-    const { first_name, last_name } = owner?.person_details ?? {}
-    return owner?.institution_details?.name ?? (first_name && `${first_name} ${last_name}`)
-  }
+  return (accountId) => nameOfParty(identities.get(accounts.get(accountId)?.identity_id))
 }
 
 export function ProfilesPage() {

@@ -5,24 +5,68 @@ import { send } from '../api.ts'
 import { inWords } from '../format.ts'
 import { Table, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
-import { Curl, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
+import { Amount, Curl, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
 import { pageOf, type Found } from '../records.ts'
 
-/** One box that takes any id, `ref_id`, hash, address or memo. */
+/** One box that takes any id, `ref_id`, hash, address, memo, name or amount, whole or in part. */
 
 const call = (q: string) => ({ method: 'GET', path: '/v2/search', query: { q } }) as const
+const listOf = (q: string) => `search?q=${encodeURIComponent(q)}`
+
+/** The shortest text with suggestions, how many there are, and how long a person must have stopped typing. */
+const SUGGESTED_FROM = 3
+const SUGGESTIONS_MAX = 8
+const SETTLE_MS = 200
 
 /** Opens the only record with this name, or the list of them. */
 async function find(q: string): Promise<void> {
   const { items } = await send<{ items: Found[] }>(call(q))
   const only = items.length === 1 ? pageOf(items[0]!) : undefined
-  open(only ?? `search?q=${encodeURIComponent(q)}`)
+  open(only ?? listOf(q))
+}
+
+/** What is suggested for the text in the box, and which suggestion the keys have chosen. */
+function useSuggestions() {
+  const text = useSignal('')
+  const isOpen = useSignal(false)
+  const chosen = useSignal(-1)
+  const timer = useRef(0)
+  const { data } = useCall<{ items: Found[] }>(
+    isOpen.value && text.value.length >= SUGGESTED_FROM ? call(text.value) : undefined,
+  )
+  const items = (isOpen.value && data.value?.items.slice(0, SUGGESTIONS_MAX)) || []
+  const close = () => {
+    clearTimeout(timer.current)
+    isOpen.value = false
+    chosen.value = -1
+  }
+  return {
+    items,
+    chosen: chosen.value,
+    close,
+    onInput: (value: string) => {
+      close()
+      timer.current = window.setTimeout(() => {
+        text.value = value.trim()
+        isOpen.value = true
+      }, SETTLE_MS)
+    },
+    onKey: (event: KeyboardEvent) => {
+      const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+      if (event.key === 'Escape') close()
+      if (step === undefined || items.length === 0) return
+      event.preventDefault()
+      // The place before the first suggestion is the box itself.
+      chosen.value = ((chosen.value + step + 1 + items.length + 1) % (items.length + 1)) - 1
+    },
+  }
 }
 
 /** The box in the bar on top. The key `/` moves to it. */
 export function SearchBox() {
   const error = useSignal<unknown>(undefined)
   const box = useRef<HTMLInputElement>(null)
+  const { items, chosen, close, onInput, onKey } = useSuggestions()
   useEffect(() => {
     const focus = (event: KeyboardEvent) => {
       const { tagName } = event.target as HTMLElement
@@ -33,6 +77,11 @@ export function SearchBox() {
     addEventListener('keydown', focus)
     return () => removeEventListener('keydown', focus)
   }, [])
+  const choose = (found: Found) => {
+    close()
+    open(pageOf(found) ?? listOf(found.id))
+  }
+  const isOpen = items.length > 0
   return (
     <form
       class="search"
@@ -41,22 +90,62 @@ export function SearchBox() {
         event.preventDefault()
         const q = box.current!.value.trim()
         error.value = undefined
-        if (q !== '') void find(q).catch((reason: unknown) => (error.value = reason))
+        const found = items[chosen]
+        close()
+        if (found !== undefined) choose(found)
+        else if (q !== '') void find(q).catch((reason: unknown) => (error.value = reason))
       }}
     >
       <input
         ref={box}
-        type="search"
+        type="text"
+        role="combobox"
+        aria-autocomplete="list"
+        aria-expanded={isOpen}
+        aria-controls="suggestions"
+        aria-activedescendant={chosen === -1 ? undefined : `suggestion-${chosen}`}
         maxLength={256}
         autocomplete="off"
         spellcheck={false}
-        aria-label="Search: any id, ref_id, hash, address or memo"
-        placeholder="Where is this money? Any id, ref_id, hash, address or memo"
+        aria-label="Search: any id, ref_id, hash, address, memo, name or amount"
+        placeholder="Where is this money? Any id, ref_id, hash, address, memo, name or amount"
+        onInput={({ currentTarget }) => onInput(currentTarget.value)}
+        onKeyDown={onKey}
+        onBlur={close}
       />
+      {isOpen && (
+        <ul id="suggestions" role="listbox" aria-label="Found records">
+          {items.map((found, index) => (
+            <li
+              key={found.type + found.id}
+              id={`suggestion-${index}`}
+              role="option"
+              aria-selected={index === chosen}
+              // The box keeps the focus.
+              onPointerDown={(event) => event.preventDefault()}
+              onClick={() => choose(found)}
+            >
+              <span>{inWords(found.type)}</span> <NameOf found={found} />
+              <StatusOf found={found} />
+            </li>
+          ))}
+        </ul>
+      )}
       <Failure of={error.value} />
     </form>
   )
 }
+
+/** What tells a record from another: its amount and profile, or its name, or its id. */
+const NameOf = ({ found: { amount, asset, name, id } }: { found: Found }) => (
+  <>
+    {amount !== undefined && asset !== undefined && <Amount amount={amount} asset={asset} />}{' '}
+    <span>{name}</span>
+    {amount === undefined && name === undefined && <code>{id}</code>}
+  </>
+)
+
+const StatusOf = ({ found: { status } }: { found: Found }) => status !== undefined && <Status of={status} />
 
 const COLUMNS: Column<Found>[] = [
   {
@@ -67,10 +156,27 @@ const COLUMNS: Column<Found>[] = [
       return page === undefined ? inWords(found.type) : <Link to={page}>{inWords(found.type)}</Link>
     },
   },
-  { name: 'Id', onCard: 4, cell: ({ id }) => <Id of={id} /> },
-  { name: 'Found by', onCard: 5, cell: ({ found_by }) => found_by.toLowerCase() },
-  { name: 'Status', onCard: 2, cell: ({ status }) => status !== undefined && <Status of={status} /> },
-  { name: 'Created', onCard: 3, cell: ({ created_at }) => <Time at={created_at} /> },
+  {
+    name: 'Amount',
+    number: true,
+    onCard: 2,
+    cell: ({ amount, asset }) =>
+      amount !== undefined && asset !== undefined && <Amount amount={amount} asset={asset} />,
+  },
+  {
+    name: 'Name or profile',
+    onCard: 3,
+    cell: ({ name, type, profile_id }) =>
+      profile_id === undefined || type === 'profile' ? (
+        name
+      ) : (
+        <Link to={`profiles/${profile_id}`}>{name ?? 'Profile'}</Link>
+      ),
+  },
+  { name: 'Status', onCard: 4, cell: (found) => <StatusOf found={found} /> },
+  { name: 'Found by', onCard: 7, cell: ({ found_by }) => inWords(found_by).toLowerCase() },
+  { name: 'Created', onCard: 5, cell: ({ created_at }) => <Time at={created_at} /> },
+  { name: 'Id', onCard: 6, cell: ({ id }) => <Id of={id} /> },
 ]
 
 /** The records with a name: the page of a search that found none or several. */
@@ -86,8 +192,8 @@ export function SearchPage() {
       {data.value === undefined && error.value === undefined && <Loading />}
       {data.value?.items.length === 0 && (
         <p>
-          Nothing has this id, <code>ref_id</code>, hash, address or memo. A search finds whole names, not
-          parts of them.
+          Nothing has this id, <code>ref_id</code>, hash, address, memo, name or amount. Of ids, hashes,
+          addresses and names, the beginning is enough.
         </p>
       )}
       {data.value !== undefined && data.value.items.length > 0 && (

@@ -1,128 +1,51 @@
-import { CRYPTO_NETWORKS } from '../../contract/assets/catalogue.ts'
 import type { Queryable } from '../../db/database.ts'
-import { UUID } from '../../db/ids.ts'
 import { presentOf } from '../../db/rows.ts'
-import { canonicalAddress } from '../../chains/addresses.ts'
-import type { Scope } from '../../contract/scopes.ts'
+import { findByPart } from './find-by-part.ts'
+import { findByWholeName, FOUND_MAX, FOUND_TYPES, type FoundRow } from './find-by-whole-name.ts'
 
-/** Finds records by any of their names: id, `ref_id`, hash, address or memo. Each look-up is by an index. */
-
-/** The types of records that are found, and the scope that reads each. */
-export const FOUND_TYPES = {
-  transfer: 'transfer:read_transfer',
-  orchestration: 'orchestration:read_orchestration',
-  orchestration_rule: 'orchestration:read_orchestration_rule',
-  profile: 'funding:read_profile',
-  account: 'identity:read_account',
-  identity: 'identity:read_identity',
-  statement: 'statements:read_statement',
-  deposit_address: 'transfer:read_deposit_address',
-  destination_address: 'transfer:read_crypto_destination_address',
-  fiat_account: 'transfer:read_fiat_account',
-  fiat_deposit_instructions: 'transfer:read_fiat_deposit_instructions',
-  approval: 'approvals:read_approval',
-  event: 'events:read_event',
-  webhook: 'webhooks:read_webhook',
-} as const satisfies Record<string, Scope>
-type FoundType = keyof typeof FOUND_TYPES
-
-/** By which of its names a record was found. */
-export const FOUND_BY = ['ID', 'REF_ID', 'GROUP_ID', 'HASH', 'ADDRESS', 'MEMO'] as const
-
-export interface FoundRecord {
-  type: FoundType
-  id: string
-  found_by: (typeof FOUND_BY)[number]
+/** A found record, with what tells it from another. */
+export interface FoundRecord extends Omit<FoundRow, 'status'>, Partial<Details> {
   status?: string
-  created_at: string
 }
 
-interface FoundRow extends Omit<FoundRecord, 'status'> {
-  status: string | null
+interface Details {
+  amount: string
+  asset: string
+  profile_id: string
+  name: string
 }
 
-/** Most records that one search answers. */
-export const FOUND_MAX = 50
+type DetailsRow = { id: string } & { [member in keyof Details]: Details[member] | null }
 
-/**
- * `$2`: the text as an id; `$3`: as it was given; `$4`: as a hash; `$5`: as addresses; `$6`: all networks; `$7`: the limit;
- * `$8`: the types. The statement is not composed, because test/tables.test.ts and test/sql-rows.db.test.ts read it here.
- */
-const FIND = `
-  select found.type, found.id, found.found_by, found.status, found.created_at
+/** `$2`: the ids of records; `$3`: whether the names of profiles may be read. */
+const DETAILS = `
+  select its.id, its.amount, its.asset, its.profile_id, coalesce(its.name, p.nickname) as name
   from (
-    -- The names that are a column with an index of its own.
-    select 'transfer' as type, id, 'ID' as found_by, status, created_at from transfers where customer_id = $1 and id = $2
-    union all select 'transfer', id, 'REF_ID', status, created_at from transfers where customer_id = $1 and ref_id = $3
-    union all select 'transfer', id, 'GROUP_ID', status, created_at
-      from transfers where customer_id = $1 and group_id = $2
-    union all select 'fiat_deposit_instructions', id, 'MEMO', status, created_at
-      from fiat_deposit_instructions where customer_id = $1 and memo_id = $3
-    union all select 'orchestration', id, 'ID', status, created_at from orchestrations where customer_id = $1 and id = $2
-    union all select 'orchestration', id, 'REF_ID', status, created_at
-      from orchestrations where customer_id = $1 and ref_id = $3
-    union all select 'orchestration_rule', id, 'ID', status, created_at
-      from orchestration_rules where customer_id = $1 and id = $2
-    union all select 'orchestration_rule', id, 'REF_ID', status, created_at
-      from orchestration_rules where customer_id = $1 and ref_id = $3
-    union all select 'profile', id, 'ID', null, created_at from profiles where customer_id = $1 and id = $2
-    union all select 'account', id, 'ID', null, created_at from accounts where customer_id = $1 and id = $2
-    union all select 'account', id, 'REF_ID', null, created_at from accounts where customer_id = $1 and ref_id = $3
-    union all select 'identity', id, 'ID', status, created_at from identities where customer_id = $1 and id = $2
-    union all select 'identity', id, 'REF_ID', status, created_at from identities where customer_id = $1 and ref_id = $3
-    union all select 'statement', id, 'ID', status, created_at from statements where customer_id = $1 and id = $2
-    union all select 'statement', id, 'REF_ID', status, created_at from statements where customer_id = $1 and ref_id = $3
-    union all select 'deposit_address', id, 'ID', null, created_at
-      from deposit_addresses where customer_id = $1 and id = $2
-    union all select 'deposit_address', id, 'REF_ID', null, created_at
-      from deposit_addresses where customer_id = $1 and ref_id = $3
-    union all select 'destination_address', id, 'ID', status, created_at
-      from crypto_destination_addresses where customer_id = $1 and id = $2
-    union all select 'fiat_account', id, 'ID', status, created_at
-      from fiat_accounts where customer_id = $1 and id = $2 and deleted_at is null
-    union all select 'fiat_account', id, 'REF_ID', status, created_at
-      from fiat_accounts where customer_id = $1 and ref_id = $3 and deleted_at is null
-    union all select 'fiat_deposit_instructions', id, 'ID', status, created_at
-      from fiat_deposit_instructions where customer_id = $1 and id = $2
-    union all select 'fiat_deposit_instructions', id, 'REF_ID', status, created_at
-      from fiat_deposit_instructions where customer_id = $1 and ref_id = $3
-    union all select 'approval', id, 'ID', status, created_at from approvals where customer_id = $1 and id = $2
-    union all select 'event', id, 'ID', null, created_at from events where customer_id = $1 and id = $2
-    union all select 'webhook', id, 'ID', status, created_at from webhooks where customer_id = $1 and id = $2
-    union all select 'transfer', id, 'HASH', status, created_at
-    from (select * from transfers where customer_id = $1 and crypto_tx_hash = any ($4) order by id limit $7) t
-    -- A withdrawal that is under way has no hash of its own yet.
-    union all select 'transfer', t.id, 'HASH', t.status, t.created_at
-    from outgoing_transfers b
-    join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
-    where b.customer_id = $1 and b.network = any ($6) and b.crypto_tx_hash = any ($4) and t.crypto_tx_hash is null
-    union all select 'transfer', t.id, 'HASH', t.status, t.created_at
-    from replaced_transactions r
-    join transfers t on t.customer_id = r.customer_id and t.id = r.transfer_id
-    where r.customer_id = $1 and r.crypto_tx_hash = any ($4) and t.crypto_tx_hash is distinct from r.crypto_tx_hash
-    -- One address may have got any number of withdrawals: the newest are read.
-    union all select 'transfer', t.id, n.found_by, t.status, t.created_at
-    from unnest($5::text[]) as names (name)
-    cross join lateral (
-      select transfer_id, found_by from withdrawal_names
-      where customer_id = $1 and name = names.name
-      order by transfer_id desc
-      limit $7
-    ) n
-    join transfers t on t.customer_id = $1 and t.id = n.transfer_id
-    union all select 'deposit_address', id, 'ADDRESS', null, created_at
-    from deposit_addresses where customer_id = $1 and address = any ($5)
-    union all select 'destination_address', id, 'ADDRESS', status, created_at
-    from crypto_destination_addresses
-    where customer_id = $1 and crypto_network = any ($6) and canonical_address = any ($5)
-  ) found
-  where found.type = any ($8)
-  order by found.created_at desc, found.id desc
-  limit $7`
+    select id, amount, asset, profile_id, null as name from transfers where customer_id = $1 and id = any ($2)
+    union all select id, source_amount, source_asset, profile_id, null
+      from orchestrations where customer_id = $1 and id = any ($2)
+    union all select id, null, null, profile_id, nickname from orchestration_rules where customer_id = $1 and id = any ($2)
+    union all select id, null, null, id, nickname from profiles where customer_id = $1 and id = any ($2)
+    union all select id, null, null, null,
+        coalesce(details ->> 'name', concat_ws(' ', details ->> 'first_name', details ->> 'last_name'))
+      from identities where customer_id = $1 and id = any ($2)
+    union all select id, total_amount_owed, asset, null, null from statements where customer_id = $1 and id = any ($2)
+    union all select id, null, null, profile_id, null from deposit_addresses where customer_id = $1 and id = any ($2)
+    union all select id, null, null, null, nickname
+      from crypto_destination_addresses where customer_id = $1 and id = any ($2)
+    union all select id, null, null, profile_id, null
+      from fiat_deposit_instructions where customer_id = $1 and id = any ($2)
+    union all select a.id, t.amount, t.asset, t.profile_id, null
+      from approvals a join transfers t on t.customer_id = $1 and t.id = a.transfer_id
+      where a.customer_id = $1 and a.id = any ($2)
+    union all select id, null, null, null, name from webhooks where customer_id = $1 and id = any ($2)
+    union all select id, null, null, null, name from api_clients where customer_id = $1 and id = any ($2)
+  ) its
+  left join profiles p on p.customer_id = $1 and p.id = its.profile_id and $3`
 
 /**
- * Finds the customer's records with this name, newest first, of the types that the scopes read. Hashes are also found in
- * lower case, addresses also in lower case and in their canonical form.
+ * Finds the customer's records by a whole name, then by a part of one or by an amount; each newest first, of the types that
+ * the scopes read.
  */
 export async function findRecords(
   db: Queryable,
@@ -130,23 +53,23 @@ export async function findRecords(
   text: string,
   { scopes, sandbox }: { scopes: readonly string[]; sandbox: boolean },
 ): Promise<FoundRecord[]> {
-  const canonical = CRYPTO_NETWORKS.map((network) =>
-    canonicalAddress(network, text, { testNetworks: sandbox }),
+  const types = Object.entries(FOUND_TYPES)
+    .filter(([, scope]) => scopes.includes(scope))
+    .map(([type]) => type)
+  const found = [
+    ...(await findByWholeName(db, customerId, text, { types, sandbox })),
+    ...(await findByPart(db, customerId, text, types)),
+  ]
+  const distinct = found.filter(
+    ({ type, id }, index) => found.findIndex((one) => one.type === type && one.id === id) === index,
   )
-  const types = Object.entries(FOUND_TYPES).filter(([, scope]) => scopes.includes(scope))
-  const { rows } = await db.query<FoundRow>({
-    name: 'find records',
-    text: FIND,
-    values: [
-      customerId,
-      UUID.test(text) ? text : null,
-      text,
-      [...new Set([text, text.toLowerCase()])],
-      [...new Set([text, text.toLowerCase(), ...canonical.filter((address) => address !== undefined)])],
-      CRYPTO_NETWORKS,
-      FOUND_MAX,
-      types.map(([type]) => type),
-    ],
+  const shown = distinct.slice(0, FOUND_MAX)
+  if (shown.length === 0) return []
+  const { rows } = await db.query<DetailsRow>({
+    name: 'describe found records',
+    text: DETAILS,
+    values: [customerId, shown.map(({ id }) => id), scopes.includes('funding:read_profile')],
   })
-  return rows.map((row) => presentOf(row))
+  const details = new Map(rows.map(({ id, ...row }) => [id, row]))
+  return shown.map((row) => presentOf({ ...row, ...details.get(row.id) }))
 }

@@ -26,7 +26,16 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-type Found = { type: string; id: string; found_by: string; status?: string }[]
+type Found = {
+  type: string
+  id: string
+  found_by: string
+  status?: string
+  amount?: string
+  asset?: string
+  profile_id?: string
+  name?: string
+}[]
 const search = async (q: string, call = customer.call): Promise<Found> =>
   (await call<{ items: Found }>('GET', `/v2/search?q=${encodeURIComponent(q)}`)).body.items
 
@@ -109,6 +118,103 @@ describe('Search Records', () => {
     const found = await search('a memo')
     expect(found).toHaveLength(50)
     expect(new Set(found.map(({ found_by }) => found_by))).toEqual(new Set(['MEMO']))
+  })
+
+  describe('by a part of a name', () => {
+    const byPrefix = (id: string) => expect.objectContaining({ id, found_by: 'PREFIX' }) as unknown
+    let own: TestCustomer
+    let payment: { id: string }
+    let hash: string
+    beforeAll(async () => {
+      own = await newCustomer(service)
+      await fund(own, '100')
+      const destination_address = '0x6275abCdef000000000000000000000000012345'.toLowerCase()
+      const { body } = await own.call<{ id: string }>(
+        'POST',
+        '/v2/transfer/crypto-withdrawals',
+        withdrawalOf(own, { amount: '26.5', destination_address }),
+      )
+      payment = body
+      await workOff(service, () => hurry(service.db))
+      const ended = await own.call<{ crypto_tx_hash: string }>('GET', `/v2/transfer/transfers/${payment.id}`)
+      hash = ended.body.crypto_tx_hash
+    })
+
+    test('an id by its first 8 digits, and as the console writes it', async () => {
+      const { id } = payment
+      const digits = id.replaceAll('-', '')
+      const short = `${id.slice(0, 8)}…${id.slice(-6)}`
+      for (const q of [id.slice(0, -1), digits.slice(0, 20), digits.slice(0, 20).toUpperCase(), short])
+        expect(await search(q, own.call), q).toEqual([byPrefix(id)])
+      expect(await search(id.slice(0, 8), own.call)).toContainEqual(byPrefix(id))
+      expect(await search(id.slice(0, 7), own.call)).toEqual([])
+      expect(await search(short, other.call)).toEqual([])
+      expect(await search(`${id.slice(0, 8)}…000000`, own.call)).toEqual([])
+    })
+
+    test('a hash, and an address in any capitals', async () => {
+      const { body } = await own.call<{ destination_address: string }>(
+        'GET',
+        `/v2/transfer/transfers/${payment.id}`,
+      )
+      const address = body.destination_address
+      const short = (text: string) => `${text.slice(0, 8)}…${text.slice(-6)}`
+      for (const q of [hash.slice(0, 8), hash.slice(0, 30), short(hash), hash.slice(0, 8).toUpperCase()])
+        expect(await search(q.replace('0X', '0x'), own.call), q).toEqual([byPrefix(payment.id)])
+      for (const q of [address.slice(0, 8), '0x6275ABCD', short(address), `${address.slice(0, 8)}...012345`])
+        expect(await search(q, own.call), q).toEqual([byPrefix(payment.id)])
+      for (const q of [address.slice(0, 7), '0x6275ae', hash.slice(0, 7), `${address.slice(0, 8)}…654321`])
+        expect(await search(q, own.call), q).toEqual([])
+      const { body: deposits } = await own.call<{ id: string; address: string }>(
+        'POST',
+        '/v2/transfer/deposit-addresses',
+        { profile_id: own.profile_id, crypto_network: 'SOLANA', ref_id: 'beginning' },
+      )
+      expect(await search(deposits.address.slice(0, 10), own.call)).toEqual([byPrefix(deposits.id)])
+      expect(await search(deposits.address.slice(0, 10), other.call)).toEqual([])
+    })
+
+    test('names in any capitals, by their beginnings', async () => {
+      await own.call('POST', '/v2/profiles', { nickname: 'Payroll 100%_a' })
+      await own.call('POST', '/v2/identity/identities', {
+        ref_id: 'ada',
+        person_details: { first_name: 'Ada', last_name: 'Lovelace' },
+      })
+      await createApiClient(service.db, ROW_MACS, own.customer_id, ['transfer:read_transfer'], {
+        name: 'Shop backend',
+      })
+      const found = async (q: string) =>
+        (await search(q, own.call)).map(({ type, found_by, name }) => `${type} ${found_by} ${name}`)
+      expect(await found('payr')).toEqual(['profile NAME Payroll 100%_a'])
+      expect(await found('PAYROLL 100%_')).toEqual(['profile NAME Payroll 100%_a'])
+      expect(await found('Payroll 1__')).toEqual([])
+      expect(await found('pa')).toEqual([])
+      for (const q of ['ada l', 'lovel']) expect(await found(q)).toEqual(['identity NAME Ada Lovelace'])
+      expect(await found('shop b')).toEqual(['api_client NAME Shop backend'])
+      expect(await search('payr', other.call)).toEqual([])
+    })
+
+    test('an amount or a total, with what tells the records apart', async () => {
+      const nickname = (await own.call<{ nickname: string }>('GET', `/v2/profiles/${own.profile_id}`)).body
+        .nickname
+      const details = { asset: 'USDP', amount: '26.5', profile_id: own.profile_id, name: nickname }
+      for (const q of ['26.5', '26.50', '26.5 usdp', '−26.5 USDP', '+26.5'])
+        expect(await search(q, own.call), q).toMatchObject([
+          { ...details, id: payment.id, found_by: 'AMOUNT' },
+        ])
+      for (const q of ['26.5 BTC', '26', '26.51', '1 26.5']) expect(await search(q, own.call), q).toEqual([])
+      expect(await search('100 USD', own.call)).toMatchObject([{ amount: '100', asset: 'USD' }])
+      await fund(own, '12345.6')
+      for (const q of ['12 345.6', '12\u202f345.6 USD', '12,345.6'])
+        expect(await search(q, own.call), q).toMatchObject([{ amount: '12345.6' }])
+      // The name of a profile is told to those who may read profiles.
+      const client = await createApiClient(service.db, ROW_MACS, own.customer_id, ['transfer:read_transfer'])
+      const call = caller(service.app, await fetchToken(service.app, client))
+      const [found] = await search('26.5', call)
+      expect(found).toMatchObject({ id: payment.id, amount: '26.5', profile_id: own.profile_id })
+      expect(found).not.toHaveProperty('name')
+      expect(await search('payr', call)).toEqual([])
+    })
   })
 
   test('types that the token may not read are left out', async () => {

@@ -9,7 +9,7 @@ import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { COMPARE, walkList, type Query } from '../../../test/list-in-memory.ts'
 import { runs } from '../../../test/seed.ts'
-import { newCustomer, type TestCustomer, sharedTestService } from '../../../test/support.ts'
+import { DESTINATION, newCustomer, type TestCustomer, sharedTestService } from '../../../test/support.ts'
 import { momentAt, newId } from '../../db/ids.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 
@@ -24,6 +24,10 @@ const STATUSES = ['PENDING', 'COMPLETED', 'FAILED'] as const
 const SECONDARY = ['TRAVEL_RULE_REJECTED', 'CUSTOMER_REJECTED'] as const
 const GROUPS = [randomUUID(), randomUUID()]
 const HASHES = ['0xaa', '0xbb']
+const ASSETS = ['USD', 'USDP'] as const
+const NETWORKS = ['ETHEREUM', 'SOLANA'] as const
+/** Numbers whose order is not that of their texts. */
+const AMOUNTS = ['1', '9.5', '10', '10.000000000000000001'] as const
 const COUNT = 240
 
 /** Few moments for many records, so that equal timestamps are common. */
@@ -44,12 +48,12 @@ function recordOf(n: number): Transfer {
     customer_id: customer.customer_id,
     profile_id: PROFILES[n % 2]!,
     type: TYPES[n % 3]!,
-    direction: 'DEBIT',
+    direction: n % 5 < 2 ? 'DEBIT' : 'CREDIT',
     status: STATUSES[(n >> 1) % 3]!,
-    asset: 'USD',
-    amount: '1',
+    asset: ASSETS[n % 2]!,
+    amount: AMOUNTS[n % 4]!,
     fee: '0',
-    total: '1',
+    total: AMOUNTS[n % 4]!,
     created_at,
     updated_at: n % 4 === 0 ? created_at : `2026-03-02T00:00:00.00000${n % 5}Z`,
     ref_id: n % 5 === 0 ? undefined : `ref,${n}`,
@@ -57,6 +61,8 @@ function recordOf(n: number): Transfer {
     account_id: pick(GROUPS, n >> 1),
     group_id: pick(GROUPS, n),
     crypto_tx_hash: pick(HASHES, n),
+    crypto_network: pick(NETWORKS, n >> 2),
+    fiat_account_id: pick(PROFILES, n >> 3),
     secondary_status: secondary && { name: secondary, detail: 'test' },
   }
 }
@@ -66,8 +72,11 @@ const insert = (records: Transfer[]) =>
     JSON.stringify(records),
   ])
 
+const PATH = '/v2/transfer/transfers'
+/** An address of the specification of CashAddr. */
+const CASH = 'bitcoincash:qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a'
 const walk = (query: Query, between?: () => Promise<unknown>) =>
-  walkList<Transfer>(customer, '/v2/transfer/transfers', query, between)
+  walkList<Transfer>(customer, PATH, query, between)
 
 const anyOf = <T>(values: readonly T[]) =>
   fc.option(fc.subarray([...values], { minLength: 1 }), { nil: undefined })
@@ -91,7 +100,18 @@ const filters = fc.record({
   statuses: anyOf(STATUSES),
   secondary_statuses: anyOf(SECONDARY),
   ref_ids: anyOf(['ref,1', 'ref,2', 'ref,3', 'nobody']),
+  directions: anyOf(['CREDIT', 'DEBIT']),
+  assets: anyOf(ASSETS),
+  crypto_networks: anyOf(NETWORKS),
+  fiat_account_ids: anyOf(PROFILES),
+  'amount.gte': fc.constantFrom(...AMOUNTS, '5').map((amount) => [amount]),
+  'amount.lte': fc.constantFrom(...AMOUNTS, '0', '.99').map((amount) => [amount]),
 })
+/** An amount in units of the 18th decimal. */
+const unitsOf = (amount: string) => {
+  const [whole, rest = ''] = amount.split('.')
+  return BigInt(whole + rest.padEnd(18, '0'))
+}
 const FIELD_OF: Record<string, (transfer: Transfer) => string | undefined> = {
   profile_ids: (transfer) => transfer.profile_id,
   identity_ids: (transfer) => transfer.identity_id,
@@ -102,12 +122,24 @@ const FIELD_OF: Record<string, (transfer: Transfer) => string | undefined> = {
   statuses: (transfer) => transfer.status,
   secondary_statuses: (transfer) => transfer.secondary_status?.name,
   ref_ids: (transfer) => transfer.ref_id,
+  directions: (transfer) => transfer.direction,
+  assets: (transfer) => transfer.asset,
+  crypto_networks: (transfer) => transfer.crypto_network,
+  fiat_account_ids: (transfer) => transfer.fiat_account_id,
+}
+const passes = (transfer: Transfer, name: string, values: readonly string[]) => {
+  if (name === 'amount.gte') return unitsOf(transfer.amount) >= unitsOf(values[0]!)
+  if (name === 'amount.lte') return unitsOf(transfer.amount) <= unitsOf(values[0]!)
+  return values.includes(FIELD_OF[name]!(transfer) ?? '')
 }
 
 describe('List Transfers', () => {
   test('any combination of filters, order and page size equals a filter in memory', async () => {
     // One or two filters at a time, so that some records match.
-    const someFilters = fc.tuple(filters, fc.subarray(Object.keys(FIELD_OF), { maxLength: 2 }))
+    const someFilters = fc.tuple(
+      filters,
+      fc.subarray([...Object.keys(FIELD_OF), 'amount.gte', 'amount.lte'], { maxLength: 2 }),
+    )
     await fc.assert(
       fc.asyncProperty(
         someFilters,
@@ -129,9 +161,7 @@ describe('List Transfers', () => {
             ['limit', String(limit)],
           ]
           const expected = all
-            .filter((transfer) =>
-              chosen.every(([name, value]) => (value as string[]).includes(FIELD_OF[name]!(transfer) ?? '')),
-            )
+            .filter((transfer) => chosen.every(([name, value]) => passes(transfer, name, value as string[])))
             .filter((transfer) =>
               distinct.every(([, { field, comparison, value }]) =>
                 COMPARE[comparison]!(transfer[field], value),
@@ -145,6 +175,27 @@ describe('List Transfers', () => {
       ),
       runs(120),
     )
+  })
+
+  test('an address in any spelling finds each transfer to it, and no other address does', async () => {
+    const other = await newCustomer(service)
+    const to = [DESTINATION, DESTINATION.toLowerCase(), CASH, CASH.replace('bitcoincash:', ''), undefined]
+    const records = to.map((destination_address, n) => ({
+      ...recordOf(n),
+      customer_id: other.customer_id,
+      ref_id: undefined,
+      destination_address,
+    }))
+    await insert(records)
+    const found = async (address: string) =>
+      (await walkList<Transfer>(other, PATH, [['destination_addresses', address]])).map(({ id }) => id).sort()
+    const ids = records.map(({ id }) => id)
+    for (const one of [DESTINATION, DESTINATION.toLowerCase(), DESTINATION.toUpperCase().replace('0X', '0x')])
+      expect(await found(one), one).toEqual(ids.slice(0, 2).sort())
+    for (const one of [CASH, CASH.toUpperCase(), CASH.replace('bitcoincash:', '')])
+      expect(await found(one), one).toEqual(ids.slice(2, 4).sort())
+    expect(await found('nowhere')).toEqual([])
+    expect(await found(DESTINATION.slice(0, -1))).toEqual([])
   })
 
   test('the order of ids is the order of creation', () => {

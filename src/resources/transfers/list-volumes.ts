@@ -3,12 +3,14 @@ import { Type, type Static } from 'typebox'
 import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { Amount, AssetSymbol, NamedObject, OneOf, Timestamp } from '../../contract/fields.ts'
+import { EXAMPLE } from '../../contract/example-records.ts'
 import { forEverybody } from '../../db/customer-pool.ts'
 import { transaction, type Database } from '../../db/database.ts'
-import { firstIdAt, readClock } from '../../db/ids.ts'
-import { microsToTimestamp } from '../../http/lists.ts'
+import { readClock } from '../../db/ids.ts'
+import { EVER, fingerprintOf, microsToTimestamp, timeRange } from '../../http/lists.ts'
 import { TransferStatus } from '../../money/ledger/transfer.ts'
 import { operation } from '../operation.ts'
+import { FILTERED, filterValues, TransferFilters } from './transfer-filters.ts'
 
 const DAY_MICROS = 86_400_000_000
 
@@ -22,7 +24,7 @@ const Volume = NamedObject('TransferVolume', {
 })
 
 const ListVolumesReply = Type.Object({
-  since: Timestamp('The beginning of the 24 hours.'),
+  since: Timestamp('The beginning of the time that is summed.'),
   items: Type.Array(Volume),
 })
 type Volumes = Static<typeof ListVolumesReply>
@@ -32,12 +34,12 @@ const KEPT_MS = 2_000
 const KEPT_MS_MAX = 60_000
 /** In between, it is reused for this multiple of the time that it took: 0.3 to 1.7 s for a day's 400,000 transfers. */
 const KEPT_TIMES = 10
-/** Most customers whose answers are kept. */
+/** Most answers that are kept. */
 const KEPT_MAX = 1_000
-/** The answers of the customers, also those that are still being made. */
+/** The answers by customer and filters, also those that are still being made. */
 const kept = new LRUCache<string, Promise<Volumes>>({ max: KEPT_MAX })
 
-/** Sums the customer's transfers of the last 24 hours (API behaviour, Transfers). */
+/** Sums the customer's transfers, of the last 24 hours without another time (API behaviour, Transfers). */
 export const listVolumes = operation({
   method: 'GET',
   url: '/v2/transfer/volumes',
@@ -45,43 +47,50 @@ export const listVolumes = operation({
   tag: 'Transfers',
   summary: 'List Transfer Volumes',
   description:
-    "The number and sum of the customer's transfers that were created in the last 24 hours, by type, asset and status. Some seconds old at most; older where the sums take long.",
+    "The number and sum of the customer's transfers by type, asset and status: of those that were created in the last 24 hours, unless the query bounds `created_at`. Filters combine, as in List Transfers. Some seconds old at most; older where the sums take long.",
+  query: TransferFilters,
+  example: { query: { profile_ids: [EXAMPLE.profile_id], statuses: ['COMPLETED'] } },
   reply: ListVolumesReply,
-  run({ customerId, db }) {
-    const known = kept.get(customerId)
+  run({ query, customerId, db }) {
+    const key = fingerprintOf(customerId, query)
+    const known = kept.get(key)
     if (known !== undefined) return known
     const began = performance.now()
-    const volumes = readVolumes(forEverybody(db), customerId)
-    kept.set(customerId, volumes)
+    const volumes = readVolumes(forEverybody(db), customerId, query)
+    kept.set(key, volumes)
     volumes.then(
       () => {
         const took = performance.now() - began
-        kept.set(customerId, volumes, { ttl: Math.min(KEPT_MS_MAX, Math.max(KEPT_MS, KEPT_TIMES * took)) })
+        kept.set(key, volumes, { ttl: Math.min(KEPT_MS_MAX, Math.max(KEPT_MS, KEPT_TIMES * took)) })
       },
       // The next caller reads again.
-      () => kept.delete(customerId),
+      () => kept.delete(key),
     )
     return volumes
   },
 })
 
-const readVolumes = (db: Database, customerId: string): Promise<Volumes> =>
-  transaction(db, async (tx) => {
-    const since = (await readClock(tx)).micros - DAY_MICROS
-    // Ids sort by creation time: the primary key reads this day alone, however many transfers there are.
+function readVolumes(db: Database, customerId: string, query: TransferFilters): Promise<Volumes> {
+  const asked = timeRange(query, 'created_at')
+  const updated = timeRange(query, 'updated_at')
+  const isBounded = asked.from !== EVER.from || asked.to !== EVER.to
+  return transaction(db, async (tx) => {
+    const lastDay = async () => ({ from: (await readClock(tx)).micros - DAY_MICROS, to: EVER.to })
+    const created = isBounded ? asked : await lastDay()
     const { rows } = await tx.query<Omit<Static<typeof Volume>, 'count'> & { count: string }>(
       `
-      select type, direction, asset, status, count(*), sum(amount) as amount
-      from transfers
-      where customer_id = $1 and id >= $2
-      group by type, direction, asset, status
-      order by type, asset, direction, status`,
-      [customerId, firstIdAt(since)],
+      select t.type, t.direction, t.asset, t.status, count(*), sum(t.amount) as amount
+      from transfers t
+      where ${FILTERED}
+      group by t.type, t.direction, t.asset, t.status
+      order by t.type, t.asset, t.direction, t.status`,
+      filterValues(customerId, query, { created, updated }),
     )
     const items = rows.map(({ count, amount, ...row }) => {
       const decimals = decimalsOf(row.asset)
       const sum = formatAmount(parseStoredAmount(amount, decimals), decimals)
       return { ...row, count: Number(count), amount: sum }
     })
-    return { since: microsToTimestamp(since), items }
+    return { since: microsToTimestamp(created.from), items }
   })
+}

@@ -1,0 +1,197 @@
+import { CRYPTO_NETWORKS } from '../../contract/assets/catalogue.ts'
+import { AMOUNT_LENGTH_MAX } from '../../contract/fields.ts'
+import type { Queryable } from '../../db/database.ts'
+import { UUID } from '../../db/ids.ts'
+import { FOUND_MAX, type FoundRow } from './find-by-whole-name.ts'
+
+/** Finds records by a part of a name: the beginning of an id, hash, address or name; or by an amount. */
+
+/** How many of the newest records of a type are searched where no index serves the search: by name and by amount. */
+const SEARCHED_MAX = 10_000
+/** The shortest beginning of a name. */
+const NAME_LENGTH_MIN = 3
+
+/**
+ * `$2` and `$3`: the lowest and highest id; `$4`: a pattern of ids; `$5` and `$6`: the beginnings of hashes and addresses;
+ * `$7`: a pattern of either, in lower case; `$8`: a pattern of names, in lower case; `$9` and `$10`: an amount, and its asset;
+ * `$11`: all networks; `$12`: the types; `$13`: the limit; `$14`: how many records are searched. What is null finds nothing.
+ *
+ * A beginning is a range of an index: `chr(1114111)` is the last character of Unicode. The newest of the last hash or address
+ * in that range are read, so that a beginning of many names reads no more than the limit. The statement is not composed,
+ * because test/tables.test.ts and test/sql-rows.db.test.ts read it here.
+ */
+const FIND = `
+  select distinct found.type, found.id, found.found_by, found.status, found.created_at
+  from (
+    (select 'transfer' as type, id, 'PREFIX' as found_by, status, created_at from transfers
+     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 order by id desc limit $13)
+    union all (select 'orchestration', id, 'PREFIX', status, created_at from orchestrations
+     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 order by id desc limit $13)
+    union all (select 'orchestration_rule', id, 'PREFIX', status, created_at from orchestration_rules
+     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 order by id desc limit $13)
+    union all (select 'profile', id, 'PREFIX', null, created_at from profiles
+     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 order by id desc limit $13)
+    union all (select 'account', id, 'PREFIX', null, created_at from accounts
+     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 order by id desc limit $13)
+    union all (select 'identity', id, 'PREFIX', status, created_at from identities
+     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 order by id desc limit $13)
+    union all (select 'statement', id, 'PREFIX', status, created_at from statements
+     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 order by id desc limit $13)
+    union all (select 'deposit_address', id, 'PREFIX', null, created_at from deposit_addresses
+     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 order by id desc limit $13)
+    union all (select 'destination_address', id, 'PREFIX', status, created_at from crypto_destination_addresses
+     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 order by id desc limit $13)
+    union all (select 'fiat_account', id, 'PREFIX', status, created_at from fiat_accounts
+     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 and deleted_at is null
+     order by id desc limit $13)
+    union all (select 'fiat_deposit_instructions', id, 'PREFIX', status, created_at from fiat_deposit_instructions
+     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 order by id desc limit $13)
+    union all (select 'approval', id, 'PREFIX', status, created_at from approvals
+     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 order by id desc limit $13)
+    union all (select 'webhook', id, 'PREFIX', status, created_at from webhooks
+     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 order by id desc limit $13)
+    union all (select 'api_client', id, 'PREFIX', null, created_at from api_clients
+     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 and disabled_at is null
+     order by id desc limit $13)
+    -- A withdrawal that is under way has no hash of its own yet.
+    union all select 'transfer', t.id, 'PREFIX', t.status, t.created_at
+    from unnest($5::text[]) as hashes (beginning)
+    cross join lateral (
+      (select id from transfers
+       where customer_id = $1 and crypto_tx_hash >= hashes.beginning
+         and crypto_tx_hash < hashes.beginning || chr(1114111) and lower(crypto_tx_hash) like $7
+       order by crypto_tx_hash desc limit $13)
+      union all (select transfer_id from outgoing_transfers
+       where customer_id = $1 and network = any ($11) and crypto_tx_hash >= hashes.beginning
+         and crypto_tx_hash < hashes.beginning || chr(1114111) and lower(crypto_tx_hash) like $7
+       limit $13)
+      union all (select transfer_id from replaced_transactions
+       where customer_id = $1 and crypto_tx_hash >= hashes.beginning
+         and crypto_tx_hash < hashes.beginning || chr(1114111) and lower(crypto_tx_hash) like $7
+       limit $13)
+    ) n
+    join transfers t on t.customer_id = $1 and t.id = n.id
+    union all select 'transfer', t.id, 'PREFIX', t.status, t.created_at
+    from unnest($6::text[]) as addresses (beginning)
+    cross join lateral (
+      select transfer_id from withdrawal_names
+      where customer_id = $1 and name >= addresses.beginning and name < addresses.beginning || chr(1114111)
+        and lower(name) like $7
+      order by name desc, transfer_id desc
+      limit $13
+    ) n
+    join transfers t on t.customer_id = $1 and t.id = n.transfer_id
+    union all select 'deposit_address', n.id, 'PREFIX', null, n.created_at
+    from unnest($6::text[]) as addresses (beginning)
+    cross join lateral (
+      select id, created_at from deposit_addresses
+      where customer_id = $1 and address >= addresses.beginning and address < addresses.beginning || chr(1114111)
+        and lower(address) like $7
+      limit $13
+    ) n
+    union all select 'destination_address', n.id, 'PREFIX', n.status, n.created_at
+    from unnest($6::text[]) as addresses (beginning)
+    cross join lateral (
+      select id, status, created_at from crypto_destination_addresses
+      where customer_id = $1 and crypto_network = any ($11) and canonical_address >= addresses.beginning
+        and canonical_address < addresses.beginning || chr(1114111) and lower(canonical_address) like $7
+      limit $13
+    ) n
+    -- Names, of the newest records of each type.
+    union all (select 'profile', id, 'NAME', null, created_at
+     from (select * from profiles where customer_id = $1 and $8::text is not null order by id desc limit $14) p
+     where lower(nickname) like $8 limit $13)
+    union all (select 'identity', id, 'NAME', status, created_at
+     from (select * from identities where customer_id = $1 and $8::text is not null order by id desc limit $14) i
+     where lower(details ->> 'name') like $8 or lower(details ->> 'last_name') like $8
+       or lower(concat_ws(' ', details ->> 'first_name', details ->> 'last_name')) like $8
+     limit $13)
+    union all (select 'api_client', id, 'NAME', null, created_at
+     from (select * from api_clients where customer_id = $1 and $8::text is not null order by id desc limit $14) c
+     where lower(name) like $8 and disabled_at is null limit $13)
+    union all (select 'webhook', id, 'NAME', status, created_at
+     from (select * from webhooks where customer_id = $1 and $8::text is not null order by id desc limit $14) w
+     where lower(name) like $8 limit $13)
+    -- Amounts, of the newest transfers.
+    union all (select 'transfer', id, 'AMOUNT', status, created_at
+     from (select * from transfers where customer_id = $1 and $9::numeric is not null order by id desc limit $14) t
+     where (amount = $9 and ($10::text is null or asset = $10))
+       or (total = $9 and ($10::text is null or coalesce(balance_asset, asset) = $10))
+     order by id desc limit $13)
+  ) found
+  where found.type = any ($12)
+  order by found.created_at desc, found.id desc
+  limit $13`
+
+/** Finds the customer's records of these types with this part of a name, or with this amount, newest first. */
+export async function findByPart(
+  db: Queryable,
+  customerId: string,
+  text: string,
+  types: readonly string[],
+): Promise<FoundRow[]> {
+  // A whole id, of which there is no longer one, and no name.
+  if (UUID.test(text)) return []
+  const { prefix, suffix } = partsOf(text)
+  const ids = idsFrom(prefix)
+  const beginning = /^[0-9A-Za-z:]+$/.test(prefix) && prefix.replace(/^0x/i, '').length >= 6
+  const isName = text.length >= NAME_LENGTH_MIN && suffix === '' && !/^0x/i.test(text)
+  const name = isName ? `${literal(text.toLowerCase())}%` : undefined
+  const amount = amountOf(text)
+  if (ids === undefined && !beginning && name === undefined && amount === undefined) return []
+  // The statement has no name: a plan that was made while its tables were empty would stay.
+  const { rows } = await db.query<FoundRow>(FIND, [
+    customerId,
+    ids?.lowest,
+    ids?.highest,
+    `%${suffix.toLowerCase()}`,
+    beginning ? [...new Set([prefix, prefix.toLowerCase()])] : [],
+    beginning ? beginningsOf(prefix) : [],
+    `${literal(prefix.toLowerCase())}%${suffix.toLowerCase()}`,
+    name,
+    amount?.amount,
+    amount?.asset,
+    CRYPTO_NETWORKS,
+    types,
+    FOUND_MAX,
+    SEARCHED_MAX,
+  ])
+  return rows
+}
+
+/** The beginning and the end of a name. The console writes long names as `0x529084…169EE7`. */
+function partsOf(text: string): { prefix: string; suffix: string } {
+  const [, prefix, suffix] = /^(\w{6,})(?:…|\.{3})(\w{4,})$/.exec(text) ?? []
+  return prefix === undefined ? { prefix: text, suffix: '' } : { prefix, suffix: suffix! }
+}
+
+/** The ids that begin like this: at least 8 hexadecimal digits, with or without hyphens. A whole id has 32. */
+function idsFrom(prefix: string): { lowest: string; highest: string } | undefined {
+  const digits = prefix.replaceAll('-', '')
+  if (!/^[0-9a-f]{8,31}$/i.test(digits)) return undefined
+  return { lowest: digits.padEnd(32, '0'), highest: digits.padEnd(32, 'f') }
+}
+
+/** Addresses of EVM networks have capitals as a checksum, which people leave out: each way to write their first six digits. */
+function beginningsOf(prefix: string): string[] {
+  const [, digits] = /^0x([0-9a-f]{6})[0-9a-f]*$/i.exec(prefix) ?? []
+  if (digits === undefined) return [prefix]
+  let all = ['0x']
+  for (const digit of digits)
+    all = all.flatMap((one) =>
+      [...new Set([digit.toLowerCase(), digit.toUpperCase()])].map((way) => one + way),
+    )
+  return all
+}
+
+/** Text as a pattern of `like` that matches itself. */
+const literal = (text: string) => text.replaceAll(/[\\%_]/g, String.raw`\$&`)
+
+/** `26`, `26.5 USDP`, or an amount as the console writes it: with a sign, and its digits in groups. */
+function amountOf(text: string): { amount: string; asset: string | undefined } | undefined {
+  const [, amount, asset] =
+    /^[+−-]?(\d{1,3}(?:[ \u202f,]\d{3})+(?:\.\d+)?|\d*\.?\d+)(?:\s+([A-Za-z0-9]+))?$/.exec(text) ?? []
+  const digits = amount?.replaceAll(/[ \u202f,]/g, '')
+  if (digits === undefined || digits.length > AMOUNT_LENGTH_MAX) return undefined
+  return { amount: digits, asset: asset?.toUpperCase() }
+}
