@@ -133,6 +133,22 @@ export async function openPage(
   return { page, complaints }
 }
 
+/** Gives the page a device that has passkeys and whose owner agrees to everything. */
+export async function addAuthenticator(page: Page): Promise<void> {
+  const devices = await page.context().newCDPSession(page)
+  await devices.send('WebAuthn.enable')
+  await devices.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  })
+}
+
 const SCREENSHOTS = fileURLToPath(new URL('screenshots', import.meta.url))
 
 /** Keeps a picture in test/screenshots: of the whole page, or with `whole: false` of what the window shows. */

@@ -1,9 +1,10 @@
 /** The console's sign-in as a person uses it: with a passkey, with an OpenID provider, and until the session ends. */
 import { readFile } from 'node:fs/promises'
-import type { CDPSession, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { credentialsFile, type SandboxCredentials } from '../src/program/demo/credentials.ts'
 import {
+  addAuthenticator,
   HAS_CHROMIUM,
   isWithinWindow,
   openPage,
@@ -52,23 +53,6 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     await opened.page.getByRole('button', { name: 'Sign out' }).click()
     await isOut(opened.page)
     return opened
-  }
-
-  /** A device that has passkeys and whose owner agrees to everything. */
-  async function addAuthenticator(page: Page): Promise<CDPSession> {
-    const devices = await page.context().newCDPSession(page)
-    await devices.send('WebAuthn.enable')
-    await devices.send('WebAuthn.addVirtualAuthenticator', {
-      options: {
-        protocol: 'ctap2',
-        transport: 'internal',
-        hasResidentKey: true,
-        hasUserVerification: true,
-        isUserVerified: true,
-        automaticPresenceSimulation: true,
-      },
-    })
-    return devices
   }
 
   test('a passkey is added, signs in, and ends its sessions when it is removed', async () => {

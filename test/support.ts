@@ -686,7 +686,7 @@ export async function remoteCaller(address: string, client: { client_id: string;
   })
   const { access_token } = (await token.json()) as { access_token: string }
   return async <T = Record<string, unknown>>(
-    method: 'GET' | 'POST',
+    method: 'GET' | 'POST' | 'PUT',
     path: string,
     body?: unknown,
   ): Promise<{ status: number; body: T }> => {

@@ -202,22 +202,22 @@ export const Fact = ({ name, children }: { name: string; children: ComponentChil
   </div>
 )
 
-/** Every member of a record that has a value, with those of the objects in it: `Person details, first name`. */
+/** Every member of a record that has a value, and of the objects in it, by its own name and that of its object. */
 export const Members = ({ of }: { of: object }) => (
   <dl class="facts">
-    {membersOf(of).map(([name, value]) => (
-      <Fact key={name} name={inWords(name)}>
+    {membersOf(of).map(([path, value]) => (
+      <Fact key={path.join(' ')} name={inWords(path.slice(-2).join(', '))}>
         <span class="text">{value}</span>
       </Fact>
     ))}
   </dl>
 )
 
-const membersOf = (of: object, path = ''): [name: string, value: string][] =>
-  Object.entries(of).flatMap(([name, value]: [string, unknown]): [string, string][] => {
+const membersOf = (of: object, path: readonly string[] = []): [path: string[], value: string][] =>
+  Object.entries(of).flatMap(([name, value]: [string, unknown]): [string[], string][] => {
     if (value === null || value === undefined || value === '') return []
-    const full = path === '' ? name : Array.isArray(of) ? `${path} ${Number(name) + 1}` : `${path}, ${name}`
-    return typeof value === 'object' ? membersOf(value, full) : [[full, String(value)]]
+    const full = [...path, Array.isArray(of) ? String(Number(name) + 1) : name]
+    return typeof value === 'object' ? membersOf(value, full) : [[full, `${value as string}`]]
   })
 
 export const Loading = () => <p class="quiet">Loading…</p>

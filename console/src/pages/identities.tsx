@@ -68,7 +68,8 @@ export function IdentityPage({ id }: { id: string }) {
             {may('operators:write_verification') && <Decisions about={identity} again={() => again()} />}
           </header>
           <h2>What is known</h2>
-          <Members of={identity} />
+          {/* `details` has the same as the details of the person or institution. */}
+          <Members of={{ ...identity, details: undefined }} />
         </>
       )}
       <Curl of={call} />
