@@ -1,26 +1,23 @@
 /* What operators decide over the API (docs/reference/operators.md), who may not, and that the audit log names them. */
+import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { newOperatorCaller } from './operators.ts'
-import { move } from './history.ts'
-import { setPolicy } from './policies.ts'
+import { newOperatorCaller } from '../../../test/operators.ts'
+import { setPolicy } from '../../../test/policies.ts'
 import {
   credit,
+  everyTable,
   newCustomer,
   startTestService,
-  TEST_ORIGIN,
   type TestCustomer,
   type TestService,
-} from './support.ts'
-import { DEPLOYMENT_SCOPES } from '../src/contract/scopes.ts'
-import { momentAt } from '../src/db/ids.ts'
-import { settleWithdrawals } from '../src/rails/payouts/settle-withdrawals.ts'
-import { generateStatements } from '../src/resources/statements/generate-statements.ts'
-import { periodOf } from '../src/resources/statements/period.ts'
-import { setRewardRate } from '../src/resources/statements/reward-rates.ts'
-import { OPERATOR_OPERATIONS } from '../src/program/app.ts'
+} from '../../../test/support.ts'
+import { DEPLOYMENT_SCOPES } from '../../contract/scopes.ts'
+import { CUSTOMER_LIMITS } from '../../money/records/customer-limits.ts'
+import { settleWithdrawals } from '../../rails/payouts/settle-withdrawals.ts'
+import { OPERATOR_OPERATIONS } from '../../program/app.ts'
 
 const BANK = {
   account_number: '40702810',
@@ -69,6 +66,9 @@ const actionsOf = async (subject: string) =>
   ).body.items
     .filter(({ actor }) => actor.type === 'OPERATOR')
     .map(({ action }) => action)
+
+const newProfile = async () =>
+  String((await customer.call('POST', '/v2/profiles', { nickname: randomUUID() })).body.id)
 
 /** Asks for a wire of 40 USD from a profile that is given the money. */
 async function withdraw(profile_id: string) {
@@ -124,98 +124,163 @@ describe('rights', () => {
   })
 })
 
-describe('freezes', () => {
-  test('an OPERATOR of the customer freezes a profile, and only an ADMIN of the deployment ends that', async () => {
-    const { body: profile } = await customer.call('POST', '/v2/profiles', { nickname: 'Suspicious' })
-    const profile_id = String(profile.id)
+const FREEZES = '/v2/operators/freezes'
+
+describe('Create Freeze', () => {
+  test('an OPERATOR of the customer freezes a profile, which takes no withdrawal', async () => {
+    const profile_id = await newProfile()
     const body = { profile_id, reason: 'three cards from one device' }
-    expect(await people.ownOperator('POST', '/v2/operators/freezes', body)).toMatchObject({
+    expect(await people.ownOperator('POST', FREEZES, body)).toMatchObject({
       status: 200,
       body: { signing_ended: true },
     })
     expect(await withdraw(profile_id)).toMatchObject({ status: 403, body: { meta: { status: 'FROZEN' } } })
-    const { body: list } = await people.ownAdmin<{ items: object[] }>('GET', '/v2/operators/freezes')
-    expect(list.items).toContainEqual(expect.objectContaining({ profile_id, detail: body.reason }))
-    const end = { profile_id, cause: 'OPERATOR' }
-    for (const call of [people.ownAdmin, people.operator])
-      expect((await call('POST', '/v2/operators/freezes/end', end)).status).toBe(403)
-    expect((await people.admin('POST', '/v2/operators/freezes/end', end)).status).toBe(200)
-    expect(await people.admin('POST', '/v2/operators/freezes/end', end)).toMatchObject({
-      status: 403,
-      body: { detail: 'not frozen for OPERATOR' },
-    })
-    expect(await actionsOf(profile_id)).toEqual(['profile.unfreeze', 'profile.freeze'])
+    expect(await actionsOf(profile_id)).toEqual(['profile.freeze'])
   })
 
   test("another customer's profile is not found, and is not frozen", async () => {
     const body = { profile_id: other.profile_id, reason: 'a mistake' }
-    expect((await people.admin('POST', '/v2/operators/freezes', body)).status).toBe(404)
+    expect((await people.admin('POST', FREEZES, body)).status).toBe(404)
     const { rowCount } = await service.db.query('select 1 from customer_freezes where subject = $1', [
       other.profile_id,
     ])
     expect(rowCount).toBe(0)
   })
+})
 
-  test('a disabled customer is not enabled by it', async () => {
-    expect((await people.admin('POST', '/v2/operators/freezes/end', { cause: 'DISABLED' })).status).toBe(400)
+describe('List Freezes', () => {
+  test('has the freezes of the customer with their reasons, and of no other customer', async () => {
+    const profile_id = await newProfile()
+    await people.operator('POST', FREEZES, { profile_id, reason: 'a leak' })
+    const frozen = expect.objectContaining({ profile_id, reason: 'OPERATOR', detail: 'a leak' }) as object
+    expect((await people.viewer<{ items: object[] }>('GET', FREEZES)).body.items).toContainEqual(frozen)
+    const forOther = await newOperatorCaller(service, 'VIEWER', { actFor: other.customer_id })
+    expect((await forOther('GET', FREEZES)).body).toEqual({ items: [] })
   })
 })
 
-describe('wires', () => {
-  const reference = () => `REF-${Math.random().toString(36).slice(2).toUpperCase()}`
+describe('End Freeze', () => {
+  test('only an ADMIN of the deployment ends what an OPERATOR froze, and once', async () => {
+    const profile_id = await newProfile()
+    await people.operator('POST', FREEZES, { profile_id, reason: 'a leak' })
+    const end = { profile_id, cause: 'OPERATOR' }
+    for (const call of [people.ownAdmin, people.operator])
+      expect((await call('POST', `${FREEZES}/end`, end)).status).toBe(403)
+    expect((await people.admin('POST', `${FREEZES}/end`, end)).status).toBe(200)
+    expect(await people.admin('POST', `${FREEZES}/end`, end)).toMatchObject({
+      status: 403,
+      body: { detail: 'not frozen for OPERATOR' },
+    })
+    expect(await actionsOf(profile_id)).toEqual(['profile.unfreeze', 'profile.freeze'])
+    expect((await withdraw(profile_id)).status).toBe(200)
+  })
 
-  async function newWire(): Promise<string> {
-    const { status, body } = await withdraw(customer.profile_id)
-    expect(status).toBe(200)
-    await settleWithdrawals(service.db, service.networks)
-    return String(body.id)
-  }
-  const WIRES = '/v2/operators/wires'
-  const stateOf = async (id: string) =>
-    (await people.viewer<{ items: { transfer_id: string; state: string }[] }>('GET', WIRES)).body.items.find(
-      ({ transfer_id }) => transfer_id === id,
-    )?.state
-  const read = async (id: string) => (await customer.call('GET', `/v2/transfer/transfers/${id}`)).body
+  test('a disabled customer is not enabled by it', async () => {
+    expect((await people.admin('POST', `${FREEZES}/end`, { cause: 'DISABLED' })).status).toBe(400)
+  })
+})
 
-  test('one is taken, is shown to be entered at the bank, and is sent; it came back in part', async () => {
+const WIRES = '/v2/operators/wires'
+const reference = () => `REF-${Math.random().toString(36).slice(2).toUpperCase()}`
+
+/** A wire that may be taken. */
+async function newWire(): Promise<string> {
+  const { status, body } = await withdraw(customer.profile_id)
+  expect(status).toBe(200)
+  await settleWithdrawals(service.db, service.networks)
+  return String(body.id)
+}
+async function takenWire(): Promise<string> {
+  const id = await newWire()
+  expect((await people.operator('POST', `${WIRES}/${id}/take`)).status).toBe(200)
+  return id
+}
+const stateOf = async (id: string) =>
+  (await people.viewer<{ items: { transfer_id: string; state: string }[] }>('GET', WIRES)).body.items.find(
+    ({ transfer_id }) => transfer_id === id,
+  )?.state
+const read = async (id: string) => (await customer.call('GET', `/v2/transfer/transfers/${id}`)).body
+
+describe('List Open Wires', () => {
+  test('has a wire until it has ended, with its state', async () => {
     const id = await newWire()
     expect(await stateOf(id)).toBe('READY')
-    expect((await people.operator('GET', `${WIRES}/${id}`)).status).toBe(403)
-    const taken = await people.operator('POST', `${WIRES}/${id}/take`)
-    expect(taken).toMatchObject({ status: 200, body: { amount: '40', taken_by: 'Test OPERATOR' } })
-    expect(taken.body.payee).toMatchObject({
-      fiat_network_instructions: { wire: { account_number: '000987654321' } },
+    await people.operator('POST', `${WIRES}/${id}/take`)
+    expect(await stateOf(id)).toBe('TAKEN')
+    await people.operator('POST', `${WIRES}/${id}/sent`, { bank_reference: reference() })
+    expect(await stateOf(id)).toBeUndefined()
+  })
+})
+
+describe('Take Wire', () => {
+  test('gives it to one person', async () => {
+    const id = await newWire()
+    expect(await people.operator('POST', `${WIRES}/${id}/take`)).toMatchObject({
+      status: 200,
+      body: { amount: '40', taken_by: 'Test OPERATOR' },
     })
-    expect((await people.operator('GET', `${WIRES}/${id}`)).body).toEqual(taken.body)
     expect(await people.admin('POST', `${WIRES}/${id}/take`)).toMatchObject({
       status: 403,
       body: { detail: expect.stringContaining('was taken by Test OPERATOR') as string },
     })
-    const bank_reference = reference()
-    const sent = await people.operator('POST', `${WIRES}/${id}/sent`, { bank_reference })
-    expect(sent).toMatchObject({ status: 200, body: { status: 'COMPLETED', changed: true } })
-    expect(await read(id)).toMatchObject({ status: 'COMPLETED' })
-    expect(await stateOf(id)).toBeUndefined()
-    const back = { amount: '15', bank_reference: reference() }
+    expect(await actionsOf(id)).toEqual(['transfer.take'])
+  })
+})
+
+describe('Get Taken Wire', () => {
+  test('shows what is entered at the bank, once it is taken', async () => {
+    const id = await newWire()
+    expect((await people.operator('GET', `${WIRES}/${id}`)).status).toBe(403)
+    const taken = await people.operator('POST', `${WIRES}/${id}/take`)
+    expect(taken.body.payee).toMatchObject({
+      fiat_network_instructions: { wire: { account_number: '000987654321' } },
+    })
+    expect((await people.operator('GET', `${WIRES}/${id}`)).body).toEqual(taken.body)
+  })
+})
+
+describe('Mark Wire Sent', () => {
+  test('completes a taken wire, and no other', async () => {
+    const body = { bank_reference: reference() }
+    expect((await people.operator('POST', `${WIRES}/${await newWire()}/sent`, body)).status).toBe(403)
+    const id = await takenWire()
     for (const changed of [true, false])
-      expect(await people.operator('POST', `${WIRES}/${id}/return`, back)).toMatchObject({
+      expect(await people.operator('POST', `${WIRES}/${id}/sent`, body)).toMatchObject({
         status: 200,
-        body: { changed, transfer: { amount: '15', type: 'WIRE_DEPOSIT' } },
+        body: { status: 'COMPLETED', changed },
       })
+    expect(await read(id)).toMatchObject({ status: 'COMPLETED' })
     expect(await actionsOf(id)).toEqual(['transfer.mark_sent', 'transfer.take'])
   })
+})
 
-  test('one that was not paid gives the money back, and cannot be sent afterwards', async () => {
-    const id = await newWire()
-    await people.operator('POST', `${WIRES}/${id}/take`)
+describe('Mark Wire Failed', () => {
+  test('gives the money back; it cannot be sent afterwards', async () => {
+    const id = await takenWire()
     const failed = await people.operator('POST', `${WIRES}/${id}/failed`, { reason: 'closed account' })
     expect(failed).toMatchObject({ status: 200, body: { status: 'FAILED' } })
     const sent = await people.operator('POST', `${WIRES}/${id}/sent`, { bank_reference: reference() })
     expect(sent.status).toBe(403)
     expect(await read(id)).toMatchObject({ status: 'FAILED' })
   })
+})
 
-  test('one that arrived is credited once; a bad memo, amount and reference change nothing', async () => {
+describe('Record Wire Return', () => {
+  test('credits what came back, once', async () => {
+    const id = await takenWire()
+    const back = { amount: '15', bank_reference: reference() }
+    expect((await people.operator('POST', `${WIRES}/${id}/return`, back)).status).toBe(403)
+    await people.operator('POST', `${WIRES}/${id}/sent`, { bank_reference: reference() })
+    for (const changed of [true, false])
+      expect(await people.operator('POST', `${WIRES}/${id}/return`, back)).toMatchObject({
+        status: 200,
+        body: { changed, transfer: { amount: '15', type: 'WIRE_DEPOSIT' } },
+      })
+  })
+})
+
+describe('Record Wire Deposit', () => {
+  test('credits it once; a bad memo, amount and reference change nothing', async () => {
     const { body: instructions } = await customer.call('POST', '/v2/transfer/fiat-deposit-instructions', {
       profile_id: customer.profile_id,
       fiat_network: 'WIRE',
@@ -226,6 +291,7 @@ describe('wires', () => {
         status: 200,
         body: { changed, transfer: { profile_id: customer.profile_id, amount: '250.5' } },
       })
+    const before = await everyTable(service.db)
     for (const [bad, status] of [
       [{ memo: 'NOBODY' }, 403],
       [{ amount: '1.001' }, 403],
@@ -233,9 +299,14 @@ describe('wires', () => {
       [{ bank_reference: '\u00e9' }, 400],
     ] as const)
       expect((await people.operator('POST', `${WIRES}/deposits`, { ...wire, ...bad })).status).toBe(status)
-    expect(
-      await people.operator('POST', `${WIRES}/send-back`, { bank_reference: reference() }),
-    ).toMatchObject({
+    expect(await everyTable(service.db)).toEqual(before)
+  })
+})
+
+describe('Send Wire Back', () => {
+  test('refuses a wire that is not held; src/cli/wires.program.test.ts sends one back that is', async () => {
+    const body = { bank_reference: reference() }
+    expect(await people.operator('POST', `${WIRES}/send-back`, body)).toMatchObject({
       status: 403,
       body: {
         detail: expect.stringMatching(/^no wire with the bank reference REF-\w+ is PENDING$/) as string,
@@ -244,57 +315,38 @@ describe('wires', () => {
   })
 })
 
-describe('identities and accounts', () => {
-  test('an identity is approved as it was looked at, denied and disabled, and its account is disabled', async () => {
-    const { body: identity } = await customer.call<{ id: string; updated_at: string }>(
-      'POST',
-      '/v2/identity/identities',
-      {
-        ref_id: 'ada',
-        person_details: { first_name: 'Ada', last_name: 'Example' },
-      },
-    )
-    const decide = (decision: string, more = {}) =>
-      people.operator('POST', `/v2/operators/identities/${identity.id}/decisions`, { decision, ...more })
-    const seen = '2020-01-01T00:00:00Z'
-    expect(await decide('APPROVE', { seen })).toMatchObject({ status: 403 })
-    for (const [decision, summary_status] of [
-      ['APPROVE', 'APPROVED'],
-      ['DISABLE', 'DISABLED'],
-      ['ENABLE', 'APPROVED'],
-      ['DENY', 'DENIED'],
-      ['REOPEN', 'PENDING'],
-    ] as const)
-      expect(
-        await decide(decision, decision === 'APPROVE' ? { seen: identity.updated_at } : {}),
-      ).toMatchObject({
-        status: 200,
-        body: { id: identity.id, summary_status },
-      })
-    const { body: account } = await customer.call('POST', '/v2/identity/accounts', {
-      account: { identity_id: identity.id, type: 'BROKERAGE' },
-    })
-    const path = `/v2/operators/accounts/${String(account.id)}/decisions`
-    expect(await people.operator('POST', path, { decision: 'DISABLE' })).toMatchObject({
-      status: 200,
-      body: { admin_disabled: true },
-    })
-    const forOther = await newOperatorCaller(service, 'OPERATOR', { actFor: other.customer_id })
-    expect((await forOther('POST', path, { decision: 'ENABLE' })).status).toBe(404)
-    const ofOther = `/v2/operators/identities/${identity.id}/decisions`
-    expect((await forOther('POST', ofOther, { decision: 'APPROVE' })).status).toBe(404)
-  })
-})
-
-describe('customers, limits and API clients', () => {
-  test('a customer is created and listed', async () => {
+describe('Create Customer', () => {
+  test('creates it with its profile', async () => {
     const { body } = await people.admin('POST', '/v2/operators/customers', { name: 'New customer' })
     const { body: list } = await people.viewer<{ items: object[] }>('GET', '/v2/operators/customers')
     expect(list.items).toContainEqual(
       expect.objectContaining({ customer_id: body.customer_id, name: 'New customer', profiles: 1 }),
     )
   })
+})
 
+describe('List Customers', () => {
+  test('has all customers of the deployment', async () => {
+    const { body } = await people.viewer<{ items: { customer_id: string }[] }>(
+      'GET',
+      '/v2/operators/customers',
+    )
+    const ids = body.items.map(({ customer_id }) => customer_id)
+    expect(ids).toEqual(expect.arrayContaining([customer.customer_id, other.customer_id]))
+  })
+})
+
+describe('List Customer Limits', () => {
+  test('has each limit with its value, and how many records there are', async () => {
+    const { body } = await people.viewer<{ items: object[] }>('GET', '/v2/operators/limits')
+    expect(body.items).toHaveLength(CUSTOMER_LIMITS.length)
+    expect(body.items).toContainEqual(
+      expect.objectContaining({ limit: 'requests_per_second', is_default: true }),
+    )
+  })
+})
+
+describe('Put Customer Limit', () => {
   test('a limit is set, and its default holds again', async () => {
     const limit = async () =>
       (await people.viewer<{ items: { limit: string }[] }>('GET', '/v2/operators/limits')).body.items.find(
@@ -308,23 +360,29 @@ describe('customers, limits and API clients', () => {
     expect(await limit()).toEqual(before)
     expect((await set({ value: -1 })).status).toBe(400)
   })
+})
 
-  test("an ADMIN of the customer creates a client with some of the ADMIN's scopes, and renames it", async () => {
-    const scopes = ['funding:read_profile', 'transfer:read_transfer']
+const clientOf = async (id: unknown) =>
+  (await customer.call<{ items: object[] }>('GET', `/v2/api-creds/credentials?client_ids=${String(id)}`)).body
+    .items
+
+describe('Rename API Client', () => {
+  test("gives a client of the customer another name, and no other customer's", async () => {
+    const scopes = ['funding:read_profile']
     const { body: made } = await people.ownAdmin('POST', '/v2/operators/clients', { name: 'Payouts', scopes })
-    const listed = async () =>
-      (
-        await customer.call<{ items: object[] }>(
-          'GET',
-          `/v2/api-creds/credentials?client_ids=${String(made.client_id)}`,
-        )
-      ).body.items
-    expect(await listed()).toMatchObject([{ name: 'Payouts', client_scopes: scopes }])
     const path = `/v2/operators/clients/${String(made.client_id)}`
     expect((await people.ownAdmin('PUT', path, { name: 'Payroll' })).status).toBe(200)
-    expect(await listed()).toMatchObject([{ name: 'Payroll' }])
     const forOther = await newOperatorCaller(service, 'ADMIN', { actFor: other.customer_id })
     expect((await forOther('PUT', path, { name: 'Taken over' })).status).toBe(404)
+    expect(await clientOf(made.client_id)).toMatchObject([{ name: 'Payroll' }])
+  })
+})
+
+describe('Create API Client', () => {
+  test("an ADMIN of the customer creates a client with some of the ADMIN's scopes, and no others", async () => {
+    const scopes = ['funding:read_profile', 'transfer:read_transfer']
+    const { body: made } = await people.ownAdmin('POST', '/v2/operators/clients', { name: 'Payouts', scopes })
+    expect(await clientOf(made.client_id)).toMatchObject([{ name: 'Payouts', client_scopes: scopes }])
     const more = { name: 'Sandbox', scopes: ['sandbox:write_sandbox'] }
     expect((await people.ownAdmin('POST', '/v2/operators/clients', more)).status).toBe(403)
   })
@@ -342,18 +400,4 @@ describe('customers, limits and API clients', () => {
       body: { meta: { status: 'PENDING', approvals: 0, required: 1 } },
     })
   })
-})
-
-test('the statement of a month is paid once', async () => {
-  const own = await newCustomer(service)
-  await setRewardRate(service.db, '2024-01-01', '0.0376', TEST_ORIGIN)
-  const at = momentAt('2024-01-01T00:00:00.000000Z')
-  await move(service.db, own.customer_id, at, { to: own.profile_id, minor: 1_234_567_890n })
-  await generateStatements(service.db, periodOf('2024-01')!, own.customer_id)
-  const call = await newOperatorCaller(service, 'OPERATOR', { actFor: own.customer_id })
-  const pay = (body: object) => call<{ items: object[] }>('POST', '/v2/operators/statements/pay', body)
-  expect(await pay({ period: '2026-13' })).toMatchObject({ status: 400 })
-  expect((await pay({ period: '2024-02' })).body.items).toEqual([])
-  expect((await pay({ period: '2024-01' })).body.items).toMatchObject([{ customer_id: own.customer_id }])
-  expect((await pay({})).body.items).toEqual([])
 })
