@@ -81,6 +81,8 @@ const RIGHT_OF: Record<Exclude<Scope, ScopeWithoutOperations>, Right> = {
   'operators:write_freeze': 'CHANGE',
   'operators:end_freeze': 'ADMINISTER',
   'operators:read_approver': 'READ',
+  // A POST that changes nothing; a VIEWER cannot send one.
+  'operators:try_policy': 'CHANGE',
   'operators:read_operator': 'READ',
   'operators:write_operator': 'ADMINISTER',
   'operators:write_client': 'ADMINISTER',

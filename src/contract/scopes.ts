@@ -89,6 +89,7 @@ export const OPERATOR_SCOPES = [
   'operators:write_freeze',
   'operators:end_freeze',
   'operators:read_approver',
+  'operators:try_policy',
   'operators:read_operator',
   'operators:write_operator',
   'operators:write_client',

@@ -40,7 +40,8 @@ export function errorRoutes(
 ): void {
   app.setErrorHandler((error: FastifyError, request, reply) => {
     const refusal = placed(problemOf(error, request), request.body)
-    noteRefusal(request, refusal)
+    // What an operator ordered and cannot be done is no lack of authority.
+    if (!(error instanceof Refusal)) noteRefusal(request, refusal)
     if (refusal.slug === 'already-exists')
       return send(reply, withDifferences(refusal, request, request.body), baseUrl)
     if (refusal.status < 500) {
@@ -192,7 +193,8 @@ export function itemProblems(
   const logged = new Set<string>()
   return (error, item) => {
     const refusal = placed(problemOf(error as FastifyError, request), item)
-    noteRefusal(request, refusal)
+    // What an operator ordered and cannot be done is no lack of authority.
+    if (!(error instanceof Refusal)) noteRefusal(request, refusal)
     if (refusal.slug === 'already-exists') return withDifferences(refusal, request, item).body(baseUrl)
     if (refusal.status < 500) return refusal.body(baseUrl)
     if (!logged.has(refusal.detail)) logFault(error as Error, refusal, request)

@@ -145,7 +145,11 @@ function payment(history: TransferHistory, known: Known): Pending {
   ]
 }
 
-function signed({ transfer, waiting }: TransferHistory, current: NetworkTransaction, known: Known): Pending {
+function signed(
+  { transfer, transactions, waiting }: TransferHistory,
+  current: NetworkTransaction,
+  known: Known,
+): Pending {
   const { signed_at, broadcast_at, state } = current
   const at = broadcast_at ?? signed_at ?? transfer.created_at
   const why = waiting === undefined ? '' : ` It waits: ${waiting.detail}.`
@@ -156,8 +160,13 @@ function signed({ transfer, waiting }: TransferHistory, current: NetworkTransact
     ]
   if (waiting !== undefined && ['WAITING_SIGNATURE', 'SIGNER_DOWN', 'SIGNER_REFUSES'].includes(waiting.code))
     return [`Prepared ${ago(at, known.now)}, and not signed: ${waiting.detail}.`, nextAfter(waiting.code)]
+  const earlier = transactions.find((one) => one.broadcast_at !== undefined)?.broadcast_at
+  const replaced =
+    earlier === undefined
+      ? ''
+      : ` An earlier transaction was sent ${ago(earlier, known.now)} and may be paid.`
   return [
-    `Signed ${ago(at, known.now)}; ${nameOf(transfer)} has not accepted it yet.${why}`,
+    `Signed ${ago(at, known.now)}; ${nameOf(transfer)} has not accepted it yet.${replaced}${why}`,
     waiting === undefined ? 'It is broadcast next.' : nextAfter(waiting.code),
   ]
 }
@@ -199,14 +208,14 @@ function deposit({ transfer }: TransferHistory, { now, network }: Known): Pendin
 export function textForCustomer(history: TransferHistory): string {
   const { transfer } = history
   const { type, amount, asset, destination_address, crypto_network, ref_id } = transfer
-  const current = currentOf(history)
   const hash =
-    transfer.crypto_tx_hash ?? (current?.broadcast_at === undefined ? undefined : current.crypto_tx_hash)
+    transfer.crypto_tx_hash ??
+    history.transactions.findLast(({ broadcast_at }) => broadcast_at !== undefined)?.crypto_tx_hash
   return [
     `${inWords(type)} of ${amount} ${asset}`,
     destination_address !== undefined && `To: ${destination_address}`,
     crypto_network !== undefined && `Network: ${inWords(crypto_network)}`,
-    `State: ${stateForCustomer(history, current)}`,
+    `State: ${stateForCustomer(history)}`,
     hash !== undefined && `Transaction: ${hash}`,
     ref_id !== undefined && `Reference: ${ref_id}`,
   ]
@@ -214,10 +223,8 @@ export function textForCustomer(history: TransferHistory): string {
     .join('\n')
 }
 
-function stateForCustomer(
-  { transfer, entries }: TransferHistory,
-  current: NetworkTransaction | undefined,
-): string {
+function stateForCustomer(history: TransferHistory): string {
+  const { transfer, entries, transactions, waiting } = history
   const { status, direction, created_at, updated_at } = transfer
   if (status === 'COMPLETED') return `completed on ${moment(updated_at)}`
   if (status === 'FAILED') {
@@ -226,10 +233,16 @@ function stateForCustomer(
     return refund === undefined ? end : `${end}; the money went back on ${moment(refund.created_at)}`
   }
   if (direction === 'CREDIT') return `seen on ${moment(created_at)}, not credited yet`
-  if (current?.broadcast_at === undefined) return `in progress since ${moment(created_at)}, not sent yet`
-  const { broadcast_at, confirmations, confirmations_needed: needed } = current
+  const began = `in progress since ${moment(created_at)}`
+  if (waiting?.code === 'WIRE_TAKEN') return `${began}, being sent at the bank`
+  const current = currentOf(history)
+  if (current === undefined) return `${began}, not sent yet`
+  // A replacement for a higher fee begins anew, and the first one may be paid.
+  const sent = transactions.find(({ broadcast_at }) => broadcast_at !== undefined)
+  if (sent === undefined) return `${began}, signed: it may be sent already`
+  const { confirmations, confirmations_needed: needed } = current
   const soFar = confirmations === undefined || needed === undefined ? '' : `: ${confirmations} of ${needed}`
-  return `sent on ${moment(broadcast_at)}, waiting for confirmations${soFar}`
+  return `sent on ${moment(sent.broadcast_at!)}, waiting for confirmations${soFar}`
 }
 
 /** Whether a reason to wait needs a person. An approval is asked for by itself. */

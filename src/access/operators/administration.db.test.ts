@@ -1,25 +1,15 @@
-/* Who may change operators over the API: the ADMINs of their customer, nobody of another one, and nobody itself. What else
- * only operators see: freezes, approvers, and what a policy would have done. */
+/* Who may change operators over the API: the ADMINs of their customer, nobody of another one, and nobody itself. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { addTestApprover } from '../../../test/approvers.ts'
 import {
   ROW_MACS,
-  everyTable,
-  fund,
   newCustomer,
   startTestService,
-  TEST_ORIGIN,
-  withdrawalOf,
   type TestCustomer,
   type TestService,
 } from '../../../test/support.ts'
 import { signIn as signInAs } from '../../../test/operators.ts'
 import { setPolicy } from '../../../test/policies.ts'
 import type { Role } from '../../contract/roles.ts'
-import { newPrivateKey, publicPartOf } from '../../governance/approvals/approval-statement.ts'
-import { addApprover } from '../../governance/approvals/approver.ts'
-import { freeze } from '../../money/records/freezes.ts'
-import { transaction } from '../../db/database.ts'
 import { createOperator, type Operator } from './operators.ts'
 
 let service: TestService
@@ -145,129 +135,4 @@ test.each([
   const answer = await ada<{ detail: string }>('PUT', `/v2/operators/${customer.customer_id}`, body)
   expect(answer.status).toBe(400)
   expect(answer.body.detail).toContain(named)
-})
-
-test('every operator sees what is frozen of its customer, which no API client does', async () => {
-  const { customer_id, profile_id, call } = await newCustomer(service)
-  const byVera = await signIn(await newOperator('Vera', 'VIEWER', customer_id))
-  const list = async (by: typeof byVera) =>
-    (await by<{ items: object[] }>('GET', '/v2/operators/freezes')).body
-  expect(await list(byVera)).toEqual({ items: [] })
-  await freeze(
-    service.db,
-    TEST_ORIGIN,
-    { kind: 'PROFILE', customer_id, profile_id },
-    'OPERATOR',
-    'a question',
-  )
-  await freeze(service.db, TEST_ORIGIN, { kind: 'CUSTOMER', customer_id }, 'NETWORK_FEES', 'costs too much')
-  const at = expect.stringMatching(/^20.*Z$/) as string
-  expect(await list(byVera)).toEqual({
-    items: [
-      { profile_id, reason: 'OPERATOR', detail: 'a question', created_at: at },
-      { reason: 'NETWORK_FEES', detail: 'costs too much', created_at: at },
-    ],
-  })
-  expect(await list(await signIn(await newOperator('Otto', 'ADMIN', other.customer_id)))).toEqual({
-    items: [],
-  })
-  expect((await call('GET', '/v2/operators/freezes')).status).toBe(403)
-})
-
-test('every operator sees who approves for its customer and with which passkey, which no API client does', async () => {
-  const { customer_id, call } = await newCustomer(service)
-  const vera = await newOperator('Vera', 'VIEWER', customer_id)
-  const byVera = await signIn(vera)
-  const list = async (by: typeof byVera) =>
-    (await by<{ items: object[] }>('GET', '/v2/operators/approvers')).body
-  expect(await list(byVera)).toEqual({ items: [] })
-  const file = await addTestApprover(service.owner, customer_id, { name: 'Ada' })
-  const credential = { credential_id: 'AQIDBA', rp_id: 'bursar.example.com' }
-  const approver = { name: 'Vera', role: 'ADMIN', operator_id: vera.id }
-  const passkey = await transaction(service.owner, (tx) =>
-    addApprover(
-      tx,
-      customer_id,
-      { ...approver, key: { ...publicPartOf(newPrivateKey()), ...credential } },
-      TEST_ORIGIN,
-    ),
-  )
-  expect(await list(byVera)).toEqual({
-    items: [
-      { id: file.id, name: 'Ada', role: 'APPROVER', status: 'ACTIVE' },
-      { id: passkey.id, ...approver, status: 'ACTIVE', ...credential },
-    ],
-  })
-  expect(await list(await signIn(await newOperator('Otto', 'ADMIN', other.customer_id)))).toEqual({
-    items: [],
-  })
-  expect((await call('GET', '/v2/operators/approvers')).status).toBe(403)
-})
-
-test('a policy is tried on the payments that were made, in their order, and nothing changes', async () => {
-  const by = await newCustomer(service)
-  await fund(by, '1000')
-  const to_profile_id = (await by.call('POST', '/v2/profiles', { nickname: 'Other' })).body.id
-  const pay = async (total: string) => {
-    const body = withdrawalOf(by, { amount: undefined, total })
-    return (await by.call('POST', '/v2/transfer/crypto-withdrawals', body)).body.id
-  }
-  const ids = [await pay('20'), await pay('30'), await pay('20')]
-  const inside = { from_profile_id: by.profile_id, to_profile_id, asset: 'USD', amount: '5' }
-  const internal = await by.call('POST', '/v2/transfer/internal', inside)
-  const trial = {
-    rules: [
-      {
-        id: 'day',
-        match: { transfer_types: ['CRYPTO_WITHDRAWAL'] },
-        limit: { amount: '45', asset: 'USD', period_seconds: 86_400 },
-        action: 'BLOCK',
-      },
-      { id: 'own', match: { client_ids: [by.client_id] }, action: 'APPROVE', approvals: 2 },
-      { id: 'never', action: 'BLOCK' },
-    ],
-  }
-  const byVera = await signIn(await newOperator('Vera', 'VIEWER', by.customer_id))
-  const before = await everyTable(service.db)
-  const path = '/v2/operators/policy-trials'
-  const tried = await byVera('POST', path, trial)
-  expect(tried).toMatchObject({
-    status: 200,
-    body: {
-      from: expect.stringMatching(/^20.*Z$/) as string,
-      judged: 4,
-      has_more: false,
-      // The second of the three does not fit into the day, so it does not count there either.
-      outcomes: [
-        {
-          ...{ rule_id: 'day', outcome: 'BLOCKED', count: 1, notional_value: '30' },
-          ...{ totals: [{ asset: 'USDP', total: '30' }], transfer_ids: [ids[1]] },
-        },
-        {
-          ...{ rule_id: 'own', outcome: 'APPROVAL', count: 2, notional_value: '40' },
-          ...{ totals: [{ asset: 'USDP', total: '40' }], transfer_ids: [ids[2], ids[0]] },
-        },
-        {
-          // What moves at once cannot wait for approvers.
-          ...{ rule_id: 'own', outcome: 'BLOCKED', count: 1, notional_value: '5' },
-          ...{ totals: [{ asset: 'USD', total: '5' }], transfer_ids: [internal.body.id] },
-        },
-      ],
-    },
-  })
-  const toOther = { rules: [{ id: 'to', match: { destination: [to_profile_id] }, action: 'BLOCK' }] }
-  const { body } = await byVera<{ outcomes: object[] }>('POST', path, toOther)
-  expect(body.outcomes).toMatchObject([
-    { rule_id: 'to', outcome: 'BLOCKED', count: 1 },
-    { outcome: 'ALLOWED', count: 3 },
-  ])
-  expect(await everyTable(service.db)).toEqual(before)
-  const foreign = await signIn(await newOperator('Otto', 'ADMIN', other.customer_id))
-  expect((await foreign('POST', path, trial)).body).toMatchObject({ judged: 0, outcomes: [] })
-  expect((await by.call('POST', path, trial)).status).toBe(403)
-  const wrong = await byVera<{ detail: string }>('POST', path, { rules: [{ action: 'APPROVE' }] })
-  expect(wrong).toMatchObject({
-    status: 400,
-    body: { detail: expect.stringContaining('rules.0.approvals') as string },
-  })
 })

@@ -1,13 +1,11 @@
 import type { FastifyInstance } from 'fastify'
 import type { MasterKeys } from '../../keys/master-keys.ts'
 import { addAdministration, type AdministrationOptions } from './administration.ts'
-import { addListApprovers } from './list-approvers.ts'
 import { Challenges } from './challenges.ts'
 import { addOwnSignIns, type OwnSignInOptions } from './own-sign-ins.ts'
 import { addOpenId, openIdProvider } from './sign-in-with-openid.ts'
 import { addPasskeys } from './sign-in-with-passkey.ts'
 import { addAccessTokens, addLinks, SignIn, type SignInOptions } from './sign-in.ts'
-import { addPolicyTrials } from './try-policy.ts'
 
 /** Adds the routes of operators. */
 export function signInRoutes(
@@ -27,6 +25,4 @@ export function signInRoutes(
   addAccessTokens(signIn)
   addOwnSignIns(app, options)
   addAdministration(app, options)
-  addListApprovers(app, options)
-  addPolicyTrials(app, options)
 }

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { originOfLoop, type Actor } from '../../contract/actor.ts'
 import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
@@ -35,6 +36,8 @@ const DAY_MICROS = 86_400_000_000
 const DAYS = 30
 /** Most payments that a trial judges. Each address costs a checksum. */
 const PAYMENTS_MAX = 2_000
+/** Payments that are judged without a pause. */
+const AT_A_TIME = 50
 /** Most transfers that an outcome names. */
 const NAMED_MAX = 5
 
@@ -180,15 +183,19 @@ async function judgeAll(
   wantWindows(windows, facts, 'EARLY')
   wantWindows(windows, facts, 'LATE')
   windows.beginEmpty()
-  return payments.map((one): Judged => {
+  const judged: Judged[] = []
+  for (const [index, one] of payments.entries()) {
+    // Other requests go on in between.
+    if (index % AT_A_TIME === 0) await setImmediate()
     const now = momentAt(one.row.created_at)
     const counts: Count[] = []
     const values = valuesOf(one.row, prices)
     const rule = decidingRule(facts.get(one)!, values, now, counts)
     const outcome = outcomeOf(rule, policy, one.row)
     if (outcome !== 'BLOCKED') countIn(counts, now)
-    return { paid: one.row, usd: values.in('USD'), rule, outcome }
-  })
+    judged.push({ paid: one.row, usd: values.in('USD'), rule, outcome })
+  }
+  return judged
 }
 
 function paymentOf(row: PaidRow): Payment {

@@ -1,3 +1,4 @@
+import { Refusal } from '../../contract/refusal.ts'
 import { randomUUID } from 'node:crypto'
 import { originOfLoop, type Origin } from '../../contract/actor.ts'
 import { firstIn } from '../../db/changes.ts'
@@ -58,7 +59,7 @@ export interface DueQuestion {
 export type OnForgedVerdict = (payment: PaymentToScreen, objection: string) => void
 
 /** The endpoint did not allow a payment that it was asked about once. */
-export class NotAllowed extends Error {
+export class NotAllowed extends Refusal {
   /** The endpoint's answer, for operators. */
   readonly detail: string
 

@@ -2,7 +2,7 @@ import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { transaction, violatedConstraint, type Queryable } from '../../db/database.ts'
 import type { RailsContext } from '../context.ts'
-import { Problem } from '../../contract/problems.ts'
+import { Problem, problem } from '../../contract/problems.ts'
 import { Refusal } from '../../contract/refusal.ts'
 import { decideCredit, deposit, type DepositPlace } from '../../money/movements/deposit.ts'
 import { WIRE_ASSET } from '../../money/movements/fiat-withdrawal.ts'
@@ -214,9 +214,9 @@ async function recordOnce(
     if (constraint === 'bank_wires_returned')
       throw returnedBefore((await findReturnOf(db, said.returned_transfer_id!))!)
     if (error instanceof Problem && error.slug === 'unavailable')
-      throw new Refusal(
+      throw problem.unavailable(
         'the database went away: whether the wire was recorded is not known; say it again, it is recorded once',
-        { cause: error },
+        error,
       )
     if (constraint !== 'bank_wires_pkey') throw error
     // Another operator has just recorded it.

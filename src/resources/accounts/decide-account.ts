@@ -13,6 +13,6 @@ export const decideAccount = operatorOperation({
   body: Closed({ decision: OneOf(['DISABLE', 'ENABLE'], 'Whether its withdrawals stop.') }),
   async run({ params: { id }, body: { decision }, customerId, origin, db }) {
     await requireAccount(db, customerId, id)
-    return setAccountDisabled(db, id, { admin_disabled: decision === 'DISABLE' }, origin)
+    return setAccountDisabled(db, id, { admin_disabled: decision === 'DISABLE' }, origin, customerId)
   },
 })

@@ -16,12 +16,10 @@ export async function setAccountDisabled(
   id: string,
   { admin_disabled, user_disabled }: Partial<Flags>,
   origin: Origin,
+  customerId?: string,
 ): Promise<Account | undefined> {
-  const { rows } = await db.query<{ customer_id: string }>('select customer_id from accounts where id = $1', [
-    id,
-  ])
-  if (rows[0] === undefined) return undefined
-  const { customer_id } = rows[0]
+  const customer_id = customerId ?? (await findCustomer(db, id))
+  if (customer_id === undefined) return undefined
   return transaction(db, async (tx) => {
     const before = accountToWire(await lockAccount(tx, customer_id, id))
     // The clock is read after the row is locked, so that updated_at never decreases.
@@ -47,4 +45,12 @@ export async function setAccountDisabled(
     }
     return account
   })
+}
+
+/** The customer of an account, for operators who give none. */
+async function findCustomer(db: Database, id: string): Promise<string | undefined> {
+  const { rows } = await db.query<{ customer_id: string }>('select customer_id from accounts where id = $1', [
+    id,
+  ])
+  return rows[0]?.customer_id
 }

@@ -24,6 +24,6 @@ export const decideIdentity = operatorOperation({
   }),
   async run({ params: { id }, body: { decision, seen }, customerId, origin, db }) {
     await requireIdentity(db, customerId, id)
-    return setIdentityStatus(db, id, { ...IDENTITY_DECISIONS[decision], seen }, origin)
+    return setIdentityStatus(db, id, { ...IDENTITY_DECISIONS[decision], seen }, origin, customerId)
   },
 })

@@ -29,13 +29,10 @@ export async function setIdentityStatus(
   id: string,
   { status, admin_disabled, seen }: { status?: Decided; admin_disabled?: boolean; seen?: string | undefined },
   origin: Origin,
+  customerId?: string,
 ): Promise<Identity | undefined> {
-  const { rows } = await db.query<{ customer_id: string }>(
-    'select customer_id from identities where id = $1',
-    [id],
-  )
-  if (rows[0] === undefined) return undefined
-  const { customer_id } = rows[0]
+  const customer_id = customerId ?? (await findCustomer(db, id))
+  if (customer_id === undefined) return undefined
   return transaction(db, async (tx) => {
     const before = identitySummary(await lockIdentity(tx, customer_id, id))
     // The clock is read after the row is locked, so that updated_at never decreases.
@@ -76,4 +73,13 @@ const DECISIONS = {
 function actionOf(status: Decided | undefined, admin_disabled: boolean | undefined): AuditAction {
   if (status !== undefined) return DECISIONS[status]
   return admin_disabled ? 'identity.disable' : 'identity.enable'
+}
+
+/** The customer of an identity, for operators who give none. */
+async function findCustomer(db: Database, id: string): Promise<string | undefined> {
+  const { rows } = await db.query<{ customer_id: string }>(
+    'select customer_id from identities where id = $1',
+    [id],
+  )
+  return rows[0]?.customer_id
 }

@@ -2,6 +2,7 @@ import type { Operation } from '../../http/operation.ts'
 import { createClient, renameClient } from './clients.ts'
 import { listAllCustomers, listLimits, makeCustomer, putLimit } from './customers.ts'
 import { createFreeze, endFreeze, listFreezes } from './freezes.ts'
+import { createPolicyTrial, listApprovers } from './governance.ts'
 import {
   getWire,
   listWires,
@@ -19,4 +20,5 @@ export const OPERATOR_WORK: readonly Operation[] = [
   ...[listWires, getWire, take, markSent, markFailed, recordDeposit, recordReturn, sendBack],
   ...[listAllCustomers, makeCustomer, listLimits, putLimit],
   ...[createClient, renameClient],
+  ...[listApprovers, createPolicyTrial],
 ]

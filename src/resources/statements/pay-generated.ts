@@ -16,10 +16,10 @@ export const payGenerated = operatorOperation({
       Type.String({ maxLength: 7, description: 'Only the statement of this month: YYYY-MM.' }),
     ),
   }),
-  async run({ body, customerId, origin, db }) {
+  async run({ body, customerId, origin, shared }) {
     const period = body.period === undefined ? undefined : periodOf(body.period)
     if (body.period !== undefined && period === undefined)
       throw problem.badRequest('period must be a month, YYYY-MM', 'period')
-    return { items: await payStatements(db, { period, customerId, origin }) }
+    return { items: await payStatements(shared, { period, customerId, origin }) }
   },
 })

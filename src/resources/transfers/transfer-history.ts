@@ -145,6 +145,7 @@ export async function selectLedgerEntries(
 }
 
 interface PayoutRow {
+  network: string
   state: 'HELD' | 'ASKED' | 'SIGNED' | 'BROADCAST' | 'DONE'
   crypto_tx_hash: string | null
   signed_at: string | null
@@ -192,7 +193,7 @@ export async function selectPayout(
 }> {
   const { rows } = await db.query<PayoutRow>(
     `
-    select state, crypto_tx_hash, signed_at, broadcast_at, confirmations, confirmations_needed, waiting_code, waiting_detail, waiting_since
+    select network, state, crypto_tx_hash, signed_at, broadcast_at, confirmations, confirmations_needed, waiting_code, waiting_detail, waiting_since
     from outgoing_transfers
     where customer_id = $1 and transfer_id = $2`,
     [customerId, transferId],
@@ -216,7 +217,10 @@ export async function selectPayout(
           ...presentOf({ signed_at, broadcast_at }),
           state: 'REPLACED' as const,
         })),
-      ...(payout === undefined || crypto_tx_hash === null ? [] : [currentOf(payout, crypto_tx_hash)]),
+      // A wire has no transaction: its hash is that of the order that an operator took.
+      ...(payout === undefined || payout.network === 'WIRE' || crypto_tx_hash === null
+        ? []
+        : [currentOf(payout, crypto_tx_hash)]),
     ],
     waiting:
       waiting_code === null
