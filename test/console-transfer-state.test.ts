@@ -296,8 +296,26 @@ describe('the text for the customer', () => {
       transactions: [{ crypto_tx_hash: HASH, state: 'SIGNED' }],
       ...waits('SCREENING', 'the screening asks for a person'),
     })
-    expect(text).toContain('State: in progress since 28 Nov 2026, 03:20:00 UTC, not sent yet')
+    expect(text).toContain(
+      'State: in progress since 28 Nov 2026, 03:20:00 UTC, signed: it may be sent already',
+    )
     expect(text.join()).not.toMatch(/screening|approv|0xabab/)
+  })
+
+  test('a wire that a person has taken is neither sent nor not sent', () => {
+    const text = lines({ transfer: { type: 'WIRE_WITHDRAWAL' }, ...waits('WIRE_TAKEN') })
+    expect(text).toContain('State: in progress since 28 Nov 2026, 03:20:00 UTC, being sent at the bank')
+  })
+
+  test('a payment that is signed again for a higher fee was sent before, and may be paid', () => {
+    const text = lines({
+      transactions: [
+        { ...sent, state: 'REPLACED' },
+        { crypto_tx_hash: '0xcdcd', state: 'SIGNED' },
+      ],
+    })
+    expect(text).toContain('State: sent on 28 Nov 2026, 03:21:00 UTC, waiting for confirmations')
+    expect(text).toContain(`Transaction: ${HASH}`)
   })
 
   test.each<[string, Shown, string]>([

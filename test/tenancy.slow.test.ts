@@ -458,7 +458,7 @@ const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = 
       ...[marks.address_id, marks.book_id, marks.webhook_id, marks.event_id, marks.approval_id],
       ...[marks.group_id, marks.instructions_id, marks.statement_id],
       // Parts of names.
-      ...[transfer_id.slice(0, -6), crypto_tx_hash.slice(0, -2), address.slice(0, 12)],
+      ...[transfer_id.slice(0, -6), address.slice(0, 12)],
     ].map((text) => [`/v2/search?q=${encodeURIComponent(text)}`]),
   [`POST ${TRANSFERS}/:id/cancel`]: ({ transfer_id }) => [[`${TRANSFERS}/${transfer_id}/cancel`]],
   [`GET ${TRANSFERS}`]: ({ transfer_id, profile_id, ref_id, crypto_tx_hash, ...marks }) => [
