@@ -3,6 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { BANK, PAYEE_ACCOUNT } from './bank.ts'
 import {
   addAuthenticator,
   HAS_CHROMIUM,
@@ -14,28 +15,6 @@ import {
 } from './browser.ts'
 import { freePort } from './free-port.ts'
 import { remoteCaller, runBursar, type RemoteCaller } from './support.ts'
-
-const BANK = {
-  account_number: '40702810',
-  account_owner: 'Acme Payments Inc',
-  account_owner_address: { country: 'US', address1: '1 Main Street', city: 'Springfield' },
-  bank_name: 'First Example Bank',
-  bank_address: { country: 'US', address1: '2 Main Street', city: 'Springfield' },
-  routing_numbers: { ABA: '021000021' },
-}
-const PAYEE = {
-  fiat_account_owner: { person_details: { first_name: 'Grace', last_name: 'Hopper' } },
-  fiat_network_instructions: {
-    wire: {
-      account_number: '000987654321',
-      routing_details: {
-        routing_number_type: 'ABA',
-        routing_number: '011401533',
-        bank_name: 'Second Example Bank',
-      },
-    },
-  },
-}
 
 describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", () => {
   let started: BrowserTest
@@ -93,7 +72,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
   const yes = () => page.getByRole('alertdialog').getByRole('button', { name: 'Yes' }).click()
 
   async function newWire(amount: string): Promise<string> {
-    const { body: account } = await client('POST', '/v2/transfer/fiat-accounts', PAYEE)
+    const { body: account } = await client('POST', '/v2/transfer/fiat-accounts', PAYEE_ACCOUNT)
     const { status, body } = await client('POST', '/v2/transfer/fiat-withdrawals', {
       ...{ profile_id: profileId, asset: 'USD', fiat_account_id: account.id, amount },
     })

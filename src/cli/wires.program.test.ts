@@ -60,17 +60,10 @@ import { guardedNetworks } from '../rails/signing-guards.ts'
 import { newSigningSecret } from '../money/records/webhook-secrets.ts'
 import { ScreeningEndpoint } from '../rails/screening/endpoint.ts'
 import { NotAllowed, Screening } from '../rails/screening/screening.ts'
+import { BANK } from '../../test/bank.ts'
 import { originOfUser } from '../contract/actor.ts'
 import { operatorName } from './command-line.ts'
 
-const BANK = {
-  account_number: '40702810',
-  account_owner: 'Acme Payments Inc',
-  account_owner_address: { country: 'US', address1: '1 Main Street', city: 'Springfield' },
-  bank_name: 'First Example Bank',
-  bank_address: { country: 'US', address1: '2 Main Street', city: 'Springfield' },
-  routing_numbers: { ABA: '021000021' },
-}
 const PAYEE = {
   account_number: '000987654321',
   routing_details: {

@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { BANK, PAYEE_ACCOUNT } from '../../../test/bank.ts'
 import { newOperatorCaller } from '../../../test/operators.ts'
 import { setPolicy } from '../../../test/policies.ts'
 import {
@@ -19,14 +20,6 @@ import { CUSTOMER_LIMITS } from '../../money/records/customer-limits.ts'
 import { settleWithdrawals } from '../../rails/payouts/settle-withdrawals.ts'
 import { OPERATOR_OPERATIONS } from '../../program/app.ts'
 
-const BANK = {
-  account_number: '40702810',
-  account_owner: 'Acme Payments Inc',
-  account_owner_address: { country: 'US', address1: '1 Main Street', city: 'Springfield' },
-  bank_name: 'First Example Bank',
-  bank_address: { country: 'US', address1: '2 Main Street', city: 'Springfield' },
-  routing_numbers: { ABA: '021000021' },
-}
 type Call = TestCustomer['call']
 
 let folder: string
@@ -73,19 +66,7 @@ const newProfile = async () =>
 /** Asks for a wire of 40 USD from a profile that is given the money. */
 async function withdraw(profile_id: string) {
   await credit(service.ledger, { ...customer, profile_id }, 'USD', '40')
-  const { body: account } = await customer.call('POST', '/v2/transfer/fiat-accounts', {
-    fiat_account_owner: { person_details: { first_name: 'Ada', last_name: 'Lovelace' } },
-    fiat_network_instructions: {
-      wire: {
-        account_number: '000987654321',
-        routing_details: {
-          routing_number_type: 'ABA',
-          routing_number: '011401533',
-          bank_name: 'Second Example Bank',
-        },
-      },
-    },
-  })
+  const { body: account } = await customer.call('POST', '/v2/transfer/fiat-accounts', PAYEE_ACCOUNT)
   const body = { profile_id, asset: 'USD', fiat_account_id: account.id, amount: '40' }
   return customer.call('POST', '/v2/transfer/fiat-withdrawals', body)
 }
