@@ -1,21 +1,20 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import { setAccountDisabled } from '../resources/accounts/set-account-disabled.ts'
-import { createCustomer } from '../access/customers/create-customer.ts'
+import { registerCustomer } from '../access/customers/create-customer.ts'
 import { listCustomers } from '../access/customers/list-customers.ts'
 import { transaction, type Database } from '../db/database.ts'
 import { SCOPES, scopesOf, type ClientScope } from '../contract/scopes.ts'
 import { freeze, signingEnds, unfreeze } from '../money/records/freezes.ts'
 import type { Settings } from '../settings.ts'
 import {
-  createApiClient,
   disableApiClient,
   enableApiClient,
   GRACE_SECONDS_MAX,
   listApiClients,
+  registerApiClient,
   renameApiClient,
   rotateSecret,
 } from '../access/tokens/api-clients.ts'
-import { audited, recordNow } from '../money/records/audited.ts'
 import { APPROVAL, textUpTo, uuid, wholeNumber } from './arguments.ts'
 import {
   approved,
@@ -59,12 +58,7 @@ function defineCustomers(customer: Subcommand): void {
   define(customer, 'create', 'create a customer with its default profile')
     .requiredOption('--name <name>', 'name of the customer')
     .answer(inMigratedDatabase, async ({ db, did, origin }, { name }: { name: string }) => {
-      const made = await transaction(db, async (tx) => {
-        const created = await createCustomer(tx, name)
-        const { customer_id } = created
-        await recordNow(tx, customer_id, audited(origin, 'customer.create', customer_id))
-        return created
-      })
+      const made = await registerCustomer(db, name, origin)
       did('created a customer', made)
       return [made, `customer_id: ${made.customer_id}\nprofile_id:  ${made.profile_id}`]
     })
@@ -124,11 +118,7 @@ function defineCreateClient(client: Subcommand): void {
         const values = { ...(name !== undefined && { name }), scopes: granted }
         const change = changeOf(customer_id, 'new', 'create', values, approval)
         const made = await approved(at, change, async (tx) => {
-          const created = await createApiClient(tx, await at.rowMacs(), customer_id, granted, { name })
-          const changes = { after: values }
-          const record = audited(at.origin, 'api_client.create', created.client_id, changes)
-          await recordNow(tx, customer_id, record)
-          return created
+          return registerApiClient(tx, await at.rowMacs(), customer_id, values, at.origin)
         })
         const { client_id, client_secret } = made
         at.did('created a client', { client_id, customer_id, ...values })

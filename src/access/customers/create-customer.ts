@@ -1,6 +1,8 @@
-import { inTransaction, type Database, type Transaction } from '../../db/database.ts'
+import type { Origin } from '../../contract/actor.ts'
+import { inTransaction, transaction, type Database, type Transaction } from '../../db/database.ts'
 import { newId, readClock, type Moment } from '../../db/ids.ts'
 import { beginChain } from '../../money/ledger/audit.ts'
+import { audited, recordNow } from '../../money/records/audited.ts'
 
 /** Creates a customer (a tenant) with its DEFAULT profile, both or neither, now or backdated. */
 export async function createCustomer(
@@ -27,3 +29,15 @@ export async function createCustomer(
     return { customer_id, profile_id }
   })
 }
+
+/** Creates a customer as `createCustomer` does, and records who created it. */
+export const registerCustomer = (
+  db: Database,
+  name: string,
+  origin: Origin,
+): Promise<{ customer_id: string; profile_id: string }> =>
+  transaction(db, async (tx) => {
+    const created = await createCustomer(tx, name)
+    await recordNow(tx, created.customer_id, audited(origin, 'customer.create', created.customer_id))
+    return created
+  })

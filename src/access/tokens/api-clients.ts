@@ -46,6 +46,20 @@ export async function createApiClient(
   })
 }
 
+/** Creates a client as `createApiClient` does, and records who created it. */
+export async function registerApiClient(
+  tx: Transaction,
+  macs: RowMacs,
+  customerId: string,
+  values: { name?: string; scopes: readonly ClientScope[] },
+  origin: Origin,
+): Promise<ClientCredentials> {
+  const created = await createApiClient(tx, macs, customerId, values.scopes, { name: values.name })
+  const record = audited(origin, 'api_client.create', created.client_id, { after: values })
+  await recordNow(tx, customerId, record)
+  return created
+}
+
 export interface ApiClientSummary {
   client_id: string
   /** For people; null where it has none. */

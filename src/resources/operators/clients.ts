@@ -1,11 +1,10 @@
 import { Type } from 'typebox'
-import { createApiClient, renameApiClient } from '../../access/tokens/api-clients.ts'
+import { registerApiClient, renameApiClient } from '../../access/tokens/api-clients.ts'
 import { Closed, OneOf, Text, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { SCOPES } from '../../contract/scopes.ts'
 import { transaction } from '../../db/database.ts'
 import { ApprovalQuery, withApprovedChange } from '../../governance/approvals/approved-change.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
 import { operatorOperation } from '../operation.ts'
 
 /** API clients of the token's customer. */
@@ -43,12 +42,9 @@ export const createClient = operatorOperation({
       values: body,
       approval_id,
     } as const
-    return withApprovedChange(db, policies, asked, async (tx) => {
-      const created = await createApiClient(tx, rowMacs, customerId, body.scopes, { name: body.name })
-      const record = audited(origin, 'api_client.create', created.client_id, { after: body })
-      await recordNow(tx, customerId, record)
-      return created
-    })
+    return withApprovedChange(db, policies, asked, (tx) =>
+      registerApiClient(tx, rowMacs, customerId, body, origin),
+    )
   },
 })
 

@@ -1,9 +1,8 @@
 import { Type } from 'typebox'
-import { createCustomer } from '../../access/customers/create-customer.ts'
+import { registerCustomer } from '../../access/customers/create-customer.ts'
 import { listCustomers } from '../../access/customers/list-customers.ts'
 import { Closed, OneOf, Text } from '../../contract/fields.ts'
 import { transaction } from '../../db/database.ts'
-import { audited, recordNow } from '../../money/records/audited.ts'
 import {
   changeLimit,
   CUSTOMER_LIMITS,
@@ -30,12 +29,7 @@ export const makeCustomer = operatorOperation({
   summary: 'Create Customer',
   repeats: 'a second request makes a second customer; List Customers shows what exists',
   body: Closed({ name: Text(200, 'Its name.', 1) }),
-  run: ({ body: { name }, origin, shared }) =>
-    transaction(shared, async (tx) => {
-      const created = await createCustomer(tx, name)
-      await recordNow(tx, created.customer_id, audited(origin, 'customer.create', created.customer_id))
-      return created
-    }),
+  run: ({ body: { name }, origin, shared }) => registerCustomer(shared, name, origin),
 })
 
 export const listLimits = operatorOperation({
