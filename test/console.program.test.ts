@@ -150,7 +150,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
     await started.context.grantPermissions(['clipboard-read', 'clipboard-write'])
     await page.getByRole('button', { name: 'Copy for the customer' }).click()
     await page.getByText('Copied.').waitFor()
-    const copied = (await page.evaluate('navigator.clipboard.readText()')) as string
+    const copied = await page.evaluate<string>('navigator.clipboard.readText()')
     expect(copied).toMatch(
       /^Crypto withdrawal of 10 USDP\nTo: 0x5290\w+\nNetwork: Ethereum\nState: completed on .*\nTransaction: 0x\w{64}\nReference: console-\w+$/,
     )
