@@ -347,11 +347,12 @@ describe('what is usual', () => {
     expect(usualOf(completed, { type: 'WIRE_WITHDRAWAL' })).toBeUndefined()
   })
 
-  test('a transfer is late when it waits for longer than each of them, or none is known', () => {
+  test('a transfer is late when it waits for longer than each of them; for 10 minutes where none is known', () => {
     const at = (seconds: number) => Date.parse(transfer.created_at) + seconds * 1_000
     expect(isLate(transfer, [took(30), took(600)], at(599))).toBe(false)
     expect(isLate(transfer, [took(30), took(600)], at(601))).toBe(true)
-    expect(isLate(transfer, [took(600, { crypto_network: 'BASE' })], at(1))).toBe(true)
+    expect(isLate(transfer, [took(30, { crypto_network: 'BASE' })], at(599))).toBe(false)
+    expect(isLate(transfer, [took(30, { crypto_network: 'BASE' })], at(601))).toBe(true)
   })
 
   test('a reason that passes by itself needs no person, nor does an approval', () => {

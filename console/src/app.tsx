@@ -144,6 +144,9 @@ function ChooseCustomer() {
           </li>
         ))}
       </ul>
+      <button type="button" class="plain" onClick={() => void signOut()}>
+        Sign out
+      </button>
     </main>
   )
 }

@@ -54,7 +54,12 @@ function useChart(
       const time: uPlot.Axis = {
         ...axis,
         size: 34,
-        values: (_, at, __, ___, apart) => at.map((one) => timeText(one, apart)),
+        space: 75,
+        values: (_, at, __, ___, apart) =>
+          // Marks within a second would repeat their text.
+          at
+            .map((one) => timeText(one, apart))
+            .map((text, index, all) => (text === all[index - 1] ? '' : text)),
       }
       const amounts: uPlot.Axis = {
         ...axis,

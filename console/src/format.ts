@@ -132,3 +132,7 @@ export function after(from: string, to: string): string {
 /** A long id or hash, shortened in its middle. */
 export const short = (text: string): string =>
   text.length <= 18 ? text : `${text.slice(0, 8)}…${text.slice(-6)}`
+
+/** A name with the ids in it shortened, as the profile of an account has one. */
+export const shortName = (name: string): string =>
+  name.replaceAll(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi, short)

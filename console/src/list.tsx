@@ -69,6 +69,11 @@ const NARROW = matchMedia('(max-width: 700px)')
 /** A table of at most this many columns stays a table on a narrow screen, if it fits. */
 const COLUMNS_FEW = 3
 
+/** The place on a card of columns without one. */
+const LAST = 10
+/** What cells without a value have. */
+const NOTHING = new Set<ComponentChildren>([undefined, null, false, ''])
+
 /** Records as a table. One that is wider than its place becomes cards, of two cells a line: an amount must not be cut. */
 export function Table<T>({
   name,
@@ -85,12 +90,14 @@ export function Table<T>({
   classOf?: (item: T) => string | undefined
 }) {
   const place = useRef<HTMLDivElement>(null)
+  // A column without a value says nothing, and takes the place of others.
+  const shown = columns.filter(({ cell }) => items.some((item) => !NOTHING.has(cell(item))))
   useLayoutEffect(() => {
     const { classList } = place.current!
     const choose = () => {
       classList.remove('cards')
       const isWide = place.current!.scrollWidth > place.current!.clientWidth
-      classList.toggle('cards', isWide || (NARROW.matches && columns.length > COLUMNS_FEW))
+      classList.toggle('cards', isWide || (NARROW.matches && shown.length > COLUMNS_FEW))
     }
     choose()
     const observer = new ResizeObserver(choose)
@@ -102,7 +109,7 @@ export function Table<T>({
       <table class={rest.class}>
         <thead>
           <tr>
-            {columns.map((column) => (
+            {shown.map((column) => (
               <th key={column.name} class={column.number ? 'number' : undefined}>
                 {column.name}
               </th>
@@ -112,12 +119,12 @@ export function Table<T>({
         <tbody>
           {items.map((item) => (
             <tr key={keyOf(item)} class={rest.classOf?.(item)}>
-              {columns.map((column) => (
+              {shown.map((column) => (
                 <td
                   key={column.name}
                   class={column.number ? 'number' : undefined}
                   data-name={column.named || column.onCard === undefined ? column.name : undefined}
-                  style={{ order: column.onCard === undefined ? undefined : String(column.onCard) }}
+                  style={{ order: String(column.onCard ?? LAST) }}
                 >
                   {column.cell(item)}
                 </td>

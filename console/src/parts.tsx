@@ -88,6 +88,9 @@ export const Status = ({ of }: { of: string }) => {
   return <span class={`status ${kind}`}>{inWords(of.replace(/^STATEMENT_STATUS_/, ''))}</span>
 }
 
+/** Behind an amount of more characters, its asset may stand on the next line of a table. */
+const LONG = 16
+
 /** An amount with its asset, its digits aligned. */
 export const Amount = ({
   amount,
@@ -98,7 +101,7 @@ export const Amount = ({
   asset: string
   sign?: boolean
 }) => (
-  <span class="amount">
+  <span class={amount.length > LONG ? 'amount long' : 'amount'}>
     {sign ? signed(amount) : groupDigits(amount)} <span class="asset">{asset}</span>
   </span>
 )

@@ -53,6 +53,28 @@ export interface TransferHistory {
   deliveries?: Delivery[]
 }
 
+/** A wire of a bank without an API: a person sends it. */
+export interface OpenWire {
+  transfer_id: string
+  customer_id: string
+  amount: string
+  asset: string
+  state: 'READY' | 'WAITING' | 'TAKEN'
+  detail: string | null
+  payee: string
+  account_number: string
+  created_at: string
+}
+
+/** What was under way at a full hour, and what came and went in the hour before it; values in USD when made. */
+export interface Activity {
+  at: string
+  in_flight: string
+  waiting: number
+  in: string
+  out: string
+}
+
 export interface Verification {
   holds: boolean
   checks: { check: string; holds: boolean; detail: string }[]
@@ -77,9 +99,9 @@ export function nameOfParty({
   )
 }
 
-/** How many records a page has; `+` where there are more. */
-export const countOf = (page: Page<unknown> | undefined): string =>
-  page === undefined ? '' : `${page.items.length}${page.next_page_cursor === undefined ? '' : '+'}`
+/** How many records a page has, with so many others; `+` where there are more. */
+export const countOf = (page: Page<unknown> | undefined, others = 0): string =>
+  page === undefined ? '' : `${page.items.length + others}${page.next_page_cursor === undefined ? '' : '+'}`
 
 /** The status of a webhook; FAILING for an active one whose deliveries fail. */
 export const webhookState = ({ status, failing_since }: Pick<Webhook, 'status' | 'failing_since'>): string =>

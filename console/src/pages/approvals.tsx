@@ -39,7 +39,9 @@ export function ApprovalsPage() {
       <ListOf
         list={list}
         name="Approvals"
-        none="No approval has this status."
+        none={
+          filterOf('status') === '' ? 'Nothing has needed an approval yet.' : 'No approval has this status.'
+        }
         columns={columnsOf(transfers)}
         keyOf={({ id }) => id}
       />

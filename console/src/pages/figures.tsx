@@ -1,13 +1,13 @@
 import type { ComponentChildren } from 'preact'
 import { send } from '../api.ts'
 import { Sparkline } from '../chart.tsx'
-import { ago } from '../format.ts'
+import { ago, shortName } from '../format.ts'
 import { Table, type Column } from '../list.tsx'
 import { useEach } from '../load.ts'
 import { Amount, Failure, Link } from '../parts.tsx'
 import { InUsd, Usd, type UsdOf } from '../prices.tsx'
-import { countOf, type Approval, type Balance, type BalanceHistory, type Page } from '../records.ts'
-import type { Profile, Transfer, Volume } from '../records.ts'
+import { countOf, type Activity, type Approval, type Balance, type BalanceHistory } from '../records.ts'
+import type { OpenWire, Page, Profile, Transfer, Volume } from '../records.ts'
 import { sumOfUsd } from '../usd.ts'
 
 /** The figures of the home page: value, in flight, waiting, in and out; then the balances of all profiles and of each. */
@@ -18,23 +18,22 @@ interface Read {
   history: readonly BalanceHistory[] | undefined
   pending: Page<Transfer> | undefined
   approvals: Page<Approval> | undefined
+  /** The wires that somebody is to send; undefined where the bank sends them by itself. */
+  wires: readonly OpenWire[] | undefined
   volumes: readonly Volume[] | undefined
+  /** The last 24 hours. */
+  activity: readonly Activity[] | undefined
 }
 
 /** Four figures. Each is blank until it is read. */
-export const Figures = ({ usd, now, history, pending, approvals, volumes }: Read) => (
+export const Figures = ({ usd, history, volumes, ...read }: Read) => (
   <dl class="figures">
     {history !== undefined && usd !== undefined && <Value history={history} usd={usd} />}
-    {pending !== undefined && <InFlight pending={pending} now={now} />}
-    {approvals !== undefined && (
-      <Figure
-        name="Waiting for a person"
-        note={oldestOf(approvals.items, now) ?? 'No approval is asked for.'}
-      >
-        {countOf(approvals)}
-      </Figure>
+    <InFlight usd={usd} {...read} />
+    <Waiting {...read} />
+    {volumes !== undefined && usd !== undefined && (
+      <InAndOut volumes={volumes} usd={usd} activity={read.activity} />
     )}
-    {volumes !== undefined && usd !== undefined && <InAndOut volumes={volumes} usd={usd} />}
   </dl>
 )
 
@@ -58,6 +57,18 @@ const Figure = ({
     </dd>
   </div>
 )
+
+/** A line of the last 24 hours, by the hour. */
+const OfDay = ({
+  activity,
+  of,
+  name,
+}: {
+  activity: readonly Activity[] | undefined
+  of: (point: Activity) => string
+  name: string
+}) =>
+  activity === undefined ? null : <Sparkline values={activity.map(of)} label={`${name}, the last 24 hours`} />
 
 const oldestOf = ([oldest]: readonly { created_at: string }[], now: number): string | undefined =>
   oldest && `The oldest ${ago(oldest.created_at, now)}.`
@@ -100,14 +111,19 @@ function Value({ history, usd }: { history: readonly BalanceHistory[]; usd: UsdO
 }
 
 /** The pending payments out, by the value that each had when it was made. */
-function InFlight({ pending, now }: { pending: Page<Transfer>; now: number }) {
+function InFlight({ usd, pending, now, activity }: Pick<Read, 'usd' | 'pending' | 'now' | 'activity'>) {
+  if (pending === undefined || usd === undefined) return null
   const out = pending.items.filter(({ direction }) => direction === 'DEBIT')
-  const valued = out.flatMap(({ notional_value }) => notional_value ?? [])
+  // Where the service has no prices, dollars are still worth what they are.
+  const valued = out.flatMap(
+    ({ notional_value, amount, asset }) => notional_value ?? usd(amount, asset) ?? [],
+  )
   const unknown = out.length - valued.length
   const more = pending.next_page_cursor === undefined ? '' : 'At least '
   return (
     <Figure
       name="In flight"
+      line={<OfDay activity={activity} of={({ in_flight }) => in_flight} name="In flight" />}
       note={`${more}${out.length} ${out.length === 1 ? 'payment' : 'payments'} out. ${oldestOf(out, now) ?? ''}${
         unknown === 0 ? '' : ` ${unknown} without a price.`
       }`}
@@ -117,8 +133,39 @@ function InFlight({ pending, now }: { pending: Page<Transfer>; now: number }) {
   )
 }
 
+/** The approvals that are asked for, and the wires that somebody sends at the bank. */
+function Waiting({
+  approvals,
+  wires = [],
+  now,
+  activity,
+}: Pick<Read, 'approvals' | 'wires' | 'now' | 'activity'>) {
+  if (approvals === undefined) return null
+  const oldest = [...approvals.items, ...wires].sort((one, other) =>
+    one.created_at.localeCompare(other.created_at),
+  )
+  const note = wires.length > 0 ? `${wires.length} ${wires.length === 1 ? 'wire' : 'wires'} to send. ` : ''
+  return (
+    <Figure
+      name="Waiting for a person"
+      note={note + (oldestOf(oldest, now) ?? 'Nothing waits for a person.')}
+      line={<OfDay activity={activity} of={({ waiting }) => String(waiting)} name="Waiting for a person" />}
+    >
+      {countOf(approvals, wires.length)}
+    </Figure>
+  )
+}
+
 /** What came and went in 24 hours, at today's prices. Failed transfers moved nothing, and internal ones stay inside. */
-function InAndOut({ volumes, usd }: { volumes: readonly Volume[]; usd: UsdOf }) {
+function InAndOut({
+  volumes,
+  usd,
+  activity,
+}: {
+  volumes: readonly Volume[]
+  usd: UsdOf
+  activity: readonly Activity[] | undefined
+}) {
   const moved = volumes.filter(({ status, type }) => status === 'COMPLETED' && !type.startsWith('INTERNAL_'))
   const side = (direction: Volume['direction']) => {
     const own = moved.filter((one) => one.direction === direction)
@@ -129,9 +176,16 @@ function InAndOut({ volumes, usd }: { volumes: readonly Volume[]; usd: UsdOf }) 
   return (
     <Figure
       name="In and out, 24 hours"
+      line={
+        <>
+          <OfDay activity={activity} of={(point) => point.in} name="In" />
+          <OfDay activity={activity} of={({ out }) => out} name="Out" />
+        </>
+      }
       note={`${came.count} in, ${went.count} out, completed.${withoutPrice(without)}`}
     >
-      <Usd value={came.sum} sign /> <Usd value={`-${went.sum}`} sign />
+      <Usd value={came.sum} sign={/[1-9]/.test(came.sum)} />{' '}
+      {/[1-9]/.test(went.sum) ? <Usd value={`-${went.sum}`} sign /> : <Usd value={went.sum} />}
     </Figure>
   )
 }
@@ -193,7 +247,7 @@ const COLUMNS: Column<OfProfile>[] = [
   {
     name: 'Profile',
     onCard: 1,
-    cell: ({ profile: { id, nickname } }) => <Link to={`profiles/${id}`}>{nickname}</Link>,
+    cell: ({ profile: { id, nickname } }) => <Link to={`profiles/${id}`}>{shortName(nickname)}</Link>,
   },
   { name: 'Asset', cell: ({ balance }) => balance?.asset },
   {

@@ -7,20 +7,22 @@ import { inWords } from '../format.ts'
 import { Frozen, FreezesOfCustomer, useFreezes } from '../freezes.tsx'
 import { live, onEvents } from '../live.ts'
 import { useCall, type Loaded } from '../load.ts'
-import { Curl, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
+import { Amount, Curl, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
 import { usePrices } from '../prices.tsx'
 import {
   countOf,
+  type Activity,
   type Approval,
   type BalanceHistory,
   type Network,
+  type OpenWire,
   type Page,
   type Profile,
   type Transfer,
   type Volume,
   type Webhook,
 } from '../records.ts'
-import { may } from '../session.ts'
+import { may, service, session } from '../session.ts'
 import { BalancesByProfile, BalancesOfAll, Figures } from './figures.tsx'
 import { Custody } from './networks.tsx'
 import { isLate, needsPerson } from './transfer-state.ts'
@@ -48,6 +50,8 @@ const networks = { method: 'GET', path: '/v2/networks' } as const
 const profiles = { method: 'GET', path: '/v2/profiles', query: { order: 'ASC', limit: SHOWN } } as const
 const history = { method: 'GET', path: '/v2/balances/history' } as const
 const volumes = { method: 'GET', path: '/v2/transfer/volumes' } as const
+const wires = { method: 'GET', path: '/v2/operators/wires' } as const
+const activity = { method: 'GET', path: '/v2/operators/activity' } as const
 
 /** Events come in bursts: the lists are read again once for each burst. Sums cost more, and are read less often. */
 const LISTS_MS = 400
@@ -84,6 +88,9 @@ function useHome() {
     webhooks: useCall<Page<Webhook>>(may('webhooks:read_webhook') ? webhooks : undefined),
     networks: useCall<{ items: Network[] }>(seesMoney ? networks : undefined),
     freezes: useFreezes(),
+    wires: useCall<{ items: OpenWire[] }>(
+      may('operators:read_wire') && service.value?.mode === 'live' ? wires : undefined,
+    ),
     latest: useCall<Page<Transfer>>(latest),
   }
   const types = [...new Set(lists.waiting.data.value?.items.map(({ type }) => type))].sort()
@@ -92,6 +99,7 @@ function useHome() {
     profiles: useCall<Page<Profile>>(seesMoney ? profiles : undefined),
     history: useCall<{ items: BalanceHistory[] }>(seesMoney ? history : undefined),
     volumes: useCall<{ items: Volume[] }>(volumes),
+    activity: useCall<{ items: Activity[] }>(activity),
   }
   const reading = useSignal(0)
   const now = useSignal(Date.now())
@@ -124,6 +132,8 @@ export function Home() {
         history={read.history.data.value?.items}
         pending={pending.value}
         approvals={read.approvals.data.value}
+        wires={read.wires.data.value?.items.filter(isToSend)}
+        activity={read.activity.data.value?.items}
         volumes={read.volumes.data.value?.items}
       />
       <Attention read={read} />
@@ -184,6 +194,7 @@ function Attention({ read }: { read: ReturnType<typeof useHome> }) {
   const parts: Part[] = [
     ofTransfers(read),
     ...(may('approvals:read_approval') ? [ofApprovals(read.approvals.data.value)] : []),
+    ...(read.wires.data.value === undefined ? [] : [ofWires(read.wires.data.value.items)]),
     ...(may('webhooks:read_webhook')
       ? [part('Undelivered events', undelivered.items, (items) => <UndeliveredEvents items={items} />)]
       : []),
@@ -255,6 +266,32 @@ const ofApprovals = (page: Page<Approval> | undefined): Part =>
       </ul>
     ),
     { call: approvals, count: countOf(page) },
+  )
+
+/** Whether somebody is to send the wire now. One that waits for its approval, or is frozen, is not. */
+const isToSend = ({ customer_id, state }: OpenWire): boolean =>
+  customer_id === session.value!.customer_id && state !== 'WAITING'
+
+const ofWires = (all: readonly OpenWire[]): Part =>
+  part(
+    'Wires to send',
+    all.filter(isToSend),
+    (items) => (
+      <ul class="plain">
+        {items.slice(0, SHOWN).map(({ transfer_id, amount, asset, payee, state }) => (
+          <li key={transfer_id}>
+            <Link to={`transfers/${transfer_id}`}>
+              <Amount amount={amount} asset={asset} />
+            </Link>{' '}
+            to {payee} <Status of={state} />
+          </li>
+        ))}
+        <li>
+          <Link to="wires">All wires</Link>
+        </li>
+      </ul>
+    ),
+    { call: wires },
   )
 
 /** Networks that are delayed, stopped or frozen, and what waits on them. Operators of the deployment see more of it. */

@@ -187,6 +187,7 @@ interface Version {
 /** The newest hundred versions, each with what it changed. */
 function Versions() {
   const { data, error } = useCall<{ items: Version[] }>(versions)
+  if (data.value?.items.length === 0) return null
   return (
     <section>
       <h2>Versions</h2>

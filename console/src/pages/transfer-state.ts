@@ -22,9 +22,12 @@ export function usualOf(completed: readonly Transfer[], kind: Kind): Usual | und
   return seconds === undefined ? undefined : { seconds, slowestSeconds: took.at(-1)! }
 }
 
-/** Whether a transfer waits for longer than each of the latest of its kind took; also where there is none to compare with. */
+/** How long a transfer may wait where none of its kind has completed yet. */
+const UNKNOWN_SECONDS = 600
+
+/** Whether a transfer waits for longer than each of the latest of its kind took; for 10 minutes where there is none. */
 export const isLate = (transfer: Transfer, completed: readonly Transfer[], now: number): boolean =>
-  ageOf(transfer, now) > (usualOf(completed, transfer)?.slowestSeconds ?? 0)
+  ageOf(transfer, now) > (usualOf(completed, transfer)?.slowestSeconds ?? UNKNOWN_SECONDS)
 
 /** Reasons to wait that pass without a person. */
 const PASSING = [

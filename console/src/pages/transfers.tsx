@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { send } from '../api.ts'
 import { textCell } from '../csv.ts'
 import { Export } from '../export.tsx'
-import { inWords, signed, sumOf } from '../format.ts'
+import { inWords, shortName, signed, sumOf } from '../format.ts'
 import {
   Choice,
   createdAt,
@@ -221,16 +221,23 @@ const columnsOf = (
   },
   { name: 'Balance change', number: true, onCard: 2, cell: (one) => <BalanceChange of={one} /> },
   {
-    name: 'Network',
+    name: 'Counterparty',
     onCard: 6,
-    cell: ({ crypto_network }) => crypto_network !== undefined && inWords(crypto_network),
+    cell: (one) => (
+      <>
+        {counterpartyOf(one)} <small>{one.crypto_network !== undefined && inWords(one.crypto_network)}</small>
+      </>
+    ),
   },
-  { name: 'Counterparty', named: true, onCard: 7, cell: counterpartyOf },
   {
     name: 'Profile',
     named: true,
     onCard: 8,
-    cell: ({ profile_id }) => <ProfileLink id={profile_id} of={profiles} />,
+    cell: ({ profile_id }) => (
+      <div class="ref">
+        <ProfileLink id={profile_id} of={profiles} />
+      </div>
+    ),
   },
   {
     name: 'Status',
@@ -252,7 +259,7 @@ const columnsOf = (
 /** A profile by its nickname, or by its id where the nickname may not be read. */
 const ProfileLink = ({ id, of }: { id: string; of: ReadonlyMap<string | undefined, Profile> }) => {
   const nickname = of.get(id)?.nickname
-  return nickname === undefined ? <Id of={id} /> : <Link to={`profiles/${id}`}>{nickname}</Link>
+  return nickname === undefined ? <Id of={id} /> : <Link to={`profiles/${id}`}>{shortName(nickname)}</Link>
 }
 
 /** Transfers, a line each. */

@@ -5,22 +5,10 @@ import { inWords } from '../format.ts'
 import { Table, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
 import { Amount, Curl, Failure, Id, Link, Loading, Members, Status, Time, Title } from '../parts.tsx'
-import type { Transfer } from '../records.ts'
+import type { OpenWire, Transfer } from '../records.ts'
 import { may, service, session } from '../session.ts'
 
 /** The wires of a bank without an API, of all customers: those to send, and those that arrived. */
-
-interface OpenWire {
-  transfer_id: string
-  customer_id: string
-  amount: string
-  asset: string
-  state: 'READY' | 'WAITING' | 'TAKEN'
-  detail: string | null
-  payee: string
-  account_number: string
-  created_at: string
-}
 
 const PATH = '/v2/operators/wires'
 /** How often the list is read again: a wire that may be sent now makes no event. */
