@@ -87,6 +87,11 @@ test('the buttons of a sandbox cover each outcome that a simulated network has',
 const digitsOf = (text: string) => text.replaceAll(/[^\d.]/g, '')
 const shoot = (page: Page, name: string) => shootAs(page, `console-${name}`)
 
+/** The lines under Home's figures that are about the last day. */
+const DAY_LINES = ['In flight', 'Waiting for a person', 'In', 'Out'].map(
+  (name) => `${name}, the last 24 hours`,
+)
+
 describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's chromium", () => {
   let started: BrowserTest
   let bursar: BrowserTest['bursar']
@@ -250,7 +255,8 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
       'Waiting for a person',
       'In and out, 24 hours',
     ])
-    await page.getByRole('img', { name: 'Value, the last 30 days' }).waitFor()
+    for (const line of ['Value, the last 30 days', ...DAY_LINES])
+      await page.getByRole('img', { name: line }).waitFor()
     await page.goto(`${address}/console/sandbox`)
     await page.getByRole('button', { name: 'Require an approver' }).click()
     await page.getByRole('button', { name: 'Yes' }).click()
@@ -827,8 +833,8 @@ describe.skipIf(!HAS_CHROMIUM)("in a sandbox, in a browser, which needs Debian's
         .locator('tbody tr', { has: page.getByRole('link', { name: type }) })
         .first()
       return [
+        (await row.locator('td:nth-child(5)').innerText()).trim(),
         await row.locator('td:nth-child(6)').innerText(),
-        await row.locator('td:nth-child(7)').innerText(),
       ]
     }
     await expect.poll(() => sides('Internal transfer debit')).toEqual(['Payroll', 'Default'])

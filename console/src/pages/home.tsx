@@ -99,7 +99,7 @@ function useHome() {
     profiles: useCall<Page<Profile>>(seesMoney ? profiles : undefined),
     history: useCall<{ items: BalanceHistory[] }>(seesMoney ? history : undefined),
     volumes: useCall<{ items: Volume[] }>(volumes),
-    activity: useCall<{ items: Activity[] }>(activity),
+    activity: useCall<{ items: Activity[] }>(may('operators:read_activity') ? activity : undefined),
   }
   const reading = useSignal(0)
   const now = useSignal(Date.now())
