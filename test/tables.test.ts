@@ -21,7 +21,7 @@ const ALLOWED: Record<string, string> = {
     'access/tokens, resources/api-credentials | access/customers, cli, money/records, money/verify, program/demo, resources/search',
   approval_decisions: 'rails/payouts | governance/approvals',
   approvals:
-    'governance/approvals | money/movements, money/verify, rails/payouts, resources/approvals, resources/search, resources/transfers, upkeep/metrics',
+    'governance/approvals | money/movements, money/verify, rails/payouts, resources/approvals, resources/operators, resources/search, resources/transfers, upkeep/metrics',
   approvers: 'governance/approvals',
   address_series: 'chains/solana',
   asked_addresses: 'chains/solana',
@@ -102,7 +102,7 @@ const ALLOWED: Record<string, string> = {
   statements: 'resources/statements | money/verify, program/demo, resources/search, upkeep/metrics',
   traces: 'money/records',
   transfers:
-    'money/ledger, money/movements, rails/deposits, rails/payouts, rails/treasury, rails/wires | chains, chains/bitcoin, chains/evm, cli, governance/policy, money/records, money/verify, program, rails, rails/screening, resources/conversions, resources/search, resources/statements, resources/transfers, upkeep/metrics',
+    'money/ledger, money/movements, rails/deposits, rails/payouts, rails/treasury, rails/wires | chains, chains/bitcoin, chains/evm, cli, governance/policy, money/records, money/verify, program, rails, rails/screening, resources/conversions, resources/operators, resources/search, resources/statements, resources/transfers, upkeep/metrics',
   wallet_checks: 'chains/bitcoin, chains/stellar',
   webhook_attempts: 'deliveries | resources/transfers, resources/webhooks, upkeep/retention',
   webhook_deliveries:

@@ -77,6 +77,7 @@ const RIGHT_OF: Record<Exclude<Scope, ScopeWithoutOperations>, Right> = {
   'operators:read_passkey': 'READ',
   'operators:delete_passkey': 'SIGN_IN',
   'operators:read_network': 'READ',
+  'operators:read_activity': 'READ',
   'operators:read_freeze': 'READ',
   'operators:write_freeze': 'CHANGE',
   'operators:end_freeze': 'ADMINISTER',

@@ -85,6 +85,7 @@ export const OPERATOR_SCOPES = [
   'operators:read_passkey',
   'operators:delete_passkey',
   'operators:read_network',
+  'operators:read_activity',
   'operators:read_freeze',
   'operators:write_freeze',
   'operators:end_freeze',

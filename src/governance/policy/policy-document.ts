@@ -17,7 +17,7 @@ const APPROVALS_MAX = 10
 /** The longest period of a limit: a leap year. */
 const PERIOD_SECONDS_MAX = 31_622_400
 /** Limits of the deadline of approvals: a minute, and 30 days. */
-const DEADLINE_SECONDS = { minimum: 60, maximum: 2_592_000 }
+export const DEADLINE_SECONDS = { minimum: 60, maximum: 2_592_000 }
 /** The longest cooling time of a new address: 30 days. */
 const COOLING_SECONDS_MAX = 2_592_000
 const RULES_MAX = 100

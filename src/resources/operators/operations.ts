@@ -1,4 +1,5 @@
 import type { Operation } from '../../http/operation.ts'
+import { listActivity } from './activity.ts'
 import { createClient, renameClient } from './clients.ts'
 import { listAllCustomers, listLimits, makeCustomer, putLimit } from './customers.ts'
 import { createFreeze, endFreeze, listFreezes } from './freezes.ts'
@@ -16,6 +17,7 @@ import {
 
 /** Operations for operators alone, of what no API client has. */
 export const OPERATOR_WORK: readonly Operation[] = [
+  listActivity,
   ...[listFreezes, createFreeze, endFreeze],
   ...[listWires, getWire, take, markSent, markFailed, recordDeposit, recordReturn, sendBack],
   ...[listAllCustomers, makeCustomer, listLimits, putLimit],
