@@ -16,7 +16,11 @@ import {
 } from './browser.ts'
 import { DESTINATION, remoteCaller, runBursar, spawnBursar } from './support.ts'
 
-const WIDTHS = [320, 390, 768, 1280]
+/** Widths of windows, with the size of text: also a wide window at a zoom of 200 %, and text half as large again. */
+const SCREENS = [
+  ...[320, 390, 640, 768, 1280].map((width) => ({ width, text: '87.5%' })),
+  { width: 768, text: '131%' },
+]
 /** With 18 decimals: nothing that people send is longer. */
 const LONG = '123456.123456789012345678'
 
@@ -228,9 +232,10 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     for (const [path, expected] of pages) {
       const page = await opened(path)
       await page.locator('main .scroll, main .of-record, main .buttons, main .quiet').first().waitFor()
-      for (const width of WIDTHS) {
-        const at = { message: `${path} at ${width}` }
+      for (const { width, text } of SCREENS) {
+        const at = { message: `${path} at ${width}, text at ${text}` }
         await page.setViewportSize({ width, height: 800 })
+        await page.evaluate(`document.documentElement.style.fontSize = '${text}'`)
         await expect.poll(() => amountsOn(page), at).toEqual(expect.arrayContaining(expected))
         await expect.poll(() => page.evaluate(UNSEEN), at).toEqual([])
         // Whatever number is shown is one that the API has answered, whole.
