@@ -5,6 +5,20 @@ import { send, type Call } from './api.ts'
 import { inWords } from './format.ts'
 import { Curl, Failure } from './parts.tsx'
 
+/** Work that a person starts: whether it runs, and why it failed. */
+export function useWork() {
+  const isRunning = useSignal(false)
+  const error = useSignal<unknown>(undefined)
+  const run = (work: () => Promise<unknown>): void => {
+    isRunning.value = true
+    error.value = undefined
+    void work()
+      .catch((reason: unknown) => (error.value = reason))
+      .finally(() => (isRunning.value = false))
+  }
+  return { isRunning, error, run }
+}
+
 /** A button. For a change that cannot be undone, `ask` is the question that a person answers first. */
 export function AskedButton({
   ask,
@@ -97,34 +111,25 @@ export function Action<T>({
   kind?: 'main' | 'danger'
   children: ComponentChildren
 }) {
-  const busy = useSignal(false)
-  const error = useSignal<unknown>(undefined)
+  const { isRunning, error, run } = useWork()
   const given = useSignal<Values>({})
   const form = useRef<HTMLFormElement>(null)
   const values = Object.fromEntries(
     fields.map(({ name, value = '' }) => [name, (given.value[name] ?? value).trim()]),
   )
   const asked = typeof call === 'function' ? call(values) : call
-  const run = () => {
-    busy.value = true
-    error.value = undefined
-    void send<T>(asked)
-      .then(
-        (answer) => {
-          given.value = {}
-          done(answer)
-        },
-        (reason: unknown) => (error.value = reason),
-      )
-      .finally(() => (busy.value = false))
+  const make = async () => {
+    const answer = await send<T>(asked)
+    given.value = {}
+    done(answer)
   }
   const button = (
     <AskedButton
       ask={ask}
       kind={kind}
-      disabled={busy.value}
+      disabled={isRunning.value}
       isReady={() => form.current?.reportValidity() ?? true}
-      run={run}
+      run={() => run(make)}
     >
       {children}
     </AskedButton>

@@ -73,8 +73,9 @@ export const Banner = () => {
   )
 }
 
-/** The status of a record, in words. The colour only helps. */
-export const Status = ({ of }: { of: string }) => {
+/** The status of a record, in words; nothing without one. The colour only helps. */
+export const Status = ({ of }: { of: string | undefined }) => {
+  if (of === undefined) return null
   const kind =
     /^(COMPLETED|DELIVERED|APPROVED|STATEMENT_STATUS_PAID|HOLDS|DONE|ACTIVE|OPEN|PAID|AVAILABLE|REACHABLE|ALLOWED|USED)$/.test(
       of,
@@ -91,20 +92,19 @@ export const Status = ({ of }: { of: string }) => {
 /** Behind an amount of more characters, its asset may stand on the next line of a table. */
 const LONG = 16
 
-/** An amount with its asset, its digits aligned. */
-export const Amount = ({
-  amount,
-  asset,
-  sign = false,
-}: {
-  amount: string
-  asset: string
+interface Money {
+  amount: string | undefined
+  asset: string | undefined
   sign?: boolean
-}) => (
-  <span class={amount.length > LONG ? 'amount long' : 'amount'}>
-    {sign ? signed(amount) : groupDigits(amount)} <span class="asset">{asset}</span>
-  </span>
-)
+}
+
+/** An amount with its asset, its digits aligned; nothing without an amount. */
+export const Amount = ({ amount, asset, sign = false }: Money) =>
+  amount === undefined ? null : (
+    <span class={amount.length > LONG ? 'amount long' : 'amount'}>
+      {sign ? signed(amount) : groupDigits(amount)} <span class="asset">{asset}</span>
+    </span>
+  )
 
 /** A moment in UTC; `precise`: to the millisecond. Its tooltip has the reader's local time, and how long ago that is. */
 export const Time = ({ at, precise = false }: { at: string; precise?: boolean }) => (
@@ -197,23 +197,30 @@ export const ShownOnce = ({ of, children }: { of: Signal<string>; children: Comp
   </div>
 )
 
-/** A member of a record, in a list of facts. */
-export const Fact = ({ name, children }: { name: string; children: ComponentChildren }) => (
-  <div>
-    <dt>{name}</dt>
-    <dd>{children}</dd>
-  </div>
+type NamedFact = readonly [name: string, value: ComponentChildren]
+
+/** What is known of a record, each with its name. A fact that is undefined, null or false is left out. */
+export const Facts = ({ of }: { of: readonly NamedFact[] }) => (
+  <dl class="facts">
+    {of.map(([name, value], index) =>
+      (value ?? false) === false ? null : (
+        <div key={index}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ),
+    )}
+  </dl>
 )
 
 /** Every member of a record that has a value, and of the objects in it, by its own name and that of its object. */
 export const Members = ({ of }: { of: object }) => (
-  <dl class="facts">
-    {membersOf(of).map(([path, value]) => (
-      <Fact key={path.join(' ')} name={inWords(path.slice(-2).join(', '))}>
-        <span class="text">{value}</span>
-      </Fact>
-    ))}
-  </dl>
+  <Facts
+    of={membersOf(of).map(([path, value]) => [
+      inWords(path.slice(-2).join(', ')),
+      <span class="text">{value}</span>,
+    ])}
+  />
 )
 
 const membersOf = (of: object, path: readonly string[] = []): [path: string[], value: string][] =>

@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import { useWork } from '../action.tsx'
 import { send, type Call } from '../api.ts'
 import { save } from '../export.tsx'
 import { groupDigits } from '../format.ts'
@@ -9,12 +10,12 @@ const CALL: Call = { method: 'GET', path: '/v2/audit-log/verification' }
 
 /** A button that recomputes the audit log's whole hash chain, and the chain's head as a file for an auditor to keep. */
 export function AuditChain() {
-  const isRunning = useSignal(false)
+  const { isRunning, error, run } = useWork()
   const links = useSignal(0)
   const records = useSignal(0)
   const last = useSignal<ChainVerification | undefined>(undefined)
-  const error = useSignal<unknown>(undefined)
   const walk = async () => {
+    ;[links.value, records.value, last.value] = [0, 0, undefined]
     let query: NonNullable<Call['query']> = {}
     let isOver = false
     while (!isOver) {
@@ -26,17 +27,10 @@ export function AuditChain() {
       isOver = answer.is_complete || answer.fault !== undefined
     }
   }
-  const run = () => {
-    isRunning.value = true
-    ;[links.value, records.value, last.value, error.value] = [0, 0, undefined, undefined]
-    void walk()
-      .catch((reason: unknown) => (error.value = reason))
-      .finally(() => (isRunning.value = false))
-  }
   return (
     <section>
       <div class="action">
-        <button type="button" disabled={isRunning.value} onClick={run}>
+        <button type="button" disabled={isRunning.value} onClick={() => run(walk)}>
           Verify the chain
         </button>
         <Curl of={CALL} />

@@ -1,6 +1,5 @@
-import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { AskedButton } from '../action.tsx'
+import { AskedButton, useWork } from '../action.tsx'
 import { send } from '../api.ts'
 import { useCall } from '../load.ts'
 import { Failure, Link } from '../parts.tsx'
@@ -120,27 +119,24 @@ function Buttons({
   mayApprove,
   again,
 }: Omit<DecideProps, 'approvers'> & { passkey: ApproverPasskey; mayApprove: boolean }) {
-  const busy = useSignal(false)
-  const error = useSignal<unknown>(undefined)
-  const decide = (decision: Decision) => {
-    busy.value = true
-    error.value = undefined
-    void signText(toSign[decision], passkey)
-      .then((body) => send({ method: 'POST', path: `/v2/approvals/${id}/${decision.toLowerCase()}`, body }))
-      .then(again, (reason: unknown) => (error.value = reason))
-      .finally(() => (busy.value = false))
-  }
+  const { isRunning, error, run } = useWork()
+  const decide = (decision: Decision) =>
+    run(async () => {
+      const body = await signText(toSign[decision], passkey)
+      await send({ method: 'POST', path: `/v2/approvals/${id}/${decision.toLowerCase()}`, body })
+      again()
+    })
   const ends = isPayment(statement.subject)
     ? 'Reject it? The payment fails, and its total returns to the profile.'
     : 'Reject it? The change is not made.'
   return (
     <div class="action">
       {mayApprove && (
-        <AskedButton ask={undefined} kind="main" disabled={busy.value} run={() => decide('APPROVE')}>
+        <AskedButton ask={undefined} kind="main" disabled={isRunning.value} run={() => decide('APPROVE')}>
           Approve with your passkey
         </AskedButton>
       )}
-      <AskedButton ask={ends} kind="danger" disabled={busy.value} run={() => decide('REJECT')}>
+      <AskedButton ask={ends} kind="danger" disabled={isRunning.value} run={() => decide('REJECT')}>
         Reject
       </AskedButton>
       <Failure of={error.value} />

@@ -5,7 +5,7 @@ import { Graph, type Arrow, type Place } from '../graph.tsx'
 import { Choice, filterOf, Filters, ListOf, Paged, TextFilter, useList, type Column } from '../list.tsx'
 import { onEvents } from '../live.ts'
 import { useCall, useRecords } from '../load.ts'
-import { Amount, Curl, Fact, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
+import { Amount, Curl, Facts, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
 import type { Orchestration, Rule, Transfer } from '../records.ts'
 import { may } from '../session.ts'
 
@@ -230,6 +230,7 @@ export function OrchestrationPage({ id }: { id: string }) {
         <Failure of={error.value} />
       </>
     )
+  const { orchestration_rule_id: rule } = run
   return (
     <>
       <header class="of-record">
@@ -242,25 +243,15 @@ export function OrchestrationPage({ id }: { id: string }) {
         <Id of={id} whole />
       </header>
       <Way of={run} amount={`${groupDigits(run.source_amount)} ${run.source_asset}`} />
-      <dl class="facts">
-        <Fact name="Created">
-          <Time at={run.created_at} />
-        </Fact>
-        <Fact name="Changed">
-          <Time at={run.updated_at} />
-        </Fact>
-        <Fact name="Started by">
-          {run.orchestration_rule_id === undefined ? (
-            'a request'
-          ) : (
-            <RuleOf id={run.orchestration_rule_id} rules={named.rules} />
-          )}
-        </Fact>
-        <Fact name="Profile">
-          <Id of={run.profile_id} to={`profiles/${run.profile_id}`} />
-        </Fact>
-        {run.ref_id !== undefined && <Fact name="ref_id">{run.ref_id}</Fact>}
-      </dl>
+      <Facts
+        of={[
+          ['Created', <Time at={run.created_at} />],
+          ['Changed', <Time at={run.updated_at} />],
+          ['Started by', rule === undefined ? 'a request' : <RuleOf id={rule} rules={named.rules} />],
+          ['Profile', <Id of={run.profile_id} to={`profiles/${run.profile_id}`} />],
+          ['ref_id', run.ref_id],
+        ]}
+      />
       <h2>Steps</h2>
       <Steps of={run} />
       <Curl of={call} />

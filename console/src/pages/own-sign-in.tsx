@@ -1,5 +1,4 @@
-import { useSignal } from '@preact/signals'
-import { Action } from '../action.tsx'
+import { Action, useWork } from '../action.tsx'
 import { send } from '../api.ts'
 import { inWords } from '../format.ts'
 import { Table, type Column } from '../list.tsx'
@@ -46,8 +45,7 @@ export function OwnSignInPage() {
 
 function Passkeys() {
   const { data, error, again } = useCall<{ items: Passkey[] }>(passkeys)
-  const failed = useSignal<unknown>(undefined)
-  const busy = useSignal(false)
+  const adding = useWork()
   const columns: Column<Passkey>[] = [
     { name: 'Name', cell: ({ name }) => name },
     { name: 'Id', cell: ({ id }) => <Id of={id} /> },
@@ -71,16 +69,6 @@ function Passkeys() {
         ),
     },
   ]
-  const add = (name: string) => {
-    busy.value = true
-    failed.value = undefined
-    void addPasskey(name)
-      .then(
-        () => again(),
-        (reason: unknown) => (failed.value = reason),
-      )
-      .finally(() => (busy.value = false))
-  }
   return (
     <section>
       <h2>Passkeys</h2>
@@ -97,18 +85,18 @@ function Passkeys() {
         onSubmit={(event) => {
           event.preventDefault()
           const { value } = event.currentTarget.elements.namedItem('name') as HTMLInputElement
-          add(value.trim())
+          adding.run(() => addPasskey(value.trim()).then(() => again()))
         }}
       >
         <label>
           Name of the new passkey
           <input name="name" required maxLength={100} placeholder="such as: laptop" autocomplete="off" />
         </label>
-        <button type="submit" disabled={busy.value}>
+        <button type="submit" disabled={adding.isRunning.value}>
           Add a passkey
         </button>
       </form>
-      <Failure of={failed.value} />
+      <Failure of={adding.error.value} />
       <Curl of={passkeys} />
     </section>
   )

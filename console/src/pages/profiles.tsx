@@ -5,7 +5,7 @@ import { inWords, timeOfId } from '../format.ts'
 import { Freezes, useFreezes } from '../freezes.tsx'
 import { filterOf, Filters, ListOf, Table, TextFilter, useList, type Column } from '../list.tsx'
 import { useCall, useRecords } from '../load.ts'
-import { Amount, Curl, Fact, Failure, Id, Link, Status, Time, Title } from '../parts.tsx'
+import { Amount, Curl, Facts, Failure, Id, Link, Status, Time, Title } from '../parts.tsx'
 import { InUsd, usePrices, type UsdOf } from '../prices.tsx'
 import {
   nameOfParty,
@@ -161,23 +161,15 @@ function Head({ profile }: { profile: Profile }) {
       </Title>
       <Id of={id} whole />
       <Freezes profileId={id} changed={() => freezes.again()} />
-      <dl class="facts">
-        <Fact name="Created">
-          <Time at={timeOfId(id)} />
-        </Fact>
-        {deactivated_at !== undefined && (
-          <Fact name="Disabled">
-            <Time at={deactivated_at} />
-          </Fact>
-        )}
-        {owner !== undefined && <Fact name="Owner">{owner}</Fact>}
-        {account_id !== undefined && (
-          <Fact name="Account">
-            <Id of={account_id} />
-          </Fact>
-        )}
-        {description !== undefined && description !== '' && <Fact name="Description">{description}</Fact>}
-      </dl>
+      <Facts
+        of={[
+          ['Created', <Time at={timeOfId(id)} />],
+          ['Disabled', deactivated_at && <Time at={deactivated_at} />],
+          ['Owner', owner],
+          ['Account', account_id && <Id of={account_id} />],
+          ['Description', description || undefined],
+        ]}
+      />
     </header>
   )
 }

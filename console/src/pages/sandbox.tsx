@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { open, ROOT } from '../address.ts'
-import { Action, AskedButton } from '../action.tsx'
+import { Action, AskedButton, useWork } from '../action.tsx'
 import { send, type Call } from '../api.ts'
 import { inWords } from '../format.ts'
 import { useCall } from '../load.ts'
@@ -86,18 +86,15 @@ export function SandboxPage() {
 }
 
 function Buttons({ profileId }: { profileId: string }) {
-  const error = useSignal<unknown>(undefined)
+  const { error, run } = useWork()
   const made = useSignal<{ call: Call; id: string } | undefined>(undefined)
-  const run = (call: Call) => {
-    error.value = undefined
+  const make = async (call: Call) => {
     made.value = undefined
-    void send<{ activity_id: string } | Transfer>(call).then(
-      (answer) => (made.value = { call, id: 'id' in answer ? answer.id : answer.activity_id }),
-      (reason: unknown) => (error.value = reason),
-    )
+    const answer = await send<{ activity_id: string } | Transfer>(call)
+    made.value = { call, id: 'id' in answer ? answer.id : answer.activity_id }
   }
   const button = (name: string, call: () => Call) => (
-    <button key={name} type="button" onClick={() => run(call())}>
+    <button key={name} type="button" onClick={() => run(() => make(call()))}>
       {name}
     </button>
   )
@@ -207,39 +204,33 @@ async function restarted(): Promise<void> {
 
 /** The button that empties the sandbox. The service stops for it, drops its tables and starts with a new demo. */
 function BeginAnew() {
-  const busy = useSignal(false)
-  const error = useSignal<unknown>(undefined)
+  const { isRunning, error, run } = useWork()
   if (!service.value?.begins_anew || !may('operators:write_operator'))
     return (
       <p class="quiet">
         Stop the sandbox and run <code>bursar sandbox reset</code>.
       </p>
     )
-  const run = async () => {
-    busy.value = true
-    error.value = undefined
-    try {
-      const answer = await fetch(`${ROOT}sandbox/reset`, {
-        method: 'POST',
-        headers: { 'x-bursar-console': 'page' },
-      })
-      if (answer.status !== 202) throw new Error(((await answer.json()) as { detail: string }).detail)
-      await restarted()
-      location.assign(ROOT)
-    } catch (reason) {
-      error.value = reason
-      busy.value = false
-    }
+  const reset = async () => {
+    const answer = await fetch(`${ROOT}sandbox/reset`, {
+      method: 'POST',
+      headers: { 'x-bursar-console': 'page' },
+    })
+    if (answer.status !== 202) throw new Error(((await answer.json()) as { detail: string }).detail)
+    await restarted()
+    location.assign(ROOT)
+    // The button stays as it is until the browser has left the page.
+    await new Promise(() => undefined)
   }
   return (
     <div class="action">
       <AskedButton
         ask="Delete everything in this sandbox?"
         kind="danger"
-        disabled={busy.value}
-        run={() => void run()}
+        disabled={isRunning.value}
+        run={() => run(reset)}
       >
-        {busy.value ? 'Resetting the sandbox…' : 'Reset the sandbox'}
+        {isRunning.value ? 'Resetting the sandbox…' : 'Reset the sandbox'}
       </AskedButton>
       <Failure of={error.value} />
     </div>

@@ -1,5 +1,5 @@
-import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
+import { useWork } from '../action.tsx'
 import { address, API, open, ROOT } from '../address.ts'
 import { bodyOf, headersOf, send } from '../api.ts'
 import { ask } from '../connection.ts'
@@ -91,15 +91,7 @@ export async function signOut(): Promise<void> {
 
 /** The sign-in: by the link or the OpenID answer in the address, else by a way that the operator chooses. */
 export function SignIn() {
-  const error = useSignal<unknown>(undefined)
-  const busy = useSignal(false)
-  const run = (work: () => Promise<void>) => {
-    busy.value = true
-    error.value = undefined
-    void work()
-      .catch((reason: unknown) => (error.value = reason))
-      .finally(() => (busy.value = false))
-  }
+  const { isRunning, error, run } = useWork()
   useEffect(() => {
     document.title = 'Sign in - Bursar'
     const { path, query } = address.peek()
@@ -120,17 +112,17 @@ export function SignIn() {
       {signInReason.value !== '' && <p>{signInReason.value}</p>}
       <Failure of={error.value} />
       {demo && (
-        <button type="button" class="main" disabled={busy.value} onClick={() => run(signInToDemo)}>
+        <button type="button" class="main" disabled={isRunning.value} onClick={() => run(signInToDemo)}>
           Open the demo's records
         </button>
       )}
       {openid && (
-        <button type="button" class="main" disabled={busy.value} onClick={() => run(startOpenId)}>
+        <button type="button" class="main" disabled={isRunning.value} onClick={() => run(startOpenId)}>
           Sign in with your organisation
         </button>
       )}
       {'credentials' in navigator && (
-        <button type="button" disabled={busy.value} onClick={() => run(signInWithPasskey)}>
+        <button type="button" disabled={isRunning.value} onClick={() => run(signInWithPasskey)}>
           Sign in with a passkey
         </button>
       )}
@@ -145,7 +137,7 @@ export function SignIn() {
           One-time link
           <input name="link" autocomplete="off" spellcheck={false} maxLength={2000} />
         </label>
-        <button type="submit" disabled={busy.value}>
+        <button type="submit" disabled={isRunning.value}>
           Use the link
         </button>
       </form>

@@ -1,13 +1,13 @@
 import { useSignal } from '@preact/signals'
 import { Bars } from '../bars.tsx'
-import { Action } from '../action.tsx'
+import { Action, useWork } from '../action.tsx'
 import { send } from '../api.ts'
 import { textCell } from '../csv.ts'
 import { Export } from '../export.tsx'
 import { dayOf, groupDigits, inWords, percentOf, sumOf } from '../format.ts'
 import { Choice, filterOf, Filters, ListOf, Table, useList, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
-import { Amount, Curl, Fact, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
+import { Amount, Curl, Facts, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
 import type { Explanation, Statement } from '../records.ts'
 import { customer, may } from '../session.ts'
 
@@ -125,20 +125,18 @@ function Totals({ of }: { of: readonly Statement[] }) {
   const rewards = of.flatMap((one) => rewardOf(one) ?? [])
   if (rewards.length === 0) return null
   return (
-    <dl class="facts">
-      {[...new Set(rewards.map(({ asset }) => asset))].map((asset) => {
+    <Facts
+      of={[...new Set(rewards.map(({ asset }) => asset))].map((asset) => {
         const own = rewards.filter((reward) => reward.asset === asset)
-        return (
-          <div key={asset}>
-            <dt>Total of {own.length === 1 ? 'this month' : `these ${own.length} months`}</dt>
-            <dd>
-              <Amount amount={sumOf(own.map((one) => one.total_amount_owed))} asset={asset} />, of which{' '}
-              <Amount amount={sumOf(own.map((one) => one.amount_paid))} asset={asset} /> are paid
-            </dd>
-          </div>
-        )
+        return [
+          `Total of ${own.length === 1 ? 'this month' : `these ${own.length} months`}`,
+          <>
+            <Amount amount={sumOf(own.map((one) => one.total_amount_owed))} asset={asset} />, of which{' '}
+            <Amount amount={sumOf(own.map((one) => one.amount_paid))} asset={asset} /> are paid
+          </>,
+        ]
       })}
-    </dl>
+    />
   )
 }
 
@@ -184,21 +182,15 @@ export function StatementPage({ id }: { id: string }) {
           </Action>
         )}
       </header>
-      <dl class="facts">
-        <Fact name="From">{dayOf(statement.period_start)}</Fact>
-        <Fact name="Through">{dayOf(statement.period_end)}</Fact>
-        {statement.generated_at !== undefined && (
-          <Fact name="Generated">
-            <Time at={statement.generated_at} />
-          </Fact>
-        )}
-        {statement.paid_at !== undefined && (
-          <Fact name="Paid">
-            <Time at={statement.paid_at} />
-          </Fact>
-        )}
-        <Fact name="ref_id">{statement.ref_id}</Fact>
-      </dl>
+      <Facts
+        of={[
+          ['From', dayOf(statement.period_start)],
+          ['Through', dayOf(statement.period_end)],
+          ['Generated', statement.generated_at && <Time at={statement.generated_at} />],
+          ['Paid', statement.paid_at && <Time at={statement.paid_at} />],
+          ['ref_id', statement.ref_id],
+        ]}
+      />
       {statement.generated_at === undefined ? (
         <p class="quiet">It is not generated yet.</p>
       ) : (
@@ -221,17 +213,9 @@ function DayByDay({ id, asset }: { id: string; asset: string }) {
   const call = { method: 'GET', path: `${PATH}/${id}/explanation` } as const
   const first = useCall<Explanation>(call)
   const again = useSignal<{ found: Explanation; at: string } | undefined>(undefined)
-  const error = useSignal<unknown>(undefined)
-  const isRunning = useSignal(false)
-  const run = () => {
-    isRunning.value = true
-    error.value = undefined
-    void send<Explanation>(call)
-      .then(
-        (found) => (again.value = { found, at: new Date().toISOString() }),
-        (reason: unknown) => (error.value = reason),
-      )
-      .finally(() => (isRunning.value = false))
+  const { isRunning, error, run } = useWork()
+  const explain = async () => {
+    again.value = { found: await send<Explanation>(call), at: new Date().toISOString() }
   }
   const found = again.value?.found ?? first.data.value
   return (
@@ -263,27 +247,18 @@ function DayByDay({ id, asset }: { id: string; asset: string }) {
             )}
           </div>
           <p>
-            <button type="button" class="main" disabled={isRunning.value} onClick={run}>
+            <button type="button" class="main" disabled={isRunning.value} onClick={() => run(explain)}>
               Explain it again from the ledger
             </button>
           </p>
           <Table name="Days" items={found.days} columns={DAY_COLUMNS} keyOf={({ day }) => day} />
-          <dl class="facts">
-            <div>
-              <dt>Sum of balance × seconds × rate</dt>
-              <dd>{groupDigits(found.products)}</dd>
-            </div>
-            <div>
-              <dt>by 86 400 s and 365 days, rounded down</dt>
-              <dd>
-                <Amount amount={found.computed} asset={asset} />
-              </dd>
-            </div>
-            <div>
-              <dt>Balance that earns</dt>
-              <dd>the average of the day</dd>
-            </div>
-          </dl>
+          <Facts
+            of={[
+              ['Sum of balance × seconds × rate', groupDigits(found.products)],
+              ['by 86 400 s and 365 days, rounded down', <Amount amount={found.computed} asset={asset} />],
+              ['Balance that earns', 'the average of the day'],
+            ]}
+          />
         </>
       )}
       <Curl of={call} />

@@ -5,7 +5,7 @@ import { after, inWords } from '../format.ts'
 import { onEvents } from '../live.ts'
 import { useCall } from '../load.ts'
 import { OnNetwork } from '../on-network.tsx'
-import { Amount, Curl, Fact, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
+import { Amount, Curl, Facts, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
 import type { Network, Page, Profile, Transfer, TransferHistory, Verification } from '../records.ts'
 import { Usd } from '../prices.tsx'
 import { may } from '../session.ts'
@@ -55,7 +55,7 @@ function Story({ history, again }: { history: TransferHistory; again: () => void
   return (
     <>
       <Head history={history} again={again} />
-      <Facts history={history} />
+      <Members history={history} />
       {history.fees !== undefined && <FeeComparison history={history} fees={history.fees} />}
       <h2>What happened</h2>
       <ol class="story" aria-live="polite">
@@ -144,49 +144,40 @@ function State({ history }: { history: TransferHistory }) {
 }
 
 /** The transfer's own members. */
-function Facts({ history: { transfer, fees } }: { history: TransferHistory }) {
+function Members({ history: { transfer, fees } }: { history: TransferHistory }) {
   const { asset, amount, fee, crypto_network, destination_address, crypto_tx_hash, ref_id, memo } = transfer
   const { notional_value, profile_id } = transfer
   const profile = useCall<Profile>(
     may('funding:read_profile') ? { method: 'GET', path: `/v2/profiles/${profile_id}` } : undefined,
   ).data.value
   return (
-    <dl class="facts">
-      <Fact name="Amount">
-        <Amount amount={amount} asset={asset} />
-      </Fact>
-      {notional_value !== undefined && (
-        <Fact name="Value when made">
-          <Usd value={sumOfUsd([notional_value])} />
-        </Fact>
-      )}
-      {fees === undefined && (
-        <Fact name="Fee">
-          <Amount amount={fee} asset={asset} />
-        </Fact>
-      )}
-      {crypto_network !== undefined && <Fact name="Network">{inWords(crypto_network)}</Fact>}
-      {destination_address !== undefined && (
-        <Fact name="To">
-          <OnNetwork of={destination_address} kind="address" network={crypto_network} />
-        </Fact>
-      )}
-      {crypto_tx_hash !== undefined && (
-        <Fact name="Transaction">
-          <OnNetwork of={crypto_tx_hash} kind="hash" network={crypto_network} />
-        </Fact>
-      )}
-      {ref_id !== undefined && (
-        <Fact name="ref_id">
-          <code>{ref_id}</code>
-        </Fact>
-      )}
-      {memo !== undefined && <Fact name="Memo">{memo}</Fact>}
-      <Fact name="Profile">
-        {profile !== undefined && <Link to={`profiles/${profile_id}`}>{profile.nickname}</Link>}{' '}
-        <Id of={profile_id} to={profile === undefined ? `profiles/${profile_id}` : undefined} />
-      </Fact>
-    </dl>
+    <Facts
+      of={[
+        ['Amount', <Amount amount={amount} asset={asset} />],
+        ['Value when made', notional_value && <Usd value={sumOfUsd([notional_value])} />],
+        ['Fee', fees === undefined && <Amount amount={fee} asset={asset} />],
+        ['Network', crypto_network && inWords(crypto_network)],
+        [
+          'To',
+          destination_address && (
+            <OnNetwork of={destination_address} kind="address" network={crypto_network} />
+          ),
+        ],
+        [
+          'Transaction',
+          crypto_tx_hash && <OnNetwork of={crypto_tx_hash} kind="hash" network={crypto_network} />,
+        ],
+        ['ref_id', ref_id && <code>{ref_id}</code>],
+        ['Memo', memo],
+        [
+          'Profile',
+          <>
+            {profile !== undefined && <Link to={`profiles/${profile_id}`}>{profile.nickname}</Link>}{' '}
+            <Id of={profile_id} to={profile === undefined ? `profiles/${profile_id}` : undefined} />
+          </>,
+        ],
+      ]}
+    />
   )
 }
 
