@@ -4,6 +4,7 @@ import { useSignal } from '@preact/signals'
 import { send, type Call } from './api.ts'
 import { inWords } from './format.ts'
 import { Curl, Failure } from './parts.tsx'
+import { may } from './session.ts'
 
 /** Work that a person starts: whether it runs, and why it failed. */
 export function useWork() {
@@ -102,6 +103,8 @@ export function Action<T>({
   done,
   ask,
   kind,
+  scope,
+  summary,
   children,
 }: {
   call: Call | ((values: Values) => Call)
@@ -109,11 +112,16 @@ export function Action<T>({
   done: (answer: T) => void
   ask?: string
   kind?: 'main' | 'danger'
+  /** The scope of the call. An operator without it has no button. */
+  scope?: string
+  /** The word that opens the action; it is open otherwise. */
+  summary?: string
   children: ComponentChildren
 }) {
   const { isRunning, error, run } = useWork()
   const given = useSignal<Values>({})
   const form = useRef<HTMLFormElement>(null)
+  if (scope !== undefined && !may(scope)) return null
   const values = Object.fromEntries(
     fields.map(({ name, value = '' }) => [name, (given.value[name] ?? value).trim()]),
   )
@@ -134,7 +142,7 @@ export function Action<T>({
       {children}
     </AskedButton>
   )
-  return (
+  const action = (
     <div class="action">
       {fields.length === 0 ? (
         button
@@ -161,6 +169,14 @@ export function Action<T>({
       <Curl of={asked} />
       <Failure of={error.value} />
     </div>
+  )
+  return summary === undefined ? (
+    action
+  ) : (
+    <details>
+      <summary>{summary}</summary>
+      {action}
+    </details>
   )
 }
 

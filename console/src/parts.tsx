@@ -5,6 +5,7 @@ import { open, ROOT } from './address.ts'
 import { curlOf, type Call } from './api.ts'
 import { developer } from './developer.ts'
 import { ago, dayOf, groupDigits, inWords, localTimeOf, short, signed, timeOf } from './format.ts'
+import type { Loaded } from './load.ts'
 import { service } from './session.ts'
 
 /** A link to another page of the console. */
@@ -197,6 +198,14 @@ export const ShownOnce = ({ of, children }: { of: Signal<string>; children: Comp
   </div>
 )
 
+/** A member of a record, in a list of facts. */
+export const Fact = ({ name, children }: { name: string; children: ComponentChildren }) => (
+  <div>
+    <dt>{name}</dt>
+    <dd>{children}</dd>
+  </div>
+)
+
 type NamedFact = readonly [name: string, value: ComponentChildren]
 
 /** What is known of a record, each with its name. A fact that is undefined, null or false is left out. */
@@ -204,10 +213,9 @@ export const Facts = ({ of }: { of: readonly NamedFact[] }) => (
   <dl class="facts">
     {of.map(([name, value], index) =>
       (value ?? false) === false ? null : (
-        <div key={index}>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </div>
+        <Fact key={index} name={name}>
+          {value}
+        </Fact>
       ),
     )}
   </dl>
@@ -231,3 +239,20 @@ const membersOf = (of: object, path: readonly string[] = []): [path: string[], v
   })
 
 export const Loading = () => <p class="quiet">Loading…</p>
+
+/** What is shown of an answer; until it has come, that it is read, or why it is not. */
+export const Answered = <T,>({
+  of: { data, error },
+  isPart = false,
+  children,
+}: {
+  of: Pick<Loaded<T>, 'data' | 'error'>
+  /** Whether the page has more than this, and shows nothing in its place while it is read. */
+  isPart?: boolean
+  children: (answer: T) => ComponentChildren
+}) => (
+  <>
+    <Failure of={error.value} />
+    {data.value === undefined ? error.value === undefined && !isPart && <Loading /> : children(data.value)}
+  </>
+)

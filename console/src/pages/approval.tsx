@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks'
 import { inWords } from '../format.ts'
 import { onEvents } from '../live.ts'
 import { useCall, useRecords } from '../load.ts'
-import { Actor, Amount, Curl, Facts, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
+import { Actor, Amount, Curl, Fact, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
 import type { Approval, DestinationAddress, Page, Profile } from '../records.ts'
 import { isPayment, readStatement, type SignedPayment, type Statement, type ToSign } from '../statement.ts'
 import { may } from '../session.ts'
@@ -116,29 +116,25 @@ function Payment({
           <Amount amount={amount} asset={asset} />
         </p>
       </div>
-      <Facts
-        of={[
-          ['Network', inWords(network)],
-          [
-            'To',
-            typeof destination === 'string' ? (
-              <>
-                <Id of={destination} whole /> <Known network={network} address={destination} />
-              </>
-            ) : (
-              <pre>{JSON.stringify(destination, null, 2)}</pre>
-            ),
-          ],
-          ['Memo', memo],
-          [
-            'From',
+      <dl class="facts">
+        <Fact name="Network">{inWords(network)}</Fact>
+        <Fact name="To">
+          {typeof destination === 'string' ? (
             <>
-              {profile?.nickname} <Id of={profile_id} to={`profiles/${profile_id}`} />
-            </>,
-          ],
-          ['Payment', <Id of={id} to={`transfers/${id}`} />],
-        ]}
-      />
+              <Id of={destination} whole /> <Known network={network} address={destination} />
+            </>
+          ) : (
+            <pre>{JSON.stringify(destination, null, 2)}</pre>
+          )}
+        </Fact>
+        {memo !== null && <Fact name="Memo">{memo}</Fact>}
+        <Fact name="From">
+          {profile?.nickname} <Id of={profile_id} to={`profiles/${profile_id}`} />
+        </Fact>
+        <Fact name="Payment">
+          <Id of={id} to={`transfers/${id}`} />
+        </Fact>
+      </dl>
     </>
   )
 }
@@ -167,31 +163,22 @@ function Known({ network, address }: { network: string; address: string }) {
 
 /** Under which rule it is decided, and until when. */
 const Terms = ({ of, approval }: { of: Statement; approval: Approval }) => (
-  <Facts
-    of={[
-      [
-        'Asked by',
-        <>
-          {inWords(of.initiator.type)}{' '}
-          <Actor of={approval.initiator.id === of.initiator.id ? approval.initiator : of.initiator} />
-        </>,
-      ],
-      ['Needs', `${of.required} of the role ${of.role}`],
-      [
-        'Rule',
-        <>
-          {of.rule_id !== null && <code>{of.rule_id}</code>}{' '}
-          <Link to="policy">version {of.policy_version} of the policy</Link>
-        </>,
-      ],
-      [
-        'Until',
-        <>
-          <Time at={of.deadline} /> (<TimeLeft until={of.deadline} />)
-        </>,
-      ],
-    ]}
-  />
+  <dl class="facts">
+    <Fact name="Asked by">
+      {inWords(of.initiator.type)}{' '}
+      <Actor of={approval.initiator.id === of.initiator.id ? approval.initiator : of.initiator} />
+    </Fact>
+    <Fact name="Needs">
+      {of.required} of the role {of.role}
+    </Fact>
+    <Fact name="Rule">
+      {of.rule_id !== null && <code>{of.rule_id}</code>}{' '}
+      <Link to="policy">version {of.policy_version} of the policy</Link>
+    </Fact>
+    <Fact name="Until">
+      <Time at={of.deadline} /> (<TimeLeft until={of.deadline} />)
+    </Fact>
+  </dl>
 )
 
 const Signed = ({

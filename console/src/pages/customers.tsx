@@ -1,10 +1,11 @@
 import { Action } from '../action.tsx'
 import { groupDigits, inWords } from '../format.ts'
 import { Freezes } from '../freezes.tsx'
-import { Table, type Column } from '../list.tsx'
+import type { Column } from '../list.tsx'
 import { useCall } from '../load.ts'
-import { Curl, Failure, Id, Loading, Status, Time, Title } from '../parts.tsx'
-import { chooseCustomer, customer, may, readSession, session } from '../session.ts'
+import { Id, Status, Time, Title } from '../parts.tsx'
+import { chooseCustomer, customer, readSession, session } from '../session.ts'
+import { TableOf } from '../tables.tsx'
 
 /** The customers of the deployment; of the chosen one, its freezes and its limits. */
 
@@ -55,33 +56,28 @@ const COLUMNS: Column<Customer>[] = [
 ]
 
 export function CustomersPage() {
-  const { data, error, again } = useCall<{ items: Customer[] }>(customers)
+  const read = useCall<{ items: Customer[] }>(customers)
   return (
     <>
       <Title>Customers</Title>
-      <Failure of={error.value} />
-      {data.value === undefined && error.value === undefined && <Loading />}
-      {data.value !== undefined && (
-        <Table
-          name="Customers"
-          items={data.value.items}
-          columns={COLUMNS}
-          keyOf={({ customer_id }) => customer_id}
-        />
-      )}
-      <Curl of={customers} />
-      {may('operators:write_customer') && (
-        <Action
-          fields={[{ name: 'name', label: 'Name of a new customer' }]}
-          call={(values) => ({ method: 'POST', path: customers.path, body: values })}
-          done={() => {
-            again()
-            void readSession()
-          }}
-        >
-          Create
-        </Action>
-      )}
+      <TableOf
+        of={read}
+        call={customers}
+        name="Customers"
+        columns={COLUMNS}
+        keyOf={({ customer_id }) => customer_id}
+      />
+      <Action
+        scope="operators:write_customer"
+        fields={[{ name: 'name', label: 'Name of a new customer' }]}
+        call={(values) => ({ method: 'POST', path: customers.path, body: values })}
+        done={() => {
+          read.again()
+          void readSession()
+        }}
+      >
+        Create
+      </Action>
       <h2>{session.value!.customers.find(({ id }) => id === customer.value)?.name}</h2>
       <Freezes />
       <Limits />
@@ -90,7 +86,7 @@ export function CustomersPage() {
 }
 
 function Limits() {
-  const { data, error, again } = useCall<{ items: Limit[] }>(limits)
+  const read = useCall<{ items: Limit[] }>(limits)
   const columns: Column<Limit>[] = [
     { name: 'Limit', onCard: 1, cell: ({ limit }) => inWords(limit) },
     {
@@ -111,41 +107,35 @@ function Limits() {
     {
       name: 'Change',
       onCard: 4,
-      cell: ({ limit, value, is_default }) =>
-        may('operators:write_customer') && (
-          <details>
-            <summary>Change</summary>
-            <Action
-              fields={[
-                {
-                  name: 'value',
-                  label: 'Most; 0 for no limit, empty for the default',
-                  value: is_default ? '' : String(value),
-                  optional: true,
-                  size: 10,
-                },
-              ]}
-              call={({ value: given = '' }) => ({
-                method: 'PUT',
-                path: `${limits.path}/${limit}`,
-                body: given === '' ? {} : { value: /^\d{1,10}$/.test(given) ? Number(given) : given },
-              })}
-              done={() => again()}
-            >
-              Set
-            </Action>
-          </details>
-        ),
+      cell: ({ limit, value, is_default }) => (
+        <Action
+          scope="operators:write_customer"
+          summary="Change"
+          fields={[
+            {
+              name: 'value',
+              label: 'Most; 0 for no limit, empty for the default',
+              value: is_default ? '' : String(value),
+              optional: true,
+              size: 10,
+            },
+          ]}
+          call={({ value: given = '' }) => ({
+            method: 'PUT',
+            path: `${limits.path}/${limit}`,
+            body: given === '' ? {} : { value: /^\d{1,10}$/.test(given) ? Number(given) : given },
+          })}
+          done={() => read.again()}
+        >
+          Set
+        </Action>
+      ),
     },
   ]
   return (
     <section>
       <h3>Limits</h3>
-      <Failure of={error.value} />
-      {data.value !== undefined && (
-        <Table name="Limits" items={data.value.items} columns={columns} keyOf={({ limit }) => limit} />
-      )}
-      <Curl of={limits} />
+      <TableOf of={read} call={limits} name="Limits" columns={columns} keyOf={({ limit }) => limit} isPart />
     </section>
   )
 }

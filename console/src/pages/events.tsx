@@ -4,9 +4,9 @@ import { address, setQuery } from '../address.ts'
 import { Action } from '../action.tsx'
 import { dayOf } from '../format.ts'
 import { onEvents } from '../live.ts'
-import { Choice, filterOf, Filters, ListOf, Table, useList, type Column } from '../list.tsx'
+import { Choice, filterOf, Filters, ListOf, useList, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
-import { Curl, Failure, Id, ShownOnce, Status, Time, Title } from '../parts.tsx'
+import { Failure, Id, ShownOnce, Status, Time, Title } from '../parts.tsx'
 import {
   pageOf,
   type Attempt,
@@ -17,9 +17,11 @@ import {
   webhookState,
 } from '../records.ts'
 import { may } from '../session.ts'
+import { TableOf } from '../tables.tsx'
 
 /** Events as they happen, the webhooks that get them, and each attempt to deliver them. */
 
+const WRITE = 'webhooks:write_webhook'
 const KINDS = [
   'transfer.*',
   'orchestration.*',
@@ -35,10 +37,7 @@ const COLUMNS: Column<Event>[] = [
   { name: 'Type', cell: ({ type }) => <code>{type}</code> },
   {
     name: 'Record',
-    cell: ({ type, object: { id } }) => {
-      const page = pageOf({ type: type.split('.')[0]!, id })
-      return page === undefined ? <Id of={id} /> : <Id of={id} to={page} />
-    },
+    cell: ({ type, object: { id } }) => <Id of={id} to={pageOf({ type: type.split('.')[0]!, id })} />,
   },
   { name: 'Undelivered', number: true, cell: ({ undelivered_webhooks }) => undelivered_webhooks },
   { name: 'Event', cell: ({ id }) => <Id of={id} /> },
@@ -71,69 +70,61 @@ const webhooks = { method: 'GET', path: '/v2/webhooks', query: { limit: 100 } } 
 
 function Webhooks() {
   const secret = useSignal('')
-  const { data, error, again } = useCall<Page<Webhook>>(webhooks)
+  const read = useCall<Page<Webhook>>(webhooks)
   const chosen = address.value.query.get('webhook')
-  const shown = data.value?.items.find(({ id }) => id === chosen)
+  const shown = read.data.value?.items.find(({ id }) => id === chosen)
   return (
     <section>
       <h2>Webhooks</h2>
-      <Failure of={error.value} />
-      {data.value?.items.length === 0 && <p class="quiet">There is no webhook.</p>}
-      {data.value !== undefined && data.value.items.length > 0 && (
-        <Table
-          name="Webhooks"
-          items={data.value.items}
-          keyOf={({ id }) => id}
-          columns={[
-            {
-              name: 'Webhook',
-              onCard: 1,
-              cell: ({ id, name }) => (
-                <button
-                  type="button"
-                  aria-pressed={id === chosen}
-                  onClick={() => setQuery({ webhook: id === chosen ? '' : id })}
-                >
-                  {name}
-                </button>
-              ),
-            },
-            { name: 'Status', onCard: 2, cell: (webhook) => <Status of={webhookState(webhook)} /> },
-            { name: 'URL', onCard: 3, cell: ({ url }) => <code class="ref">{url}</code> },
-            { name: 'Events', onCard: 4, cell: ({ event_types }) => event_types.join(', ') },
-            {
-              name: 'Failing since',
-              cell: ({ failing_since }) => failing_since !== undefined && <Time at={failing_since} />,
-            },
-          ]}
-        />
-      )}
+      <TableOf
+        of={read}
+        name="Webhooks"
+        none="There is no webhook."
+        keyOf={({ id }) => id}
+        isPart
+        columns={[
+          {
+            name: 'Webhook',
+            onCard: 1,
+            cell: ({ id, name }) => (
+              <button
+                type="button"
+                aria-pressed={id === chosen}
+                onClick={() => setQuery({ webhook: id === chosen ? '' : id })}
+              >
+                {name}
+              </button>
+            ),
+          },
+          { name: 'Status', onCard: 2, cell: (webhook) => <Status of={webhookState(webhook)} /> },
+          { name: 'URL', onCard: 3, cell: ({ url }) => <code class="ref">{url}</code> },
+          { name: 'Events', onCard: 4, cell: ({ event_types }) => event_types.join(', ') },
+          { name: 'Failing since', cell: ({ failing_since: at }) => at !== undefined && <Time at={at} /> },
+        ]}
+      />
       {shown !== undefined && <Deliveries key={shown.id} webhook={shown} />}
       <ShownOnce of={secret}>The signing secret of the new webhook.</ShownOnce>
-      {may('webhooks:write_webhook') && (
-        <details>
-          <summary>Create a webhook</summary>
-          <Action<{ secret: string }>
-            fields={[
-              { name: 'name', label: 'Name' },
-              { name: 'url', label: 'URL', size: 40, placeholder: 'https://' },
-              { name: 'event_types', label: 'Events, with commas between', size: 24, value: '*' },
-            ]}
-            call={({ name, url, event_types = '' }) => ({
-              method: 'POST',
-              path: webhooks.path,
-              body: { name, url, event_types: event_types.split(/[\s,]+/).filter((type) => type !== '') },
-            })}
-            kind="main"
-            done={(answer) => {
-              secret.value = answer.secret
-              again()
-            }}
-          >
-            Create
-          </Action>
-        </details>
-      )}
+      <Action<{ secret: string }>
+        scope={WRITE}
+        summary="Create a webhook"
+        fields={[
+          { name: 'name', label: 'Name' },
+          { name: 'url', label: 'URL', size: 40, placeholder: 'https://' },
+          { name: 'event_types', label: 'Events, with commas between', size: 24, value: '*' },
+        ]}
+        call={({ name, url, event_types = '' }) => ({
+          method: 'POST',
+          path: webhooks.path,
+          body: { name, url, event_types: event_types.split(/[\s,]+/).filter((type) => type !== '') },
+        })}
+        kind="main"
+        done={(answer) => {
+          secret.value = answer.secret
+          read.again()
+        }}
+      >
+        Create
+      </Action>
     </section>
   )
 }
@@ -141,24 +132,20 @@ function Webhooks() {
 /** A webhook's latest deliveries, and the actions on those that did not arrive. */
 function Deliveries({ webhook }: { webhook: Webhook }) {
   const call = { method: 'GET', path: `/v2/webhooks/${webhook.id}/deliveries`, query: { limit: 20 } } as const
-  const { data, error, again } = useCall<Page<WebhookDelivery>>(call)
+  const read = useCall<Page<WebhookDelivery>>(call)
   return (
     <>
       <h3>Latest deliveries</h3>
-      {may('webhooks:write_webhook') && webhook.status === 'ACTIVE' && (
-        <Actions webhook={webhook} again={() => again()} />
-      )}
-      <Failure of={error.value} />
-      {data.value?.items.length === 0 && <p class="quiet">Nothing was sent to it yet.</p>}
-      {data.value !== undefined && data.value.items.length > 0 && (
-        <Table
-          name="Latest deliveries"
-          items={data.value.items}
-          keyOf={({ id }) => id}
-          columns={deliveryColumns(webhook.id, () => again())}
-        />
-      )}
-      <Curl of={call} />
+      {may(WRITE) && webhook.status === 'ACTIVE' && <Actions webhook={webhook} again={() => read.again()} />}
+      <TableOf
+        of={read}
+        call={call}
+        name="Latest deliveries"
+        none="Nothing was sent to it yet."
+        keyOf={({ id }) => id}
+        columns={deliveryColumns(webhook.id, () => read.again())}
+        isPart
+      />
     </>
   )
 }
@@ -171,15 +158,15 @@ const deliveryColumns = (webhookId: string, again: () => void): Column<WebhookDe
   {
     name: 'Actions',
     onCard: 5,
-    cell: ({ id }) =>
-      may('webhooks:write_webhook') && (
-        <Action
-          call={{ method: 'POST', path: `/v2/events/${id}/resend`, body: { webhook_id: webhookId } }}
-          done={again}
-        >
-          Send again
-        </Action>
-      ),
+    cell: ({ id }) => (
+      <Action
+        scope={WRITE}
+        call={{ method: 'POST', path: `/v2/events/${id}/resend`, body: { webhook_id: webhookId } }}
+        done={again}
+      >
+        Send again
+      </Action>
+    ),
   },
 ]
 

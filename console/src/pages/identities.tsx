@@ -1,14 +1,16 @@
 import { Action } from '../action.tsx'
 import { inWords } from '../format.ts'
-import { Choice, filterOf, Filters, ListOf, Table, TextFilter, useList, type Column } from '../list.tsx'
+import { Choice, filterOf, TextFilter, useList, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
-import { Curl, Failure, Id, Link, Loading, Members, Status, Time, Title } from '../parts.tsx'
+import { Answered, Curl, Id, Link, Members, Status, Time, Title } from '../parts.tsx'
 import type { Account, Identity } from '../records.ts'
 import { may } from '../session.ts'
+import { ListPage, TableOf } from '../tables.tsx'
 
 /** The persons and institutions whose money it is: what is known of each, and what the platform decides about it. */
 
 const PATH = '/v2/identity/identities'
+const WRITE = 'operators:write_verification'
 const STATUSES = ['PENDING', 'ERROR', 'APPROVED', 'DENIED', 'DISABLED']
 
 const nameOf = ({ person_details: person, institution_details: institution, ref_id }: Identity) =>
@@ -29,20 +31,10 @@ export function IdentitiesPage() {
     include_details: 'true',
   })
   return (
-    <>
-      <Title>Identities</Title>
-      <Filters>
-        <Choice name="Status" filter="status" of={STATUSES} />
-        <TextFilter name="ref_id" filter="ref" size={20} />
-      </Filters>
-      <ListOf
-        list={list}
-        name="Identities"
-        none="No identity has these properties."
-        columns={COLUMNS}
-        keyOf={({ id }) => id}
-      />
-    </>
+    <ListPage list={list} name="Identities" none="No identity has these properties." columns={COLUMNS}>
+      <Choice name="Status" filter="status" of={STATUSES} />
+      <TextFilter name="ref_id" filter="ref" size={20} />
+    </ListPage>
   )
 }
 
@@ -52,26 +44,25 @@ export function IdentityPage({ id }: { id: string }) {
     path: `${PATH}/${id}`,
     query: { include_details: true, include_institution_members: true },
   } as const
-  const { data, error, again } = useCall<Identity>(call)
-  const identity = data.value
+  const read = useCall<Identity>(call)
   return (
     <>
-      <Failure of={error.value} />
-      {identity === undefined && error.value === undefined && <Loading />}
-      {identity !== undefined && (
-        <>
-          <header class="of-record">
-            <Title of={nameOf(identity)}>
-              {nameOf(identity)} <Status of={identity.summary_status} />
-            </Title>
-            <Id of={id} whole />
-            {may('operators:write_verification') && <Decisions about={identity} again={() => again()} />}
-          </header>
-          <h2>What is known</h2>
-          {/* `details` has the same as the details of the person or institution. */}
-          <Members of={{ ...identity, details: undefined }} />
-        </>
-      )}
+      <Answered of={read}>
+        {(identity) => (
+          <>
+            <header class="of-record">
+              <Title of={nameOf(identity)}>
+                {nameOf(identity)} <Status of={identity.summary_status} />
+              </Title>
+              <Id of={id} whole />
+              {may(WRITE) && <Decisions about={identity} again={() => read.again()} />}
+            </header>
+            <h2>What is known</h2>
+            {/* `details` has the same as the details of the person or institution. */}
+            <Members of={{ ...identity, details: undefined }} />
+          </>
+        )}
+      </Answered>
       <Curl of={call} />
       {may('identity:read_account') && <Accounts identityId={id} />}
     </>
@@ -125,7 +116,7 @@ function Accounts({ identityId }: { identityId: string }) {
     path: '/v2/identity/accounts',
     query: { identity_ids: identityId, limit: 100 },
   } as const
-  const { data, error, again } = useCall<{ items: Account[] }>(call)
+  const read = useCall<{ items: Account[] }>(call)
   const columns: Column<Account>[] = [
     { name: 'Account', onCard: 1, cell: ({ description, type }) => description ?? inWords(type) },
     { name: 'Status', onCard: 2, cell: ({ summary_status }) => <Status of={summary_status} /> },
@@ -142,15 +133,14 @@ function Accounts({ identityId }: { identityId: string }) {
       cell: ({ id, admin_disabled }) => {
         const [decision, name, ask] = admin_disabled ? ENABLE : DISABLE
         return (
-          may('operators:write_verification') && (
-            <Action
-              call={{ method: 'POST', path: `/v2/operators/accounts/${id}/decisions`, body: { decision } }}
-              ask={ask}
-              done={() => again()}
-            >
-              {name}
-            </Action>
-          )
+          <Action
+            scope={WRITE}
+            call={{ method: 'POST', path: `/v2/operators/accounts/${id}/decisions`, body: { decision } }}
+            ask={ask}
+            done={() => read.again()}
+          >
+            {name}
+          </Action>
         )
       },
     },
@@ -158,12 +148,15 @@ function Accounts({ identityId }: { identityId: string }) {
   return (
     <section>
       <h2>Accounts</h2>
-      <Failure of={error.value} />
-      {data.value?.items.length === 0 && <p class="quiet">It has no account.</p>}
-      {data.value !== undefined && data.value.items.length > 0 && (
-        <Table name="Accounts" items={data.value.items} columns={columns} keyOf={({ id }) => id} />
-      )}
-      <Curl of={call} />
+      <TableOf
+        of={read}
+        call={call}
+        name="Accounts"
+        none="It has no account."
+        columns={columns}
+        keyOf={({ id }) => id}
+        isPart
+      />
     </section>
   )
 }

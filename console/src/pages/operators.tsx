@@ -1,9 +1,10 @@
 import { Action } from '../action.tsx'
 import { inWords } from '../format.ts'
-import { Table, type Column } from '../list.tsx'
+import type { Column } from '../list.tsx'
 import { useCall } from '../load.ts'
-import { Curl, Failure, Id, Loading, Status, Time, Title } from '../parts.tsx'
+import { Id, Status, Time, Title } from '../parts.tsx'
 import { may, session } from '../session.ts'
+import { TableOf } from '../tables.tsx'
 
 /** The people who work for the customer: their roles, and whether they have access. */
 
@@ -22,7 +23,7 @@ const operators = { method: 'GET', path: '/v2/operators' } as const
 const changeOf = (id: string, body: object) => ({ method: 'PUT', path: `/v2/operators/${id}`, body }) as const
 
 export function OperatorsPage() {
-  const { data, error, again } = useCall<{ items: Operator[] }>(operators)
+  const read = useCall<{ items: Operator[] }>(operators)
   return (
     <>
       <Title>Operators</Title>
@@ -30,18 +31,14 @@ export function OperatorsPage() {
         The command <code>bursar operator create</code> creates an operator, and{' '}
         <code>bursar console link</code> prints a link with which it signs in.
       </p>
-      <Failure of={error.value} />
-      {data.value === undefined && error.value === undefined && <Loading />}
-      {data.value?.items.length === 0 && <p class="quiet">No operator belongs to this customer alone.</p>}
-      {data.value !== undefined && data.value.items.length > 0 && (
-        <Table
-          name="Operators"
-          items={data.value.items}
-          columns={columnsOf(() => again())}
-          keyOf={({ id }) => id}
-        />
-      )}
-      <Curl of={operators} />
+      <TableOf
+        of={read}
+        call={operators}
+        name="Operators"
+        none="No operator belongs to this customer alone."
+        columns={columnsOf(() => read.again())}
+        keyOf={({ id }) => id}
+      />
     </>
   )
 }

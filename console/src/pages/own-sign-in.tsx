@@ -1,10 +1,11 @@
 import { Action, useWork } from '../action.tsx'
 import { send } from '../api.ts'
 import { inWords } from '../format.ts'
-import { Table, type Column } from '../list.tsx'
+import type { Column } from '../list.tsx'
 import { useCall } from '../load.ts'
-import { Curl, Failure, Id, Loading, Status, Time, Title } from '../parts.tsx'
-import { may, readSession, session } from '../session.ts'
+import { Curl, Failure, Id, Status, Time, Title } from '../parts.tsx'
+import { readSession, session } from '../session.ts'
+import { TableOf } from '../tables.tsx'
 
 /** The operator's own ways to sign in: its passkeys, and its sessions. */
 
@@ -44,7 +45,7 @@ export function OwnSignInPage() {
 }
 
 function Passkeys() {
-  const { data, error, again } = useCall<{ items: Passkey[] }>(passkeys)
+  const read = useCall<{ items: Passkey[] }>(passkeys)
   const adding = useWork()
   const columns: Column<Passkey>[] = [
     { name: 'Name', cell: ({ name }) => name },
@@ -56,36 +57,35 @@ function Passkeys() {
     },
     {
       name: 'Remove',
-      cell: ({ id, name }) =>
-        may('operators:delete_passkey') && (
-          <Action
-            call={{ method: 'DELETE', path: `/v2/operators/passkeys/${id}` }}
-            // The sessions that the passkey opened end with it, perhaps this one.
-            done={() => void readSession().then((found) => found && again())}
-            ask={`Remove the passkey ${name}, and end the sessions that it opened?`}
-          >
-            Remove
-          </Action>
-        ),
+      cell: ({ id, name }) => (
+        <Action
+          scope="operators:delete_passkey"
+          call={{ method: 'DELETE', path: `${passkeys.path}/${id}` }}
+          // The sessions that the passkey opened end with it, perhaps this one.
+          done={() => void readSession().then((found) => found && read.again())}
+          ask={`Remove the passkey ${name}, and end the sessions that it opened?`}
+        >
+          Remove
+        </Action>
+      ),
     },
   ]
   return (
     <section>
       <h2>Passkeys</h2>
-      <Failure of={error.value} />
-      {data.value === undefined && error.value === undefined && <Loading />}
-      {data.value?.items.length === 0 && (
-        <p class="quiet">None yet. A passkey signs in without a link: this device, or a key, asks for you.</p>
-      )}
-      {data.value !== undefined && data.value.items.length > 0 && (
-        <Table name="Passkeys" items={data.value.items} columns={columns} keyOf={({ id }) => id} />
-      )}
+      <TableOf
+        of={read}
+        name="Passkeys"
+        none="None yet. A passkey signs in without a link: this device, or a key, asks for you."
+        columns={columns}
+        keyOf={({ id }) => id}
+      />
       <form
         class="filters"
         onSubmit={(event) => {
           event.preventDefault()
           const { value } = event.currentTarget.elements.namedItem('name') as HTMLInputElement
-          adding.run(() => addPasskey(value.trim()).then(() => again()))
+          adding.run(() => addPasskey(value.trim()).then(() => read.again()))
         }}
       >
         <label>
@@ -104,7 +104,7 @@ function Passkeys() {
 
 /** Asks the browser for a new passkey and gives it to the service. The person confirms it at the device. */
 async function addPasskey(name: string): Promise<void> {
-  const path = '/v2/operators/passkeys'
+  const { path } = passkeys
   const options = await send<PublicKeyCredentialCreationOptionsJSON>({
     method: 'POST',
     path: `${path}/options`,
@@ -116,7 +116,7 @@ async function addPasskey(name: string): Promise<void> {
 }
 
 function Sessions() {
-  const { data, error, again } = useCall<{ items: OwnSession[] }>(sessions)
+  const read = useCall<{ items: OwnSession[] }>(sessions)
   const columns: Column<OwnSession>[] = [
     { name: 'Began', cell: ({ created_at }) => <Time at={created_at} /> },
     { name: 'With', cell: ({ method }) => (method === 'OPENID' ? 'OpenID' : inWords(method)) },
@@ -125,11 +125,11 @@ function Sessions() {
     {
       name: 'End',
       cell: ({ id, status }) =>
-        status === 'OPEN' &&
-        may('operators:delete_session') && (
+        status === 'OPEN' && (
           <Action
-            call={{ method: 'DELETE', path: `/v2/operators/sessions/${id}` }}
-            done={() => void readSession().then((found) => found && again())}
+            scope="operators:delete_session"
+            call={{ method: 'DELETE', path: `${sessions.path}/${id}` }}
+            done={() => void readSession().then((found) => found && read.again())}
             ask="End this session?"
           >
             End
@@ -140,12 +140,7 @@ function Sessions() {
   return (
     <section>
       <h2>Sessions</h2>
-      <Failure of={error.value} />
-      {data.value === undefined && error.value === undefined && <Loading />}
-      {data.value !== undefined && (
-        <Table name="Sessions" items={data.value.items} columns={columns} keyOf={({ id }) => id} />
-      )}
-      <Curl of={sessions} />
+      <TableOf of={read} call={sessions} name="Sessions" columns={columns} keyOf={({ id }) => id} />
     </section>
   )
 }
