@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import { Action } from './action.tsx'
 import { inWords } from './format.ts'
 import { useCall, type Loaded } from './load.ts'
-import { Curl, Failure, Link, Loading, Status, Time } from './parts.tsx'
+import { Answered, Curl, Failure, Link, Status, Time } from './parts.tsx'
 import type { Profile } from './records.ts'
 import { may } from './session.ts'
 
@@ -32,8 +32,9 @@ export const Frozen = ({ reason, detail, since }: { reason: string; detail: stri
 
 /** A button that ends a freeze. A disabled customer is enabled on the page of customers. */
 const EndOfFreeze = ({ of: { profile_id, reason }, again }: { of: Freeze; again: () => void }) =>
-  may('operators:end_freeze') && reason !== 'DISABLED' ? (
+  reason === 'DISABLED' ? null : (
     <Action
+      scope="operators:end_freeze"
       call={{
         method: 'POST',
         path: '/v2/operators/freezes/end',
@@ -44,7 +45,7 @@ const EndOfFreeze = ({ of: { profile_id, reason }, again }: { of: Freeze; again:
     >
       Unfreeze
     </Action>
-  ) : null
+  )
 
 /** The freezes of a profile with those of its whole customer, or of the customer alone; and a form that freezes it. */
 export function Freezes({ profileId, changed }: { profileId?: string; changed?: () => void }) {
@@ -75,26 +76,25 @@ export function Freezes({ profileId, changed }: { profileId?: string; changed?: 
           A worker is still signing: a payment that it began may still be sent.
         </p>
       )}
-      {isFrozen === false && may('operators:write_freeze') && (
-        <details>
-          <summary>Freeze {target}</summary>
-          <Action<{ signing_ended: boolean }>
-            fields={[{ name: 'reason', label: 'Reason, for other operators', size: 50 }]}
-            call={({ reason }) => ({
-              method: 'POST',
-              path: '/v2/operators/freezes',
-              body: { ...(profileId !== undefined && { profile_id: profileId }), reason },
-            })}
-            ask={`Freeze ${target}? No new payment is signed; deposits are still credited.`}
-            kind="danger"
-            done={({ signing_ended }) => {
-              isStillSigning.value = !signing_ended
-              again()
-            }}
-          >
-            Freeze
-          </Action>
-        </details>
+      {isFrozen === false && (
+        <Action<{ signing_ended: boolean }>
+          scope="operators:write_freeze"
+          summary={`Freeze ${target}`}
+          fields={[{ name: 'reason', label: 'Reason, for other operators', size: 50 }]}
+          call={({ reason }) => ({
+            method: 'POST',
+            path: '/v2/operators/freezes',
+            body: { ...(profileId !== undefined && { profile_id: profileId }), reason },
+          })}
+          ask={`Freeze ${target}? No new payment is signed; deposits are still credited.`}
+          kind="danger"
+          done={({ signing_ended }) => {
+            isStillSigning.value = !signing_ended
+            again()
+          }}
+        >
+          Freeze
+        </Action>
       )}
     </>
   )
@@ -102,24 +102,25 @@ export function Freezes({ profileId, changed }: { profileId?: string; changed?: 
 
 /** All freezes of the customer, for the home page. */
 export function FreezesOfCustomer() {
-  const { data, error } = useFreezes()
+  const read = useFreezes()
   if (!may('operators:read_freeze')) return null
   return (
     <section class="part">
       <h2>
-        Frozen <span class="count">{data.value?.items.length}</span>
+        Frozen <span class="count">{read.data.value?.items.length}</span>
       </h2>
-      <Failure of={error.value} />
-      {data.value === undefined && error.value === undefined && <Loading />}
-      {data.value?.items.length === 0 && <p class="quiet">Neither this customer nor a profile is frozen.</p>}
-      <ul class="plain">
-        {data.value?.items.map(({ profile_id, reason, detail, created_at }) => (
-          <li key={`${profile_id} ${reason}`}>
-            {profile_id === undefined ? 'The whole customer' : <NameOfProfile id={profile_id} />}{' '}
-            <Frozen reason={reason} detail={detail} since={created_at} />
-          </li>
-        ))}
-      </ul>
+      <Answered of={read}>
+        {({ items }) => (
+          <ul class="plain">
+            {items.map(({ profile_id, reason, detail, created_at }) => (
+              <li key={`${profile_id} ${reason}`}>
+                {profile_id === undefined ? 'The whole customer' : <NameOfProfile id={profile_id} />}{' '}
+                <Frozen reason={reason} detail={detail} since={created_at} />
+              </li>
+            ))}
+          </ul>
+        )}
+      </Answered>
       <Curl of={freezes} />
     </section>
   )

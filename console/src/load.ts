@@ -2,6 +2,7 @@ import { useSignal, type Signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { send, type Call } from './api.ts'
 import { returns } from './connection.ts'
+import { onEvents } from './live.ts'
 import { may } from './session.ts'
 
 /** The answer of a call while a page is shown. */
@@ -49,6 +50,16 @@ export function useCall<T>(call: Call | undefined): Loaded<T> {
   }, [key])
   return { data, error, again: run }
 }
+
+/** Reads a record again with each of its events, and when events may have been missed. */
+export const useEventsOf = (id: string, again: Loaded<unknown>['again']): void =>
+  useEffect(
+    () =>
+      onEvents((event) => {
+        if (event === undefined || event.object.id === id) again(true)
+      }),
+    [id],
+  )
 
 /** Reads something of each record, all at once. Reads again when the records change, by their key. */
 export function useEach<T, R>(

@@ -6,6 +6,7 @@ import { curlOf, type Call } from './api.ts'
 import { developer } from './developer.ts'
 import { ago, dayOf, groupDigits, inWords, localTimeOf, short, signed, timeOf } from './format.ts'
 import type { Loaded } from './load.ts'
+import { pageOf } from './records.ts'
 import { service } from './session.ts'
 
 /** A link to another page of the console. */
@@ -40,6 +41,12 @@ export function Link({
       {children}
     </a>
   )
+}
+
+/** The type of a record, as a link where it has a page. */
+export const RecordLink = ({ of }: { of: { type: string; id: string } }) => {
+  const page = pageOf(of)
+  return page === undefined ? <>{inWords(of.type)}</> : <Link to={page}>{inWords(of.type)}</Link>
 }
 
 /** The heading of a page, which also names the browser's tab. */

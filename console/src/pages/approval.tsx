@@ -1,8 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { inWords } from '../format.ts'
-import { onEvents } from '../live.ts'
-import { useCall, useRecords } from '../load.ts'
+import { useCall, useEventsOf, useRecords } from '../load.ts'
 import { Actor, Amount, Curl, Fact, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
 import type { Approval, DestinationAddress, Page, Profile } from '../records.ts'
 import { isPayment, readStatement, type SignedPayment, type Statement, type ToSign } from '../statement.ts'
@@ -21,14 +20,8 @@ const callOf = (id: string) => ({ method: 'GET', path: `/v2/approvals/${id}` }) 
 
 export function ApprovalPage({ id }: { id: string }) {
   const { data, error, again } = useCall<ReadApproval>(callOf(id))
+  useEventsOf(id, again)
   const approvers = useApprovers()
-  useEffect(
-    () =>
-      onEvents((event) => {
-        if (event === undefined || event.object.id === id) again(true)
-      }),
-    [id],
-  )
   const read = data.value
   return (
     <>

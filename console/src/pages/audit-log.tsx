@@ -12,8 +12,8 @@ import {
   useList,
   type Column,
 } from '../list.tsx'
-import { Actor, Id, Link, Status, Time, Title } from '../parts.tsx'
-import { pageOf, type Change } from '../records.ts'
+import { Actor, Id, RecordLink, Status, Time, Title } from '../parts.tsx'
+import type { Change } from '../records.ts'
 import { AuditChain } from './audit-chain.tsx'
 
 /** Who changed what, and what was refused. */
@@ -35,16 +35,11 @@ const COLUMNS: Column<Change>[] = [
   },
   {
     name: 'Record',
-    cell: ({ subject }) => {
-      const page = pageOf(subject)
-      const name = inWords(subject.type)
-      return (
-        <>
-          {page === undefined ? name : <Link to={page}>{name}</Link>}{' '}
-          {subject.id !== '' && <Id of={subject.id} />}
-        </>
-      )
-    },
+    cell: ({ subject }) => (
+      <>
+        <RecordLink of={subject} /> {subject.id !== '' && <Id of={subject.id} />}
+      </>
+    ),
   },
   { name: 'Request', cell: ({ request_id }) => request_id !== undefined && <Id of={request_id} /> },
   { name: 'Address', cell: ({ ip }) => ip },

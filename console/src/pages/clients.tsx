@@ -1,11 +1,14 @@
 import { useSignal } from '@preact/signals'
 import { Action } from '../action.tsx'
-import { Choice, filterOf, Filters, ListOf, useList, type Column } from '../list.tsx'
+import { Choice, filterOf, useList, type Column } from '../list.tsx'
 import { Actor, Id, ShownOnce, Status, Time, Title } from '../parts.tsx'
 import type { ApiClient } from '../records.ts'
 import { may, session } from '../session.ts'
+import { ListPage } from '../tables.tsx'
 
 /** The programs that use the API: their scopes, a new secret, and the end of their access. */
+
+const PATH = '/v2/api-creds/credentials'
 
 /** A client with a new secret. */
 interface Made {
@@ -22,7 +25,7 @@ const GRACE: Record<string, string> = {
 }
 
 export function ClientsPage() {
-  const list = useList<ApiClient>('/v2/api-creds/credentials', { statuses: filterOf('status') })
+  const list = useList<ApiClient>(PATH, { statuses: filterOf('status') })
   const secret = useSignal('')
   const owner = useSignal('')
   const grace = useSignal('86400')
@@ -32,35 +35,35 @@ export function ClientsPage() {
     list.again()
   }
   return (
-    <>
-      <Title>API clients</Title>
-      <ShownOnce of={secret}>
-        New secret of client <Id of={owner.value} />.
-      </ShownOnce>
-      {may('operators:write_client') && <NewClient show={show} />}
-      <Filters>
-        <Choice name="Status" filter="status" of={['APPROVED', 'DELETED']} any="Approved" />
-        {may('api_creds:rotate_credentials') && (
-          <label>
-            After a rotation, accept the previous secret for
-            <select value={grace.value} onChange={({ currentTarget }) => (grace.value = currentTarget.value)}>
-              {Object.keys(GRACE).map((seconds) => (
-                <option key={seconds} value={seconds}>
-                  {GRACE[seconds]}
-                </option>
-              ))}
-            </select>
-          </label>
-        )}
-      </Filters>
-      <ListOf
-        list={list}
-        name="API clients"
-        none="There is no API client."
-        columns={columnsOf(list.again, show, grace.value)}
-        keyOf={({ id }) => id}
-      />
-    </>
+    <ListPage
+      head={
+        <>
+          <Title>API clients</Title>
+          <ShownOnce of={secret}>
+            New secret of client <Id of={owner.value} />.
+          </ShownOnce>
+          {may('operators:write_client') && <NewClient show={show} />}
+        </>
+      }
+      list={list}
+      name="API clients"
+      none="There is no API client."
+      columns={columnsOf(list.again, show, grace.value)}
+    >
+      <Choice name="Status" filter="status" of={['APPROVED', 'DELETED']} any="Approved" />
+      {may('api_creds:rotate_credentials') && (
+        <label>
+          After a rotation, accept the previous secret for
+          <select value={grace.value} onChange={({ currentTarget }) => (grace.value = currentTarget.value)}>
+            {Object.keys(GRACE).map((seconds) => (
+              <option key={seconds} value={seconds}>
+                {GRACE[seconds]}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+    </ListPage>
   )
 }
 
@@ -119,10 +122,7 @@ function columnsOf(again: () => void, show: (made: Made) => void, grace: string)
     { name: 'Client', cell: ({ client_id: id, name }) => <Actor of={{ id, name }} /> },
     { name: 'Status', cell: ({ status }) => <Status of={status} /> },
     { name: 'Created', cell: ({ created_at }) => <Time at={created_at} /> },
-    {
-      name: 'Last token',
-      cell: ({ last_used_at: at }) => (at === undefined ? 'never' : <Time at={at} />),
-    },
+    { name: 'Last token', cell: ({ last_used_at: at }) => (at === undefined ? 'never' : <Time at={at} />) },
     {
       name: 'Scopes',
       cell: ({ client_scopes }) => (
@@ -147,45 +147,36 @@ function columnsOf(again: () => void, show: (made: Made) => void, grace: string)
       cell: ({ client_id, status }) =>
         status === 'APPROVED' && (
           <>
-            {may('api_creds:rotate_credentials') && (
-              <Action<Made>
-                call={{
-                  method: 'POST',
-                  path: `/v2/api-creds/credentials/${client_id}/rotate`,
-                  body: { grace_seconds: Number(grace) },
-                }}
-                done={show}
-                ask={`Make a new secret, and accept the previous one for ${GRACE[grace]}?`}
-              >
-                Rotate
-              </Action>
-            )}
-            {may('operators:write_client') && (
-              <details>
-                <summary>Rename</summary>
-                <Action
-                  fields={[{ name: 'name', label: 'Name' }]}
-                  call={(values) => ({
-                    method: 'PUT',
-                    path: `/v2/operators/clients/${client_id}`,
-                    body: values,
-                  })}
-                  done={() => again()}
-                >
-                  Rename
-                </Action>
-              </details>
-            )}
-            {may('api_creds:delete_credentials') && (
-              <Action
-                call={{ method: 'DELETE', path: `/v2/api-creds/credentials/${client_id}` }}
-                done={() => again()}
-                ask="Delete it? Its secret and its access tokens end within a second."
-                kind="danger"
-              >
-                Delete
-              </Action>
-            )}
+            <Action<Made>
+              scope="api_creds:rotate_credentials"
+              call={{
+                method: 'POST',
+                path: `${PATH}/${client_id}/rotate`,
+                body: { grace_seconds: Number(grace) },
+              }}
+              done={show}
+              ask={`Make a new secret, and accept the previous one for ${GRACE[grace]}?`}
+            >
+              Rotate
+            </Action>
+            <Action
+              scope="operators:write_client"
+              summary="Rename"
+              fields={[{ name: 'name', label: 'Name' }]}
+              call={(body) => ({ method: 'PUT', path: `/v2/operators/clients/${client_id}`, body })}
+              done={() => again()}
+            >
+              Rename
+            </Action>
+            <Action
+              scope="api_creds:delete_credentials"
+              call={{ method: 'DELETE', path: `${PATH}/${client_id}` }}
+              done={() => again()}
+              ask="Delete it? Its secret and its access tokens end within a second."
+              kind="danger"
+            >
+              Delete
+            </Action>
           </>
         ),
     },

@@ -4,9 +4,10 @@ import { PriceChart } from '../chart.tsx'
 import { changeOf, groupDigits, inWords } from '../format.ts'
 import { filterOf, Table, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
-import { Curl, Failure, Link, Loading, Time, Title } from '../parts.tsx'
+import { Answered, Curl, Failure, Link, Loading, Time, Title } from '../parts.tsx'
 import type { Candle, Market, Price } from '../records.ts'
 import { may } from '../session.ts'
+import { amountColumn } from '../tables.tsx'
 
 /** Markets: the newest prices, and one market over time. */
 
@@ -19,21 +20,12 @@ interface Row extends Market {
 
 const COLUMNS: Column<Row>[] = [
   { name: 'Market', cell: ({ market }) => <Link to={`markets/${market}`}>{market}</Link> },
-  {
-    name: 'Price',
-    number: true,
-    cell: ({ price, quote_asset }) =>
-      price !== undefined && (
-        <span class="amount">
-          {groupDigits(price.current_price)} <span class="asset">{quote_asset}</span>
-        </span>
-      ),
-  },
-  {
-    name: '24-hour change',
-    number: true,
-    cell: ({ price }) => <ChangeOf price={price} />,
-  },
+  amountColumn(
+    'Price',
+    ({ price }) => price?.current_price,
+    ({ quote_asset }) => quote_asset,
+  ),
+  { name: '24-hour change', number: true, cell: ({ price }) => <ChangeOf price={price} /> },
   { name: 'Time', cell: ({ price }) => price !== undefined && <Time at={price.snapshot_at} /> },
   { name: 'Source', cell: ({ source }) => (source === undefined ? 'no price yet' : inWords(source)) },
 ]
@@ -96,24 +88,23 @@ const SECONDS: Record<string, number> = {
 export function MarketPage({ market }: { market: string }) {
   const listed = useCall<{ markets: Market[] }>(markets)
   const record = listed.data.value?.markets.find((one) => one.market === market)
+  const quiet = (text: string) => <p class="quiet">{text}</p>
   return (
     <>
       <Title of={market}>
         {market} {record?.source !== undefined && <small>{inWords(record.source)} prices</small>}
       </Title>
-      <Failure of={listed.error.value} />
-      {listed.data.value === undefined && listed.error.value === undefined && <Loading />}
-      {listed.data.value !== undefined && record === undefined && (
-        <p class="quiet">There is no market with this name.</p>
-      )}
-      {record !== undefined &&
-        (record.last_time === undefined ? (
-          <p class="quiet">This market has no price yet.</p>
-        ) : may('exchange:historical_prices') ? (
-          <History market={record} last={record.last_time} />
-        ) : (
-          <p class="quiet">Your role does not read the history of prices.</p>
-        ))}
+      <Answered of={listed}>
+        {() => {
+          if (record === undefined) return quiet('There is no market with this name.')
+          if (record.last_time === undefined) return quiet('This market has no price yet.')
+          return may('exchange:historical_prices') ? (
+            <History market={record} last={record.last_time} />
+          ) : (
+            quiet('Your role does not read the history of prices.')
+          )
+        }}
+      </Answered>
     </>
   )
 }

@@ -2,8 +2,9 @@ import { inWords, short } from '../format.ts'
 import { Frozen } from '../freezes.tsx'
 import { Table, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
-import { Amount, Curl, Failure, Loading, Status, Time, Title } from '../parts.tsx'
+import { Amount, Curl, Status, Time, Title } from '../parts.tsx'
 import type { Network } from '../records.ts'
+import { amountColumn, TableOf } from '../tables.tsx'
 
 /** Networks: their state; for operators of the deployment also custody, the hot wallet and what waits. */
 
@@ -25,46 +26,28 @@ const COLUMNS: Column<Network>[] = [
   { name: 'Chain', cell: ({ chain }) => chain !== undefined && inWords(chain) },
   { name: 'Final after', cell: finalityOf },
   { name: 'Fees', cell: ({ fees }) => inWords(fees) },
-  {
-    name: 'Withdrawal fee, own asset',
-    number: true,
-    cell: ({ assets, native_asset }) => {
-      const own = assets.find(({ asset }) => asset === native_asset)
-      return own !== undefined && <Amount amount={own.withdrawal_fee} asset={native_asset} />
-    },
-  },
+  amountColumn(
+    'Withdrawal fee, own asset',
+    ({ assets, native_asset }) => assets.find(({ asset }) => asset === native_asset)?.withdrawal_fee,
+    ({ native_asset }) => native_asset,
+  ),
   { name: 'Assets', number: true, cell: ({ assets }) => assets.length },
 ]
 
 export function NetworksPage() {
-  const { data, error } = useCall<{ items: Network[] }>(networksCall)
-  const items = data.value?.items
-  const seen = items?.filter(({ for_operators }) => for_operators !== undefined) ?? []
+  const read = useCall<{ items: Network[] }>(networksCall)
+  const seen = read.data.value?.items.filter(({ for_operators }) => for_operators !== undefined) ?? []
   const [shown, quiet] = [seen.filter(needsALook), seen.filter((network) => !needsALook(network))]
   return (
     <>
       <Title>Networks</Title>
-      <Failure of={error.value} />
-      {items === undefined ? (
-        error.value === undefined && <Loading />
-      ) : (
-        <Table
-          name="Networks"
-          items={items}
-          columns={COLUMNS}
-          keyOf={({ crypto_network }) => crypto_network}
-        />
-      )}
+      <TableOf of={read} name="Networks" columns={COLUMNS} keyOf={({ crypto_network }) => crypto_network} />
       {seen.length > 0 && (
         <>
           <h2>For operators of the deployment</h2>
           <div class="columns">
             {shown.map((network) => (
-              <NetworkFigures
-                key={network.crypto_network}
-                network={network}
-                figures={network.for_operators!}
-              />
+              <NetworkFigures key={network.crypto_network} network={network} />
             ))}
           </div>
           {quiet.length > 0 && (
@@ -86,19 +69,18 @@ const needsALook = ({ for_operators }: Network) => {
   return reachable !== undefined || in_flight > 0 || waiting.length + frozen.length + uncredited.length > 0
 }
 
+const Reachable = ({ of }: { of: boolean }) => <Status of={of ? 'REACHABLE' : 'NOT REACHABLE'} />
+
 /** One network as its operators see it. */
-function NetworkFigures({ network, figures }: { network: Network; figures: Figures }) {
+function NetworkFigures({ network: { crypto_network, for_operators } }: { network: Network }) {
+  const figures = for_operators!
   const { reachable, error, height, hot_wallet, custody, in_flight, waiting, frozen, uncredited } = figures
   const { lanes = [], signer, asked, asks, refills } = figures
   return (
     <section class="part network">
       <h3>
-        {inWords(network.crypto_network)}{' '}
-        {reachable === undefined ? (
-          <small>simulated</small>
-        ) : (
-          <Status of={reachable ? 'REACHABLE' : 'NOT REACHABLE'} />
-        )}{' '}
+        {inWords(crypto_network)}{' '}
+        {reachable === undefined ? <small>simulated</small> : <Reachable of={reachable} />}{' '}
         {height !== undefined && <small>at height {height}</small>}
       </h3>
       {error !== undefined && <p class="failure">{error}</p>}
@@ -122,11 +104,11 @@ function NetworkFigures({ network, figures }: { network: Network; figures: Figur
           : <code>{`bursar treasury ${kind === 'REFILL' ? 'refill' : 'confirm'}`}</code>
         </p>
       ))}
-      {custody.length > 0 && <Custody of={custody} name={network.crypto_network} />}
-      {lanes.length > 0 && <Lanes of={lanes} name={network.crypto_network} />}
+      {custody.length > 0 && <Custody of={custody} name={crypto_network} />}
+      {lanes.length > 0 && <Lanes of={lanes} name={crypto_network} />}
       {signer !== undefined && (
         <p>
-          The signer process <Status of={signer.reachable ? 'REACHABLE' : 'NOT REACHABLE'} /> {signer.error}
+          The signer process <Reachable of={signer.reachable} /> {signer.error}
         </p>
       )}
       <p>
@@ -245,11 +227,7 @@ export const Custody = ({ of, name }: { of: Figures['custody']; name: string }) 
         number: true,
         cell: ({ asset, held }) => (held === undefined ? '?' : <Amount amount={held} asset={asset} />),
       },
-      {
-        name: 'In the ledger',
-        number: true,
-        cell: ({ asset, in_custody }) => <Amount amount={in_custody} asset={asset} />,
-      },
+      amountColumn<Figures['custody'][number]>('In the ledger', ({ in_custody }) => in_custody),
       {
         name: 'Difference',
         number: true,

@@ -2,12 +2,13 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { groupDigits, inWords, short } from '../format.ts'
 import { Graph, type Arrow, type Place } from '../graph.tsx'
-import { Choice, filterOf, Filters, ListOf, Paged, TextFilter, useList, type Column } from '../list.tsx'
+import { Choice, filterOf, Filters, Paged, TextFilter, useList, type Column } from '../list.tsx'
 import { onEvents } from '../live.ts'
 import { useCall, useRecords } from '../load.ts'
-import { Amount, Curl, Facts, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
+import { Amount, Answered, Curl, Facts, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
 import type { Orchestration, Rule, Transfer } from '../records.ts'
 import { may } from '../session.ts'
+import { amountColumn, ListPage } from '../tables.tsx'
 
 /** Orchestrations, which pass money on by themselves: the rules that start them, and each step of a run. */
 
@@ -33,47 +34,52 @@ const useNamed = (runs: readonly Orchestration[] = []): Named => ({
   ),
 })
 
-/** What was paid to the destination. */
-function Paid({ of, transfers }: { of: Orchestration } & Pick<Named, 'transfers'>) {
-  const paid = transfers.get(of.destination_transfer?.transfer_id)
-  return paid?.status === 'COMPLETED' ? <Amount amount={paid.amount} asset={paid.asset} /> : null
-}
-
 const RuleOf = ({ id, rules }: { id: string } & Pick<Named, 'rules'>) => {
   const rule = rules.get(id)
   return <Link to={`orchestrations/rules/${id}`}>{rule?.nickname ?? rule?.ref_id ?? 'a rule'}</Link>
 }
 
-const columnsOf = ({ rules, transfers }: Named): Column<Orchestration>[] => [
-  { name: 'Created', cell: ({ created_at }) => <Time at={created_at} /> },
-  {
-    name: 'Route',
-    cell: ({ id, source, destination }) => (
-      <Link to={`orchestrations/${id}`}>
-        {kindOf(source)} → {kindOf(destination)}
-      </Link>
+function columnsOf({ rules, transfers }: Named): Column<Orchestration>[] {
+  /** What was paid to the destination. */
+  const paidBy = ({ destination_transfer }: Orchestration) => {
+    const paid = transfers.get(destination_transfer?.transfer_id)
+    return paid?.status === 'COMPLETED' ? paid : undefined
+  }
+  return [
+    { name: 'Created', cell: ({ created_at }) => <Time at={created_at} /> },
+    {
+      name: 'Route',
+      cell: ({ id, source, destination }) => (
+        <Link to={`orchestrations/${id}`}>
+          {kindOf(source)} → {kindOf(destination)}
+        </Link>
+      ),
+    },
+    {
+      name: 'Status',
+      cell: ({ status, fail_reason }) => (
+        <>
+          <Status of={status} /> {fail_reason !== undefined && <small>{fail_reason.detail}</small>}
+        </>
+      ),
+    },
+    amountColumn(
+      'Amount',
+      ({ source_amount }) => source_amount,
+      ({ source_asset }) => source_asset,
     ),
-  },
-  {
-    name: 'Status',
-    cell: ({ status, fail_reason }) => (
-      <>
-        <Status of={status} /> {fail_reason !== undefined && <small>{fail_reason.detail}</small>}
-      </>
+    amountColumn(
+      'Paid',
+      (run) => paidBy(run)?.amount,
+      (run) => paidBy(run)?.asset,
     ),
-  },
-  {
-    name: 'Amount',
-    number: true,
-    cell: ({ source_amount, source_asset }) => <Amount amount={source_amount} asset={source_asset} />,
-  },
-  { name: 'Paid', number: true, cell: (run) => <Paid of={run} transfers={transfers} /> },
-  {
-    name: 'Started by',
-    cell: ({ orchestration_rule_id: rule, ref_id }) =>
-      rule === undefined ? <span class="ref">{ref_id}</span> : <RuleOf id={rule} rules={rules} />,
-  },
-]
+    {
+      name: 'Started by',
+      cell: ({ orchestration_rule_id: rule, ref_id }) =>
+        rule === undefined ? <span class="ref">{ref_id}</span> : <RuleOf id={rule} rules={rules} />,
+    },
+  ]
+}
 
 export function OrchestrationsPage() {
   const list = useList<Orchestration>(PATH, {
@@ -86,25 +92,27 @@ export function OrchestrationsPage() {
   const named = useNamed(list.items)
   useOrchestrationEvents(list.isFirst ? list.again : undefined)
   return (
-    <>
-      <Heading of="orchestrations" />
-      <Filters>
-        <Choice name="Status" filter="status" of={STATUSES} />
-        <TextFilter name="From asset" filter="source" size={6} />
-        <TextFilter name="To asset" filter="destination" size={6} />
-        <TextFilter name="Rule" filter="rule" />
-        <Choice name="Order" filter="order" of={['ASC']} any="Newest first" say={() => 'Oldest first'} />
-      </Filters>
-      <ListOf
-        list={list}
-        name="Orchestrations"
-        none="No orchestration has these properties."
-        columns={columnsOf(named)}
-        keyOf={({ id }) => id}
-      />
-    </>
+    <ListPage
+      head={<Heading of="orchestrations" />}
+      list={list}
+      name="Orchestrations"
+      none="No orchestration has these properties."
+      columns={columnsOf(named)}
+    >
+      <Choice name="Status" filter="status" of={STATUSES} />
+      <AssetFilters />
+      <TextFilter name="Rule" filter="rule" />
+      <Choice name="Order" filter="order" of={['ASC']} any="Newest first" say={() => 'Oldest first'} />
+    </ListPage>
   )
 }
+
+const AssetFilters = () => (
+  <>
+    <TextFilter name="From asset" filter="source" size={6} />
+    <TextFilter name="To asset" filter="destination" size={6} />
+  </>
+)
 
 const RULE_COLUMNS: Column<Rule>[] = [
   {
@@ -131,21 +139,16 @@ export function RulesPage() {
     destination_asset: filterOf('destination'),
   })
   return (
-    <>
-      <Heading of="orchestrations/rules" />
-      <Filters>
-        <Choice name="Status" filter="status" of={['ACTIVE', 'DELETED']} />
-        <TextFilter name="From asset" filter="source" size={6} />
-        <TextFilter name="To asset" filter="destination" size={6} />
-      </Filters>
-      <ListOf
-        list={list}
-        name="Rules"
-        none="No rule has these properties."
-        columns={RULE_COLUMNS}
-        keyOf={({ id }) => id}
-      />
-    </>
+    <ListPage
+      head={<Heading of="orchestrations/rules" />}
+      list={list}
+      name="Rules"
+      none="No rule has these properties."
+      columns={RULE_COLUMNS}
+    >
+      <Choice name="Status" filter="status" of={['ACTIVE', 'DELETED']} />
+      <AssetFilters />
+    </ListPage>
   )
 }
 
@@ -169,26 +172,28 @@ const Heading = ({ of }: { of: 'orchestrations' | 'orchestrations/rules' }) => (
 /** One rule: its route, and its runs with the step that failed. */
 export function RulePage({ id }: { id: string }) {
   const call = { method: 'GET', path: '/v2/orchestration/rules', query: { ids: id } } as const
-  const { data, error } = useCall<{ items: Rule[] }>(call)
+  const read = useCall<{ items: Rule[] }>(call)
   const list = useList<Orchestration>(PATH, { orchestration_rule_id: id, status: filterOf('status') })
   useOrchestrationEvents(list.isFirst ? list.again : undefined)
-  const rule = data.value?.items[0]
   return (
     <>
-      <Failure of={error.value} />
-      {data.value === undefined && error.value === undefined && <Loading />}
-      {data.value !== undefined && rule === undefined && <Title>There is no such rule</Title>}
-      {rule !== undefined && (
-        <>
-          <header class="of-record">
-            <Title of={rule.nickname ?? rule.ref_id}>
-              {rule.nickname ?? rule.ref_id} <Status of={rule.status} />
-            </Title>
-            <Id of={id} whole />
-          </header>
-          <Way of={rule} amount={rule.source_asset} />
-        </>
-      )}
+      <Answered of={read}>
+        {({ items: [rule] }) =>
+          rule === undefined ? (
+            <Title>There is no such rule</Title>
+          ) : (
+            <>
+              <header class="of-record">
+                <Title of={rule.nickname ?? rule.ref_id}>
+                  {rule.nickname ?? rule.ref_id} <Status of={rule.status} />
+                </Title>
+                <Id of={id} whole />
+              </header>
+              <Way of={rule} amount={rule.source_asset} />
+            </>
+          )
+        }
+      </Answered>
       <h2>Runs, newest first</h2>
       <Filters>
         <Choice name="Status" filter="status" of={STATUSES} />
@@ -311,9 +316,7 @@ function Way({ of, amount }: { of: Orchestration | Rule; amount: string }) {
   const failed = run && failedStep(run)
   const arrived = run && (isOneTransfer(run) ? 'good' : stateOf(run.source_transfer?.status))
   const paid: State = run && (failed === undefined ? stateOf(run.destination_transfer?.status) : 'bad')
-  const from = sourceOf(of)
-  const to = destinationOf(of)
-  const places: Place[] = [{ ...from, kind: arrived }]
+  const places: Place[] = [{ ...sourceOf(of), kind: arrived }]
   const arrows: Arrow[] = []
   // The profile is in between, unless the money begins or ends there.
   if (
@@ -329,7 +332,7 @@ function Way({ of, amount }: { of: Orchestration | Rule; amount: string }) {
     const label = source_asset === destination_asset ? amount : `${amount} → ${destination_asset}`
     arrows.push({ label, kind: paid })
   }
-  places.push({ ...to, kind: paid })
+  places.push({ ...destinationOf(of), kind: paid })
   const words = places.map(({ title, lines }) => [title, ...lines].join(' ')).join(', then ')
   return <Graph places={places} arrows={arrows} label={`Route of the money: ${words}`} />
 }

@@ -17,6 +17,7 @@ import {
   type Profile,
   type Transfer,
 } from '../records.ts'
+import { amountColumn, ListPage } from '../tables.tsx'
 
 /** Profiles, and one profile: its balances, how each came about, and what it was at any moment. */
 
@@ -63,19 +64,14 @@ export function ProfilesPage() {
   const ownerOf = useOwners(list.items)
   const frozen = new Set(useFreezes().data.value?.items.map(({ profile_id }) => profile_id))
   return (
-    <>
-      <Title>Profiles</Title>
-      <Filters>
-        <TextFilter name="Whole nickname" filter="nickname" size={20} />
-      </Filters>
-      <ListOf
-        list={list}
-        name="Profiles"
-        none="There is no such profile."
-        columns={columnsOf(frozen, ownerOf)}
-        keyOf={({ id }) => id}
-      />
-    </>
+    <ListPage
+      list={list}
+      name="Profiles"
+      none="There is no such profile."
+      columns={columnsOf(frozen, ownerOf)}
+    >
+      <TextFilter name="Whole nickname" filter="nickname" size={20} />
+    </ListPage>
   )
 }
 
@@ -94,7 +90,7 @@ export function ProfilePage({ id }: { id: string }) {
     <>
       <Failure of={profile.error.value ?? error.value} />
       {profile.data.value !== undefined && <Head profile={profile.data.value} />}
-      <form class="filters" onSubmit={(event) => event.preventDefault()}>
+      <Filters>
         <label>
           Balances at (UTC)
           <input
@@ -108,7 +104,7 @@ export function ProfilePage({ id }: { id: string }) {
             Now
           </button>
         )}
-      </form>
+      </Filters>
       <Table
         class="balances"
         name="Balances"
@@ -129,10 +125,11 @@ export function ProfilePage({ id }: { id: string }) {
             ),
           },
           {
-            name: `Available ${at === '' ? 'now' : `at ${at.replace('T', ' ')}`}`,
-            number: true,
+            ...amountColumn<Balance>(
+              `Available ${at === '' ? 'now' : `at ${at.replace('T', ' ')}`}`,
+              ({ available }) => available,
+            ),
             onCard: 2,
-            cell: ({ available, ...balance }) => <Amount amount={available} asset={balance.asset} />,
           },
           ...(at === '' ? [valueColumn(usd)] : []),
         ]}
@@ -202,11 +199,11 @@ const entryColumns = (
     ),
   },
   { name: 'Change', number: true, cell: ({ amount }) => <Amount amount={amount} asset={asset} sign /> },
-  {
-    name: 'After',
-    number: true,
-    cell: ({ balance_after }) => <Amount amount={balance_after} asset={asset} />,
-  },
+  amountColumn(
+    'After',
+    ({ balance_after }) => balance_after,
+    () => asset,
+  ),
   { name: '#', number: true, cell: ({ sequence }) => sequence },
 ]
 

@@ -3,10 +3,11 @@ import { useEffect, useRef } from 'preact/hooks'
 import { address, open } from '../address.ts'
 import { send } from '../api.ts'
 import { inWords } from '../format.ts'
-import { Table, type Column } from '../list.tsx'
+import type { Column } from '../list.tsx'
 import { useCall } from '../load.ts'
-import { Amount, Curl, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
+import { Amount, Curl, Failure, Id, Link, RecordLink, Status, Time, Title } from '../parts.tsx'
 import { pageOf, type Found } from '../records.ts'
+import { amountColumn, TableOf } from '../tables.tsx'
 
 /** One box that takes any id, `ref_id`, hash, address, memo, name or amount, whole or in part. */
 
@@ -126,7 +127,7 @@ export function SearchBox() {
               onClick={() => choose(found)}
             >
               <span>{inWords(found.type)}</span> <NameOf found={found} />
-              <StatusOf found={found} />
+              <Status of={found.status} />
             </li>
           ))}
         </ul>
@@ -139,30 +140,14 @@ export function SearchBox() {
 /** What tells a record from another: its amount and profile, or its name, or its id. */
 const NameOf = ({ found: { amount, asset, name, id } }: { found: Found }) => (
   <>
-    {amount !== undefined && asset !== undefined && <Amount amount={amount} asset={asset} />}{' '}
-    <span>{name}</span>
+    <Amount amount={amount} asset={asset} /> <span>{name}</span>
     {amount === undefined && name === undefined && <code>{id}</code>}
   </>
 )
 
-const StatusOf = ({ found: { status } }: { found: Found }) => status !== undefined && <Status of={status} />
-
 const COLUMNS: Column<Found>[] = [
-  {
-    name: 'Record',
-    onCard: 1,
-    cell: (found) => {
-      const page = pageOf(found)
-      return page === undefined ? inWords(found.type) : <Link to={page}>{inWords(found.type)}</Link>
-    },
-  },
-  {
-    name: 'Amount',
-    number: true,
-    onCard: 2,
-    cell: ({ amount, asset }) =>
-      amount !== undefined && asset !== undefined && <Amount amount={amount} asset={asset} />,
-  },
+  { name: 'Record', onCard: 1, cell: (found) => <RecordLink of={found} /> },
+  { ...amountColumn<Found>('Amount', ({ amount }) => amount), onCard: 2 },
   {
     name: 'Name or profile',
     onCard: 3,
@@ -173,7 +158,7 @@ const COLUMNS: Column<Found>[] = [
         <Link to={`profiles/${profile_id}`}>{name ?? 'Profile'}</Link>
       ),
   },
-  { name: 'Status', onCard: 4, cell: (found) => <StatusOf found={found} /> },
+  { name: 'Status', onCard: 4, cell: ({ status }) => <Status of={status} /> },
   { name: 'Found by', onCard: 7, cell: ({ found_by }) => inWords(found_by).toLowerCase() },
   { name: 'Created', onCard: 5, cell: ({ created_at }) => <Time at={created_at} /> },
   { name: 'Id', onCard: 6, cell: ({ id }) => <Id of={id} /> },
@@ -182,27 +167,19 @@ const COLUMNS: Column<Found>[] = [
 /** The records with a name: the page of a search that found none or several. */
 export function SearchPage() {
   const q = address.value.query.get('q') ?? ''
-  const { data, error } = useCall<{ items: Found[] }>(call(q))
+  const read = useCall<{ items: Found[] }>(call(q))
   return (
     <>
       <Title of={`Search ${q}`}>
         Search: <code>{q}</code>
       </Title>
-      <Failure of={error.value} />
-      {data.value === undefined && error.value === undefined && <Loading />}
-      {data.value?.items.length === 0 && (
+      {read.data.value?.items.length === 0 ? (
         <p>
           Nothing has this id, <code>ref_id</code>, hash, address, memo, name or amount. Of ids, hashes,
           addresses and names, the beginning is enough.
         </p>
-      )}
-      {data.value !== undefined && data.value.items.length > 0 && (
-        <Table
-          name="What was found"
-          items={data.value.items}
-          columns={COLUMNS}
-          keyOf={({ type, id }) => type + id}
-        />
+      ) : (
+        <TableOf of={read} name="What was found" columns={COLUMNS} keyOf={({ type, id }) => type + id} />
       )}
       <Curl of={call(q)} />
     </>

@@ -1,15 +1,16 @@
 import { useSignal } from '@preact/signals'
-import { Bars } from '../bars.tsx'
+import { Bars, type Bar } from '../bars.tsx'
 import { Action, useWork } from '../action.tsx'
 import { send } from '../api.ts'
 import { textCell } from '../csv.ts'
 import { Export } from '../export.tsx'
 import { dayOf, groupDigits, inWords, percentOf, sumOf } from '../format.ts'
-import { Choice, filterOf, Filters, ListOf, Table, useList, type Column } from '../list.tsx'
+import { Choice, filterOf, Table, useList, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
 import { Amount, Curl, Facts, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
 import type { Explanation, Statement } from '../records.ts'
-import { customer, may } from '../session.ts'
+import { customer } from '../session.ts'
+import { amountColumn, ListPage } from '../tables.tsx'
 
 /** Statements: the reward of each month, and what each day of the month adds to it. */
 
@@ -24,85 +25,73 @@ const monthOf = ({ period_start }: Statement) => MONTH.format(new Date(period_st
 
 /** The reward with its asset; undefined until it is computed. */
 const rewardOf = ({ statement_balances: [reward] = [] }: Statement) => reward
+const assetOf = (one: Statement) => rewardOf(one)?.asset
 
 const COLUMNS: Column<Statement>[] = [
   { name: 'Month', cell: (one) => <Link to={`statements/${one.id}`}>{monthOf(one)}</Link> },
   { name: 'Status', cell: ({ status }) => <Status of={nameOf(status)} /> },
-  {
-    name: 'Reward',
-    number: true,
-    cell: (one) => {
-      const reward = rewardOf(one)
-      return reward !== undefined && <Amount amount={reward.total_amount_owed} asset={reward.asset} />
-    },
-  },
-  {
-    name: 'Paid',
-    number: true,
-    cell: (one) => {
-      const reward = rewardOf(one)
-      return reward !== undefined && <Amount amount={reward.amount_paid} asset={reward.asset} />
-    },
-  },
-  {
-    name: 'Generated',
-    cell: ({ generated_at }) => generated_at !== undefined && <Time at={generated_at} />,
-  },
-  { name: 'Paid at', cell: ({ paid_at }) => paid_at !== undefined && <Time at={paid_at} /> },
+  amountColumn('Reward', (one) => rewardOf(one)?.total_amount_owed, assetOf),
+  amountColumn('Paid', (one) => rewardOf(one)?.amount_paid, assetOf),
+  { name: 'Generated', cell: ({ generated_at: at }) => at !== undefined && <Time at={at} /> },
+  { name: 'Paid at', cell: ({ paid_at: at }) => at !== undefined && <Time at={at} /> },
 ]
 
-export function StatementsPage() {
-  const query = { customer_id: customer.value }
+/** The heading, and the reward of each month as bars. */
+function Months() {
   const latest = useCall<{ statements: Statement[] }>({
     method: 'GET',
     path: PATH,
-    query: { ...query, limit: BARS },
+    query: { customer_id: customer.value, limit: BARS },
   })
-  const list = useList<Statement>(PATH, { ...query, statuses: filterOf('status') })
   const months = latest.data.value?.statements.toReversed() ?? []
   return (
     <>
       <Title>Statements</Title>
       {months.length > 0 && (
-        <Bars
-          label="The reward of each month"
-          bars={months.map((one) => {
-            const reward = rewardOf(one)
-            const amount = reward?.total_amount_owed ?? '0'
-            return {
-              key: one.id,
-              name: SHORT_MONTH.format(new Date(one.period_start)),
-              amount,
-              label: `${monthOf(one)}: ${reward === undefined ? 'not computed yet' : `${groupDigits(amount)} ${reward.asset}`}, ${nameOf(one.status)}`,
-              to: `statements/${one.id}`,
-              kind: one.status === 'STATEMENT_STATUS_PAID' ? undefined : 'wait',
-            }
-          })}
-        />
+        <>
+          <Bars label="The reward of each month" bars={months.map(barOf)} />
+          <p class="quiet">The reward of each month. A dashed bar is a month that is not paid yet.</p>
+        </>
       )}
-      {months.length > 0 && (
-        <p class="quiet">The reward of each month. A dashed bar is a month that is not paid yet.</p>
-      )}
-      <Filters>
-        <Choice name="Status" filter="status" of={STATUSES} say={(one) => inWords(nameOf(one))} />
-        <Export<Statement>
-          name="statements"
-          path={PATH}
-          query={{ ...query, statuses: filterOf('status') }}
-          columns={CSV_COLUMNS}
-          cellsOf={cellsOf}
-        />
-      </Filters>
-      <ListOf
-        list={list}
-        name="Statements"
-        none="There is no statement. One is made for each month in which the customer held the asset that earns."
-        columns={COLUMNS}
-        keyOf={({ id }) => id}
-      >
-        <Totals of={list.items ?? []} />
-      </ListOf>
     </>
+  )
+}
+
+function barOf(one: Statement): Bar {
+  const reward = rewardOf(one)
+  const amount = reward?.total_amount_owed ?? '0'
+  const said = reward === undefined ? 'not computed yet' : `${groupDigits(amount)} ${reward.asset}`
+  return {
+    key: one.id,
+    name: SHORT_MONTH.format(new Date(one.period_start)),
+    amount,
+    label: `${monthOf(one)}: ${said}, ${nameOf(one.status)}`,
+    to: `statements/${one.id}`,
+    kind: one.status === 'STATEMENT_STATUS_PAID' ? undefined : 'wait',
+  }
+}
+
+export function StatementsPage() {
+  const query = { customer_id: customer.value, statuses: filterOf('status') }
+  const list = useList<Statement>(PATH, query)
+  return (
+    <ListPage
+      head={<Months />}
+      list={list}
+      name="Statements"
+      none="There is no statement. One is made for each month in which the customer held the asset that earns."
+      columns={COLUMNS}
+      below={<Totals of={list.items ?? []} />}
+    >
+      <Choice name="Status" filter="status" of={STATUSES} say={(one) => inWords(nameOf(one))} />
+      <Export<Statement>
+        name="statements"
+        path={PATH}
+        query={query}
+        columns={CSV_COLUMNS}
+        cellsOf={cellsOf}
+      />
+    </ListPage>
   )
 }
 
@@ -167,8 +156,9 @@ export function StatementPage({ id }: { id: string }) {
           <Status of={nameOf(statement.status)} />
         </p>
         <Id of={id} whole />
-        {statement.status === 'STATEMENT_STATUS_GENERATED' && may('operators:pay_statement') && (
+        {statement.status === 'STATEMENT_STATUS_GENERATED' && (
           <Action
+            scope="operators:pay_statement"
             call={{
               method: 'POST',
               path: '/v2/operators/statements/pay',

@@ -2,10 +2,9 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { Action } from '../action.tsx'
 import { after, inWords } from '../format.ts'
-import { onEvents } from '../live.ts'
-import { useCall } from '../load.ts'
+import { useCall, useEventsOf } from '../load.ts'
 import { OnNetwork } from '../on-network.tsx'
-import { Amount, Curl, Facts, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
+import { Amount, Answered, Curl, Facts, Id, Link, Status, Time, Title } from '../parts.tsx'
 import type { Network, Page, Profile, Transfer, TransferHistory, Verification } from '../records.ts'
 import { Usd } from '../prices.tsx'
 import { may } from '../session.ts'
@@ -25,26 +24,18 @@ const verificationOf = (id: string) =>
 const REFRESH_MS = 2_000
 
 export function TransferPage({ id }: { id: string }) {
-  const { data, error, again } = useCall<TransferHistory>(callOf(id))
-  useEffect(
-    () =>
-      onEvents((event) => {
-        if (event === undefined || event.object.id === id) again(true)
-      }),
-    [id],
-  )
+  const read = useCall<TransferHistory>(callOf(id))
+  const { data, again } = read
+  useEventsOf(id, again)
   const isPending = data.value?.transfer.status === 'PENDING'
   useEffect(() => {
     if (!isPending) return
     const timer = setInterval(() => document.hidden || again(true), REFRESH_MS)
     return () => clearInterval(timer)
   }, [id, isPending])
-  const history = data.value
   return (
     <>
-      <Failure of={error.value} />
-      {history === undefined && error.value === undefined && <Loading />}
-      {history !== undefined && <Story history={history} again={again} />}
+      <Answered of={read}>{(history) => <Story history={history} again={again} />}</Answered>
       <Curl of={callOf(id)} />
     </>
   )
