@@ -1,28 +1,21 @@
 import { API, ROOT } from './address.ts'
 import { ask } from './connection.ts'
-import { customer, forgetSession, readSession } from './session.ts'
+import { forgetSession, headersOf, readSession } from './session.ts'
 
 /** Requests to the API. The service adds the access token; the page never has it. */
 
+interface Problem {
+  detail?: string
+  title?: string
+  meta?: Record<string, unknown>
+}
+
 /** A refusal of the API, or of the console. */
 class Refused extends Error {
-  readonly status: number
-  /** The name of the typed problem, such as `insufficient-funds`. */
-  readonly slug: string | undefined
   readonly meta: Record<string, unknown> | undefined
 
-  constructor(
-    status: number,
-    {
-      detail,
-      title,
-      type,
-      meta,
-    }: { detail?: string; title?: string; type?: string; meta?: Record<string, unknown> },
-  ) {
+  constructor(status: number, { detail, title, meta }: Problem) {
     super(detail ?? title ?? `the service answered ${status}`)
-    this.status = status
-    this.slug = type?.split('/').pop()
     this.meta = meta
   }
 }
@@ -61,12 +54,6 @@ export function curlOf(call: Call): string {
   return lines.join(' \\\n  ')
 }
 
-/** The headers that mark a request as this page's. `background`: the page refreshes itself, without a person. */
-export const headersOf = (background: boolean): Record<string, string> => ({
-  'x-bursar-console': background ? 'background' : 'page',
-  ...(customer.value !== '' && { 'bursar-customer': customer.value }),
-})
-
 /** Makes a call and returns its answer. Throws `Refused`; a session that has ended leads to the sign-in. */
 export async function send<T>(call: Call, { background = false, signal }: SendOptions = {}): Promise<T> {
   const attempt = () =>
@@ -93,7 +80,7 @@ interface SendOptions {
 
 /** The body of an answer; throws `Refused` for a refusal. */
 export async function bodyOf<T>(answer: Response): Promise<T> {
-  const body = (await answer.json().catch(() => ({}))) as object
+  const body = (await answer.json().catch(() => ({}))) as Problem
   if (!answer.ok) throw new Refused(answer.status, body)
   return body as T
 }

@@ -1,23 +1,24 @@
 /** Public explorers of the networks: where anybody can look a transaction or an address up. */
 
-const EXPLORERS: Record<string, { hash: string; address: string }> = {
-  ARBITRUM_ONE: { hash: 'https://arbiscan.io/tx/', address: 'https://arbiscan.io/address/' },
-  BASE: { hash: 'https://basescan.org/tx/', address: 'https://basescan.org/address/' },
-  BITCOIN: { hash: 'https://mempool.space/tx/', address: 'https://mempool.space/address/' },
-  BITCOIN_CASH: {
-    hash: 'https://blockchair.com/bitcoin-cash/transaction/',
-    address: 'https://blockchair.com/bitcoin-cash/address/',
-  },
-  ETHEREUM: { hash: 'https://etherscan.io/tx/', address: 'https://etherscan.io/address/' },
-  INK: { hash: 'https://explorer.inkonchain.com/tx/', address: 'https://explorer.inkonchain.com/address/' },
-  LITECOIN: { hash: 'https://litecoinspace.org/tx/', address: 'https://litecoinspace.org/address/' },
-  POLYGON_POS: { hash: 'https://polygonscan.com/tx/', address: 'https://polygonscan.com/address/' },
-  SOLANA: { hash: 'https://explorer.solana.com/tx/', address: 'https://explorer.solana.com/address/' },
-  STELLAR: {
-    hash: 'https://stellar.expert/explorer/public/tx/',
-    address: 'https://stellar.expert/explorer/public/account/',
-  },
-  XLAYER: { hash: 'https://www.oklink.com/x-layer/tx/', address: 'https://www.oklink.com/x-layer/address/' },
+interface Explorer {
+  at: string
+  hash?: string
+  address?: string
+}
+
+/** Most explorers name a transaction `tx` and an address `address`. */
+const EXPLORERS: Record<string, Explorer> = {
+  ARBITRUM_ONE: { at: 'https://arbiscan.io' },
+  BASE: { at: 'https://basescan.org' },
+  BITCOIN: { at: 'https://mempool.space' },
+  BITCOIN_CASH: { at: 'https://blockchair.com/bitcoin-cash', hash: 'transaction' },
+  ETHEREUM: { at: 'https://etherscan.io' },
+  INK: { at: 'https://explorer.inkonchain.com' },
+  LITECOIN: { at: 'https://litecoinspace.org' },
+  POLYGON_POS: { at: 'https://polygonscan.com' },
+  SOLANA: { at: 'https://explorer.solana.com' },
+  STELLAR: { at: 'https://stellar.expert/explorer/public', address: 'account' },
+  XLAYER: { at: 'https://www.oklink.com/x-layer' },
 }
 
 /** The public page of a transaction or an address; undefined for a network without an explorer. */
@@ -26,6 +27,8 @@ export function explorerOf(
   kind: 'hash' | 'address',
   value: string,
 ): URL | undefined {
-  const explorer = network === undefined ? undefined : EXPLORERS[network]
-  return explorer && new URL(explorer[kind] + encodeURIComponent(value))
+  const explorer = EXPLORERS[network ?? '']
+  if (explorer === undefined) return undefined
+  const { at, hash = 'tx', address = 'address' } = explorer
+  return new URL(`${at}/${kind === 'hash' ? hash : address}/${encodeURIComponent(value)}`)
 }

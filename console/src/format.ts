@@ -1,3 +1,5 @@
+import { formatAmount } from '../../src/contract/assets/amount.ts'
+
 /** How values are written. Amounts are strings and stay strings: no digit is lost or rounded. */
 
 /** Groups the digits before the point by three: `1234567.5` is `1 234 567.5`, with narrow spaces that do not break. */
@@ -13,12 +15,10 @@ export function sumOf(amounts: readonly string[]): string {
     const [whole = '', rest = ''] = amount.split('.')
     return BigInt(whole + rest.padEnd(places, '0'))
   })
-  const digits = units
-    .reduce((sum, one) => sum + one, 0n)
-    .toString()
-    .padStart(places + 1, '0')
-  const [whole, rest] = [digits.slice(0, digits.length - places), digits.slice(digits.length - places)]
-  return rest.replace(/0+$/, '') === '' ? whole : `${whole}.${rest.replace(/0+$/, '')}`
+  return formatAmount(
+    units.reduce((sum, one) => sum + one, 0n),
+    places,
+  )
 }
 
 /** The amount with a sign, also where it is positive. */

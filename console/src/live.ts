@@ -1,8 +1,7 @@
 import { signal } from '@preact/signals'
 import { API } from './address.ts'
-import { headersOf } from './api.ts'
 import { ask } from './connection.ts'
-import { customer, session } from './session.ts'
+import { customer, headersOf, session } from './session.ts'
 
 /**
  * Events as they happen: one stream for the whole page (Server-Sent Events). It is read with `fetch`, because an EventSource

@@ -6,16 +6,12 @@ type Schemas = components['schemas']
 export type Transfer = Schemas['Transfer']
 export type Entry = Schemas['LedgerEntry']
 export type Change = Schemas['AuditLogRecord']
-export type ChainVerification =
-  paths['/v2/audit-log/verification']['get']['responses'][200]['content']['application/json']
 export type Orchestration = Schemas['Orchestration']
 export type Rule = Schemas['OrchestrationRule']
 export type Market = Schemas['Market']
 export type Price = Schemas['MarketPrice']
 export type Candle = Schemas['HistoricalCandle']
 export type Statement = Schemas['Statement']
-export type Explanation =
-  paths['/v2/statements/{id}/explanation']['get']['responses'][200]['content']['application/json']
 export type Volume = Schemas['TransferVolume']
 export type Policy = Schemas['Policy']
 export type Approval = Schemas['Approval']
@@ -38,20 +34,18 @@ export type Found = Schemas['FoundRecord']
 export type Delivery = Schemas['DeliveryWithAttempts']
 export type NetworkTransaction = Schemas['NetworkTransaction']
 export type Fees = Schemas['TransferFees']
-type OrchestrationOfTransfer = Schemas['OrchestrationOfTransfer']
 
-export interface TransferHistory {
-  transfer: Transfer
-  entries: Entry[]
-  transactions: NetworkTransaction[]
-  fees?: Fees
-  waiting?: { code: string; detail: string; since?: string }
-  changes?: Change[]
-  approval?: Approval
-  orchestrations?: OrchestrationOfTransfer[]
-  events?: Event[]
-  deliveries?: Delivery[]
+/** What a path answers to a GET. */
+type Answer<Path extends keyof paths> = paths[Path] extends {
+  get: { responses: { 200: { content: { 'application/json': infer Body } } } }
 }
+  ? Body
+  : never
+export type ChainVerification = Answer<'/v2/audit-log/verification'>
+export type Explanation = Answer<'/v2/statements/{id}/explanation'>
+export type TransferHistory = Answer<'/v2/transfer/transfers/{id}/history'>
+export type Verification = Answer<'/v2/transfer/transfers/{id}/verification'>
+export type ReadApproval = Answer<'/v2/approvals/{id}'>
 
 /** A wire of a bank without an API: a person sends it. */
 export interface OpenWire {
@@ -73,11 +67,6 @@ export interface Activity {
   waiting: number
   in: string
   out: string
-}
-
-export interface Verification {
-  holds: boolean
-  checks: { check: string; holds: boolean; detail: string }[]
 }
 
 export interface Page<T> {

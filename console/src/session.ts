@@ -37,14 +37,15 @@ const ENDED = 'The session has ended. Sign in again.'
 /** Whether the operator's role has this scope. Buttons for other actions are not shown. */
 export const may = (scope: string): boolean => session.value?.scopes?.includes(scope) ?? false
 
+/** The headers that mark a request as this page's. `background`: the page refreshes itself, without a person. */
+export const headersOf = (background: boolean): Record<string, string> => ({
+  'x-bursar-console': background ? 'background' : 'page',
+  ...(customer.value !== '' && { 'bursar-customer': customer.value }),
+})
+
 /** Asks the service who is signed in, and changes nothing here. */
 export async function askService(): Promise<Shown> {
-  const answer = await ask(`${ROOT}session`, {
-    headers: {
-      'x-bursar-console': 'page',
-      ...(customer.value !== '' && { 'bursar-customer': customer.value }),
-    },
-  })
+  const answer = await ask(`${ROOT}session`, { headers: headersOf(false) })
   if (!answer.ok) throw new Error(`the service answered ${answer.status}`)
   return (await answer.json()) as Shown
 }

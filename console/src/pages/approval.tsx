@@ -3,8 +3,8 @@ import { useEffect } from 'preact/hooks'
 import { inWords } from '../format.ts'
 import { useCall, useEventsOf, useRecords } from '../load.ts'
 import { Actor, Amount, Curl, Fact, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
-import type { Approval, DestinationAddress, Page, Profile } from '../records.ts'
-import { isPayment, readStatement, type SignedPayment, type Statement, type ToSign } from '../statement.ts'
+import type { Approval, DestinationAddress, Page, Profile, ReadApproval } from '../records.ts'
+import { isPayment, readStatement, type SignedPayment, type Statement } from '../statement.ts'
 import { may } from '../session.ts'
 import { ChangeOf, MakeChange } from './approved-change.tsx'
 import { TimeLeft } from './approvals.tsx'
@@ -12,10 +12,6 @@ import { Decide, useApprovers, type Approver } from './decide.tsx'
 
 /** One approval: what is decided, as the text to sign says it; who has signed; and the person's own decision. */
 
-interface ReadApproval {
-  approval: Approval
-  to_sign: ToSign
-}
 const callOf = (id: string) => ({ method: 'GET', path: `/v2/approvals/${id}` }) as const
 
 export function ApprovalPage({ id }: { id: string }) {

@@ -220,6 +220,13 @@ function Actions({ webhook: { id, failing_since }, again }: { webhook: Webhook; 
   )
 }
 
+/** When an attempt to deliver an event was made, and what the webhook answered. */
+export const AttemptLine = ({ of: { attempt, status_code, duration_ms, created_at } }: { of: Attempt }) => (
+  <>
+    <Time at={created_at} precise /> attempt {attempt}: {status_code ?? 'no answer'} after {duration_ms} ms
+  </>
+)
+
 /** The number of attempts, and each of them when it is opened. */
 function AttemptsOf({
   delivery: { id, webhook_id, attempts },
@@ -229,6 +236,8 @@ function AttemptsOf({
   again: () => void
 }) {
   const isOpen = useSignal(false)
+  const path = `/v2/webhooks/${webhook_id}/deliveries/${id}/attempts`
+  const { data, error } = useCall<Page<Attempt>>(isOpen.value ? { method: 'GET', path } : undefined)
   return (
     <details
       onToggle={({ currentTarget }) => {
@@ -238,30 +247,15 @@ function AttemptsOf({
       }}
     >
       <summary>{attempts === 1 ? '1 attempt' : `${attempts} attempts`}</summary>
-      {isOpen.value && <Attempts webhookId={webhook_id} deliveryId={id} />}
-    </details>
-  )
-}
-
-function Attempts({ webhookId, deliveryId }: { webhookId: string; deliveryId: string }) {
-  const { data, error } = useCall<Page<Attempt>>({
-    method: 'GET',
-    path: `/v2/webhooks/${webhookId}/deliveries/${deliveryId}/attempts`,
-  })
-  return (
-    <>
       <Failure of={error.value} />
       <ul class="plain">
-        {data.value?.items.map(
-          ({ id, attempt, status_code, error: why, duration_ms, response, created_at }) => (
-            <li key={id}>
-              <Time at={created_at} precise /> attempt {attempt}: {status_code ?? 'no answer'} after{' '}
-              {duration_ms} ms {why}
-              {response !== undefined && <pre tabIndex={0}>{response}</pre>}
-            </li>
-          ),
-        )}
+        {data.value?.items.map((one) => (
+          <li key={one.id}>
+            <AttemptLine of={one} /> {one.error}
+            {one.response !== undefined && <pre tabIndex={0}>{one.response}</pre>}
+          </li>
+        ))}
       </ul>
-    </>
+    </details>
   )
 }

@@ -316,7 +316,7 @@ function Way({ of, amount }: { of: Orchestration | Rule; amount: string }) {
   const failed = run && failedStep(run)
   const arrived = run && (isOneTransfer(run) ? 'good' : stateOf(run.source_transfer?.status))
   const paid: State = run && (failed === undefined ? stateOf(run.destination_transfer?.status) : 'bad')
-  const places: Place[] = [{ ...sourceOf(of), kind: arrived }]
+  const places: Place[] = [{ ...placeOf(of.source, true), kind: arrived }]
   const arrows: Arrow[] = []
   // The profile is in between, unless the money begins or ends there.
   if (
@@ -332,7 +332,7 @@ function Way({ of, amount }: { of: Orchestration | Rule; amount: string }) {
     const label = source_asset === destination_asset ? amount : `${amount} → ${destination_asset}`
     arrows.push({ label, kind: paid })
   }
-  places.push({ ...destinationOf(of), kind: paid })
+  places.push({ ...placeOf(of.destination, false), kind: paid })
   const words = places.map(({ title, lines }) => [title, ...lines].join(' ')).join(', then ')
   return <Graph places={places} arrows={arrows} label={`Route of the money: ${words}`} />
 }
@@ -340,22 +340,17 @@ function Way({ of, amount }: { of: Orchestration | Rule; amount: string }) {
 const conversionOf = ({ source_asset, destination_asset }: Ways) =>
   source_asset === destination_asset ? '' : `${source_asset} to ${destination_asset}`
 
-function sourceOf({ source: { crypto, fiat, profile } }: Ways): Place {
-  if (crypto !== undefined)
-    return { title: `${inWords(crypto.network)} deposit`, lines: ['to address', short(crypto.address)] }
-  if (fiat !== undefined)
-    return { title: 'Wire', lines: ['with memo', 'memo_id' in fiat ? fiat.memo_id : fiat.memo] }
-  return { title: 'Profile', lines: [short(profile!.profile_id)] }
-}
-
-function destinationOf({ destination: { crypto, fiat, profile } }: Ways): Place {
-  if (crypto !== undefined)
-    return { title: inWords(crypto.network), lines: ['to address', short(crypto.address)] }
-  if (fiat !== undefined) {
-    const id = 'bank_account_id' in fiat ? fiat.bank_account_id : fiat.fiat_account_id
-    return { title: 'Bank account', lines: [short(id)] }
+/** The picture of an end. The members of a bank's end tell whether money comes or goes. */
+function placeOf({ crypto, fiat, profile }: Ways['source'] | Ways['destination'], isSource: boolean): Place {
+  if (crypto !== undefined) {
+    const network = inWords(crypto.network)
+    const title = isSource ? `${network} deposit` : network
+    return { title, lines: ['to address', short(crypto.address)] }
   }
-  return { title: 'Profile', lines: [short(profile!.profile_id)] }
+  if (fiat === undefined) return { title: 'Profile', lines: [short(profile!.profile_id)] }
+  if ('bank_account_id' in fiat) return { title: 'Bank account', lines: [short(fiat.bank_account_id)] }
+  if ('fiat_account_id' in fiat) return { title: 'Bank account', lines: [short(fiat.fiat_account_id)] }
+  return { title: 'Wire', lines: ['with memo', 'memo_id' in fiat ? fiat.memo_id : fiat.memo] }
 }
 
 // ------------------------------------------------------------------------------------------------- the steps of a run
@@ -405,38 +400,38 @@ function Steps({ of }: { of: Orchestration }) {
   return (
     <ol class="steps">
       {steps.map((step, index) => (
-        <li key={step.name}>
-          <StepLine step={step} opened={index === failed} />
-        </li>
+        <StepLine key={step.name} step={step} opened={index === failed} />
       ))}
     </ol>
   )
 }
 
-function StepLine({ step, opened }: { step: Step; opened: boolean }) {
+/** A step, and what its transfer says; that is read when the step is opened. */
+function StepLine({ step: { name, status, transferId, detail }, opened }: { step: Step; opened: boolean }) {
   const isOpen = useSignal(opened)
+  const isRead = isOpen.value && transferId !== undefined && may('transfer:read_transfer')
+  const read = useCall<Transfer>(
+    isRead ? { method: 'GET', path: `/v2/transfer/transfers/${transferId}` } : undefined,
+  )
   return (
-    <details open={opened} onToggle={({ currentTarget }) => (isOpen.value = currentTarget.open)}>
-      <summary>
-        {step.name} <Status of={step.status} />
-      </summary>
-      {opened && step.detail !== undefined && <p class="failure">{step.detail}</p>}
-      {!opened && step.transferId === undefined && <p class="quiet">{step.detail}</p>}
-      {isOpen.value && step.transferId !== undefined && <TransferOfStep id={step.transferId} />}
-    </details>
+    <li>
+      <details open={opened} onToggle={({ currentTarget }) => (isOpen.value = currentTarget.open)}>
+        <summary>
+          {name} <Status of={status} />
+        </summary>
+        {opened && detail !== undefined && <p class="failure">{detail}</p>}
+        {!opened && transferId === undefined && <p class="quiet">{detail}</p>}
+        {isRead && <Answered of={read}>{(transfer) => <TransferOfStep of={transfer} />}</Answered>}
+      </details>
+    </li>
   )
 }
 
-/** What a step's transfer says; read when the step is opened. */
-function TransferOfStep({ id }: { id: string }) {
-  const allowed = may('transfer:read_transfer')
-  const { data, error } = useCall<Transfer>(
-    allowed ? { method: 'GET', path: `/v2/transfer/transfers/${id}` } : undefined,
-  )
-  const transfer = data.value
-  if (transfer === undefined)
-    return error.value === undefined && allowed ? <Loading /> : <Failure of={error.value} />
-  const { type, amount, asset, crypto_tx_hash, secondary_status, updated_at } = transfer
+function TransferOfStep({
+  of: { id, type, amount, asset, crypto_tx_hash, secondary_status, updated_at },
+}: {
+  of: Transfer
+}) {
   return (
     <div class="step">
       <p>

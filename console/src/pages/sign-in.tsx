@@ -1,9 +1,9 @@
 import { useEffect } from 'preact/hooks'
 import { useWork } from '../action.tsx'
 import { address, API, open, ROOT } from '../address.ts'
-import { bodyOf, headersOf, send } from '../api.ts'
+import { bodyOf, send } from '../api.ts'
 import { ask } from '../connection.ts'
-import { forgetSession, readSession, service, signInReason } from '../session.ts'
+import { forgetSession, headersOf, readSession, service, signInReason } from '../session.ts'
 import { Banner, Failure } from '../parts.tsx'
 
 /** Signing in and out. The service keeps the session's secret in a cookie that no script can read. */
@@ -105,27 +105,20 @@ export function SignIn() {
     if (service.peek()?.demo && !signedOutHere && signInReason.peek() === '') run(signInToDemo)
   }, [])
   const { mode, demo, openid } = service.value!
+  const way = (name: string, work: () => Promise<void>, kind?: 'main') => (
+    <button type="button" class={kind} disabled={isRunning.value} onClick={() => run(work)}>
+      {name}
+    </button>
+  )
   return (
     <main class="card" id="main">
       <Banner />
       <h1>Sign in to Bursar</h1>
       {signInReason.value !== '' && <p>{signInReason.value}</p>}
       <Failure of={error.value} />
-      {demo && (
-        <button type="button" class="main" disabled={isRunning.value} onClick={() => run(signInToDemo)}>
-          Open the demo's records
-        </button>
-      )}
-      {openid && (
-        <button type="button" class="main" disabled={isRunning.value} onClick={() => run(startOpenId)}>
-          Sign in with your organisation
-        </button>
-      )}
-      {'credentials' in navigator && (
-        <button type="button" disabled={isRunning.value} onClick={() => run(signInWithPasskey)}>
-          Sign in with a passkey
-        </button>
-      )}
+      {demo && way("Open the demo's records", signInToDemo, 'main')}
+      {openid && way('Sign in with your organisation', startOpenId, 'main')}
+      {'credentials' in navigator && way('Sign in with a passkey', signInWithPasskey)}
       <form
         onSubmit={(event) => {
           event.preventDefault()

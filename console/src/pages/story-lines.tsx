@@ -13,6 +13,8 @@ import type {
   Transfer,
   TransferHistory,
 } from '../records.ts'
+import { amountColumn } from '../tables.tsx'
+import { AttemptLine } from './events.tsx'
 
 /** The lines of the story of one transfer, from its history. */
 
@@ -101,7 +103,16 @@ function entryLines({ entries }: TransferHistory): Line[] {
       at: own[0]!.created_at,
       kind: event === 'REFUNDED' ? 'bad' : event === 'SETTLED' ? 'good' : 'plain',
       title: POSTED[event],
-      body: <Entries entries={own} />,
+      body: (
+        <Table
+          class="entries"
+          name="Entries"
+          items={own}
+          columns={own.some(hasBalance) ? [...ENTRY_COLUMNS, ...BALANCE_COLUMNS] : ENTRY_COLUMNS}
+          keyOf={({ position }) => position}
+          classOf={({ account }) => (account === 'profile' ? 'own' : undefined)}
+        />
+      ),
       proof: (
         <>
           {own.length} entries <code>{event}</code>, which sum to zero
@@ -111,11 +122,9 @@ function entryLines({ entries }: TransferHistory): Line[] {
   })
 }
 
-const balanceColumn = (name: string, of: 'balance_before' | 'balance_after'): Column<Entry> => ({
-  name,
-  number: true,
-  cell: ({ asset, ...entry }) => entry[of] !== undefined && <Amount amount={entry[of]} asset={asset} />,
-})
+/** Accounts of the platform keep no balance. */
+const hasBalance = ({ balance_after }: Entry) => balance_after !== undefined
+
 const ENTRY_COLUMNS: Column<Entry>[] = [
   {
     name: 'Account',
@@ -139,22 +148,10 @@ const ENTRY_COLUMNS: Column<Entry>[] = [
     cell: ({ amount, asset }) => <Amount amount={amount} asset={asset} sign />,
   },
 ]
-const BALANCE_COLUMNS = [balanceColumn('Before', 'balance_before'), balanceColumn('After', 'balance_after')]
-
-function Entries({ entries }: { entries: Entry[] }) {
-  // Accounts of the platform keep no balance.
-  const balances = entries.some(({ balance_after }) => balance_after !== undefined)
-  return (
-    <Table
-      class="entries"
-      name="Entries"
-      items={entries}
-      columns={balances ? [...ENTRY_COLUMNS, ...BALANCE_COLUMNS] : ENTRY_COLUMNS}
-      keyOf={({ position }) => position}
-      classOf={({ account }) => (account === 'profile' ? 'own' : undefined)}
-    />
-  )
-}
+const BALANCE_COLUMNS = [
+  amountColumn<Entry>('Before', ({ balance_before }) => balance_before),
+  amountColumn<Entry>('After', ({ balance_after }) => balance_after),
+]
 
 /** The approval that the policy required, and each decision. */
 function approvalLines(approval: Approval | undefined): Line[] {
@@ -166,42 +163,34 @@ function approvalLines(approval: Approval | undefined): Line[] {
       approval <Id of={id} to={`approvals/${id}`} />
     </>
   )
-  const asked: Line = {
-    key: id,
-    at: created_at,
-    kind: 'wait',
-    title: `The policy requires ${required} of the role ${inWords(role)}`,
-    body: (
-      <p>
-        Rule <code>{rule_id ?? 'default'}</code> of version {policy_version}; until <Time at={deadline} />
-      </p>
-    ),
-    proof,
-  }
-  const decided = decisions.map(({ approver_id, decision, created_at: at }): Line => ({
-    key: `${id} ${approver_id}`,
-    at,
-    kind: decision === 'APPROVE' ? 'good' : 'bad',
-    title: (
-      <>
-        {decision === 'APPROVE' ? 'Approved' : 'Rejected'} by approver <Id of={approver_id} />
-      </>
-    ),
-    proof,
-  }))
-  const ended: Line[] =
-    ended_at === undefined
-      ? []
-      : [
-          {
-            key: `${id} end`,
-            at: ended_at,
-            kind: 'plain',
-            title: `The approval is ${inWords(status)}`,
-            proof,
-          },
-        ]
-  return [asked, ...decided, ...ended]
+  const lines: Line[] = [
+    {
+      key: id,
+      at: created_at,
+      kind: 'wait',
+      title: `The policy requires ${required} of the role ${inWords(role)}`,
+      body: (
+        <p>
+          Rule <code>{rule_id ?? 'default'}</code> of version {policy_version}; until <Time at={deadline} />
+        </p>
+      ),
+      proof,
+    },
+    ...decisions.map(({ approver_id, decision, created_at: at }): Line => ({
+      key: `${id} ${approver_id}`,
+      at,
+      kind: decision === 'APPROVE' ? 'good' : 'bad',
+      title: (
+        <>
+          {decision === 'APPROVE' ? 'Approved' : 'Rejected'} by approver <Id of={approver_id} />
+        </>
+      ),
+      proof,
+    })),
+  ]
+  const title = `The approval is ${inWords(status)}`
+  if (ended_at !== undefined) lines.push({ key: `${id} end`, at: ended_at, kind: 'plain', title, proof })
+  return lines
 }
 
 /** The transactions on the network with their times, replaced ones too, and why the payment waits now. */
@@ -296,11 +285,10 @@ const Deliveries = ({ deliveries }: { deliveries: Delivery[] }) => (
       <li key={delivery.webhook_id}>
         <strong>{webhook_name}</strong> <Status of={delivery.status} />
         <ol>
-          {attempts.map(({ id, attempt, status_code, error, duration_ms, created_at }) => (
-            <li key={id}>
-              <Time at={created_at} precise /> attempt {attempt}: {status_code ?? 'no answer'} after{' '}
-              {duration_ms} ms
-              {error !== undefined && <span class="quiet"> {error}</span>}
+          {attempts.map((one) => (
+            <li key={one.id}>
+              <AttemptLine of={one} />
+              {one.error !== undefined && <span class="quiet"> {one.error}</span>}
             </li>
           ))}
         </ol>
