@@ -3,6 +3,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { send, type Call } from './api.ts'
 import { returns } from './connection.ts'
 import { onEvents } from './live.ts'
+import type { Transfer } from './records.ts'
 import { may } from './session.ts'
 
 /** The answer of a call while a page is shown. */
@@ -11,6 +12,16 @@ export interface Loaded<T> {
   error: Signal<unknown>
   /** Makes the call again. `background`: the page makes it by itself, without a person. */
   again: (background?: boolean) => void
+}
+
+/** Waits for an answer, or for why there is none. What comes after the signal is dropped. */
+async function keep<T>(answer: Promise<T>, to: Pick<Loaded<T>, 'data' | 'error'>, signal: AbortSignal) {
+  try {
+    const data = await answer
+    if (!signal.aborted) [to.data.value, to.error.value] = [data, undefined]
+  } catch (reason) {
+    if (!signal.aborted) to.error.value = reason
+  }
 }
 
 /** Makes a call when the page opens and whenever the call changes. An answer to an earlier call is dropped. */
@@ -24,16 +35,7 @@ export function useCall<T>(call: Call | undefined): Loaded<T> {
     running.current?.abort()
     const control = new AbortController()
     running.current = control
-    void send<T>(call, { background, signal: control.signal }).then(
-      (answer) => {
-        if (control.signal.aborted) return
-        data.value = answer
-        error.value = undefined
-      },
-      (reason: unknown) => {
-        if (!control.signal.aborted) error.value = reason
-      },
-    )
+    void keep(send<T>(call, { background, signal: control.signal }), { data, error }, control.signal)
   }
   useEffect(() => {
     data.value = undefined
@@ -73,20 +75,16 @@ export function useEach<T, R>(
   useEffect(() => {
     if (records === undefined) return
     const control = new AbortController()
-    Promise.all(records.map((record) => read(record, control.signal))).then(
-      (all) => {
-        if (control.signal.aborted) return
-        data.value = all
-        error.value = undefined
-      },
-      (reason: unknown) => {
-        if (!control.signal.aborted) error.value = reason
-      },
-    )
+    const all = Promise.all(records.map((record) => read(record, control.signal)))
+    void keep(all, { data, error }, control.signal)
     return () => control.abort()
   }, [key])
   return { data, error }
 }
+
+/** Reads these transfers, as a map by id. */
+export const useTransfers = (ids: readonly (string | undefined)[] | undefined) =>
+  useRecords<Transfer>('/v2/transfer/transfers', 'transfer:read_transfer', ids)
 
 /** Reads the records with these ids in one request, as a map by id. Without the scope, the map is empty. */
 export function useRecords<T extends { id: string }>(

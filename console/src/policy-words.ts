@@ -62,15 +62,9 @@ function paymentsOf({ match = {} }: Rule): string {
 
 /** A length of time in whole units: 86,400 seconds are `24 hours`. */
 function lengthOf(seconds: number): string {
-  const [unit, size] =
-    seconds > 86_400 && seconds % 86_400 === 0
-      ? ['days', 86_400]
-      : seconds % 3_600 === 0
-        ? ['hours', 3_600]
-        : seconds % 60 === 0
-          ? ['minutes', 60]
-          : ['seconds', 1]
-  return `${seconds / Number(size)} ${unit}`
+  if (seconds > 86_400 && seconds % 86_400 === 0) return `${seconds / 86_400} days`
+  if (seconds % 3_600 === 0) return `${seconds / 3_600} hours`
+  return seconds % 60 === 0 ? `${seconds / 60} minutes` : `${seconds} seconds`
 }
 
 function limitOf({ limit, action }: Rule): string {

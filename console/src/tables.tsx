@@ -9,6 +9,7 @@ import { Amount, Answered, Curl, Title } from './parts.tsx'
 /** The page of a list: its heading and filters, and its records a page at a time. */
 export const ListPage = <T extends { id: string }>({
   head,
+  above,
   children,
   below,
   ...list
@@ -22,11 +23,14 @@ export const ListPage = <T extends { id: string }>({
   head?: ComponentChildren
   /** The filters. */
   children: ComponentChildren
+  /** What is above and below the table. */
+  above?: ComponentChildren
   below?: ComponentChildren
 }) => (
   <>
     {head ?? <Title>{list.name}</Title>}
     <Filters>{children}</Filters>
+    {above}
     <ListOf {...list} keyOf={({ id }) => id}>
       {below}
     </ListOf>

@@ -1,19 +1,10 @@
 import { textCell } from '../csv.ts'
 import { Export } from '../export.tsx'
 import { inWords } from '../format.ts'
-import {
-  Choice,
-  createdAt,
-  filterOf,
-  Filters,
-  ListOf,
-  Period,
-  TextFilter,
-  useList,
-  type Column,
-} from '../list.tsx'
-import { Actor, Id, RecordLink, Status, Time, Title } from '../parts.tsx'
+import { Choice, createdAt, filterOf, Period, TextFilter, useList, type Column } from '../list.tsx'
+import { Actor, Id, RecordLink, Status, Time } from '../parts.tsx'
 import type { Change } from '../records.ts'
+import { ListPage } from '../tables.tsx'
 import { AuditChain } from './audit-chain.tsx'
 
 /** Who changed what, and what was refused. */
@@ -67,26 +58,21 @@ export function AuditLogPage() {
   }
   const list = useList<Change>(PATH, query)
   return (
-    <>
-      <Title>Audit log</Title>
-      <Filters>
-        <Choice name="Who" filter="actor" of={ACTORS} any="Anybody" />
-        <Choice name="Outcome" filter="outcome" of={['DONE', 'REFUSED']} />
-        <TextFilter name="Person, client or loop" filter="person" size={20} />
-        <TextFilter name="Action, such as transfer.create" filter="action" size={20} />
-        <TextFilter name="Record" filter="subject" size={20} />
-        <Period />
-        <Export<Change> name="audit-log" path={PATH} query={query} columns={CSV_COLUMNS} cellsOf={cellsOf} />
-      </Filters>
-      <AuditChain />
-      <ListOf
-        list={list}
-        name="Audit log"
-        none="The audit log has nothing with these properties."
-        columns={COLUMNS}
-        keyOf={({ id }) => id}
-      />
-    </>
+    <ListPage
+      above={<AuditChain />}
+      list={list}
+      name="Audit log"
+      none="The audit log has nothing with these properties."
+      columns={COLUMNS}
+    >
+      <Choice name="Who" filter="actor" of={ACTORS} any="Anybody" />
+      <Choice name="Outcome" filter="outcome" of={['DONE', 'REFUSED']} />
+      <TextFilter name="Person, client or loop" filter="person" size={20} />
+      <TextFilter name="Action, such as transfer.create" filter="action" size={20} />
+      <TextFilter name="Record" filter="subject" size={20} />
+      <Period />
+      <Export<Change> name="audit-log" path={PATH} query={query} columns={CSV_COLUMNS} cellsOf={cellsOf} />
+    </ListPage>
   )
 }
 

@@ -4,20 +4,13 @@ import { address, setQuery } from '../address.ts'
 import { Action } from '../action.tsx'
 import { dayOf } from '../format.ts'
 import { onEvents } from '../live.ts'
-import { Choice, filterOf, Filters, ListOf, useList, type Column } from '../list.tsx'
+import { Choice, filterOf, useList, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
 import { Failure, Id, ShownOnce, Status, Time, Title } from '../parts.tsx'
-import {
-  pageOf,
-  type Attempt,
-  type Event,
-  type Page,
-  type Webhook,
-  type WebhookDelivery,
-  webhookState,
-} from '../records.ts'
+import { pageOf, webhookState, type Page } from '../records.ts'
+import type { Attempt, Event, Webhook, WebhookDelivery } from '../records.ts'
 import { may } from '../session.ts'
-import { TableOf } from '../tables.tsx'
+import { ListPage, TableOf } from '../tables.tsx'
 
 /** Events as they happen, the webhooks that get them, and each attempt to deliver them. */
 
@@ -48,21 +41,21 @@ export function EventsPage() {
   const { isFirst, again } = list
   useEffect(() => (isFirst ? onEvents(() => again(true)) : undefined), [isFirst, types])
   return (
-    <>
-      <Title>Events and webhooks</Title>
-      {may('webhooks:read_webhook') && <Webhooks />}
-      <h2>All events, newest first</h2>
-      <Filters>
-        <Choice name="Type" filter="types" of={KINDS} say={(kind) => kind} />
-      </Filters>
-      <ListOf
-        list={list}
-        name="Events"
-        none="There is no such event."
-        columns={COLUMNS}
-        keyOf={({ id }) => id}
-      />
-    </>
+    <ListPage
+      head={
+        <>
+          <Title>Events and webhooks</Title>
+          {may('webhooks:read_webhook') && <Webhooks />}
+          <h2>All events, newest first</h2>
+        </>
+      }
+      list={list}
+      name="Events"
+      none="There is no such event."
+      columns={COLUMNS}
+    >
+      <Choice name="Type" filter="types" of={KINDS} say={(kind) => kind} />
+    </ListPage>
   )
 }
 

@@ -4,7 +4,7 @@ import { groupDigits, inWords, short } from '../format.ts'
 import { Graph, type Arrow, type Place } from '../graph.tsx'
 import { Choice, filterOf, Filters, Paged, TextFilter, useList, type Column } from '../list.tsx'
 import { onEvents } from '../live.ts'
-import { useCall, useRecords } from '../load.ts'
+import { useCall, useRecords, useTransfers } from '../load.ts'
 import { Amount, Answered, Curl, Facts, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
 import type { Orchestration, Rule, Transfer } from '../records.ts'
 import { may } from '../session.ts'
@@ -27,11 +27,7 @@ const useNamed = (runs: readonly Orchestration[] = []): Named => ({
     'orchestration:read_orchestration_rule',
     runs.map(({ orchestration_rule_id }) => orchestration_rule_id),
   ),
-  transfers: useRecords(
-    '/v2/transfer/transfers',
-    'transfer:read_transfer',
-    runs.map(({ destination_transfer }) => destination_transfer?.transfer_id),
-  ),
+  transfers: useTransfers(runs.map(({ destination_transfer }) => destination_transfer?.transfer_id)),
 })
 
 const RuleOf = ({ id, rules }: { id: string } & Pick<Named, 'rules'>) => {

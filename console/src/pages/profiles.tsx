@@ -4,19 +4,11 @@ import { BalanceChart } from '../chart.tsx'
 import { inWords, timeOfId } from '../format.ts'
 import { Freezes, useFreezes } from '../freezes.tsx'
 import { filterOf, Filters, ListOf, Table, TextFilter, useList, type Column } from '../list.tsx'
-import { useCall, useRecords } from '../load.ts'
+import { useCall, useRecords, useTransfers } from '../load.ts'
 import { Amount, Curl, Facts, Failure, Id, Link, Status, Time, Title } from '../parts.tsx'
 import { InUsd, usePrices, type UsdOf } from '../prices.tsx'
-import {
-  nameOfParty,
-  type Account,
-  type Balance,
-  type BalanceEntry,
-  type Identity,
-  type Page,
-  type Profile,
-  type Transfer,
-} from '../records.ts'
+import { nameOfParty, type Account, type Identity, type Page, type Profile } from '../records.ts'
+import type { Balance, BalanceEntry, Transfer } from '../records.ts'
 import { amountColumn, ListPage } from '../tables.tsx'
 
 /** Profiles, and one profile: its balances, how each came about, and what it was at any moment. */
@@ -216,11 +208,7 @@ function History({ id, asset }: { id: string; asset: string }) {
     query: { assets: asset, limit: CHART_ENTRIES },
   })
   const list = useList<BalanceEntry>(path, { assets: asset })
-  const transfers = useRecords<Transfer>(
-    '/v2/transfer/transfers',
-    'transfer:read_transfer',
-    list.items?.map(({ transfer_id }) => transfer_id),
-  )
+  const transfers = useTransfers(list.items?.map(({ transfer_id }) => transfer_id))
   const entries = charted.data.value?.items
   const points = useMemo(
     () =>

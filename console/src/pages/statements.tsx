@@ -7,7 +7,7 @@ import { Export } from '../export.tsx'
 import { dayOf, groupDigits, inWords, percentOf, sumOf } from '../format.ts'
 import { Choice, filterOf, Table, useList, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
-import { Amount, Curl, Facts, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
+import { Amount, Answered, Curl, Facts, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
 import type { Explanation, Statement } from '../records.ts'
 import { customer } from '../session.ts'
 import { amountColumn, ListPage } from '../tables.tsx'
@@ -135,15 +135,13 @@ export function StatementPage({ id }: { id: string }) {
     path: PATH,
     query: { customer_id: customer.value, statement_ids: id },
   } as const
-  const { data, error, again } = useCall<{ statements: Statement[] }>(call)
-  const statement = data.value?.statements[0]
+  const read = useCall<{ statements: Statement[] }>(call)
+  const statement = read.data.value?.statements[0]
   if (statement === undefined)
     return (
       <>
         <Title>Statement</Title>
-        <Failure of={error.value} />
-        {data.value !== undefined && <p class="quiet">There is no statement with this id.</p>}
-        {data.value === undefined && error.value === undefined && <Loading />}
+        <Answered of={read}>{() => <p class="quiet">There is no statement with this id.</p>}</Answered>
       </>
     )
   const reward = rewardOf(statement)
@@ -152,7 +150,7 @@ export function StatementPage({ id }: { id: string }) {
       <header class="of-record">
         <Title of={monthOf(statement)}>Reward of {monthOf(statement)}</Title>
         <p class="figure">
-          {reward !== undefined && <Amount amount={reward.total_amount_owed} asset={reward.asset} />}{' '}
+          <Amount amount={reward?.total_amount_owed} asset={reward?.asset} />{' '}
           <Status of={nameOf(statement.status)} />
         </p>
         <Id of={id} whole />
@@ -166,7 +164,7 @@ export function StatementPage({ id }: { id: string }) {
             }}
             ask={`Pay the reward of ${monthOf(statement)} to the customer's default profile?`}
             kind="main"
-            done={() => again()}
+            done={() => read.again()}
           >
             Pay
           </Action>

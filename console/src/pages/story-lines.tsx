@@ -3,16 +3,7 @@ import { inWords } from '../format.ts'
 import { Table, type Column } from '../list.tsx'
 import { OnNetwork } from '../on-network.tsx'
 import { Actor, Amount, Id, Link, Status, Time } from '../parts.tsx'
-import type {
-  Approval,
-  Change,
-  Delivery,
-  Entry,
-  Event,
-  NetworkTransaction,
-  Transfer,
-  TransferHistory,
-} from '../records.ts'
+import type { Approval, Delivery, Entry, NetworkTransaction, Transfer, TransferHistory } from '../records.ts'
 import { amountColumn } from '../tables.tsx'
 import { AttemptLine } from './events.tsx'
 
@@ -61,7 +52,7 @@ const DONE: Record<string, string> = {
 
 /** Who did it, from the audit log. */
 const changeLines = ({ changes = [], transfer }: TransferHistory): Line[] =>
-  changes.map(({ id, at, actor, action, outcome, request_id, ip }: Change) => ({
+  changes.map(({ id, at, actor, action, outcome, request_id, ip }) => ({
     key: id,
     at,
     kind: outcome === 'REFUSED' || action === 'transfer.fail' ? 'bad' : 'plain',
@@ -258,7 +249,7 @@ const Confirmations = ({
 
 /** The transfer's events, and each attempt to deliver them. */
 const eventLines = ({ events = [], deliveries = [] }: TransferHistory): Line[] =>
-  events.map(({ id, type, created_at }: Event) => {
+  events.map(({ id, type, created_at }) => {
     const own = deliveries.filter(({ delivery }) => delivery.id === id)
     return {
       key: id,
