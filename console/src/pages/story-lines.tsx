@@ -14,6 +14,7 @@ export interface Line {
   key: string
   /** Undefined: now. */
   at?: string
+  /** A text, or its parts in order; so is the proof. */
   title: ComponentChildren
   kind: 'good' | 'bad' | 'wait' | 'plain'
   proof: ComponentChildren
@@ -56,26 +57,18 @@ const changeLines = ({ changes = [], transfer }: TransferHistory): Line[] =>
     key: id,
     at,
     kind: outcome === 'REFUSED' || action === 'transfer.fail' ? 'bad' : 'plain',
-    title: (
-      <>
-        {action === 'transfer.create' && transfer.type.endsWith('DEPOSIT')
-          ? 'Recorded'
-          : (DONE[action] ?? inWords(action.replace('transfer.', '')))}{' '}
-        by {WHO[actor.type] ?? actor.type} <Actor of={actor} />
-      </>
-    ),
-    proof: (
-      <>
-        audit log <code>{action}</code> <Id of={id} />
-        {request_id !== undefined && (
-          <>
-            {' · request '}
-            <Id of={request_id} />
-          </>
-        )}
-        {ip !== undefined && ` · from ${ip}`}
-      </>
-    ),
+    title: [
+      action === 'transfer.create' && transfer.type.endsWith('DEPOSIT')
+        ? 'Recorded'
+        : (DONE[action] ?? inWords(action.replace('transfer.', ''))),
+      ` by ${WHO[actor.type] ?? actor.type} `,
+      <Actor of={actor} />,
+    ],
+    proof: [
+      ...['audit log ', <code>{action}</code>, ' ', <Id of={id} />],
+      ...(request_id === undefined ? [] : [' · request ', <Id of={request_id} />]),
+      ip !== undefined && ` · from ${ip}`,
+    ],
   }))
 
 const POSTED: Record<string, string> = {
@@ -104,11 +97,7 @@ function entryLines({ entries }: TransferHistory): Line[] {
           classOf={({ account }) => (account === 'profile' ? 'own' : undefined)}
         />
       ),
-      proof: (
-        <>
-          {own.length} entries <code>{event}</code>, which sum to zero
-        </>
-      ),
+      proof: [`${own.length} entries `, <code>{event}</code>, ', which sum to zero'],
     }
   })
 }
@@ -149,11 +138,7 @@ function approvalLines(approval: Approval | undefined): Line[] {
   if (approval === undefined) return []
   const { id, created_at, required, role, rule_id, policy_version, decisions, status, ended_at, deadline } =
     approval
-  const proof = (
-    <>
-      approval <Id of={id} to={`approvals/${id}`} />
-    </>
-  )
+  const proof = ['approval ', <Id of={id} to={`approvals/${id}`} />]
   const lines: Line[] = [
     {
       key: id,
@@ -171,11 +156,7 @@ function approvalLines(approval: Approval | undefined): Line[] {
       key: `${id} ${approver_id}`,
       at,
       kind: decision === 'APPROVE' ? 'good' : 'bad',
-      title: (
-        <>
-          {decision === 'APPROVE' ? 'Approved' : 'Rejected'} by approver <Id of={approver_id} />
-        </>
-      ),
+      title: [`${decision === 'APPROVE' ? 'Approved' : 'Rejected'} by approver `, <Id of={approver_id} />],
       proof,
     })),
   ]
@@ -206,11 +187,7 @@ function transactionLines({ transactions, waiting, transfer }: TransferHistory):
 
 function linesOfTransaction(transaction: NetworkTransaction, { status, crypto_network }: Transfer): Line[] {
   const { crypto_tx_hash, state, signed_at, broadcast_at, replaced_at } = transaction
-  const proof = (
-    <>
-      transaction <OnNetwork of={crypto_tx_hash} kind="hash" network={crypto_network} />
-    </>
-  )
+  const proof = ['transaction ', <OnNetwork of={crypto_tx_hash} kind="hash" network={crypto_network} />]
   const lines: Line[] = []
   const add = (what: string, at: string | undefined, title: string) => {
     if (at !== undefined) lines.push({ key: `${what} ${crypto_tx_hash}`, at, kind: 'plain', title, proof })
@@ -255,18 +232,9 @@ const eventLines = ({ events = [], deliveries = [] }: TransferHistory): Line[] =
       key: id,
       at: created_at,
       kind: type.endsWith('.completed') ? 'good' : type.endsWith('.failed') ? 'bad' : 'plain',
-      title: (
-        <>
-          Event <code>{type}</code>
-        </>
-      ),
+      title: ['Event ', <code>{type}</code>],
       body: own.length === 0 ? undefined : <Deliveries deliveries={own} />,
-      proof: (
-        <>
-          event <Id of={id} />
-          {own.length === 0 && ' · no webhook receives it'}
-        </>
-      ),
+      proof: ['event ', <Id of={id} />, own.length === 0 && ' · no webhook receives it'],
     }
   })
 
@@ -301,12 +269,10 @@ const orchestrationLines = ({ orchestrations = [], transfer }: TransferHistory):
       key: id,
       at: transfer.created_at,
       kind: 'plain',
-      title: (
-        <>
-          {role === 'SOURCE' ? 'It started an orchestration' : 'It pays out an orchestration'}{' '}
-          <Status of={status} />
-        </>
-      ),
+      title: [
+        role === 'SOURCE' ? 'It started an orchestration ' : 'It pays out an orchestration ',
+        <Status of={status} />,
+      ],
       body:
         other === undefined || other === transfer.id ? undefined : (
           <p>
@@ -314,10 +280,6 @@ const orchestrationLines = ({ orchestrations = [], transfer }: TransferHistory):
             <Link to={`transfers/${other}`}>transfer {other}</Link>
           </p>
         ),
-      proof: (
-        <>
-          <Link to={`orchestrations/${id}`}>orchestration</Link> <Id of={id} />
-        </>
-      ),
+      proof: [<Link to={`orchestrations/${id}`}>orchestration</Link>, ' ', <Id of={id} />],
     }
   })
