@@ -4,7 +4,6 @@ import { address, open } from './address.ts'
 import { downSince } from './connection.ts'
 import { developer, showCalls } from './developer.ts'
 import { Banner, Link, Time } from './parts.tsx'
-import { Palette, PaletteButton } from './palette.tsx'
 import { listedPages, pageAt } from './pages.tsx'
 import { SearchBox } from './pages/search.tsx'
 import { SignIn, signOut } from './pages/sign-in.tsx'
@@ -28,12 +27,10 @@ export function App() {
           Bursar
         </Link>
         <Banner />
-        <SearchBox />
-        <PaletteButton />
+        <SearchBox pages={listedPages()} />
         <Who />
       </header>
       <Pages path={path} />
-      <Palette />
       <Down />
       {/* While the connection is down, the page may be out of date and its actions cannot succeed. */}
       <main id="main" tabIndex={-1} inert={downSince.value !== undefined}>

@@ -16,7 +16,7 @@ export interface SignedPayment {
   asset: string
   amount: string
   /** An address, or a bank account with its owner. */
-  destination: unknown
+  destination: string | object
   memo: string | null
 }
 interface SignedChange {

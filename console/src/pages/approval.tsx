@@ -2,7 +2,20 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { inWords } from '../format.ts'
 import { useCall, useEventsOf, useRecords } from '../load.ts'
-import { Actor, Amount, Curl, Fact, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
+import {
+  Actor,
+  Amount,
+  Curl,
+  Fact,
+  Failure,
+  Id,
+  Link,
+  Loading,
+  Members,
+  Status,
+  Time,
+  Title,
+} from '../parts.tsx'
 import type { Approval, DestinationAddress, Page, Profile, ReadApproval } from '../records.ts'
 import { isPayment, readStatement, type SignedPayment, type Statement } from '../statement.ts'
 import { may } from '../session.ts'
@@ -113,7 +126,7 @@ function Payment({
               <Id of={destination} whole /> <Known network={network} address={destination} />
             </>
           ) : (
-            <pre>{JSON.stringify(destination, null, 2)}</pre>
+            <Members of={destination} />
           )}
         </Fact>
         {memo !== null && <Fact name="Memo">{memo}</Fact>}

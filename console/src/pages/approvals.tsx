@@ -1,12 +1,13 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { ago, inWords } from '../format.ts'
-import { Choice, filterOf, Filters, ListOf, useList, type Column } from '../list.tsx'
+import { Choice, filterOf, useList, type Column } from '../list.tsx'
 import { onEvents } from '../live.ts'
-import { useRecords } from '../load.ts'
-import { Actor, Amount, Id, Link, Status, Time, Title } from '../parts.tsx'
+import { useTransfers } from '../load.ts'
+import { Actor, Id, Link, Status, Time } from '../parts.tsx'
 import type { Approval, Transfer } from '../records.ts'
 import { changeOf } from '../statement.ts'
+import { amountColumn, ListPage } from '../tables.tsx'
 
 /** The payments and changes that wait for approvers, or have waited. */
 
@@ -25,27 +26,20 @@ export function ApprovalsPage() {
       }),
     [JSON.stringify(list.call)],
   )
-  const transfers = useRecords<Transfer>(
-    '/v2/transfer/transfers',
-    'transfer:read_transfer',
+  const transfers = useTransfers(
     list.items?.map(({ subject }) => (subject.type === 'transfer' ? subject.id : undefined)),
   )
   return (
-    <>
-      <Title>Approvals</Title>
-      <Filters>
-        <Choice name="Status" filter="status" of={STATUSES} />
-      </Filters>
-      <ListOf
-        list={list}
-        name="Approvals"
-        none={
-          filterOf('status') === '' ? 'Nothing has needed an approval yet.' : 'No approval has this status.'
-        }
-        columns={columnsOf(transfers)}
-        keyOf={({ id }) => id}
-      />
-    </>
+    <ListPage
+      list={list}
+      name="Approvals"
+      none={
+        filterOf('status') === '' ? 'Nothing has needed an approval yet.' : 'No approval has this status.'
+      }
+      columns={columnsOf(transfers)}
+    >
+      <Choice name="Status" filter="status" of={STATUSES} />
+    </ListPage>
   )
 }
 
@@ -56,14 +50,11 @@ const columnsOf = (transfers: ReadonlyMap<string | undefined, Transfer>): Column
       <Link to={`approvals/${id}`}>{inWords(transfers.get(subject.id)?.type ?? subject.type)}</Link>
     ),
   },
-  {
-    name: 'Amount',
-    number: true,
-    cell: ({ subject }) => {
-      const transfer = transfers.get(subject.id)
-      return transfer !== undefined && <Amount amount={transfer.amount} asset={transfer.asset} />
-    },
-  },
+  amountColumn(
+    'Amount',
+    ({ subject }) => transfers.get(subject.id)?.amount,
+    ({ subject }) => transfers.get(subject.id)?.asset,
+  ),
   {
     name: 'To, or the change',
     cell: (approval) => {

@@ -237,6 +237,27 @@ const part = <T,>(
   ),
 })
 
+/** A part whose records are a line each. */
+const lines = <T,>(
+  name: string,
+  items: readonly T[] | undefined,
+  keyOf: (item: T) => string,
+  line: (item: T) => ComponentChildren,
+  more: { call?: Call; count?: string } = {},
+): Part =>
+  part(
+    name,
+    items,
+    (some) => (
+      <ul class="plain">
+        {some.slice(0, SHOWN).map((item) => (
+          <li key={keyOf(item)}>{line(item)}</li>
+        ))}
+      </ul>
+    ),
+    more,
+  )
+
 /** The transfers that wait for longer than is usual. An approval is asked for by itself. */
 function ofTransfers({ waiting: { data }, completed, now }: ReturnType<typeof useHome>): Part {
   const pending = data.value?.items
@@ -252,18 +273,15 @@ function ofTransfers({ waiting: { data }, completed, now }: ReturnType<typeof us
 }
 
 const ofApprovals = (page: Page<Approval> | undefined): Part =>
-  part(
+  lines(
     'Approvals',
     page?.items,
-    (items) => (
-      <ul class="plain">
-        {items.map(({ id, subject, approvals: given, required, role, deadline }) => (
-          <li key={id}>
-            <Link to={`approvals/${id}`}>{inWords(subject.type)}</Link> <Id of={subject.id} /> {given} of{' '}
-            {required} of role {inWords(role).toLowerCase()}, until <Time at={deadline} />
-          </li>
-        ))}
-      </ul>
+    ({ id }) => id,
+    ({ id, subject, approvals: given, required, role, deadline }) => (
+      <>
+        <Link to={`approvals/${id}`}>{inWords(subject.type)}</Link> <Id of={subject.id} /> {given} of{' '}
+        {required} of role {inWords(role).toLowerCase()}, until <Time at={deadline} />
+      </>
     ),
     { call: approvals, count: countOf(page) },
   )
@@ -273,26 +291,22 @@ const isToSend = ({ customer_id, state }: OpenWire): boolean =>
   customer_id === session.value!.customer_id && state !== 'WAITING'
 
 const ofWires = (all: readonly OpenWire[]): Part =>
-  part(
+  lines(
     'Wires to send',
     all.filter(isToSend),
-    (items) => (
-      <ul class="plain">
-        {items.slice(0, SHOWN).map(({ transfer_id, amount, asset, payee, state }) => (
-          <li key={transfer_id}>
-            <Link to={`transfers/${transfer_id}`}>
-              <Amount amount={amount} asset={asset} />
-            </Link>{' '}
-            to {payee} <Status of={state} />
-          </li>
-        ))}
-        <li>
-          <Link to="wires">All wires</Link>
-        </li>
-      </ul>
+    ({ transfer_id }) => transfer_id,
+    ({ amount, asset, payee, state }) => (
+      <>
+        <Link to="wires">
+          <Amount amount={amount} asset={asset} />
+        </Link>{' '}
+        to {payee} <Status of={state} />
+      </>
     ),
     { call: wires },
   )
+
+const NetworkLink = ({ of }: { of: string }) => <Link to="networks">{inWords(of)}</Link>
 
 /** Networks that are delayed, stopped or frozen, and what waits on them. Operators of the deployment see more of it. */
 function ofNetworks(items: readonly Network[] | undefined): Part[] {
@@ -301,50 +315,39 @@ function ofNetworks(items: readonly Network[] | undefined): Part[] {
       for_operators === undefined ? [] : of(for_operators).map((one) => ({ ...one, crypto_network })),
     )
   return [
-    part(
+    lines(
       'Delayed or stopped networks',
       items?.filter(
         ({ status, for_operators }) =>
           ['DELAYED', 'STOPPED'].includes(status) || for_operators?.reachable === false,
       ),
-      (some) => (
-        <ul class="plain">
-          {some.map(({ crypto_network, status, for_operators }) => (
-            <li key={crypto_network}>
-              <Link to="networks">{inWords(crypto_network)}</Link>{' '}
-              <Status of={for_operators?.reachable === false ? 'NOT REACHABLE' : status} />
-            </li>
-          ))}
-        </ul>
+      ({ crypto_network }) => crypto_network,
+      ({ crypto_network, status, for_operators }) => (
+        <>
+          <NetworkLink of={crypto_network} />{' '}
+          <Status of={for_operators?.reachable === false ? 'NOT REACHABLE' : status} />
+        </>
       ),
       { call: networks },
     ),
-    part(
+    lines(
       'Payments that need an operator',
       each(({ waiting: reasons }) => reasons.filter(({ code }) => needsPerson(code))),
-      (some) => (
-        <ul class="plain">
-          {some.map(({ crypto_network, code, detail, count, since }) => (
-            <li key={crypto_network + code + detail}>
-              <Link to="networks">{inWords(crypto_network)}</Link>: {count} since <Time at={since} />{' '}
-              <Status of={code} /> {detail}
-            </li>
-          ))}
-        </ul>
+      ({ crypto_network, code, detail }) => crypto_network + code + detail,
+      ({ crypto_network, code, detail, count, since }) => (
+        <>
+          <NetworkLink of={crypto_network} />: {count} since <Time at={since} /> <Status of={code} /> {detail}
+        </>
       ),
     ),
-    part(
+    lines(
       'Frozen networks',
       each(({ frozen }) => frozen),
-      (some) => (
-        <ul class="plain">
-          {some.map(({ crypto_network, reason, detail, since }) => (
-            <li key={crypto_network + reason}>
-              <Link to="networks">{inWords(crypto_network)}</Link>{' '}
-              <Frozen reason={reason} detail={detail} since={since} />
-            </li>
-          ))}
-        </ul>
+      ({ crypto_network, reason }) => crypto_network + reason,
+      ({ crypto_network, reason, detail, since }) => (
+        <>
+          <NetworkLink of={crypto_network} /> <Frozen reason={reason} detail={detail} since={since} />
+        </>
       ),
     ),
     // While a payment is in flight, it has left the wallet and not yet the ledger.

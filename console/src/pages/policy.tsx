@@ -2,11 +2,12 @@ import { useSignal } from '@preact/signals'
 import { Action } from '../action.tsx'
 import { Table, type Column } from '../list.tsx'
 import { useCall } from '../load.ts'
-import { Amount, Curl, Failure, Id, Loading, Status, Time, Title } from '../parts.tsx'
+import { Amount, Answered, Curl, Failure, Id, Status, Time, Title } from '../parts.tsx'
 import { PolicyDiff, Rules } from '../policy.tsx'
 import { changesInWords, documentOf, EMPTY, isSame, textOf, type PolicyDocument } from '../policy-words.ts'
 import type { Policy } from '../records.ts'
 import { may } from '../session.ts'
+import { amountColumn } from '../tables.tsx'
 
 /** The customer's policy: what its rules say, a new version, and the versions before. */
 
@@ -14,42 +15,43 @@ const policy = { method: 'GET', path: '/v2/policy' } as const
 const versions = { method: 'GET', path: '/v2/policy/versions' } as const
 
 export function PolicyPage() {
-  const { data, error, again } = useCall<Policy>(policy)
-  const present = data.value
+  const read = useCall<Policy>(policy)
   return (
     <>
       <Title>Policy</Title>
-      <Failure of={error.value} />
-      {present === undefined && error.value === undefined && <Loading />}
-      {present !== undefined && (
-        <>
-          <p>
-            {present.created_at === undefined ? (
-              'There is no policy yet.'
-            ) : (
-              <>
-                Version {present.version}, since <Time at={present.created_at} />.
-              </>
+      <Answered of={read}>
+        {(present) => (
+          <>
+            <p>
+              {present.created_at === undefined ? (
+                'There is no policy yet.'
+              ) : (
+                <>
+                  Version {present.version}, since <Time at={present.created_at} />.
+                </>
+              )}
+            </p>
+            <Rules of={documentOf(present)} />
+            <details>
+              <summary>As JSON</summary>
+              <pre class="diff" tabIndex={0}>
+                {textOf(documentOf(present))}
+              </pre>
+            </details>
+            {may('policy:write_policy') && (
+              <Edit key={present.version} present={present} again={() => read.again()} />
             )}
-          </p>
-          <Rules of={documentOf(present)} />
-          <details>
-            <summary>As JSON</summary>
-            <pre class="diff" tabIndex={0}>
-              {textOf(documentOf(present))}
-            </pre>
-          </details>
-          {may('policy:write_policy') && <Edit key={present.version} present={present} again={again} />}
-          <Versions key={`versions ${present.version}`} />
-        </>
-      )}
+            <Versions key={`versions ${present.version}`} />
+          </>
+        )}
+      </Answered>
       <Curl of={policy} />
     </>
   )
 }
 
 /** What a text says, or why it is no policy. */
-function read(text: string, present: PolicyDocument): { document?: PolicyDocument; fault?: Error } {
+function documentIn(text: string, present: PolicyDocument): { document?: PolicyDocument; fault?: Error } {
   try {
     const document = JSON.parse(text) as PolicyDocument
     changesInWords(present, document)
@@ -63,7 +65,7 @@ function read(text: string, present: PolicyDocument): { document?: PolicyDocumen
 function Edit({ present, again }: { present: Policy; again: () => void }) {
   const before = documentOf(present)
   const text = useSignal(textOf(before))
-  const { document, fault } = read(text.value, before)
+  const { document, fault } = documentIn(text.value, before)
   return (
     <section>
       <h2>A new version</h2>
@@ -120,11 +122,11 @@ const TRIED: Column<TriedOutcome>[] = [
   },
   { name: 'Outcome', cell: ({ outcome }) => <Status of={outcome} /> },
   { name: 'Payments', number: true, cell: ({ count }) => count },
-  {
-    name: 'Value',
-    number: true,
-    cell: ({ notional_value }) => <Amount amount={notional_value} asset="USD" />,
-  },
+  amountColumn(
+    'Value',
+    ({ notional_value }) => notional_value,
+    () => 'USD',
+  ),
   {
     name: 'Totals',
     number: true,

@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { address, open } from '../address.ts'
 import { send } from '../api.ts'
@@ -26,61 +27,99 @@ async function find(q: string): Promise<void> {
   open(only ?? listOf(q))
 }
 
+/** What the box suggests: a page of the console, or a record. */
+interface Suggestion {
+  to: string
+  shown: ComponentChildren
+}
+
+type Groups = readonly { group: string; pages: readonly { name: string; to: string }[] }[]
+
+/** The pages with a word in their name or group that begins with this text. */
+const pagesFor = (groups: Groups, text: string): Suggestion[] =>
+  groups.flatMap(({ group, pages }) =>
+    pages
+      .filter(({ name }) => ` ${name} ${group}`.toLowerCase().includes(` ${text.toLowerCase()}`))
+      .map(({ name, to }) => ({ to, shown: <PageName name={name} group={group} /> })),
+  )
+
+const PageName = ({ name, group }: { name: string; group: string }) => (
+  <>
+    <span>{name}</span> <small>{group}</small>
+  </>
+)
+
+const recordOf = (found: Found): Suggestion => ({
+  to: pageOf(found) ?? listOf(found.id),
+  shown: (
+    <>
+      <span>{inWords(found.type)}</span> <NameOf found={found} />
+      <Status of={found.status} />
+    </>
+  ),
+})
+
 /** What is suggested for the text in the box, and which suggestion the keys have chosen. */
-function useSuggestions() {
+function useSuggestions(groups: Groups) {
   const text = useSignal('')
+  const settled = useSignal('')
   const isOpen = useSignal(false)
   const chosen = useSignal(-1)
   const timer = useRef(0)
   const { data } = useCall<{ items: Found[] }>(
-    isOpen.value && text.value.length >= SUGGESTED_FROM ? call(text.value) : undefined,
+    isOpen.value && settled.value.length >= SUGGESTED_FROM ? call(settled.value) : undefined,
   )
-  const items = (isOpen.value && data.value?.items.slice(0, SUGGESTIONS_MAX)) || []
+  const records = settled.value === text.value ? data.value?.items.slice(0, SUGGESTIONS_MAX) : []
+  const items = isOpen.value ? [...pagesFor(groups, text.value), ...(records ?? []).map(recordOf)] : []
+  const show = (value: string) => {
+    clearTimeout(timer.current)
+    text.value = value.trim()
+    isOpen.value = true
+    // A page is one key away. Without one, the text is searched for.
+    chosen.value = pagesFor(groups, text.value).length > 0 ? 0 : -1
+    timer.current = window.setTimeout(() => (settled.value = text.value), SETTLE_MS)
+  }
   const close = () => {
     clearTimeout(timer.current)
     isOpen.value = false
     chosen.value = -1
   }
-  return {
-    items,
-    chosen: chosen.value,
-    close,
-    onInput: (value: string) => {
-      close()
-      timer.current = window.setTimeout(() => {
-        text.value = value.trim()
-        isOpen.value = true
-      }, SETTLE_MS)
-    },
-    onKey: (event: KeyboardEvent) => {
-      const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
-      if (event.key === 'Escape') close()
-      if (step === undefined || items.length === 0) return
-      event.preventDefault()
-      // The place before the first suggestion is the box itself.
-      chosen.value = ((chosen.value + step + 1 + items.length + 1) % (items.length + 1)) - 1
-    },
+  useEffect(() => {
+    document.getElementById(`suggestion-${chosen.value}`)?.scrollIntoView({ block: 'nearest' })
+  }, [chosen.value])
+  const onKey = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+    if (event.key === 'Escape') close()
+    if (step === undefined || items.length === 0) return
+    event.preventDefault()
+    // The place before the first suggestion is the box itself.
+    chosen.value = ((chosen.value + step + 1 + items.length + 1) % (items.length + 1)) - 1
   }
+  return { items, chosen: chosen.value, close, show, onKey }
 }
 
-/** The box in the bar on top. The key `/` moves to it. */
-export function SearchBox() {
+/** The box in the bar on top, which opens pages and finds records. `/` moves to it; Ctrl+K or Cmd+K also lists all pages. */
+export function SearchBox({ pages }: { pages: Groups }) {
   const error = useSignal<unknown>(undefined)
   const box = useRef<HTMLInputElement>(null)
-  const { items, chosen, close, onInput, onKey } = useSuggestions()
+  const { items, chosen, close, show, onKey } = useSuggestions(pages)
   useEffect(() => {
     const focus = (event: KeyboardEvent) => {
+      const isCommand = (event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === 'k'
       const { tagName } = event.target as HTMLElement
-      if (event.key !== '/' || ['INPUT', 'SELECT', 'TEXTAREA'].includes(tagName)) return
+      if (!isCommand && (event.key !== '/' || ['INPUT', 'SELECT', 'TEXTAREA'].includes(tagName))) return
       event.preventDefault()
-      box.current?.focus()
+      box.current!.focus()
+      box.current!.select()
+      if (isCommand) show('')
     }
     addEventListener('keydown', focus)
     return () => removeEventListener('keydown', focus)
   }, [])
-  const choose = (found: Found) => {
+  const choose = ({ to }: Suggestion) => {
     close()
-    open(pageOf(found) ?? listOf(found.id))
+    box.current!.value = ''
+    open(to)
   }
   const isOpen = items.length > 0
   return (
@@ -91,9 +130,9 @@ export function SearchBox() {
         event.preventDefault()
         const q = box.current!.value.trim()
         error.value = undefined
-        const found = items[chosen]
+        const suggestion = items[chosen]
         close()
-        if (found !== undefined) choose(found)
+        if (suggestion !== undefined) choose(suggestion)
         else if (q !== '') void find(q).catch((reason: unknown) => (error.value = reason))
       }}
     >
@@ -108,26 +147,25 @@ export function SearchBox() {
         maxLength={256}
         autocomplete="off"
         spellcheck={false}
-        aria-label="Search: any id, ref_id, hash, address, memo, name or amount"
-        placeholder="Where is this money? Any id, ref_id, hash, address, memo, name or amount"
-        onInput={({ currentTarget }) => onInput(currentTarget.value)}
+        aria-label="Search: any id, ref_id, hash, address, memo, name or amount; or a page"
+        placeholder="Where is this money? Any id, ref_id, hash, address, memo, name or amount (Ctrl+K: pages)"
+        onInput={({ currentTarget: { value } }) => (value.trim() === '' ? close() : show(value))}
         onKeyDown={onKey}
         onBlur={close}
       />
       {isOpen && (
-        <ul id="suggestions" role="listbox" aria-label="Found records">
-          {items.map((found, index) => (
+        <ul id="suggestions" role="listbox" aria-label="Pages and records">
+          {items.map((suggestion, index) => (
             <li
-              key={found.type + found.id}
+              key={suggestion.to}
               id={`suggestion-${index}`}
               role="option"
               aria-selected={index === chosen}
               // The box keeps the focus.
               onPointerDown={(event) => event.preventDefault()}
-              onClick={() => choose(found)}
+              onClick={() => choose(suggestion)}
             >
-              <span>{inWords(found.type)}</span> <NameOf found={found} />
-              <Status of={found.status} />
+              {suggestion.shown}
             </li>
           ))}
         </ul>

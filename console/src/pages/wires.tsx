@@ -2,11 +2,12 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { Action, type Field } from '../action.tsx'
 import { inWords } from '../format.ts'
-import { Table, type Column } from '../list.tsx'
+import type { Column } from '../list.tsx'
 import { useCall } from '../load.ts'
-import { Amount, Curl, Failure, Id, Link, Loading, Members, Status, Time, Title } from '../parts.tsx'
+import { Amount, Failure, Id, Link, Members, Status, Time, Title } from '../parts.tsx'
 import type { OpenWire, Transfer } from '../records.ts'
 import { may, service, session } from '../session.ts'
+import { TableOf } from '../tables.tsx'
 
 /** The wires of a bank without an API, of all customers: those to send, and those that arrived. */
 
@@ -18,9 +19,9 @@ const REFERENCE: Field = { name: 'bank_reference', label: "The bank's reference"
 const AMOUNT: Field = { name: 'amount', label: 'Amount in USD', size: 12 }
 
 export function WiresPage() {
-  const { data, error, again } = useCall<{ items: OpenWire[] }>(wires)
+  const read = useCall<{ items: OpenWire[] }>(wires)
   useEffect(() => {
-    const timer = setInterval(() => document.hidden || again(true), REFRESH_MS)
+    const timer = setInterval(() => document.hidden || read.again(true), REFRESH_MS)
     return () => clearInterval(timer)
   }, [])
   return (
@@ -30,18 +31,14 @@ export function WiresPage() {
         <p class="quiet">The simulated bank of a sandbox sends and receives its wires itself.</p>
       )}
       <h2>To send, oldest first</h2>
-      <Failure of={error.value} />
-      {data.value === undefined && error.value === undefined && <Loading />}
-      {data.value?.items.length === 0 && <p class="quiet">No wire is to be sent.</p>}
-      {data.value !== undefined && data.value.items.length > 0 && (
-        <Table
-          name="Wires to send"
-          items={data.value.items}
-          columns={columnsOf(() => again())}
-          keyOf={({ transfer_id }) => transfer_id}
-        />
-      )}
-      <Curl of={wires} />
+      <TableOf
+        of={read}
+        call={wires}
+        name="Wires to send"
+        none="No wire is to be sent."
+        columns={columnsOf(() => read.again())}
+        keyOf={({ transfer_id }) => transfer_id}
+      />
       {may('operators:write_wire') && service.value?.mode === 'live' && <FromTheStatement />}
     </>
   )
@@ -52,12 +49,9 @@ const columnsOf = (again: () => void): Column<OpenWire>[] => [
   {
     name: 'Wire',
     onCard: 1,
-    cell: ({ transfer_id, customer_id }) =>
-      customer_id === session.value!.customer_id ? (
-        <Id of={transfer_id} to={`transfers/${transfer_id}`} />
-      ) : (
-        <Id of={transfer_id} />
-      ),
+    cell: ({ transfer_id: id, customer_id }) => (
+      <Id of={id} to={customer_id === session.value!.customer_id ? `transfers/${id}` : undefined} />
+    ),
   },
   {
     name: 'Customer',
