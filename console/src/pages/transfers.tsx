@@ -68,8 +68,6 @@ function filters(): Record<string, string> {
 export function TransfersPage() {
   const query = { ...filters(), order: filterOf('order') }
   const list = useList<Transfer>(PATH, query)
-  const assets = useCall<{ items: Asset[] }>({ method: 'GET', path: '/v2/assets' }).data.value?.items ?? []
-  const networks = assets.flatMap((asset) => asset.networks.map(({ crypto_network }) => crypto_network))
   return (
     <>
       <Title>Transfers</Title>
@@ -77,8 +75,7 @@ export function TransfersPage() {
       <Filters>
         <Choice name="Status" filter="status" of={STATUSES} />
         <Choice name="Type" filter="type" of={TYPES} />
-        <Choice name="Asset" filter="asset" of={assets.map(({ asset }) => asset)} say={(asset) => asset} />
-        <Choice name="Network" filter="network" of={[...new Set(networks)].sort()} />
+        <AssetAndNetwork />
         <TextFilter name="Amount from" filter="least" size={9} inputMode="decimal" />
         <TextFilter name="Amount to" filter="most" size={9} inputMode="decimal" />
         <TextFilter name="To (address, or id of a bank account)" filter="to" size={24} />
@@ -98,6 +95,18 @@ export function TransfersPage() {
         <Totals />
         <Transfers items={list.items ?? []} none="No transfer has these properties." />
       </Paged>
+    </>
+  )
+}
+
+/** A part of its own: the list is not drawn again when the assets come. */
+function AssetAndNetwork() {
+  const assets = useCall<{ items: Asset[] }>({ method: 'GET', path: '/v2/assets' }).data.value?.items ?? []
+  const networks = assets.flatMap((asset) => asset.networks.map(({ crypto_network }) => crypto_network))
+  return (
+    <>
+      <Choice name="Asset" filter="asset" of={assets.map(({ asset }) => asset)} say={(asset) => asset} />
+      <Choice name="Network" filter="network" of={[...new Set(networks)].sort()} />
     </>
   )
 }
