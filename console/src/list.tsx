@@ -91,7 +91,9 @@ export function Table<T>({
 }) {
   const place = useRef<HTMLDivElement>(null)
   // A column without a value says nothing, and takes the place of others.
-  const shown = columns.filter(({ cell }) => items.some((item) => !NOTHING.has(cell(item))))
+  const shown = columns.filter(
+    ({ cell }) => items.length === 0 || items.some((item) => !NOTHING.has(cell(item))),
+  )
   useLayoutEffect(() => {
     const { classList } = place.current!
     const choose = () => {

@@ -228,11 +228,14 @@ export const Facts = ({ of }: { of: readonly NamedFact[] }) => (
   </dl>
 )
 
-/** Every member of a record that has a value, and of the objects in it, by its own name and that of its object. */
-export const Members = ({ of }: { of: object }) => (
+/**
+ * Every member of a record that has a value, and of the objects in it, by its own name and that of its object; `whole`: of all
+ * objects around it.
+ */
+export const Members = ({ of, whole = false }: { of: object; whole?: boolean }) => (
   <Facts
     of={membersOf(of).map(([path, value]) => [
-      inWords(path.slice(-2).join(', ')),
+      inWords(path.slice(whole ? 0 : -2).join(', ')),
       <span class="text">{value}</span>,
     ])}
   />

@@ -77,5 +77,8 @@ export const amountColumn = <T,>(
 ): Column<T> => ({
   name,
   number: true,
-  cell: (one) => <Amount amount={amountOf(one)} asset={assetOf(one)} />,
+  cell: (one) => {
+    const amount = amountOf(one)
+    return amount !== undefined && <Amount amount={amount} asset={assetOf(one)} />
+  },
 })

@@ -126,7 +126,7 @@ function Payment({
               <Id of={destination} whole /> <Known network={network} address={destination} />
             </>
           ) : (
-            <Members of={destination} />
+            <Members of={destination} whole />
           )}
         </Fact>
         {memo !== null && <Fact name="Memo">{memo}</Fact>}

@@ -8,6 +8,7 @@ import { Amount, Failure, Link } from '../parts.tsx'
 import { InUsd, Usd, type UsdOf } from '../prices.tsx'
 import { countOf, type Activity, type Approval, type Balance, type BalanceHistory } from '../records.ts'
 import type { OpenWire, Page, Profile, Transfer, Volume } from '../records.ts'
+import { amountColumn } from '../tables.tsx'
 import { sumOfUsd } from '../usd.ts'
 
 /** The figures of the home page: value, in flight, waiting, in and out; then the balances of all profiles and of each. */
@@ -18,7 +19,7 @@ interface Read {
   history: readonly BalanceHistory[] | undefined
   pending: Page<Transfer> | undefined
   approvals: Page<Approval> | undefined
-  /** The wires that somebody is to send; undefined where the bank sends them by itself. */
+  /** The wires that somebody is to send; none where the bank sends them by itself. */
   wires: readonly OpenWire[] | undefined
   volumes: readonly Volume[] | undefined
   /** The last 24 hours. */
@@ -29,7 +30,7 @@ interface Read {
 export const Figures = ({ usd, history, volumes, ...read }: Read) => (
   <dl class="figures">
     {history !== undefined && usd !== undefined && <Value history={history} usd={usd} />}
-    <InFlight usd={usd} {...read} />
+    <InFlight {...read} />
     <Waiting {...read} />
     {volumes !== undefined && usd !== undefined && (
       <InAndOut volumes={volumes} usd={usd} activity={read.activity} />
@@ -59,16 +60,8 @@ const Figure = ({
 )
 
 /** A line of the last 24 hours, by the hour. */
-const OfDay = ({
-  activity,
-  of,
-  name,
-}: {
-  activity: readonly Activity[] | undefined
-  of: (point: Activity) => string
-  name: string
-}) =>
-  activity === undefined ? null : <Sparkline values={activity.map(of)} label={`${name}, the last 24 hours`} />
+const dayLine = (activity: Read['activity'], name: string, of: (point: Activity) => string) =>
+  activity && <Sparkline values={activity.map(of)} label={`${name}, the last 24 hours`} />
 
 const oldestOf = ([oldest]: readonly { created_at: string }[], now: number): string | undefined =>
   oldest && `The oldest ${ago(oldest.created_at, now)}.`
@@ -111,19 +104,19 @@ function Value({ history, usd }: { history: readonly BalanceHistory[]; usd: UsdO
 }
 
 /** The pending payments out, by the value that each had when it was made. */
-function InFlight({ usd, pending, now, activity }: Pick<Read, 'usd' | 'pending' | 'now' | 'activity'>) {
-  if (pending === undefined || usd === undefined) return null
+function InFlight({ pending, now, activity }: Pick<Read, 'pending' | 'now' | 'activity'>) {
+  if (pending === undefined) return null
   const out = pending.items.filter(({ direction }) => direction === 'DEBIT')
-  // Where the service has no prices, dollars are still worth what they are.
+  // The value of a wire is its USD, and is not recorded.
   const valued = out.flatMap(
-    ({ notional_value, amount, asset }) => notional_value ?? usd(amount, asset) ?? [],
+    ({ notional_value, total, asset }) => notional_value ?? (asset === 'USD' ? total : []),
   )
   const unknown = out.length - valued.length
   const more = pending.next_page_cursor === undefined ? '' : 'At least '
   return (
     <Figure
       name="In flight"
-      line={<OfDay activity={activity} of={({ in_flight }) => in_flight} name="In flight" />}
+      line={dayLine(activity, 'In flight', ({ in_flight }) => in_flight)}
       note={`${more}${out.length} ${out.length === 1 ? 'payment' : 'payments'} out. ${oldestOf(out, now) ?? ''}${
         unknown === 0 ? '' : ` ${unknown} without a price.`
       }`}
@@ -136,11 +129,11 @@ function InFlight({ usd, pending, now, activity }: Pick<Read, 'usd' | 'pending' 
 /** The approvals that are asked for, and the wires that somebody sends at the bank. */
 function Waiting({
   approvals,
-  wires = [],
+  wires,
   now,
   activity,
 }: Pick<Read, 'approvals' | 'wires' | 'now' | 'activity'>) {
-  if (approvals === undefined) return null
+  if (approvals === undefined || wires === undefined) return null
   const oldest = [...approvals.items, ...wires].sort((one, other) =>
     one.created_at.localeCompare(other.created_at),
   )
@@ -149,23 +142,17 @@ function Waiting({
     <Figure
       name="Waiting for a person"
       note={note + (oldestOf(oldest, now) ?? 'Nothing waits for a person.')}
-      line={<OfDay activity={activity} of={({ waiting }) => String(waiting)} name="Waiting for a person" />}
+      line={dayLine(activity, 'Waiting for a person', ({ waiting }) => String(waiting))}
     >
       {countOf(approvals, wires.length)}
     </Figure>
   )
 }
 
+type Moved = Pick<Read, 'activity'> & { volumes: readonly Volume[]; usd: UsdOf }
+
 /** What came and went in 24 hours, at today's prices. Failed transfers moved nothing, and internal ones stay inside. */
-function InAndOut({
-  volumes,
-  usd,
-  activity,
-}: {
-  volumes: readonly Volume[]
-  usd: UsdOf
-  activity: readonly Activity[] | undefined
-}) {
+function InAndOut({ volumes, usd, activity }: Moved) {
   const moved = volumes.filter(({ status, type }) => status === 'COMPLETED' && !type.startsWith('INTERNAL_'))
   const side = (direction: Volume['direction']) => {
     const own = moved.filter((one) => one.direction === direction)
@@ -178,8 +165,8 @@ function InAndOut({
       name="In and out, 24 hours"
       line={
         <>
-          <OfDay activity={activity} of={(point) => point.in} name="In" />
-          <OfDay activity={activity} of={({ out }) => out} name="Out" />
+          {dayLine(activity, 'In', (point) => point.in)}
+          {dayLine(activity, 'Out', ({ out }) => out)}
         </>
       }
       note={`${came.count} in, ${went.count} out, completed.${withoutPrice(without)}`}
@@ -219,12 +206,7 @@ export const BalancesOfAll = ({
               />
             ),
           },
-          {
-            name: 'Available',
-            number: true,
-            onCard: 2,
-            cell: ({ asset, points }) => <Amount amount={points.at(-1)!.available} asset={asset} />,
-          },
+          { ...amountColumn<BalanceHistory>('Available', (of) => of.points.at(-1)!.available), onCard: 2 },
           {
             name: 'Value',
             number: true,

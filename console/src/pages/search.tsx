@@ -64,6 +64,7 @@ function useSuggestions(groups: Groups) {
   const text = useSignal('')
   const settled = useSignal('')
   const isOpen = useSignal(false)
+  const isForPages = useSignal(false)
   const chosen = useSignal(-1)
   const timer = useRef(0)
   const { data } = useCall<{ items: Found[] }>(
@@ -75,14 +76,19 @@ function useSuggestions(groups: Groups) {
     clearTimeout(timer.current)
     text.value = value.trim()
     isOpen.value = true
-    // A page is one key away. Without one, the text is searched for.
-    chosen.value = pagesFor(groups, text.value).length > 0 ? 0 : -1
+    // Enter searches, unless a person has asked for the pages or chosen something.
+    chosen.value = isForPages.value && pagesFor(groups, text.value).length > 0 ? 0 : -1
     timer.current = window.setTimeout(() => (settled.value = text.value), SETTLE_MS)
   }
   const close = () => {
     clearTimeout(timer.current)
     isOpen.value = false
+    isForPages.value = false
     chosen.value = -1
+  }
+  const showPages = () => {
+    isForPages.value = true
+    show('')
   }
   useEffect(() => {
     document.getElementById(`suggestion-${chosen.value}`)?.scrollIntoView({ block: 'nearest' })
@@ -95,14 +101,14 @@ function useSuggestions(groups: Groups) {
     // The place before the first suggestion is the box itself.
     chosen.value = ((chosen.value + step + 1 + items.length + 1) % (items.length + 1)) - 1
   }
-  return { items, chosen: chosen.value, close, show, onKey }
+  return { items, chosen: chosen.value, close, show, showPages, onKey }
 }
 
 /** The box in the bar on top, which opens pages and finds records. `/` moves to it; Ctrl+K or Cmd+K also lists all pages. */
 export function SearchBox({ pages }: { pages: Groups }) {
   const error = useSignal<unknown>(undefined)
   const box = useRef<HTMLInputElement>(null)
-  const { items, chosen, close, show, onKey } = useSuggestions(pages)
+  const { items, chosen, close, show, showPages, onKey } = useSuggestions(pages)
   useEffect(() => {
     const focus = (event: KeyboardEvent) => {
       const isCommand = (event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === 'k'
@@ -111,13 +117,14 @@ export function SearchBox({ pages }: { pages: Groups }) {
       event.preventDefault()
       box.current!.focus()
       box.current!.select()
-      if (isCommand) show('')
+      if (isCommand) showPages()
     }
     addEventListener('keydown', focus)
     return () => removeEventListener('keydown', focus)
   }, [])
   const choose = ({ to }: Suggestion) => {
     close()
+    error.value = undefined
     box.current!.value = ''
     open(to)
   }

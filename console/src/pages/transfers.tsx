@@ -27,6 +27,7 @@ import {
   type Volume,
 } from '../records.ts'
 import { may } from '../session.ts'
+import { amountColumn } from '../tables.tsx'
 import { Views } from '../views.tsx'
 
 /** All transfers, with filters that the address keeps, a page at a time; and the table of transfers for other pages. */
@@ -221,13 +222,7 @@ const columnsOf = (
     onCard: 1,
     cell: ({ id, type }) => <Link to={`transfers/${id}`}>{inWords(type)}</Link>,
   },
-  {
-    name: 'Amount',
-    number: true,
-    named: true,
-    onCard: 5,
-    cell: ({ amount, asset }) => <Amount amount={amount} asset={asset} />,
-  },
+  { ...amountColumn<Transfer>('Amount', ({ amount }) => amount), named: true, onCard: 5 },
   { name: 'Balance change', number: true, onCard: 2, cell: (one) => <BalanceChange of={one} /> },
   {
     name: 'Counterparty',
@@ -293,19 +288,14 @@ export function Transfers({ items, none }: { items: readonly Transfer[]; none: s
     'transfer:read_fiat_account',
     items.map(({ fiat_account_id }) => fiat_account_id),
   )
-  const own = useRecords<Profile>(
+  const profiles = useRecords<Profile>(
     PROFILES,
     READ_PROFILE,
-    items.map(({ profile_id }) => profile_id),
-  )
-  const others = useRecords<Profile>(
-    PROFILES,
-    READ_PROFILE,
-    items.map((one) => otherOf(one)?.profile_id),
+    [...items, ...sides].map(({ profile_id }) => profile_id),
   )
   const counterpartyOf = (one: Transfer) => {
     const other = otherOf(one)?.profile_id
-    if (other !== undefined) return <ProfileLink id={other} of={others} />
+    if (other !== undefined) return <ProfileLink id={other} of={profiles} />
     const { destination_address, fiat_account_id } = one
     if (fiat_account_id === undefined)
       return destination_address !== undefined && <Id of={destination_address} />
@@ -322,7 +312,12 @@ export function Transfers({ items, none }: { items: readonly Transfer[]; none: s
   return items.length === 0 ? (
     <p class="quiet">{none}</p>
   ) : (
-    <Table name="Transfers" items={items} columns={columnsOf(own, counterpartyOf)} keyOf={({ id }) => id} />
+    <Table
+      name="Transfers"
+      items={items}
+      columns={columnsOf(profiles, counterpartyOf)}
+      keyOf={({ id }) => id}
+    />
   )
 }
 

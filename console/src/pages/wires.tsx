@@ -7,7 +7,7 @@ import { useCall } from '../load.ts'
 import { Amount, Failure, Id, Link, Members, Status, Time, Title } from '../parts.tsx'
 import type { OpenWire, Transfer } from '../records.ts'
 import { may, service, session } from '../session.ts'
-import { TableOf } from '../tables.tsx'
+import { amountColumn, TableOf } from '../tables.tsx'
 
 /** The wires of a bank without an API, of all customers: those to send, and those that arrived. */
 
@@ -58,12 +58,7 @@ const columnsOf = (again: () => void): Column<OpenWire>[] => [
     onCard: 5,
     cell: ({ customer_id }) => session.value!.customers.find(({ id }) => id === customer_id)?.name,
   },
-  {
-    name: 'Amount',
-    number: true,
-    onCard: 2,
-    cell: ({ amount, asset }) => <Amount amount={amount} asset={asset} />,
-  },
+  { ...amountColumn<OpenWire>('Amount', ({ amount }) => amount), onCard: 2 },
   { name: 'Payee', cell: ({ payee, account_number }) => `${payee}, account ${account_number}` },
   {
     name: 'Status',

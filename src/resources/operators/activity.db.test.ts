@@ -62,7 +62,7 @@ async function transfer(
      values ($1, $2, $3, $4, $5, $6, $7, 3, 0, $8, $9, $10, $11)`,
     [
       ...[customer_id, id, profile_id, type, direction, status, asset],
-      ...(asset === 'USD' ? [value, null] : ['3', value]),
+      ...(asset === 'USDP' ? ['3', value] : [value, null]),
       ...[created, microsToTimestamp(to)],
     ],
   )
@@ -141,7 +141,11 @@ describe('List Activity', () => {
     await add('CRYPTO_DEPOSIT', 'FAILED', span(4.5, 3.5), '70000')
     await add('INTERNAL_TRANSFER_DEBIT', 'COMPLETED', span(3.5, 3.5), '70000')
     await add('INTERNAL_TRANSFER_CREDIT', 'COMPLETED', span(3.5, 3.5), '70000')
-    await add('PAXOS_TRANSFER_CREDIT', 'COMPLETED', span(3.5, 3.5), '0.07')
+    // A reward has no recorded value.
+    await transfer(service, customer, 'PAXOS_TRANSFER_CREDIT', 'COMPLETED', span(3.5, 3.5), {
+      asset: 'USDG',
+      value: '0.07',
+    })
     // Before the first point, and before its hour.
     for (const ago of [23.5, 22.5]) await add('WIRE_DEPOSIT', 'COMPLETED', span(ago, ago), '7')
     await add('WIRE_DEPOSIT', 'COMPLETED', span(26, 25), '70000')

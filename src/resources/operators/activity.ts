@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert'
 import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
-import { decimalsOf } from '../../contract/assets/catalogue.ts'
+import { ASSETS, decimalsOf } from '../../contract/assets/catalogue.ts'
 import { forEverybody } from '../../db/customer-pool.ts'
 import { transaction, type Database } from '../../db/database.ts'
 import { firstIdAt, readClock } from '../../db/ids.ts'
@@ -13,6 +13,9 @@ const HOUR_MICROS = 3_600_000_000
 const HOURS = 24
 /** An approval ends at its deadline, so one that waited after a moment was created within this time before it. */
 const APPROVAL_MICROS_MAX = DEADLINE_SECONDS.maximum * 1_000_000
+
+/** The assets that are worth one USD. */
+const DOLLARS = ['USD', ...ASSETS.flatMap((one) => (one.platformStablecoin ? [one.symbol] : []))]
 
 interface Activity {
   at: string
@@ -40,7 +43,8 @@ export const listActivity = operatorOperation({
 function readActivity(db: Database, customerId: string, mode: 'sandbox' | 'live') {
   return transaction(db, async (tx) => {
     const now = (await readClock(tx)).micros
-    const lastHour = now - (now % HOUR_MICROS)
+    // The last full hour before now.
+    const lastHour = now - 1 - ((now - 1) % HOUR_MICROS)
     const fullHours = Array.from({ length: HOURS }, (_, ago) => lastHour - ago * HOUR_MICROS).reverse()
     const moments = [...fullHours, now]
     // Where an hour begins or ends. Records are summed between bounds first, so that few sums are joined with the moments.
@@ -58,8 +62,8 @@ function readActivity(db: Database, customerId: string, mode: 'sandbox' | 'live'
           union all
           select * from transfers where customer_id = $1 and status <> 'PENDING' and updated_at > ($2::timestamptz[])[1]
         ) t
-        -- The value of a wire is its USD, and is not recorded.
-        cross join lateral (select coalesce(t.notional_value, case when t.asset = 'USD' then t.total end, 0) as value) v
+        -- Of wires and rewards no value is recorded: they have dollars, or stablecoins that are worth as much.
+        cross join lateral (select coalesce(t.notional_value, case when t.asset = any ($8) then t.total end, 0) as value) v
         union all
         select 0, 1, 0, null, a.created_at, d.ended_at
         from approvals a
@@ -91,7 +95,7 @@ function readActivity(db: Database, customerId: string, mode: 'sandbox' | 'live'
       [
         ...[customerId, bounds.map(microsToTimestamp), mode === 'live'],
         firstIdAt(bounds[0]! - APPROVAL_MICROS_MAX),
-        ...[moments.map((at) => boundOf(at - HOUR_MICROS)), moments.map(boundOf), decimalsOf('USD')],
+        ...[moments.map((at) => boundOf(at - HOUR_MICROS)), moments.map(boundOf), decimalsOf('USD'), DOLLARS],
       ],
     )
     assert(rows.length === moments.length, 'every moment has its sums')
