@@ -8,7 +8,7 @@ import type { Page } from './records.ts'
 
 /** Lists of records: their filters and their place in the list are in the address, and a page is shown at a time. */
 
-const PAGE_SIZE = 50
+const PAGE_SIZE = 25
 
 /** The parameter that keeps the place in the list. */
 const CURSOR = 'cursor'

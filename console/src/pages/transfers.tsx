@@ -76,7 +76,7 @@ export function TransfersPage() {
       <Filters>
         <Choice name="Status" filter="status" of={STATUSES} />
         <Choice name="Type" filter="type" of={TYPES} />
-        <AssetAndNetwork />
+        <AssetAndNetwork isNext={list.items !== undefined} />
         <TextFilter name="Amount from" filter="least" size={9} inputMode="decimal" />
         <TextFilter name="Amount to" filter="most" size={9} inputMode="decimal" />
         <TextFilter name="To (address, or id of a bank account)" filter="to" size={24} />
@@ -100,9 +100,10 @@ export function TransfersPage() {
   )
 }
 
-/** A part of its own: the list is not drawn again when the assets come. */
-function AssetAndNetwork() {
-  const assets = useCall<{ items: Asset[] }>({ method: 'GET', path: '/v2/assets' }).data.value?.items ?? []
+/** Read when the list is there, and a part of its own: the list neither waits for the assets nor is drawn again for them. */
+function AssetAndNetwork({ isNext }: { isNext: boolean }) {
+  const call = { method: 'GET', path: '/v2/assets' } as const
+  const assets = useCall<{ items: Asset[] }>(isNext ? call : undefined).data.value?.items ?? []
   const networks = assets.flatMap((asset) => asset.networks.map(({ crypto_network }) => crypto_network))
   return (
     <>
