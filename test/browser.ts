@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { chromium, type BrowserContext, type Locator, type Page } from 'playwright-core'
+import { chromium, type BrowserContext, type CDPSession, type Locator, type Page } from 'playwright-core'
 import { onTestFinished } from 'vitest'
 import { cloneDatabase, spawnBursar, type BursarProcess, type TestDatabase } from './support.ts'
 
@@ -137,7 +137,12 @@ export async function openPage(
 export async function addAuthenticator(page: Page): Promise<void> {
   const devices = await page.context().newCDPSession(page)
   await devices.send('WebAuthn.enable')
-  await devices.send('WebAuthn.addVirtualAuthenticator', {
+  await newAuthenticator(devices)
+}
+
+/** Makes such a device, and returns its id. */
+export async function newAuthenticator(devices: CDPSession): Promise<string> {
+  const { authenticatorId } = await devices.send('WebAuthn.addVirtualAuthenticator', {
     options: {
       protocol: 'ctap2',
       transport: 'internal',
@@ -147,6 +152,7 @@ export async function addAuthenticator(page: Page): Promise<void> {
       automaticPresenceSimulation: true,
     },
   })
+  return authenticatorId
 }
 
 const SCREENSHOTS = fileURLToPath(new URL('screenshots', import.meta.url))

@@ -4,7 +4,7 @@
  */
 import { chromium, type Browser, type CDPSession, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { CHROMIUM, CHROMIUM_ARGS, HAS_CHROMIUM } from '../../../test/browser.ts'
+import { CHROMIUM, CHROMIUM_ARGS, HAS_CHROMIUM, newAuthenticator } from '../../../test/browser.ts'
 import { freePort } from '../../../test/free-port.ts'
 import { ROW_MACS, caller, newCustomer, startTestService, type TestService } from '../../../test/support.ts'
 import { transaction } from '../../db/database.ts'
@@ -63,26 +63,12 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     await page.goto(origin)
     devices = await page.context().newCDPSession(page)
     await devices.send('WebAuthn.enable')
-    authenticatorId = await newAuthenticator()
+    authenticatorId = await newAuthenticator(devices)
   })
   afterAll(async () => {
     await browser.close()
     await service.close()
   })
-
-  const newAuthenticator = async (): Promise<string> =>
-    (
-      await devices.send('WebAuthn.addVirtualAuthenticator', {
-        options: {
-          protocol: 'ctap2',
-          transport: 'internal',
-          hasResidentKey: true,
-          hasUserVerification: true,
-          isUserVerified: true,
-          automaticPresenceSimulation: true,
-        },
-      })
-    ).authenticatorId
 
   const clear = () => devices.send('WebAuthn.clearCredentials', { authenticatorId })
 
