@@ -53,11 +53,16 @@ export class Changes {
     return this.#count
   }
 
-  /** Notes that this process, or another one, has committed a change. */
+  /** Notes that this process has committed a change, and tells others where `tellOthers` was called. */
   readonly note = (): void => {
+    this.hear()
+    this.#tell?.()
+  }
+
+  /** Notes that a process told of a change. PostgreSQL sends a notification to its own sender, too, so nothing is told again. */
+  readonly hear = (): void => {
     this.#count++
     this.#lastAt = performance.now()
-    this.#tell?.()
     if (!this.#isAwaited) return
     this.#next.abort()
     this.#next = new AbortController()

@@ -61,7 +61,7 @@ export async function connect(
       isSilent
         ? log.error({ server }, 'the database server does not answer; its connections are ended')
         : log.info({ server }, 'the database server answers again')
-    const made = new ServerCheck(url, { onChange, onTold: changes.note })
+    const made = new ServerCheck(url, { onChange, onTold: changes.hear })
     checks.set(url, made)
     return made
   }

@@ -35,7 +35,7 @@ afterAll(() => service.close())
 /** A worker that has found nothing. It rests for ten minutes, or as long as given. */
 async function startIdleWorker(restMsMax = 600_000) {
   const changes = new Changes({ recentMs: 0, restMsMax })
-  const check = new ServerCheck(service.url, { onChange: () => undefined, onTold: changes.note })
+  const check = new ServerCheck(service.url, { onChange: () => undefined, onTold: changes.hear })
   const meter = new Metrics().worker
   const rounds = vi.spyOn(meter, 'round')
   const worker = startWorker({
