@@ -49,7 +49,11 @@ const commits = async () => {
 
 test('processes that are not used any more send no notification and commit next to nothing', async () => {
   const api = { BURSAR_WORKER: 'false' }
-  const [address] = await Promise.all([start(api), start(api), start({ BURSAR_SIMULATED_CONFIRMATION_MS: '0' })])
+  const [address] = await Promise.all([
+    start(api),
+    start(api),
+    start({ BURSAR_SIMULATED_CONFIRMATION_MS: '0' }),
+  ])
   const { customer_id, profile_id } = await createCustomer(database.db, 'Test')
   const client = await createApiClient(database.db, ROW_MACS, customer_id, SCOPES)
   await credit(new Ledger(database.db), { customer_id, profile_id }, 'USD', '1000')

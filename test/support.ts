@@ -17,9 +17,17 @@ import { runProgram } from '../src/cli/program.ts'
 import { parseAmount } from '../src/contract/assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../src/contract/assets/catalogue.ts'
 import { createCustomer } from '../src/access/customers/create-customer.ts'
-import { inOrder, openDatabase, OWNER, transaction, type Database } from '../src/db/database.ts'
+import {
+  inOrder,
+  openDatabase,
+  OWNER,
+  setCoordinator,
+  transaction,
+  type Database,
+} from '../src/db/database.ts'
+import { PLACES } from '../src/db/distribution.ts'
 import { idsAt, PLATFORM_ID, readClock } from '../src/db/ids.ts'
-import { addressOn, Cluster } from '../src/db/nodes.ts'
+import { addressOn, Cluster, type Nodes } from '../src/db/nodes.ts'
 import { SCOPES, type ClientScope } from '../src/contract/scopes.ts'
 import { onPlatform, onProfile } from '../src/money/ledger/entries.ts'
 import { masterKeysOf } from '../src/keys/master-keys.ts'
@@ -177,6 +185,29 @@ sealBalancesWith(() => Promise.resolve(MASTER_KEYS))
 /** The first service's signing key, which later services reuse: making a key takes 0.1 s of CPU. */
 let signingKey: { id: string; encrypted_jwk: string } | undefined
 
+type Query = (this: pg.ClientBase, ...given: unknown[]) => unknown
+const ON_COORDINATOR = Object.keys(PLACES).filter((table) => PLACES[table] === 'COORDINATOR')
+const NAMES_COORDINATOR = new RegExp(`\\b(from|join|into|update)\\s+(${ON_COORDINATOR.join('|')})\\b`)
+
+/**
+ * A plain database as a cluster has it: the pool of the customers takes no statement about a table that only the coordinator
+ * of a cluster has. So each test on a plain database finds a statement that would fail on a cluster.
+ */
+function asOnCluster(shared: Database, pool: Database): Nodes {
+  pool.on('connect', (session) => {
+    session.query = ((asked: string | pg.QueryConfig, ...others: unknown[]) => {
+      const table = NAMES_COORDINATOR.exec(typeof asked === 'string' ? asked : asked.text)?.[2]
+      if (table !== undefined)
+        throw new Error(`relation "${table}" does not exist on the nodes of a cluster: ask the coordinator`)
+      // Tests watch the statements of all sessions at the prototype.
+      return (pg.Client.prototype.query as Query).call(session, asked, ...others)
+    }) as typeof session.query
+  })
+  setCoordinator(pool, shared)
+  const nodes = [{ name: '', db: pool, hints: pool }]
+  return { shared, of: () => pool, nameOf: () => '', list: () => nodes, refresh: async () => undefined }
+}
+
 /** The service as production builds it, on a separate database. Close it in `afterAll`. */
 export async function startTestService(
   environment: Record<string, string> = {},
@@ -187,11 +218,12 @@ export async function startTestService(
   // On a cluster, requests go to the nodes of their customers, as in the program.
   const cluster = await Cluster.open(db, () => undefined)
   const pools: Database[] = []
-  const nodes = cluster.nodes(db, (node) => {
+  const open = (node?: string) => {
     const pool = openDatabase(addressOn(url, node), { max: 10, onError: () => undefined })
     pools.push(pool)
     return pool
-  })
+  }
+  const nodes = CLUSTER.length > 0 ? cluster.nodes(db, open) : asOnCluster(db, open())
   const ledger = new Ledger(nodes, {
     macs: new WithdrawalMacs(MASTER_KEYS),
     govern: governBy(new Policies(MASTER_KEYS, { sandbox: settings.mode === 'sandbox' })),

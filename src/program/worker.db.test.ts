@@ -169,6 +169,28 @@ test('a hanging node delays neither withdrawals nor deposits of other networks',
   }
 })
 
+test('a loop rests twice as long after each further failure', async () => {
+  const ethereum: NetworkAdapter = {
+    ...service.networks.get('ETHEREUM')!,
+    asksNode: true,
+    scanDeposits: () => Promise.reject(new Error('the node is away')),
+  }
+  const meter = new Metrics().worker
+  const failedAt: number[] = []
+  vi.spyOn(meter, 'round').mockImplementation((loop, isDone) => {
+    if (loop === 'deposits' && !isDone) failedAt.push(performance.now())
+  })
+  const worker = startWorker({
+    ...{ db: service.db, ledger: service.ledger, settings: service.settings, meter },
+    networks: new Map([['ETHEREUM', ethereum]]),
+    log: pino({ level: 'silent' }),
+  })
+  atEnd(() => worker.stop())
+  await vi.waitUntil(() => failedAt.length >= 4, 60_000)
+  // Three rests of a second each were 3 s.
+  expect(failedAt[3]! - failedAt[0]!).toBeGreaterThan(6_900)
+})
+
 /** Runs a worker in this mode until the expectations hold. */
 async function runUntil(
   mode: 'live' | 'sandbox',

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import type { Logger } from 'pino'
 import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
-import type { Changes, Rest } from '../db/changes.ts'
+import { usualMs, type Changes, type Rest } from '../db/changes.ts'
 import type { Tracing } from '../contract/tracing.ts'
 import type { Database } from '../db/database.ts'
 import { failuresIn, ReportedFailures } from '../db/each-alone.ts'
@@ -37,8 +37,9 @@ import { postRefills } from '../rails/treasury/refills.ts'
 import { watchNetworkFees } from '../rails/treasury/watch-network-fees.ts'
 import { watchCustody, watchWallets, type Seen, type Suspicions } from '../rails/treasury/watch-custody.ts'
 
-/** Rest after a failed round of payouts, screenings or deliveries. */
+/** Rest after a failed round of payouts, deposits, screenings or deliveries. Each further failure doubles it, up to the most. */
 const FAILURE_PAUSE_MS = 1_000
+const FAILURE_PAUSE_MS_MAX = 8_000
 /** Rest between two reads of a network for deposits. */
 const DEPOSITS_EVERY_MS = 1_000
 /** Simulated networks without deposits are read this often, so that the age of their last reading shows that they are read. */
@@ -103,9 +104,6 @@ interface Shared {
 interface OfNode extends Shared {
   node: Node
 }
-
-/** A round whose rest does not grow while nothing changes. */
-type RestingRound = () => Promise<number>
 
 /**
  * Starts the worker: loops for orchestrations and settlement, which go on without a rest while there is work, and loops for
@@ -201,19 +199,28 @@ interface RunningNode {
 
 /** Work with the same rest after each round. */
 const every =
-  ({ attempt }: Shared, restMs: number, loop: Loop, work: () => Promise<unknown>): RestingRound =>
+  ({ attempt }: Shared, restMs: number, loop: Loop, work: () => Promise<unknown>): Round =>
   async () => {
     await attempt(loop, work())
     return restMs
   }
 
-/** Work that returns how long it rests. Its requests to others go on between the rounds. */
-const resting =
-  ({ attempt }: Shared, loop: Loop, work: () => Promise<Rest>): Round =>
-  async () => {
-    const rest = (await attempt(loop, work())) ?? FAILURE_PAUSE_MS
-    return typeof rest === 'number' ? rest : { ...rest, dueIn: () => attempt(loop, rest.dueIn()) }
+/** Rests longer after each failed round: a node that is away for minutes is not asked, and logged, many times a second. */
+function backingOff(round: () => Promise<Rest | undefined>): Round {
+  let failures = 0
+  return async () => {
+    const rest = await round()
+    failures = rest === undefined ? failures + 1 : 0
+    return rest ?? Math.min(FAILURE_PAUSE_MS * 2 ** (failures - 1), FAILURE_PAUSE_MS_MAX)
   }
+}
+
+/** Work that returns how long it rests. Its requests to others go on between the rounds. */
+const resting = ({ attempt }: Shared, loop: Loop, work: () => Promise<Rest>): Round =>
+  backingOff(async () => {
+    const rest = await attempt(loop, work())
+    return typeof rest === 'object' ? { ...rest, dueIn: () => attempt(loop, rest.dueIn()) } : rest
+  })
 
 /** The rounds that belong to no customer, and those that span customers. */
 function roundsOf(shared: Shared): Round[] {
@@ -291,7 +298,7 @@ function payouts(
     }
   }
   let feesDueAt = 0
-  return async () => {
+  return backingOff(async () => {
     if (performance.now() >= feesDueAt) {
       for (const [network, adapter] of networks)
         if (network !== 'WIRE') await checkNetworkFees(shared, network, adapter)
@@ -312,11 +319,11 @@ function payouts(
       await traceSteps(db, tracing, traced.splice(0)).catch((err: unknown) =>
         log.debug({ err }, 'steps of payments are missing in their traces'),
       )
-    if (started === undefined || settled === undefined) return FAILURE_PAUSE_MS
+    if (started === undefined || settled === undefined) return undefined
     if (started + settled > 0) return 0
     const dueIn = () => attempt('settlement', withdrawalDueIn(node.hints, [...networks.keys()]))
     return { usualMs: settings.workerIntervalMs, dueIn }
-  }
+  })
 }
 
 async function checkNetworkFees(
@@ -347,9 +354,9 @@ function deposits(
   { db, ledger, settings, screening, log, changes, attempt }: Shared,
   network: CryptoNetwork,
   adapter: NetworkAdapter,
-): RestingRound {
+): Round {
   let last: { block: string | undefined; seen: number | undefined; until: number } | undefined
-  return async () => {
+  return backingOff(async () => {
     const now = performance.now()
     const seen = changes?.count
     // If the node does not answer, the round reports why.
@@ -367,17 +374,18 @@ function deposits(
       log.warn({ network, profile_id }, 'a deposit was credited to a deactivated profile: tell its customer')
     if (result?.isBehind === true) return 0
     const sighting = await attempt('sightings', seeDepositsOn({ db, settings }, network, adapter))
-    if (result === undefined || sighting === undefined || block === undefined) return DEPOSITS_EVERY_MS
+    if (result === undefined || sighting === undefined) return undefined
+    if (block === undefined) return DEPOSITS_EVERY_MS
     const dueMs = (await attempt('deposits', depositDueIn(db, network))) ?? SAME_BLOCK_MS_MAX
     last = { block, seen, until: now + Math.min(dueMs, SAME_BLOCK_MS_MAX) }
     return DEPOSITS_EVERY_MS
-  }
+  })
 }
 
 /** Reads the networks that are simulated in the database: one query finds those that have something to read. */
 function simulatedDeposits(shared: Shared, networks: Networks): Round {
   const { db, ledger } = shared
-  const rounds = new Map<PayoutNetwork, RestingRound>(
+  const rounds = new Map<PayoutNetwork, Round>(
     readable(networks).map(([network, adapter]) => [network, deposits(shared, network, adapter)]),
   )
   const bank = networks.get('WIRE')
@@ -395,7 +403,8 @@ function simulatedDeposits(shared: Shared, networks: Networks): Round {
     const found = isAllDue ? undefined : await networksWithDeposits(db).catch(() => undefined)
     const due = [...rounds].filter(([network]) => found?.has(network) ?? true)
     if (due.length === 0) return { usualMs: DEPOSITS_EVERY_MS, dueIn: async () => undefined }
-    return Math.min(DEPOSITS_EVERY_MS, ...(await Promise.all(due.map(([, round]) => round()))))
+    const rests = await Promise.all(due.map(([, round]) => round()))
+    return Math.min(...rests.map(usualMs))
   }
 }
 

@@ -64,7 +64,7 @@ export class ApiClients {
     await this.#nodes.of(customer_id).query(
       `
       update api_clients set last_used_at = clock.now
-      from (select clock_timestamp() as now) clock
+      from (select (select clock_timestamp()) as now) clock
       where customer_id = $1 and id = $2 and (last_used_at is null or last_used_at < clock.now - interval '1 minute')`,
       [customer_id, id],
     )

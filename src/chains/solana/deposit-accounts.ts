@@ -156,7 +156,8 @@ export async function keepRead(tx: Queryable, read: readonly ReadUpTo[]): Promis
                         when r.has_moved then r.now
                         else coalesce(h.stale_at, r.now) end
     from (
-      select *, statement_timestamp() as now
+      -- Citus takes no function that is merely stable in the CASE, so the time is a column.
+      select *, (select statement_timestamp()) as now
       from unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::numeric[],
                          $8::boolean[], $9::boolean[])
         as s (customer_id, address, asset, signature, stale_at, balance, is_done, has_moved)

@@ -175,17 +175,18 @@ const IS_OPEN = `
   ) as open,`
 
 /**
- * In SQL: how a withdrawal has ended, by rows that the service's role cannot change or delete. These rows are its entries. A
- * transfer of the platform may end without entries, so for it they are also the records of the audit log.
+ * In SQL: how a withdrawal of the customer $1 has ended, by rows that the service's role cannot change or delete. These rows are
+ * its entries. A transfer of the platform may end without entries, so for it they are also the records of the audit log. The
+ * parameter keeps the statement on one shard: in a select list, Citus does not follow `t.customer_id` to it.
  */
 const ENDED = `
   case when exists (
          select 1 from entries e
-         where e.customer_id = t.customer_id and e.transfer_id = t.id and e.event in ('SETTLED', 'REFUNDED')
+         where e.customer_id = $1 and e.transfer_id = t.id and e.event in ('SETTLED', 'REFUNDED')
        ) then 'it was paid or refunded before'
        when t.customer_id = '${PLATFORM_ID}' and exists (
          select 1 from audit_log l
-         where l.customer_id = t.customer_id and l.action in ('transfer.complete', 'transfer.fail', 'transfer.cancel')
+         where l.customer_id = $1 and l.action in ('transfer.complete', 'transfer.fail', 'transfer.cancel')
            and t.id = any (l.subject_ids)
        ) then 'it was paid or cancelled before'
   end as ended,`

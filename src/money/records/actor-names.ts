@@ -1,6 +1,6 @@
 import type { Actor, NamedActor } from '../../contract/actor.ts'
 import type { Approval } from '../../contract/approval.ts'
-import type { Queryable } from '../../db/database.ts'
+import { coordinatorOf, type Queryable } from '../../db/database.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 
 /** Gives an actor its name, where it has one. */
@@ -26,7 +26,8 @@ export async function nameActors(
     for (const { id, name } of rows) if (name !== null) names.set(id, name)
   }
   if (operators.length > 0) {
-    const { rows } = await db.query<{ id: string; name: string }>(
+    // Operators are records of the deployment, which a node of a cluster does not have.
+    const { rows } = await (coordinatorOf(db) ?? db).query<{ id: string; name: string }>(
       'select id, name from operators where coalesce(customer_id, $1) = $2 and id::text = any ($3::text[])',
       [PLATFORM_ID, customerId, operators],
     )

@@ -283,8 +283,9 @@ test('simultaneous cancelling and settling have one outcome for each withdrawal'
       await settleWithdrawals(pool, index === 0 ? service.networks : overNode)
     }
   })
-  // The first third meets the freeze, and the last third comes after a withdrawal was signed. Both outcomes thus
-  // occur, however busy the machine.
+  // The first third meets the freeze, which ends after the first is cancelled, and the last third comes after a withdrawal
+  // was signed. Both outcomes thus occur, however busy the machine.
+  let cancelled = 0
   const [thawsAt, waitsFrom] = [ids.length / 3, (2 * ids.length) / 3]
   const signed = async () =>
     (
@@ -297,13 +298,17 @@ test('simultaneous cancelling and settling have one outcome for each withdrawal'
   const outcomes = await Promise.all(
     ids.map(async (id, index) => {
       await new Promise((resolve) => setTimeout(resolve, index * 5))
-      if (index === thawsAt) await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, target)
+      if (index === thawsAt) {
+        await expect.poll(() => cancelled, { timeout: 30_000 }).toBeGreaterThan(0)
+        await unfreeze(service.db, ROW_MACS, TEST_ORIGIN, target)
+      }
       if (index >= waitsFrom) await expect.poll(signed, { timeout: 30_000 }).toBeGreaterThan(0)
       // The client and the operator cancel simultaneously.
       const [byOperator, byClient] = await Promise.all([
         cancelAsOperator(pools[index % 2]!, id),
         cancelAsClient(customer, id),
       ])
+      if (byClient.status === 200) cancelled += 1
       return { byOperator, byClient }
     }),
   )
