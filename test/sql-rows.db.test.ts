@@ -162,13 +162,13 @@ const SAMPLES: Record<string, string> = {
   uuid: '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f',
 }
 
-/** On another shard than the sample of an id. */
-const OTHER_ID = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e1a'
+/** Another value for a list: ids are on another shard, and texts make other keys. */
+const OTHERS: Record<string, string> = { uuid: '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e1a', text: '2' }
 
 const READS_OR_WRITES = /^\s*(select|with|insert|update|delete)\b/
 
 /** A statement about rows of one customer. An insert is not explained: its rows name the shard. */
-const OF_ONE_CUSTOMER = /^(?!\s*insert)[^]*\bcustomer_id = \$\d/
+const OF_ONE_CUSTOMER = /^(?!\s*insert)[^]*\b(?:customer_id|c\.id) = \$\d/
 
 /** The codes of what Citus does not take, or cannot plan. The sample values themselves break constraints and rules. */
 const REFUSED = /^(0A|XX)/
@@ -183,7 +183,7 @@ async function refusalOf(where: string, text: string): Promise<string | undefine
   const values = rows[0]!.types.map((type) => {
     const sample = SAMPLES[type.replace('[]', '')] ?? '1'
     // Ids of customers on two shards: Citus refuses more then.
-    return type.endsWith('[]') ? [sample, type === 'uuid[]' ? OTHER_ID : sample] : sample
+    return type.endsWith('[]') ? [sample, OTHERS[type.replace('[]', '')] ?? sample] : sample
   })
   await client.query('begin')
   try {
@@ -242,6 +242,9 @@ const isOf = (kind: ts.TypeFlags, type: ts.Type): boolean =>
   ((type.flags & ts.TypeFlags.Intersection) !== 0 &&
     (type as ts.IntersectionType).types.some((part) => isOf(kind, part)))
 
+/** Statements are read one after another: `given` belongs to one. */
+let reading: Promise<unknown> = Promise.resolve()
+
 /** Finds every call `….query<Row>(statement)` and `….query(statement)` in a file. */
 function callsIn(source: ts.SourceFile): Promise<Call>[] {
   const found: Promise<Call>[] = []
@@ -254,7 +257,10 @@ function callsIn(source: ts.SourceFile): Promise<Call>[] {
     ) {
       const row = node.typeArguments && checker.getTypeFromTypeNode(node.typeArguments[0]!)
       const where = `${relative(ROOT, source.fileName)} ${nameAround(node)}`
-      found.push(textsOf(statementOf(node.arguments[0]!)).then((texts) => ({ where, row, node, texts })))
+      const argument = statementOf(node.arguments[0]!)
+      const call = reading.then(async () => ({ where, row, node, texts: await textsOf(argument) }))
+      found.push(call)
+      reading = call
     }
     ts.forEachChild(node, visit)
   }

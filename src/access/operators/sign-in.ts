@@ -241,7 +241,7 @@ async function customerOf(tx: Transaction, operator: Operator, asked: string | u
     `
     select exists (
              select 1 from customer_freezes f
-             where f.customer_id = c.id and f.subject = c.id and f.reason = 'DISABLED' and f.lifted_at is null
+             where f.customer_id = $1 and f.subject = $1 and f.reason = 'DISABLED' and f.lifted_at is null
            ) as is_disabled
     from customers c
     where c.id = $1`,

@@ -63,9 +63,9 @@ export class ApiClients {
     this.#noted.set(id, true)
     await this.#nodes.of(customer_id).query(
       `
-      update api_clients set last_used_at = clock.now
-      from (select (select clock_timestamp()) as now) clock
-      where customer_id = $1 and id = $2 and (last_used_at is null or last_used_at < clock.now - interval '1 minute')`,
+      update api_clients set last_used_at = (select clock_timestamp())
+      where customer_id = $1 and id = $2
+        and (last_used_at is null or last_used_at < (select clock_timestamp() - interval '1 minute'))`,
       [customer_id, id],
     )
   }

@@ -167,11 +167,11 @@ const selectAccepted = (also = '') => `
   ${FROM_TRANSFERS}
   left join approvals a on a.customer_id = t.customer_id and a.transfer_id = t.id`
 
-/** In SQL: whether the withdrawal is PENDING and no transaction is signed for it. */
+/** In SQL: whether the withdrawal of the customer $1 is PENDING and no transaction is signed for it. */
 const IS_OPEN = `
   t.status = 'PENDING' and not exists (
     select 1 from outgoing_transfers b
-    where b.customer_id = t.customer_id and b.transfer_id = t.id and b.crypto_tx_hash is not null
+    where b.customer_id = $1 and b.transfer_id = t.id and b.crypto_tx_hash is not null
   ) as open,`
 
 /**
