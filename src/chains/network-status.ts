@@ -62,6 +62,8 @@ export interface NetworkReport {
   in_flight: Record<string, number>
   /** Those that wait for the signer process: what it is to sign is stored. Absent where there are none. */
   asked?: { count: number; oldest_seconds: number }
+  /** The oldest payment that no block has after an hour, if there is one; with replacements since the first of them. */
+  stuck?: { transfer_id: string; crypto_tx_hash: string; seconds: number }
   /** The freezes that stop signing there: of the network, and of everything. */
   frozen: { reason: string; detail: string; since: string }[]
   /** Waiting withdrawals by reason: their number, and since when the first of them waits. */
@@ -88,13 +90,14 @@ async function report(
   crypto_network: CryptoNetwork,
   { adapter, confirmations, isExperimental }: Reported,
 ): Promise<NetworkReport> {
-  const [look, custody, cold, fees, flights, leaving, waiting, frozen, uncredited, refills] =
+  const [look, custody, cold, fees, flights, stuck, leaving, waiting, frozen, uncredited, refills] =
     await Promise.all([
       lookAt(db, crypto_network, adapter).catch((error: Error) => error),
       sumsOf(db, `custody:${crypto_network}`),
       coldOn(db, crypto_network),
       feesOn(db, crypto_network),
       inFlight(db, crypto_network),
+      stuckOn(db, crypto_network),
       leavingOn(db, crypto_network),
       waitingOn(db, crypto_network),
       freezesOn(db, crypto_network),
@@ -108,6 +111,7 @@ async function report(
     confirmations,
     fees,
     ...flights,
+    ...(stuck && { stuck }),
     waiting,
     frozen,
     uncredited,
@@ -258,13 +262,14 @@ export async function compareCustody(
   })
 }
 
-/** Sums the deposits that are known and not credited, by asset. */
+/** Sums the deposits that are known and not credited, by asset. What `held` leaves out is left out. */
 async function arrivingOn(db: Queryable, network: CryptoNetwork): Promise<Map<string, bigint>> {
   const { rows } = await db.query<{ asset: string; amount: string }>(
     `
     select asset, sum(amount) as amount
     from (
       select asset, amount from incoming_transfers where network = $1 and state in ('WAITING', 'UNATTRIBUTED')
+        and reason is distinct from 'HAS_TOKENS'
       union all
       select t.asset, t.amount
       from seen_deposits s
@@ -348,6 +353,28 @@ async function inFlight(
     in_flight: Object.fromEntries(rows.map(({ state, count }) => [state, Number(count)])),
     ...(asked && { asked: { count: Number(asked.asked), oldest_seconds: asked.seconds! } }),
   }
+}
+
+/** A payment that no block has is stuck after this time. */
+const STUCK_SECONDS = 3_600
+
+async function stuckOn(db: Queryable, network: CryptoNetwork): Promise<NetworkReport['stuck']> {
+  const { rows } = await db.query<NonNullable<NetworkReport['stuck']>>(
+    `
+    select transfer_id, crypto_tx_hash, extract(epoch from clock_timestamp() - since)::int as seconds
+    from (
+      select b.transfer_id, b.crypto_tx_hash, least(b.signed_at, min(r.signed_at)) as since
+      from outgoing_transfers b
+      left join replaced_transactions r on r.customer_id = b.customer_id and r.transfer_id = b.transfer_id
+      where b.network = $1 and b.state in ('SIGNED', 'BROADCAST') and b.confirmations is null and b.due_at is not null
+      group by b.customer_id, b.transfer_id, b.crypto_tx_hash, b.signed_at
+    ) unmined
+    where since < clock_timestamp() - make_interval(secs => ${STUCK_SECONDS})
+    order by since
+    limit 1`,
+    [network],
+  )
+  return rows[0]
 }
 
 async function waitingOn(db: Database, network: CryptoNetwork): Promise<NetworkReport['waiting']> {

@@ -290,6 +290,11 @@ function describeNetwork(report: NetworkReport): string {
       ? [`  and ${report.taken_back.length - TAKEN_BACK_SHOWN} more transactions`]
       : []),
     `  in flight: ${flights.length === 0 ? 'nothing' : flights.join(', ')}`,
+    ...(report.stuck
+      ? [
+          `  STUCK: withdrawal ${report.stuck.transfer_id} is in no block ${Math.floor(report.stuck.seconds / 60)} min after it was signed: ${report.stuck.crypto_tx_hash}`,
+        ]
+      : []),
     ...(report.asked ? [`  the first ASKED has waited ${report.asked.oldest_seconds} s for the signer`] : []),
     ...waiting.map(
       ({ code, detail, count, since }) => `  ${count} waiting since ${since}: ${code}: ${detail}`,

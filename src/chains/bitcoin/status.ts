@@ -186,7 +186,8 @@ async function confirmedSpender(
   const coins = await rpc.call<{ txid: string; label?: string }[]>('listunspent', depth)
   const change = coins.filter(({ label }) => label === undefined)
   const found = await fetchTransactions(wallet, [...new Set([...sent, ...change].map(({ txid }) => txid))])
-  return found.find((one) => decode(walletBytesOf(one)).inputs.includes(outpoint))
+  // A transaction that others have made may be of a kind that is not decoded.
+  return found.find((one) => one.fee !== undefined && decode(walletBytesOf(one)).inputs.includes(outpoint))
 }
 
 /** The status of a withdrawal whose own transaction can never be mined: one of the spenders may have paid it. */

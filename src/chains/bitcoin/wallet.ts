@@ -89,8 +89,16 @@ export interface WalletTransaction {
   /** Negative. */
   fee?: string
   walletconflicts: string[]
+  generated?: boolean
   details: { category: string; address?: string; amount: string; vout: string }[]
 }
+
+/**
+ * Whether others have paid an output to the wallet, by its category: change has none. A payment out of Litecoin's extension block (MWEB)
+ * has categories of its own, by its age. They are a coinbase's, too, which is no deposit.
+ */
+export const isReceived = ({ category, generated }: Pick<ListedOutput, 'category' | 'generated'>): boolean =>
+  category === 'receive' || (['hogex', 'immature', 'orphan'].includes(category) && generated !== true)
 
 /** An output in a list of the wallet's transactions, in the node's words. */
 export interface ListedOutput {
@@ -101,8 +109,9 @@ export interface ListedOutput {
   txid: string
   vout?: string
   abandoned?: boolean
+  /** Of a coinbase. */
+  generated?: boolean
   /** Present for an output in a block. */
-  blockheight?: string
   blockhash?: string
 }
 
@@ -136,6 +145,16 @@ export async function fetchTransactions(
   return found.flatMap((one) => known(one) ?? [])
 }
 
+/** The heights of blocks that the node knows, by their hashes. Bitcoin Cash Node gives none with a transaction. */
+export async function heightsOf(
+  { rpc }: BitcoinWallet,
+  blocks: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const headers = await rpc.batch<{ height: string }>(blocks.map((block) => ['getblockheader', block]))
+  const found = headers.map((header, index) => [blocks[index]!, Number(known(header)?.height)] as const)
+  return new Map(found.filter(([, height]) => !Number.isNaN(height)))
+}
+
 /**
  * The wallet's transactions after a block ('': all). For a block that the chain has dropped, the node goes back to the
  * fork; for a block that it does not know, it lists everything.
@@ -153,7 +172,6 @@ export interface AddressInfo {
   ismine: boolean
   /** True in a wallet of older nodes that has no private keys. */
   iswatchonly?: boolean
-  scriptPubKey: string
 }
 
 /** Whether an address is the wallet's. */
