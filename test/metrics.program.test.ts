@@ -339,7 +339,7 @@ describe('what can wait', () => {
         `id, gen_random_uuid(), 'BASE', 'HELD', ${old}, null::timestamptz, ${later}, '${code}', 'why', ${old}, null`,
       )
     for (const [state, reason] of [
-      ...['FAILED', 'SECOND_NODE', 'SCREENING', 'BELOW_MINIMUM', 'NODES_DISAGREE', 'FORGED', null].map(
+      ...['FAILED', 'SECOND_NODE', 'SCREENING', 'BELOW_MINIMUM', 'NODES_DISAGREE', 'FORGED', 'HAS_TOKENS', null].map(
         (one) => ['WAITING', one],
       ),
       ['REORGANISED', null],
