@@ -161,7 +161,7 @@ test('what waits for the signer process is counted, with the age of the first', 
   await service.owner.query(`delete from outgoing_transfers where network = 'BASE'`)
 })
 
-test('the oldest payment that no block has is named after an hour, since the first transaction that paid it', async () => {
+test('the oldest payment that no block has is named after an hour', async () => {
   const { customer_id } = await newCustomer(service)
   const stuck = async () =>
     (await networkReports(service.db, new Map([['BITCOIN_CASH', network({ height: 1, held: {} })]])))[0]!
@@ -170,21 +170,13 @@ test('the oldest payment that no block has is named after an hour, since the fir
     `
     insert into outgoing_transfers (customer_id, transfer_id, network, state, created_at, signed_at, confirmations, due_at, crypto_tx_hash)
     select $1, gen_random_uuid(), 'BITCOIN_CASH', state, now() - interval '1 day', now() - make_interval(secs => age), seen, due, hash
-    from (values ('BROADCAST', 3500, null, now(), 'young'), ('BROADCAST', 90, null, now(), 'replaced'), ('SIGNED', 4000, null, now(), 'refused'),
+    from (values ('BROADCAST', 3500, null, now(), 'young'), ('SIGNED', 4000, null, now(), 'refused'),
                  ('BROADCAST', 9000, 1, now(), 'mined'), ('DONE', 9500, null, null, 'done')) as b (state, age, seen, due, hash)`,
     [customer_id],
   )
   expect(await stuck()).toMatchObject({
     crypto_tx_hash: 'refused',
     seconds: expect.closeTo(4000, -2) as number,
-  })
-  await service.db.query(`
-    insert into replaced_transactions (customer_id, transfer_id, crypto_tx_hash, signed_at, replaced_at)
-    select customer_id, transfer_id, 'first', now() - interval '2 hours', now()
-    from outgoing_transfers where crypto_tx_hash = 'replaced'`)
-  expect(await stuck()).toMatchObject({
-    crypto_tx_hash: 'replaced',
-    seconds: expect.closeTo(7200, -2) as number,
   })
   await service.owner.query(`delete from outgoing_transfers where network = 'BITCOIN_CASH'`)
   expect(await stuck()).toBeUndefined()

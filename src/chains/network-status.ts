@@ -62,7 +62,7 @@ export interface NetworkReport {
   in_flight: Record<string, number>
   /** Those that wait for the signer process: what it is to sign is stored. Absent where there are none. */
   asked?: { count: number; oldest_seconds: number }
-  /** The oldest payment that no block has after an hour, if there is one; with replacements since the first of them. */
+  /** The oldest transaction of a payment that no block has after an hour. */
   stuck?: { transfer_id: string; crypto_tx_hash: string; seconds: number }
   /** The freezes that stop signing there: of the network, and of everything. */
   frozen: { reason: string; detail: string; since: string }[]
@@ -90,14 +90,13 @@ async function report(
   crypto_network: CryptoNetwork,
   { adapter, confirmations, isExperimental }: Reported,
 ): Promise<NetworkReport> {
-  const [look, custody, cold, fees, flights, stuck, leaving, waiting, frozen, uncredited, refills] =
+  const [look, custody, cold, fees, flights, leaving, waiting, frozen, uncredited, refills] =
     await Promise.all([
       lookAt(db, crypto_network, adapter).catch((error: Error) => error),
       sumsOf(db, `custody:${crypto_network}`),
       coldOn(db, crypto_network),
       feesOn(db, crypto_network),
       inFlight(db, crypto_network),
-      stuckOn(db, crypto_network),
       leavingOn(db, crypto_network),
       waitingOn(db, crypto_network),
       freezesOn(db, crypto_network),
@@ -111,7 +110,6 @@ async function report(
     confirmations,
     fees,
     ...flights,
-    ...(stuck && { stuck }),
     waiting,
     frozen,
     uncredited,
@@ -337,7 +335,7 @@ const ASKS_SIGNER = `state = 'ASKED' and waiting_code is distinct from 'WAITING_
 async function inFlight(
   db: Database,
   network: CryptoNetwork,
-): Promise<Pick<NetworkReport, 'in_flight' | 'asked'>> {
+): Promise<Pick<NetworkReport, 'in_flight' | 'asked' | 'stuck'>> {
   const { rows } = await db.query<{ state: string; count: string; asked: string; seconds: number | null }>(
     `
     select state, count(*), count(*) filter (where ${ASKS_SIGNER}) as asked,
@@ -348,33 +346,21 @@ async function inFlight(
     order by state`,
     [network],
   )
+  const { rows: stuck } = await db.query<NonNullable<NetworkReport['stuck']>>(
+    `
+    select transfer_id, crypto_tx_hash, extract(epoch from clock_timestamp() - signed_at)::int as seconds
+    from outgoing_transfers
+    where network = $1 and due_at is not null and state in ('SIGNED', 'BROADCAST') and confirmations is null
+      and signed_at < clock_timestamp() - interval '1 hour'
+    order by signed_at limit 1`,
+    [network],
+  )
   const asked = rows.find((row) => row.asked !== '0')
   return {
     in_flight: Object.fromEntries(rows.map(({ state, count }) => [state, Number(count)])),
     ...(asked && { asked: { count: Number(asked.asked), oldest_seconds: asked.seconds! } }),
+    ...(stuck[0] && { stuck: stuck[0] }),
   }
-}
-
-/** A payment that no block has is stuck after this time. */
-const STUCK_SECONDS = 3_600
-
-async function stuckOn(db: Queryable, network: CryptoNetwork): Promise<NetworkReport['stuck']> {
-  const { rows } = await db.query<NonNullable<NetworkReport['stuck']>>(
-    `
-    select transfer_id, crypto_tx_hash, extract(epoch from clock_timestamp() - since)::int as seconds
-    from (
-      select b.transfer_id, b.crypto_tx_hash, least(b.signed_at, min(r.signed_at)) as since
-      from outgoing_transfers b
-      left join replaced_transactions r on r.customer_id = b.customer_id and r.transfer_id = b.transfer_id
-      where b.network = $1 and b.state in ('SIGNED', 'BROADCAST') and b.confirmations is null and b.due_at is not null
-      group by b.customer_id, b.transfer_id, b.crypto_tx_hash, b.signed_at
-    ) unmined
-    where since < clock_timestamp() - make_interval(secs => ${STUCK_SECONDS})
-    order by since
-    limit 1`,
-    [network],
-  )
-  return rows[0]
 }
 
 async function waitingOn(db: Database, network: CryptoNetwork): Promise<NetworkReport['waiting']> {

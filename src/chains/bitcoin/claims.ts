@@ -104,10 +104,7 @@ export async function movedBy(tx: Transaction, wallet: BitcoinWallet, hash: stri
   }
 }
 
-/**
- * The amount that somebody else's transaction has paid to the hot wallet, without deposits and coins with tokens. Throws an Error where
- * it is zero.
- */
+/** What somebody else's transaction has paid to the hot wallet, without deposits and tokens. Throws an Error where it is zero. */
 async function receivedIn(
   tx: Transaction,
   wallet: BitcoinWallet,

@@ -29,12 +29,7 @@ export async function scanDeposits(wallet: BitcoinWallet, cursor: string | null)
   const { transactions, removed = [], lastblock } = await historySince(wallet, from)
   // An earlier scan returned these deposits, and the chain has dropped their blocks. Those that new blocks have confirmed again
   // stay.
-  const dropped = removed.flatMap((output) => {
-    const { txid, vout, confirmations } = output
-    return isReceived(output) && vout !== undefined && Number(confirmations) < wallet.depth
-      ? [{ crypto_tx_hash: txid, crypto_tx_index: vout }]
-      : []
-  })
+  const dropped = await depositsIn(wallet, removed, (confirmations) => confirmations < wallet.depth)
   return {
     cursor: lastblock,
     found: await depositsIn(wallet, transactions),
@@ -83,7 +78,7 @@ async function depositsIn(
   isWanted = (confirmations: number) => confirmations >= wallet.depth,
 ): Promise<FoundDeposit[]> {
   const found = outputs.flatMap((output) =>
-    isWanted(Number(output.confirmations)) ? depositOf(wallet, output) : [],
+    isReceived(output) && isWanted(Number(output.confirmations)) ? depositOf(wallet, output) : [],
   )
   const sent = new Set(outputs.flatMap(({ category, txid }) => (category === 'send' ? txid : [])))
   const own = new Set(found.flatMap(({ crypto_tx_hash }) => (sent.has(crypto_tx_hash) ? crypto_tx_hash : [])))
@@ -92,10 +87,11 @@ async function depositsIn(
   return found.filter((deposit) => !own.has(deposit.crypto_tx_hash) || isPayment(deposit))
 }
 
-/** The deposit of a listed output, or none. */
-function depositOf({ coin, canonical }: BitcoinWallet, output: ListedOutput): FoundDeposit[] {
-  if (!isReceived(output)) return []
-  const { address: written, amount, txid, vout } = output
+/** The deposit of a received output, or none. */
+function depositOf(
+  { coin, canonical }: BitcoinWallet,
+  { address: written, amount, txid, vout }: ListedOutput,
+): FoundDeposit[] {
   const address = written === undefined ? undefined : canonical(written)
   if (address === undefined || vout === undefined) return []
   return [

@@ -220,11 +220,8 @@ async function changeScripts(wallet: BitcoinWallet, count: number): Promise<Uint
 }
 
 /** The script of an address, by the address itself: a node that lied about it would have the payment go elsewhere. */
-function scriptOf({ network }: BitcoinWallet, address: string): Uint8Array {
-  const script = outputScriptOf(network, address)
-  assert(script !== undefined, `${address} is no address of ${network}`)
-  return Uint8Array.from(script)
-}
+const scriptOf = ({ network }: BitcoinWallet, address: string): Uint8Array =>
+  Uint8Array.from(outputScriptOf(network, address)!)
 
 /** Signs a transaction with the wallet's keys or, where a person has them, makes what is asked. Throws as `signWithWallet` does. */
 export async function signOrAsk(wallet: BitcoinWallet, unsigned: Uint8Array): Promise<SignedTransaction> {

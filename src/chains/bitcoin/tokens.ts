@@ -4,10 +4,7 @@ import { decode, outpointOf, type Outpoint } from './decode.ts'
 import { walletBytesOf } from './payments.ts'
 import { fetchTransactions, type BitcoinWallet } from './wallet.ts'
 
-/**
- * Coins of BITCOIN_CASH with tokens on them (CashTokens). The node counts them in the wallet's balance and spends none by itself,
- * since that would destroy the tokens. So they are no custody: a person returns them.
- */
+/** Coins of BITCOIN_CASH with tokens (CashTokens): the node counts them in the wallet's balance and spends none, so they are no custody. */
 
 /** The first byte of such an output's script in the bytes of its transaction. The node shows the script without the tokens. */
 const TOKEN_PREFIX = 0xef
@@ -30,11 +27,12 @@ export async function tokenCoins(wallet: BitcoinWallet, deposits: readonly Found
   const hashes = deposits.map(({ crypto_tx_hash }) => crypto_tx_hash)
   const coins = await coinsWithTokens(wallet, hashes)
   const standings: ('HELD' | 'SPENT' | undefined)[] = []
-  for (const { crypto_tx_hash: txid, crypto_tx_index: vout } of deposits) {
-    const isOne = coins.has(outpointOf({ txid, vout }))
-    const unspent = isOne ? await wallet.rpc.call<object | null>('gettxout', txid, Number(vout), false) : null
-    standings.push(isOne ? (unspent === null ? 'SPENT' : 'HELD') : undefined)
-  }
+  for (const { crypto_tx_hash: txid, crypto_tx_index: vout } of deposits)
+    if (!coins.has(outpointOf({ txid, vout }))) standings.push(undefined)
+    else {
+      const unspent = await wallet.rpc.call<object | null>('gettxout', txid, Number(vout), false)
+      standings.push(unspent === null ? 'SPENT' : 'HELD')
+    }
   return standings
 }
 

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
-import { Buffer } from 'node:buffer'
 import { parseAmount } from '../../contract/assets/amount.ts'
 import { NETWORKS } from '../../contract/assets/catalogue.ts'
 import type { Database, Queryable } from '../../db/database.ts'
-import { canonicalAddress, outputScriptOf } from '../addresses.ts'
+import { canonicalAddress } from '../addresses.ts'
 import { DECIMALS, decimalOf } from './amounts.ts'
 import { DIALECTS, type BitcoinNetwork, type Dialect } from './dialects.ts'
 import { bitcoinRpc, RpcError, type BitcoinRpc, type BitcoinRpcConfig } from './rpc.ts'
@@ -93,10 +92,8 @@ export interface WalletTransaction {
   details: { category: string; address?: string; amount: string; vout: string }[]
 }
 
-/**
- * Whether others have paid an output to the wallet, by its category: change has none. A payment out of Litecoin's extension block (MWEB)
- * has categories of its own, by its age. They are a coinbase's, too, which is no deposit.
- */
+// A payment out of Litecoin's extension block (MWEB) is 'hogex', and 'immature' or 'orphan' before, as a coinbase is.
+/** Whether others have paid an output to the wallet, other than by a coinbase. */
 export const isReceived = ({ category, generated }: Pick<ListedOutput, 'category' | 'generated'>): boolean =>
   category === 'receive' || (['hogex', 'immature', 'orphan'].includes(category) && generated !== true)
 
@@ -190,12 +187,6 @@ export async function hotWalletAddresses(db: Queryable, own: readonly string[]):
   )
   const deposits = new Set(rows.map(({ address }) => address))
   return new Set(own.filter((address) => !deposits.has(address)))
-}
-
-/** Whether a script pays an address, by the rules of the address itself. */
-export function isScriptOf({ network }: BitcoinWallet, script: Uint8Array, address: string): boolean {
-  const own = outputScriptOf(network, address)
-  return own !== undefined && Buffer.from(script).equals(own)
 }
 
 /** Why an address of the hot wallet is not paid. */
