@@ -360,12 +360,12 @@ async function screened(
 /** Keeps coins back that the wallet never spends: their owner would withdraw others. Forgets what a person has returned. */
 async function withoutTokens(
   { db }: Crediting,
-  { tokenCoins }: NetworkAdapter,
+  adapter: NetworkAdapter,
   due: IncomingTransfer[],
   gathered: Gathered,
 ): Promise<IncomingTransfer[]> {
-  if (tokenCoins === undefined || due.length === 0) return due
-  const coins = await tokenCoins(due.map(foundDepositOf))
+  const coins = due.length === 0 ? undefined : await adapter.tokenCoins?.(due.map(foundDepositOf))
+  if (coins === undefined) return due
   const held: Waiting[] = []
   const detail = 'the coin has tokens on it, and the hot wallet spends none of those: return it'
   for (const [index, incoming] of due.entries())
