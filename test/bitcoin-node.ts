@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
-import { existsSync } from 'node:fs'
+import { createHmac, randomBytes } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
@@ -38,6 +38,12 @@ const knots = join(
 /** Bitcoin Knots, where test/bitcoin-knots.sh has unpacked it. */
 export const KNOTS: NodeProgram | undefined = existsSync(knots) ? { path: knots, options: [] } : undefined
 
+/** What the guide has in the node's configuration, for the users of Bursar's worker and of its other processes. */
+export const DOCUMENTED_OPTIONS = readFileSync(
+  new URL('../docs/guides/networks.md', import.meta.url),
+  'utf8',
+).match(/^rpcwhitelist\w*=\S+$/gm)!
+
 /** The versions of extended keys on test networks. */
 const TEST_KEYS = { private: 0x04358394, public: 0x043587cf }
 /** How many addresses of each kind a watch-only wallet has. */
@@ -48,8 +54,12 @@ const STOP_MS_MAX = 120_000
 
 /** A Bitcoin-family node on a separate regtest chain, with a wallet that mines and Bursar's wallet. */
 export class BitcoinNode {
-  /** The connection settings that Bursar gets. */
+  /** The connection settings that Bursar's worker gets: the node lets it call what the guide names, and no more. */
   readonly config: Required<BitcoinRpcConfig>
+  /** Those of the processes that clients reach. */
+  readonly apiConfig: Required<BitcoinRpcConfig>
+  /** Those of the tests, which may call anything. */
+  readonly owner: Required<BitcoinRpcConfig>
   readonly bursar: BitcoinRpc
   readonly miner: BitcoinRpc
   readonly #program: NodeProgram
@@ -71,8 +81,10 @@ export class BitcoinNode {
       rpcPassword: 'correct horse battery staple',
       wallet: 'bursar',
     }
-    this.bursar = bitcoinRpc(this.config)
-    this.miner = bitcoinRpc({ ...this.config, wallet: 'miner' })
+    this.apiConfig = { ...this.config, rpcUser: 'bursar-api' }
+    this.owner = { ...this.config, rpcUser: 'owner' }
+    this.bursar = bitcoinRpc(this.owner)
+    this.miner = bitcoinRpc({ ...this.owner, wallet: 'miner' })
   }
 
   /**
@@ -112,7 +124,7 @@ export class BitcoinNode {
       const isWatching = signer === undefined
       const options = isOld ? [] : [false, true]
       await this.miner.call('createwallet', wallet, isWatching, true, '', ...options)
-      const rpc = bitcoinRpc({ ...this.config, wallet })
+      const rpc = bitcoinRpc({ ...this.owner, wallet })
       if (!isWatching) this.signers.push(rpc)
       const requests = await Promise.all(
         [0, 1].map(async (chain) => {
@@ -140,7 +152,8 @@ export class BitcoinNode {
   }
 
   async #run(options: string[]): Promise<void> {
-    const { rpcUser, rpcPassword } = this.config
+    const authOf = ({ rpcUser, rpcPassword }: BitcoinRpcConfig) =>
+      `-rpcauth=${rpcUser}:salt$${createHmac('sha256', 'salt').update(rpcPassword).digest('hex')}`
     const child = spawn(
       this.#program.path,
       [
@@ -151,8 +164,8 @@ export class BitcoinNode {
         '-rpcbind=127.0.0.1',
         '-rpcallowip=127.0.0.1',
         `-rpcport=${this.#port}`,
-        `-rpcuser=${rpcUser}`,
-        `-rpcpassword=${rpcPassword}`,
+        ...[this.config, this.apiConfig, this.owner].map(authOf),
+        ...DOCUMENTED_OPTIONS.map((option) => `-${option}`),
         '-fallbackfee=0.0001',
         // Keep the mempool only in memory, and never rebroadcast from a wallet: a restart empties it.
         '-persistmempool=0',

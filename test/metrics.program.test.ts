@@ -339,9 +339,16 @@ describe('what can wait', () => {
         `id, gen_random_uuid(), 'BASE', 'HELD', ${old}, null::timestamptz, ${later}, '${code}', 'why', ${old}, null`,
       )
     for (const [state, reason] of [
-      ...['FAILED', 'SECOND_NODE', 'SCREENING', 'BELOW_MINIMUM', 'NODES_DISAGREE', 'FORGED', null].map(
-        (one) => ['WAITING', one],
-      ),
+      ...[
+        'FAILED',
+        'SECOND_NODE',
+        'SCREENING',
+        'BELOW_MINIMUM',
+        'NODES_DISAGREE',
+        'FORGED',
+        'HAS_TOKENS',
+        null,
+      ].map((one) => ['WAITING', one]),
       ['REORGANISED', null],
       ['UNATTRIBUTED', null],
     ])

@@ -20,6 +20,7 @@ import {
   bitcoinWorld,
   prepare,
   requireAgreement,
+  requireServedWithoutWorker,
   startRealService,
   workToTheEnd,
   type RealService,
@@ -104,6 +105,11 @@ describe.skipIf(KNOTS === undefined)('on Bitcoin', () => {
     expect(await world.received(transfer.destination_address!, 'BTC')).toEqual([{ hash, index, amount }])
     return ended
   }
+
+  test('a process without the worker gives out addresses and quotes with the methods that the guide names', async () => {
+    await depositor('1')
+    await requireServedWithoutWorker(world, 'BTC')
+  })
 
   test('deposits are credited, and withdrawals to each kind of address are paid by one transaction', async () => {
     const customers = [await depositor('2'), await depositor('1.00000001')]

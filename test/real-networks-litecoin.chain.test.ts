@@ -11,6 +11,7 @@ import {
   dieInTreasury,
   litecoinWorld,
   prepare,
+  requireServedWithoutWorker,
   startRealService,
   workToTheEnd,
   type RealService,
@@ -31,6 +32,9 @@ describe.skipIf(!HAS_LITECOIND)('on Litecoin', () => {
     await service?.close()
     await world?.stop()
   })
+
+  test('a process without the worker gives out addresses and quotes with the methods that the guide names', () =>
+    requireServedWithoutWorker(world, 'LTC'))
 
   test('a worker that dies between any two steps loses nothing and pays nothing twice', async () => {
     // Enough coins that a withdrawal need not wait for another one's change.

@@ -22,6 +22,7 @@ import { verifyAuditChains } from '../src/money/verify/audit-chains.ts'
 import { verify } from '../src/money/verify/verify.ts'
 import { WithdrawalMacs } from '../src/money/movements/withdrawal-macs.ts'
 import { configuredNetworks } from '../src/chains/open-networks.ts'
+import { bitcoinRpc } from '../src/chains/bitcoin/rpc.ts'
 import { networkReports } from '../src/chains/network-status.ts'
 import type { Networks } from '../src/chains/network.ts'
 import { orderTreasurySend } from '../src/rails/treasury/treasury.ts'
@@ -171,7 +172,7 @@ export async function bitcoinWorld(network: 'LITECOIN' | 'BITCOIN', program?: No
     secrets: { RPC_PASSWORD: rpcPassword },
     mining: {
       url: `${rpcUrl}/wallet/miner`,
-      authorization: `Basic ${btoa(`${rpcUser}:${rpcPassword}`)}`,
+      authorization: `Basic ${btoa(`${node.owner.rpcUser}:${rpcPassword}`)}`,
       body: { id: 0, method: 'generatetoaddress', params: [1, coinbase] },
     },
     async pay(address, _asset, amount) {
@@ -275,6 +276,32 @@ export async function startRealService(world: World) {
       await drop()
       await file.remove()
     },
+  }
+}
+/** What a process without the worker asks a node of Bitcoin's family, as the user that the guide gives it. */
+export async function requireServedWithoutWorker(
+  { node, ...world }: Awaited<ReturnType<typeof bitcoinWorld>>,
+  asset: 'BTC' | 'LTC',
+): Promise<void> {
+  // Signing by hand asks for more than a wallet with keys does.
+  const section = { ...world.section, rpc_user: node.apiConfig.rpcUser, signing: 'psbt' }
+  const service = await startRealService({ ...world, section })
+  try {
+    const customer = await newCustomer(service)
+    const about = { crypto_network: world.network, profile_id: customer.profile_id }
+    expect(await customer.call('POST', '/v2/transfer/deposit-addresses', about)).toMatchObject({
+      status: 200,
+    })
+    const asked = { asset, crypto_network: world.network, amount: '1' }
+    const quote = { ...asked, destination_address: await world.newAddress() }
+    const quoted = await customer.call('POST', '/v2/transfer/fees/crypto-withdrawal', quote)
+    expect(quoted).toMatchObject({ status: 200 })
+    expect(await service.reports()).toMatchObject([{ reachable: true }])
+    await expect(bitcoinRpc(node.apiConfig).batch([['listsinceblock'], ['stop']])).rejects.toThrow(
+      'does not let this user or address call all of listsinceblock, stop (403)',
+    )
+  } finally {
+    await service.close()
   }
 }
 export type RealService = Awaited<ReturnType<typeof startRealService>>

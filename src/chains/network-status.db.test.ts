@@ -161,6 +161,27 @@ test('what waits for the signer process is counted, with the age of the first', 
   await service.owner.query(`delete from outgoing_transfers where network = 'BASE'`)
 })
 
+test('the oldest payment that no block has is named after an hour', async () => {
+  const { customer_id } = await newCustomer(service)
+  const stuck = async () =>
+    (await networkReports(service.db, new Map([['BITCOIN_CASH', network({ height: 1, held: {} })]])))[0]!
+      .stuck
+  await service.db.query(
+    `
+    insert into outgoing_transfers (customer_id, transfer_id, network, state, created_at, signed_at, confirmations, due_at, crypto_tx_hash)
+    select $1, gen_random_uuid(), 'BITCOIN_CASH', state, now() - interval '1 day', now() - make_interval(secs => age), seen, due, hash
+    from (values ('BROADCAST', 3500, null, now(), 'young'), ('SIGNED', 4000, null, now(), 'refused'),
+                 ('BROADCAST', 9000, 1, now(), 'mined'), ('DONE', 9500, null, null, 'done')) as b (state, age, seen, due, hash)`,
+    [customer_id],
+  )
+  expect(await stuck()).toMatchObject({
+    crypto_tx_hash: 'refused',
+    seconds: expect.closeTo(4000, -2) as number,
+  })
+  await service.owner.query(`delete from outgoing_transfers where network = 'BITCOIN_CASH'`)
+  expect(await stuck()).toBeUndefined()
+})
+
 test('a signed withdrawal may have left with its fee before it is posted, which is no shortage', async () => {
   const short = async (held: string) => (await report({ height: 1, held: { LTC: held } })).custody[0]!.short
   expect(await short('0.5')).toBe(true)

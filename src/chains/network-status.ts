@@ -62,6 +62,8 @@ export interface NetworkReport {
   in_flight: Record<string, number>
   /** Those that wait for the signer process: what it is to sign is stored. Absent where there are none. */
   asked?: { count: number; oldest_seconds: number }
+  /** The oldest transaction of a payment that no block has after an hour. */
+  stuck?: { transfer_id: string; crypto_tx_hash: string; seconds: number }
   /** The freezes that stop signing there: of the network, and of everything. */
   frozen: { reason: string; detail: string; since: string }[]
   /** Waiting withdrawals by reason: their number, and since when the first of them waits. */
@@ -258,13 +260,14 @@ export async function compareCustody(
   })
 }
 
-/** Sums the deposits that are known and not credited, by asset. */
+/** Sums the deposits that are known and not credited, by asset. What `held` leaves out is left out. */
 async function arrivingOn(db: Queryable, network: CryptoNetwork): Promise<Map<string, bigint>> {
   const { rows } = await db.query<{ asset: string; amount: string }>(
     `
     select asset, sum(amount) as amount
     from (
       select asset, amount from incoming_transfers where network = $1 and state in ('WAITING', 'UNATTRIBUTED')
+        and reason is distinct from 'HAS_TOKENS'
       union all
       select t.asset, t.amount
       from seen_deposits s
@@ -332,7 +335,7 @@ const ASKS_SIGNER = `state = 'ASKED' and waiting_code is distinct from 'WAITING_
 async function inFlight(
   db: Database,
   network: CryptoNetwork,
-): Promise<Pick<NetworkReport, 'in_flight' | 'asked'>> {
+): Promise<Pick<NetworkReport, 'in_flight' | 'asked' | 'stuck'>> {
   const { rows } = await db.query<{ state: string; count: string; asked: string; seconds: number | null }>(
     `
     select state, count(*), count(*) filter (where ${ASKS_SIGNER}) as asked,
@@ -343,10 +346,20 @@ async function inFlight(
     order by state`,
     [network],
   )
+  const { rows: stuck } = await db.query<NonNullable<NetworkReport['stuck']>>(
+    `
+    select transfer_id, crypto_tx_hash, extract(epoch from clock_timestamp() - signed_at)::int as seconds
+    from outgoing_transfers
+    where network = $1 and due_at is not null and state in ('SIGNED', 'BROADCAST') and confirmations is null
+      and signed_at < clock_timestamp() - interval '1 hour'
+    order by signed_at limit 1`,
+    [network],
+  )
   const asked = rows.find((row) => row.asked !== '0')
   return {
     in_flight: Object.fromEntries(rows.map(({ state, count }) => [state, Number(count)])),
     ...(asked && { asked: { count: Number(asked.asked), oldest_seconds: asked.seconds! } }),
+    ...(stuck[0] && { stuck: stuck[0] }),
   }
 }
 

@@ -393,6 +393,8 @@ interface Chain {
   seeDeposits?(cursor: string): Promise<DepositSight>
   /** The deposits in these blocks. Throws when the last of them is not confirmed. */
   scanBlocks?(first: bigint, last: bigint): Promise<FoundDeposit[]>
+  /** Which found deposits are coins with tokens, which no payment spends: still HELD, or SPENT by a person in a mined transaction. */
+  tokenCoins?(found: readonly FoundDeposit[]): Promise<('HELD' | 'SPENT' | undefined)[]>
   /** Checks found deposits against other evidence, before they are credited. Absent: no such check. */
   verifyDeposits?(found: FoundDeposit[]): Promise<DepositVerdict[]>
   /** For a deposit that no scan finds and an operator reports. Throws an Error unless it has arrived. */

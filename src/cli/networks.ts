@@ -259,6 +259,9 @@ const describeAsk = (network: CryptoNetwork, { kind, asset, amount, to }: Ask) =
     ? `  THE HOT WALLET IS BELOW ITS LOW MARK: ${amount} ${asset} fill it up (bursar treasury refill --network ${network} --asset ${asset})`
     : `  above the high mark: send ${amount} ${asset} to ${to} (bursar treasury confirm --network ${network} --asset ${asset} --amount ${amount})`
 
+const describeStuck = ({ transfer_id, crypto_tx_hash, seconds }: NonNullable<NetworkReport['stuck']>) =>
+  `  STUCK: withdrawal ${transfer_id} is in no block ${Math.floor(seconds / 60)} min after it was signed: ${crypto_tx_hash}`
+
 function describeNetwork(report: NetworkReport): string {
   const { crypto_network, reachable, error, height, confirmations, custody, in_flight, waiting } = report
   const flights = Object.entries(in_flight).map(([state, count]) => `${count} ${state}`)
@@ -290,6 +293,7 @@ function describeNetwork(report: NetworkReport): string {
       ? [`  and ${report.taken_back.length - TAKEN_BACK_SHOWN} more transactions`]
       : []),
     `  in flight: ${flights.length === 0 ? 'nothing' : flights.join(', ')}`,
+    ...(report.stuck ? [describeStuck(report.stuck)] : []),
     ...(report.asked ? [`  the first ASKED has waited ${report.asked.oldest_seconds} s for the signer`] : []),
     ...waiting.map(
       ({ code, detail, count, since }) => `  ${count} waiting since ${since}: ${code}: ${detail}`,

@@ -1991,6 +1991,13 @@ async function requireAtRest(): Promise<void> {
   expect(sums.get('in_flight:LITECOIN') ?? 0n).toBe(0n)
   expect(inCoin(-sums.get('custody:LITECOIN')!)).toBe(inCoin(minorOf(balance)))
   expect((await adapter().status()).held).toEqual({ LTC: inCoin(minorOf(balance)) })
+  // What is held can be spent: whoever is credited with another coin withdraws this one.
+  const spendable = (
+    await node.bursar.call<{ amount: string; spendable: boolean }[]>('listunspent', 0)
+  ).filter((one) => one.spendable)
+  expect(inCoin(spendable.reduce((sum, { amount }) => sum + minorOf(amount), 0n))).toBe(
+    inCoin(minorOf(balance)),
+  )
   expect(await locks()).toEqual([])
   expect((await verify(service.db)).disagreements).toEqual([])
 }

@@ -13,6 +13,7 @@ import { askPerson, signedByHand } from './psbt.ts'
 import { replace } from './replace.ts'
 import { sign } from './sign.ts'
 import { checkStatus } from './status.ts'
+import { heldWithTokens, tokenCoins } from './tokens.ts'
 import { usedBy } from './used-by.ts'
 import { bitcoinWallet, isOwnAddress, type BitcoinConfig, type BitcoinWallet } from './wallet.ts'
 
@@ -67,6 +68,7 @@ export function bitcoinAdapter(
     scanDeposits: (cursor) => scanDeposits(wallet, cursor),
     newestBlock: () => wallet.rpc.call<string>('getbestblockhash'),
     seeDeposits: (cursor) => seeDeposits(wallet, cursor),
+    ...(wallet.dialect.hasTokens && { tokenCoins: (deposits) => tokenCoins(wallet, deposits) }),
     scanBlocks: (first) => scanBlocks(wallet, first),
     estimateFee: (asset, destination) => estimateFee(wallet, asset, destination),
     status: () => status(wallet),
@@ -76,12 +78,14 @@ export function bitcoinAdapter(
 }
 
 /**
- * The wallet holds its trusted balance: mined outputs and its own change in the mempool, locked or not. With no withdrawal
- * under way and every deposit confirmed, this balance is the amount that the ledger has in custody.
+ * The wallet holds its trusted balance: mined outputs and its own change in the mempool, locked or not, without coins with tokens.
+ * With no withdrawal under way and every deposit confirmed, this is the amount that the ledger has in custody.
  */
 async function status(wallet: BitcoinWallet): Promise<NetworkStatus> {
   const { rpc, coin } = wallet
+  // Before the balance: a coin with tokens that arrives in between makes it no smaller than it is.
+  const tokens = await heldWithTokens(wallet)
   const [height, balance] = [await rpc.call<string>('getblockcount'), await rpc.call<string>('getbalance')]
-  const held = minorOf(balance) + (await untrustedChange(wallet))
+  const held = minorOf(balance) - tokens + (await untrustedChange(wallet))
   return { height: Number(height), held: { [coin]: decimalOf(held) } }
 }

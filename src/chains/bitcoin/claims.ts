@@ -1,9 +1,11 @@
 import type { Queryable, Transaction } from '../../db/database.ts'
 import type { MovedOnChain, PaidWithdrawal, SignedTransaction } from '../network.ts'
-import { decimalOf, minorOf, sum } from './amounts.ts'
+import { decimalOf, larger, minorOf, sum } from './amounts.ts'
+import { decode, hashIn, outpointOf } from './decode.ts'
 import { walletBytesOf, partOf, paymentIndexes, paymentsTo, shareAmong } from './payments.ts'
+import { coinsWithTokens } from './tokens.ts'
 import { unrecordedAmong } from './unknown-spends.ts'
-import { fetchTransactions, type BitcoinWallet, type WalletTransaction } from './wallet.ts'
+import { fetchTransactions, isReceived, type BitcoinWallet, type WalletTransaction } from './wallet.ts'
 
 /** Unknown spends that an operator accounts for: as a withdrawal's payment, or as the platform's own. */
 
@@ -81,8 +83,13 @@ export async function movedBy(tx: Transaction, wallet: BitcoinWallet, hash: stri
   const withdrawalFees = sum(
     rows.map(({ crypto_tx_index }) => partOf(-minorOf(fee), shareAmong(all, crypto_tx_index))),
   )
+  // Coins with tokens are in no custody: what a person returns of them moves nothing, and pays the fee first.
+  const { inputs } = decode(walletBytesOf(transaction))
+  const coins = await coinsWithTokens(wallet, inputs.map(hashIn))
+  const tokens = sum(inputs.map((input) => coins.get(input) ?? 0n))
+  const ownFee = larger(-minorOf(fee) - tokens, 0n)
   // Negative: what others have received beyond the withdrawals.
-  const moved = minorOf(transaction.amount) + withdrawn
+  const moved = minorOf(transaction.amount) + withdrawn + tokens + minorOf(fee) + ownFee
   const marked = new Set(rows.map(({ crypto_tx_index }) => crypto_tx_index))
   const unmarked = transaction.details.filter(
     ({ category, vout }) => category === 'send' && !marked.has(vout),
@@ -93,18 +100,22 @@ export async function movedBy(tx: Transaction, wallet: BitcoinWallet, hash: stri
       return address === undefined ? [] : { asset: coin, amount: decimalOf(-minorOf(amount)), address }
     }),
     moved: moved === 0n ? [] : [{ asset: coin, amount: decimalOf(moved) }],
-    networkFee: { asset: coin, amount: decimalOf(-minorOf(fee) - withdrawalFees) },
+    networkFee: { asset: coin, amount: decimalOf(ownFee - withdrawalFees) },
   }
 }
 
-/** The amount that somebody else's transaction has paid to the hot wallet, without deposits. Throws an Error where it is zero. */
+/** What somebody else's transaction has paid to the hot wallet, without deposits and tokens. Throws an Error where it is zero. */
 async function receivedIn(
   tx: Transaction,
-  { coin, canonical }: BitcoinWallet,
-  { txid, details }: WalletTransaction,
+  wallet: BitcoinWallet,
+  { txid, details, generated }: WalletTransaction,
 ): Promise<MovedOnChain['moved']> {
-  const received = details.flatMap(({ category, address, amount }) =>
-    category === 'receive' ? [{ address: canonical(address ?? '') ?? '', amount: minorOf(amount) }] : [],
+  const { coin, canonical } = wallet
+  const tokens = await coinsWithTokens(wallet, [txid])
+  const received = details.flatMap(({ category, address, amount, vout }) =>
+    isReceived({ category, generated }) && !tokens.has(outpointOf({ txid, vout }))
+      ? [{ address: canonical(address ?? '') ?? '', amount: minorOf(amount) }]
+      : [],
   )
   const { rows } = await tx.query<{ address: string }>(
     'select address from deposit_addresses where address = any ($1)',

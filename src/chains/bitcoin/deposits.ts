@@ -2,8 +2,10 @@ import assert from 'node:assert/strict'
 import type { DepositScan, DepositSight, FoundDeposit, NewAddress } from '../network.ts'
 import { decimalOf, minorOf } from './amounts.ts'
 import { openTransactions } from './coins.ts'
-import { decode, isAsked } from './decode.ts'
-import { fetchTransactions, historySince, type BitcoinWallet, type ListedOutput } from './wallet.ts'
+import { decode, isAsked, outpointOf } from './decode.ts'
+import { coinsWithTokens } from './tokens.ts'
+import { fetchTransactions, historySince, isReceived, type BitcoinWallet } from './wallet.ts'
+import { heightsOf, type ListedOutput } from './wallet.ts'
 
 const BLOCK_HASH = /^[0-9a-f]{64}$/
 
@@ -27,11 +29,7 @@ export async function scanDeposits(wallet: BitcoinWallet, cursor: string | null)
   const { transactions, removed = [], lastblock } = await historySince(wallet, from)
   // An earlier scan returned these deposits, and the chain has dropped their blocks. Those that new blocks have confirmed again
   // stay.
-  const dropped = removed.flatMap(({ category, txid, vout, confirmations }) =>
-    category === 'receive' && vout !== undefined && Number(confirmations) < wallet.depth
-      ? [{ crypto_tx_hash: txid, crypto_tx_index: vout }]
-      : [],
-  )
+  const dropped = await depositsIn(wallet, removed, (confirmations) => confirmations < wallet.depth)
   return {
     cursor: lastblock,
     found: await depositsIn(wallet, transactions),
@@ -49,12 +47,17 @@ export async function seeDeposits(wallet: BitcoinWallet, cursor: string): Promis
   const { height } = await wallet.rpc.call<{ height: string }>('getblockheader', cursor)
   const { transactions } = await historySince(wallet, cursor)
   const mined = transactions.filter(({ confirmations }) => Number(confirmations) >= 1)
-  const blocks = new Map(mined.map((output) => [output.txid, output]))
   const shallow = await depositsIn(wallet, mined, (confirmations) => confirmations < wallet.depth)
+  const hashes = shallow.map(({ crypto_tx_hash }) => crypto_tx_hash)
+  const blocks = new Map(mined.map(({ txid, blockhash = '' }) => [txid, blockhash]))
+  const heights = await heightsOf(wallet, [...new Set(hashes.map((hash) => blocks.get(hash)!))])
+  const tokens = await coinsWithTokens(wallet, hashes)
   const seen = shallow.flatMap((deposit) => {
-    const { blockheight, blockhash } = blocks.get(deposit.crypto_tx_hash)!
-    if (blockheight === undefined || blockhash === undefined) return []
-    return [{ ...deposit, block: { number: BigInt(blockheight), hash: blockhash } }]
+    const { crypto_tx_hash: txid, crypto_tx_index: vout } = deposit
+    const hash = blocks.get(txid)!
+    const number = heights.get(hash)
+    if (number === undefined || tokens.has(outpointOf({ txid, vout }))) return []
+    return [{ ...deposit, block: { number: BigInt(number), hash } }]
   })
   return { seen, readUpTo: BigInt(height) }
 }
@@ -75,7 +78,7 @@ async function depositsIn(
   isWanted = (confirmations: number) => confirmations >= wallet.depth,
 ): Promise<FoundDeposit[]> {
   const found = outputs.flatMap((output) =>
-    isWanted(Number(output.confirmations)) ? depositOf(wallet, output) : [],
+    isReceived(output) && isWanted(Number(output.confirmations)) ? depositOf(wallet, output) : [],
   )
   const sent = new Set(outputs.flatMap(({ category, txid }) => (category === 'send' ? txid : [])))
   const own = new Set(found.flatMap(({ crypto_tx_hash }) => (sent.has(crypto_tx_hash) ? crypto_tx_hash : [])))
@@ -84,12 +87,11 @@ async function depositsIn(
   return found.filter((deposit) => !own.has(deposit.crypto_tx_hash) || isPayment(deposit))
 }
 
-/** The deposit of a listed output, or none. Coinbase outputs have other categories, and change is not listed. */
+/** The deposit of a received output, or none. */
 function depositOf(
   { coin, canonical }: BitcoinWallet,
-  { category, address: written, amount, txid, vout }: ListedOutput,
+  { address: written, amount, txid, vout }: ListedOutput,
 ): FoundDeposit[] {
-  if (category !== 'receive') return []
   const address = written === undefined ? undefined : canonical(written)
   if (address === undefined || vout === undefined) return []
   return [

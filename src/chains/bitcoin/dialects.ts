@@ -18,6 +18,8 @@ export interface Dialect {
   estimate: RpcCall
   /** Whether nodes take a replacement of an unmined transaction that pays a higher fee (BIP 125). */
   isReplaceable: boolean
+  /** Whether coins may have tokens on them, which the node never spends by itself (CashTokens). */
+  hasTokens: boolean
   /** The parameter that lifts the node's own limit on fees. Bursar's ceiling applies instead. */
   anyFee: unknown
   /** The size of a withdrawal with two inputs and change. */
@@ -30,6 +32,7 @@ const CORE: Dialect = {
   changeScriptBytes: 22,
   estimate: ['estimatesmartfee', FEE_TARGET_BLOCKS],
   isReplaceable: true,
+  hasTokens: false,
   anyFee: 0,
   typicalVbytes: 209n,
 }
@@ -44,6 +47,7 @@ export const DIALECTS: Record<BitcoinNetwork, Dialect> = {
     changeScriptBytes: 25,
     estimate: ['estimatefee'],
     isReplaceable: false,
+    hasTokens: true,
     anyFee: true,
     typicalVbytes: 374n,
   },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { outputScriptOf } from '../addresses.ts'
-import type { PaymentStatus, Withdrawal } from '../network.ts'
+import type { BroadcastWithdrawal, PaymentStatus, Withdrawal } from '../network.ts'
 import { decimalOf, minorOf } from './amounts.ts'
 import { decode } from './decode.ts'
 import type { BitcoinWallet, WalletTransaction } from './wallet.ts'
@@ -45,6 +45,12 @@ export function paymentsTo(
     output.amount === minorOf(amount) && Buffer.from(output.script).equals(script) ? String(index) : [],
   )
 }
+
+/** As `paymentsTo`, in a withdrawal's own transaction: its output alone, where that is known. */
+export const paymentsOf = (wallet: BitcoinWallet, withdrawal: BroadcastWithdrawal): string[] =>
+  paymentsTo(wallet, withdrawal.raw_transaction, withdrawal).filter(
+    (index) => (withdrawal.crypto_tx_index ?? index) === index,
+  )
 
 /** The bytes of a transaction that the node has in its wallet. */
 export const walletBytesOf = ({ hex }: WalletTransaction): Buffer => Buffer.from(hex, 'hex')

@@ -9,14 +9,14 @@ import { decimalOf, minorOf, sum } from './amounts.ts'
 import { openTransactions, type Coins } from './coins.ts'
 import { feeAt } from './fees.ts'
 import { decode, isAsked, outpointOf, type Outpoint } from './decode.ts'
-import { walletBytesOf } from './payments.ts'
+import { paymentsOf, walletBytesOf } from './payments.ts'
 import { sizeAndChange, valueOf } from './replace.ts'
 import { RpcError } from './rpc.ts'
 import { mempoolRejection } from './sign-batch.ts'
 import { outcomeOfConflict, progressOf } from './status.ts'
 import { unrecordedAmong } from './unknown-spends.ts'
 import { transactionsFor } from './used-by.ts'
-import { fetchTransactions, isScriptOf, type BitcoinWallet } from './wallet.ts'
+import { fetchTransactions, type BitcoinWallet } from './wallet.ts'
 
 /**
  * Transactions that a person signs, with keys that the node's wallet does not have (PSBT, BIP 174). What is to be signed is stored
@@ -141,13 +141,7 @@ export function signedByHand(wallet: BitcoinWallet): ByHand {
       await transactionsOf(db, wallet, withdrawals)
       const { raw_transaction } = withdrawals[0]!
       const { outputs, inputs } = decode(raw_transaction)
-      const isPaid = ({ crypto_tx_index, amount, destination_address }: BroadcastWithdrawal) =>
-        outputs.some(
-          (output, index) =>
-            (crypto_tx_index === undefined || Number(crypto_tx_index) === index) &&
-            output.amount === minorOf(amount) &&
-            isScriptOf(wallet, output.script, destination_address),
-        )
+      const isPaid = (one: BroadcastWithdrawal) => paymentsOf(wallet, { ...one, raw_transaction }).length > 0
       const found = await sizeAndChange(db, wallet, withdrawals)
       if (!withdrawals.every(isPaid) || found?.change.length !== outputs.length - withdrawals.length)
         throw new Error('it pays something else than its withdrawals and the change: its records are forged')

@@ -17,6 +17,7 @@ import {
   type Outpoint,
 } from './decode.ts'
 import { feeAt, feeRate } from './fees.ts'
+import { paymentsOf } from './payments.ts'
 import { mempoolRejection, REPLACEABLE_SEQUENCE_MAX, signOrAsk } from './sign-batch.ts'
 import { transactionsFor } from './used-by.ts'
 import {
@@ -29,7 +30,6 @@ import {
 
 /** An output of a decoded transaction, in the node's words. */
 interface Output {
-  value: string
   /** Newer nodes give one address. */
   scriptPubKey: { address?: string; addresses?: string[] }
 }
@@ -159,14 +159,8 @@ async function changeIn(
     'decoderawtransaction',
     hex,
   )
-  const isPayment = (output: Output, index: number) =>
-    together.some(
-      ({ crypto_tx_index, amount, destination_address }) =>
-        (crypto_tx_index === undefined || Number(crypto_tx_index) === index) &&
-        minorOf(output.value) === minorOf(amount) &&
-        addressOf(wallet, output) === destination_address,
-    )
-  const change = vout.flatMap((output, index) => (isPayment(output, index) ? [] : [index]))
+  const payments = together.flatMap((one) => paymentsOf(wallet, { ...one, raw_transaction: raw }))
+  const change = [...vout.keys()].filter((index) => !payments.includes(String(index)))
   for (const index of change) {
     const address = writtenAddress(vout[index]!)
     // A deposit address is the wallet's, too, and what it gets is a customer's.
@@ -179,9 +173,6 @@ async function changeIn(
 
 const writtenAddress = ({ scriptPubKey: { address, addresses = [] } }: Output): string | undefined =>
   address ?? addresses[0]
-
-const addressOf = ({ canonical }: BitcoinWallet, output: Output): string | undefined =>
-  canonical(writtenAddress(output) ?? '')
 
 /**
  * The fee that a replacement pays on top, in minor units, and the ancestors that it covers. Undefined where the transaction

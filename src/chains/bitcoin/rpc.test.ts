@@ -1,8 +1,10 @@
 import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { DOCUMENTED_OPTIONS } from '../../../test/bitcoin-node.ts'
 import { bitcoinRpc, NodeUnreachable, replyBytesMax, type BitcoinRpc, type RpcCall } from './rpc.ts'
 
 const MIB = 1024 * 1024
@@ -72,4 +74,25 @@ test('the limit of a request is the sum of its calls, and at most that of a list
   expect(replyBytesMax([['gettransaction']])).toBe(8 * MIB)
   expect(replyBytesMax([['getblockcount'], ['listunspent']])).toBe(128 * MIB)
   expect(replyBytesMax(Array.from({ length: 100 }, () => ['gettransaction', 'x'] as const))).toBe(128 * MIB)
+})
+
+test('the list of methods for the worker has every method that the family calls, and no other', () => {
+  const folder = new URL('.', import.meta.url)
+  const files = readdirSync(folder).filter((file) => !file.includes('.test.'))
+  const called = [...files, '../chain-of-mode.ts'].flatMap((file) =>
+    [
+      ...readFileSync(new URL(file, folder), 'utf8').matchAll(
+        /(?:call(?:<[^(]*>)?\(\s*|\[|method = )'([a-z]{8,})'/g,
+      ),
+    ].map(([, method]) => method!),
+  )
+  const [api, worker] = ['bursar-api', 'bursar'].map((user) =>
+    DOCUMENTED_OPTIONS.find((option) => option.startsWith(`rpcwhitelist=${user}:`))!
+      .split(':')[1]!
+      .split(','),
+  )
+  // Bitcoin Cash Node alone has this estimate, and it has no list.
+  const all = new Set(called.filter((method) => method !== 'estimatefee'))
+  expect([...worker!].sort()).toEqual([...all].sort())
+  expect(api!.filter((method) => !all.has(method))).toEqual([])
 })

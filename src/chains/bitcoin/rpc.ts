@@ -125,7 +125,9 @@ function jsonRpc(
       if (error instanceof TooLarge) throw unreachable(error.message)
       throw unreachable(`does not answer: ${causeOf(error)}`)
     }
-    if (status === 401 || status === 403) throw unreachable('refuses this user and password')
+    if (status === 401) throw unreachable('refuses this user and password')
+    const methods = [...new Set(calls.map(([method]) => method))].join(', ')
+    if (status === 403) throw unreachable(`does not let this user or address call all of ${methods} (403)`)
     try {
       // The node writes amounts as JSON numbers. Kept as strings, they stay exact.
       return parse(text, undefined, (number) => number)

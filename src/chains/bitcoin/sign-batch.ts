@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { RawOldTx } from '@scure/btc-signer/script.js'
 import type { Transaction } from '../../db/database.ts'
 import type { PaymentRefusal, SignedTransaction, Signing, Withdrawal } from '../network.ts'
-import { NodeRefusal, WalletLocked } from '../node-failure.ts'
+import { outputScriptOf } from '../addresses.ts'
+import { WalletLocked } from '../node-failure.ts'
 import { deferred, type WaitingReason } from '../waiting.ts'
 import { minorOf } from './amounts.ts'
 import { missingAncestorFee, rememberAncestorRate } from './ancestor-fees.ts'
@@ -10,14 +11,7 @@ import { Batch, type Coin, type BatchPayment, type TransactionPlan, type PlanLim
 import { setLocks, type Coins } from './coins.ts'
 import { asked, decode, hashIn, isAsked, splitOutpoint, unsignedHexOf } from './decode.ts'
 import { RpcError, type RpcCall } from './rpc.ts'
-import {
-  hotWalletAddresses,
-  isMine,
-  isScriptOf,
-  OWN_ADDRESS,
-  type AddressInfo,
-  type BitcoinWallet,
-} from './wallet.ts'
+import { hotWalletAddresses, isMine, OWN_ADDRESS, type AddressInfo, type BitcoinWallet } from './wallet.ts'
 
 /** Most transactions that are built and tried, until the node accepts one. */
 const TRIES_MAX = 12
@@ -74,11 +68,7 @@ export async function payableAmong(
     const info = infos[index]!
     if (info instanceof RpcError && info.code !== INVALID_ADDRESS) throw info
     if (!(info instanceof RpcError) && !hotWallet.has(destination_address)) {
-      const script = Uint8Array.from(Buffer.from(info.scriptPubKey, 'hex'))
-      // A node that lies about it would have the payment go elsewhere.
-      if (!isScriptOf(wallet, script, destination_address))
-        throw new NodeRefusal(`the node gives another script for ${destination_address}`)
-      return { withdrawal, amount: minorOf(amount), script }
+      return { withdrawal, amount: minorOf(amount), script: scriptOf(wallet, destination_address) }
     }
     const fault = info instanceof RpcError ? info.reason : OWN_ADDRESS
     signings.set(withdrawal, refused('destination address', fault, withdrawal))
@@ -221,20 +211,17 @@ async function unsignedTransaction(wallet: BitcoinWallet, plan: TransactionPlan<
 }
 
 /** Scripts of new change addresses. */
-async function changeScripts({ rpc, dialect }: BitcoinWallet, count: number): Promise<Uint8Array[]> {
-  const calls = Array.from({ length: count }, (): RpcCall => dialect.newChangeAddress)
-  const addresses = await rpc.batch<string>(calls)
-  const infos = await rpc.batch<{ scriptPubKey: string }>(
-    addresses.map((address) => {
-      if (address instanceof RpcError) throw address
-      return ['getaddressinfo', address]
-    }),
-  )
-  return infos.map((info) => {
-    if (info instanceof RpcError) throw info
-    return Uint8Array.from(Buffer.from(info.scriptPubKey, 'hex'))
+async function changeScripts(wallet: BitcoinWallet, count: number): Promise<Uint8Array[]> {
+  const calls = Array.from({ length: count }, (): RpcCall => wallet.dialect.newChangeAddress)
+  return (await wallet.rpc.batch<string>(calls)).map((address) => {
+    if (address instanceof RpcError) throw address
+    return scriptOf(wallet, address)
   })
 }
+
+/** The script of an address, by the address itself: a node that lied about it would have the payment go elsewhere. */
+const scriptOf = ({ network }: BitcoinWallet, address: string): Uint8Array =>
+  Uint8Array.from(outputScriptOf(network, address)!)
 
 /** Signs a transaction with the wallet's keys or, where a person has them, makes what is asked. Throws as `signWithWallet` does. */
 export async function signOrAsk(wallet: BitcoinWallet, unsigned: Uint8Array): Promise<SignedTransaction> {

@@ -14,6 +14,7 @@ import {
   walletBytesOf,
   confirmedBy,
   paymentIndexes,
+  paymentsOf,
   paymentsTo,
   shareAmong,
   WHOLE_FEE,
@@ -134,9 +135,7 @@ function confirmed(
 ): PaymentStatus {
   const { raw_transaction, crypto_tx_index } = withdrawal
   assert(decode(raw_transaction).txid === transaction.txid, 'the kept bytes are those of its transaction')
-  const paid = paymentsTo(wallet, raw_transaction, withdrawal).find(
-    (index) => crypto_tx_index === undefined || index === crypto_tx_index,
-  )
+  const [paid] = paymentsOf(wallet, withdrawal)
   assert(paid !== undefined, 'the kept bytes pay its destination')
   if (crypto_tx_index === undefined) return confirmedBy(wallet, transaction, paid, WHOLE_FEE)
   const all =
@@ -186,7 +185,7 @@ async function confirmedSpender(
   const coins = await rpc.call<{ txid: string; label?: string }[]>('listunspent', depth)
   const change = coins.filter(({ label }) => label === undefined)
   const found = await fetchTransactions(wallet, [...new Set([...sent, ...change].map(({ txid }) => txid))])
-  return found.find((one) => decode(walletBytesOf(one)).inputs.includes(outpoint))
+  return found.find((one) => one.fee !== undefined && decode(walletBytesOf(one)).inputs.includes(outpoint))
 }
 
 /** The status of a withdrawal whose own transaction can never be mined: one of the spenders may have paid it. */

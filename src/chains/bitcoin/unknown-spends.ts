@@ -1,6 +1,6 @@
 import type { Queryable, Transaction } from '../../db/database.ts'
 import type { WaitingReason } from '../waiting.ts'
-import { fetchTransactions, historySince, known, type BitcoinWallet } from './wallet.ts'
+import { fetchTransactions, heightsOf, historySince, known, type BitcoinWallet } from './wallet.ts'
 
 /**
  * Unknown spends: transactions that the wallet has sent and this database has no record of. After an older backup was
@@ -93,17 +93,15 @@ export async function unrecordedAmong(
  */
 async function unreviewed(tx: Transaction, wallet: BitcoinWallet, hashes: string[]): Promise<UnknownSpend[]> {
   const spends: UnknownSpend[] = []
-  for (const { txid, blockhash, walletconflicts } of await fetchTransactions(wallet, hashes)) {
+  const found = await fetchTransactions(wallet, hashes)
+  const blocks = new Set(found.flatMap(({ blockhash }) => blockhash ?? []))
+  const heights = await heightsOf(wallet, [...blocks])
+  for (const { txid, blockhash, walletconflicts } of found) {
     if ((await unrecordedAmong(tx, wallet, walletconflicts)).length < walletconflicts.length) continue
-    const height = blockhash === undefined ? undefined : await heightOf(wallet, blockhash)
+    const height = heights.get(blockhash ?? '')
     if (height === undefined || height >= wallet.firstHeight) spends.push({ txid, height })
   }
   return spends
-}
-
-async function heightOf({ rpc }: BitcoinWallet, block: string): Promise<number> {
-  const { height } = await rpc.call<{ height: string }>('getblockheader', block)
-  return Number(height)
 }
 
 /** Unknown spends in a sentence for operators, with the commands that resolve them. */

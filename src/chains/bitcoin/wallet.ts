@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
-import { Buffer } from 'node:buffer'
 import { parseAmount } from '../../contract/assets/amount.ts'
 import { NETWORKS } from '../../contract/assets/catalogue.ts'
 import type { Database, Queryable } from '../../db/database.ts'
-import { canonicalAddress, outputScriptOf } from '../addresses.ts'
+import { canonicalAddress } from '../addresses.ts'
 import { DECIMALS, decimalOf } from './amounts.ts'
 import { DIALECTS, type BitcoinNetwork, type Dialect } from './dialects.ts'
 import { bitcoinRpc, RpcError, type BitcoinRpc, type BitcoinRpcConfig } from './rpc.ts'
@@ -89,8 +88,14 @@ export interface WalletTransaction {
   /** Negative. */
   fee?: string
   walletconflicts: string[]
+  generated?: boolean
   details: { category: string; address?: string; amount: string; vout: string }[]
 }
+
+// A payment out of Litecoin's extension block (MWEB) is 'hogex', and 'immature' or 'orphan' before, as a coinbase is.
+/** Whether others have paid an output to the wallet, other than by a coinbase. */
+export const isReceived = ({ category, generated }: Pick<ListedOutput, 'category' | 'generated'>): boolean =>
+  category === 'receive' || (['hogex', 'immature', 'orphan'].includes(category) && generated !== true)
 
 /** An output in a list of the wallet's transactions, in the node's words. */
 export interface ListedOutput {
@@ -101,8 +106,9 @@ export interface ListedOutput {
   txid: string
   vout?: string
   abandoned?: boolean
+  /** Of a coinbase. */
+  generated?: boolean
   /** Present for an output in a block. */
-  blockheight?: string
   blockhash?: string
 }
 
@@ -136,6 +142,16 @@ export async function fetchTransactions(
   return found.flatMap((one) => known(one) ?? [])
 }
 
+/** The heights of blocks that the node knows, by their hashes. Bitcoin Cash Node gives none with a transaction. */
+export async function heightsOf(
+  { rpc }: BitcoinWallet,
+  blocks: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const headers = await rpc.batch<{ height: string }>(blocks.map((block) => ['getblockheader', block]))
+  const found = headers.map((header, index) => [blocks[index]!, Number(known(header)?.height)] as const)
+  return new Map(found.filter(([, height]) => !Number.isNaN(height)))
+}
+
 /**
  * The wallet's transactions after a block ('': all). For a block that the chain has dropped, the node goes back to the
  * fork; for a block that it does not know, it lists everything.
@@ -153,7 +169,6 @@ export interface AddressInfo {
   ismine: boolean
   /** True in a wallet of older nodes that has no private keys. */
   iswatchonly?: boolean
-  scriptPubKey: string
 }
 
 /** Whether an address is the wallet's. */
@@ -172,12 +187,6 @@ export async function hotWalletAddresses(db: Queryable, own: readonly string[]):
   )
   const deposits = new Set(rows.map(({ address }) => address))
   return new Set(own.filter((address) => !deposits.has(address)))
-}
-
-/** Whether a script pays an address, by the rules of the address itself. */
-export function isScriptOf({ network }: BitcoinWallet, script: Uint8Array, address: string): boolean {
-  const own = outputScriptOf(network, address)
-  return own !== undefined && Buffer.from(script).equals(own)
 }
 
 /** Why an address of the hot wallet is not paid. */

@@ -22,6 +22,7 @@ import { failSeen } from './see-deposits.ts'
 import { isReorganised, stopForReorganisation, takeBack } from './deposit-reorganisations.ts'
 import {
   FORGED_DEPOSIT,
+  forget,
   foundDepositOf,
   isRecorded,
   keepWaiting,
@@ -225,7 +226,8 @@ async function creditDue(
   const minimumOf = adapter.minimumDeposit?.bind(adapter)
   // Small deposits are left out first, because that asks no node: anybody can send any amount of dust.
   const cleared = minimumOf === undefined ? due : await clearMinimum(context.db, network, due, minimumOf)
-  const { agreed, doubted } = await verified(context.db, network, adapter, cleared)
+  const spendable = await withoutTokens(context, adapter, cleared, gathered)
+  const { agreed, doubted } = await verified(context.db, network, adapter, spendable)
   await wait(context.db, doubted, gathered)
   let credited = 0
   for (let start = 0; start < agreed.length; start += CREDITED_TOGETHER) {
@@ -353,6 +355,24 @@ async function screened(
     }
   }
   return { allowed, held }
+}
+
+/** Keeps coins back that the wallet never spends: their owner would withdraw others. Forgets what a person has returned. */
+async function withoutTokens(
+  { db }: Crediting,
+  adapter: NetworkAdapter,
+  due: IncomingTransfer[],
+  gathered: Gathered,
+): Promise<IncomingTransfer[]> {
+  const coins = due.length === 0 ? undefined : await adapter.tokenCoins?.(due.map(foundDepositOf))
+  if (coins === undefined) return due
+  const held: Waiting[] = []
+  const detail = 'the coin has tokens on it, and the hot wallet spends none of those: return it'
+  for (const [index, incoming] of due.entries())
+    if (coins[index] === 'HELD') held.push({ incoming, reason: 'HAS_TOKENS', detail })
+    else if (coins[index] === 'SPENT') await forget(db, incoming)
+  await wait(db, held, gathered)
+  return due.filter((_, index) => coins[index] === undefined)
 }
 
 /** Verifies found deposits against their receipts and a second node. Where two nodes disagree, payouts over the network stop. */

@@ -17,7 +17,7 @@ import { selectOwners, theirOwner } from './owners.ts'
  * cursor past it, and credited afterwards; until then it waits, with the reason if there is one.
  */
 
-/** Why a deposit is not credited. FAILED: crediting it failed, for the cause that `detail` names. */
+/** Why a deposit is not credited. FAILED: crediting it failed, for the cause that `detail` names. HAS_TOKENS: a person returns it. */
 export type DepositWaitingReason =
   | 'FAILED'
   | 'BELOW_MINIMUM'
@@ -25,6 +25,7 @@ export type DepositWaitingReason =
   | 'NODES_DISAGREE'
   | 'SCREENING'
   | 'FORGED'
+  | 'HAS_TOKENS'
 
 /** A recorded deposit, with its MAC. */
 export interface IncomingTransfer extends Seal {
@@ -414,7 +415,7 @@ export async function markReorganised(
   )
 }
 
-/** Deletes an uncredited deposit whose block is gone: the next scan finds it in its new block. */
+/** Deletes an uncredited deposit: its block is gone, and the next scan finds it in its new one; or a person has returned it. */
 export async function forget(db: Queryable, incoming: IncomingTransfer): Promise<void> {
   await db.query(
     `
