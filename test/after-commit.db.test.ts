@@ -153,7 +153,7 @@ test('nothing follows the commit of a movement, whatever kind of record it write
   expect([...kinds.keys()].sort()).toEqual(Object.keys(WAYS).sort())
   const written = new Set<string>()
   const restored = [...kinds].map(([name, kind]) => {
-    const write = kind.write!
+    const write = kind.write!.bind(kind)
     kind.write = (...args) => {
       written.add(name)
       return write(...args)

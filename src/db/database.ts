@@ -131,10 +131,9 @@ export function openDatabase(
   pool.on('connect', (client: Transaction) => {
     client.on('error', () => undefined)
     client.onChange = options.onChange
-    const query = client.query.bind(client) as (...args: unknown[]) => unknown
-    client.query = ((...args: unknown[]) => {
+    client.query = ((...args: Parameters<typeof client.query>) => {
       assert(client.isEnded !== true || args[0] === 'rollback', 'no statement may follow the commit')
-      return query(...args)
+      return pg.Client.prototype.query.apply(client, args)
     }) as typeof client.query
   })
   pool.on('acquire', (client: Transaction) => void (client.isEnded = false))
