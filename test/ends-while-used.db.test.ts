@@ -48,7 +48,7 @@ interface Pair {
   endBehind: 200 | 400
   /** What the use answers behind the end; `isUnused` where it succeeds and leaves the record alone. */
   useBehind: number
-  isUnused?: (answer: Answer) => boolean
+  isUnused?: (world: World) => Promise<boolean>
 }
 
 const post =
@@ -109,9 +109,13 @@ const PAIRS: Record<string, Pair> = {
       return profile
     },
   },
-  'a transfer from another customer, and Deactivate Profile': ofProfile(
-    post('/v2/transfer/paxos', ({ customer, ending }) => transfer(ending.id, customer.profile_id)),
-  ),
+  'a transfer from another customer, and Deactivate Profile': {
+    ...ofProfile(
+      post('/v2/transfer/paxos', ({ customer, ending }) => transfer(ending.id, customer.profile_id)),
+    ),
+    // Another customer's profile is not told apart from none.
+    useBehind: 404,
+  },
   'an orchestration to a profile, and Deactivate Profile': ofProfile(
     post('/v2/orchestration/orchestrations', (world) =>
       order(world, { profile: { profile_id: world.ending.id } }),
@@ -174,7 +178,10 @@ const PAIRS: Record<string, Pair> = {
     end: ({ customer, ending: { id } }) => customer.call('DELETE', `/v2/orchestration/rules/${id}`),
     endBehind: 200,
     useBehind: 200,
-    isUnused: ({ body }) => body.group_id === undefined,
+    isUnused: async ({ customer }) => {
+      const { body } = await customer.call<{ items: [] }>('GET', '/v2/orchestration/orchestrations')
+      return body.items.length === 0
+    },
   },
 }
 
@@ -232,6 +239,7 @@ test.each(Object.entries(PAIRS))('%s: the use comes first', async (name, pair) =
   if (ended.status !== 200) return
   const { deleted_at, deactivated_at, rule } = ended.body as Record<string, string>
   const at = deleted_at ?? deactivated_at ?? (rule as unknown as { updated_at: string }).updated_at
+  if (pair.isUnused !== undefined) return expect(await pair.isUnused(world)).toBe(false)
   expect(at! > (used.body.created_at as string), `${at} is after ${String(used.body.created_at)}`).toBe(true)
 })
 
@@ -243,5 +251,5 @@ test.each(Object.entries(PAIRS))('%s: the end comes first', async (name, pair) =
     () => pair.use(world),
   )
   expect([ended.status, used.status], JSON.stringify([ended.body, used.body])).toEqual([200, pair.useBehind])
-  expect(pair.isUnused?.(used) ?? true).toBe(true)
+  expect(await (pair.isUnused?.(world) ?? true)).toBe(true)
 })
