@@ -281,10 +281,7 @@ async function requirePlaces(tx: Transaction): Promise<void> {
   })
 }
 
-/**
- * Sends a transaction's last writes and its commit. If a write fails, the commit is a rollback, and the failure is thrown. What
- * comes later is an assertion: it would be lost with the connection, and readers of events may have passed its moment.
- */
+/** Sends the last writes and the commit, behind which no statement may follow. If a write fails, the commit is a rollback. */
 export async function commit(tx: Transaction): Promise<void> {
   const writes = (tx.atCommit ?? []).map((write) => write.send(tx))
   const sent = [...writes, ...(onCitus(tx) ? [requirePlaces(tx)] : []), tx.query('commit')]

@@ -3,7 +3,6 @@ import { problem } from '../contract/problems.ts'
 import type { Queryable } from '../db/database.ts'
 import { HorizonUnknown, readHorizon, type Horizon } from '../db/horizon.ts'
 
-/** Makes the detail of a refusal from the reason, which an operator can remove. */
 type Refusal = (reason: string) => string
 
 /** Reads the horizon for a request. Throws unavailable where the horizon is unknown. */
@@ -17,14 +16,13 @@ export const requireHorizon = (db: Queryable, refusal: Refusal): Promise<Horizon
 const WAITS_MS = [5, 10, 20, 40, 80]
 const WAIT_MICROS = 155_000
 
-/** Reads the horizon again until it is not before a moment, for 155 ms at most. `known` is the horizon as read before. */
+/** Reads the horizon again until it is not before a moment, for 155 ms at most. `horizon` was read before. */
 export async function awaitHorizon(
   db: Queryable,
-  known: Horizon,
+  horizon: Horizon,
   until: number,
   refusal: Refusal,
 ): Promise<Horizon> {
-  let horizon = known
   for (const ms of WAITS_MS) {
     if (horizon.micros >= until) break
     await pause(ms)

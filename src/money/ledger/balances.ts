@@ -41,7 +41,6 @@ interface Barred {
   frozen: readonly string[]
   /** The ids of the deactivated profiles among those of the balances. */
   deactivated: readonly string[]
-  /** The profiles of all locked balances, each with its account's id or null. */
   profiles?: ReadonlyMap<string, string | null>
 }
 

@@ -109,9 +109,6 @@ export async function useOfProfile(
 
 type Standing = Pick<ProfileRow, 'id' | 'account_id' | 'deactivated_at'>
 
-const SELECT_STANDING =
-  'select id, account_id, deactivated_at from profiles where customer_id = $1 and id = any ($2::uuid[])'
-
 /** Reads which of `profileIds` belong to this customer, by id. */
 export async function selectProfiles(
   db: Queryable,
@@ -120,10 +117,11 @@ export async function selectProfiles(
   lock = '',
 ): Promise<Map<string, Standing>> {
   if (profileIds.length === 0) return new Map()
-  const { rows } = await db.query<Standing>(SELECT_STANDING + lock, [customerId, profileIds])
+  const text = `select id, account_id, deactivated_at from profiles where customer_id = $1 and id = any ($2::uuid[]) ${lock}`
+  const { rows } = await db.query<Standing>(text, [customerId, profileIds])
   return new Map(rows.map((row) => [row.id, row]))
 }
 
 /** The same, and prevents their deactivation until the transaction ends: a deactivation locks the row before it looks. */
 export const lockProfiles = (tx: Queryable, customerId: string, profileIds: string[]) =>
-  selectProfiles(tx, customerId, profileIds, ' order by id for share')
+  selectProfiles(tx, customerId, profileIds, 'order by id for share')
