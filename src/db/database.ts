@@ -1,3 +1,4 @@
+import { strict as assert } from 'node:assert'
 import type { Socket } from 'node:net'
 import pg from 'pg'
 import { poolOf } from './customer-pool.ts'
@@ -6,8 +7,10 @@ import { poolOf } from './customer-pool.ts'
 export type Database = pg.Pool
 /** An open transaction. Functions that move money take it first and have no access to the pool. */
 export interface Transaction extends pg.PoolClient {
-  /** The writes that the transaction sends with its commit; undefined where `begin` did not begin it. */
+  /** The writes that the transaction sends with its commit; undefined where `begin` did not begin it, and once they are sent. */
   atCommit?: LastWrite[] | undefined
+  /** Whether the commit was sent. Until the pool lends the connection again, it then takes no statement but a rollback. */
+  isEnded?: boolean
   /** Called after a commit that sent such writes. */
   onChange?: (() => void) | undefined
 }
@@ -128,7 +131,12 @@ export function openDatabase(
   pool.on('connect', (client: Transaction) => {
     client.on('error', () => undefined)
     client.onChange = options.onChange
+    client.query = ((...args: Parameters<typeof client.query>) => {
+      assert(client.isEnded !== true || args[0] === 'rollback', 'no statement may follow the commit')
+      return pg.Client.prototype.query.apply(client, args)
+    }) as typeof client.query
   })
+  pool.on('acquire', (client: Transaction) => void (client.isEnded = false))
   return pool
 }
 
@@ -242,6 +250,7 @@ const SAME_PLACES_SQL = `
  */
 export async function begin(tx: Transaction, statement: string): Promise<void> {
   tx.atCommit = []
+  tx.isEnded = false
   const begun = tx.query(statement)
   if (!onCitus(tx)) return void (await begun)
   await inOrder([begun, tx.query({ name: 'newest placement', text: PLACEMENT_SQL })])
@@ -272,10 +281,13 @@ async function requirePlaces(tx: Transaction): Promise<void> {
   })
 }
 
-/** Sends a transaction's last writes and its commit. If a write fails, the commit is a rollback, and the failure is thrown. */
+/** Sends the last writes and the commit, behind which no statement may follow. If a write fails, the commit is a rollback. */
 export async function commit(tx: Transaction): Promise<void> {
   const writes = (tx.atCommit ?? []).map((write) => write.send(tx))
-  await inOrder([...writes, ...(onCitus(tx) ? [requirePlaces(tx)] : []), tx.query('commit')])
+  const sent = [...writes, ...(onCitus(tx) ? [requirePlaces(tx)] : []), tx.query('commit')]
+  tx.atCommit = undefined
+  tx.isEnded = true
+  await inOrder(sent)
   if (writes.length > 0) tx.onChange?.()
 }
 

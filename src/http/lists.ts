@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto'
-import { setTimeout as pause } from 'node:timers/promises'
 import { Temporal } from 'temporal-polyfill'
 import { Type, type TSchema } from 'typebox'
 import type { Queryable } from '../db/database.ts'
 import { firstIdAt, UUID } from '../db/ids.ts'
 import { OneOf, Timestamp } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
-import { requireHorizon } from './require-horizon.ts'
+import { awaitHorizon, requireHorizon } from './require-horizon.ts'
 
 /** Lists (API behaviour, Lists): filters on time, keyset pages, cursors tied to their filters. */
 
@@ -157,9 +156,6 @@ export function pageOf(list: string, query: PagedQuery, key: RegExp[] = [UUID]):
   }
 }
 
-/** How long an ascending page that reaches the horizon waits for transactions that began before its request. */
-const WAITS_MS = [5, 10, 20, 40, 80]
-
 /**
  * Reads the rows of a page. `read` selects at most `limit + 1` rows whose times of creation (or of the sort key) are in a
  * range. An ascending page ends at the horizon, so that a reader that walks on misses no record (src/db/horizon.ts). The
@@ -173,22 +169,18 @@ export async function readPage<Row>(
   read: (range: TimeRange) => Promise<Row[]>,
 ): Promise<Row[]> {
   if (page.descending) return read(range)
-  let horizon = await horizonOf(db)
+  let horizon = await requireHorizon(db, NOT_AVAILABLE)
   const wanted = Math.min(range.to, horizon.readAt.micros)
   const within = () => ({ from: range.from, to: Math.min(range.to, horizon.micros) })
   const rows = await read(within())
   if (rows.length > page.limit || horizon.micros >= wanted) return rows
-  for (const ms of WAITS_MS) {
-    await pause(ms)
-    horizon = await horizonOf(db)
-    if (horizon.micros >= wanted) return read(within())
-  }
-  page.completeUntil = horizon.text
+  horizon = await awaitHorizon(db, horizon, wanted, NOT_AVAILABLE)
+  if (horizon.micros < wanted) page.completeUntil = horizon.text
   return read(within())
 }
 
-const horizonOf = (db: Queryable) =>
-  requireHorizon(db, (reason) => `lists in ascending order are not available: ${reason}; order=DESC works`)
+const NOT_AVAILABLE = (reason: string) =>
+  `lists in ascending order are not available: ${reason}; order=DESC works`
 
 /** Names a list with its filters. */
 export const fingerprintOf = (list: string, filters: object): string =>

@@ -211,8 +211,8 @@ export const TRANSFER_APPROVALS: RecordKind<string, ApprovalRow, NewTransferAppr
     )
     return new Map(rows.map((row) => [row.transfer_id!, row]))
   },
-  async write(tx, customerId, approvals) {
-    await tx.query(
+  write(tx, customerId, approvals) {
+    const insert = tx.query(
       `
       insert into approvals (customer_id, id, created_at, transfer_id, required, role, rule_id, policy_version,
                              initiator_type, initiator_id, deadline, status)
@@ -238,7 +238,7 @@ export const TRANSFER_APPROVALS: RecordKind<string, ApprovalRow, NewTransferAppr
         required,
       }),
     )
-    if (approvals[0] !== undefined) await insertEvents(tx, customerId, approvals[0].created_at, events)
+    return [insert, insertEvents(tx, customerId, approvals[0]!.created_at, events)]
   },
 }
 

@@ -9,7 +9,7 @@ import { firstIdAt, momentAt, readClock } from '../../db/ids.ts'
 import { grouped, presentOf } from '../../db/rows.ts'
 import type { Transfer } from '../../money/ledger/transfer.ts'
 import type { Payment, View } from '../../money/movements/decision.ts'
-import { FIAT_ACCOUNTS } from '../../money/records/fiat-account.ts'
+import { selectFiatAccounts } from '../../money/records/fiat-account.ts'
 import { Holders } from '../../money/records/holders.ts'
 import { compile, type Compiled } from './compiled-policy.ts'
 import {
@@ -168,7 +168,7 @@ async function judgeAll(
   const wires = payments.flatMap(({ payment: { type, destination } }) =>
     type === 'WIRE_WITHDRAWAL' ? [destination] : [],
   )
-  const accounts = await FIAT_ACCOUNTS.read(tx, customerId, wires)
+  const accounts = await selectFiatAccounts(tx, customerId, wires)
   const get: View['get'] = (_kind, key) => accounts.get(key as string) as never
   const facts = factsOf(policy, payments, get)
   if (policy.readsIdentities) {

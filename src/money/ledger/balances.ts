@@ -41,6 +41,7 @@ interface Barred {
   frozen: readonly string[]
   /** The ids of the deactivated profiles among those of the balances. */
   deactivated: readonly string[]
+  profiles?: ReadonlyMap<string, string | null>
 }
 
 /**
@@ -87,16 +88,19 @@ export async function lockBalances(
     else if (kind === 'CLOCK') clock = now
     else subjects[kind].push(subject)
   }
+  const profiles = new Map<string, string | null>()
   const rows = locked.filter((row): row is BalanceRow => {
     const key = keyOfBalance(row.profile_id, row.asset)
     // The row is completed in place: copies were a part of the CPU of each withdrawal.
     row.is_outdated = subjects.OUTDATED.includes(key)
     row.account_id = accounts.get(row.profile_id) ?? null
+    profiles.set(row.profile_id, row.account_id)
     return wanted.has(key)
   })
   return {
     rows,
     clock,
+    profiles,
     policy: subjects.POLICY[0],
     frozen: subjects.FROZEN,
     deactivated: subjects.DEACTIVATED,
@@ -150,14 +154,14 @@ export class Balances {
   /** Without `sealing` no balance can move: none was locked. */
   constructor(
     rows: BalanceRow[],
-    { policy, frozen, deactivated }: Barred = { frozen: [], deactivated: [] },
+    { policy, frozen, deactivated, profiles = new Map() }: Barred = { frozen: [], deactivated: [] },
     sealing?: Sealing,
   ) {
     this.#sealing = sealing
     this.policy = policy
     this.frozen = new Set(frozen)
     this.deactivated = new Set(deactivated)
-    this.profiles = new Map(rows.map((row) => [row.profile_id, row.account_id]))
+    this.profiles = profiles
     for (const row of rows) {
       const { profile_id, asset, available, version } = row
       this.#balances.set(keyOfBalance(profile_id, asset), {

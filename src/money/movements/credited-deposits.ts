@@ -10,8 +10,8 @@ import { arraysOf } from '../../db/rows.ts'
  */
 export const CREDITED_DEPOSITS: RecordKind<never, never, Transfer> = {
   read: () => Promise.reject(new Error('a deposit is credited once by a constraint, without a look')),
-  async write(tx, customerId, credited) {
-    await insertCredited(
+  write: (tx, customerId, credited) => [
+    insertCredited(
       tx,
       customerId,
       credited.map(({ id, crypto_network, crypto_tx_hash, crypto_tx_index }) => ({
@@ -20,8 +20,8 @@ export const CREDITED_DEPOSITS: RecordKind<never, never, Transfer> = {
         crypto_tx_index: crypto_tx_index!,
         transfer_id: id,
       })),
-    )
-  },
+    ),
+  ],
 }
 
 /** The constraint that a second credit breaks. */

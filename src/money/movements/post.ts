@@ -267,7 +267,7 @@ function writesOf(
   customerId: string,
   changes: readonly Change[],
   macs: RowMacs | undefined,
-): Promise<void>[] {
+): Promise<unknown>[] {
   if (changes.length === 0) return []
   const byKind = new Map<AnyKind, unknown[]>()
   for (const { kind, value } of changes) {

@@ -1,4 +1,4 @@
-import { inOrder, mustHold, type Transaction } from '../../db/database.ts'
+import { mustHold, type Transaction } from '../../db/database.ts'
 import { momentAt } from '../../db/ids.ts'
 import { formatAmount, parseStoredAmount } from '../../contract/assets/amount.ts'
 import { decimalsOf } from '../../contract/assets/catalogue.ts'
@@ -71,11 +71,11 @@ const canonicalAmount = ({ asset, amount }: { asset: string; amount: string }) =
   formatAmount(parseStoredAmount(amount, decimalsOf(asset)), decimalsOf(asset))
 
 /** Completes the transfers. Fails the transaction where one is not PENDING any more. */
-async function completeSeen(
+function completeSeen(
   tx: Transaction,
   customerId: string,
   completed: readonly CompletedTransfer[],
-): Promise<void> {
+): Promise<unknown>[] {
   const now = momentAt(completed[0]!.updated_at)
   const complete = tx.query(
     `
@@ -108,5 +108,5 @@ async function completeSeen(
     type: transferEventType(type, 'COMPLETED'),
     object_id: id,
   }))
-  await inOrder([complete, insertEvents(tx, customerId, now, events)])
+  return [complete, insertEvents(tx, customerId, now, events)]
 }

@@ -72,7 +72,7 @@ export async function insertBankWires(tx: Queryable, wires: readonly NewBankWire
 export const BANK_WIRES: RecordKind<never, never, NewBankWire> = {
   read: () =>
     Promise.reject(new Error('bank wires are written with a movement and never read for its decision')),
-  write: (tx, _customerId, wires) => insertBankWires(tx, wires),
+  write: (tx, _customerId, wires) => [insertBankWires(tx, wires)],
 }
 
 const COLUMNS = `asset, kind, bank_reference, amount, transfer_id, memo_id, returned_transfer_id, recorded_by, recorded_at`

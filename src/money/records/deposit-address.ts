@@ -21,7 +21,7 @@ import type { Networks } from '../../chains/network.ts'
 import { NodeFailure } from '../../chains/node-failure.ts'
 import { requireMayDeposit } from './holders.ts'
 import { sealOf, type RowMacs, type Seal } from './row-macs.ts'
-import { requireOpenProfile } from './profile.ts'
+import { lockOpenProfile } from './profile.ts'
 import { audited } from './audited.ts'
 import type { CustomerLimits } from './customer-limits.ts'
 import { recordChanges } from '../ledger/audit.ts'
@@ -121,7 +121,6 @@ export async function insertDepositAddress(
     },
     async insert() {
       await requireMayDeposit(db, customerId, body)
-      await requireOpenProfile(db, customerId, body.profile_id)
       await requireRoomForAddress(db, customerId, body.profile_id)
       for (const network of readNetworks(networks, body.crypto_network))
         await beginReading(cursors, networks, network)
@@ -131,6 +130,7 @@ export async function insertDepositAddress(
         throw problem.unavailable(`${body.crypto_network} gives no address now; none was created`, error)
       })
       return inTransaction(db, async (tx) => {
+        await lockOpenProfile(tx, customerId, body.profile_id)
         await limits?.requireRoom(tx, customerId, 'deposit_addresses')
         const now = await readClock(tx)
         const id = newId(now)

@@ -48,15 +48,15 @@ export const FEE_QUOTES: RecordKind<string, FeeQuote, UsedQuote> = {
       note: ({ id, transfer_id }) => void quotes.set(id, { ...quotes.get(id)!, transfer_id }),
     }
   },
-  async write(tx, customerId, used) {
-    await tx.query({
+  write: (tx, customerId, used) => [
+    tx.query({
       text: `
       update fee_quotes q set transfer_id = used.transfer_id
       from unnest($2::uuid[], $3::uuid[]) as used (id, transfer_id)
       where q.customer_id = $1 and q.id = used.id and q.transfer_id is null`,
       values: [customerId, used.map(({ id }) => id), used.map(({ transfer_id }) => transfer_id)],
-    })
-  },
+    }),
+  ],
 }
 
 type UsedQuoteRow = Pick<FeeQuote, 'id' | 'fee' | 'expires_at'> & { created_at: string }

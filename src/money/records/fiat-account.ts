@@ -156,33 +156,32 @@ export async function requireFiatAccount(
  * `requirePayable`.
  */
 export async function lockPayable(tx: Transaction, customerId: string, id: string): Promise<void> {
-  const { rows } = await tx.query<FiatAccountRow>(
-    `select ${FIAT_ACCOUNT_COLUMNS} from fiat_accounts
-     where customer_id = $1 and id = $2 and deleted_at is null
-     for share`,
-    [customerId, id],
-  )
-  requirePayable(rows[0] && fiatAccountToWire(rows[0]), id)
+  requirePayable((await lockFiatAccounts(tx, customerId, [id])).get(id.toLowerCase()), id)
 }
 
 /** Reads the customer's fiat accounts with these ids, by id. Deleted ones are left out. */
-async function selectFiatAccounts(
+export async function selectFiatAccounts(
   db: Queryable,
   customerId: string,
   ids: readonly string[],
+  lock = '',
 ): Promise<Map<string, FiatAccount>> {
   if (ids.length === 0) return new Map()
   const { rows } = await db.query<FiatAccountRow>(
     `select ${FIAT_ACCOUNT_COLUMNS} from fiat_accounts
-     where customer_id = $1 and id = any ($2::uuid[]) and deleted_at is null`,
+     where customer_id = $1 and id = any ($2::uuid[]) and deleted_at is null ${lock}`,
     [customerId, ids],
   )
   return new Map(rows.map((row) => [row.id, fiatAccountToWire(row)]))
 }
 
+/** The same, and prevents their deletion until the transaction ends. */
+const lockFiatAccounts = (tx: Transaction, customerId: string, ids: readonly string[]) =>
+  selectFiatAccounts(tx, customerId, ids, 'order by id for share')
+
 /** Fiat accounts by id. */
 export const FIAT_ACCOUNTS: RecordKind<string, FiatAccount> = {
-  read: (tx, customerId, ids) => selectFiatAccounts(tx, customerId, ids),
+  read: lockFiatAccounts,
 }
 
 /** Returns the fiat account if it can be paid. Throws not-found if it does not exist, disabled if it is REJECTED. */

@@ -10,7 +10,7 @@ import { problem } from '../../contract/problems.ts'
 import { routingOf, type BankAccount } from '../../chains/bank/bank-account.ts'
 import { ownRowMacs } from './row-macs.ts'
 import { requireHolders } from './holders.ts'
-import { requireOpenProfile } from './profile.ts'
+import { lockOpenProfile } from './profile.ts'
 import { audited } from './audited.ts'
 import type { CustomerLimits } from './customer-limits.ts'
 import { recordChanges } from '../ledger/audit.ts'
@@ -99,9 +99,9 @@ export async function insertInstructions(
       return known && instructionsToWire(known, account)
     },
     async insert() {
-      await requireOpenProfile(db, customerId, body.profile_id)
-      await requireHolders(db, customerId, body)
       return inTransaction(db, async (tx) => {
+        await lockOpenProfile(tx, customerId, body.profile_id)
+        await requireHolders(tx, customerId, body)
         await limits?.requireRoom(tx, customerId, 'fiat_deposit_instructions')
         const now = await readClock(tx)
         const { rows } = await tx.query<InstructionsRow>(

@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert'
 import type { Queryable } from '../../db/database.ts'
 import { problem } from '../../contract/problems.ts'
 import { Balances } from '../ledger/balances.ts'
-import { selectProfiles } from './profile.ts'
+import { lockProfiles, selectProfiles } from './profile.ts'
 
 /** The statuses of an identity's verification, and of an account's `summary_status` (API behaviour, Accounts). */
 export const STATUSES = ['PENDING', 'ERROR', 'APPROVED', 'DENIED', 'DISABLED'] as const
@@ -63,8 +63,9 @@ export class Holders {
   }
 
   /**
-   * Reads which profiles exist, and the status of the accounts and identities of holders and receivers. A balance proves
-   * that its profile exists; without `balances`, each profile is looked up.
+   * Reads which profiles exist, and the status of the accounts and identities of holders and receivers. A locked balance proves
+   * that its profile exists, and a deactivation waits for it. Beside `balances`, each other profile is locked. Without them,
+   * each is merely looked up.
    */
   static async read(
     db: Queryable,
@@ -73,16 +74,22 @@ export class Holders {
       profileIds,
       holders,
       receivers = [],
-      balances = new Balances([]),
+      balances,
     }: { profileIds: string[]; holders: Holder[]; receivers?: NamedHolder[]; balances?: Balances },
   ): Promise<Holders> {
-    const unproven = new Set(profileIds.filter((id) => !balances.profiles.has(id)))
-    const others = await selectProfiles(db, customerId, [...unproven])
-    const profiles = others.size === 0 ? balances.profiles : new Map([...balances.profiles, ...others])
+    const { profiles: proven, frozen, deactivated } = balances ?? new Balances([])
+    const unproven = [...new Set(profileIds.filter((id) => !proven.has(id)))]
+    const others = await (balances === undefined ? selectProfiles : lockProfiles)(db, customerId, unproven)
+    const profiles = new Map(proven)
+    const ended = new Set(deactivated)
+    for (const { id, account_id, deactivated_at } of others.values()) {
+      profiles.set(id, account_id)
+      if (deactivated_at !== null) ended.add(id)
+    }
     const accountIds = holders.flatMap(({ profile_id }) => profiles.get(profile_id) ?? [])
     const named = receivers.length === 0 ? holders : [...holders, ...receivers]
     const standing = await readStanding(db, customerId, accountIds, named)
-    return new Holders(customerId, balances, profiles, standing)
+    return new Holders(customerId, { frozen, deactivated: ended }, profiles, standing)
   }
 
   /** Throws not-found for a missing profile, disabled for a deactivated profile, which receives no movement. */
@@ -191,10 +198,11 @@ export async function requireApprovedHolders(
   requireStanding(standing, null, named)
 }
 
-/** Throws as `Holders.requireMayDeposit` does, for a record that is created outside the ledger. */
+/** Throws as `Holders.requireMayDeposit` and `requireOpen` do, for a record that is created outside the ledger. */
 export async function requireMayDeposit(db: Queryable, customerId: string, holder: Holder): Promise<void> {
   const holders = await Holders.read(db, customerId, { profileIds: [holder.profile_id], holders: [holder] })
   holders.requireMayDeposit(holder)
+  holders.requireOpen(holder.profile_id)
 }
 
 function requireNamed(

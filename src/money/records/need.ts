@@ -15,13 +15,13 @@ export interface KnownRecords<Key, Value, Change> {
 export interface RecordKind<Key, Value, Change = never> {
   /** Called with at least one key. */
   read(tx: Transaction, customerId: string, keys: readonly Key[]): Promise<KnownRecords<Key, Value, Change>>
-  /** Writes the changes of the accepted movements, in the transaction that posts them. */
+  /** Sends the statements that write the changes of the accepted movements. All are sent at the return: the commit follows. */
   write?(
     tx: Transaction,
     customerId: string,
     changes: readonly Change[],
     macs: RowMacs | undefined,
-  ): Promise<void>
+  ): Promise<unknown>[]
 }
 
 /** A kind with its key type erased. Only the code that declared the kind knows it. */

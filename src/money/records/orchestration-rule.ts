@@ -228,8 +228,8 @@ interface DepositArrival {
 }
 
 /**
- * The active rule for an incoming deposit. The first source that has a rule for the asset decides. The service's role can insert
- * rules and reset deleted ones to ACTIVE: neither counts.
+ * The active rule for an incoming deposit, locked against its deletion. The first source that has a rule for the asset decides.
+ * The service's role can insert rules and reset deleted ones to ACTIVE: neither counts.
  */
 export const ACTIVE_RULES: RecordKind<DepositArrival, OrchestrationRule> = {
   async read(tx, customerId, arrivals) {
@@ -239,7 +239,9 @@ export const ACTIVE_RULES: RecordKind<DepositArrival, OrchestrationRule> = {
     from orchestration_rules r
     where customer_id = $1 and source_id = any ($2::uuid[]) and status = 'ACTIVE' and not exists (
       select 1 from audit_log l
-      where l.customer_id = $1 and l.subject_id = r.id::text and l.action = 'orchestration_rule.delete')`,
+      where l.customer_id = $1 and l.subject_id = r.id::text and l.action = 'orchestration_rule.delete')
+    order by r.id
+    for share of r`,
       [customerId, [...new Set(arrivals.flatMap(({ source_ids }) => source_ids))]],
     )
     const macs = found.length === 0 ? undefined : await ownRowMacs()

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import type { CryptoNetwork } from '../../contract/assets/catalogue.ts'
-import { inOrder, type Queryable, type Transaction } from '../../db/database.ts'
+import type { Queryable, Transaction } from '../../db/database.ts'
 import { momentAt, UUID, type Moment } from '../../db/ids.ts'
 import { presentOf } from '../../db/rows.ts'
 import { orchestrationEventType } from '../../contract/event-types.ts'
@@ -177,7 +177,7 @@ export const ORCHESTRATIONS: RecordKind<string, Orchestration, NewOrchestration>
       },
     }
   },
-  async write(tx, customerId, started, macs) {
+  write(tx, customerId, started, macs) {
     // In the order of the unique key: two processes that insert the same ref_ids then wait for each other without a
     // deadlock.
     const sorted = [...started].sort((a, b) => ((a.ref_id ?? '') < (b.ref_id ?? '') ? -1 : 1))
@@ -208,7 +208,7 @@ export const ORCHESTRATIONS: RecordKind<string, Orchestration, NewOrchestration>
     const now = momentAt(sorted[0]!.created_at)
     const records = sorted.map(({ id, origin }) => audited(origin, 'orchestration.create', id))
     recordChanges(tx, customerId, now, records)
-    await inOrder([insert, insertEvents(tx, customerId, now, sorted.map(orchestrationEvent))])
+    return [insert, insertEvents(tx, customerId, now, sorted.map(orchestrationEvent))]
   },
 }
 

@@ -67,19 +67,13 @@ export async function requireProfile(db: Queryable, customerId: string, id: stri
 }
 
 /**
- * Requires a profile that is not deactivated, and prevents its deactivation until the transaction ends. Throws like
- * `requireOpenProfile`.
+ * Requires a profile that may get addresses, instructions and rules, and prevents its deactivation until the transaction ends.
+ * Throws not-found, or disabled if it is deactivated.
  */
 export async function lockOpenProfile(tx: Transaction, customerId: string, id: string): Promise<void> {
-  // A deactivation locks the row before it looks for rules.
-  await tx.query('select 1 from profiles where customer_id = $1 and id = $2 for share', [customerId, id])
-  await requireOpenProfile(tx, customerId, id)
-}
-
-/** Requires a profile that may get addresses, instructions and rules. Throws not-found, or disabled if it is deactivated. */
-export async function requireOpenProfile(db: Queryable, customerId: string, id: string): Promise<void> {
-  const { deactivated_at } = await requireProfile(db, customerId, id)
-  if (deactivated_at !== null) throw problem.deactivated(id)
+  const profile = (await lockProfiles(tx, customerId, [id])).get(id.toLowerCase())
+  if (profile === undefined) throw problem.notFound('profile', id)
+  if (profile.deactivated_at !== null) throw problem.deactivated(id)
 }
 
 /** Describes a pending transfer, an orchestration under way or an active rule of a profile. */
@@ -113,16 +107,21 @@ export async function useOfProfile(
   return rows[0]?.use
 }
 
-/** Reads which of `profileIds` belong to this customer, each with its account's id or null. */
+type Standing = Pick<ProfileRow, 'id' | 'account_id' | 'deactivated_at'>
+
+/** Reads which of `profileIds` belong to this customer, by id. */
 export async function selectProfiles(
   db: Queryable,
   customerId: string,
   profileIds: string[],
-): Promise<Map<string, string | null>> {
+  lock = '',
+): Promise<Map<string, Standing>> {
   if (profileIds.length === 0) return new Map()
-  const { rows } = await db.query<{ id: string; account_id: string | null }>(
-    'select id, account_id from profiles where customer_id = $1 and id = any ($2::uuid[])',
-    [customerId, profileIds],
-  )
-  return new Map(rows.map((row) => [row.id, row.account_id]))
+  const text = `select id, account_id, deactivated_at from profiles where customer_id = $1 and id = any ($2::uuid[]) ${lock}`
+  const { rows } = await db.query<Standing>(text, [customerId, profileIds])
+  return new Map(rows.map((row) => [row.id, row]))
 }
+
+/** The same, and prevents their deactivation until the transaction ends: a deactivation locks the row before it looks. */
+export const lockProfiles = (tx: Queryable, customerId: string, profileIds: string[]) =>
+  selectProfiles(tx, customerId, profileIds, 'order by id for share')

@@ -32,6 +32,11 @@ export const deleteFiatAccount = operation({
   problems: ['not-found'],
   run: ({ params, customerId, origin, db }) =>
     transaction(db, async (tx) => {
+      // The time of the deletion is read behind this lock, which waits for wires and rules under way (`lockFiatAccounts`).
+      await tx.query('select 1 from fiat_accounts where customer_id = $1 and id = $2 for update', [
+        customerId,
+        params.id,
+      ])
       const { rows } = await tx.query<FiatAccountRow>(
         `
         update fiat_accounts
@@ -43,7 +48,6 @@ export const deleteFiatAccount = operation({
       )
       if (rows[0] === undefined)
         return requireFiatAccount(tx, customerId, params.id, { includeDeleted: true })
-      // Read after the update, which waits for a rule that is being created (`lockPayable`): that rule is seen here.
       const rule = await ruleThatPays(tx, customerId, params.id)
       if (rule !== undefined)
         throw problem.badRequest(

@@ -32,8 +32,7 @@ export const deactivateProfile = operation({
   problems: ['not-found'],
   run: ({ params: { id }, customerId, origin, db }) =>
     transaction(db, async (tx) => {
-      // This lock makes other deactivations and new rules wait (`lockOpenProfile`), but not a new balance, which refers to
-      // the profile.
+      // This lock makes other deactivations wait, and new addresses, instructions, rules and balances (`lockProfiles`).
       const { rows } = await tx.query<ProfileRow>(
         `select ${PROFILE_COLUMNS} from profiles where customer_id = $1 and id = $2 for no key update`,
         [customerId, id],
@@ -62,14 +61,11 @@ export const deactivateProfile = operation({
  * of a balance that is not 0.
  */
 async function holdingOf(tx: Transaction, customerId: string, id: string): Promise<string | undefined> {
-  const { rows } = await tx.query<{ asset: string; available: string }>(
-    `
-    select asset, available from balances
-    where customer_id = $1 and profile_id = $2
-    order by asset
-    for update`,
-    [customerId, id],
-  )
+  const balances =
+    'select asset, available from balances where customer_id = $1 and profile_id = $2 order by asset'
+  await tx.query(`${balances} for update`, [customerId, id])
+  // A movement that the lock waited for may have added a balance, which that statement does not see.
+  const { rows } = await tx.query<{ asset: string; available: string }>(balances, [customerId, id])
   const held = rows.find(({ available }) => /[1-9]/.test(available))
   return held && `it holds ${held.asset}; move it to another profile first`
 }

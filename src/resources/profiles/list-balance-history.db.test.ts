@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { move } from '../../../test/history.ts'
+import { move, moveAt } from '../../../test/history.ts'
+import { newOperatorCaller } from '../../../test/operators.ts'
 import { credit, newCustomer, type TestCustomer, sharedTestService } from '../../../test/support.ts'
-import { momentAt } from '../../db/ids.ts'
+import { transaction } from '../../db/database.ts'
+import { momentAt, readClock } from '../../db/ids.ts'
 
 const service = await sharedTestService()
 
@@ -61,5 +63,64 @@ describe('List Balance History', () => {
         'assets must name fewer: more than 10000 balances are too many for one answer; List Profile Balances has those of a profile at a moment',
     })
     expect(await historyOf(customer, 'assets=BTC')).toEqual([])
+  })
+})
+
+describe('an answer about a moment is the same later, although a movement of an earlier time is committed after it', () => {
+  interface At {
+    items: { asset: string; available: string }[]
+    complete_until?: string
+  }
+  const balancesAt = async ({ call, profile_id }: TestCustomer, at: string) =>
+    (await call<At>('GET', `/v2/profiles/${profile_id}/balances?at=${at}`)).body
+  /** Does something between a movement of 7 USD and its commit. Returns what it did, and the movement's moment. */
+  const whileUncommitted = <T>({ customer_id, profile_id }: TestCustomer, work: (at: string) => Promise<T>) =>
+    transaction(service.db, async (tx) => {
+      const moment = await moveAt(tx, customer_id, undefined, { to: profile_id, asset: 'USD', minor: 7_00n })
+      return { did: await work(moment.text), moment }
+    })
+  const held = [{ asset: 'USD', available: '100', trading: '0' }]
+  const later = [{ ...held[0]!, available: '107' }]
+
+  test.each(['its own moment', 'now', 'a year ahead'])('List Profile Balances, at %s', async (when) => {
+    const customer = await newCustomer(service)
+    await credit(service.ledger, customer, 'USD', '100')
+    const { did, moment } = await whileUncommitted(customer, async (own) => {
+      const now = (await transaction(service.db, readClock)).text
+      const at = { 'its own moment': own, now }[when] ?? `${new Date().getFullYear() + 1}-01-01T00:00:00Z`
+      return { at, answer: await balancesAt(customer, at) }
+    })
+    const until = did.answer.complete_until!
+    expect(momentAt(until).micros).toBeLessThanOrEqual(moment.micros)
+    expect(did.answer.items).toEqual(held)
+    const again = await balancesAt(customer, did.at)
+    expect(again.items).toEqual(later)
+    expect('complete_until' in again).toBe(when === 'a year ahead')
+    // A moment before the movement is answered at once, while it is under way.
+    const known = await whileUncommitted(customer, () => balancesAt(customer, moment.text))
+    expect(known.did).toEqual({ items: later })
+  })
+
+  test('List Balance History', async () => {
+    const customer = await newCustomer(service)
+    await credit(service.ledger, customer, 'USD', '100')
+    const { did, moment } = await whileUncommitted(customer, () => historyOf(customer, 'days=1'))
+    const { at, available } = did[0]!.points.at(-1)!
+    expect(momentAt(at).micros).toBeLessThan(moment.micros)
+    expect(available).toBe('100')
+    expect((await balancesAt(customer, at)).items).toEqual(held)
+    expect((await historyOf(customer, 'days=1'))[0]!.points.at(-1)!.available).toBe('107')
+  })
+
+  test('List Activity', async () => {
+    const customer = await newCustomer(service)
+    const { customer_id: customerId } = customer
+    const call = await newOperatorCaller(service, 'VIEWER', { customerId })
+    const { did, moment } = await whileUncommitted(customer, () =>
+      call<{ items: { at: string; in: string }[] }>('GET', '/v2/operators/activity'),
+    )
+    const last = did.body.items.at(-1)!
+    expect(momentAt(last.at).micros).toBeLessThan(moment.micros)
+    expect(last.in).toBe('0')
   })
 })

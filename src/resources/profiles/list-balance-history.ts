@@ -4,9 +4,9 @@ import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { Amount, AssetSymbol, Closed, Filter, NamedObject, Timestamp } from '../../contract/fields.ts'
 import { requireKnownAssets } from '../../contract/known-assets.ts'
 import { problem } from '../../contract/problems.ts'
-import { transaction, type Transaction } from '../../db/database.ts'
-import { readClock } from '../../db/ids.ts'
+import type { Database } from '../../db/database.ts'
 import { microsToTimestamp } from '../../http/lists.ts'
+import { knownMoment } from '../../http/require-horizon.ts'
 import { operation } from '../operation.ts'
 
 const DAY_MICROS = 86_400_000_000
@@ -19,7 +19,10 @@ const BalanceHistory = NamedObject('BalanceHistory', {
   asset: AssetSymbol,
   points: Type.Array(
     Type.Object({ at: Timestamp('Moment of the sum.'), available: Amount('Sum of the balances.') }),
-    { description: 'The oldest first. The last is now.' },
+    {
+      description:
+        'The oldest first. The last is now, or a little earlier: no entry of that time can follow.',
+    },
   ),
 })
 
@@ -46,23 +49,21 @@ export const listBalanceHistory = operation({
   reply: Type.Object({ items: Type.Array(BalanceHistory, { description: 'By ticker.' }) }),
   async run({ query: { assets, days = DAYS_DEFAULT }, customerId, db }) {
     requireKnownAssets('assets', assets)
-    return transaction(db, async (tx) => {
-      const now = (await readClock(tx)).micros
-      const today = now - (now % DAY_MICROS)
-      const begins = Array.from({ length: days }, (_, ago) => today - (days - 1 - ago) * DAY_MICROS)
-      return { items: await sumsAt(tx, customerId, assets, [...begins, now].map(microsToTimestamp)) }
-    })
+    const { micros: now } = await knownMoment(db, Infinity)
+    const today = now - (now % DAY_MICROS)
+    const begins = Array.from({ length: days }, (_, ago) => today - (days - 1 - ago) * DAY_MICROS)
+    return { items: await sumsAt(db, customerId, assets, [...begins, now].map(microsToTimestamp)) }
   },
 })
 
 async function sumsAt(
-  tx: Transaction,
+  db: Database,
   customerId: string,
   assets: string[] | undefined,
   moments: readonly string[],
 ): Promise<Static<typeof BalanceHistory>[]> {
   // A balance that has not changed since a moment needs no look-up.
-  const { rows } = await tx.query<{ asset: string; balances: string; points: string[] }>(
+  const { rows } = await db.query<{ asset: string; balances: string; points: string[] }>(
     `
     select asset, min(balances) as balances, array_agg(available::text order by at) as points
     from (

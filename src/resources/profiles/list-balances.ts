@@ -6,6 +6,7 @@ import { EXAMPLE } from '../../contract/example-records.ts'
 import { Amount, AssetSymbol, Closed, Filter, NamedObject, Timestamp, Uuid } from '../../contract/fields.ts'
 import { requireKnownAssets } from '../../contract/known-assets.ts'
 import { microsOf, microsToTimestamp } from '../../http/lists.ts'
+import { knownMoment } from '../../http/require-horizon.ts'
 import { operation } from '../operation.ts'
 import { requireProfile } from '../../money/records/profile.ts'
 
@@ -35,17 +36,24 @@ export const listBalances = operation({
       Timestamp('Moment of the balances. It counts the entries up to it, its own microsecond included.'),
     ),
   }),
-  reply: Type.Object({ items: Type.Array(Balance) }),
+  reply: Type.Object({
+    items: Type.Array(Balance),
+    complete_until: Type.Optional(
+      Timestamp(
+        'With `at`, where later entries may still be of that time: the balances are those right before this moment.',
+      ),
+    ),
+  }),
   problems: ['not-found'],
   async run({ params, query, customerId, db }) {
     const { assets, at } = query
     requireKnownAssets('assets', assets)
     await requireProfile(db, customerId, params.id)
+    if (at === undefined) return { items: await selectBalances(db, customerId, params.id, assets) }
+    const { micros, completeUntil } = await knownMoment(db, microsOf(at, 'at').floor)
     return {
-      items:
-        at === undefined
-          ? await selectBalances(db, customerId, params.id, assets)
-          : await selectBalancesAt(db, customerId, params.id, assets, at),
+      items: await selectBalancesAt(db, customerId, params.id, assets, microsToTimestamp(micros)),
+      ...(completeUntil !== undefined && { complete_until: completeUntil }),
     }
   },
 })
@@ -111,7 +119,6 @@ async function selectBalancesAt(
   assets: string[] | undefined,
   at: string,
 ) {
-  const { floor } = microsOf(at, 'at')
   const { rows } = await db.query<{ asset: string; available: string }>(
     `
     select b.asset, e.balance_after as available
@@ -125,7 +132,7 @@ async function selectBalancesAt(
     ) e
     where b.customer_id = $1 and b.profile_id = $2 and ($3::text[] is null or b.asset = any ($3))
     order by b.asset collate "C"`,
-    [customerId, profileId, assets, microsToTimestamp(floor)],
+    [customerId, profileId, assets, at],
   )
   return rows.map(balanceToWire)
 }

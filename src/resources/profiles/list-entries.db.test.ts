@@ -158,6 +158,7 @@ describe('List Profile Balances', () => {
     expect(await at('2020-01-01T00:00:00Z')).toEqual({ items: [] })
     expect(await at('2200-01-01T00:00:00Z')).toEqual({
       items: [{ asset: 'USD', available: '100', trading: '0' }],
+      complete_until: expect.any(String) as unknown,
     })
     const wrong = await customer.call('GET', `/v2/profiles/${customer.profile_id}/balances?at=yesterday`)
     expect(wrong.status).toBe(400)
