@@ -248,6 +248,22 @@ export class RowMacs {
     return !endedLater
   }
 
+  /** Returns the rows of a customer, by their ids, that are as they were sealed. Calls `onForged` for the others. */
+  async genuine<Row extends { id: string }>(
+    db: Queryable,
+    table: SealedName,
+    customerId: string,
+    rows: readonly Row[],
+  ): Promise<Row[]> {
+    if (rows.length === 0) return []
+    const { rows: seals } = await db.query<Seal & { id: string }>(
+      `select r.id, ${sealOf(table)} from ${table} r where r.customer_id = $1 and r.id = any ($2::uuid[])`,
+      [customerId, rows.map(({ id }) => id)],
+    )
+    const genuine = new Set(seals.flatMap(({ id, ...seal }) => (this.isGenuine(table, id, seal) ? id : [])))
+    return rows.filter(({ id }) => genuine.has(id))
+  }
+
   /** Throws an Error for a row that is not as it was sealed: sealing it again would make it trusted. */
   requireGenuine(table: SealedName, id: string, seal: Seal): void {
     const objection = this.objectionTo(table, seal)

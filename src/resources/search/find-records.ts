@@ -1,5 +1,6 @@
 import type { Queryable } from '../../db/database.ts'
 import { presentOf } from '../../db/rows.ts'
+import type { RowMacs, SealedName } from '../../money/records/row-macs.ts'
 import { findByPart } from './find-by-part.ts'
 import { findByWholeName, FOUND_MAX, FOUND_TYPES, type FoundRow } from './find-by-whole-name.ts'
 
@@ -43,6 +44,24 @@ const DETAILS = `
   ) its
   left join profiles p on p.customer_id = $1 and p.id = its.profile_id and $3`
 
+/** The found records that tell somebody where to pay, by their tables: they are shown only if their MACs are right. */
+const SEALED: readonly [FoundRow['type'], SealedName][] = [
+  ['deposit_address', 'deposit_addresses'],
+  ['fiat_deposit_instructions', 'fiat_deposit_instructions'],
+  ['orchestration_rule', 'orchestration_rules'],
+]
+
+async function forgedOf(db: Queryable, macs: RowMacs, customerId: string, found: readonly FoundRow[]) {
+  const forged = new Set<FoundRow>()
+  for (const [type, table] of SEALED) {
+    const rows = found.filter((row) => row.type === type)
+    if (rows.length === 0) continue
+    const genuine = new Set(await macs.genuine(db, table, customerId, rows))
+    for (const row of rows) if (!genuine.has(row)) forged.add(row)
+  }
+  return forged
+}
+
 /**
  * Finds the customer's records by a whole name, then by a part of one or by an amount; each newest first, of the types that
  * the scopes read.
@@ -51,7 +70,7 @@ export async function findRecords(
   db: Queryable,
   customerId: string,
   text: string,
-  { scopes, sandbox }: { scopes: readonly string[]; sandbox: boolean },
+  { scopes, sandbox, macs }: { scopes: readonly string[]; sandbox: boolean; macs: RowMacs },
 ): Promise<FoundRecord[]> {
   const types = Object.entries(FOUND_TYPES)
     .filter(([, scope]) => scopes.includes(scope))
@@ -63,7 +82,8 @@ export async function findRecords(
   const distinct = found.filter(
     ({ type, id }, index) => found.findIndex((one) => one.type === type && one.id === id) === index,
   )
-  const shown = distinct.slice(0, FOUND_MAX)
+  const forged = await forgedOf(db, macs, customerId, distinct)
+  const shown = distinct.filter((row) => !forged.has(row)).slice(0, FOUND_MAX)
   if (shown.length === 0) return []
   const { rows } = await db.query<DetailsRow>({
     name: 'describe found records',
