@@ -209,12 +209,7 @@ async function beginReading(db: Queryable, networks: Networks, network: CryptoNe
   )
 }
 
-async function selectByRefId(
-  db: Queryable,
-  macs: RowMacs,
-  customerId: string,
-  refId: string | undefined,
-): Promise<DepositAddressRow | undefined> {
+async function selectByRefId(db: Queryable, macs: RowMacs, customerId: string, refId: string | undefined) {
   if (refId === undefined) return undefined
   const { rows } = await db.query<DepositAddressRow>(
     `select ${DEPOSIT_ADDRESS_COLUMNS} from deposit_addresses where customer_id = $1 and ref_id = $2`,

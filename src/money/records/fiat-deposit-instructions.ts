@@ -150,12 +150,7 @@ export async function requireInstructions(
   return found
 }
 
-async function selectByRefId(
-  db: Queryable,
-  macs: RowMacs,
-  customerId: string,
-  refId: string | undefined,
-): Promise<InstructionsRow | undefined> {
+async function selectByRefId(db: Queryable, macs: RowMacs, customerId: string, refId: string | undefined) {
   if (refId === undefined) return undefined
   const { rows } = await db.query<InstructionsRow>(
     `select ${INSTRUCTIONS_COLUMNS} from fiat_deposit_instructions where customer_id = $1 and ref_id = $2`,

@@ -2,6 +2,7 @@ import type { Queryable, Transaction } from '../../db/database.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 import { Macs } from '../../keys/macs.ts'
 import { balanceMacs } from '../ledger/balance-macs.ts'
+import type { Seal } from '../ledger/freeze-ends.ts'
 import type { MasterKeys, Purpose } from '../../keys/master-keys.ts'
 
 /**
@@ -23,7 +24,8 @@ interface SealedTable {
   of: string
 }
 
-const OF_OPERATORS = `r.operator_id in (select id from operators where coalesce(customer_id, '${PLATFORM_ID}') = $1)`
+/** SQL: which rows `r` are of operators of the customer `$1`, or of the platform. */
+export const OF_OPERATORS = `r.operator_id in (select id from operators where coalesce(customer_id, '${PLATFORM_ID}') = $1)`
 const microsOf = (column: string) => `(extract(epoch from r.${column}) * 1000000)::bigint`
 const hexOf = (column: string) => `encode(r.${column}, 'hex')`
 
@@ -196,11 +198,7 @@ const textOfRow = (table: SealedName): string => {
 /** SQL that selects what `objectionTo` needs of a row `r` of this table. */
 export const sealOf = (table: SealedName): string => `${textOfRow(table)} as sealed, r.mac`
 
-/** A row's text, and its MAC. */
-export interface Seal {
-  sealed: string
-  mac: string | null
-}
+export type { Seal }
 
 /** Called for a row that is refused, since its MAC is missing or wrong. `id` names it in logs. */
 export type OnForged = (table: SealedName, id: string, objection: string) => void

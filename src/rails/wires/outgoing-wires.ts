@@ -1,5 +1,4 @@
 import { strict as assert } from 'node:assert'
-import { createHash } from 'node:crypto'
 import { violatedConstraint, type Database, type Queryable, type Transaction } from '../../db/database.ts'
 import { findBankWire, findBankWireOf, insertBankWires } from '../../money/records/bank-wires.ts'
 import type { FiatAccount } from '../../money/records/fiat-account.ts'
@@ -53,45 +52,34 @@ type WireRow = Withdrawal &
     raw_transaction: Buffer | null
     waiting_code: WaitingCode | null
     waiting_detail: string | null
+    is_recorded: boolean
   }
 
 const SELECT_WIRES = `
   select t.id as transfer_id, t.customer_id, t.profile_id, 'WIRE' as network, t.amount, t.asset, t.memo, t.fiat_account_id,
          coalesce(f.fiat_network_instructions #>> '{wire,account_number}', '') as destination_address, t.created_at,
-         b.raw_transaction, b.waiting_code, b.waiting_detail, f.fiat_account_owner, f.fiat_network_instructions
+         b.raw_transaction, b.waiting_code, b.waiting_detail, f.fiat_account_owner, f.fiat_network_instructions,
+         -- Records of earlier versions have no digest of the order.
+         l.id is not null and coalesce(l.changes #>> '{after,order}', b.crypto_tx_hash) = encode(sha256(b.raw_transaction), 'hex')
+           as is_recorded
   from transfers t
   join fiat_accounts f on f.customer_id = t.customer_id and f.id = t.fiat_account_id
-  left join outgoing_transfers b on b.customer_id = t.customer_id and b.transfer_id = t.id`
+  left join outgoing_transfers b on b.customer_id = t.customer_id and b.transfer_id = t.id
+  left join audit_log l on l.customer_id = t.customer_id and l.subject_id = t.id::text and l.action = 'transfer.take'`
 
 /**
  * Returns what is wrong with each of these wires, whose orders people follow: it is not what was accepted, it has ended, or its order
- * is not the one that an operator took. The service's database role writes all of it, except the audit log.
+ * is not the one that was taken. The service's database role writes all of it, except the audit log.
  */
 async function objectionsToWires(db: Queryable, wires: readonly WireRow[]): Promise<(string | undefined)[]> {
-  const macs = new WithdrawalMacs((await balanceMacs()).masterKeys)
-  const objections = await objectionsTo(db, macs, wires)
-  const taken = wires.filter(({ raw_transaction }) => raw_transaction !== null)
-  const recorded = new Map<string, string | null>()
-  for (const customer_id of new Set(taken.map((wire) => wire.customer_id))) {
-    const { rows } = await db.query<{ id: string; order: string | null }>(
-      `select subject_id as id, changes #>> '{after,order}' as order from audit_log
-       where customer_id = $1 and subject_id = any ($2::text[]) and action = 'transfer.take'`,
-      [customer_id, taken.map(({ transfer_id }) => transfer_id)],
-    )
-    for (const { id, order } of rows) recorded.set(id, order)
-  }
+  const objections = await objectionsTo(db, new WithdrawalMacs((await balanceMacs()).masterKeys), wires)
   return wires.map(({ raw_transaction, fiat_account_owner, fiat_network_instructions, ...wire }, index) => {
     if (objections[index] !== undefined || raw_transaction === null) return objections[index]
     const payee = { fiat_account_owner, fiat_network_instructions }
     const disagreement = disagreementOf({ ...wire, raw_transaction, payee }, new Map())
-    const order = recorded.get(wire.transfer_id)
-    // Records of earlier versions have no digest of the order.
-    const isRecorded = order === null || order === digestOf(raw_transaction)
-    return disagreement ?? (isRecorded ? undefined : 'the audit log has no such order')
+    return disagreement ?? (wire.is_recorded ? undefined : 'the audit log has no such order')
   })
 }
-
-const digestOf = (order: Buffer) => createHash('sha256').update(order).digest('hex')
 
 /** The wires that have not ended, oldest first, of all customers. One whose records were changed WAITS, with what is wrong. */
 export async function listOpenWires(db: Queryable): Promise<OpenWire[]> {
@@ -162,7 +150,7 @@ export async function takeWire(
       throw new Refusal(`wire ${transferId} may not be sent: ${why}`)
     }
     await record(tx, wire.customer_id, [step!])
-    const after = { order: digestOf(step!.signed!.raw_transaction) }
+    const after = { order: step!.signed!.crypto_tx_hash }
     await recordNow(tx, wire.customer_id, audited(origin, 'transfer.take', transferId, { after }))
     return taken
   })
@@ -170,21 +158,21 @@ export async function takeWire(
 
 /** The order of a wire that an operator has taken. Throws a Refusal where none has, and where it must not be sent (any more). */
 export async function readTakenWire(db: Database, transferId: string): Promise<WireOrder> {
-  return requireUnchanged(db, await findWithdrawal(db, transferId), ': bursar wire take')
+  return requireTaken(db, await findWithdrawal(db, transferId))
 }
 
 /** Returns the order of a taken wire. Throws a Refusal where nobody has taken it, and for what `objectionsToWires` says. */
-async function requireUnchanged(
+async function requireTaken(
   db: Queryable,
   { customer_id, transfer_id }: Pick<Withdrawal, 'customer_id' | 'transfer_id'>,
-  advice: string,
 ): Promise<WireOrder> {
   const { rows } = await db.query<WireRow>(`${SELECT_WIRES} where t.customer_id = $1 and t.id = $2`, [
     customer_id,
     transfer_id,
   ])
   const raw = rows[0]?.raw_transaction ?? null
-  if (raw === null) throw new Refusal(`nobody has taken wire ${transfer_id}${advice}`)
+  if (raw === null)
+    throw new Refusal(`nobody has taken wire ${transfer_id}: bursar wire take, or bursar withdrawal cancel`)
   const [objection] = await objectionsToWires(db, rows)
   if (objection !== undefined)
     throw new Refusal(`wire ${transfer_id} must not be sent: ${objection} (bursar verify)`)
@@ -319,6 +307,3 @@ function requireOpen({ transfer_id, status, secondary_status }: HeldWithdrawal):
   const why = secondary_status === null ? '' : `: ${secondary_status.detail}`
   throw new Refusal(`wire ${transfer_id} is ${status} already${why}`)
 }
-
-const requireTaken = (tx: Transaction, held: HeldWithdrawal): Promise<WireOrder> =>
-  requireUnchanged(tx, held, ': bursar wire take, or bursar withdrawal cancel')

@@ -44,22 +44,11 @@ const DETAILS = `
   ) its
   left join profiles p on p.customer_id = $1 and p.id = its.profile_id and $3`
 
-/** The found records that tell somebody where to pay, by their tables: they are shown only if their MACs are right. */
-const SEALED: readonly [FoundRow['type'], SealedName][] = [
-  ['deposit_address', 'deposit_addresses'],
-  ['fiat_deposit_instructions', 'fiat_deposit_instructions'],
-  ['orchestration_rule', 'orchestration_rules'],
-]
-
-async function forgedOf(db: Queryable, macs: RowMacs, customerId: string, found: readonly FoundRow[]) {
-  const forged = new Set<FoundRow>()
-  for (const [type, table] of SEALED) {
-    const rows = found.filter((row) => row.type === type)
-    if (rows.length === 0) continue
-    const genuine = new Set(await macs.genuine(db, table, customerId, rows))
-    for (const row of rows) if (!genuine.has(row)) forged.add(row)
-  }
-  return forged
+/** Of the records that tell where to pay, only those are found whose MAC is right. */
+const SEALED: Partial<Record<FoundRow['type'], SealedName>> = {
+  deposit_address: 'deposit_addresses',
+  fiat_deposit_instructions: 'fiat_deposit_instructions',
+  orchestration_rule: 'orchestration_rules',
 }
 
 /**
@@ -82,8 +71,12 @@ export async function findRecords(
   const distinct = found.filter(
     ({ type, id }, index) => found.findIndex((one) => one.type === type && one.id === id) === index,
   )
-  const forged = await forgedOf(db, macs, customerId, distinct)
-  const shown = distinct.filter((row) => !forged.has(row)).slice(0, FOUND_MAX)
+  const genuine = new Set(distinct.filter(({ type }) => SEALED[type] === undefined))
+  for (const [type, table] of Object.entries(SEALED)) {
+    const its = distinct.filter((row) => row.type === type)
+    for (const row of await macs.genuine(db, table, customerId, its)) genuine.add(row)
+  }
+  const shown = distinct.filter((row) => genuine.has(row)).slice(0, FOUND_MAX)
   if (shown.length === 0) return []
   const { rows } = await db.query<DetailsRow>({
     name: 'describe found records',
