@@ -126,7 +126,7 @@ test('the statement of docs/upgrading.md takes over a database from before the f
   await database.owner.query(
     'alter table api_clients drop column name, drop column last_used_at; ' +
       'drop table traces, solana_lanes, refills, asked_addresses, address_series; ' +
-      'alter table evm_holdings drop column account, drop column signature',
+      'alter table evm_holdings drop column account, drop column signature; drop index audit_log_ends',
   )
   expect(await migrated()).toEqual([
     '002.do.names-of-api-clients.sql',
@@ -136,6 +136,7 @@ test('the statement of docs/upgrading.md takes over a database from before the f
     '006.do.refills.sql',
     '007.do.solana-deposits.sql',
     '011.do.deposits-with-tokens.sql',
+    '012.do.ends-in-the-audit-log.sql',
   ])
 })
 

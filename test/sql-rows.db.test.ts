@@ -32,6 +32,7 @@ const COMPOSED = [
   'src/money/movements/own-custody.ts selectSpendable',
   'src/money/records/audit-record.ts selectAuditRecords',
   'src/money/records/customer-limits.ts countRecords',
+  'src/money/records/row-macs.ts genuine',
   'src/money/records/row-macs.ts notGenuine',
   'src/money/records/row-macs.ts renew',
   'src/money/records/row-macs.ts seal',

@@ -76,6 +76,7 @@ function wire({ raw_transaction, payee, ...payment }: SignedPayment): string | u
     ...(['customer_id', 'transfer_id', 'asset', 'amount'] as const).map(
       (name): [string, unknown, unknown] => [name, order[name], payment[name]],
     ),
+    ['memo', order.memo, payment.memo ?? null],
     ['payee', shown, JSON.stringify(payee)],
   ])
 }

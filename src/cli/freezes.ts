@@ -109,7 +109,7 @@ export function freezeCommands(program: Command): void {
   define(freezing, 'list', 'list the freezes and their reasons, oldest first').list(inDatabase, {
     key: 'freezes',
     none: 'Nothing is frozen.',
-    read: ({ db }) => selectFreezes(db),
+    read: async ({ db, rowMacs }) => selectFreezes(db, await rowMacs()),
     columns: ['kind', 'subject', 'reason', 'created_at', 'detail'],
   })
 }

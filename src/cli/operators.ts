@@ -156,9 +156,9 @@ function defineChanges(operator: Subcommand): void {
         const asked = { approval, operation: `operator ${name}`, id, values: { disabled } }
         const work = async (tx: Transaction, found: Operator) => {
           if ((found.disabled_at !== null) === disabled) return
-          if (disabled) await disableOperator(tx, id)
-          else await enableOperator(tx, await at.rowMacs(), found)
-          await recordOperatorChange(tx, found, `operator.${name}`, { origin: at.origin })
+          if (disabled) return disableOperator(tx, found, at.origin)
+          await enableOperator(tx, await at.rowMacs(), found)
+          await recordOperatorChange(tx, found, 'operator.enable', { origin: at.origin })
         }
         // Disabling never waits for approvers.
         if (disabled) await changing(at.db, id, work)
@@ -212,18 +212,11 @@ function defineRevoke(operator: Subcommand): void {
     .argument('<id>', 'session or passkey', uuid)
     .answer(inDatabase, async ({ db, did, origin }, operator_id: string, id: string) => {
       const kind = await changing(db, operator_id, async (tx, found) => {
-        if (await endSession(tx, operator_id, id)) {
-          await recordOperatorChange(tx, found, 'session.revoke', {
-            origin,
-            subject: { type: 'session', id },
-          })
-          return 'session'
-        }
-        if (!(await removePasskey(tx, operator_id, id)))
+        if (await endSession(tx, found, id, origin)) return 'session'
+        if (!(await removePasskey(tx, found, id, origin)))
           throw new Error(
             `operator ${operator_id} has no session and no passkey ${id}: bursar operator sessions ${operator_id}`,
           )
-        await recordOperatorChange(tx, found, 'passkey.delete', { origin, subject: { type: 'passkey', id } })
         return 'passkey'
       })
       did(`revoked an operator's ${kind}`, { operator_id, [`${kind}_id`]: id })

@@ -674,12 +674,12 @@ describe('an outgoing wire', () => {
       for (const args of [
         ['mark-sent', wire.id, '--bank-reference', 'X'],
         ['mark-failed', wire.id, '--reason', 'x'],
+        ['show', wire.id],
       ])
         await expectRefused(
           args,
           /^nobody has taken wire \S+: bursar wire take, or bursar withdrawal cancel$/,
         )
-      await expectRefused(['show', wire.id], /^nobody has taken wire \S+: bursar wire take$/)
     }
     expect(await cancel(wire)).toMatchObject({ status: 200, body: { status: 'FAILED' } })
     await notTaken(wire, /^wire \S+ is FAILED already: the client cancelled it before it was signed$/)
@@ -740,6 +740,73 @@ describe('an outgoing wire', () => {
     const [kept] = rows
     await set(kept!.state, kept!.raw_transaction, kept!.crypto_tx_hash)
     expect(await read(wire)).toMatchObject({ status: 'PENDING' })
+  })
+
+  test('whose order was changed in the database is neither shown nor marked, and waits in the list', async () => {
+    const wire = await taken()
+    const change = (text: string, value?: Buffer) =>
+      service.db.query(text, value === undefined ? [wire.id] : [wire.id, value])
+    const { rows } = await service.db.query<{ raw_transaction: Buffer }>(
+      'select raw_transaction from outgoing_transfers where transfer_id = $1',
+      [wire.id],
+    )
+    const order = rows[0]!.raw_transaction.toString()
+    const set = (text: string) =>
+      change('update outgoing_transfers set raw_transaction = $2 where transfer_id = $1', Buffer.from(text))
+    const expectHeld = async (why: string) => {
+      for (const args of [
+        ['show'],
+        ['mark-sent', '--bank-reference', newReference()],
+        ['mark-failed', '--reason', 'x'],
+      ])
+        await expectRefused([args[0]!, wire.id, ...args.slice(1)], new RegExp(`must not be sent: ${why}`))
+      expect(await listed(wire)).toMatchObject({
+        state: 'WAITING',
+        detail: expect.stringMatching(why) as string,
+      })
+    }
+    for (const [was, is, why] of [
+      ['000987654321', '666000666000', 'signed payee'],
+      ['Invoice 1041', 'for account 666', 'signed memo'],
+      [/"taken_by":"[^"]*"/, '"taken_by":"mallory"', 'the audit log has no such order'],
+      ['{', '{{', 'its bytes cannot be read'],
+    ] as const) {
+      await set(order.replace(was, is))
+      await expectHeld(why)
+    }
+    await set(order)
+    expect(await bursar('show', wire.id)).toMatchObject({ transfer_id: wire.id })
+    await bursar('mark-sent', wire.id, '--bank-reference', newReference())
+    await change("update transfers set status = 'PENDING' where id = $1")
+    expect(await listed(wire)).toMatchObject({ state: 'WAITING', detail: 'it was paid or refunded before' })
+    await expect(said(['mark-failed', wire.id, '--reason', 'x'])).rejects.toThrow(
+      /must not be sent|was sent with/,
+    )
+    await change("update transfers set status = 'COMPLETED' where id = $1")
+  })
+
+  test('that the database invents is neither shown nor marked', async () => {
+    const wire = await taken()
+    const invented = randomUUID()
+    for (const [table, key] of [
+      ['transfers', 'id'],
+      ['outgoing_transfers', 'transfer_id'],
+    ] as const) {
+      const { rows } = await service.db.query<{ row: object }>(
+        `select to_jsonb(r) as row from ${table} r where ${key} = $1`,
+        [wire.id],
+      )
+      await service.db.query(`insert into ${table} select * from jsonb_populate_record(null::${table}, $1)`, [
+        { ...rows[0]!.row, [key]: invented, ref_id: null },
+      ])
+    }
+    expect(await listed({ id: invented })).toMatchObject({
+      state: 'WAITING',
+      detail: expect.stringMatching('MAC') as string,
+    })
+    await expectRefused(['mark-sent', invented, '--bank-reference', 'INVENTED'], /must not be sent: its MAC/)
+    await service.owner.query('delete from outgoing_transfers where transfer_id = $1', [invented])
+    await service.owner.query('delete from transfers where id = $1', [invented])
   })
 
   test('ends once when operators mark it at the same time', async () => {

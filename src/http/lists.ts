@@ -268,11 +268,11 @@ export async function listByCreation<Row extends { id: string }, Item>(
   db: Queryable,
   customerId: string,
   query: PagedQuery,
-  { list, select, alias, where, toWire, copies = 1 }: ListByCreation<Row, Item>,
+  { list, select, alias, where, keep, toWire, copies = 1 }: ListByCreation<Row, Item>,
 ): Promise<PageReply<Item>> {
   const page = pageOf(list, query)
   const of = alias === undefined ? '' : `${alias}.`
-  const read = async ({ from, to }: TimeRange, after: string | undefined, count: number) => {
+  const read = async ({ from, to }: TimeRange, after: string | undefined, count: number): Promise<Row[]> => {
     const conditions: Condition[] = [
       [`${of}customer_id = ?`, customerId],
       [`${of}id >= ?`, firstIdAt(from)],
@@ -291,7 +291,11 @@ export async function listByCreation<Row extends { id: string }, Item>(
       limit ${count}`,
       given.map(([, value]) => value),
     )
-    return rows
+    const kept = keep === undefined ? rows : await keep(rows)
+    // The page goes on after records that are left out.
+    return kept.length === rows.length || rows.length < count
+      ? kept
+      : [...kept, ...(await read({ from, to }, rows.at(-1)!.id, count))].slice(0, count)
   }
 
   const bytesMax = PARTS.bytesMax / copies
@@ -323,6 +327,8 @@ interface ListByCreation<Row, Item> {
   /** The alias of the listed table in `select`, when it joins others. */
   alias?: string
   where: Condition[]
+  /** Returns the records that are shown; all, where it is absent. */
+  keep?: ((rows: Row[]) => Promise<Row[]>) | undefined
   toWire: (row: Row) => Item
   /** How often the reply repeats each record (default: 1). */
   copies?: number

@@ -60,7 +60,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
   )
   errorRoutes(app, { baseUrl, docs: settings.docs })
   recordRefusals(app, options)
-  const { keys, tokens, standing } = await openAuthentication(app, options)
+  const { keys, tokens, standing } = await openAuthentication(app, macs, options)
   const document = await openApi(app, {
     baseUrl,
     externalIssuer: settings.oauthIssuer,
@@ -156,6 +156,7 @@ async function tokenOfFirstClient(
 /** Opens the signing keys, the access tokens and the standing of the API clients. They stop when the app closes. */
 async function openAuthentication(
   app: FastifyInstance,
+  macs: RowMacs,
   {
     db,
     nodes = onlyNode(db),
@@ -181,7 +182,7 @@ async function openAuthentication(
         ? undefined
         : new ExternalIssuer(settings.oauthIssuer, baseUrl, settings),
   })
-  const standing = await ClientStanding.start(backgroundNodes, log)
+  const standing = await ClientStanding.start(backgroundNodes, macs, log)
   app.addHook('onClose', () => standing.stop())
   return { keys, tokens, standing }
 }

@@ -12,6 +12,7 @@ import {
 } from '../http/lists.ts'
 import type { OperatorScope } from '../contract/scopes.ts'
 import type { Definition, Operation } from '../http/operation.ts'
+import type { SealedName } from '../money/records/row-macs.ts'
 
 /**
  * Declares one operation: its route, scope, schemas and handler. The schemas validate requests, serialise replies and
@@ -88,6 +89,8 @@ interface ListDefinition<Row> extends Pick<
   select: string | ((query: ListQuery) => string)
   /** The alias of the listed table in `select`, when it joins others. */
   alias?: string
+  /** The listed table, where a record is shown only if its MAC is right: it tells people where to pay. */
+  sealed?: SealedName
   filters: Record<string, ListFilter>
   /** Parameters between the filters and those of every list. */
   parameters?: Record<string, TSchema>
@@ -102,6 +105,7 @@ export function listOperation<Row extends { id: string }>({
   item,
   select,
   alias,
+  sealed,
   filters,
   parameters,
   where = () => [],
@@ -123,7 +127,7 @@ export function listOperation<Row extends { id: string }>({
     query,
     example: { query: example },
     reply: listReply(item),
-    run: ({ query, customerId, db, networks }) =>
+    run: ({ query, customerId, db, networks, rowMacs }) =>
       listByCreation(db, customerId, query, {
         list,
         select: typeof select === 'string' ? select : select(query),
@@ -135,6 +139,7 @@ export function listOperation<Row extends { id: string }>({
           }),
           ...where(query),
         ],
+        keep: sealed && ((rows: Row[]) => rowMacs.genuine(db, sealed, customerId, rows)),
         toWire: (row: Row) => toWire(row, { networks, query }),
       }),
   })

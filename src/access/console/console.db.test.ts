@@ -140,7 +140,7 @@ describe('a session', () => {
     expect(await scopes()).not.toContain('funding:write_profile')
     await transaction(service.db, (tx) => setRole(tx, ROW_MACS, operator, 'OPERATOR', TEST_ORIGIN))
     expect(await scopes()).toContain('funding:write_profile')
-    await transaction(service.db, (tx) => disableOperator(tx, operator.id))
+    await transaction(service.db, (tx) => disableOperator(tx, operator, TEST_ORIGIN))
     expect(await scopes()).toBeUndefined()
     await expect
       .poll(async () => (await ask('GET', '/console/api/v2/profiles', having(cookie))).status, {

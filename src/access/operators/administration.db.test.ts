@@ -68,7 +68,10 @@ test('an ADMIN changes a role and ends the access, which the audit log tells', a
     'operator.enable',
   ])
   for (const { actor } of byItself) expect(actor).toEqual({ type: 'OPERATOR', id: ada.id, name: ada.name })
-  expect(byItself[0]!.changes).toEqual({ before: { role: 'OPERATOR' }, after: { role: 'APPROVER' } })
+  expect(byItself[0]!.changes).toEqual({
+    before: { role: 'OPERATOR' },
+    after: { role: 'APPROVER', generation: 1 },
+  })
 })
 
 test('who is no ADMIN, an API client, and an ADMIN of another customer change nobody', async () => {

@@ -119,7 +119,8 @@ async function applyTo(
   const isDisabled = operator.disabled_at !== null
   if (status === undefined || isDisabled === (status === 'DISABLED')) return
   // Read again, because a change of the role has sealed the operator anew.
-  if (isDisabled) await enableOperator(tx, macs, (await lockOperator(tx, operator.id))!)
-  else await disableOperator(tx, operator.id)
-  await recordOperatorChange(tx, operator, isDisabled ? 'operator.enable' : 'operator.disable', { origin })
+  const now = (await lockOperator(tx, operator.id))!
+  if (!isDisabled) return disableOperator(tx, now, origin)
+  await enableOperator(tx, macs, now)
+  await recordOperatorChange(tx, operator, 'operator.enable', { origin })
 }

@@ -1,5 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
-import type { Transaction } from '../../db/database.ts'
+import { randomBytes } from 'node:crypto'
 import { Macs } from '../../keys/macs.ts'
 import type { MasterKeys } from '../../keys/master-keys.ts'
 
@@ -37,17 +36,3 @@ export class Challenges {
 }
 
 const textOfChallenge = (purpose: string, body: string) => JSON.stringify([purpose, body])
-
-/** Records that a challenge was answered. Of parallel answers to one challenge, one gets true. */
-export async function answerOnce(tx: Transaction, challenge: string): Promise<boolean> {
-  await tx.query('delete from operator_challenges where expires_at < clock_timestamp()')
-  const { rowCount } = await tx.query(
-    `
-    insert into operator_challenges (hash, expires_at)
-    values ($1, clock_timestamp() + make_interval(secs => $2))
-    on conflict do nothing`,
-    // Kept for twice its life: the clocks of processes may differ.
-    [createHash('sha256').update(challenge).digest(), 2 * CHALLENGE_SECONDS],
-  )
-  return rowCount === 1
-}

@@ -112,40 +112,55 @@ export async function lockOperatorOf(
   return rows[0]
 }
 
+/** The session, passkey or link on which a request of an operator rests. */
+export type ReliedOn = {
+  table: 'operator_sessions' | 'operator_passkeys' | 'operator_links'
+  row: Seal & { id: string; sealed_at: string | null; passkey_id?: string | null }
+}
+
 /**
- * Whether an operator, and its session if given, are as they were sealed, and were not ended or changed since. The audit log
- * holds what ended them, and the service's database role cannot remove records of the audit log.
+ * Whether an operator, and what the request rests on, are as they were sealed, and were not ended or changed since; and whether
+ * `proof`, the digest of what signs in once, is new. The audit log holds what ended them and what signed in: the service's database
+ * role can remove no record of it.
  */
 export async function isGenuine(
   tx: Transaction,
   macs: RowMacs,
   operator: Operator,
-  session?: Seal & { id: string; passkey_id: string | null; sealed_at: string | null },
+  on?: ReliedOn,
+  proof?: string,
 ): Promise<boolean> {
-  const subjects = session === undefined ? [] : [session.id, session.passkey_id, operator.id]
-  const pairs = [[operator, operator.id] as const, ...subjects.map((subject) => [session!, subject] as const)]
+  const ofOperator = on?.table === 'operator_passkeys' ? null : operator.id
+  const subjects = on === undefined ? [] : [on.row.id, on.row.passkey_id ?? null, ofOperator]
+  const pairs = [[operator, operator.id] as const, ...subjects.map((subject) => [on!.row, subject] as const)]
   const { rows } = await tx.query<{ id: string }>(
     `
     select s.id
     from unnest($2::text[], $3::text[], $4::timestamptz[]) as s (id, subject_id, sealed_at)
     where exists (
       select 1 from audit_log l
-      where l.customer_id = $1 and l.subject_id = s.subject_id and ${endedLater('s.sealed_at')}
+      where l.customer_id = $1 and l.subject_id = s.subject_id
+        and (${endedLater('s.sealed_at')} or $5 and l.action = 'operator.link' and l.created_at >= s.sealed_at and s.id <> $6)
         -- A session goes on with another role.
         and (s.id = s.subject_id or l.action <> 'operator.set_role')
-    )`,
+    )
+    union all
+    select 'PROOF' from audit_log l
+    where l.customer_id = $1 and l.subject_id = $6 and l.action = 'operator.sign_in' and l.outcome = 'DONE'
+      and l.changes #>> '{after,proof}' = $7`,
     [
       operator.customer_id ?? PLATFORM_ID,
       pairs.map(([of]) => of.id),
       pairs.map(([, subject]) => subject),
       pairs.map(([of]) => of.sealed_at),
+      on?.table === 'operator_links',
+      operator.id,
+      proof,
     ],
   )
-  const ended = (one: { id: string }) => rows.some(({ id }) => id === one.id)
-  return (
-    macs.isCurrent('operators', operator.id, operator, ended(operator)) &&
-    (session === undefined || macs.isCurrent('operator_sessions', session.id, session, ended(session)))
-  )
+  const ended = (id: string) => rows.some((row) => row.id === id)
+  if (ended('PROOF') || !macs.isCurrent('operators', operator.id, operator, ended(operator.id))) return false
+  return on === undefined || macs.isCurrent(on.table, on.row.id, on.row, ended(on.row.id))
 }
 
 /**
@@ -161,24 +176,31 @@ export async function setRole(
 ): Promise<void> {
   const { id } = operator
   macs.requireGenuine('operators', id, operator)
-  await tx.query(
+  const { rows } = await tx.query<{ generation: number }>(
     `
     update operators set role = $2, generation = generation + 1, updated_at = clock_timestamp()
-    where id = $1 and role <> $2`,
+    where id = $1 and role <> $2
+    returning generation`,
     [id, role],
   )
-  const changes = { before: { role: operator.role }, after: { role } }
+  const changes = { before: { role: operator.role }, after: { role, ...rows[0] } }
   await recordOperatorChange(tx, operator, 'operator.set_role', { origin, changes })
   await macs.seal(tx, 'operators', id)
 }
 
-/** Disables an operator: its sessions and links end, and its access tokens are refused within a second. */
-export async function disableOperator(tx: Transaction, id: string): Promise<void> {
-  await tx.query(
+/** Disables an operator, and records it: its sessions and links end, and its access tokens are refused within a second. */
+export async function disableOperator(
+  tx: Transaction,
+  operator: Operator,
+  origin: AuditRecord['origin'],
+): Promise<void> {
+  const { id } = operator
+  const { rows } = await tx.query<{ generation: number }>(
     `
     update operators
     set disabled_at = clock_timestamp(), generation = generation + 1, updated_at = clock_timestamp()
-    where id = $1 and disabled_at is null`,
+    where id = $1 and disabled_at is null
+    returning generation`,
     [id],
   )
   await tx.query(
@@ -186,6 +208,9 @@ export async function disableOperator(tx: Transaction, id: string): Promise<void
     [id],
   )
   await tx.query('delete from operator_links where operator_id = $1 and used_at is null', [id])
+  // Access tokens of earlier generations are refused by this record (client-standing.ts).
+  const changes = { after: { ...rows[0] } }
+  await recordOperatorChange(tx, operator, 'operator.disable', { origin, changes })
 }
 
 /** Enables a disabled operator, who has to sign in again. Throws an Error if the row was changed in the database. */
@@ -232,20 +257,15 @@ export async function makeLink(
   return { secret, expires_at: rows[0]!.expires_at }
 }
 
-/** Returns whose link this is; undefined for a link that does not exist, or that was changed or invented in the database. */
-export async function operatorOfLink(
-  tx: Transaction,
-  macs: RowMacs,
-  secret: string,
-): Promise<string | undefined> {
-  const { rows } = await tx.query<Seal & { operator_id: string }>(
-    `select r.operator_id, ${sealOf('operator_links')} from operator_links r where r.hash = $1`,
+type Link = ReliedOn['row'] & { operator_id: string }
+
+/** Returns whose link this is, with its row; undefined for one that is unknown, or that was changed or invented in the database. */
+export async function findLink(tx: Transaction, macs: RowMacs, secret: string): Promise<Link | undefined> {
+  const { rows } = await tx.query<Link>(
+    `select encode(r.hash, 'hex') as id, r.operator_id, r.sealed_at, ${sealOf('operator_links')} from operator_links r where r.hash = $1`,
     [hashOfSecret(secret)],
   )
-  const [link] = rows
-  if (link === undefined || !macs.isGenuine('operator_links', `of ${link.operator_id}`, link))
-    return undefined
-  return link.operator_id
+  return rows.find((row) => macs.isGenuine('operator_links', `of ${row.operator_id}`, row))
 }
 
 /** Uses a link. Of parallel requests with one link, one gets true. */

@@ -2,11 +2,11 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Closed, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import type { OperatorScope } from '../../contract/scopes.ts'
-import { transaction, type Database, type Transaction } from '../../db/database.ts'
+import { transaction, type Database } from '../../db/database.ts'
 import { hookOf } from '../../http/authenticate.ts'
 import type { RateLimit } from '../../http/rate-limit.ts'
 import { passkeyToWire, sessionToWire } from './fields.ts'
-import { lockOperator, recordOperatorChange, type Operator } from './operators.ts'
+import { lockOperator } from './operators.ts'
 import { listPasskeys, removePasskey } from './passkeys.ts'
 import { endSession, listSessions } from './sessions.ts'
 
@@ -35,10 +35,7 @@ export function addOwnSignIns(app: FastifyInstance, { db, rateLimit }: OwnSignIn
   }))
 
   app.delete('/v2/operators/sessions/:id', options('operators:delete_session', Params), (request) =>
-    removing(db, request, async (tx, operator, id) => {
-      if (!(await endSession(tx, operator.id, id))) throw problem.notFound('session', id)
-      return { action: 'session.revoke', type: 'session' }
-    }),
+    removing(db, request, 'session', endSession),
   )
 
   app.get('/v2/operators/passkeys', options('operators:read_passkey'), async ({ caller }) => ({
@@ -46,30 +43,23 @@ export function addOwnSignIns(app: FastifyInstance, { db, rateLimit }: OwnSignIn
   }))
 
   app.delete('/v2/operators/passkeys/:id', options('operators:delete_passkey', Params), (request) =>
-    removing(db, request, async (tx, operator, id) => {
-      if (!(await removePasskey(tx, operator.id, id))) throw problem.notFound('passkey', id)
-      return { action: 'passkey.delete', type: 'passkey' }
-    }),
+    removing(db, request, 'passkey', removePasskey),
   )
 }
 
-/** Removes a session or a passkey of the caller, and records it. */
+/** Removes a session or a passkey of the caller. */
 function removing(
   db: Database,
   { caller, params, id: request_id, ip }: FastifyRequest,
-  remove: (
-    tx: Transaction,
-    operator: Operator,
-    id: string,
-  ) => Promise<{ action: 'session.revoke' | 'passkey.delete'; type: string }>,
+  what: string,
+  remove: typeof endSession,
 ): Promise<object> {
   const { id } = params as { id: string }
   return transaction(db, async (tx) => {
     // The token names it, and operators are never deleted.
     const operator = (await lockOperator(tx, caller.actor.id))!
-    const { action, type } = await remove(tx, operator, id)
     const origin = { actor: caller.actor, request_id, ip }
-    await recordOperatorChange(tx, operator, action, { origin, subject: { type, id } })
+    if (!(await remove(tx, operator, id, origin))) throw problem.notFound(what, id)
     return {}
   })
 }

@@ -6,7 +6,14 @@ import { chromium, type Browser, type CDPSession, type Page } from 'playwright-c
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { CHROMIUM, CHROMIUM_ARGS, HAS_CHROMIUM, newAuthenticator } from '../../../test/browser.ts'
 import { freePort } from '../../../test/free-port.ts'
-import { ROW_MACS, caller, newCustomer, startTestService, type TestService } from '../../../test/support.ts'
+import {
+  ROW_MACS,
+  TEST_ORIGIN,
+  caller,
+  newCustomer,
+  startTestService,
+  type TestService,
+} from '../../../test/support.ts'
 import { transaction } from '../../db/database.ts'
 import { createOperator, disableOperator, enableOperator, makeLink } from './operators.ts'
 import { removePasskey } from './passkeys.ts'
@@ -220,7 +227,9 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     const call = caller(service.app, access_token)
     expect((await call('GET', '/v2/profiles')).status).toBe(200)
     const response = await answer()
-    expect(await transaction(service.db, (tx) => removePasskey(tx, operator.id, passkeyId))).toBe(true)
+    expect(await transaction(service.db, (tx) => removePasskey(tx, operator, passkeyId, TEST_ORIGIN))).toBe(
+      true,
+    )
     const soon = { timeout: 5_000, interval: 50 }
     await expect.poll(async () => (await call('GET', '/v2/profiles')).status, soon).toBe(401)
     expect((await signInWith(response)).status).toBe(401)
@@ -229,7 +238,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
 
   test('a disabled operator does not sign in with its passkey; its passkeys stay', async () => {
     const { operator } = await withPasskey()
-    await transaction(service.db, (tx) => disableOperator(tx, operator.id))
+    await transaction(service.db, (tx) => disableOperator(tx, operator, TEST_ORIGIN))
     expect((await signInWith(await answer())).status).toBe(401)
     await transaction(service.db, (tx) => enableOperator(tx, ROW_MACS, operator))
     expect((await signInWith(await answer())).status).toBe(200)

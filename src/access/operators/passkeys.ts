@@ -1,6 +1,9 @@
 import type { Queryable, Transaction } from '../../db/database.ts'
 import { newId, readClock } from '../../db/ids.ts'
+import type { AuditRecord } from '../../money/ledger/audit.ts'
 import { sealOf, type RowMacs, type Seal } from '../../money/records/row-macs.ts'
+import { recordOperatorChange, type Operator } from './operators.ts'
+import { endSession } from './sessions.ts'
 
 /** Passkeys of operators (Web Authentication), as their rows store them. */
 
@@ -8,6 +11,7 @@ import { sealOf, type RowMacs, type Seal } from '../../money/records/row-macs.ts
 export const PASSKEYS_MAX = 10
 
 export interface Passkey extends Seal {
+  sealed_at: string | null
   id: string
   operator_id: string
   name: string
@@ -19,7 +23,7 @@ export interface Passkey extends Seal {
   transports: string[]
 }
 
-const COLUMNS = `id, operator_id, name, created_at, used_at, credential_id, public_key, signatures::text as signatures, transports,
+const COLUMNS = `id, operator_id, name, created_at, used_at, credential_id, public_key, signatures::text as signatures, transports, sealed_at,
   ${sealOf('operator_passkeys')}`
 
 /** Lists the passkeys of an operator that are not removed, oldest first. */
@@ -31,19 +35,13 @@ export async function listPasskeys(db: Queryable, operatorId: string): Promise<P
   return rows
 }
 
-/** The passkey with this credential id; undefined if it was removed, or was changed or invented in the database. */
-export async function findPasskey(
-  tx: Transaction,
-  macs: RowMacs,
-  credentialId: string,
-): Promise<Passkey | undefined> {
+/** The passkey with this credential id that is not removed. It may be forged or out of date: `isGenuine` tells. */
+export async function findPasskey(tx: Transaction, credentialId: string): Promise<Passkey | undefined> {
   const { rows } = await tx.query<Passkey>(
     `select ${COLUMNS} from operator_passkeys r where credential_id = $1 and removed_at is null`,
     [credentialId],
   )
-  const [passkey] = rows
-  if (passkey === undefined || !macs.isGenuine('operator_passkeys', passkey.id, passkey)) return undefined
-  return passkey
+  return rows[0]
 }
 
 export type NewPasskey = Pick<
@@ -89,22 +87,27 @@ export async function touchPasskey(tx: Transaction, id: string, signatures: numb
 }
 
 /**
- * Removes a passkey of an operator, and ends the sessions that it opened. A repeat changes nothing. False when the operator
- * has no such passkey.
+ * Removes a passkey of an operator, ends the sessions that it opened, and records both. A repeat changes nothing. False when the
+ * operator has no such passkey.
  */
-export async function removePasskey(tx: Transaction, operatorId: string, id: string): Promise<boolean> {
+export async function removePasskey(
+  tx: Transaction,
+  operator: Operator,
+  id: string,
+  origin: AuditRecord['origin'],
+): Promise<boolean> {
   const { rowCount } = await tx.query(
     `
     update operator_passkeys set removed_at = coalesce(removed_at, clock_timestamp())
     where operator_id = $1 and id = $2`,
-    [operatorId, id],
+    [operator.id, id],
   )
   if (rowCount !== 1) return false
-  await tx.query(
-    `
-    update operator_sessions set ended_at = clock_timestamp()
-    where operator_id = $1 and passkey_id = $2 and ended_at is null`,
-    [operatorId, id],
+  await recordOperatorChange(tx, operator, 'passkey.delete', { origin, subject: { type: 'passkey', id } })
+  const { rows } = await tx.query<{ id: string }>(
+    'select id from operator_sessions where operator_id = $1 and passkey_id = $2 and ended_at is null',
+    [operator.id, id],
   )
+  for (const session of rows) await endSession(tx, operator, session.id, origin)
   return true
 }

@@ -1,6 +1,8 @@
 import type { Queryable, Transaction } from '../../db/database.ts'
 import { newId, readClock } from '../../db/ids.ts'
 import { sealOf, type RowMacs, type Seal } from '../../money/records/row-macs.ts'
+import type { AuditRecord } from '../../money/ledger/audit.ts'
+import { recordOperatorChange, type Operator } from './operators.ts'
 import { hashOfSecret, newSecret } from './secrets.ts'
 
 /** Sessions of operators: a sign-in opens a session, which takes access tokens (docs/reference/operators.md). */
@@ -90,17 +92,24 @@ export async function touchSession(tx: Transaction, id: string): Promise<void> {
 }
 
 /**
- * Ends a session of an operator: its access tokens are refused within a second. A repeat changes nothing. False when the
- * operator has no such session.
+ * Ends a session of an operator, and records it: its access tokens are refused within a second. A repeat changes nothing. False
+ * when the operator has no such session.
  */
-export async function endSession(tx: Transaction, operatorId: string, id: string): Promise<boolean> {
+export async function endSession(
+  tx: Transaction,
+  operator: Operator,
+  id: string,
+  origin: AuditRecord['origin'],
+): Promise<boolean> {
   const { rowCount } = await tx.query(
     `
     update operator_sessions set ended_at = coalesce(ended_at, clock_timestamp())
     where operator_id = $1 and id = $2`,
-    [operatorId, id],
+    [operator.id, id],
   )
-  return rowCount === 1
+  if (rowCount !== 1) return false
+  await recordOperatorChange(tx, operator, 'session.revoke', { origin, subject: { type: 'session', id } })
+  return true
 }
 
 /** Most sessions that are listed: the open ones and the latest that ended. */

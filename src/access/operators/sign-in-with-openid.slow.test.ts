@@ -12,6 +12,7 @@ import { startOpenIdProvider } from '../../../test/openid-provider.ts'
 import { freePort } from '../../../test/free-port.ts'
 import {
   ROW_MACS,
+  TEST_ORIGIN,
   atEnd,
   BASE_URL,
   newCustomer,
@@ -105,7 +106,7 @@ describe('a real provider', () => {
     expect(body).toMatchObject({ operator: { id: operator.id }, session: { method: 'OPENID' } })
     expect((await post('/sign-in/openid', { attempt, query })).status).toBe(401)
 
-    await transaction(service.db, (tx) => disableOperator(tx, operator.id))
+    await transaction(service.db, (tx) => disableOperator(tx, operator, TEST_ORIGIN))
     const again = await start()
     const disabled = { attempt: again.attempt, query: await answerOf(again.authorization_url, 'ada') }
     expect((await post('/sign-in/openid', disabled)).status).toBe(401)

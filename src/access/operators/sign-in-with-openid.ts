@@ -4,7 +4,7 @@ import type * as OpenId from 'openid-client'
 import { Closed, Text } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { blame, SettingsError, type Settings } from '../../settings.ts'
-import { answerOnce, type Challenges } from './challenges.ts'
+import type { Challenges } from './challenges.ts'
 import { lockOperatorOf, type OpenIdAccount } from './operators.ts'
 import { unauthorized, type SignIn } from './sign-in.ts'
 
@@ -131,7 +131,7 @@ export function addOpenId(signIn: SignIn, challenges: Challenges, provider: Prov
     }
     return signIn.open(request, { method: 'OPENID', refusal: REFUSAL }, async (tx) => {
       const operator = await lockOperatorOf(tx, account)
-      return { operator, holds: operator !== undefined && (await answerOnce(tx, attempt)) }
+      return { operator, holds: operator !== undefined, usedOnce: attempt }
     })
   })
 }

@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import { Closed, Free, Text } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { transaction } from '../../db/database.ts'
-import { answerOnce, CHALLENGE_SECONDS, type Challenges } from './challenges.ts'
+import { CHALLENGE_SECONDS, type Challenges } from './challenges.ts'
 import { passkeyToWire, SessionSecret } from './fields.ts'
 import { lockOperator, recordOperatorChange } from './operators.ts'
 import { findPasskey, insertPasskey, listPasskeys, PASSKEYS_MAX, touchPasskey } from './passkeys.ts'
@@ -90,7 +90,8 @@ function addRegistration(signIn: SignIn, challenges: Challenges, party: Party): 
           expectedRPID: party.hostname,
           requireUserVerification: true,
         }).catch(refused))
-      if (verified?.verified !== true || !(await answerOnce(tx, challenge!.answered)))
+      // A second answer to the challenge adds nothing: its passkey is known by then.
+      if (verified?.verified !== true)
         throw problem.badRequest(
           'response: the answer of the authenticator is refused; ask for new options',
           'response',
@@ -138,10 +139,10 @@ function addSignIn(signIn: SignIn, challenges: Challenges, party: Party): void {
     requireName(party)
     const { verifyAuthenticationResponse } = await library()
     return signIn.open(request, { method: 'PASSKEY', refusal }, async (tx) => {
-      const found = await findPasskey(tx, signIn.macs, response.id)
+      const found = await findPasskey(tx, response.id)
       const operator = found && (await lockOperator(tx, found.operator_id))
       // Read again: the passkey may have been removed, or may have signed, before the operator was locked.
-      const passkey = found && (await findPasskey(tx, signIn.macs, response.id))
+      const passkey = found && (await findPasskey(tx, response.id))
       if (passkey === undefined) return undefined
       const answer = response as AuthenticationResponseJSON
       const { userHandle } = answer.response
@@ -163,10 +164,10 @@ function addSignIn(signIn: SignIn, challenges: Challenges, party: Party): void {
           },
           requireUserVerification: true,
         }).catch(refused))
-      const holds =
-        isItsOperators && verified?.verified === true && (await answerOnce(tx, challenge!.answered))
+      const holds = isItsOperators && verified?.verified === true
       if (holds) await touchPasskey(tx, passkey.id, verified.authenticationInfo.newCounter)
-      return { operator, holds, passkeyId: passkey.id }
+      const restsOn = { table: 'operator_passkeys', row: passkey } as const
+      return { operator, holds, restsOn, usedOnce: challenge?.answered, passkeyId: passkey.id }
     })
   })
 }

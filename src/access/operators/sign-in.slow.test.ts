@@ -136,12 +136,15 @@ describe('a one-time link', () => {
         ),
     ],
     ['after a later link was made', (operator) => linkOf(operator)],
-    ['of a disabled operator', ({ id }) => transaction(service.db, (tx) => disableOperator(tx, id))],
+    [
+      'of a disabled operator',
+      (operator) => transaction(service.db, (tx) => disableOperator(tx, operator, TEST_ORIGIN)),
+    ],
     [
       'of an operator disabled and enabled again',
       (operator) =>
         transaction(service.db, async (tx) => {
-          await disableOperator(tx, operator.id)
+          await disableOperator(tx, operator, TEST_ORIGIN)
           await enableOperator(tx, ROW_MACS, operator)
         }),
     ],
@@ -334,9 +337,13 @@ describe('within a second', () => {
     await expect.poll(profiles(second.call), SOON).toBe(401)
     expect((await post('/sign-out', { session_secret })).status).toBe(401)
     const { operator, opened } = first
-    expect(await transaction(service.db, (tx) => endSession(tx, operator.id, session.id))).toBe(false)
+    expect(await transaction(service.db, (tx) => endSession(tx, operator, session.id, TEST_ORIGIN))).toBe(
+      false,
+    )
     expect(await profiles(first.call)()).toBe(200)
-    expect(await transaction(service.db, (tx) => endSession(tx, operator.id, opened.session.id))).toBe(true)
+    expect(
+      await transaction(service.db, (tx) => endSession(tx, operator, opened.session.id, TEST_ORIGIN)),
+    ).toBe(true)
     await expect.poll(profiles(first.call), SOON).toBe(401)
     expect((await takeToken(opened)).status).toBe(401)
   })
@@ -354,7 +361,7 @@ describe('within a second', () => {
   test('a disabled operator has no token and no session left, also when it is enabled again', async () => {
     const { operator, opened, call } = await working('OPERATOR')
     expect(await profiles(call)()).toBe(200)
-    await transaction(service.db, (tx) => disableOperator(tx, operator.id))
+    await transaction(service.db, (tx) => disableOperator(tx, operator, TEST_ORIGIN))
     await expect.poll(profiles(call), SOON).toBe(401)
     await transaction(service.db, (tx) => enableOperator(tx, ROW_MACS, operator))
     expect((await takeToken(opened)).status).toBe(401)

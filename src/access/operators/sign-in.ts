@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify'
+import { createHash } from 'node:crypto'
 import { Type, type Static, type TObject } from 'typebox'
 import type { Origin } from '../../contract/actor.ts'
 import { Closed, Text, Uuid } from '../../contract/fields.ts'
@@ -7,16 +8,18 @@ import { scopesOfRole } from '../../contract/roles.ts'
 import { transaction, type Database, type Transaction } from '../../db/database.ts'
 import { Failures } from '../../http/failures.ts'
 import type { AccessTokens } from '../tokens/access-tokens.ts'
+import { isFrozenFor } from '../../money/records/freezes.ts'
 import type { RowMacs } from '../../money/records/row-macs.ts'
 import type { Settings } from '../../settings.ts'
 import { operatorToWire, SessionSecret, sessionToWire } from './fields.ts'
 import {
+  findLink,
   isGenuine,
   lockOperator,
-  operatorOfLink,
   recordOperatorChange,
   useLink,
   type Operator,
+  type ReliedOn,
 } from './operators.ts'
 import {
   endSession,
@@ -50,6 +53,12 @@ interface Opened {
   operator: Operator
   session: Session
   secret: string
+}
+
+/** What proves who signs in. Of `usedOnce`, a link's secret or an answered challenge, the audit log has the digest from then on. */
+type Proof = { operator: Operator | undefined; holds: boolean; usedOnce: string | undefined } & {
+  restsOn?: ReliedOn
+  passkeyId?: string
 }
 
 /** What every route of the sign-in needs. */
@@ -91,30 +100,32 @@ export class SignIn {
   }
 
   /**
-   * Runs a sign-in in a transaction. `prove` returns the locked operator and whether its proof holds; undefined for an
-   * unknown link or passkey. Throws the 401 problem for a proof that does not hold and for an operator that is disabled, or
-   * was changed or invented in the database. Throws the 429 problem after too many failures.
+   * Runs a sign-in in a transaction. `prove` returns the locked operator, whether its proof holds, and the row that it rests on;
+   * undefined for an unknown link or passkey. Throws the 401 problem for a proof that does not hold or was used, and for an operator
+   * that is disabled, or was changed or invented in the database. Throws the 429 problem after too many failures.
    */
   async open(
     request: FastifyRequest,
     { method, refusal }: { method: SignInMethod; refusal: string },
-    prove: (
-      tx: Transaction,
-    ) => Promise<{ operator: Operator | undefined; holds: boolean; passkeyId?: string } | undefined>,
+    prove: (tx: Transaction) => Promise<Proof | undefined>,
   ): Promise<object> {
     const opened = await transaction(this.db, async (tx): Promise<Opened | undefined> => {
-      const proof = await prove(tx)
-      const operator = proof?.operator
+      const proved = await prove(tx)
+      const operator = proved?.operator
+      const proof = proved?.usedOnce && createHash('sha256').update(proved.usedOnce).digest('hex')
       const holds =
-        proof?.holds === true && operator?.disabled_at === null && (await isGenuine(tx, this.macs, operator))
+        proved?.holds === true &&
+        operator?.disabled_at === null &&
+        (await isGenuine(tx, this.macs, operator, proved.restsOn, proof))
       if (!holds) this.countFailure(request, method)
       if (operator === undefined) return undefined
       await recordOperatorChange(tx, operator, 'operator.sign_in', {
         origin: originOf(operator, request),
         outcome: holds ? 'DONE' : 'REFUSED',
+        ...(holds && proof !== undefined && { changes: { after: { proof } } }),
       })
       return holds
-        ? { operator, ...(await openSession(tx, this.macs, operator.id, method, proof.passkeyId)) }
+        ? { operator, ...(await openSession(tx, this.macs, operator.id, method, proved.passkeyId)) }
         : undefined
     })
     if (opened === undefined) throw unauthorized(refusal)
@@ -139,7 +150,10 @@ export class SignIn {
     // Read again: the session may have ended before the operator was locked.
     const session = found && (await findSession(tx, secret))
     const isOpen = operator !== undefined && operator.disabled_at === null && session?.is_open === true
-    if (!isOpen || !(await isGenuine(tx, this.macs, operator, session))) {
+    if (
+      !isOpen ||
+      !(await isGenuine(tx, this.macs, operator, { table: 'operator_sessions', row: session }))
+    ) {
       this.countFailure(request, 'session')
       throw unauthorized('there is no open session with this secret; sign in again')
     }
@@ -173,10 +187,10 @@ export function addLinks(signIn: SignIn): void {
   signIn.post('/sign-in/link', LinkBody, ({ link }, request) => {
     const secret = link.slice(link.indexOf('#') + 1)
     return signIn.open(request, { method: 'LINK', refusal }, async (tx) => {
-      const operatorId = await operatorOfLink(tx, signIn.macs, secret)
-      if (operatorId === undefined) return undefined
-      const operator = await lockOperator(tx, operatorId)
-      return { operator, holds: operator?.disabled_at === null && (await useLink(tx, secret)) }
+      const row = await findLink(tx, signIn.macs, secret)
+      const operator = row && (await lockOperator(tx, row.operator_id))
+      const holds = operator?.disabled_at === null && (await useLink(tx, secret))
+      return row && { operator, holds, restsOn: { table: 'operator_links', row }, usedOnce: secret }
     })
   })
 }
@@ -193,7 +207,7 @@ export function addAccessTokens(signIn: SignIn): void {
   signIn.post('/access-tokens', AccessTokenBody, async ({ session_secret, customer_id }, request) => {
     const grant = await transaction(signIn.db, async (tx) => {
       const { session, operator } = await signIn.requireSession(tx, session_secret, request)
-      const customerId = await customerOf(tx, operator, customer_id)
+      const customerId = await customerOf(tx, signIn.macs, operator, customer_id)
       await touchSession(tx, session.id)
       return {
         operatorId: operator.id,
@@ -217,19 +231,14 @@ export function addAccessTokens(signIn: SignIn): void {
   signIn.post('/sign-out', SignOutBody, ({ session_secret }, request) =>
     transaction(signIn.db, async (tx) => {
       const { session, operator } = await signIn.requireSession(tx, session_secret, request)
-      await endSession(tx, operator.id, session.id)
-      const subject = { type: 'session', id: session.id }
-      await recordOperatorChange(tx, operator, 'session.revoke', {
-        origin: originOf(operator, request),
-        subject,
-      })
+      await endSession(tx, operator, session.id, originOf(operator, request))
       return {}
     }),
   )
 }
 
 /** The customer that an operator's token acts for. Throws a problem for a customer that it may not act for. */
-async function customerOf(tx: Transaction, operator: Operator, asked: string | undefined): Promise<string> {
+async function customerOf(tx: Transaction, macs: RowMacs, operator: Operator, asked: string | undefined) {
   const bound = operator.customer_id
   // The same answer whether or not the other customer exists.
   if (bound !== null && asked !== undefined && asked !== bound)
@@ -237,17 +246,9 @@ async function customerOf(tx: Transaction, operator: Operator, asked: string | u
   const customerId = bound ?? asked
   if (customerId === undefined)
     throw problem.badRequest('customer_id is required: this operator belongs to no customer', 'customer_id')
-  const { rows } = await tx.query<{ is_disabled: boolean }>(
-    `
-    select exists (
-             select 1 from customer_freezes f
-             where f.customer_id = $1 and f.subject = $1 and f.reason = 'DISABLED' and f.lifted_at is null
-           ) as is_disabled
-    from customers c
-    where c.id = $1`,
-    [customerId],
-  )
-  if (rows[0] === undefined) throw problem.notFound('customer', customerId)
-  if (rows[0].is_disabled) throw problem.forbidden(`customer ${customerId} is disabled`)
+  const { rowCount } = await tx.query('select 1 from customers where id = $1', [customerId])
+  if (rowCount === 0) throw problem.notFound('customer', customerId)
+  if (await isFrozenFor(tx, macs, { kind: 'CUSTOMER', customer_id: customerId }, 'DISABLED'))
+    throw problem.forbidden(`customer ${customerId} is disabled`)
   return customerId
 }

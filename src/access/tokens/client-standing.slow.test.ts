@@ -142,7 +142,7 @@ test('a process that cannot read the disabled clients uses its last list for a w
   const clock = vi.spyOn(performance, 'now')
   atEnd(async () => clock.mockRestore())
   const before = performance.now()
-  const standing = await ClientStanding.start(onlyNode(database), pino({ level: 'silent' }))
+  const standing = await ClientStanding.start(onlyNode(database), ROW_MACS, pino({ level: 'silent' }))
   atEnd(() => standing.stop())
   expect(standing.requireKnown(bySomebody)).toBeUndefined()
   answers = false
@@ -158,7 +158,7 @@ test('a process that cannot read the disabled clients uses its last list for a w
 })
 
 test('a process that stood still reads the disabled clients before it goes on', async () => {
-  const standing = await ClientStanding.start(onlyNode(service.db), pino({ level: 'silent' }))
+  const standing = await ClientStanding.start(onlyNode(service.db), ROW_MACS, pino({ level: 'silent' }))
   atEnd(() => standing.stop())
   const customer = await newCustomer(service)
   await setDisabledAt(customer.client_id)
@@ -188,7 +188,7 @@ test('a node that cannot be read stops the withdrawals of its own customers only
       { name: 'two', db: gone, hints: gone },
     ],
   }
-  const standing = await ClientStanding.start(nodes, pino({ level: 'silent' }))
+  const standing = await ClientStanding.start(nodes, ROW_MACS, pino({ level: 'silent' }))
   expect(standing.requireKnown(bySomebody)).toBeUndefined()
   expect(standing.requireKnown(byOther)).toBeUndefined()
   answers = false

@@ -7,6 +7,8 @@ import { Refreshed } from '../../db/refreshed.ts'
 import { invalidToken, type CallerStanding } from '../../http/authenticate.ts'
 import type { Caller } from '../../http/operation.ts'
 import { problem } from '../../contract/problems.ts'
+import { SEALED_END } from '../../money/ledger/freeze-ends.ts'
+import { sealOf, type RowMacs } from '../../money/records/row-macs.ts'
 import { CHANGED, ENDED } from './operator-tokens.ts'
 
 /** How often each process reads the list of disabled clients, operators and customers. */
@@ -22,13 +24,10 @@ interface Lists {
   customers: ReadonlySet<string>
   /** The ended sessions. */
   sessions: ReadonlySet<string>
-  /** The generations of the operators that changed lately. */
+  /** The generations of the operators that changed lately: tokens of earlier ones are refused. */
   operators: ReadonlyMap<string, number>
 }
 const NONE: Lists = { clients: new Set(), customers: new Set(), sessions: new Set(), operators: new Map() }
-
-const idsOf = (rows: readonly { kind: string; id: string }[], wanted: string): ReadonlySet<string> =>
-  new Set(rows.flatMap(({ kind, id }) => (kind === wanted ? [id] : [])))
 
 /**
  * This process's list of disabled API clients and customers, changed operators and ended sessions. An access token is
@@ -42,22 +41,27 @@ export class ClientStanding implements CallerStanding {
   /** Operators and their sessions, which belong to no node of a cluster. */
   readonly #others: Refreshed<Lists> | undefined
 
-  private constructor(nodes: Nodes, log: Logger) {
+  private constructor(nodes: Nodes, macs: RowMacs, log: Logger) {
     const onFailure = (error: unknown) =>
       log.warn({ err: error }, 'the list of disabled clients cannot be read; trying again')
     const isPlain = nodes.list().every(({ hints }) => hints === nodes.shared)
     const ofNode = isPlain ? `${DISABLED_CALLERS} union all ${DISABLED_OPERATORS}` : DISABLED_CALLERS
-    this.#ofNodes = new RefreshedOfNodes(nodes, NONE, ({ hints }) => readLists(hints, ofNode), onFailure)
+    this.#ofNodes = new RefreshedOfNodes(
+      nodes,
+      NONE,
+      ({ hints }) => readLists(hints, macs, ofNode),
+      onFailure,
+    )
     if (!isPlain)
-      this.#others = new Refreshed(NONE, () => readLists(nodes.shared, DISABLED_OPERATORS), onFailure)
+      this.#others = new Refreshed(NONE, () => readLists(nodes.shared, macs, DISABLED_OPERATORS), onFailure)
   }
 
   /**
    * Reads the list, and again every second until `stop`. Throws where the only node, or on a cluster the list of operators
    * and sessions, cannot be read. Of several nodes, one that cannot be read does not throw here.
    */
-  static async start(nodes: Nodes, log: Logger): Promise<ClientStanding> {
-    const standing = new ClientStanding(nodes, log)
+  static async start(nodes: Nodes, macs: RowMacs, log: Logger): Promise<ClientStanding> {
+    const standing = new ClientStanding(nodes, macs, log)
     await standing.#others?.read()
     // A node that is down must not stop the start of a process that serves the customers of other nodes.
     const [first, ...rest] = [...standing.#ofNodes.parts.values()].map((part) => part.read())
@@ -69,23 +73,18 @@ export class ClientStanding implements CallerStanding {
   }
 
   requireEnabled({ clientId, customerId, session }: Caller): void {
-    if (session !== undefined) this.#requireSession(clientId, customerId, session)
     // While a shard moves, its customers are on the list of either node, so every part is checked.
-    for (const { value } of this.#ofNodes.parts.values()) {
-      const { clients, customers } = value
-      if (clients.has(clientId)) throw invalidToken('the API client of the access token is disabled')
+    for (const { value } of [...this.#ofNodes.parts.values(), ...(this.#others ? [this.#others] : [])]) {
+      const { clients, customers, sessions, operators } = value
+      if (session === undefined) {
+        if (clients.has(clientId)) throw invalidToken('the API client of the access token is disabled')
+      } else {
+        if (sessions.has(session.id)) throw invalidToken(ENDED)
+        if ((operators.get(clientId) ?? session.generation) !== session.generation)
+          throw invalidToken(CHANGED)
+      }
       if (customers.has(customerId)) throw invalidToken('the customer of the access token is disabled')
     }
-  }
-
-  #requireSession(
-    operatorId: string,
-    customerId: string,
-    { id, generation }: NonNullable<Caller['session']>,
-  ): void {
-    const { sessions, operators } = (this.#others ?? this.#ofNodes.of(customerId)).value
-    if (sessions.has(id)) throw invalidToken(ENDED)
-    if ((operators.get(operatorId) ?? generation) !== generation) throw invalidToken(CHANGED)
   }
 
   requireKnown(caller: Caller): Promise<void> | undefined {
@@ -120,27 +119,44 @@ export class ClientStanding implements CallerStanding {
   }
 }
 
-async function readLists(db: Queryable, sql: string): Promise<Lists> {
-  const { rows } = await db.query<{ kind: string; id: string; generation: number }>(sql)
-  const operators = rows.filter(({ kind }) => kind === 'OPERATOR')
-  return {
-    clients: idsOf(rows, 'CLIENT'),
-    customers: idsOf(rows, 'CUSTOMER'),
-    sessions: idsOf(rows, 'SESSION'),
-    operators: new Map(operators.map(({ id, generation }) => [id, generation])),
+/** A row of the list. Where it has a seal, what had ended began again: its MAC shows that Bursar began it. */
+type Row = { kind: keyof Lists; id: string; generation: number; sealed: string | null; mac: string | null }
+
+async function readLists(db: Queryable, macs: RowMacs, sql: string): Promise<Lists> {
+  const { rows } = await db.query<Row>(sql)
+  const lists = { clients: new Set<string>(), customers: new Set<string>(), sessions: new Set<string>() }
+  const operators = new Map<string, number>()
+  for (const { kind, id, generation, sealed, mac } of rows) {
+    const table = kind === 'customers' ? 'customer_freezes' : 'api_clients'
+    if (sealed !== null && macs.objectionTo(table, { sealed, mac }) === undefined) continue
+    if (kind === 'operators') operators.set(id, Math.max(operators.get(id) ?? 0, generation))
+    else lists[kind].add(id)
   }
+  return { ...lists, operators }
 }
 
-// A disabled client gets no new token, and no token lasts longer than a day (BURSAR_TOKEN_TTL_SECONDS). So clients that
-// were disabled more than 25 hours ago need not be on the list.
+/** No token lasts longer than a day (BURSAR_TOKEN_TTL_SECONDS), and a disabled client gets no new one. So older ends need not be on the list. */
+const LATELY = "> clock_timestamp() - interval '25 hours'"
+
+// The service's role can set the columns back, but no record of the audit log. The list of actions is that of the index audit_log_ends.
 const DISABLED_CALLERS = `
-  select 'CLIENT' as kind, id::text, 0 as generation from api_clients where disabled_at > clock_timestamp() - interval '25 hours'
+  select 'clients' as kind, id::text, 0 as generation, null as sealed, null as mac from api_clients where disabled_at ${LATELY}
   union all
-  select 'CUSTOMER', customer_id::text, 0 from customer_freezes where subject = customer_id and reason = 'DISABLED'
-    and lifted_at is null`
+  select 'clients', r.id::text, 0, case when r.sealed_at > l.created_at then s.sealed end, s.mac
+  from audit_log l
+  join api_clients r on r.customer_id = l.customer_id and r.id::text = l.subject_id
+  cross join lateral (select ${sealOf('api_clients')}) s
+  where l.action in ('api_client.disable', 'api_client.delete') and l.created_at ${LATELY}
+  union all
+  select 'customers', r.customer_id::text, 0, case when r.lifted_at is not null then ${SEALED_END} end, r.mac
+  from customer_freezes r where r.subject = r.customer_id and r.reason = 'DISABLED'
+  union all
+  select case action when 'session.revoke' then 'sessions' else 'operators' end, subject_id,
+         coalesce((changes #>> '{after,generation}')::integer, 0), null, null
+  from audit_log where action in ('operator.disable', 'operator.set_role', 'session.revoke') and created_at ${LATELY}`
 
 const DISABLED_OPERATORS = `
-  select 'SESSION' as kind, id::text, 0 as generation
-  from operator_sessions where ended_at > clock_timestamp() - interval '25 hours'
+  select 'sessions' as kind, id::text, 0 as generation, null as sealed, null as mac
+  from operator_sessions where ended_at ${LATELY}
   union all
-  select 'OPERATOR', id::text, generation from operators where updated_at > clock_timestamp() - interval '25 hours'`
+  select 'operators', id::text, generation, null, null from operators where updated_at ${LATELY}`

@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache'
 import { inOrder, type Queryable } from '../../db/database.ts'
 import type { Node, Nodes } from '../../db/nodes.ts'
 import { uuidsOf } from '../../http/lists.ts'
+import { isFrozenFor } from '../../money/records/freezes.ts'
 import { endedLater, sealOf, type RowMacs, type Seal } from '../../money/records/row-macs.ts'
 import { secretHashOf } from './api-clients.ts'
 
@@ -52,9 +53,10 @@ export class ApiClients {
     const hashes = [client.secret_hash, ...(client.previous_secret_hash ? [client.previous_secret_hash] : [])]
     if (!hashes.some((known) => timingSafeEqual(known, hash))) return undefined
     const { ended_later, customer_id, id, scopes } = client
-    return this.#macs.isCurrent('api_clients', id, client, ended_later)
-      ? { customer_id, id, scopes }
-      : undefined
+    if (!this.#macs.isCurrent('api_clients', id, client, ended_later)) return undefined
+    const target = { kind: 'CUSTOMER', customer_id } as const
+    const disabled = await isFrozenFor(this.#nodes.of(customer_id), this.#macs, target, 'DISABLED')
+    return disabled ? undefined : { customer_id, id, scopes }
   }
 
   /** Notes that the client took an access token, at most once a minute. */
@@ -113,11 +115,7 @@ async function select(
              where l.customer_id = ${customer} and l.subject_id = r.id::text and ${endedLater('r.sealed_at')}
            ) as ended_later
     from api_clients r
-    where r.id = any ($1::uuid[]) and r.disabled_at is null ${customerId === undefined ? '' : 'and r.customer_id = $2'}
-      and not exists (
-        select 1 from customer_freezes f
-        where f.customer_id = r.customer_id and f.subject = r.customer_id and f.reason = 'DISABLED'
-          and f.lifted_at is null)`,
+    where r.id = any ($1::uuid[]) and r.disabled_at is null ${customerId === undefined ? '' : 'and r.customer_id = $2'}`,
     [uuidsOf([clientId]), ...(customerId === undefined ? [] : [customerId])],
   )
   return rows[0]

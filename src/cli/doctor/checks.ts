@@ -76,7 +76,7 @@ const CHECKS: Check[] = [
   ['nodes', 'see docs/guides/scale-out.md', inDatabase((db, { url }) => checkNodes(db, url!))],
   ['ascending lists', 'see docs/guides/database-roles.md#ascending-lists', inDatabase(checkHorizon)],
   ['worker', 'bursar serve', inSchema((db, { worker }) => checkWorker(db, worker))],
-  ['freezes', 'bursar migrate', inSchema(checkFreezes)],
+  ['freezes', 'bursar migrate', inSchema(async (db, s) => checkFreezes(db, await findMasterKeys(s)))],
   ['partitions', 'bursar migrate', inSchema(checkPartitions)],
   [
     'webhooks',

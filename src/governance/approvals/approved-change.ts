@@ -49,7 +49,7 @@ export const secretDigest = (secret: string): string =>
   `sha256:${createHash('sha256').update(secret).digest('hex')}`
 
 /** Reads the policy that says which changes need approvers. */
-type PolicyInForce = Pick<Policies, 'newest'>
+type PolicyInForce = Pick<Policies, 'newest' | 'examine'>
 
 /** Most changes of a customer that wait for approvers at a time. */
 const WAITING_CHANGES_MAX = 100
@@ -95,6 +95,7 @@ async function requireApprovedChange(
   const now = await readClock(tx)
   requireOpen(row, now)
   requireSameChange(row, change)
+  await requirePolicyMet(tx, policies, row)
   const decisions = await selectDecisions(tx, customer_id, [row.id])
   const { outcome } = judgeDecisions(
     changeStatementOf(row),
@@ -191,10 +192,17 @@ async function requireRoomForChange(tx: Transaction, customerId: string): Promis
     throw problem.badRequest(`${WAITING_CHANGES_MAX} changes wait for approvers, the most allowed`)
 }
 
-async function lockApproval(tx: Transaction, customerId: string, id: string): Promise<ApprovalRow> {
-  const { rows } = await tx.query<ApprovalRow>(
+/** The audit log says what has ended, too: the service's role can set a status back, but removes no record. */
+type LockedApproval = ApprovalRow & { has_ended: boolean }
+
+async function lockApproval(tx: Transaction, customerId: string, id: string): Promise<LockedApproval> {
+  const { rows } = await tx.query<LockedApproval>(
     `
-    select ${APPROVAL_COLUMNS} from approvals a
+    select ${APPROVAL_COLUMNS}, exists (
+             select 1 from audit_log l
+             where l.customer_id = $1 and l.subject_id = a.id::text
+               and l.action in ('approval.use', 'approval.reject', 'approval.expire')) as has_ended
+    from approvals a
     where a.customer_id = $1 and a.id = $2 and a.change is not null
     for update`,
     [customerId, id],
@@ -216,9 +224,27 @@ function requireSameChange(row: ApprovalRow, change: RequestedChange): void {
     throw problem.forbidden(`approval ${row.id} is of another change than this request`)
 }
 
-function requireOpen({ id, status, deadline }: ApprovalRow, now: Moment): void {
-  if (status !== 'PENDING' && status !== 'APPROVED')
-    throw problem.approvalEnded({ id, status }, `is ${status}`)
+/**
+ * Throws forbidden unless the approval asks for the approvers that its policy version and the one in force require: the service's
+ * role can insert an approval that asks for fewer, but no version of a policy.
+ */
+async function requirePolicyMet(tx: Transaction, policies: PolicyInForce, row: ApprovalRow): Promise<void> {
+  const named = await policies.examine(tx, row.customer_id, Number(row.policy_version))
+  const rules = [named, await policies.newest(tx, row.customer_id)].flatMap(
+    (one) => one?.document.changes ?? [],
+  )
+  const isMet = rules.every(
+    ({ approvals, role = DEFAULT_ROLE }) => row.required >= approvals && row.role === role,
+  )
+  if (named?.document.changes === undefined || named.objection !== undefined || !isMet)
+    throw problem.forbidden(
+      `approval ${row.id} asks for other approvers than the policy; ask for the change again`,
+    )
+}
+
+function requireOpen({ id, status, deadline, has_ended }: LockedApproval, now: Moment): void {
+  if (has_ended || (status !== 'PENDING' && status !== 'APPROVED'))
+    throw problem.approvalEnded({ id, status }, has_ended ? 'has ended before' : `is ${status}`)
   if (deadline <= now.text)
     throw problem.approvalEnded({ id, status }, `had to be decided and used by ${deadline}`)
 }

@@ -5,6 +5,7 @@ import { PLATFORM_ID } from '../../db/ids.ts'
 import { Macs } from '../../keys/macs.ts'
 import type { MasterKeys } from '../../keys/master-keys.ts'
 import { arraysOf } from '../../db/rows.ts'
+import type { Seal } from './freeze-ends.ts'
 
 /**
  * MACs of balances. The service's database role writes balances and inserts entries, so neither proves what a profile has. A
@@ -35,6 +36,7 @@ const PROVEN_MAX = 10_000
 
 export class BalanceMacs {
   readonly #macs: Macs
+  readonly #endsOfFreezes: Macs
   /** The last MAC that was made here or found right, with the text that it covers. Most balances are read as last written. */
   readonly #proven = new Map<string, { text: string; mac: string }>()
   readonly onForged: OnForgedBalance
@@ -44,6 +46,7 @@ export class BalanceMacs {
   constructor(masterKeys: MasterKeys, onForged: OnForgedBalance = () => undefined) {
     this.masterKeys = masterKeys
     this.#macs = new Macs(masterKeys, 'balances', MAC_LENGTH)
+    this.#endsOfFreezes = new Macs(masterKeys, 'customerFreezes')
     this.onForged = onForged
   }
 
@@ -69,6 +72,11 @@ export class BalanceMacs {
     const objection = this.#macs.objectionTo(text, mac)
     if (objection === undefined) this.#prove(balance, text, mac)
     return objection
+  }
+
+  /** Whether a Bursar with the master key ended this freeze of a customer or profile. */
+  isEndOfFreeze({ sealed, mac }: Seal): boolean {
+    return mac !== null && this.#endsOfFreezes.objectionTo(sealed, mac) === undefined
   }
 
   #prove(balance: Sealed, text: string, mac: string): void {

@@ -3,6 +3,7 @@ import { decimalsOf } from '../../contract/assets/catalogue.ts'
 import { problem } from '../../contract/problems.ts'
 import { arrayLiteral, inOrder, type Transaction } from '../../db/database.ts'
 import { IS_OUTDATED, keyOfBalance, OUTDATED, type BalanceMacs } from './balance-macs.ts'
+import { holds, SEALED_END, type Seal } from './freeze-ends.ts'
 
 export interface BalanceKey {
   profile_id: string
@@ -33,12 +34,14 @@ export interface BalanceRow extends BalanceKey {
   account_id: string | null
 }
 
+type Freeze = Seal & { subject: string; lifted_at: string | null }
+
 /** What keeps money from leaving profiles. */
 interface Barred {
   /** The version and MAC of the customer's policy (`POLICY_PLACE`); undefined where it has none. */
   policy?: string | undefined
-  /** The frozen subjects of the customer: its own id, and those of its profiles. */
-  frozen: readonly string[]
+  /** The freezes of the customer and its profiles, by subject. An end that was written without the master key ends none. */
+  freezes: readonly Freeze[]
   /** The ids of the deactivated profiles among those of the balances. */
   deactivated: readonly string[]
   profiles?: ReadonlyMap<string, string | null>
@@ -47,7 +50,7 @@ interface Barred {
 /**
  * Reads and locks the existing balances of these profiles in these assets, and returns those among `keys`. It locks them in key
  * order, so that no two batches deadlock, and reads the database's clock after the locks. `policy` names the customer's policy,
- * `frozen` lists the subjects of freezes of the customer and its profiles, and `deactivated` the deactivated profiles of `keys`.
+ * `freezes` has the freezes of the customer and its profiles, and `deactivated` the deactivated profiles of `keys`.
  * It takes one round trip.
  */
 export async function lockBalances(
@@ -69,23 +72,24 @@ export async function lockBalances(
         for update`,
       values: [customerId, profileIds, assets],
     }),
-    tx.query<{ kind: RowKind; subject: string; detail: string | null; now: string }>({
+    tx.query<{ kind: RowKind; subject: string; detail: string | null; now: string; mac: string | null }>({
       name: 'standing of balances',
       text: STANDING,
       values: [customerId, profileIds, assets],
     }),
   ])
   const accounts = new Map<string, string | null>()
-  const subjects: Record<Exclude<RowKind, 'CLOCK' | 'ACCOUNT'>, string[]> = {
+  const freezes: Freeze[] = []
+  const subjects: Record<Exclude<RowKind, 'CLOCK' | 'ACCOUNT' | 'FREEZE'>, string[]> = {
     DEACTIVATED: [],
-    FROZEN: [],
     POLICY: [],
     OUTDATED: [],
   }
   let clock = ''
-  for (const { kind, subject, detail, now } of read) {
+  for (const { kind, subject, detail, now, mac } of read) {
     if (kind === 'ACCOUNT') accounts.set(subject, detail)
     else if (kind === 'CLOCK') clock = now
+    else if (kind === 'FREEZE') freezes.push({ subject, lifted_at: now, sealed: detail!, mac })
     else subjects[kind].push(subject)
   }
   const profiles = new Map<string, string | null>()
@@ -102,33 +106,33 @@ export async function lockBalances(
     clock,
     profiles,
     policy: subjects.POLICY[0],
-    frozen: subjects.FROZEN,
+    freezes,
     deactivated: subjects.DEACTIVATED,
   }
 }
 
 /** What is read with balances: `ACCOUNT` are profiles with their accounts; `CLOCK` is one row. */
-type RowKind = 'CLOCK' | 'ACCOUNT' | 'DEACTIVATED' | 'FROZEN' | 'POLICY' | 'OUTDATED'
+type RowKind = 'CLOCK' | 'ACCOUNT' | 'DEACTIVATED' | 'FREEZE' | 'POLICY' | 'OUTDATED'
 
 // The clock is read after the locks.
 const STANDING = `
-  select 'CLOCK' as kind, null as subject, null as detail, clock_timestamp() as now
+  select 'CLOCK' as kind, null as subject, null as detail, clock_timestamp() as now, null as mac
   union all
-  select 'ACCOUNT', id::text, account_id::text, null from profiles
+  select 'ACCOUNT', id::text, account_id::text, null, null from profiles
   where customer_id = $1 and id = any ($2::uuid[])
   union all
-  select 'DEACTIVATED', id::text, null, null from profiles
+  select 'DEACTIVATED', id::text, null, null, null from profiles
   where customer_id = $1 and id = any ($2::uuid[]) and deactivated_at is not null
   union all
-  select 'FROZEN', subject::text, null, null from customer_freezes
-  where customer_id = $1 and lifted_at is null
+  select 'FREEZE', subject::text, ${SEALED_END}, lifted_at, mac from customer_freezes r
+  where customer_id = $1
   union all
-  (select 'POLICY', version || ' ' || mac, null, null from policies
+  (select 'POLICY', version || ' ' || mac, null, null, null from policies
    where customer_id = $1
    order by version desc
    limit 1)
   union all
-  select 'OUTDATED', profile_id || '/' || asset, null, null from balances b
+  select 'OUTDATED', profile_id || '/' || asset, null, null, null from balances b
   where customer_id = $1 and profile_id = any ($2::uuid[]) and asset = any ($3::text[]) and ${IS_OUTDATED}`
 
 /** The MACs of a customer's balances. */
@@ -154,12 +158,16 @@ export class Balances {
   /** Without `sealing` no balance can move: none was locked. */
   constructor(
     rows: BalanceRow[],
-    { policy, frozen, deactivated, profiles = new Map() }: Barred = { frozen: [], deactivated: [] },
+    { policy, freezes, deactivated, profiles = new Map() }: Barred = { freezes: [], deactivated: [] },
     sealing?: Sealing,
   ) {
     this.#sealing = sealing
     this.policy = policy
-    this.frozen = new Set(frozen)
+    this.frozen = new Set(
+      freezes
+        .filter((freeze) => holds(freeze, (end) => sealing?.macs.isEndOfFreeze(end) === true))
+        .map(({ subject }) => subject),
+    )
     this.deactivated = new Set(deactivated)
     this.profiles = profiles
     for (const row of rows) {

@@ -63,7 +63,8 @@ export class LedgerTransaction {
       at?.text ?? clock,
     )
     // A transaction that locks no balance moves none.
-    const sealing = keys.length === 0 ? undefined : { macs: await balanceMacs(), customerId }
+    const sealing =
+      keys.length + barred.freezes.length === 0 ? undefined : { macs: await balanceMacs(), customerId }
     return new LedgerTransaction(tx, customerId, new Balances(rows, barred, sealing), momentAt(now))
   }
 

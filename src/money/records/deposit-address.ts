@@ -116,7 +116,7 @@ export async function insertDepositAddress(
   return insertOnce({
     constraint: 'deposit_addresses_ref_id',
     async find() {
-      const known = await selectByRefId(db, customerId, body.ref_id)
+      const known = await selectByRefId(db, rowMacs, customerId, body.ref_id)
       return known && depositAddressToWire(networks, known)
     },
     async insert() {
@@ -209,13 +209,13 @@ async function beginReading(db: Queryable, networks: Networks, network: CryptoNe
   )
 }
 
-async function selectByRefId(db: Queryable, customerId: string, refId: string | undefined) {
+async function selectByRefId(db: Queryable, macs: RowMacs, customerId: string, refId: string | undefined) {
   if (refId === undefined) return undefined
   const { rows } = await db.query<DepositAddressRow>(
     `select ${DEPOSIT_ADDRESS_COLUMNS} from deposit_addresses where customer_id = $1 and ref_id = $2`,
     [customerId, refId],
   )
-  return rows[0]
+  return (await macs.genuine(db, 'deposit_addresses', customerId, rows))[0]
 }
 
 /** Finds the customer's deposit address that this text spells, on any network that shares addresses with `network`. */

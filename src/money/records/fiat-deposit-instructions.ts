@@ -8,7 +8,7 @@ import { Wire } from '../../contract/bank-wire.ts'
 import { Metadata, NamedObject, NIL_UUID, OneOf, RefId, Timestamp, Uuid } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { routingOf, type BankAccount } from '../../chains/bank/bank-account.ts'
-import { ownRowMacs } from './row-macs.ts'
+import type { RowMacs } from './row-macs.ts'
 import { requireHolders } from './holders.ts'
 import { lockOpenProfile } from './profile.ts'
 import { audited } from './audited.ts'
@@ -81,7 +81,7 @@ export interface NewInstructions {
  */
 export async function insertInstructions(
   db: Database | Transaction,
-  account: BankAccount,
+  { account, rowMacs }: { account: BankAccount; rowMacs: RowMacs },
   customerId: string,
   body: NewInstructions,
   { origin, limits }: { origin?: Origin; limits?: CustomerLimits } = {},
@@ -95,7 +95,7 @@ export async function insertInstructions(
   return insertOnce({
     constraint: 'fiat_deposit_instructions_ref_id',
     async find() {
-      const known = await selectByRefId(db, customerId, body.ref_id)
+      const known = await selectByRefId(db, rowMacs, customerId, body.ref_id)
       return known && instructionsToWire(known, account)
     },
     async insert() {
@@ -125,7 +125,7 @@ export async function insertInstructions(
           ],
         )
         const made = rows[0]!
-        await (await ownRowMacs()).seal(tx, 'fiat_deposit_instructions', customerId, made.id)
+        await rowMacs.seal(tx, 'fiat_deposit_instructions', customerId, made.id)
         if (origin !== undefined)
           recordChanges(tx, customerId, now, [audited(origin, 'fiat_deposit_instructions.create', made.id)])
         return made
@@ -137,6 +137,7 @@ export async function insertInstructions(
 /** Reads the customer's instructions with this id. Throws not-found. */
 export async function requireInstructions(
   db: Queryable,
+  macs: RowMacs,
   customerId: string,
   id: string,
 ): Promise<InstructionsRow> {
@@ -144,17 +145,18 @@ export async function requireInstructions(
     `select ${INSTRUCTIONS_COLUMNS} from fiat_deposit_instructions where customer_id = $1 and id = $2`,
     [customerId, id],
   )
-  if (rows[0] === undefined) throw problem.notFound('fiat deposit instructions', id)
-  return rows[0]
+  const [found] = await macs.genuine(db, 'fiat_deposit_instructions', customerId, rows)
+  if (found === undefined) throw problem.notFound('fiat deposit instructions', id)
+  return found
 }
 
-async function selectByRefId(db: Queryable, customerId: string, refId: string | undefined) {
+async function selectByRefId(db: Queryable, macs: RowMacs, customerId: string, refId: string | undefined) {
   if (refId === undefined) return undefined
   const { rows } = await db.query<InstructionsRow>(
     `select ${INSTRUCTIONS_COLUMNS} from fiat_deposit_instructions where customer_id = $1 and ref_id = $2`,
     [customerId, refId],
   )
-  return rows[0]
+  return (await macs.genuine(db, 'fiat_deposit_instructions', customerId, rows))[0]
 }
 
 const MEMO_ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789'

@@ -13,7 +13,9 @@ import { PLATFORM_ID } from '../../db/ids.ts'
 import { orElse, warn, type Finding } from '../../finding.ts'
 import type { NetworkAdapter } from '../../chains/network.ts'
 import { audited, recordNow } from './audited.ts'
-import { sealOf, type RowMacs, type Seal } from './row-macs.ts'
+import { holds } from '../ledger/freeze-ends.ts'
+import { RowMacs, sealOf, type Seal } from './row-macs.ts'
+import type { MasterKeys } from '../../keys/master-keys.ts'
 import { shareLock, takeLock } from '../../db/locks.ts'
 
 /** A target that can be frozen: no new payment of it is signed. */
@@ -135,7 +137,7 @@ export async function unfreeze(
 ): Promise<number> {
   return inTransaction(db, async (tx) => {
     const kept = isOfCustomer(target) ? await lockOfCustomer(tx, target) : await lockOfPlatform(tx, target)
-    const held = kept.filter((one) => (reason === null || one.reason === reason) && holds(one, endsBy(macs)))
+    const held = kept.filter((one) => (reason === null || one.reason === reason) && isHeld(one, endsBy(macs)))
     for (const one of held) {
       if (isOfCustomer(target)) await liftOfCustomer(tx, macs, target, one)
       else await liftOfPlatform(tx, macs, target, one)
@@ -160,13 +162,10 @@ const endsBy =
   (table, end) =>
     macs.objectionTo(table, end) === undefined
 
-/** Whether a freeze holds: it has no end, or its end was written without the master key. */
-const holds = (
-  { kind, lifted_at, ...end }: Pick<KeptFreeze, 'kind' | 'lifted_at' | keyof Seal>,
-  isEnd: IsEnd,
-) =>
-  lifted_at === null ||
-  isEnd?.(kind === 'ALL' || kind === 'NETWORK' ? 'freezes' : 'customer_freezes', end) === false
+const isHeld = (freeze: Pick<KeptFreeze, 'kind' | 'lifted_at' | keyof Seal>, isEnd: IsEnd) => {
+  const table = freeze.kind === 'ALL' || freeze.kind === 'NETWORK' ? 'freezes' : 'customer_freezes'
+  return holds(freeze, isEnd && ((end) => isEnd(table, end)))
+}
 
 async function lockOfCustomer(tx: Transaction, target: OfCustomer): Promise<Locked[]> {
   const { rows } = await tx.query<Omit<Locked, 'kind'>>(
@@ -272,52 +271,60 @@ const COLUMNS_OF_CUSTOMER = `
   customer_id || case when subject = customer_id then '' else '/' || subject end as subject,
   reason, detail, created_at`
 
-/** Reads all freezes that have no end, oldest first. */
-export async function selectFreezes(db: Queryable): Promise<Freeze[]> {
+const SELECT = `select kind, subject, reason, detail, created_at, lifted_at, ${sealOf('freezes')} from freezes r`
+const SELECT_OF_CUSTOMERS = `select ${COLUMNS_OF_CUSTOMER}, lifted_at, ${sealOf('customer_freezes')} from customer_freezes r`
+
+/** Reads all freezes that hold, oldest first. Without `macs` an end needs no MAC. */
+export async function selectFreezes(db: Queryable, macs?: RowMacs): Promise<Freeze[]> {
   const [{ rows }, { rows: ofCustomers }] = await inOrder([
-    db.query<Freeze>('select kind, subject, reason, detail, created_at from freezes where lifted_at is null'),
-    db.query<Freeze>(`select ${COLUMNS_OF_CUSTOMER} from customer_freezes where lifted_at is null`),
+    db.query<KeptFreeze>(SELECT),
+    db.query<KeptFreeze>(SELECT_OF_CUSTOMERS),
   ])
   const orderOf = ({ created_at, kind, subject }: Freeze) => `${created_at} ${kind} ${subject}`
-  return [...rows, ...ofCustomers].sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))
+  return held([...rows, ...ofCustomers], macs && endsBy(macs)).sort((a, b) =>
+    orderOf(a) < orderOf(b) ? -1 : 1,
+  )
 }
 
-/** Reads the freezes of a customer and of its profiles, oldest first. The subject is the customer's id or a profile's. */
+/** Reads the freezes of a customer and of its profiles that hold, oldest first. The subject is the customer's id or a profile's. */
 export async function selectFreezesOfCustomer(
   db: Queryable,
+  macs: RowMacs,
   customerId: string,
-): Promise<Omit<Freeze, 'kind'>[]> {
-  const { rows } = await db.query<Omit<Freeze, 'kind'>>(
-    `select subject::text as subject, reason, detail, created_at from customer_freezes
-     where customer_id = $1 and lifted_at is null
-     order by created_at, subject, reason`,
+): Promise<Freeze[]> {
+  const { rows } = await db.query<KeptFreeze>(
+    `${SELECT_OF_CUSTOMERS} where r.customer_id = $1 order by created_at, r.subject, reason`,
     [customerId],
   )
-  return rows
+  return held(rows, endsBy(macs)).map((one) => ({ ...one, subject: one.subject.split('/').at(-1)! }))
 }
+
+/** Whether a target is frozen for a reason. */
+export const isFrozenFor = async (
+  db: Queryable,
+  macs: RowMacs,
+  target: FreezeTarget,
+  reason: FreezeReason,
+): Promise<boolean> => (await selectFreezesOf(db, macs, target)).some((one) => one.reason === reason)
 
 /** Reads the freezes of one target that hold, oldest first. On a cluster it asks the target's node alone. */
 export async function selectFreezesOf(db: Queryable, macs: RowMacs, target: FreezeTarget): Promise<Freeze[]> {
   const { rows } = isOfCustomer(target)
     ? await db.query<KeptFreeze>(
-        `select ${COLUMNS_OF_CUSTOMER}, lifted_at, ${sealOf('customer_freezes')} from customer_freezes r
-         where r.customer_id = $1 and r.subject = $2
-         order by created_at`,
+        `${SELECT_OF_CUSTOMERS} where r.customer_id = $1 and r.subject = $2 order by created_at`,
         [target.customer_id, idOf(target)],
       )
-    : await db.query<KeptFreeze>(
-        `select kind, subject, reason, detail, created_at, lifted_at, ${sealOf('freezes')} from freezes r
-         where kind = $1 and subject = $2
-         order by created_at`,
-        [target.kind, subjectOf(target)],
-      )
+    : await db.query<KeptFreeze>(`${SELECT} where kind = $1 and subject = $2 order by created_at`, [
+        target.kind,
+        subjectOf(target),
+      ])
   return held(rows, endsBy(macs))
 }
 
 /** Returns the freezes that hold. The detail of a freeze says if its end is forged. */
 const held = (rows: readonly KeptFreeze[], isEnd: IsEnd): Freeze[] =>
   rows.flatMap((row) => {
-    if (!holds(row, isEnd)) return []
+    if (!isHeld(row, isEnd)) return []
     const { kind, subject, reason, detail, created_at, lifted_at } = row
     const forged = lifted_at === null ? '' : `; it was ended at ${lifted_at} without the master key`
     return { kind, subject, reason, detail: detail + forged, created_at }
@@ -343,18 +350,14 @@ export async function freezesOfSigning(
   // The statements after this one see everything that was committed while this one waited.
   const lock = shareLock(tx, 'signingUnderFreezes')
   const ofNetwork = tx.query<KeptFreeze>(
-    `
-    select kind, subject, reason, detail, created_at, lifted_at, ${sealOf('freezes')}
-    from freezes r
+    `${SELECT}
     where (kind, subject) in (('ALL', ''), ('NETWORK', $1))
     order by kind, created_at`,
     [network],
   )
   if (customer_id === undefined) return held((await inOrder([lock, ofNetwork]))[1].rows, isEndOfFreeze)
   const ofCustomer = tx.query<KeptFreeze>(
-    `
-    select ${COLUMNS_OF_CUSTOMER}, lifted_at, ${sealOf('customer_freezes')}
-    from customer_freezes r
+    `${SELECT_OF_CUSTOMERS}
     where r.customer_id = $1 and r.subject = any ($2::uuid[])
     order by kind, created_at`,
     [customer_id, [customer_id, ...profile_ids]],
@@ -396,8 +399,8 @@ export function describeFreeze({ kind, subject, reason, detail }: Omit<Freeze, '
 const TOLD_MAX = 5
 
 /** Warns of freezes in force. */
-export async function checkFreezes(db: Queryable): Promise<Finding[]> {
-  const freezes = await selectFreezes(db)
+export async function checkFreezes(db: Queryable, masterKeys: MasterKeys | undefined): Promise<Finding[]> {
+  const freezes = await selectFreezes(db, masterKeys && new RowMacs(masterKeys))
   const told = freezes.slice(0, TOLD_MAX).map((one) => `${describeFreeze(one)} (since ${one.created_at})`)
   const more = freezes.length - told.length
   const says = more === 0 ? told : [...told, `${more} more freezes`]

@@ -268,10 +268,7 @@ describe('an operator', () => {
       () => set(operator.id, `role = 'VIEWER'`),
     )
     expect((await take(session_secret)).status).toBe(200)
-    await transaction(service.db, async (tx) => {
-      await disableOperator(tx, operator.id)
-      await recordOperatorChange(tx, operator, 'operator.disable', { origin: TEST_ORIGIN })
-    })
+    await transaction(service.db, (tx) => disableOperator(tx, operator, TEST_ORIGIN))
     await set(operator.id, 'disabled_at = null')
     await service.db.query('update operator_sessions set ended_at = null where operator_id = $1', [
       operator.id,

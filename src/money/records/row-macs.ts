@@ -2,6 +2,7 @@ import type { Queryable, Transaction } from '../../db/database.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 import { Macs } from '../../keys/macs.ts'
 import { balanceMacs } from '../ledger/balance-macs.ts'
+import type { Seal } from '../ledger/freeze-ends.ts'
 import type { MasterKeys, Purpose } from '../../keys/master-keys.ts'
 
 /**
@@ -23,7 +24,8 @@ interface SealedTable {
   of: string
 }
 
-const OF_OPERATORS = `r.operator_id in (select id from operators where coalesce(customer_id, '${PLATFORM_ID}') = $1)`
+/** SQL: which rows `r` are of operators of the customer `$1`, or of the platform. */
+export const OF_OPERATORS = `r.operator_id in (select id from operators where coalesce(customer_id, '${PLATFORM_ID}') = $1)`
 const microsOf = (column: string) => `(extract(epoch from r.${column}) * 1000000)::bigint`
 const hexOf = (column: string) => `encode(r.${column}, 'hex')`
 
@@ -196,11 +198,7 @@ const textOfRow = (table: SealedName): string => {
 /** SQL that selects what `objectionTo` needs of a row `r` of this table. */
 export const sealOf = (table: SealedName): string => `${textOfRow(table)} as sealed, r.mac`
 
-/** A row's text, and its MAC. */
-export interface Seal {
-  sealed: string
-  mac: string | null
-}
+export type { Seal }
 
 /** Called for a row that is refused, since its MAC is missing or wrong. `id` names it in logs. */
 export type OnForged = (table: SealedName, id: string, objection: string) => void
@@ -246,6 +244,22 @@ export class RowMacs {
     if (endedLater)
       this.#onForged(table, id, 'the audit log says that it was ended or changed after it was sealed')
     return !endedLater
+  }
+
+  /** Returns the rows of a customer, by their ids, that are as they were sealed. Calls `onForged` for the others. */
+  async genuine<Row extends { id: string }>(
+    db: Queryable,
+    table: SealedName,
+    customerId: string,
+    rows: readonly Row[],
+  ): Promise<Row[]> {
+    if (rows.length === 0) return []
+    const { rows: seals } = await db.query<Seal & { id: string }>(
+      `select r.id, ${sealOf(table)} from ${table} r where r.customer_id = $1 and r.id = any ($2::uuid[])`,
+      [customerId, rows.map(({ id }) => id)],
+    )
+    const genuine = new Set(seals.flatMap(({ id, ...seal }) => (this.isGenuine(table, id, seal) ? id : [])))
+    return rows.filter(({ id }) => genuine.has(id))
   }
 
   /** Throws an Error for a row that is not as it was sealed: sealing it again would make it trusted. */

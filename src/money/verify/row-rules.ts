@@ -1,10 +1,20 @@
+import type { AuditAction } from '../../contract/audit-actions.ts'
 import type { Queryable } from '../../db/database.ts'
 import { forgedOrders } from '../records/orchestration.ts'
-import { endedLater, SEALED_TABLES, type RowMacs } from '../records/row-macs.ts'
+import { endedLater, OF_OPERATORS, SEALED_TABLES, type RowMacs } from '../records/row-macs.ts'
 import { PLATFORM_ID } from '../records/treasury.ts'
 import { arraysOf } from '../../db/rows.ts'
 
 /** The rules of rows that must not come from the database alone: their MACs, and what the audit log says of them. */
+
+/** Tables whose rows never begin again: which are in use, and the actions that end them. */
+const ENDED: readonly [table: string, live: string, ...actions: AuditAction[]][] = [
+  ['approvals', "r.status in ('PENDING', 'APPROVED')", 'approval.use', 'approval.reject', 'approval.expire'],
+  ['fiat_accounts', 'r.deleted_at is null', 'fiat_account.delete'],
+  ['orchestration_rules', "r.status = 'ACTIVE'", 'orchestration_rule.delete'],
+  ['profiles', 'r.deactivated_at is null', 'profile.deactivate'],
+  ['webhooks', 'true', 'webhook.delete'],
+]
 
 /**
  * Rows that authenticate, as the audit log of `$1` should have them. The log lacks the records of a customer that was made before
@@ -23,6 +33,15 @@ const AUDITED = {
           where l.customer_id = $1 and l.subject_id = r.id::text and l.action = 'api_client.create'
         )
       )`,
+  'nothing is in use that has ended, says the audit log': ENDED.map(
+    ([table, live, ...actions]) => `
+    select format('${table} %s', r.id) as detail from ${table} r
+    where r.customer_id = $1 and ${live} and exists (
+      select 1 from audit_log l
+      where l.customer_id = $1 and l.subject_id = r.id::text and l.outcome = 'DONE'
+        and l.action in (${actions.map((action) => `'${action}'`).join(', ')})
+    )`,
+  ).join(' union all '),
 } as const
 
 const OPERATORS = `
@@ -54,6 +73,20 @@ const UNRECORDED = {
         where l.customer_id = $1 and l.actor_id = s.operator_id and l.action = 'operator.sign_in' and l.outcome = 'DONE'
           and l.created_at between s.created_at - interval '1 minute' and s.created_at + interval '1 minute'
       )`,
+  },
+  'no passkey or link of an operator that was removed or used is in use': {
+    rows: `
+      select r.id::text, r.operator_id, r.sealed_at, r.created_at from operator_passkeys r
+      where ${OF_OPERATORS} and r.removed_at is null
+      union all
+      select encode(r.hash, 'hex'), r.operator_id, r.sealed_at, r.created_at from operator_links r
+      where ${OF_OPERATORS} and r.used_at is null`,
+    found: `
+      exists (select 1 from audit_log l where l.customer_id = $1 and l.subject_id = s.id and ${endedLater('s.sealed_at')})
+      or exists (
+        select 1 from audit_log l
+        where l.customer_id = $1 and l.subject_id = s.operator_id and l.action = 'operator.sign_in' and l.outcome = 'DONE'
+          and l.changes #>> '{after,proof}' = s.id)`,
   },
   'no signing key that was retired is in use': {
     rows: `

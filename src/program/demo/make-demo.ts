@@ -65,7 +65,8 @@ export async function makeDemo(
     const spare = await createApiClient(tx, rowMacs, customer_id, [DEMO.spareScope], {
       name: DEMO.spareClient,
     })
-    const instructions = await insertInstructions(tx, requireBankAccount(networks), customer_id, {
+    const wires = { account: requireBankAccount(networks), rowMacs }
+    const instructions = await insertInstructions(tx, wires, customer_id, {
       profile_id,
       fiat_network: 'WIRE',
     })

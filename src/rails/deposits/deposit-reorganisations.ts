@@ -1,7 +1,7 @@
 import type { CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import { transaction, type Database, type Queryable, type Transaction } from '../../db/database.ts'
-import { freeze, unfreeze } from '../../money/records/freezes.ts'
-import type { RowMacs } from '../../money/records/row-macs.ts'
+import { freeze, isFrozenFor, unfreeze } from '../../money/records/freezes.ts'
+import { ownRowMacs, type RowMacs } from '../../money/records/row-macs.ts'
 import type { DepositScan, NetworkAdapter } from '../../chains/network.ts'
 import {
   foundDepositOf,
@@ -28,13 +28,8 @@ const CREDITED_PAGE = 200
 const PAGES_MAX = 500
 
 /** Whether reading a network has stopped for a reorganisation. */
-export async function isReorganised(db: Queryable, network: CryptoNetwork): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `select 1 from freezes where kind = 'NETWORK' and subject = $1 and reason = 'REORGANISATION' and lifted_at is null`,
-    [network],
-  )
-  return rowCount! > 0
-}
+export const isReorganised = async (db: Queryable, network: CryptoNetwork): Promise<boolean> =>
+  isFrozenFor(db, await ownRowMacs(), { kind: 'NETWORK', network }, 'REORGANISATION')
 
 /**
  * Stops a network whose chain took back blocks that were read, and finds the deposits in them. The network is frozen

@@ -128,8 +128,8 @@ function feeEntries({ withdrawal: { network }, networkFee }: Step): Entry[] {
 
 /**
  * The reversed entries of the creation: the profile gets back its total, in the asset that was debited. A transfer of the
- * platform has none. The service's database role can insert withdrawals and entries, so only the total of an accepted
- * withdrawal is given back.
+ * platform has none. The service's database role can insert withdrawals and entries, and set back what has ended. So only the
+ * total of an accepted withdrawal is given back, and none that was paid.
  */
 async function refunds(tx: Transaction, customerId: string, steps: Step[]): Promise<StepPosting[]> {
   if (steps.length === 0) return []
@@ -138,19 +138,21 @@ async function refunds(tx: Transaction, customerId: string, steps: Step[]): Prom
     await requireAccepted(tx, new WithdrawalMacs(masterKeys), customerId, steps.map(idOf))
   }
   const { rows } = await tx.query<
-    Omit<Entry, 'amount'> & { transfer_id: string; amount: string; total: string }
+    Omit<Entry, 'amount'> & { transfer_id: string; amount: string; total: string; event: string }
   >({
     text: `
-      select e.transfer_id, e.account, e.profile_id, e.asset, e.amount, t.total
+      select e.transfer_id, e.event, e.account, e.profile_id, e.asset, e.amount, t.total
       from entries e
       join transfers t on t.customer_id = $1 and t.id = e.transfer_id
-      where e.customer_id = $1 and e.transfer_id = any ($2::uuid[]) and e.event = 'CREATED'
+      where e.customer_id = $1 and e.transfer_id = any ($2::uuid[]) and e.event in ('CREATED', 'SETTLED')
       order by e.transfer_id, e.position`,
     values: [customerId, steps.map(idOf)],
   })
   return steps.map((step) => {
     const { transfer_id } = step.withdrawal
     const created = rows.filter((row) => row.transfer_id === transfer_id)
+    if (created.some(({ event }) => event === 'SETTLED'))
+      throw problem.unavailable(`withdrawal ${transfer_id} was paid before; nothing is given back for it`)
     const [debit, ...more] = created.filter(({ profile_id }) => profile_id !== null)
     const minorOf = (amount: string) => parseStoredAmount(amount, decimalsOf(debit!.asset))
     if (more.length > 0 || (debit && minorOf(debit.amount) !== -minorOf(debit.total)))

@@ -2,7 +2,8 @@ import { formatAmount, parseAmount, parseStoredAmount } from '../../contract/ass
 import { decimalsOf, NETWORKS, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import { transaction, type Database, type Transaction } from '../../db/database.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
-import { freeze, type FreezeTarget } from '../../money/records/freezes.ts'
+import { freeze, isFrozenFor, type FreezeTarget } from '../../money/records/freezes.ts'
+import { ownRowMacs } from '../../money/records/row-macs.ts'
 import type { UsdPrices } from '../../contract/assets/usd-value.ts'
 import { usdPrices } from '../../money/records/usd-prices.ts'
 import { FEES_FACTOR_DECIMALS, type NetworkAdapter } from '../../chains/network.ts'
@@ -51,17 +52,18 @@ export async function watchNetworkFees(
   const { gasAsset } = NETWORKS[network]
   const prices = await usdPrices(db, simulatedPrices)
   return transaction(db, async (tx) => {
-    if (await isStopped(tx, network)) {
+    const macs = await ownRowMacs()
+    if (await isFrozenFor(tx, macs, target, 'NETWORK_FEES')) {
       await countFromNow(tx, network)
       return found
     }
     const { spent: others, failed, taken } = await feesOfDay(tx, network)
     const least = parseAmount(feesLoss.minimum, decimalsOf(gasAsset))!
     const text = (minor: bigint, asset: string) => `${formatAmount(minor, decimalsOf(asset))} ${asset}`
-    const frozenBefore = await frozenOf(tx, [...failed.keys()])
     let spent = others
     for (const [customer_id, cost] of failed) {
-      const isFrozen = frozenBefore.has(customer_id)
+      const customer: FreezeTarget = { kind: 'CUSTOMER', customer_id }
+      const isFrozen = await isFrozenFor(tx, macs, customer, 'NETWORK_FEES')
       if (!isFrozen && cost < least) {
         spent += cost
         continue
@@ -71,7 +73,6 @@ export async function watchNetworkFees(
       const detail =
         `withdrawals over ${network} that the network reverted have cost ${text(cost, gasAsset)} within ${WINDOW_HOURS} hours: ` +
         `at least ${text(least, gasAsset)} (fees_loss_minimum)`
-      const customer: FreezeTarget = { kind: 'CUSTOMER', customer_id }
       await freeze(tx, LOOP, customer, 'NETWORK_FEES', detail)
       found.frozen.push({ target: customer, detail })
     }
@@ -91,17 +92,6 @@ export async function watchNetworkFees(
   })
 }
 
-/** Those of these customers that are frozen for their failed withdrawals already. */
-async function frozenOf(tx: Transaction, customerIds: readonly string[]): Promise<Set<string>> {
-  if (customerIds.length === 0) return new Set()
-  const { rows } = await tx.query<{ subject: string }>(
-    `select subject::text from customer_freezes where customer_id = any ($1) and subject = customer_id and reason = 'NETWORK_FEES'
-       and lifted_at is null`,
-    [customerIds],
-  )
-  return new Set(rows.map(({ subject }) => subject))
-}
-
 async function countCustomerFromNow(tx: Transaction, customerId: string, network: string): Promise<void> {
   await tx.query(
     `
@@ -109,14 +99,6 @@ async function countCustomerFromNow(tx: Transaction, customerId: string, network
     on conflict (customer_id, network) do update set counted_from = excluded.counted_from`,
     [customerId, network],
   )
-}
-
-async function isStopped(tx: Transaction, network: CryptoNetwork): Promise<boolean> {
-  const { rowCount } = await tx.query(
-    `select 1 from freezes where kind = 'NETWORK' and subject = $1 and reason = 'NETWORK_FEES' and lifted_at is null`,
-    [network],
-  )
-  return rowCount! > 0
 }
 
 async function countFromNow(tx: Transaction, network: CryptoNetwork): Promise<void> {

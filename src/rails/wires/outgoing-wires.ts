@@ -3,13 +3,15 @@ import { violatedConstraint, type Database, type Queryable, type Transaction } f
 import { findBankWire, findBankWireOf, insertBankWires } from '../../money/records/bank-wires.ts'
 import type { FiatAccount } from '../../money/records/fiat-account.ts'
 import { balanceMacs } from '../../money/ledger/balance-macs.ts'
-import { WithdrawalMacs } from '../../money/movements/withdrawal-macs.ts'
+import { objectionsTo, WithdrawalMacs } from '../../money/movements/withdrawal-macs.ts'
 import { readOrder, wiresTakenBy, type WireOrder } from '../../chains/bank/manual-wires.ts'
+import type { Withdrawal } from '../../chains/network.ts'
+import { disagreementOf } from '../../chains/signed-payments.ts'
 import type { WaitingCode } from '../../chains/waiting.ts'
 import type { Screening } from '../screening/screening.ts'
 import { reviewAndSign } from '../payouts/ask-network.ts'
 import { findWithdrawal, holdWithdrawal } from '../payouts/hold-withdrawal.ts'
-import { selectKept, type HeldWithdrawal } from '../payouts/outgoing-transfers.ts'
+import type { HeldWithdrawal } from '../payouts/outgoing-transfers.ts'
 import { record } from '../payouts/record-steps.ts'
 import { guarded } from '../signing-guards.ts'
 import { audited, recordNow } from '../../money/records/audited.ts'
@@ -44,43 +46,61 @@ export interface OpenWire {
   created_at: string
 }
 
-type OpenRow = Omit<OpenWire, 'state' | 'detail' | 'payee' | 'account_number'> &
-  Pick<FiatAccount, 'fiat_account_owner' | 'fiat_network_instructions'> & {
+type WireRow = Withdrawal &
+  Pick<OpenWire, 'created_at'> &
+  WireOrder['payee'] & {
     raw_transaction: Buffer | null
     waiting_code: WaitingCode | null
     waiting_detail: string | null
+    is_recorded: boolean
   }
 
-/** The wires that have not ended, oldest first, of all customers. */
+const SELECT_WIRES = `
+  select t.id as transfer_id, t.customer_id, t.profile_id, 'WIRE' as network, t.amount, t.asset, t.memo, t.fiat_account_id,
+         coalesce(f.fiat_network_instructions #>> '{wire,account_number}', '') as destination_address, t.created_at,
+         b.raw_transaction, b.waiting_code, b.waiting_detail, f.fiat_account_owner, f.fiat_network_instructions,
+         -- Records of earlier versions have no digest of the order.
+         l.id is not null and coalesce(l.changes #>> '{after,order}', b.crypto_tx_hash) = encode(sha256(b.raw_transaction), 'hex')
+           as is_recorded
+  from transfers t
+  join fiat_accounts f on f.customer_id = t.customer_id and f.id = t.fiat_account_id
+  left join outgoing_transfers b on b.customer_id = t.customer_id and b.transfer_id = t.id
+  left join audit_log l on l.customer_id = t.customer_id and l.subject_id = t.id::text and l.action = 'transfer.take'`
+
+/**
+ * Returns what is wrong with each of these wires, whose orders people follow: it is not what was accepted, it has ended, or its order
+ * is not the one that was taken. The service's database role writes all of it, except the audit log.
+ */
+async function objectionsToWires(db: Queryable, wires: readonly WireRow[]): Promise<(string | undefined)[]> {
+  const objections = await objectionsTo(db, new WithdrawalMacs((await balanceMacs()).masterKeys), wires)
+  return wires.map(({ raw_transaction, fiat_account_owner, fiat_network_instructions, ...wire }, index) => {
+    if (objections[index] !== undefined || raw_transaction === null) return objections[index]
+    const payee = { fiat_account_owner, fiat_network_instructions }
+    const disagreement = disagreementOf({ ...wire, raw_transaction, payee }, new Map())
+    return disagreement ?? (wire.is_recorded ? undefined : 'the audit log has no such order')
+  })
+}
+
+/** The wires that have not ended, oldest first, of all customers. One whose records were changed WAITS, with what is wrong. */
 export async function listOpenWires(db: Queryable): Promise<OpenWire[]> {
-  const { rows } = await db.query<OpenRow>(`
-    select t.id as transfer_id, t.customer_id, t.profile_id, t.amount, t.asset, t.created_at, b.raw_transaction,
-           b.waiting_code, b.waiting_detail, f.fiat_account_owner, f.fiat_network_instructions
-    from transfers t
-    join fiat_accounts f on f.customer_id = t.customer_id and f.id = t.fiat_account_id
-    left join outgoing_transfers b on b.customer_id = t.customer_id and b.transfer_id = t.id
+  const { rows } = await db.query<WireRow>(`${SELECT_WIRES}
     where t.status = 'PENDING' and t.type = 'WIRE_WITHDRAWAL'
     order by t.id
     limit ${WIRES_MAX}`)
-  return rows.map((row) => {
-    const {
-      raw_transaction,
-      waiting_code,
-      waiting_detail,
-      fiat_account_owner,
-      fiat_network_instructions,
-      ...wire
-    } = row
-    const order = readOrder(raw_transaction)
-    const { account_number = '' } = fiat_network_instructions.wire
+  const objections = await objectionsToWires(db, rows)
+  return rows.map((row, index) => {
+    const { transfer_id, customer_id, profile_id, amount, asset, waiting_code, waiting_detail } = row
+    const objection = objections[index]
+    const order = objection === undefined ? readOrder(row.raw_transaction) : undefined
+    const { account_number = '' } = row.fiat_network_instructions.wire
     return {
-      ...wire,
+      ...{ transfer_id, customer_id, profile_id, amount, asset, created_at: row.created_at },
       ...(order !== undefined
         ? { state: 'TAKEN' as const, detail: `by ${order.taken_by} at ${order.taken_at}` }
-        : waiting_code === 'WIRE_TO_TAKE'
+        : waiting_code === 'WIRE_TO_TAKE' && objection === undefined
           ? { state: 'READY' as const, detail: null }
-          : { state: 'WAITING' as const, detail: waiting_detail }),
-      payee: ownerName(fiat_account_owner),
+          : { state: 'WAITING' as const, detail: objection ?? waiting_detail }),
+      payee: ownerName(row.fiat_account_owner),
       account_number: `...${account_number.slice(-4)}`,
     }
   })
@@ -130,18 +150,33 @@ export async function takeWire(
       throw new Refusal(`wire ${transferId} may not be sent: ${why}`)
     }
     await record(tx, wire.customer_id, [step!])
-    await recordNow(tx, wire.customer_id, audited(origin, 'transfer.take', transferId))
+    const after = { order: step!.signed!.crypto_tx_hash }
+    await recordNow(tx, wire.customer_id, audited(origin, 'transfer.take', transferId, { after }))
     return taken
   })
 }
 
-/** The order of a wire that an operator has taken. Throws a Refusal where none has. */
+/** The order of a wire that an operator has taken. Throws a Refusal where none has, and where it must not be sent (any more). */
 export async function readTakenWire(db: Database, transferId: string): Promise<WireOrder> {
-  const { customer_id, transfer_id } = await findWithdrawal(db, transferId)
-  const [kept] = await selectKept(db, [customer_id, transfer_id], 'WIRE')
-  const order = readOrder(kept?.raw_transaction ?? null)
-  if (order === undefined) throw new Refusal(`nobody has taken wire ${transferId}: bursar wire take`)
-  return order
+  return requireTaken(db, await findWithdrawal(db, transferId))
+}
+
+/** Returns the order of a taken wire. Throws a Refusal where nobody has taken it, and for what `objectionsToWires` says. */
+async function requireTaken(
+  db: Queryable,
+  { customer_id, transfer_id }: Pick<Withdrawal, 'customer_id' | 'transfer_id'>,
+): Promise<WireOrder> {
+  const { rows } = await db.query<WireRow>(`${SELECT_WIRES} where t.customer_id = $1 and t.id = $2`, [
+    customer_id,
+    transfer_id,
+  ])
+  const raw = rows[0]?.raw_transaction ?? null
+  if (raw === null)
+    throw new Refusal(`nobody has taken wire ${transfer_id}: bursar wire take, or bursar withdrawal cancel`)
+  const [objection] = await objectionsToWires(db, rows)
+  if (objection !== undefined)
+    throw new Refusal(`wire ${transfer_id} must not be sent: ${objection} (bursar verify)`)
+  return readOrder(raw)!
 }
 
 /** How a wire has ended. */
@@ -177,7 +212,7 @@ export async function markWireSent(
       throw new Refusal(`wire ${transfer_id} was sent with the bank reference ${known.bank_reference}`)
     }
     requireOpen(held)
-    requireTaken(held)
+    await requireTaken(tx, held)
     assert(status === 'PENDING')
     const other = await findBankWire(tx, { asset, kind: 'SENT', bank_reference })
     if (other !== undefined) throw referenceTaken(bank_reference, other.transfer_id)
@@ -218,7 +253,10 @@ export async function markWireFailed(
     const known = await failureOf(tx, held)
     if (known !== undefined) return { ...ended, reason: known, changed: false }
     requireOpen(held)
-    const { taken_by, taken_at } = requireTaken(held)
+    const { taken_by, taken_at } = await requireTaken(tx, held)
+    const sent = await findBankWireOf(tx, transfer_id)
+    if (sent !== undefined)
+      throw new Refusal(`wire ${transfer_id} was sent with the bank reference ${sent.bank_reference}`)
     assert(status === 'PENDING')
     const details = { message: `the wire was not paid: ${reason}`, destination_address }
     const transfer = {
@@ -268,14 +306,4 @@ function requireOpen({ transfer_id, status, secondary_status }: HeldWithdrawal):
   if (status === 'PENDING') return
   const why = secondary_status === null ? '' : `: ${secondary_status.detail}`
   throw new Refusal(`wire ${transfer_id} is ${status} already${why}`)
-}
-
-function requireTaken({ transfer_id, raw_transaction }: HeldWithdrawal): WireOrder {
-  const order = readOrder(raw_transaction)
-  if (order !== undefined) return order
-  throw new Refusal(
-    raw_transaction === null
-      ? `nobody has taken wire ${transfer_id}: bursar wire take, or bursar withdrawal cancel`
-      : `wire ${transfer_id} was signed for another bank`,
-  )
 }

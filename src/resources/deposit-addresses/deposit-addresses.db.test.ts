@@ -21,6 +21,7 @@ import {
 } from '../../../test/support.ts'
 import { CRYPTO_NETWORKS, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import { NIL_UUID } from '../../contract/fields.ts'
+import { transaction } from '../../db/database.ts'
 import { momentAt, newId } from '../../db/ids.ts'
 import { insertDepositAddress, type DepositAddress } from '../../money/records/deposit-address.ts'
 import { addressFromBytes, canonicalAddress } from '../../chains/addresses.ts'
@@ -265,6 +266,87 @@ describe('Create Deposit Address', () => {
   })
 })
 
+describe('where to pay is told only from records that Bursar made', () => {
+  const INSTRUCTIONS = '/v2/transfer/fiat-deposit-instructions'
+  const RULES = '/v2/orchestration/rules'
+  /** Each is copied into the database with a thief's address or memo. */
+  const TOLD = [
+    {
+      path: ADDRESSES,
+      table: 'deposit_addresses',
+      body: { crypto_network: 'ETHEREUM' },
+      where: 'address',
+      thief: "'0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'",
+    },
+    {
+      path: INSTRUCTIONS,
+      table: 'fiat_deposit_instructions',
+      body: { fiat_network: 'WIRE' },
+      where: 'memo_id',
+      thief: "'THIEFTHIEFTHIEF0'",
+    },
+    {
+      path: RULES,
+      table: 'orchestration_rules',
+      body: {
+        ...{ source: { crypto: { network: 'ETHEREUM' } }, source_asset: 'USDP', destination_asset: 'USDP' },
+        destination: {
+          crypto: { network: 'ETHEREUM', address: '0x52908400098527886E0F7030069857D2E4169EE7' },
+        },
+      },
+      where: 'source',
+      thief: `'{"crypto":{"address_id":"${NOBODY}","address":"0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed","network":"ETHEREUM"}}'`,
+    },
+  ]
+
+  test.each(TOLD)('$path', async ({ path, table, body, where, thief }) => {
+    const victim = await newCustomer(service)
+    const { profile_id } = victim
+    const asked = { profile_id, ...body, ref_id: 'user-1' }
+    expect(await victim.call('POST', path, asked)).toMatchObject({ status: 200 })
+    const { rows: columns } = await service.db.query<{ name: string }>(
+      'select attname as name from pg_attribute where attrelid = $1::regclass and attnum > 0 and not attisdropped',
+      [table],
+    )
+    const forged: Record<string, string> = {
+      ...{ id: 'gen_random_uuid()', ref_id: "'user-2'", source_id: 'gen_random_uuid()', [where]: thief },
+    }
+    const { rows } = await service.db.query<{ id: string }>(
+      `insert into ${table} (${columns.map(({ name }) => name).join(', ')})
+       select ${columns.map(({ name }) => forged[name] ?? name).join(', ')} from ${table} where customer_id = $1
+       returning id`,
+      [victim.customer_id],
+    )
+    const { id } = rows[0]!
+    const list = async (query: Query) =>
+      (await walkList<{ ref_id: string }>(victim, path, query)).map(({ ref_id }) => ref_id)
+    expect(await list([['order', 'ASC']])).toEqual(['user-1'])
+    expect(await list([['limit', '1']])).toEqual(['user-1'])
+    expect(await list([['ref_ids', 'user-2']])).toEqual([])
+    expect(await victim.call('POST', path, { ...asked, ref_id: 'user-2' })).toMatchObject({
+      status: 409,
+      body: { meta: {} },
+    })
+    expect(JSON.stringify(await victim.call('POST', path, { ...asked, ref_id: 'user-2' }))).not.toMatch(
+      /thief|5aAeb/i,
+    )
+    for (const q of [
+      id,
+      id.slice(0, 13),
+      'user-2',
+      '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
+      'THIEFTHIEFTHIEF0',
+    ])
+      expect(await victim.call('GET', `/v2/search?q=${q}`)).toMatchObject({
+        status: 200,
+        body: { items: [] },
+      })
+    if (path === INSTRUCTIONS)
+      expect(await victim.call('GET', `${path}/${id}`)).toMatchObject({ status: 404 })
+    await service.owner.query(`delete from ${table} where id = $1`, [id])
+  })
+})
+
 describe('List Deposit Addresses', () => {
   /** The number of addresses: nine on each of eleven networks. */
   const COUNT = 99
@@ -308,6 +390,7 @@ describe('List Deposit Addresses', () => {
       // The nil UUID is the answer for a row without an identity.
       [JSON.stringify(all, (_, value: unknown) => (value === NIL_UUID ? null : value))],
     )
+    await transaction(service.db, (tx) => ROW_MACS.sealAll(tx, 'deposit_addresses'))
   })
 
   const walk = (query: Query) => walkList<DepositAddress>(owner, ADDRESSES, query)

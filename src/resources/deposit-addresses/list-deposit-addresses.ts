@@ -20,6 +20,7 @@ export const listDepositAddresses = listOperation({
   list: 'deposit-addresses',
   item: DepositAddress,
   select: `select ${DEPOSIT_ADDRESS_COLUMNS} from deposit_addresses`,
+  sealed: 'deposit_addresses',
   filters: {
     ids: filterBy.ids('id', 'Filter by ids.'),
     profile_ids: filterBy.ids('profile_id', 'Filter by profiles.'),

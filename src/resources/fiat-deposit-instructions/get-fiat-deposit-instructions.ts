@@ -21,8 +21,8 @@ export const getFiatDepositInstructions = operation({
   example: { params: { id: EXAMPLE.instructions_id } },
   reply: FiatDepositInstructions,
   problems: ['not-found', 'unavailable'],
-  async run({ params, customerId, db, networks }) {
+  async run({ params, customerId, db, networks, rowMacs }) {
     const account = requireBankAccount(networks)
-    return instructionsToWire(await requireInstructions(db, customerId, params.id), account)
+    return instructionsToWire(await requireInstructions(db, rowMacs, customerId, params.id), account)
   },
 })

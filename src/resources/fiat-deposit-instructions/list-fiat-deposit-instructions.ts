@@ -20,6 +20,7 @@ export const listFiatDepositInstructions = listOperation({
   item: FiatDepositInstructions,
   problems: ['unavailable'],
   select: `select ${INSTRUCTIONS_COLUMNS} from fiat_deposit_instructions`,
+  sealed: 'fiat_deposit_instructions',
   filters: {
     ids: filterBy.ids('id', 'Filter by ids.'),
     profile_ids: filterBy.ids('profile_id', 'Filter by profiles.'),

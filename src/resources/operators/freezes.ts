@@ -50,13 +50,15 @@ export const listFreezes = operatorOperation({
   url: '/v2/operators/freezes',
   scope: 'operators:read_freeze',
   summary: 'List Freezes',
-  run: async ({ customerId, db }) => ({
-    items: (await selectFreezesOfCustomer(db, customerId)).map(({ subject, reason, detail, created_at }) => ({
-      ...(subject !== customerId && { profile_id: subject }),
-      reason,
-      detail,
-      created_at,
-    })),
+  run: async ({ customerId, db, rowMacs }) => ({
+    items: (await selectFreezesOfCustomer(db, rowMacs, customerId)).map(
+      ({ subject, reason, detail, created_at }) => ({
+        ...(subject !== customerId && { profile_id: subject }),
+        reason,
+        detail,
+        created_at,
+      }),
+    ),
   }),
 })
 

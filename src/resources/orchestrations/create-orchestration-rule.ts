@@ -105,7 +105,7 @@ export const createOrchestrationRule = operation({
     requireDestination({ ...body, destination: destinationOf(destination) }, { networks, settings })
     const rule = await insertOnce({
       constraint: 'orchestration_rules_ref_id',
-      find: () => findRule(db, 'ref_id = $2', [customerId, body.ref_id]),
+      find: () => findRule(db, rowMacs, 'ref_id = $2', [customerId, body.ref_id]),
       insert: () =>
         transaction(db, async (tx) => {
           await requireRecords(tx, customerId, body, destination)
@@ -120,7 +120,7 @@ export const createOrchestrationRule = operation({
     }).catch(async (error: unknown) => {
       if (violatedConstraint(error) !== 'orchestration_rules_source') throw error
       const waiting = "source_id = $2 and source_asset = $3 and status = 'ACTIVE'"
-      const existing = await findRule(db, waiting, [customerId, body.profile_id, body.source_asset])
+      const existing = await findRule(db, rowMacs, waiting, [customerId, body.profile_id, body.source_asset])
       throw problem.alreadyExists('source', existing)
     })
     return { rule }
@@ -153,14 +153,16 @@ function requireSource(
 
 async function findRule(
   db: Database,
+  macs: Context['rowMacs'],
   condition: string,
-  values: string[],
+  values: [customerId: string, ...string[]],
 ): Promise<OrchestrationRule | undefined> {
   const { rows } = await db.query<RuleRow>(
     `select ${RULE_COLUMNS} from orchestration_rules where customer_id = $1 and ${condition}`,
     values,
   )
-  return rows[0] && ruleToWire(rows[0])
+  const [rule] = await macs.genuine(db, 'orchestration_rules', values[0], rows)
+  return rule && ruleToWire(rule)
 }
 
 async function requireRecords(
@@ -196,7 +198,7 @@ async function makeSource(
   if (fiat !== undefined) {
     const account = requireBankAccount(networks)
     const asked = { profile_id, ...holders, fiat_network: 'WIRE' } as const
-    const { id, memo_id } = await insertInstructions(tx, account, customerId, asked)
+    const { id, memo_id } = await insertInstructions(tx, { account, rowMacs }, customerId, asked)
     const made = { deposit_instructions_id: id, memo_id, network: 'WIRE' as const }
     return { source: { fiat: { ...fiat, ...made } }, sourceId: id }
   }

@@ -37,7 +37,7 @@ export const listOrchestrationRules = operation({
     }),
     ...pageEnd,
   }),
-  async run({ query, customerId, db }) {
+  async run({ query, customerId, db, rowMacs }) {
     requireKnownAssets('source_asset', query.source_asset)
     requireKnownAssets('destination_asset', query.destination_asset)
     const { items, ...rest } = await listByCreation(db, customerId, query, {
@@ -53,6 +53,8 @@ export const listOrchestrationRules = operation({
         ['source_asset = any (?)', query.source_asset],
         ['destination_asset = any (?)', query.destination_asset],
       ],
+      // A rule shows the address or memo of its source.
+      keep: (rows) => rowMacs.genuine(db, 'orchestration_rules', customerId, rows),
       toWire: ruleToWire,
       copies: 2,
     })

@@ -18,6 +18,8 @@ import { payoutOf } from '../../money/movements/payout.ts'
 import { post, type PostOptions } from '../../money/movements/post.ts'
 import { isRetryable } from '../../money/movements/queue.ts'
 import type { UsdPrices } from '../../contract/assets/usd-value.ts'
+import { selectFreezesOfCustomer } from '../../money/records/freezes.ts'
+import { ownRowMacs } from '../../money/records/row-macs.ts'
 import { isPayable } from '../../money/records/destination-address.ts'
 import { usdPrices } from '../../money/records/usd-prices.ts'
 import {
@@ -191,15 +193,19 @@ async function claim(
   { networks, macs }: Pick<PayoutContext, 'networks' | 'macs'>,
   only: string[] | null,
 ): Promise<ClaimedOrchestration[]> {
-  const { rows: locked } = await tx.query<{ id: string }>(
+  const { rows: due } = await tx.query<{ id: string; profile_id: string }>(
     `
-    select o.id
+    select o.id, o.profile_id
     from ${DUE} and ($4::uuid[] is null or o.id = any ($4))
     order by o.id
     limit $3
     for update of o skip locked`,
     [customerId, [...networks.keys()], CLAIM_MAX, only],
   )
+  // A freeze holds whose end was written without the master key.
+  const freezes = due.length === 0 ? [] : await selectFreezesOfCustomer(tx, await ownRowMacs(), customerId)
+  const frozen = new Set(freezes.map(({ subject }) => subject))
+  const locked = due.filter(({ profile_id }) => !frozen.has(customerId) && !frozen.has(profile_id))
   const { rows } = await tx.query<ClaimedRow>(
     `
     select ${ORCHESTRATION_COLUMNS}, ${DETAILS}

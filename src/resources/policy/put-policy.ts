@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import type { Origin } from '../../contract/actor.ts'
 import { problem } from '../../contract/problems.ts'
-import { violatedConstraint, type Database, type Queryable, type Transaction } from '../../db/database.ts'
+import { violatedConstraint, type Database, type Transaction } from '../../db/database.ts'
 import { readClock } from '../../db/ids.ts'
 import { recordChanges } from '../../money/ledger/audit.ts'
 import { operation } from '../operation.ts'
@@ -109,7 +109,7 @@ export async function replacePolicy(
     values: document,
   } as const
   const inForce = replace_untrusted
-    ? { newest: (tx: Queryable, id: string) => policies.newestTrusted(tx, id) }
+    ? { newest: policies.newestTrusted.bind(policies), examine: policies.examine.bind(policies) }
     : policies
   try {
     return await withApprovedChange(db, inForce, asked, async (tx) => {

@@ -1,5 +1,6 @@
 import type { Queryable } from '../../db/database.ts'
 import { presentOf } from '../../db/rows.ts'
+import type { RowMacs, SealedName } from '../../money/records/row-macs.ts'
 import { findByPart } from './find-by-part.ts'
 import { findByWholeName, FOUND_MAX, FOUND_TYPES, type FoundRow } from './find-by-whole-name.ts'
 
@@ -43,6 +44,13 @@ const DETAILS = `
   ) its
   left join profiles p on p.customer_id = $1 and p.id = its.profile_id and $3`
 
+/** Of the records that tell where to pay, only those are found whose MAC is right. */
+const SEALED: Partial<Record<FoundRow['type'], SealedName>> = {
+  deposit_address: 'deposit_addresses',
+  fiat_deposit_instructions: 'fiat_deposit_instructions',
+  orchestration_rule: 'orchestration_rules',
+}
+
 /**
  * Finds the customer's records by a whole name, then by a part of one or by an amount; each newest first, of the types that
  * the scopes read.
@@ -51,7 +59,7 @@ export async function findRecords(
   db: Queryable,
   customerId: string,
   text: string,
-  { scopes, sandbox }: { scopes: readonly string[]; sandbox: boolean },
+  { scopes, sandbox, macs }: { scopes: readonly string[]; sandbox: boolean; macs: RowMacs },
 ): Promise<FoundRecord[]> {
   const types = Object.entries(FOUND_TYPES)
     .filter(([, scope]) => scopes.includes(scope))
@@ -63,7 +71,12 @@ export async function findRecords(
   const distinct = found.filter(
     ({ type, id }, index) => found.findIndex((one) => one.type === type && one.id === id) === index,
   )
-  const shown = distinct.slice(0, FOUND_MAX)
+  const genuine = new Set(distinct.filter(({ type }) => SEALED[type] === undefined))
+  for (const [type, table] of Object.entries(SEALED)) {
+    const its = distinct.filter((row) => row.type === type)
+    for (const row of await macs.genuine(db, table, customerId, its)) genuine.add(row)
+  }
+  const shown = distinct.filter((row) => genuine.has(row)).slice(0, FOUND_MAX)
   if (shown.length === 0) return []
   const { rows } = await db.query<DetailsRow>({
     name: 'describe found records',

@@ -45,10 +45,11 @@ export const searchRecords = operation({
   }),
   example: { query: { q: EXAMPLE.transfer_id } },
   reply: Type.Object({ items: Type.Array(Found) }),
-  async run({ query, customerId, scopes, settings, db }) {
+  async run({ query, customerId, scopes, settings, db, rowMacs }) {
     const items = await findRecords(db, customerId, query.q.trim(), {
       scopes,
       sandbox: settings.mode === 'sandbox',
+      macs: rowMacs,
     })
     return { items }
   },
