@@ -343,6 +343,7 @@ async function connectEvm(opening: Opening, section: EvmSection): Promise<Connec
   const adapter = evmAdapter(
     network,
     {
+      mode,
       rpcUrl,
       chainId: chain_id,
       hotWallet: wallets.hotWallet,

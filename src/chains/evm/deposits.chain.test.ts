@@ -79,6 +79,7 @@ const adapterOf = (changes: Partial<EvmConfig> = {}): NetworkAdapter =>
   evmAdapter(
     'ETHEREUM',
     {
+      mode: 'sandbox',
       rpcUrl: node.rpcUrl,
       hotWallet: privateKeyToAccount(generatePrivateKey()),
       depositKey: { mnemonic: 'legal winner thank year wave sausage worth useful legal winner thank yellow' },

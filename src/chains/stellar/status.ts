@@ -9,6 +9,7 @@ import type {
 } from '../network.ts'
 import { judgeAlone } from '../judge-alone.ts'
 import { NodeFailure } from '../node-failure.ts'
+import { PERSON_JUDGES } from '../one-node.ts'
 import { reasonOfFailure, type WaitingReason } from '../waiting.ts'
 import { decimalOf, GAS_ASSET, type StellarChain } from './chain.ts'
 import { innerOf, isOurs, paymentIn } from './envelope.ts'
@@ -87,7 +88,7 @@ async function doubtOf(chain: StellarChain, hash: string): Promise<WaitingReason
   if (chain.second === undefined)
     return {
       code: 'UNRESOLVED',
-      detail: `${says}; without verify_rpc_url nothing else says so: look at it in an explorer, then say so by 'bursar withdrawal resolve'`,
+      detail: `${says}; ${PERSON_JUDGES}`,
     }
   const record = await findTransaction({ ...chain, horizon: chain.second }, hash).catch((error: unknown) => {
     if (!(error instanceof NodeFailure)) throw error
