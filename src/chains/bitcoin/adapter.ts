@@ -6,13 +6,14 @@ import { broadcast, resend } from './broadcast.ts'
 import { claimTransaction, movedBy } from './claims.ts'
 import { untrustedChange } from './coins.ts'
 import { planConsolidation } from './consolidate.ts'
-import { newDepositAddress, scanBlocks, scanDeposits, seeDeposits } from './deposits.ts'
+import { confirmationsOf, newDepositAddress, scanBlocks, scanDeposits, seeDeposits } from './deposits.ts'
 import type { BitcoinNetwork } from './dialects.ts'
 import { estimateFee } from './fees.ts'
 import { askPerson, signedByHand } from './psbt.ts'
 import { replace } from './replace.ts'
 import { sign } from './sign.ts'
 import { checkStatus } from './status.ts'
+import { whyNodeIsBehind } from './unknown-spends.ts'
 import { usedBy } from './used-by.ts'
 import { bitcoinWallet, isOwnAddress, type BitcoinConfig, type BitcoinWallet } from './wallet.ts'
 
@@ -68,6 +69,7 @@ export function bitcoinAdapter(
     newestBlock: () => wallet.rpc.call<string>('getbestblockhash'),
     seeDeposits: (cursor) => seeDeposits(wallet, cursor),
     scanBlocks: (first) => scanBlocks(wallet, first),
+    confirmationsOf: (found) => confirmationsOf(wallet, found),
     estimateFee: (asset, destination) => estimateFee(wallet, asset, destination),
     status: () => status(wallet),
     // A new address each time: nobody else knows it.
@@ -83,5 +85,6 @@ async function status(wallet: BitcoinWallet): Promise<NetworkStatus> {
   const { rpc, coin } = wallet
   const [height, balance] = [await rpc.call<string>('getblockcount'), await rpc.call<string>('getbalance')]
   const held = minorOf(balance) + (await untrustedChange(wallet))
-  return { height: Number(height), held: { [coin]: decimalOf(held) } }
+  const behind = await whyNodeIsBehind(wallet)
+  return { height: Number(height), held: { [coin]: decimalOf(held) }, ...(behind && { behind }) }
 }

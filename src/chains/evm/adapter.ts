@@ -9,7 +9,14 @@ import { chainIdentity, staleAfterFailures } from './chain-identity.ts'
 import { claimTransaction } from './claim.ts'
 import { hotWalletFollower } from './confirmations.ts'
 import { planMove } from './former-wallets.ts'
-import { checkCredited, cursorAt, newestInChain, requireReceived, verifyDeposits } from './deposit-checks.ts'
+import {
+  checkCredited,
+  confirmationsOf,
+  cursorAt,
+  newestInChain,
+  requireReceived,
+  verifyDeposits,
+} from './deposit-checks.ts'
 import { depositKeysOf, type DepositKey } from './deposit-keys.ts'
 import { depositReader, initialCursor, isCursor } from './deposit-scan.ts'
 import { estimateFee } from './estimate-fee.ts'
@@ -126,6 +133,7 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
     seeDeposits: (cursor) => deposits.seeDeposits(cursor),
     scanBlocks: (first, last) => deposits.scanBlocks(first, last),
     verifyDeposits: (found) => verifyDeposits(chain, found),
+    confirmationsOf: (found) => confirmationsOf(chain, found),
     checkCredited: (credited) => checkCredited(chain, credited),
     newestInChain: (cursors) => newestInChain(chain, cursors),
     cursorAt: (block) => cursorAt(chain, block),
