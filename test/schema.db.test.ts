@@ -135,6 +135,7 @@ test('the statement of docs/upgrading.md takes over a database from before the f
     '005.do.solana.sql',
     '006.do.refills.sql',
     '007.do.solana-deposits.sql',
+    '010.do.deposits-of-one-node.sql',
   ])
 })
 

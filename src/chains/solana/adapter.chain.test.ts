@@ -469,8 +469,8 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
         waiting_detail: expect.stringContaining(foreign.crypto_tx_hash) as string,
       })
       await acknowledge()
-      await second.stop()
       await settleAll(wallet)
+      await second.stop()
       await requirePaid(wallet, customer, one)
       expect(node.lamportsOf(elsewhere)).toBe(500_000_000n)
     })
