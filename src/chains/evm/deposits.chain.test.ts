@@ -284,7 +284,7 @@ describe('a second node', () => {
       { state: 'CREDITED' },
       {
         reason: 'ONE_NODE',
-        detail: expect.stringMatching(/^one node alone says so, and it is worth 200 USD/),
+        detail: expect.stringMatching(/^one node alone says so, and it is worth 200 USD/) as string,
       },
     ])
     const credit = (amount: string) =>

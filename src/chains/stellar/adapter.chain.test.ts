@@ -717,7 +717,12 @@ test('a second Horizon must show a deposit, and what has used a number', async (
     return creditDeposits({ db: service.db, ledger, networks: both.networks, settings })
   }
   const reasonOf = async () =>
-    (await service.db.query('select reason from incoming_transfers where address = $1', [address])).rows[0]
+    (
+      await service.db.query<{ reason: string | null }>(
+        'select reason from incoming_transfers where address = $1',
+        [address],
+      )
+    ).rows[0]
   told = (path, body) => (path.includes('/operations') ? '{"_embedded":{"records":[]}}' : body)
   expect(await read()).toBe(0)
   expect(await reasonOf()).toEqual({ reason: 'SECOND_NODE' })

@@ -231,7 +231,7 @@ export async function creditVouched(
   adapter: NetworkAdapter,
   incoming: IncomingTransfer,
 ): Promise<void> {
-  const { oneNodeMax: _, minimumDeposit: __, ...believing } = adapter
+  const believing = { ...adapter, oneNodeMax: undefined, minimumDeposit: undefined }
   const gathered = { waiting: new Map<DepositWaitingReason, number>(), deactivated: new Set<string>() }
   const credited = await creditDue(context, network, believing, [incoming], gathered)
   if (credited === 0)

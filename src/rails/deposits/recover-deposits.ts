@@ -95,28 +95,15 @@ export async function creditSaidDeposit(
     throw new Error(`--amount must be above 0, with at most ${known.decimals} decimals`)
   const address = canonicalAddress(network, said.address, { testNetworks: true })
   if (address === undefined) throw new Error(`${said.address} is no address of ${network}`)
-  const found = (await selectOwners(db, network, [{ address }])).get(address)
-  if (found === undefined) throw new Error(`${address} is no deposit address that was given out`)
-  const owners = genuineAmong(ledger, found)
-  const [owner] = owners
-  if (owner === undefined) throw new Error(`${address}: ${FORGED_ADDRESS}`)
-  if (owners.length > 1) throw new Error(`${address} is the deposit address of more than one record`)
-  const vouched = await findOfOneNode(db, [
-    owner.customer_id,
-    network,
-    crypto_tx_hash,
-    address,
-    asset,
-    amount,
-  ])
-  if (vouched !== undefined) {
-    await creditVouched({ db, ledger, settings, screening, origin }, network, adapter, vouched)
-    return readTransfer(db, owner.customer_id, (await creditedAs(db, owner.customer_id, vouched))!)
-  }
+  const owner = await onlyOwner({ db, ledger }, network, address)
+  const place: SaidPlace = [owner.customer_id, network, crypto_tx_hash, address, asset]
+  const context = { db, ledger, settings, screening, origin }
+  const vouched = await creditOfOneNode(context, network, adapter, [...place, amount])
+  if (vouched !== undefined) return vouched
   if (adapter.requireReceived === undefined)
     throw new Error(`${network} has no deposits that a scan cannot find: use bursar deposits rescan`)
   const crypto_tx_index = `internal-${asset}-${address}`
-  await requireNotFound(db, [owner.customer_id, network, crypto_tx_hash, address, asset, crypto_tx_index])
+  await requireNotFound(db, [...place, crypto_tx_index])
   await adapter.requireReceived(owner.customer_id, {
     address,
     asset,
@@ -174,8 +161,32 @@ export async function creditSaidDeposit(
 
 type SaidPlace = [customerId: string, network: string, hash: string, address: string, asset: string]
 
-/** A deposit for which one node's word is not enough; of several in one transaction, the first. */
-async function findOfOneNode(db: Queryable, key: [...SaidPlace, amount: string]) {
+/** The owner of a deposit address. Throws an Error where there is none, or more than one. */
+async function onlyOwner(
+  { db, ledger }: Pick<Crediting, 'db' | 'ledger'>,
+  network: CryptoNetwork,
+  address: string,
+) {
+  const found = (await selectOwners(db, network, [{ address }])).get(address)
+  if (found === undefined) throw new Error(`${address} is no deposit address that was given out`)
+  const owners = genuineAmong(ledger, found)
+  const [owner] = owners
+  if (owner === undefined) throw new Error(`${address}: ${FORGED_ADDRESS}`)
+  if (owners.length > 1) throw new Error(`${address} is the deposit address of more than one record`)
+  return owner
+}
+
+/**
+ * Credits a deposit for which one node's word is not enough, by the operator's; of several in one transaction, the first. Undefined
+ * where none waits so.
+ */
+async function creditOfOneNode(
+  context: Crediting & { origin: Origin },
+  network: CryptoNetwork,
+  adapter: NetworkAdapter,
+  key: [...SaidPlace, amount: string],
+): Promise<Transfer | undefined> {
+  const { db } = context
   const { rows } = await db.query<{ crypto_tx_index: string }>(
     `select crypto_tx_index from incoming_transfers
      where customer_id = $1 and network = $2 and crypto_tx_hash = $3 and address = $4 and asset = $5 and amount = $6
@@ -184,8 +195,12 @@ async function findOfOneNode(db: Queryable, key: [...SaidPlace, amount: string])
      limit 1`,
     key,
   )
-  const [customerId, network, hash] = key
-  return rows[0] && selectWaitingDeposit(db, [customerId, network, hash, rows[0].crypto_tx_index])
+  const [customerId, , hash] = key
+  const waiting =
+    rows[0] && (await selectWaitingDeposit(db, [customerId, network, hash, rows[0].crypto_tx_index]))
+  if (waiting === undefined) return undefined
+  await creditVouched(context, network, adapter, waiting)
+  return readTransfer(db, customerId, (await creditedAs(db, customerId, waiting))!)
 }
 
 /** Throws an Error for a deposit that a scan of blocks has found. */
