@@ -124,6 +124,7 @@ async function pay({ databaseUrl, rpcUrl, keys, tokens }: Work): Promise<never> 
   const adapter = evmAdapter(
     'ETHEREUM',
     {
+      mode: 'sandbox',
       rpcUrl,
       hotWallet: hotWallet!,
       furtherWallets,

@@ -608,7 +608,8 @@ test('in live mode, a network that trusts one node for deposits, and one with to
   }
   await write(12)
   expectFound((await doctor(environment)).found, [
-    /^WARN networks: ETHEREUM: deposits are credited on the word of a single node$/,
+    /^FAIL networks: ETHEREUM: no second node is configured: nothing is refunded and no large deposit is credited: /,
+    /^WARN networks: ETHEREUM: the largest deposits need 12 confirmations, and 64 by default$/,
   ])
   await write(11)
   expectFound((await doctor(environment)).found, [
@@ -634,9 +635,10 @@ test('in live mode, two nodes on one host, plain http, a readable key file and n
   const { found, stdout } = await doctor({ ...live, VERIFY: 'https://192.0.2.1:1/other' })
   expect(stdout).not.toMatch(/secret-word|1111/)
   expectFound(found, [
-    /^WARN networks: ETHEREUM: verify_rpc_url has the same host as rpc_url, so it confirms nothing$/,
+    /^FAIL networks: ETHEREUM: verify_rpc_url has the same host as rpc_url, so it confirms nothing$/,
     /^WARN networks: ETHEREUM: rpc_url is on another machine and uses http: /,
     /^WARN networks: ETHEREUM: other users may read \S+key, which holds hot_wallet_key$/,
+    /^WARN networks: ETHEREUM: the largest deposits need 12 confirmations, and 64 by default$/,
     /^WARN networks: ETHEREUM: deposits of ETH have no minimum: sweeping a small deposit can cost more than its amount$/,
   ])
   expect(found.filter((line) => line.includes('verify_rpc_url is on another machine'))).toEqual([])

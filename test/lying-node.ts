@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:http'
 import { text } from 'node:stream/consumers'
 
-interface Call {
+export interface Call {
   id: number
   method: string
   params: unknown[]
@@ -19,7 +19,7 @@ export interface Answer {
 export async function startLyingNode(rpcUrl: string) {
   const state: {
     /** Returns a false answer to a call, or undefined to keep the true one. */
-    lie: (call: Call, answer: Answer) => Answer | undefined
+    lie: (call: Call, answer: Answer) => Answer | undefined | Promise<Answer | undefined>
     /** Largest reply in bytes. A larger one becomes HTTP 413. */
     bytesMax: number
     /** Number of requests so far. */
@@ -36,11 +36,12 @@ export async function startLyingNode(rpcUrl: string) {
       })
       const calls = [JSON.parse(body)].flat() as Call[]
       const answers = [await forwarded.json()].flat() as Answer[]
-      const told = answers.map((answer) => {
+      const told: object[] = []
+      for (const answer of answers) {
         const call = calls.find(({ id }) => id === answer.id)!
-        const lie = state.lie(call, answer)
-        return lie === undefined ? answer : { jsonrpc: '2.0', id: answer.id, ...lie }
-      })
+        const lie = await state.lie(call, answer)
+        told.push(lie === undefined ? answer : { jsonrpc: '2.0', id: answer.id, ...lie })
+      }
       const sent = JSON.stringify(told)
       if (sent.length > state.bytesMax) return reply.writeHead(413).end()
       return reply.writeHead(200, { 'content-type': 'application/json' }).end(sent)

@@ -135,8 +135,10 @@ test('the statement of docs/upgrading.md takes over a database from before the f
     '005.do.solana.sql',
     '006.do.refills.sql',
     '007.do.solana-deposits.sql',
+    '010.do.deposits-of-one-node.sql',
     '011.do.deposits-with-tokens.sql',
     '012.do.ends-in-the-audit-log.sql',
+    '013.do.approvers-of-issuers.sql',
   ])
 })
 

@@ -9,10 +9,11 @@ import {
   NETWORKS,
   type CryptoNetwork,
 } from '../contract/assets/catalogue.ts'
+import { CENT_DECIMALS } from '../contract/assets/usd-value.ts'
 import { Closed } from '../contract/fields.ts'
 import type { Mode } from './chain-of-mode.ts'
 import { treasuryOf } from './marks.ts'
-import { FEE_MARGIN_DECIMALS, FEES_FACTOR_DECIMALS, type NetworkAdapter } from './network.ts'
+import { FEE_MARGIN_DECIMALS, FEES_FACTOR_DECIMALS, type DepthFrom, type NetworkAdapter } from './network.ts'
 import { Secret } from './secrets.ts'
 import type { TokenAddresses } from './signed-payments.ts'
 
@@ -25,11 +26,17 @@ const Decimal = Type.String({ pattern: '^[0-9]+(\\.[0-9]+)?$', maxLength: 40 })
 const Amounts = Type.Union([Decimal, Type.Record(Type.String(), Decimal)])
 const CONFIRMATIONS_MAX = 10_000
 const Confirmations = Type.Integer({ minimum: 1, maximum: CONFIRMATIONS_MAX })
+/** By the value of a deposit: the first are those of small deposits and of withdrawals. */
+const ByAmount = Type.Array(Closed({ confirmations: Confirmations, from_usd: Type.Optional(Decimal) }), {
+  minItems: 1,
+  maxItems: 20,
+})
+const NodeUrl = Type.Union([Type.String({ minLength: 1 }), Secret])
 const shared = {
   /** A URL may hold a key: then it is a secret. */
-  rpc_url: Type.Union([Type.String({ minLength: 1 }), Secret]),
-  /** The confirmations that the transactions of withdrawals and of deposits need. */
-  confirmations: Confirmations,
+  rpc_url: NodeUrl,
+  /** The confirmations that the transactions of withdrawals and of deposits need; by default the catalogue's. */
+  confirmations: Type.Optional(Type.Union([Confirmations, ByAmount])),
   /** The least that the hot wallet should hold: of the network's own asset, or by asset. Below it, a refill is asked for. */
   low_mark: Type.Optional(Amounts),
   /** How much it should hold after a refill, or after a send to cold storage; by default the low mark. */
@@ -47,6 +54,12 @@ const shared = {
   /** By asset: smaller deposits wait until those at their address reach it together. By default the catalogue's. */
   minimum_deposit: Type.Optional(Type.Record(Type.String(), Decimal)),
 }
+const secondNode = {
+  /** A second, independent node: without its word nothing is given back in live mode, and no large deposit is credited. */
+  verify_rpc_url: Type.Optional(NodeUrl),
+  /** Without one, in live mode: the value in USD up to which one node's word credits a deposit. */
+  single_node_max: Type.Optional(Decimal),
+}
 const BitcoinSection = Closed({
   adapter: Type.Literal('bitcoin-core'),
   ...shared,
@@ -58,6 +71,8 @@ const BitcoinSection = Closed({
   signing: Type.Optional(Type.Literal('psbt')),
   /** The highest fee rate, in coins per 1,000 virtual bytes. */
   fee_ceiling: Decimal,
+  /** The node at a public address is the operator's own: it checks the chain's work itself. */
+  own_node: Type.Optional(Type.Literal(true)),
   /** An operator has reviewed what the wallet sent in blocks below this height. */
   first_height: Type.Optional(Type.Integer({ minimum: 0 })),
 })
@@ -71,7 +86,9 @@ const EvmSection = Closed({
   adapter: Type.Literal('evm'),
   ...shared,
   /** A number, or a tag of the network's own finality, where its node has it. */
-  confirmations: Type.Union([Confirmations, Type.Literal('safe'), Type.Literal('finalized')]),
+  confirmations: Type.Optional(
+    Type.Union([Confirmations, ByAmount, Type.Literal('safe'), Type.Literal('finalized')]),
+  ),
   /** The chain id of a sandbox's test network; by default the catalogue's. */
   chain_id: Type.Optional(Type.Integer({ minimum: 1 })),
   /** The hot wallet's private key, in hex. */
@@ -117,8 +134,7 @@ const EvmSection = Closed({
   sweep_fee_ceiling: Type.Optional(Decimal),
   /** Amounts by asset: from this amount on, a sweep may cost any part of it. */
   sweep_minimum: Type.Optional(Type.Record(Type.String(), Decimal)),
-  /** A second, independent node, which must agree before a deposit is credited. */
-  verify_rpc_url: Type.Optional(Type.Union([Type.String({ minLength: 1 }), Secret])),
+  ...secondNode,
   /** The amount of an asset from which the second node is asked; every amount, where an asset is not named. */
   verify_above: Type.Optional(Type.Record(Type.String(), Decimal)),
 })
@@ -135,8 +151,7 @@ const SolanaSection = Closed({
   fee_ceiling: Decimal,
   /** Nonce accounts of the hot wallet: as many payments are under way at a time. */
   lanes: Type.Optional(Type.Integer({ minimum: 1, maximum: 64 })),
-  /** A second, independent node: without its word no payment is refunded, and with it no deposit is credited. */
-  verify_rpc_url: Type.Optional(Type.Union([Type.String({ minLength: 1 }), Secret])),
+  ...secondNode,
   /**
    * The mnemonic that deposit addresses are derived from; without it the network has none. The public key that
    * `bursar networks deposit-key` prints suffices for a process without the worker.
@@ -154,8 +169,7 @@ const StellarSection = Closed({
   ...shared,
   /** A ledger is final when it is closed. */
   confirmations: Type.Optional(Type.Literal(1)),
-  /** A second, independent Horizon: without its word no payment is refunded. */
-  verify_rpc_url: Type.Optional(Type.Union([Type.String({ minLength: 1 }), Secret])),
+  ...secondNode,
   /** The passphrase of a sandbox's network; by default the test network's. */
   network_passphrase: Type.Optional(Type.String({ minLength: 1 })),
   /** The hot wallet's seed (S...). */
@@ -206,7 +220,8 @@ export async function* eachSection(path: string, mode: Mode): AsyncGenerator<[Cr
     if (requireAmount(`${network}.fee_ceiling`, fee_ceiling, ceilingDecimals) === 0n)
       throw new Error(`${network}.fee_ceiling must be above 0: nothing could be paid`)
     requireAmounts(`${network}.minimum_deposit`, network, minimum_deposit)
-    if (mode === 'live') requireLiveConfirmations(network, section.confirmations ?? 1)
+    depthOf(network, section, mode)
+    requireAmount(`${network}.single_node_max`, oneNodeMaxOf(section), CENT_DECIMALS)
     yield [network, section]
   }
 }
@@ -267,7 +282,7 @@ function complaint(network: CryptoNetwork): string {
   const path = [network, ...instancePath.split('/').slice(1)].join('.')
   const isOneOf = ajv.errors!.some((error) => error.keyword === 'anyOf')
   if (isOneOf && instancePath === '/confirmations')
-    return `${path} must be a number from 1 to ${CONFIRMATIONS_MAX}, 'safe' or 'finalized'`
+    return `${path} must be a number from 1 to ${CONFIRMATIONS_MAX}, a list of them by from_usd${NETWORKS[network].family === 'evm' ? ", 'safe' or 'finalized'" : ''}`
   if (network === 'SOLANA' && instancePath === '/confirmations')
     return `${path} must be 'finalized': the network drops no finalized slot, and may drop any other`
   if (keyword === 'additionalProperties')
@@ -298,14 +313,62 @@ export function requireAmounts(field: string, network: CryptoNetwork, amounts: R
 }
 
 /**
- * Live mode needs at least the catalogue's confirmations: a deeper reorganisation costs the deposits that were credited. A safe
- * or finalized block always suffices. Throws an Error that names the field.
+ * When the transactions of withdrawals and of small deposits are confirmed, and from which values on deposits need more. Live mode
+ * needs at least the catalogue's first number: a deeper reorganisation costs the deposits that were credited. A safe or finalized
+ * block always suffices. Throws an Error that names the field.
  */
-function requireLiveConfirmations(network: CryptoNetwork, confirmations: Depth): void {
-  const { liveConfirmations = 1 } = NETWORKS[network]
-  if (typeof confirmations === 'number' && confirmations < liveConfirmations)
-    throw new Error(`${network}.confirmations must be at least ${liveConfirmations} in live mode`)
+export function depthOf(
+  network: CryptoNetwork,
+  { confirmations }: Section,
+  mode: Mode,
+): { depth: Depth; depths: DepthFrom[] } {
+  const [least = 1, ...more] = NETWORKS[network].confirmations ?? []
+  if (typeof confirmations === 'string') return { depth: confirmations, depths: [] }
+  const byDefault = [
+    { from_usd: '0', confirmations: least },
+    ...more.map(([from_usd, deeper]) => ({ from_usd, confirmations: deeper })),
+  ]
+  const depths =
+    typeof confirmations === 'number'
+      ? [{ from_usd: '0', confirmations }]
+      : (confirmations?.map(({ from_usd = '0', confirmations: deeper }) => ({
+          from_usd,
+          confirmations: deeper,
+        })) ?? byDefault)
+  const field = `${network}.confirmations`
+  const values = depths.map(({ from_usd }) => requireAmount(field, from_usd, CENT_DECIMALS))
+  const rises = depths.every(
+    (one, index) =>
+      index === 0 ||
+      (values[index]! > values[index - 1]! && one.confirmations > depths[index - 1]!.confirmations),
+  )
+  if (values[0] !== 0n || !rises)
+    throw new Error(`${field} must begin without from_usd, and rise in from_usd and confirmations`)
+  const [{ confirmations: depth }] = depths as [DepthFrom]
+  if (mode === 'live' && depth < least) throw new Error(`${field} must be at least ${least} in live mode`)
+  return { depth, depths }
 }
+
+/** The confirmations of deposits, for people. */
+export const depthsText = (depths: readonly DepthFrom[]): string =>
+  depths
+    .map(({ from_usd, confirmations }, index) =>
+      index === 0 ? `${confirmations}` : `${confirmations} from ${from_usd} USD`,
+    )
+    .join(', ')
+
+/** That the largest deposits need fewer confirmations than by default; undefined where they do not. */
+export function shallowOf(network: CryptoNetwork, depths: readonly DepthFrom[]): string | undefined {
+  const byDefault = depthOf(network, {} as Section, 'live').depths
+  const [deepest, usual] = [depths.at(-1), byDefault.at(-1)!]
+  if (deepest === undefined || deepest.confirmations >= usual.confirmations) return undefined
+  return `the largest deposits need ${deepest.confirmations} confirmations, and ${usual.confirmations} by default`
+}
+
+/** By one node's word, a deposit of this value is credited in live mode: small beside what a customer may withdraw unseen. */
+const SINGLE_NODE_MAX = '100'
+export const oneNodeMaxOf = (section: Section): string =>
+  'single_node_max' in section ? (section.single_node_max ?? SINGLE_NODE_MAX) : SINGLE_NODE_MAX
 
 /** The loss by a day's network fees that stops payouts. Throws an Error that names the field. */
 export function feesLossOf(

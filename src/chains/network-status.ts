@@ -4,6 +4,7 @@ import type { Database, Queryable } from '../db/database.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
 import { lookAt } from './look.ts'
 import type { Ask } from './marks.ts'
+import type { DepthFrom } from './network.ts'
 import type { Depth } from './network-sections.ts'
 import type { ConfiguredNetwork } from './open-networks.ts'
 import type { LaneStatus, NetworkStatus, SignerStatus, TakenBack } from './wallet-status.ts'
@@ -25,6 +26,8 @@ interface Custody {
   in_cold?: string
   /** `held` less `in_custody`; negative where some is missing. */
   difference: string
+  /** Held beyond custody, where no uncredited deposit explains it: the platform's own, which nobody has acknowledged. */
+  unexplained?: string
   /** Whether more is missing than signed and unposted transactions can explain. */
   short: boolean
 }
@@ -45,7 +48,11 @@ export interface NetworkReport {
   /** Why it is not reachable. */
   error?: string
   height?: number
+  /** That the node has not read its chain to the end. */
+  behind?: string
   confirmations: Depth
+  /** By the value of deposits, where they need more. */
+  confirmations_by_value?: readonly DepthFrom[]
   custody: Custody[]
   fees: FeesOf[]
   /** What pays at the same time, where that is more than one. */
@@ -90,7 +97,7 @@ async function report(
   crypto_network: CryptoNetwork,
   { adapter, confirmations, isExperimental }: Reported,
 ): Promise<NetworkReport> {
-  const [look, custody, cold, fees, flights, leaving, waiting, frozen, uncredited, refills] =
+  const [look, custody, cold, fees, flights, leaving, arriving, waiting, frozen, uncredited, refills] =
     await Promise.all([
       lookAt(db, crypto_network, adapter).catch((error: Error) => error),
       sumsOf(db, `custody:${crypto_network}`),
@@ -98,6 +105,7 @@ async function report(
       feesOn(db, crypto_network),
       inFlight(db, crypto_network),
       leavingOn(db, crypto_network),
+      arrivingOn(db, crypto_network),
       waitingOn(db, crypto_network),
       freezesOn(db, crypto_network),
       uncreditedOn(db, crypto_network),
@@ -108,6 +116,7 @@ async function report(
     crypto_network,
     ...experimental,
     confirmations,
+    ...(adapter.depths && adapter.depths.length > 1 && { confirmations_by_value: adapter.depths }),
     fees,
     ...flights,
     waiting,
@@ -135,10 +144,11 @@ async function report(
     ...about,
     reachable: true,
     height: status.height,
+    ...(status.behind && { behind: status.behind }),
     lanes: status.lanes ?? [],
     ...(status.signer && { signer: status.signer }),
     taken_back: status.takenBack ?? [],
-    custody: custodyOf(status, { custody, cold, leaving }),
+    custody: custodyOf(crypto_network, status, { custody, cold, leaving, arriving }),
     below_low_mark: asks.some(({ kind }) => kind === 'REFILL'),
     asks,
   }
@@ -153,8 +163,9 @@ function inCold(cold: Sums, asset: string): Pick<Custody, 'in_cold'> {
 
 /** Each asset that the wallets hold, or that the ledgers have in custody or in cold storage. */
 function custodyOf(
+  network: CryptoNetwork,
   { held: all, hotWallet, formerWallets = [] }: NetworkStatus,
-  { custody, cold, leaving }: Record<'custody' | 'cold' | 'leaving', Sums>,
+  { custody, cold, leaving, arriving }: Record<'custody' | 'cold' | 'leaving' | 'arriving', Sums>,
 ): Custody[] {
   const minorOf = (amounts: Record<string, string>, asset: string) =>
     parseAmount(amounts[asset] ?? '0', decimalsOf(asset))!
@@ -162,6 +173,9 @@ function custodyOf(
   return assets.map((asset) => {
     const decimals = decimalsOf(asset)
     const [held, owed] = [minorOf(all, asset), custody.get(asset) ?? 0n]
+    const beyond = held - owed - (arriving.get(asset) ?? 0n)
+    // Anybody may send less than what may be withdrawn.
+    const least = parseAmount(findAsset(asset)?.networks[network]?.minimum ?? '0', decimals)!
     return {
       asset,
       held: formatAmount(held, decimals),
@@ -175,6 +189,7 @@ function custodyOf(
       in_custody: formatAmount(owed, decimals),
       ...inCold(cold, asset),
       difference: formatAmount(held - owed, decimals),
+      ...(beyond > 0n && beyond >= least && { unexplained: formatAmount(beyond, decimals) }),
       short: held + (leaving.get(asset) ?? 0n) < owed,
     }
   })

@@ -159,6 +159,17 @@ export async function selectPayees(
   return new Map(rows.map(({ crypto_tx_hash, ...payees }) => [crypto_tx_hash, payees]))
 }
 
+/** Whether a transaction was signed for other transfers than this one: of two equal payments, it is not this one's. */
+export async function paysAnother(
+  db: Queryable,
+  network: PayoutNetwork,
+  hash: string,
+  transferId: string,
+): Promise<boolean> {
+  const payees = (await selectPayees(db, network, [hash])).get(hash)
+  return payees !== undefined && !payees.transfer_ids.includes(transferId)
+}
+
 /** What a transaction pays: the n-th transfer is the n-th customer's. */
 export interface Payees {
   kind: TransactionKind

@@ -247,6 +247,12 @@ export interface DepositSight {
   recorded?: () => void
 }
 
+/** How many confirmations a deposit needs from this value on. In USD. */
+export interface DepthFrom {
+  from_usd: string
+  confirmations: number
+}
+
 /**
  * Whether a found deposit may be credited. WAITS: this is not known yet, perhaps because the second node does not answer.
  * DISAGREES: the second node gives another answer.
@@ -397,6 +403,12 @@ interface Chain {
   tokenCoins?(found: readonly FoundDeposit[]): Promise<('HELD' | 'SPENT' | undefined)[]>
   /** Checks found deposits against other evidence, before they are credited. Absent: no such check. */
   verifyDeposits?(found: FoundDeposit[]): Promise<DepositVerdict[]>
+  /** The confirmations that these deposits have now; 0 where the chain does not have them. */
+  confirmationsOf?(found: readonly FoundDeposit[]): Promise<number[]>
+  /** From which value on a deposit needs how many confirmations, ascending; the first is that of the scan. */
+  depths?: readonly DepthFrom[]
+  /** The largest value, in USD, that is credited by one node's word. Absent: whatever it says is credited, or another node agrees. */
+  oneNodeMax?: string
   /** For a deposit that no scan finds and an operator reports. Throws an Error unless it has arrived. */
   requireReceived?(customerId: string, arrival: FoundDeposit): Promise<void>
   /** After a reorganisation: where credited deposits are now. */

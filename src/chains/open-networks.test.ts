@@ -19,7 +19,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import type { Database, Transaction } from '../db/database.ts'
 import { WrongChain } from './chain-of-mode.ts'
 import { signerOfSeed } from './solana/keys.ts'
-import { configuredNetworks } from './open-networks.ts'
+import { configuredNetworks, type ConfiguredNetwork } from './open-networks.ts'
 import { signed, type EvmSigner, type EvmTransaction } from './evm/transaction.ts'
 
 // No test of a file reaches the database or a node: faults of the file are reported first.
@@ -110,6 +110,42 @@ test('a section of STELLAR is read, takes memos and no confirmations, and is exp
   const opened = (await read(stellar({}))).get('STELLAR')!
   expect(opened).toMatchObject({ confirmations: 1, isExperimental: true, privateKeys: ['hot_wallet_key'] })
   expect(opened.adapter).not.toHaveProperty('carriesNoMemo')
+})
+
+test('confirmations follow the value of a deposit: by default as the catalogue says, or by a list', async () => {
+  const depthsOf = async (changes: object) => {
+    const { adapter } = (await read(litecoin(changes))).get('LITECOIN')!
+    return [adapter.confirmations, ...adapter.depths!.map((one) => `${one.from_usd}: ${one.confirmations}`)]
+  }
+  expect(await depthsOf({ confirmations: undefined })).toEqual([6, '0: 6', '10000: 12', '100000: 24'])
+  expect(await depthsOf({ confirmations: 7 })).toEqual([7, '0: 7'])
+  const list = [{ confirmations: 6 }, { confirmations: 30, from_usd: '500.5' }]
+  expect(await depthsOf({ confirmations: list })).toEqual([6, '0: 6', '500.5: 30'])
+  expect((await read(litecoin({ confirmations: list }))).get('LITECOIN')!.shallow).toBeUndefined()
+  expect((await read(litecoin({ confirmations: 7 }))).get('LITECOIN')!.shallow).toBe(
+    'the largest deposits need 7 confirmations, and 24 by default',
+  )
+})
+
+test("in live mode, one node's word credits small deposits, on every family but on a wallet's own full node", async () => {
+  const second = { verify_rpc_url: 'https://second.example' }
+  const opened = async (section: Record<string, object>) => {
+    const [{ hasSecondNode, adapter }] = [...(await read(section)).values()] as [ConfiguredNetwork]
+    return [hasSecondNode, adapter.oneNodeMax]
+  }
+  for (const section of [ethereum, solana, stellar]) {
+    expect(await opened(section({}))).toEqual([false, '100'])
+    expect(await opened(section({ single_node_max: '0' }))).toEqual([false, '0'])
+    expect(await opened(section(second))).toEqual([true, undefined])
+  }
+  for (const own of [
+    { rpc_url: 'http://10.1.2.3:9332' },
+    { rpc_url: 'http://[fd00::1]:9332' },
+    { rpc_url: 'http://litecoind:9332' },
+    { rpc_url: 'http://litecoind.wallets.svc.cluster.local' },
+    { rpc_url: 'https://node.example', own_node: true },
+  ])
+    expect(await opened(litecoin(own))).toEqual([true, undefined])
 })
 
 test('a file is read, with its secrets from the environment and from files', async () => {
@@ -430,14 +466,14 @@ describe('a fault is reported with its section and field:', () => {
     ],
     [
       'signing by hand without segregated witness',
-      { BITCOIN_CASH: { ...LITECOIN, signing: 'psbt' } },
+      { BITCOIN_CASH: { ...LITECOIN, confirmations: 10, signing: 'psbt' } },
       /^BITCOIN_CASH.signing cannot be 'psbt': without segregated witness/,
     ],
     ['the adapter of another family, reversed', { BASE: LITECOIN }, /^BASE.adapter must be 'evm'$/],
     ['an unknown field', ethereum({ fee_cieling: '1' }), /^ETHEREUM.fee_cieling is not a known field$/],
     ['a field of the other family', litecoin({ chain_id: 1 }), /^LITECOIN.chain_id is not a known field$/],
     ...Object.keys(ETHEREUM).flatMap((field): [string, unknown, RegExp][] =>
-      ['adapter', 'deposit_key', 'low_mark'].includes(field)
+      ['adapter', 'deposit_key', 'low_mark', 'confirmations'].includes(field)
         ? []
         : [[`no ${field}`, ethereum({ [field]: undefined }), new RegExp(`^ETHEREUM.${field} is required$`)]],
     ),
@@ -477,12 +513,26 @@ describe('a fault is reported with its section and field:', () => {
     [
       'zero confirmations',
       ethereum({ confirmations: 0 }),
-      /^ETHEREUM.confirmations must be a number from 1 to 10000, .safe. or .finalized.$/,
+      /^ETHEREUM.confirmations must be a number from 1 to 10000, a list of them by from_usd, .safe. or .finalized.$/,
     ],
     [
       'a fraction as confirmations',
       litecoin({ confirmations: 1.5 }),
-      /^LITECOIN.confirmations must be integer$/,
+      /^LITECOIN.confirmations must be a number from 1 to 10000, a list of them by from_usd$/,
+    ],
+    ...[
+      [{ confirmations: 6 }, { confirmations: 6, from_usd: '10' }],
+      [{ confirmations: 6 }, { confirmations: 12, from_usd: '0' }],
+      [{ confirmations: 6, from_usd: '1' }],
+    ].map((confirmations): [string, unknown, RegExp] => [
+      `a list of confirmations that does not rise: ${JSON.stringify(confirmations)}`,
+      litecoin({ confirmations }),
+      /^LITECOIN.confirmations must begin without from_usd, and rise in from_usd and confirmations$/,
+    ]),
+    [
+      "somebody else's node for a wallet",
+      litecoin({ rpc_url: 'https://10.example.com' }),
+      /^LITECOIN.rpc_url: 10.example.com is not in a private network, .* own_node says so$/,
     ],
     ['no URL', ethereum({ rpc_url: { env: 'NO_URL' } }), /^ETHEREUM.rpc_url must be an http or https URL/],
     [

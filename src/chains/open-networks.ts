@@ -1,3 +1,4 @@
+import { BlockList, isIP } from 'node:net'
 import type { Hex } from 'viem'
 import { Keypair, Networks, StrKey } from '@stellar/stellar-base'
 import { formatAmount, parseAmount } from '../contract/assets/amount.ts'
@@ -27,11 +28,14 @@ import { stellarAdapter } from './stellar/adapter.ts'
 import { DECIMALS, LEAST_FEE, type StellarConfig } from './stellar/chain.ts'
 import { horizon } from './stellar/horizon.ts'
 import {
+  depthOf,
   eachSection,
   FEE_MARGIN,
   feesLossOf,
   GWEI_DECIMALS,
   limitsOutOfReach,
+  oneNodeMaxOf,
+  shallowOf,
   requireAmount,
   requireAmounts,
   type BitcoinSection,
@@ -74,14 +78,16 @@ export interface ConfiguredNetwork {
   depositPublicKey: string | undefined
   /** No test runs a node of the network: the adapter was tried against a model of its rules alone. */
   isExperimental?: true
-  /** Whether a second node verifies deposits; undefined for a family without this setting. */
-  hasSecondNode?: boolean | undefined
+  /** Whether more than one node's word counts: a second node's, or that of a full node of the operator's own. */
+  hasSecondNode: boolean
   /** The nodes by the field that names them, without the parts of a URL that may be secret. */
   nodes: { field: string; protocol: string; host: string; hostname: string }[]
   /** The files that secrets were read from, by their fields. */
   secretFiles: { field: string; path: string }[]
   /** Assets of which every deposit is credited, however small: `minimum_deposit` is 0. */
   withoutMinimum: string[]
+  /** What large deposits lack of the default confirmations. */
+  shallow?: string | undefined
   /** Limits that are too high to stop anything: each setting with its value, and the rule. */
   outOfReach: string[]
 }
@@ -99,11 +105,12 @@ export async function configuredNetworks(
 ): Promise<ReadonlyMap<CryptoNetwork, ConfiguredNetwork>> {
   const networks = new Map<CryptoNetwork, ConfiguredNetwork>()
   for await (const [network, section] of eachSection(path, mode)) {
-    const { confirmations = 1, fee_margin = FEE_MARGIN, minimum_deposit = {} } = section
+    const { fee_margin = FEE_MARGIN, minimum_deposit = {} } = section
+    const { depth: confirmations, depths } = depthOf(network, section, mode)
     const treasury = treasuryOf(network, section, mode)
     const given = readerOf(network, environment)
     const opening = { network, db, mode, given, ...use }
-    const connected = await connect(opening, section)
+    const connected = await connect(opening, section, confirmations)
     for (const address of treasury.cold) {
       const refusal = connected.adapter.refusesDestination?.(address)
       if (refusal !== undefined) throw new Error(`${network}.cold_addresses: ${address}: ${refusal}`)
@@ -113,7 +120,9 @@ export async function configuredNetworks(
       adapter: {
         ...connected.adapter,
         confirmations,
+        depths,
         treasury,
+        ...(mode === 'live' && !connected.hasSecondNode && { oneNodeMax: oneNodeMaxOf(section) }),
         feeMargin: fee_margin,
         ...(section.adapter !== 'solana' &&
           section.adapter !== 'stellar' && { carriesNoMemo: true as const }),
@@ -128,19 +137,20 @@ export async function configuredNetworks(
         requireAmount(`${network}.minimum_deposit`, amount, decimalsOf(asset)) === 0n ? [asset] : [],
       ),
       outOfReach: limitsOutOfReach(network, section),
+      shallow: shallowOf(network, depths),
     })
   }
   return networks
 }
 
-const connect = (opening: Opening, section: Section): Promise<ConnectedNetwork> =>
+const connect = (opening: Opening, section: Section, depth: Depth): Promise<ConnectedNetwork> =>
   section.adapter === 'evm'
-    ? connectEvm(opening, section)
+    ? connectEvm(opening, section, depth)
     : section.adapter === 'stellar'
       ? connectStellar(opening, section)
       : section.adapter === 'solana'
         ? connectSolana(opening, section)
-        : connectBitcoin(opening, section)
+        : connectBitcoin(opening, section, depth as number)
 
 /** Reads the secrets and nodes that a section names. Collects the files that held a secret, and the nodes. */
 function readerOf(network: CryptoNetwork, environment: Record<string, string | undefined>) {
@@ -180,16 +190,8 @@ type ConnectedNetwork = Pick<
 
 async function connectBitcoin(
   { network, db, mode, given }: Opening,
-  {
-    rpc_url,
-    rpc_user,
-    rpc_password,
-    wallet,
-    signing,
-    confirmations,
-    fee_ceiling,
-    first_height,
-  }: BitcoinSection,
+  { rpc_url, rpc_user, rpc_password, wallet, signing, fee_ceiling, first_height, own_node }: BitcoinSection,
+  confirmations: number,
 ): Promise<ConnectedNetwork> {
   if (signing === 'psbt' && network === 'BITCOIN_CASH')
     throw new Error(
@@ -201,13 +203,20 @@ async function connectBitcoin(
     rpcPassword: await given.secret('rpc_password', rpc_password),
     wallet,
   }
+  const { hostname } = given.nodes[0]!
+  if (mode === 'live' && !own_node && !isPrivate(hostname))
+    throw new Error(
+      `${network}.rpc_url: ${hostname} is not in a private network, and its word alone refunds and credits: it must be a full node of ` +
+        'your own, and own_node says so',
+    )
   const adapter = bitcoinAdapter(
     network as Parameters<typeof bitcoinAdapter>[0],
     { ...node, signing, confirmations, feeCeiling: fee_ceiling, firstHeight: first_height },
     db,
   )
   const connected = onChainOf(mode, network, bitcoinRpc(node), adapter)
-  return { ...connected, privateKeys: [], depositPublicKey: undefined }
+  // It checks the chain's work itself: to lie, it would have to be taken over, and the wallet is in it.
+  return { ...connected, privateKeys: [], depositPublicKey: undefined, hasSecondNode: true }
 }
 
 async function connectStellar(opening: Opening, section: StellarSection): Promise<ConnectedNetwork> {
@@ -253,6 +262,7 @@ async function connectStellar(opening: Opening, section: StellarSection): Promis
     requireChain: async () => void (await horizon(horizonUrl, passphrase).root()),
     privateKeys: seed === undefined ? [] : ['hot_wallet_key'],
     depositPublicKey: undefined,
+    hasSecondNode: section.verify_rpc_url !== undefined,
     isExperimental: true,
   }
 }
@@ -282,7 +292,7 @@ async function connectSolana(opening: Opening, section: SolanaSection): Promise<
     requireChain: () => adapter.ready!(),
     privateKeys: [...(hotWallet.isWatched ? [] : ['hot_wallet_key']), ...(hasWords ? ['deposit_key'] : [])],
     depositPublicKey: hasWords ? solanaKeysOf(depositKey.mnemonic).publicKey : depositKey?.publicKey,
-    ...(depositKey !== undefined && { hasSecondNode: verify_rpc_url !== undefined }),
+    hasSecondNode: verify_rpc_url !== undefined,
   }
 }
 
@@ -318,7 +328,11 @@ async function solanaWalletOf(
   return wallet!
 }
 
-async function connectEvm(opening: Opening, section: EvmSection): Promise<ConnectedNetwork> {
+async function connectEvm(
+  opening: Opening,
+  section: EvmSection,
+  confirmations: Depth,
+): Promise<ConnectedNetwork> {
   const { network, db, mode, signs, areGiven, given } = opening
   const { chain_id, deposit_key, tokens, verify_rpc_url, verify_above, sweep_fee_ceiling } = section
   if (verify_rpc_url === undefined && verify_above !== undefined)
@@ -343,6 +357,7 @@ async function connectEvm(opening: Opening, section: EvmSection): Promise<Connec
   const adapter = evmAdapter(
     network,
     {
+      mode,
       rpcUrl,
       chainId: chain_id,
       hotWallet: wallets.hotWallet,
@@ -357,7 +372,7 @@ async function connectEvm(opening: Opening, section: EvmSection): Promise<Connec
       }),
       depositKey,
       coldAddresses: treasuryOf(network, section, mode).cold as readonly Hex[],
-      confirmations: section.confirmations,
+      confirmations,
       maxFeePerGasCeiling: section.fee_ceiling,
       tokens,
       firstNonce: section.first_nonce,
@@ -387,6 +402,27 @@ function depositKeyOf(field: string, text: string, signs: boolean): DepositKey {
       )
   })
   return key
+}
+
+const PRIVATE_ADDRESSES = new BlockList()
+for (const [address, bits] of [
+  ['127.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['172.16.0.0', 12],
+  ['192.168.0.0', 16],
+  ['100.64.0.0', 10],
+] as const)
+  PRIVATE_ADDRESSES.addSubnet(address, bits)
+PRIVATE_ADDRESSES.addAddress('::1', 'ipv6')
+PRIVATE_ADDRESSES.addSubnet('fc00::', 7, 'ipv6')
+const PRIVATE_NAME = /^([^.]+|.*\.(internal|local|lan|home\.arpa|svc))$/
+
+/** Whether the internet does not have this host: it is of this machine, a private network, a cluster or containers. */
+function isPrivate(hostname: string): boolean {
+  const address = hostname.replace(/^\[|\]$/g, '')
+  const version = isIP(address)
+  if (version === 0) return PRIVATE_NAME.test(hostname)
+  return PRIVATE_ADDRESSES.check(address, version === 6 ? 'ipv6' : 'ipv4')
 }
 
 /** Puts the field's name before the message of an error. */

@@ -2,6 +2,7 @@ import { InvalidArgumentError, Option, type Command } from 'commander'
 import { CRYPTO_NETWORKS, type CryptoNetwork } from '../contract/assets/catalogue.ts'
 import { transaction } from '../db/database.ts'
 import { sealWithdrawal, WithdrawalMacs } from '../money/movements/withdrawal-macs.ts'
+import { depthsText } from '../chains/network-sections.ts'
 import { formerWalletsIn, networkReports, type NetworkReport } from '../chains/network-status.ts'
 import type { Ask } from '../chains/marks.ts'
 import type { NetworkAdapter } from '../chains/network.ts'
@@ -267,10 +268,14 @@ function describeNetwork(report: NetworkReport): string {
   const flights = Object.entries(in_flight).map(([state, count]) => `${count} ${state}`)
   return [
     `${crypto_network}: ${reachable ? `at height ${height}, ${typeof confirmations === 'number' ? `${confirmations} confirmations` : `confirmed when ${confirmations}`}` : `NOT REACHABLE: ${error}`}`,
+    ...(report.behind ? [`  THE NODE IS BEHIND: ${report.behind}`] : []),
+    ...(report.confirmations_by_value
+      ? [`  deposits need ${depthsText(report.confirmations_by_value)} confirmations`]
+      : []),
     ...(report.experimental ? ['  its adapter is EXPERIMENTAL: try it on a test network first'] : []),
     ...custody.map(
-      ({ asset, held, hot_wallet, in_custody, in_cold, difference, short }) =>
-        `  ${asset}: holds ${held}${hot_wallet === undefined ? '' : ` (the hot wallet ${hot_wallet})`}, in custody ${in_custody}${in_cold === undefined ? '' : `, in cold storage ${in_cold}`}, difference ${difference}${short ? ': TOO LITTLE' : ''}`,
+      ({ asset, held, hot_wallet, in_custody, in_cold, difference, short, unexplained }) =>
+        `  ${asset}: holds ${held}${hot_wallet === undefined ? '' : ` (the hot wallet ${hot_wallet})`}, in custody ${in_custody}${in_cold === undefined ? '' : `, in cold storage ${in_cold}`}, difference ${difference}${short ? ': TOO LITTLE' : unexplained === undefined ? '' : `: ${unexplained} NOT ACKNOWLEDGED`}`,
     ),
     ...formerWalletsIn(report).map(
       ({ address, held, asset }) => `  former hot wallet ${address}: ${held} ${asset}`,

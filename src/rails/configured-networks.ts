@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { WrongChain } from '../chains/chain-of-mode.ts'
 import { formerWalletsIn, networkReports, type NetworkReport } from '../chains/network-status.ts'
-import { configuredTokens } from '../chains/network-sections.ts'
+import { configuredTokens, depthsText } from '../chains/network-sections.ts'
 import type { ConfiguredNetwork } from '../chains/open-networks.ts'
 import type { CryptoNetwork } from '../contract/assets/catalogue.ts'
 import type { Database } from '../db/database.ts'
@@ -68,23 +68,20 @@ export async function checkNetworks(db: Database | undefined, settings: Settings
 
 /** Warns of settings in the networks file that work but put real money at risk. */
 async function checkSafety(name: CryptoNetwork, network: ConfiguredNetwork): Promise<Finding[]> {
-  const { hasSecondNode, nodes, secretFiles, withoutMinimum, outOfReach } = network
+  const { hasSecondNode, nodes, secretFiles, withoutMinimum, outOfReach, shallow } = network
+  const unwitnessed = 'nothing is refunded and no large deposit is credited: one node is no witness'
+  const advice = 'name a node of another operator in verify_rpc_url (docs/guides/networks.md)'
   const readable: Finding[] = []
   for (const { field, path } of secretFiles)
     for (const { says, advice } of await checkSecretFile(path))
       readable.push(warn(`${name}: ${says}, which holds ${field}`, advice!))
+  const isTwice = nodes.length > 1 && new Set(nodes.map(({ host }) => host)).size === 1
   return [
+    ...(hasSecondNode ? [] : [failed(`${name}: no second node is configured: ${unwitnessed}`, advice)]),
+    ...(isTwice
+      ? [failed(`${name}: verify_rpc_url has the same host as rpc_url, so it confirms nothing`, advice)]
+      : []),
     ...warnings(
-      [
-        hasSecondNode === false,
-        `${name}: deposits are credited on the word of a single node`,
-        'name a second node in verify_rpc_url (docs/guides/networks.md)',
-      ],
-      [
-        nodes.length > 1 && new Set(nodes.map(({ host }) => host)).size === 1,
-        `${name}: verify_rpc_url has the same host as rpc_url, so it confirms nothing`,
-        'name a node of another operator in verify_rpc_url (docs/guides/networks.md)',
-      ],
       ...nodes.map(({ field, protocol, hostname }): WarningRule => [
         protocol === 'http:' && !isHere(hostname),
         `${name}: ${field} is on another machine and uses http: its answers can be forged on the way`,
@@ -93,6 +90,11 @@ async function checkSafety(name: CryptoNetwork, network: ConfiguredNetwork): Pro
     ),
     ...readable,
     ...warnings(
+      [
+        shallow !== undefined,
+        `${name}: ${shallow}`,
+        'remove confirmations, or make it a list by from_usd (docs/guides/networks.md)',
+      ],
       [
         withoutMinimum.length > 0,
         `${name}: deposits of ${withoutMinimum.join(', ')} have no minimum: sweeping a small deposit can cost more than its amount`,
@@ -139,6 +141,11 @@ export function judgeNetwork(report: NetworkReport): Finding {
   const locked = report.waiting.find(({ code }) => code === 'WALLET_LOCKED')
   if (!reachable)
     return failed(`${name}: ${error}`, `start its node, or correct its section of BURSAR_NETWORKS_FILE`)
+  if (report.behind !== undefined)
+    return failed(
+      `${name}: ${report.behind}`,
+      'wait until it has its whole chain, or look why it does not go on',
+    )
   const missing = custody.find(({ short }) => short)
   if (missing !== undefined)
     return failed(
@@ -186,10 +193,18 @@ export function judgeNetwork(report: NetworkReport): Finding {
       `${name}: refill ${refill.crypto_tx_hash} is not posted: ${refill.detail}`,
       `bursar wallet acknowledge --network ${name} --tx-hash ${refill.crypto_tx_hash}`,
     )
+  const surplus = custody.find(({ unexplained }) => unexplained !== undefined)
+  if (surplus !== undefined)
+    return warn(
+      `${name}: holds ${surplus.unexplained!} ${surplus.asset} that no deposit explains and nobody has acknowledged`,
+      `bursar wallet acknowledge --network ${name} --tx-hash <hash of the transaction that brought it>`,
+    )
   const former = formerWalletsIn(report).map(
     ({ address, held, asset }) => `${address} holds ${held} ${asset}`,
   )
   const left = former.length === 0 ? '' : `; of the former hot wallets, ${former.join(', ')}`
   const experimental = report.experimental ? '; its adapter is experimental' : ''
-  return ok(`${name}: the node answers, at height ${height}${left}${experimental}`)
+  const depths = report.confirmations_by_value
+  const deposits = depths ? `; deposits need ${depthsText(depths)} confirmations` : ''
+  return ok(`${name}: the node answers, at height ${height}${deposits}${left}${experimental}`)
 }

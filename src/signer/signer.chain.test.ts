@@ -170,6 +170,7 @@ function networksOn(
   const adapter = evmAdapter(
     'ETHEREUM',
     {
+      mode: 'sandbox',
       rpcUrl: anvil.rpcUrl,
       hotWallet: remote(address),
       furtherWallets: further.map(remote),

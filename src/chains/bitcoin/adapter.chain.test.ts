@@ -689,6 +689,12 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     const { cursor } = await adapter().scanDeposits(null)
     expect((await adapter().scanDeposits(cursor)).found).toEqual([])
     const everything = (await adapter().scanDeposits(null)).found
+    // A larger one may need more confirmations: the wallet knows how many it has.
+    const unknown = { ...everything[0]!, crypto_tx_hash: 'ab'.repeat(32) }
+    const [seen, none] = await adapter().confirmationsOf!([everything.at(-1)!, unknown])
+    await node.mine(1)
+    expect(await adapter().confirmationsOf!([everything.at(-1)!, unknown])).toEqual([seen! + 1, 0])
+    expect(none).toBe(0)
     expect((await adapter().scanDeposits('ab'.repeat(32))).found).toEqual(everything)
     await requireAtRest()
   })
@@ -1067,6 +1073,9 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       expect(await waitingReasons([created])).toEqual([
         'the node is catching up with its chain: 7 blocks of 9',
       ])
+      expect(await adapter().status()).toMatchObject({
+        behind: 'the node is catching up with its chain: 7 blocks of 9',
+      })
       proxy.answer = undefined
       await service.db.query(`update wallet_checks set checked_block = $1`, ['ab'.repeat(32)])
       await work()

@@ -6,7 +6,7 @@ import { broadcast, resend } from './broadcast.ts'
 import { claimTransaction, movedBy } from './claims.ts'
 import { untrustedChange } from './coins.ts'
 import { planConsolidation } from './consolidate.ts'
-import { newDepositAddress, scanBlocks, scanDeposits, seeDeposits } from './deposits.ts'
+import { confirmationsOf, newDepositAddress, scanBlocks, scanDeposits, seeDeposits } from './deposits.ts'
 import type { BitcoinNetwork } from './dialects.ts'
 import { estimateFee } from './fees.ts'
 import { askPerson, signedByHand } from './psbt.ts'
@@ -14,6 +14,7 @@ import { replace } from './replace.ts'
 import { sign } from './sign.ts'
 import { checkStatus } from './status.ts'
 import { heldWithTokens, tokenCoins } from './tokens.ts'
+import { whyNodeIsBehind } from './unknown-spends.ts'
 import { usedBy } from './used-by.ts'
 import { bitcoinWallet, isOwnAddress, type BitcoinConfig, type BitcoinWallet } from './wallet.ts'
 
@@ -70,6 +71,7 @@ export function bitcoinAdapter(
     seeDeposits: (cursor) => seeDeposits(wallet, cursor),
     ...(wallet.dialect.hasTokens && { tokenCoins: (deposits) => tokenCoins(wallet, deposits) }),
     scanBlocks: (first) => scanBlocks(wallet, first),
+    confirmationsOf: (found) => confirmationsOf(wallet, found),
     estimateFee: (asset, destination) => estimateFee(wallet, asset, destination),
     status: () => status(wallet),
     // A new address each time: nobody else knows it.
@@ -87,5 +89,6 @@ async function status(wallet: BitcoinWallet): Promise<NetworkStatus> {
   const tokens = await heldWithTokens(wallet)
   const [height, balance] = [await rpc.call<string>('getblockcount'), await rpc.call<string>('getbalance')]
   const held = minorOf(balance) - tokens + (await untrustedChange(wallet))
-  return { height: Number(height), held: { [coin]: decimalOf(held) } }
+  const behind = await whyNodeIsBehind(wallet)
+  return { height: Number(height), held: { [coin]: decimalOf(held) }, ...(behind && { behind }) }
 }

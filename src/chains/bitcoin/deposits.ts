@@ -68,6 +68,17 @@ export async function scanBlocks(wallet: BitcoinWallet, first: bigint): Promise<
   return depositsIn(wallet, (await historySince(wallet, before)).transactions)
 }
 
+/** The confirmations that these deposits have now; 0 where the wallet does not know them, or the chain has dropped them. */
+export async function confirmationsOf(
+  wallet: BitcoinWallet,
+  found: readonly FoundDeposit[],
+): Promise<number[]> {
+  const hashes = [...new Set(found.map(({ crypto_tx_hash }) => crypto_tx_hash))]
+  const known = await fetchTransactions(wallet, hashes)
+  const depths = new Map(known.map(({ txid, confirmations }) => [txid, Math.max(0, Number(confirmations))]))
+  return found.map(({ crypto_tx_hash }) => depths.get(crypto_tx_hash) ?? 0)
+}
+
 /**
  * The deposits among these outputs, without unknown spends of the wallet itself. Coins that somebody moved by hand to a
  * deposit address were in custody before: crediting them would owe them twice.

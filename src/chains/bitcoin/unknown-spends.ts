@@ -48,7 +48,10 @@ export async function signingBlockedReason(
 }
 
 /** A node that has not read the whole chain does not know yet what the wallet has sent. */
-async function whyNodeIsBehind({ rpc }: BitcoinWallet, checkedBlock: string): Promise<string | undefined> {
+export async function whyNodeIsBehind(
+  { rpc }: BitcoinWallet,
+  checkedBlock = '',
+): Promise<string | undefined> {
   const { blocks, headers, initialblockdownload } = await rpc.call<{
     blocks: string
     headers: string

@@ -100,6 +100,7 @@ async function newWallet(
   const since = await chain.getBlockNumber()
   const hotWallet = privateKeyToAccount(generatePrivateKey())
   const config: EvmConfig = {
+    mode: 'sandbox',
     rpcUrl,
     hotWallet,
     depositKey: { mnemonic: MNEMONIC },
@@ -1738,9 +1739,10 @@ test('a signed transaction is followed by its bytes, even after the configuratio
   const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
   const created = await withdraw(customer, 'ETHEREUM', 'USDG', '2')
   await step(wallet)
-  const { rpcUrl, confirmations, maxFeePerGasCeiling } = wallet.config
+  const { mode, rpcUrl, confirmations, maxFeePerGasCeiling } = wallet.config
   const hotWallet = privateKeyToAccount(generatePrivateKey())
-  const later = evmAdapter('ETHEREUM', { rpcUrl, confirmations, maxFeePerGasCeiling, hotWallet }, service.db)
+  const limits = { mode, confirmations, maxFeePerGasCeiling }
+  const later = evmAdapter('ETHEREUM', { rpcUrl, ...limits, hotWallet }, service.db)
   await settleAll({ ...wallet, networks: new Map([['ETHEREUM', later]]) })
   expect((await read(customer, created)).status).toBe('COMPLETED')
   await requireAgreement(wallet, funds, [customer])
@@ -1875,7 +1877,7 @@ test('nothing is signed after a nonce that the node has lost', async () => {
 test('a node of another chain, or an unreachable node, is reported without its address', async () => {
   const { rpcUrl } = anvils.get('ETHEREUM')!
   const hotWallet = privateKeyToAccount(generatePrivateKey())
-  const limits = { hotWallet, confirmations: 1, maxFeePerGasCeiling: '1' }
+  const limits = { mode: 'sandbox', hotWallet, confirmations: 1, maxFeePerGasCeiling: '1' } as const
   const other = evmAdapter('BASE', { rpcUrl, ...limits }, service.db)
   await expect(other.status!()).rejects.toThrow('the node of BASE is on chain 1, not 8453')
   const down = evmAdapter('BASE', { rpcUrl: 'http://127.0.0.1:1/secret', ...limits }, service.db)

@@ -9,7 +9,14 @@ import { chainIdentity, staleAfterFailures } from './chain-identity.ts'
 import { claimTransaction } from './claim.ts'
 import { hotWalletFollower } from './confirmations.ts'
 import { planMove } from './former-wallets.ts'
-import { checkCredited, cursorAt, newestInChain, requireReceived, verifyDeposits } from './deposit-checks.ts'
+import {
+  checkCredited,
+  confirmationsOf,
+  cursorAt,
+  newestInChain,
+  requireReceived,
+  verifyDeposits,
+} from './deposit-checks.ts'
 import { depositKeysOf, type DepositKey } from './deposit-keys.ts'
 import { depositReader, initialCursor, isCursor } from './deposit-scan.ts'
 import { estimateFee } from './estimate-fee.ts'
@@ -27,11 +34,13 @@ import { sweep } from './sweeps/sweep.ts'
 import { sweepTermsOf, type SweepConfig } from './sweeps/worth.ts'
 import { rebroadcastTakenBack, resend } from './taken-back.ts'
 import type { EvmSigner } from './transaction.ts'
+import type { Mode } from '../chain-of-mode.ts'
 import type { AreGiven } from '../given-addresses.ts'
 import type { NetworkAdapter } from '../network.ts'
 
 /** One EVM network: the node, the keys and the limits. */
 export interface EvmConfig extends SweepConfig {
+  mode: Mode
   /** JSON-RPC over HTTP. The URL may contain a provider's key, and is in no error and no log. */
   rpcUrl: string
   /** The chain id that the node must answer to eth_chainId. The catalogue's main network unless given. */
@@ -108,7 +117,7 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
       askSigner: (_db, asked) => askSigner(network, config.signer!, asked),
     }),
     broadcast: (withdrawals) => broadcast(chain, withdrawals),
-    checkStatus: (withdrawals) => checkStatus(chain, follower, withdrawals),
+    checkStatus: (withdrawals) => checkStatus(db, chain, follower, withdrawals),
     stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS,
     replace: (_tx, withdrawals) => replace(chain, withdrawals),
     rebroadcastTakenBack: () => rebroadcastTakenBack(db, chain),
@@ -124,6 +133,7 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
     seeDeposits: (cursor) => deposits.seeDeposits(cursor),
     scanBlocks: (first, last) => deposits.scanBlocks(first, last),
     verifyDeposits: (found) => verifyDeposits(chain, found),
+    confirmationsOf: (found) => confirmationsOf(chain, found),
     checkCredited: (credited) => checkCredited(chain, credited),
     newestInChain: (cursors) => newestInChain(chain, cursors),
     cursorAt: (block) => cursorAt(chain, block),
@@ -139,7 +149,7 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
     broughtBy: (from, hash) => broughtBy(from, chain, hash),
     refill: (asset, amount, cold) => refill(chain, asset, amount, cold as readonly Hex[]),
     resend: (ended) => resend(chain, ended),
-    usedBy: (withdrawal, hash) => usedBy(chain, withdrawal, hash),
+    usedBy: (withdrawal, hash) => usedBy(db, chain, withdrawal, hash),
     requireReceived: (customerId, deposit) => requireReceived(db, chain, customerId, deposit),
   })
 }
@@ -158,6 +168,7 @@ function openChain(network: CryptoNetwork, config: EvmConfig, db: Database): Evm
   const feeCeiling = parseGwei(config.maxFeePerGasCeiling)
   return {
     network,
+    mode: config.mode,
     node,
     chainId: expected,
     gasAsset,

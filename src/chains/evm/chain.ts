@@ -3,6 +3,7 @@ import type { Hex } from 'viem'
 import { encodeFunctionData, getAddress, hexToBigInt, parseAbi } from 'viem/utils'
 import { ASSETS, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
+import type { Mode } from '../chain-of-mode.ts'
 import type { AreGiven } from '../given-addresses.ts'
 import { at, type Call, type EvmNode, type Finality } from './node.ts'
 import type { SweepWorth } from '../sweep-worth.ts'
@@ -24,6 +25,8 @@ export interface SweepTerms extends SweepWorth {
 /** One EVM network, as all parts of its adapter share it. */
 export interface EvmChain {
   network: CryptoNetwork
+  /** In live mode one node's word ends nothing. */
+  mode: Mode
   node: EvmNode
   chainId: number
   gasAsset: string

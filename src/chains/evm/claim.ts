@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import type { Hex, RpcTransaction, TransactionSerialized } from 'viem'
-import { getAddress, hexToBigInt, keccak256 } from 'viem/utils'
+import { formatTransaction, getAddress, hexToBigInt, keccak256, serializeTransaction } from 'viem/utils'
 import { onChain, transferOf, walletAt, type EvmChain } from './chain.ts'
-import { signedBytesOf } from './block-proof.ts'
 import type { EvmNode, Receipt } from './node.ts'
 import { acknowledgeNonce } from './nonces.ts'
 import { isOurs, parse, signerAddressOf, signerOf } from './transaction.ts'
@@ -74,4 +73,10 @@ export async function fetchBytes(node: EvmNode, hash: Hex): Promise<{ raw: Hex; 
   const raw = signedBytesOf(found)
   assert(keccak256(raw) === hash, `the node's answer for ${hash} does not hash to it`)
   return { raw, sender: await signerOf(raw as TransactionSerialized) }
+}
+
+/** The signed bytes of a transaction in a node's answer. Throws an Error for a type that only some chains have. */
+function signedBytesOf(found: RpcTransaction): Hex {
+  const { input: data, ...transaction } = formatTransaction(found)
+  return serializeTransaction({ ...transaction, data }, transaction)
 }

@@ -6,7 +6,7 @@ import { headersAt, isCursor, NATIVE_INDEX, numberOf } from './deposit-scan.ts'
 import { noteHoldings } from './sweeps/holdings.ts'
 import type { Database } from '../../db/database.ts'
 import { confirmedHead, depthText } from './confirmations.ts'
-import type { EvmNode, Receipt } from './node.ts'
+import { headOf, type EvmNode, type Receipt } from './node.ts'
 import { balancesAt, offChain, type EvmChain } from './chain.ts'
 import { askSecondNode, requireSecondWord } from './second-word.ts'
 import { addressIn, logIndexOf, TRANSFER_TOPIC } from './transaction.ts'
@@ -128,6 +128,13 @@ function objectionOfSecond(
     getAddress(transaction.to) === deposit.address &&
     isAmount(chain, deposit, hexToBigInt(transaction.value))
   return isSame ? undefined : 'has another amount or recipient'
+}
+
+/** The confirmations of these deposits' blocks; a deposit of a simulated network has all that are asked for. */
+export async function confirmationsOf(chain: EvmChain, found: readonly FoundDeposit[]): Promise<number[]> {
+  await chain.ready()
+  const head = await headOf(chain.node)
+  return found.map(({ block }) => (block === undefined ? Infinity : Number(head - block.number) + 1))
 }
 
 // ---------------------------------------------------------------------------------------------- reorganisations

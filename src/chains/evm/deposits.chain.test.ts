@@ -79,6 +79,7 @@ const adapterOf = (changes: Partial<EvmConfig> = {}): NetworkAdapter =>
   evmAdapter(
     'ETHEREUM',
     {
+      mode: 'sandbox',
       rpcUrl: node.rpcUrl,
       hotWallet: privateKeyToAccount(generatePrivateKey()),
       depositKey: { mnemonic: 'legal winner thank year wave sausage worth useful legal winner thank yellow' },
@@ -270,6 +271,79 @@ describe('a second node', () => {
     expect(second.requests).toBeGreaterThan(0)
     expect((await depositsOf(customer)).sort()).toEqual(['0.5 ETH', '1 ETH', '100 USDG', '99 USDG'])
     expect(await frozen()).toEqual([])
+  })
+
+  test('where there is none, a large deposit waits in live mode, until a person credits it', async () => {
+    const adapter = { ...adapterOf({ mode: 'live' }), oneNodeMax: '1' }
+    const { customer, address } = await newPlace(adapter)
+    await give(address, 'USDG', '1')
+    const hash = await give(address, 'USDG', '200')
+    await mine()
+    expect(await rounds(adapter)).toBe(1)
+    expect(await recorded()).toMatchObject([
+      { state: 'CREDITED' },
+      {
+        reason: 'ONE_NODE',
+        detail: expect.stringMatching(/^one node alone says so, and it is worth 200 USD/) as string,
+      },
+    ])
+    const credit = (amount: string) =>
+      creditSaidDeposit(
+        service,
+        'ETHEREUM',
+        adapter,
+        { crypto_tx_hash: hash, address, asset: 'USDG', amount },
+        TEST_ORIGIN,
+      )
+    await expect(credit('201')).rejects.toThrow('was found by a scan')
+    // The receipt still has to show it.
+    node.lie = ({ method }) => (method === 'eth_getTransactionReceipt' ? { result: null } : undefined)
+    await expect(credit('200')).rejects.toThrow(`'bursar deposits list' says why`)
+    node.tellTheTruth()
+    await service.db.query(`update incoming_transfers set reason = 'ONE_NODE' where state = 'WAITING'`)
+    const { id } = await credit('200')
+    const { rows } = await service.db.query(
+      `select actor_id from audit_log where $1::uuid = any (subject_ids) or subject_id = $1::text`,
+      [id],
+    )
+    expect(rows).toEqual([{ actor_id: TEST_ORIGIN.actor.id }])
+    await expect(credit('200')).rejects.toThrow('was found by a scan: it is credited by itself')
+    expect((await depositsOf(customer)).sort()).toEqual(['1 USDG', '200 USDG'])
+  })
+
+  test('where there is none, no internal transfer is credited in live mode, whoever says so', async () => {
+    const adapter = adapterOf({ mode: 'live' })
+    const { address } = await newPlace(adapter)
+    const hash = await give(privateKeyToAccount(generatePrivateKey()).address, 'ETH', '3')
+    await mine()
+    await rounds(adapter)
+    const said = { crypto_tx_hash: hash, address, asset: 'ETH', amount: '3' }
+    await expect(creditSaidDeposit(service, 'ETHEREUM', adapter, said, TEST_ORIGIN)).rejects.toThrow(
+      `${hash}: without verify_rpc_url nothing else says so`,
+    )
+  })
+
+  test('or not, a deposit has the confirmations of its value before it is credited', async () => {
+    const deep = CONFIRMATIONS + 2
+    const depths = [
+      { from_usd: '0', confirmations: CONFIRMATIONS },
+      { from_usd: '100', confirmations: deep },
+    ]
+    const adapter = { ...adapterOf(), depths }
+    const { customer, address } = await newPlace(adapter)
+    await give(address, 'USDG', '99')
+    await give(address, 'USDG', '100')
+    await mine(CONFIRMATIONS - 1)
+    expect(await rounds(adapter)).toBe(1)
+    expect(await recorded()).toMatchObject([
+      { state: 'CREDITED' },
+      { reason: 'CONFIRMATIONS', detail: `3 of ${deep} confirmations, because it is worth 100 USD` },
+    ])
+    await mine(1)
+    expect(await rounds(adapter)).toBe(0)
+    await mine(1)
+    expect(await rounds(adapter)).toBe(1)
+    expect((await depositsOf(customer)).sort()).toEqual(['100 USDG', '99 USDG'])
   })
 
   test('that is behind or silent delays large deposits, but not smaller ones', async () => {

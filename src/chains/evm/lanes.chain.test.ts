@@ -62,6 +62,7 @@ async function newWallets(eth: readonly number[], changes: Partial<EvmConfig> = 
   }
   const [hotWallet, ...furtherWallets] = wallets
   const config: EvmConfig = {
+    mode: 'sandbox',
     rpcUrl: anvil.rpcUrl,
     hotWallet: hotWallet!,
     furtherWallets,

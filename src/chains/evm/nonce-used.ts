@@ -1,6 +1,9 @@
 import type { Hex } from 'viem'
 import { getAddress, hexToBigInt, hexToNumber, parseTransaction } from 'viem/utils'
+import type { Queryable } from '../../db/database.ts'
 import type { BroadcastWithdrawal, NonceEnd, PaymentStatus } from '../network.ts'
+import { paysAnother } from '../network-transactions.ts'
+import { NOTHING_ELSE } from '../one-node.ts'
 import type { EvmChain } from './chain.ts'
 import { fetchBytes } from './claim.ts'
 import { confirmedHead, standingsOf } from './confirmations.ts'
@@ -12,11 +15,12 @@ import { hashesOf, isOurs, parse, signerAddressOf } from './transaction.ts'
  * The end of a withdrawal's signed bytes whose nonce another transaction has used: that of a tool, of another operator, or of a
  * worker that was thought dead. A node that does not find the bytes proves nothing: a payment that is signed anew for that
  * reason may be paid twice. Only the other transaction ends the bytes. It must have their nonce, be signed by the same key, and
- * be in a confirmed block, by the second node's word or by the block's own proof.
+ * be in a confirmed block, by the second node's word, too.
  */
 
 /** The end of a withdrawal that no block seems to have. Undefined unless another has used its nonce, confirmed. */
 export async function endOfNonce(
+  db: Queryable,
   chain: EvmChain,
   withdrawal: BroadcastWithdrawal,
 ): Promise<NonceEnd | undefined> {
@@ -27,7 +31,7 @@ export async function endOfNonce(
   if ((await countAt(chain, sender, head)) <= nonce) return undefined
   const hash = await findUser(chain, { sender, nonce, head })
   if (hash !== undefined && hashesOf(withdrawal).includes(hash)) return undefined
-  if (hash !== undefined) return usedBy(chain, withdrawal, hash)
+  if (hash !== undefined) return usedBy(db, chain, withdrawal, hash)
   return unresolved(
     `a transaction that the node does not show has used nonce ${nonce} of ${sender}: find it in an explorer, and ` +
       `'bursar withdrawal resolve ${withdrawal.transfer_id} --outcome sign-anew --used-by <hash>' has the withdrawal signed anew`,
@@ -43,12 +47,19 @@ export async function endOfAsked(
   { raw_transaction, crypto_tx_hash }: BroadcastWithdrawal,
 ): Promise<PaymentStatus> {
   const sender = await signerAddressOf(raw_transaction)
-  const isUsed = (await countAt(chain, sender, await confirmedHead(chain))) > parse(raw_transaction).nonce
-  return isUsed ? { state: 'VOID', usedBy: crypto_tx_hash } : { state: 'UNKNOWN' }
+  const { nonce } = parse(raw_transaction)
+  for (const node of [chain.node, ...(chain.verify === undefined ? [] : [chain.verify.node])]) {
+    const asked = { ...chain, node }
+    if ((await countAt(asked, sender, await confirmedHead(asked))) <= nonce) return { state: 'UNKNOWN' }
+  }
+  if (chain.verify === undefined && chain.mode === 'live')
+    return unresolved(`the node says that nonce ${nonce} of ${sender} is used; ${NOTHING_ELSE}`)
+  return { state: 'VOID', usedBy: crypto_tx_hash }
 }
 
 /** Whether this transaction has used the nonce of a withdrawal's bytes in a confirmed block (`NetworkAdapter.usedBy`). */
 export async function usedBy(
+  db: Queryable,
   chain: EvmChain,
   withdrawal: BroadcastWithdrawal,
   hash: string,
@@ -60,22 +71,28 @@ export async function usedBy(
   const kept = parse(raw_transaction)
   const found = await fetchBytes(chain.node, hash as Hex)
   if (found === undefined) return unresolved(`the node of ${chain.network} has no transaction ${hash}`)
-  const { nonce = 0, to, value = 0n, data } = parseTransaction(found.raw)
+  const { nonce = 0, to, value = 0n, data, chainId = kept.chainId } = parseTransaction(found.raw)
   if (found.sender !== (await signerAddressOf(raw_transaction)))
     return unresolved(`${hash} was signed by ${found.sender}, and not by its wallet`)
   if (nonce !== kept.nonce) return unresolved(`${hash} has nonce ${nonce}, and not ${kept.nonce}`)
+  if (chainId !== kept.chainId)
+    return unresolved(`${hash} is of the chain ${chainId}, and not of ${kept.chainId}`)
   const sent = { raw_transaction, crypto_tx_hash: hash, replaced: [] }
   const [standing] = await standingsOf(chain, [sent])
   if (standing!.state !== 'MINED' || !standing!.isConfirmed)
     return unresolved(`${hash}, which has its nonce, is not confirmed yet`)
   const { receipt } = standing!
   const paysIt = to && getAddress(to) === getAddress(kept.to) && value === kept.value && data === kept.data
-  // A replacement that this database has lost, or a payment by hand.
-  if (paysIt && hexToBigInt(receipt.status) === 1n)
+  // A replacement that this database has lost, or a payment by hand. One of two equal payments pays the other withdrawal.
+  if (
+    paysIt &&
+    hexToBigInt(receipt.status) === 1n &&
+    !(await paysAnother(db, chain.network, hash, transfer_id))
+  )
     return unresolved(
       `${hash} pays it: 'bursar withdrawal mark-paid ${transfer_id} --tx-hash ${hash}' says so`,
     )
-  const reason = await doubtOf(chain, receipt)
+  const reason = await doubtOf(chain, receipt, NOTHING_ELSE)
   return reason === undefined
     ? { state: 'VOID', usedBy: hash }
     : { state: 'UNRESOLVED', reason, mayBeMined: true }

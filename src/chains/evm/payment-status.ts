@@ -1,9 +1,11 @@
+import type { Hex } from 'viem'
 import { hexToBigInt } from 'viem/utils'
+import type { Queryable } from '../../db/database.ts'
 import { offChain, type EvmChain } from './chain.ts'
 import type { HotWalletFollower } from './confirmations.ts'
 import { NATIVE_INDEX } from './deposit-scan.ts'
 import { feePaid } from './fees.ts'
-import type { Receipt } from './node.ts'
+import { at, NodeError, type Receipt } from './node.ts'
 import { doubtOf } from './second-word.ts'
 import { endOfAsked, endOfNonce } from './nonce-used.ts'
 import { refusalOf } from './refusals.ts'
@@ -13,6 +15,7 @@ import type { BroadcastWithdrawal, PaymentStatus } from '../network.ts'
 
 /** How far the transaction of each withdrawal is, and the outcome of the confirmed ones. */
 export async function checkStatus(
+  db: Queryable,
   chain: EvmChain,
   { follow, markStale }: HotWalletFollower,
   withdrawals: BroadcastWithdrawal[],
@@ -31,7 +34,7 @@ export async function checkStatus(
       continue
     }
     if (standing.state !== 'MINED') {
-      const used = 'isPassed' in standing ? await endOfNonce(chain, withdrawal) : undefined
+      const used = 'isPassed' in standing ? await endOfNonce(db, chain, withdrawal) : undefined
       const { state, isTooCheap } = standing
       statuses.push(used ?? { state, ...(isTooCheap && { isTooCheap }) })
       continue
@@ -42,7 +45,7 @@ export async function checkStatus(
       continue
     }
     const { receipt } = standing
-    const outcome = await judgeAlone(() => believed(chain, outcomeOf(chain, withdrawal, receipt), receipt))
+    const outcome = await judgeAlone(() => believed(chain, withdrawal, receipt))
     if (outcome.state === 'UNRESOLVED') markStale(receipt)
     statuses.push(outcome)
   }
@@ -50,11 +53,20 @@ export async function checkStatus(
 }
 
 /** A failure refunds the withdrawal. By a single node's false word, the withdrawal would be both paid and refunded. */
-async function believed(chain: EvmChain, outcome: PaymentStatus, receipt: Receipt): Promise<PaymentStatus> {
+async function believed(
+  chain: EvmChain,
+  withdrawal: BroadcastWithdrawal,
+  receipt: Receipt,
+): Promise<PaymentStatus> {
+  const outcome = outcomeOf(chain, withdrawal, receipt)
   if (outcome.state !== 'FAILED') return outcome
   const reason = await doubtOf(chain, receipt)
-  if (reason === undefined) return outcome
-  const { networkFee } = outcome
+  const { networkFee, byRecipient, ...failed } = outcome
+  if (reason === undefined) {
+    const { to, data } = parse(withdrawal.raw_transaction)
+    const isTheirs = data === undefined ? await mayRunCode(chain, to, receipt) : byRecipient
+    return { ...failed, ...(networkFee && { networkFee }), ...(isTheirs && { byRecipient: true }) }
+  }
   return {
     state: 'UNRESOLVED',
     reason,
@@ -78,10 +90,9 @@ function outcomeOf(chain: EvmChain, withdrawal: BroadcastWithdrawal, receipt: Re
   const transaction = parse(withdrawal.raw_transaction)
   if (status === '0x0') {
     const refusal = refusalOf(withdrawal, `the network reverted transaction ${crypto_tx_hash}`)
-    // The recipient decides about the code at a destination of native coins, and the gas that a token's transfer to it takes.
+    // The recipient decides about the gas that a token's transfer to it takes.
     const isFull = hexToBigInt(receipt.gasUsed) >= transaction.gas
-    const byRecipient = (transaction.data === undefined || isFull) && { byRecipient: true as const }
-    return { state: 'FAILED', refusal, networkFee, ...byRecipient }
+    return { state: 'FAILED', refusal, networkFee, ...(isFull && { byRecipient: true }) }
   }
   const unresolved = (detail: string, transfer?: LoggedTransfer): PaymentStatus => {
     const crypto_tx_index = transfer === undefined ? NATIVE_INDEX : logIndexOf(transfer.log)
@@ -105,6 +116,23 @@ function outcomeOf(chain: EvmChain, withdrawal: BroadcastWithdrawal, receipt: Re
     `${asset} delivered ${text(transfer.amount)} of ${text(asked)} by ${crypto_tx_hash}`,
     transfer,
   )
+}
+
+/**
+ * Whether an address may have had code while the transaction ran: then its owner can have a payment of native coins fail. Without
+ * code it cannot. An account that gets code and loses it again within the block (EIP-7702) has another nonce after it.
+ */
+async function mayRunCode({ node }: EvmChain, address: Hex, { blockNumber }: Receipt): Promise<boolean> {
+  const blocks = [hexToBigInt(blockNumber) - 1n, hexToBigInt(blockNumber)].map(at)
+  const answers = await node.each<unknown>(
+    (['eth_getCode', 'eth_getTransactionCount'] as const).flatMap((method) =>
+      blocks.map((block) => [method, address, block] as const),
+    ),
+  )
+  const [codeBefore, code, nonceBefore, nonce] = answers
+  // A node without the state of that block cannot tell.
+  if (answers.some((answer) => answer instanceof NodeError)) return true
+  return codeBefore !== '0x' || code !== '0x' || nonceBefore !== nonce
 }
 
 const RESOLVE = `: look at the destination's balance, then say so by 'bursar withdrawal resolve'`

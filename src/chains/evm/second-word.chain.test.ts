@@ -4,6 +4,7 @@ import { createWalletClient, http, keccak256, numberToHex, parseGwei, parseTrans
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { deployToken, startAnvil, TOKEN_ABI, type Anvil } from '../../../test/anvil.ts'
 import { dieAtEachStep } from '../../../test/failures.ts'
+import { forgery } from '../../../test/forging-node.ts'
 import { startLyingNode } from '../../../test/lying-node.ts'
 import {
   credit,
@@ -70,6 +71,7 @@ async function newWallet({ verified = false, ...changes }: Partial<EvmConfig> & 
     maxFeePerGasCeiling: '100',
     tokens,
     pollMs: 10,
+    mode: 'sandbox',
     // Far above every amount here: a refund is asked about whatever it is.
     ...(verified && { verify: { rpcUrl: second.rpcUrl, above: { ETH: '1000', USDG: '1000000' } } }),
     ...changes,
@@ -157,22 +159,26 @@ describe.each(['ETH', 'USDG'] as const)(
       )
     })
 
-    test('is contradicted by the block where there is no second node: nothing is refunded', async () => {
-      const [customer, wallet] = [await newCustomer(service), await newWallet()]
-      first.lie = saysReverted('eth_getTransactionReceipt', 'eth_getBlockReceipts')
-      const created = await withdraw(customer, asset, '1')
-      await steps(wallet)
-      expect(await read(customer, created)).toMatchObject({ status: 'PENDING' })
-      expect(await waiting(created)).toMatchObject({
-        waiting_code: 'UNRESOLVED',
-        waiting_detail: expect.stringMatching(
-          /receipts of block 0x\w+ are not those of its header/,
-        ) as string,
-      })
-      first.tellTheTruth()
-      await steps(wallet)
-      expect(await read(customer, created)).toMatchObject({ status: 'COMPLETED' })
-    })
+    test.each([false, true])(
+      'by blocks that it makes up, in live mode: nothing is refunded (second node: %s)',
+      async (verified) => {
+        const [customer, wallet] = [await newCustomer(service), await newWallet({ verified, mode: 'live' })]
+        first.lie = forgery(evmNode(anvil.rpcUrl), wallet.hotWallet.address)
+        const created = await withdraw(customer, asset, '1')
+        await steps(wallet)
+        expect(await read(customer, created)).toMatchObject({ status: 'PENDING' })
+        expect(await waiting(created)).toMatchObject({
+          waiting_code: verified ? 'NODES_DISAGREE' : 'UNRESOLVED',
+          waiting_detail: expect.stringMatching(
+            verified ? /the second node has 0x\w+ as block/ : /without verify_rpc_url nothing else says so/,
+          ) as string,
+        })
+        expect(await frozen()).toEqual(verified ? ['NODES_DISAGREE'] : [])
+        first.tellTheTruth()
+        await steps(wallet)
+        expect(await read(customer, created)).toMatchObject({ status: 'COMPLETED' })
+      },
+    )
   },
 )
 
@@ -213,7 +219,7 @@ test('a refund waits for a second node that lags or does not answer, and is made
   expect(await read(customer, created)).toMatchObject({ status: 'FAILED' })
 })
 
-test('without a second node, a payment that was reverted is refunded by the proof of its block', async () => {
+test('in a sandbox without a second node, a payment that was reverted is refunded', async () => {
   const [customer, wallet] = [await newCustomer(service), await newWallet()]
   const created = await reverted(customer, wallet)
   await steps(wallet)
@@ -294,6 +300,15 @@ describe('payments that the network reverted', () => {
     expect(await frozen()).toEqual([])
   })
 
+  test('although their destinations have no code stop the network: no recipient can have caused them', async () => {
+    const [customer, wallet] = [await newCustomer(service), await newWallet({ verified: true, mode: 'live' })]
+    // Both nodes lie, and none of their answers contradicts another.
+    first.lie = second.lie = saysReverted('eth_getTransactionReceipt')
+    for (let count = 1; count <= 2; count++) await withdraw(customer, 'ETH', '0.1')
+    await steps(wallet)
+    expect(await frozen()).toEqual(['WITHDRAWALS_FAIL'])
+  })
+
   test('are held against custody: one that arrived all the same shows, whatever the wallet holds beyond it', async () => {
     const [customer, wallet] = [await newCustomer(service), await newWallet({ verified: true })]
     const suspicions: Suspicions = new Map()
@@ -312,15 +327,15 @@ describe('payments that the network reverted', () => {
       parseAmount('1', 18)!,
     )
     expect(await looks()).toEqual([0, 1, 0])
-    expect(await frozen()).toEqual(['CUSTODY_SHORT'])
+    expect(await frozen()).toEqual(['WITHDRAWALS_FAIL', 'CUSTODY_SHORT'])
   })
 })
 
 describe('a nonce that another transaction of the wallet used', () => {
   /** What a tool that has the hot wallet's key signs. */
-  const signedByTool = ({ hotWallet }: Wallet, nonce: number, to: Hex, value: string) =>
+  const signedByTool = ({ hotWallet }: Wallet, nonce: number, to: Hex, value: string, chainId = 1) =>
     hotWallet.signTransaction({
-      ...{ type: 'eip1559', chainId: 1, nonce, to, value: parseAmount(value, 18)!, gas: 21_000n },
+      ...{ type: 'eip1559', chainId, nonce, to, value: parseAmount(value, 18)!, gas: 21_000n },
       ...{ maxFeePerGas: parseGwei('50'), maxPriorityFeePerGas: parseGwei('2') },
     })
 
@@ -416,6 +431,20 @@ describe('a nonce that another transaction of the wallet used', () => {
     expect(await received(created)).toBe(ONE)
   })
 
+  test('that paid an equal withdrawal: it is signed anew', async () => {
+    const [customer, wallet] = [await newCustomer(service), await newWallet()]
+    const { created, hash } = await overtaken(customer, wallet, { value: '1' })
+    await service.owner.query(
+      `insert into network_transactions
+         (network, crypto_tx_hash, raw_transaction, kind, payments, customer_ids, transfer_ids, signed_at, ended_at)
+       values ('ETHEREUM', $1, '\\x00', 'WITHDRAWALS', 1, array[gen_random_uuid()], array[gen_random_uuid()], now(), now())`,
+      [hash],
+    )
+    await steps(wallet, 2 * CONFIRMATIONS + 4)
+    expect(await read(customer, created)).toMatchObject({ status: 'COMPLETED' })
+    expect(await received(created)).toBe(2n * ONE)
+  })
+
   test('which the node does not show: an operator names it, and only the right one counts', async () => {
     const [customer, wallet] = [await newCustomer(service), await newWallet()]
     const { created, lost, hash } = await overtaken(customer, wallet)
@@ -451,17 +480,22 @@ describe('a nonce that another transaction of the wallet used', () => {
     expect(await received(created)).toBe(ONE)
   })
 
-  test.each([true, false])(
-    'by the lie of a node that hides the payment and shows a losing one (second node: %s): nothing is paid twice',
-    async (verified) => {
-      const [customer, wallet] = [await newCustomer(service), await newWallet({ verified })]
+  test.each([
+    { verified: true, mode: 'live', chainId: 1, code: 'NODES_DISAGREE' },
+    { verified: false, mode: 'live', chainId: 1, code: 'UNRESOLVED' },
+    // Signed with the same key for another chain.
+    { verified: false, mode: 'sandbox', chainId: 8453, code: 'NONCE_USED' },
+  ] as const)(
+    'by the lie of a node that hides the payment and shows a losing one ($mode, second node: $verified, chain $chainId): nothing is paid twice',
+    async ({ verified, mode, chainId, code }) => {
+      const [customer, wallet] = [await newCustomer(service), await newWallet({ verified, mode })]
       const created = await withdraw(customer, 'ETH', '1')
       await step(wallet)
       const paid = (await keptOf(created)).crypto_tx_hash!
       const node = evmNode(anvil.rpcUrl)
       const receipt = await node.call<Receipt>('eth_getTransactionReceipt', paid)
       // The tool had signed with the same nonce, and lost.
-      const raw = await signedByTool(wallet, 0, newAddress(), '0.25')
+      const raw = await signedByTool(wallet, 0, newAddress(), '0.25', chainId)
       const losing = keccak256(raw)
       const shown = {
         ...(await node.call<object>('eth_getTransactionByHash', paid)),
@@ -493,9 +527,14 @@ describe('a nonce that another transaction of the wallet used', () => {
         return undefined
       }
       await steps(wallet)
-      expect(await waiting(created)).toMatchObject({
-        waiting_code: verified ? 'NODES_DISAGREE' : 'UNRESOLVED',
-      })
+      expect(await waiting(created)).toMatchObject({ waiting_code: code })
+      await expect(
+        resolveWithdrawal(service.db, wallet.networks, created.id, {
+          outcome: { usedBy: losing },
+          evidence: 'the explorer',
+          origin: TEST_ORIGIN,
+        }),
+      ).rejects.toThrow(/is not signed anew/)
       expect(await received(created)).toBe(ONE)
       first.tellTheTruth()
       await service.owner.query('delete from freezes')
@@ -562,6 +601,7 @@ function shownAs(raw: Hex) {
     to,
     value = 0n,
     nonce = 0,
+    chainId,
     gas,
     r,
     s,
@@ -575,6 +615,7 @@ function shownAs(raw: Hex) {
       to,
       value: hex(value),
       nonce: hex(nonce),
+      chainId: hex(chainId),
       gas: hex(gas),
       r,
       s,

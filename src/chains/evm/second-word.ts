@@ -1,13 +1,16 @@
 import type { Hex } from 'viem'
 import { hexToBigInt } from 'viem/utils'
 import { NodeFailure } from '../node-failure.ts'
+import { NOTHING_ELSE, PERSON_JUDGES } from '../one-node.ts'
 import type { WaitingReason } from '../waiting.ts'
-import { objectionOfBlock } from './block-proof.ts'
 import type { EvmChain } from './chain.ts'
 import { confirmedHead } from './confirmations.ts'
 import { at, type Receipt } from './node.ts'
 
-/** One node's word is not believed where a lie would pay. The second word is a second node's, or the block's own proof. */
+/**
+ * One node's word is not believed where a lie would pay. A block's own hash is no second word: whoever makes up the block makes up
+ * those after it, too. In a sandbox, whose money is invented, one node suffices.
+ */
 
 /** A transaction as the second node has it; or why it cannot tell yet, or what it says instead. */
 type SecondAnswer =
@@ -53,20 +56,19 @@ export async function askSecondNode(
   }
 }
 
-/**
- * Why a confirmed receipt is not believed yet, whatever the amount; undefined where the second node has the same, or, without
- * a second node, the block proves it.
- */
-export async function doubtOf(chain: EvmChain, receipt: Receipt): Promise<WaitingReason | undefined> {
+/** Why a confirmed receipt is not believed yet, whatever the amount; undefined where the second node has the same. */
+export async function doubtOf(
+  chain: EvmChain,
+  receipt: Receipt,
+  alone: string = PERSON_JUDGES,
+): Promise<WaitingReason | undefined> {
   const { transactionHash, blockNumber, status } = receipt
   const { verify } = chain
   const says = `the node has ${transactionHash} in block ${hexToBigInt(blockNumber)} with status ${hexToBigInt(status)}`
-  if (verify === undefined) {
-    const objection = await objectionOfBlock(chain.node, receipt)
-    if (objection === undefined) return undefined
-    const detail = `${says}, and nothing else says so: ${objection}; look at it with another node`
-    return { code: 'UNRESOLVED', detail, recheckMs: UNPROVEN_RECHECK_MS }
-  }
+  if (verify === undefined)
+    return chain.mode === 'live'
+      ? { code: 'UNRESOLVED', detail: `${says}; ${alone}`, recheckMs: ALONE_RECHECK_MS }
+      : undefined
   const answer = await askOfReceipt({ ...chain, verify }, receipt)
   if ('waits' in answer)
     return { code: 'SECOND_NODE', detail: `${says}, and the second node ${answer.waits}` }
@@ -90,17 +92,20 @@ async function askOfReceipt(
 }
 
 /**
- * A confirmed transaction as the second node has it, for an operator's command; undefined without a second node. Throws an
- * Error where the second node says something else, or cannot tell.
+ * A confirmed transaction as the second node has it, for an operator's command; undefined in a sandbox without a second node.
+ * Throws an Error where the second node says something else or cannot tell, and in live mode where there is none.
  */
 export async function requireSecondWord(chain: EvmChain, receipt: Receipt) {
   const { verify } = chain
-  if (verify === undefined) return undefined
+  if (verify === undefined) {
+    if (chain.mode === 'live') throw new Error(`${receipt.transactionHash}: ${NOTHING_ELSE}`)
+    return undefined
+  }
   const answer = await askOfReceipt({ ...chain, verify }, receipt)
   if ('receipt' in answer) return { ...answer, node: verify.node }
   const says = 'waits' in answer ? answer.waits : answer.differs
   throw new Error(`${receipt.transactionHash}: the second node ${says}`)
 }
 
-/** A block is large, and a node that gives no proof of it now rarely gives one a moment later. */
-const UNPROVEN_RECHECK_MS = 60_000
+/** Only a person or a changed configuration ends it. */
+const ALONE_RECHECK_MS = 60_000

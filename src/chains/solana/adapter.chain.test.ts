@@ -435,7 +435,11 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
     let wallet!: Wallet
     const books = await withBooks(async () => {
       wallet = await newWallet({ SOL: '10' }, { lanes: 1 })
-      const { node, hotWallet, adapter } = wallet
+      const { node, hotWallet, config } = wallet
+      // What has used a nonce, and what it moved, needs the second node's word.
+      const second = await SolanaNode.start()
+      const adapter = solanaAdapter({ ...config, verifyRpcUrl: second.rpcUrl }, service.db)
+      wallet.networks = new Map([['SOLANA', adapter]])
       const one = await withdraw(customer, 'SOL', '1')
       await hurryUnlocked(service.db, { endLeases: true })
       await settleWithdrawals(service.db, wallet.networks)
@@ -450,15 +454,23 @@ describe.skipIf(runtime === undefined)('on the real runtime', () => {
       )
       node.pool.set(foreign.crypto_tx_hash, foreign.raw_transaction)
       node.mine()
+      const acknowledge = () =>
+        acknowledgeTransaction(service.db, adapter, 'SOLANA', foreign.crypto_tx_hash, { origin: TEST_ORIGIN })
+      for (let count = 0; count < 3; count++) await step(wallet)
+      expect(await waitingOf(one)).toMatchObject({ waiting_code: 'SECOND_NODE' })
+      await expect(acknowledge()).rejects.toThrow('the second node has no finalized transaction')
+      second.made = node.made.map((made) => ({ ...made, fee: made.fee + 1n }))
+      second.mine(100)
+      await expect(acknowledge()).rejects.toThrow('the second node says something else')
+      second.made = node.made
       for (let count = 0; count < 4; count++) await step(wallet)
       expect(await waitingOf(one)).toMatchObject({
         waiting_code: 'UNKNOWN_SPENDS',
         waiting_detail: expect.stringContaining(foreign.crypto_tx_hash) as string,
       })
-      await acknowledgeTransaction(service.db, adapter, 'SOLANA', foreign.crypto_tx_hash, {
-        origin: TEST_ORIGIN,
-      })
+      await acknowledge()
       await settleAll(wallet)
+      await second.stop()
       await requirePaid(wallet, customer, one)
       expect(node.lamportsOf(elsewhere)).toBe(500_000_000n)
     })

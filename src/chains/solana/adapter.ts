@@ -63,6 +63,7 @@ export function solanaAdapter(config: SolanaConfig, db: Database): NetworkAdapte
   const { depositKey } = config
   const depositKeys = depositKey && 'mnemonic' in depositKey ? depositKeysOf(depositKey.mnemonic) : undefined
   const chain: SolanaChain = {
+    mode: config.mode,
     rpc,
     second: config.verifyRpcUrl === undefined ? undefined : plainRpc(config.verifyRpcUrl),
     hotWallet: config.hotWallet,
@@ -90,7 +91,7 @@ export function solanaAdapter(config: SolanaConfig, db: Database): NetworkAdapte
     estimateFee: (asset, destination) => estimateFee(chain, asset, destination),
     sign: (tx, withdrawals) => sign(tx, chain, withdrawals),
     broadcast: (withdrawals) => broadcast(chain, withdrawals),
-    checkStatus: (withdrawals) => checkStatus(chain, withdrawals),
+    checkStatus: (withdrawals) => checkStatus(db, chain, withdrawals),
     stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS,
     replace: (_tx, withdrawals) => replace(chain, withdrawals),
 
@@ -113,6 +114,6 @@ export function solanaAdapter(config: SolanaConfig, db: Database): NetworkAdapte
     refill: async () => ({ to: chain.hotWallet.address }),
     claimTransaction: (_db, withdrawal, hash) => claimTransaction(chain, withdrawal, hash),
     movedBy: (tx, hash) => movedBy(tx, chain, hash),
-    usedBy: (withdrawal, hash) => usedBy(chain, withdrawal, hash),
+    usedBy: (withdrawal, hash) => usedBy(db, chain, withdrawal, hash),
   })
 }

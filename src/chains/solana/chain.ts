@@ -33,6 +33,8 @@ export interface Facts {
 
 /** One network: the node, the wallet and the limits. */
 export interface SolanaChain {
+  /** In live mode one node's word ends nothing. */
+  mode: Mode
   rpc: SolanaRpc
   /** A second, independent node, which must agree that a payment has failed. */
   second: SolanaRpc | undefined

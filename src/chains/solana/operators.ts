@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Address } from '@solana/addresses'
 import type { Queryable, Transaction } from '../../db/database.ts'
 import type { ClaimedTransaction, MovedOnChain, PaidWithdrawal } from '../network.ts'
@@ -7,7 +8,8 @@ import { feeIn, GAS_ASSET, NETWORK, offChain, onChain, type SolanaChain } from '
 import { associatedOf } from './instructions.ts'
 import { accountsAmong } from './deposit-accounts.ts'
 import { acknowledgeOn, laneAccounts, nonceAccounts } from './lanes.ts'
-import { changesOf, madeTransaction } from './node.ts'
+import { changesOf, madeTransaction, type MadeTransaction } from './node.ts'
+import { NOTHING_ELSE } from '../one-node.ts'
 import { isSamePayment } from './payment-status.ts'
 import { parse, paymentIn } from './transaction.ts'
 
@@ -19,6 +21,21 @@ async function madeByWallet(chain: SolanaChain, hash: string) {
   if (shown.hash !== hash || !shown.isSigned)
     throw new Error(`the node's answer for ${hash} is not signed as ${hash}`)
   return { made, shown }
+}
+
+/** Throws an Error unless the second node has the same effect of a transaction; in a sandbox, none is needed. */
+async function requireSecond(
+  { second, mode }: SolanaChain,
+  made: MadeTransaction,
+  hash: string,
+): Promise<void> {
+  if (second === undefined) {
+    if (mode === 'live') throw new Error(`${hash}: ${NOTHING_ELSE}`)
+    return
+  }
+  const there = await madeTransaction(second, hash)
+  if (there === undefined) throw new Error(`the second node has no finalized transaction ${hash}`)
+  if (!isDeepStrictEqual(there, made)) throw new Error(`${hash}: the second node says something else`)
 }
 
 /**
@@ -67,6 +84,7 @@ export async function movedBy(tx: Transaction, chain: SolanaChain, hash: string)
   if (await isKnown(tx, hash))
     throw new Error(`${hash} is known: it is a withdrawal's, a nonce account's or of the platform's own`)
   const { made, shown } = await madeByWallet(chain, hash)
+  await requireSecond(chain, made, hash)
   const wallet = chain.hotWallet.address
   await requireNotUnderWay(tx, chain, hash, shown.nonceAccount, shown.lifetime)
   const { lamports, tokens } = changesOf(made, shown.accounts)

@@ -1,6 +1,9 @@
+import type { Queryable } from '../../db/database.ts'
 import { judgeAlone } from '../judge-alone.ts'
 import type { BroadcastWithdrawal, NonceEnd, PaymentStatus } from '../network.ts'
+import { paysAnother } from '../network-transactions.ts'
 import { NodeFailure } from '../node-failure.ts'
+import { NOTHING_ELSE, PERSON_JUDGES } from '../one-node.ts'
 import type { WaitingReason } from '../waiting.ts'
 import { nonceOf, readAccounts } from './accounts.ts'
 import { feeIn, NETWORK, type SolanaChain } from './chain.ts'
@@ -25,6 +28,7 @@ const hashesOf = ({ crypto_tx_hash, replaced }: Pick<BroadcastWithdrawal, 'crypt
 
 /** How far the transaction of each withdrawal is, and the outcome of the finalized ones. */
 export async function checkStatus(
+  db: Queryable,
   chain: SolanaChain,
   withdrawals: BroadcastWithdrawal[],
 ): Promise<PaymentStatus[]> {
@@ -47,7 +51,7 @@ export async function checkStatus(
         const value = nonceOf(accounts.get(nonceAccount), from)
         // The same bytes again: they are valid as long as the nonce has its value.
         if (value === undefined || value === nonce) return { state: 'UNKNOWN' }
-        return (await endOfNonce(chain, withdrawal)) ?? { state: 'MINED' }
+        return (await endOfNonce(db, chain, withdrawal)) ?? { state: 'MINED' }
       }),
     ),
   )
@@ -82,7 +86,7 @@ async function outcomeOf(
     // An answer of a node that lags: while the value is there, the bytes may be made yet.
     if (value === undefined || value === payment.nonce) return { state: 'MINED' }
     const err = JSON.stringify(made.err)
-    const doubt = await doubtOf(chain, hash, err)
+    const doubt = await doubtOf(chain, hash, made.err)
     if (doubt !== undefined)
       return {
         state: 'UNRESOLVED',
@@ -115,34 +119,30 @@ async function outcomeOf(
 }
 
 /**
- * Why a failure is not believed yet; undefined where the second node has it, too. By a single node's false word, a withdrawal
- * would be both paid and refunded.
+ * Why the end of a transaction is not believed yet; undefined where the second node has the same. By a single node's false word, a
+ * withdrawal would be paid and refunded, or paid twice.
  */
 async function doubtOf(
-  { second }: SolanaChain,
+  { second, mode }: SolanaChain,
   hash: string,
-  err: string,
+  err: MadeTransaction['err'],
+  alone?: string,
 ): Promise<WaitingReason | undefined> {
-  const says = `the node says that ${hash} has failed: ${err}`
+  const end = (of: MadeTransaction['err']) => (of === null ? 'was made' : `has failed: ${JSON.stringify(of)}`)
+  const says = `the node says that ${hash} ${end(err)}`
+  const recheckMs = RECHECK_MS
   if (second === undefined)
-    return {
-      code: 'UNRESOLVED',
-      detail: `${says}; without verify_rpc_url nothing else says so: look at it in an explorer, then say so by 'bursar withdrawal resolve'`,
-      recheckMs: RECHECK_MS,
-    }
+    return alone !== undefined && mode === 'sandbox'
+      ? undefined
+      : { code: 'UNRESOLVED', detail: `${says}; ${alone ?? PERSON_JUDGES}`, recheckMs }
   const there = await madeTransaction(second, hash).catch((error: unknown) => {
     if (!(error instanceof NodeFailure)) throw error
     return undefined
   })
   if (there === undefined)
-    return {
-      code: 'SECOND_NODE',
-      detail: `${says}, and the second node cannot tell yet`,
-      recheckMs: RECHECK_MS,
-    }
-  if (JSON.stringify(there.err) === err) return undefined
-  const other = there.err === null ? 'that it was made' : JSON.stringify(there.err)
-  return { code: 'NODES_DISAGREE', detail: `${says}, and the second node says ${other}` }
+    return { code: 'SECOND_NODE', detail: `${says}, and the second node cannot tell yet`, recheckMs }
+  if (JSON.stringify(there.err) === JSON.stringify(err)) return undefined
+  return { code: 'NODES_DISAGREE', detail: `${says}, and the second node says that it ${end(there.err)}` }
 }
 
 const RESOLVE = `: look at the destination's balance, then say so by 'bursar withdrawal resolve'`
@@ -156,6 +156,7 @@ const LOOKED_MAX = 50
  * transaction, with its bytes signed by the same key, ends it. Undefined where its own transaction moved the nonce.
  */
 async function endOfNonce(
+  db: Queryable,
   chain: SolanaChain,
   withdrawal: BroadcastWithdrawal,
 ): Promise<NonceEnd | undefined> {
@@ -164,7 +165,7 @@ async function endOfNonce(
   for (const { signature } of (touching ?? []).slice(0, LOOKED_MAX)) {
     if (hashesOf(withdrawal).includes(signature)) return undefined
     const made = await madeTransaction(chain.rpc, signature)
-    if (made !== undefined && usesNonceOf(made, payment)) return usedBy(chain, withdrawal, signature)
+    if (made !== undefined && usesNonceOf(made, payment)) return usedBy(db, chain, withdrawal, signature)
   }
   return unresolved(
     `a transaction that the node does not show has used its nonce of ${payment.nonceAccount}: find it in an explorer, and ` +
@@ -179,6 +180,7 @@ const usesNonceOf = ({ raw }: MadeTransaction, { nonceAccount, nonce, from }: Pa
 
 /** Whether this transaction has used the nonce of a withdrawal's bytes, finalized (`NetworkAdapter.usedBy`). */
 export async function usedBy(
+  db: Queryable,
   chain: SolanaChain,
   withdrawal: BroadcastWithdrawal,
   hash: string,
@@ -196,12 +198,17 @@ export async function usedBy(
   const accounts = await readAccounts(chain.rpc, [kept.nonceAccount])
   const value = nonceOf(accounts.get(kept.nonceAccount), kept.from)
   if (value === undefined || value === kept.nonce) return unresolved(`${hash} has not moved its nonce yet`)
-  // A replacement that this database has lost, or a payment by hand.
-  if (made.err === null && isSamePayment(paymentIn(made.raw), kept))
+  // A replacement that this database has lost, or a payment by hand. One of two equal payments pays the other withdrawal.
+  const { transfer_id } = withdrawal
+  const isSame = made.err === null && isSamePayment(paymentIn(made.raw), kept)
+  if (isSame && !(await paysAnother(db, NETWORK, hash, transfer_id)))
     return unresolved(
-      `${hash} pays it: 'bursar withdrawal mark-paid ${withdrawal.transfer_id} --tx-hash ${hash}' says so`,
+      `${hash} pays it: 'bursar withdrawal mark-paid ${transfer_id} --tx-hash ${hash}' says so`,
     )
-  return { state: 'VOID', usedBy: hash }
+  const reason = await doubtOf(chain, hash, made.err, NOTHING_ELSE)
+  return reason === undefined
+    ? { state: 'VOID', usedBy: hash }
+    : { state: 'UNRESOLVED', reason, mayBeMined: true }
 }
 
 /** Whether two transactions pay the same units of the same asset to the same account. */

@@ -5,6 +5,9 @@
  * 3. nothing stays in flight;
  * 4. a deposit is credited once, to the owner of its number.
  */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { Account, Asset, Keypair, Memo, Operation, TransactionBuilder } from '@stellar/stellar-base'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { dieAtEachStep, type Failures } from '../../../test/failures.ts'
@@ -527,6 +530,15 @@ test('what the hot wallet sent without this database stops signing until an oper
   expect(await read(customer, next)).toMatchObject({ status: 'COMPLETED' })
 })
 
+test('the clock of the worker itself does not matter', async () => {
+  const [customer, wallet] = [await newCustomer(service), await newWallet()]
+  const order = await withdraw(customer, 'XLM', '1')
+  const clock = vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 600_000)
+  await step(wallet).finally(() => clock.mockRestore())
+  expect((await codeOf(order)).raw_transaction).not.toBeNull()
+  await settleAll(wallet)
+})
+
 test('a Horizon that is behind, or of another network, signs nothing', async () => {
   const [customer, wallet] = [await newCustomer(service), await newWallet()]
   const order = await withdraw(customer, 'XLM', '1')
@@ -668,6 +680,76 @@ test('a time bound that passed is no proof once the lane has moved: the payment 
 })
 
 // ---------------------------------------------------------------------------------------------- deposits
+
+/** A second Horizon, which answers as this function changes the model's answers. */
+async function secondHorizon(told: (path: string, body: string) => string) {
+  const server = createServer((request, reply) => {
+    void fetch(model.url + request.url!).then(async (answer) => {
+      reply.writeHead(answer.status, { 'content-type': 'application/json' })
+      reply.end(told(request.url!, await answer.text()))
+    })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return { url: `http://127.0.0.1:${port}`, close: () => server.close() }
+}
+
+test('a second Horizon must show a deposit, and what has used a number', async () => {
+  const [customer, wallet] = [await newCustomer(service), await newWallet({ lanes: 1 })]
+  let told = (_path: string, body: string) => body
+  const second = await secondHorizon((path, body) => told(path, body))
+  const adapter = stellarAdapter({ ...wallet.config, verifyHorizonUrl: second.url }, service.db)
+  const both = { ...wallet, networks: new Map([['STELLAR', adapter]]) as Networks }
+  const { address } = await insertDepositAddress(
+    service.db,
+    { networks: both.networks, rowMacs: ROW_MACS },
+    customer.customer_id,
+    { profile_id: customer.profile_id, crypto_network: 'STELLAR' },
+  )
+  const payer = Keypair.random()
+  model.open(payer.publicKey(), '1000')
+  model.submit(
+    byHand(payer, Operation.payment({ destination: address, asset: Asset.native(), amount: '10' })),
+  )
+  const { settings, ledger } = service
+  const read = async () => {
+    await service.db.query('update incoming_transfers set due_at = clock_timestamp()')
+    return creditDeposits({ db: service.db, ledger, networks: both.networks, settings })
+  }
+  const reasonOf = async () =>
+    (
+      await service.db.query<{ reason: string | null }>(
+        'select reason from incoming_transfers where address = $1',
+        [address],
+      )
+    ).rows[0]
+  told = (path, body) => (path.includes('/operations') ? '{"_embedded":{"records":[]}}' : body)
+  expect(await read()).toBe(0)
+  expect(await reasonOf()).toEqual({ reason: 'SECOND_NODE' })
+  told = (path, body) => (path.includes('/operations') ? body.replaceAll('"10', '"9') : body)
+  expect(await read()).toBe(0)
+  expect(await reasonOf()).toEqual({ reason: 'NODES_DISAGREE' })
+  told = (_path, body) => body
+  await service.owner.query(`delete from freezes where subject = 'STELLAR'`)
+  expect(await read()).toBe(1)
+
+  const [lane] = laneKeys(wallet.hotWallet, 1)
+  model.find(lane!.publicKey())!.native = 10_000_000n
+  const order = await withdraw(customer, 'XLM', '1')
+  await hurryUnlocked(service.db)
+  await settleWithdrawals(service.db, both.networks)
+  model.drop()
+  model.submit(
+    byHand(lane!, Operation.payment({ destination: newDestination(), asset: Asset.native(), amount: '0.5' })),
+  )
+  told = (path, body) => (path.includes('/transactions?') ? '{"_embedded":{"records":[]}}' : body)
+  for (let round = 1; round <= 3; round++) await step(both)
+  expect(await codeOf(order)).toMatchObject({ waiting_code: 'NONCE_USED' })
+  told = (_path, body) => body
+  await settleAll(both)
+  expect(paymentsTo(order.destination_address!)).toHaveLength(1)
+  second.close()
+})
 
 test('deposits are credited once to the owner of their number: by muxed address, by memo, by merge; others to nobody', async () => {
   const [first, second, wallet] = [await newCustomer(service), await newCustomer(service), await newWallet()]

@@ -11,7 +11,7 @@ import {
   type StellarConfig,
 } from './chain.ts'
 import { claimTransaction, movedBy } from './claims.ts'
-import { initialCursor, newAddress, scanBlocks, scanDeposits } from './deposits.ts'
+import { initialCursor, newAddress, scanBlocks, scanDeposits, verifyDeposits } from './deposits.ts'
 import { estimateFee, refusesDestination, sign } from './sign.ts'
 import { broadcast, checkStatus, resend, usedBy } from './status.ts'
 
@@ -44,6 +44,7 @@ export function stellarAdapter(config: StellarConfig, db: Database): NetworkAdap
     initialCursor: (cursor) => initialCursor(chain, cursor),
     scanDeposits: (cursor) => scanDeposits(db, chain, cursor),
     scanBlocks: (first, last) => scanBlocks(db, chain, first, last),
+    verifyDeposits: (found) => verifyDeposits(db, chain, found),
 
     // Operators.
     status: () => status(chain),

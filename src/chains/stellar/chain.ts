@@ -1,8 +1,10 @@
-import { Keypair } from '@stellar/stellar-base'
+import { Keypair, Networks } from '@stellar/stellar-base'
 import { formatAmount, parseAmount } from '../../contract/assets/amount.ts'
 import { ASSETS } from '../../contract/assets/catalogue.ts'
 import type { Queryable } from '../../db/database.ts'
+import type { Mode } from '../chain-of-mode.ts'
 import { NoSigningKey } from '../node-failure.ts'
+import { NOTHING_ELSE } from '../one-node.ts'
 import { laneKeys } from './envelope.ts'
 import { horizon, type Balance, type Horizon, type StellarAccount } from './horizon.ts'
 
@@ -12,6 +14,8 @@ export interface StellarChain {
   /** Of another operator: without its word no payment is refunded. */
   second: Horizon | undefined
   passphrase: string
+  /** In live mode one Horizon's word ends nothing. */
+  mode: Mode
   /** The hot wallet's account. */
   address: string
   /** Absent in a process that does not sign. */
@@ -62,6 +66,7 @@ export function openChain(config: StellarConfig): StellarChain {
     second:
       config.verifyHorizonUrl === undefined ? undefined : horizon(config.verifyHorizonUrl, config.passphrase),
     passphrase: config.passphrase,
+    mode: config.passphrase === String(Networks.PUBLIC) ? 'live' : 'sandbox',
     address: hotWallet?.publicKey() ?? (from as { address: string }).address,
     keys: hotWallet && { hotWallet, lanes: laneKeys(hotWallet, config.lanes ?? LANES) },
     assets,
@@ -102,6 +107,13 @@ export function spendableOf(account: StellarAccount, asset: string): bigint {
   const entries = BigInt(2 + subentry_count + num_sponsoring - num_sponsored)
   const kept = asset === 'native' ? entries * RESERVE : 0n
   return stroops(balance.balance) - stroops(balance.selling_liabilities ?? '0') - kept
+}
+
+/** The chain as the second Horizon has it; undefined in a sandbox without one. Throws an Error in live mode without one. */
+export function asSecondHas(chain: StellarChain, what: string): StellarChain | undefined {
+  const { second, mode } = chain
+  if (second === undefined && mode === 'live') throw new Error(`${what}: ${NOTHING_ELSE}`)
+  return second && { ...chain, horizon: second }
 }
 
 /** Those of these transactions that this database knows: it signed them, or an operator acknowledged them. */

@@ -1,6 +1,7 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Queryable } from '../../db/database.ts'
 import type { ClaimedTransaction, MovedOnChain, PaidWithdrawal, PaymentOnChain } from '../network.ts'
-import { decimalOf, knownAmong, stroops, type StellarChain } from './chain.ts'
+import { asSecondHas, decimalOf, knownAmong, stroops, type StellarChain } from './chain.ts'
 import { arrivalIn } from './deposits.ts'
 import { isOurs, muxed, paymentIn } from './envelope.ts'
 import { PAGE, type OperationRecord, type TransactionRecord } from './horizon.ts'
@@ -56,6 +57,14 @@ interface Effect {
  * Error where it is known, is in no ledger, moves nothing and costs nothing, or its payments may be customers' deposits.
  */
 export async function movedBy(db: Queryable, chain: StellarChain, hash: string): Promise<MovedOnChain> {
+  const moved = await effectOf(db, chain, hash)
+  const second = asSecondHas(chain, hash)
+  if (second !== undefined && !isDeepStrictEqual(await effectOf(db, second, hash), moved))
+    throw new Error(`${hash}: the second Horizon says something else`)
+  return moved
+}
+
+async function effectOf(db: Queryable, chain: StellarChain, hash: string): Promise<MovedOnChain> {
   await chain.horizon.root()
   const record = await chain.horizon.find<TransactionRecord>(`/transactions/${hash}`)
   if (record === undefined) throw new Error(`Horizon has no transaction ${hash}`)

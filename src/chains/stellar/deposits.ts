@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { Database } from '../../db/database.ts'
-import type { DepositScan, FoundDeposit, NewAddress } from '../network.ts'
-import { knownAmong, type StellarChain } from './chain.ts'
+import type { DepositScan, DepositVerdict, FoundDeposit, NewAddress } from '../network.ts'
+import { NodeFailure } from '../node-failure.ts'
+import { knownAmong, stroops, type StellarChain } from './chain.ts'
 import { muxed } from './envelope.ts'
 import { PAGE, type OperationRecord } from './horizon.ts'
 import { hashIn } from './status.ts'
@@ -75,6 +76,53 @@ export async function scanBlocks(
   }
 }
 
+/** Verifies each found deposit: the second Horizon must have the same payment. */
+export async function verifyDeposits(
+  db: Database,
+  chain: StellarChain,
+  found: readonly FoundDeposit[],
+): Promise<DepositVerdict[]> {
+  const { second } = chain
+  if (second === undefined) return found.map(() => ({ verdict: 'AGREES' }))
+  const verdicts: DepositVerdict[] = []
+  for (const deposit of found)
+    verdicts.push(
+      await verdictOn(db, { ...chain, horizon: second }, deposit).catch((error: unknown) => {
+        if (!(error instanceof NodeFailure)) throw error
+        return waits(`cannot tell: ${error.message}`)
+      }),
+    )
+  return verdicts
+}
+
+const waits = (why: string): DepositVerdict => ({
+  verdict: 'WAITS',
+  detail: `the second Horizon ${why}`,
+  secondNode: true,
+})
+
+async function verdictOn(
+  db: Database,
+  second: StellarChain,
+  { crypto_tx_hash: hash, crypto_tx_index, address, asset, amount }: FoundDeposit,
+): Promise<DepositVerdict> {
+  await second.horizon.root()
+  const records = await second.horizon.records<OperationRecord>(
+    `/transactions/${hash}/operations?join=transactions&limit=${PAGE}`,
+  )
+  if (records.length === 0) return waits(`has no transaction ${hash}`)
+  const there = (await depositsIn(db, second, records)).some(
+    (one) =>
+      one.crypto_tx_index === crypto_tx_index &&
+      one.address === address &&
+      one.asset === asset &&
+      stroops(one.amount) === stroops(amount),
+  )
+  if (there) return { verdict: 'AGREES' }
+  const detail = `the second Horizon has no payment of ${amount} ${asset} to ${address} in ${hash}`
+  return { verdict: 'DISAGREES', detail }
+}
+
 /**
  * The deposits among the account's payments. What the hot wallet pays to itself is one only where it pays a withdrawal: moved by
  * hand, it was in custody before. A payment without a number belongs to nobody, and nothing records it: it is a refill.
@@ -97,6 +145,7 @@ async function depositsIn(
       crypto_tx_hash: one.transaction_hash,
       // The lowest twelve bits of an operation's id are its place in the transaction, from 1 on.
       crypto_tx_index: String((BigInt(one.id) & 0xfffn) - 1n),
+      block: { number: BigInt(one.id) >> 32n, hash: `ledger ${BigInt(one.id) >> 32n}` },
       own: one.source_account === chain.address ? hashIn(chain, one.transaction!) : undefined,
     })
   }

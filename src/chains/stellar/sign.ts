@@ -27,7 +27,7 @@ import {
 } from './chain.ts'
 import { accountIn, isOurs, paymentIn, signPayment } from './envelope.ts'
 import type { StellarAccount } from './horizon.ts'
-import { userOf, VALID_SECONDS } from './status.ts'
+import { provenUserOf, VALID_SECONDS } from './status.ts'
 import { whyBlocked } from './unknown-spends.ts'
 
 /** The base fees of a wrapped payment: one for its operation, one for the wrapping. */
@@ -231,7 +231,7 @@ async function passedBefore(
   for (const { raw_transaction, transfer_ids } of signed) {
     if (!isOurs(raw_transaction)) continue
     const { lane, sequence } = paymentIn(raw_transaction)
-    const user = await userOf(chain, lane, sequence)
+    const user = await provenUserOf(chain, lane, sequence)
     const isItself = signed.some(
       (one) => one.crypto_tx_hash === user && one.transfer_ids[0] === transfer_ids[0],
     )

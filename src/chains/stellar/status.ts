@@ -9,6 +9,7 @@ import type {
 } from '../network.ts'
 import { judgeAlone } from '../judge-alone.ts'
 import { NodeFailure } from '../node-failure.ts'
+import { NOTHING_ELSE, PERSON_JUDGES } from '../one-node.ts'
 import { reasonOfFailure, type WaitingReason } from '../waiting.ts'
 import { decimalOf, GAS_ASSET, type StellarChain } from './chain.ts'
 import { innerOf, isOurs, paymentIn } from './envelope.ts'
@@ -87,7 +88,7 @@ async function doubtOf(chain: StellarChain, hash: string): Promise<WaitingReason
   if (chain.second === undefined)
     return {
       code: 'UNRESOLVED',
-      detail: `${says}; without verify_rpc_url nothing else says so: look at it in an explorer, then say so by 'bursar withdrawal resolve'`,
+      detail: `${says}; ${PERSON_JUDGES}`,
     }
   const record = await findTransaction({ ...chain, horizon: chain.second }, hash).catch((error: unknown) => {
     if (!(error instanceof NodeFailure)) throw error
@@ -200,11 +201,12 @@ async function endOf(chain: StellarChain, withdrawal: BroadcastWithdrawal): Prom
   const { history_latest_ledger: newest, closedAt } = await chain.horizon.root()
   const { record, ledger } = await chain.horizon.findAt<StellarAccount>(`/accounts/${lane}`)
   if (record === undefined) return unresolved(`Horizon has no account ${lane}, which numbers its transaction`)
+  const alone = chain.second === undefined && chain.mode === 'live' ? `; ${NOTHING_ELSE}` : ''
   if (BigInt(record.sequence) >= sequence) {
-    const user = await userOf(chain, lane, sequence)
+    const user = await provenUserOf(chain, lane, sequence)
     // It is the payment itself, which Horizon shows in a moment, or it says of the lane what it cannot show.
     if (user === undefined || [crypto_tx_hash, ...replaced].includes(user))
-      return unresolved(`sequence ${sequence} of ${lane} is used, and Horizon does not show by what`)
+      return unresolved(`sequence ${sequence} of ${lane} is used, and Horizon does not show by what${alone}`)
     return { state: 'VOID', usedBy: user }
   }
   if (closedAt <= maxTime || ledger === undefined || ledger < newest) return undefined
@@ -218,11 +220,7 @@ async function endOf(chain: StellarChain, withdrawal: BroadcastWithdrawal): Prom
 const PAGES_MAX = 10
 
 /** The payment's hash of the transaction with this number of a lane, where Horizon shows its bytes and the lane signed them. */
-export async function userOf(
-  chain: StellarChain,
-  lane: string,
-  sequence: bigint,
-): Promise<string | undefined> {
+async function userOf(chain: StellarChain, lane: string, sequence: bigint): Promise<string | undefined> {
   const key = Keypair.fromPublicKey(lane)
   let from = ''
   for (let page = 1; page <= PAGES_MAX; page++) {
@@ -241,6 +239,19 @@ export async function userOf(
     from = `&cursor=${records.at(-1)!.paging_token}`
   }
   return undefined
+}
+
+/** The same by the word of both Horizons: else nothing is signed with another number. In a sandbox, one suffices. */
+export async function provenUserOf(
+  chain: StellarChain,
+  lane: string,
+  sequence: bigint,
+): Promise<string | undefined> {
+  const { second, mode } = chain
+  const user = await userOf(chain, lane, sequence)
+  if (user === undefined || (second === undefined && mode === 'sandbox')) return user
+  const there = second && (await userOf({ ...chain, horizon: second }, lane, sequence))
+  return there === user ? user : undefined
 }
 
 /** Whether kept bytes have ended by what is recorded, by a transaction's hash or a ledger (`NetworkAdapter.usedBy`). */

@@ -25,18 +25,20 @@ const PAYS_NOBODY = new Set([
  */
 export async function whyBlocked(tx: Transaction, chain: StellarChain): Promise<WaitingReason | undefined> {
   const { closedAt, history_latest_ledger: newest } = await chain.horizon.root()
-  const age = BigInt(Math.floor(Date.now() / 1000)) - closedAt
+  const { rows } = await tx.query<{ now: string; checked_block: string | null }>(
+    `
+    select floor(extract(epoch from clock_timestamp()))::bigint as now,
+           (select checked_block from wallet_checks where network = 'STELLAR') as checked_block`,
+  )
+  const age = BigInt(rows[0]!.now) - closedAt
   if (age > BEHIND_SECONDS)
     return {
       code: 'NODE_BEHIND',
       detail: `the newest ledger of Horizon, ${newest}, closed ${age} seconds ago`,
     }
-  const { rows } = await tx.query<{ checked_block: string }>(
-    `select checked_block from wallet_checks where network = 'STELLAR'`,
-  )
   // A paging token begins with its ledger.
   const first = BigInt(chain.firstLedger) << 32n
-  const [address, checked] = rows[0]?.checked_block.split(' ') ?? []
+  const [address, checked] = rows[0]!.checked_block?.split(' ') ?? []
   // Another hot wallet has other transactions.
   let from = address === chain.address && BigInt(checked!) > first ? BigInt(checked!) : first
   for (let page = 1; page <= PAGES_MAX; page++) {

@@ -32,42 +32,50 @@ export interface NetworkFacts {
   /** EVM only: the chain id (EIP-155) of the main network and of its test network. */
   chainId?: number
   testChainId?: number
-  /** The fewest confirmations that live mode accepts, for networks with an adapter for real nodes. */
-  liveConfirmations?: number
+  /**
+   * The confirmations that a deposit needs by default, and from which values in USD it needs more. The first are the fewest that
+   * live mode accepts. Absent where the network's finality decides.
+   */
+  confirmations?: readonly [number, ...(readonly [fromUsd: string, confirmations: number])[]]
 }
 
+/** Blocks of a rollup come from one sequencer: what counts for large deposits is the time until its batches are final on Ethereum. */
+const TWO_SECOND_BLOCKS = [10, ['10000', 60], ['100000', 450]] as const
+const ONE_SECOND_BLOCKS = [10, ['10000', 120], ['100000', 900]] as const
+
 export const NETWORKS: Readonly<Record<CryptoNetwork, NetworkFacts>> = {
-  BITCOIN: { family: 'bitcoin', gasAsset: 'BTC', liveConfirmations: 2 },
+  BITCOIN: { family: 'bitcoin', gasAsset: 'BTC', confirmations: [2, ['10000', 3], ['100000', 6]] },
   ETHEREUM: {
     family: 'evm',
     gasAsset: 'ETH',
     chainId: 1,
     testChainId: 11155111 /* Sepolia */,
-    liveConfirmations: 12,
+    confirmations: [12, ['10000', 32], ['100000', 64]],
   },
-  BITCOIN_CASH: { family: 'bitcoin', gasAsset: 'BCH', liveConfirmations: 6 },
-  LITECOIN: { family: 'bitcoin', gasAsset: 'LTC', liveConfirmations: 6 },
+  // Its nodes finalise a block that is ten deep, and follow no longer chain without it.
+  BITCOIN_CASH: { family: 'bitcoin', gasAsset: 'BCH', confirmations: [10, ['10000', 15]] },
+  LITECOIN: { family: 'bitcoin', gasAsset: 'LTC', confirmations: [6, ['10000', 12], ['100000', 24]] },
   SOLANA: { family: 'solana', gasAsset: 'SOL' },
   POLYGON_POS: {
     family: 'evm',
     gasAsset: 'POL',
     chainId: 137,
     testChainId: 80002 /* Amoy */,
-    liveConfirmations: 64,
+    confirmations: [64, ['10000', 128], ['100000', 256]],
   },
   BASE: {
     family: 'evm',
     gasAsset: 'ETH',
     chainId: 8453,
     testChainId: 84532 /* Base Sepolia */,
-    liveConfirmations: 10,
+    confirmations: TWO_SECOND_BLOCKS,
   },
   ARBITRUM_ONE: {
     family: 'evm',
     gasAsset: 'ETH',
     chainId: 42161,
     testChainId: 421614 /* Arbitrum Sepolia */,
-    liveConfirmations: 10,
+    confirmations: [10, ['10000', 480], ['100000', 3600]] /* four blocks a second */,
   },
   STELLAR: { family: 'stellar', gasAsset: 'XLM' },
   INK: {
@@ -75,14 +83,14 @@ export const NETWORKS: Readonly<Record<CryptoNetwork, NetworkFacts>> = {
     gasAsset: 'ETH',
     chainId: 57073,
     testChainId: 763373 /* Ink Sepolia */,
-    liveConfirmations: 10,
+    confirmations: ONE_SECOND_BLOCKS,
   },
   XLAYER: {
     family: 'evm',
     gasAsset: 'OKB',
     chainId: 196,
     testChainId: 1952 /* X Layer testnet */,
-    liveConfirmations: 10,
+    confirmations: ONE_SECOND_BLOCKS,
   },
 }
 

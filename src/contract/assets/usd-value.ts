@@ -6,7 +6,8 @@ export type UsdPrices = ReadonlyMap<string, bigint>
 
 /** Decimals of the prices. */
 export const PRICE_DECIMALS = 18
-const CENT_DECIMALS = 2
+/** Decimals of USD amounts in words: cents. */
+export const CENT_DECIMALS = 2
 const DECIMALS_MAX = Math.max(...ASSETS.map(({ decimals }) => decimals))
 /** By the decimals of an asset: what an amount in minor units times its price is divided by to get cents. */
 const CENTS_OF = Array.from(

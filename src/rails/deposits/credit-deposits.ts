@@ -1,4 +1,4 @@
-import { originOfLoop } from '../../contract/actor.ts'
+import { originOfLoop, type Origin } from '../../contract/actor.ts'
 import { parseStoredAmount } from '../../contract/assets/amount.ts'
 import { findAsset, type CryptoNetwork } from '../../contract/assets/catalogue.ts'
 import { transaction, violatedConstraint, type Database } from '../../db/database.ts'
@@ -31,9 +31,11 @@ import {
   selectDue,
   type IncomingTransfer,
   type DepositWaitingReason,
+  type Waiting,
 } from './incoming-transfers.ts'
 import { recordRefills } from '../treasury/found-refills.ts'
 import { FORGED_ADDRESS, genuineAmong, selectOwners, type AddressOwner } from './owners.ts'
+import { divideLarge } from './large-deposits.ts'
 import { clearMinimum, wakeSmallDeposits } from './small-deposits.ts'
 
 const LOOP = originOfLoop('deposits')
@@ -41,6 +43,8 @@ const LOOP = originOfLoop('deposits')
 /** With `screening`, only deposits are credited that it allows. */
 export type Crediting = Pick<RailsContext, 'db' | 'ledger' | 'settings'> & {
   screening?: Screening | undefined
+  /** Who credits them; by default the loop of deposits. */
+  origin?: Origin
 }
 
 /** The result of a round on one network. */
@@ -215,6 +219,26 @@ async function creditWaiting(
   return credited
 }
 
+const pricesIn = ({ db, settings }: Pick<Crediting, 'db' | 'settings'>) =>
+  usdPrices(db, settings.mode === 'sandbox')
+
+/**
+ * Credits a recorded deposit for which one node's word is not enough, by an operator's. Everything else is checked as ever. Throws
+ * an Error where it waits for another reason.
+ */
+export async function creditVouched(
+  context: Crediting & { origin: Origin },
+  network: CryptoNetwork,
+  adapter: NetworkAdapter,
+  incoming: IncomingTransfer,
+): Promise<void> {
+  const believing = { ...adapter, oneNodeMax: undefined, minimumDeposit: undefined }
+  const gathered = { waiting: new Map<DepositWaitingReason, number>(), deactivated: new Set<string>() }
+  const credited = await creditDue(context, network, believing, [incoming], gathered)
+  if (credited === 0)
+    throw new Error(`${incoming.crypto_tx_hash} is not credited: 'bursar deposits list' says why`)
+}
+
 /** Credits deposits that are due. */
 async function creditDue(
   context: Crediting,
@@ -227,8 +251,9 @@ async function creditDue(
   // Small deposits are left out first, because that asks no node: anybody can send any amount of dust.
   const cleared = minimumOf === undefined ? due : await clearMinimum(context.db, network, due, minimumOf)
   const spendable = await withoutTokens(context, adapter, cleared, gathered)
-  const { agreed, doubted } = await verified(context.db, network, adapter, spendable)
-  await wait(context.db, doubted, gathered)
+  const { enough, large } = await divideLarge(adapter, spendable, () => pricesIn(context))
+  const { agreed, doubted } = await verified(context.db, network, adapter, enough)
+  await wait(context.db, [...large, ...doubted], gathered)
   let credited = 0
   for (let start = 0; start < agreed.length; start += CREDITED_TOGETHER) {
     const some = agreed.slice(start, start + CREDITED_TOGETHER)
@@ -244,10 +269,10 @@ async function creditSome(
   agreed: IncomingTransfer[],
   gathered: Gathered,
 ): Promise<number> {
-  const { db, ledger, settings, screening } = context
+  const { db, ledger, screening, origin } = context
   const { owners, owned, forged } = await genuineOwners(context, network, agreed)
   const { allowed, held } = await screened(db, screening, owned, owners)
-  const prices = await usdPrices(db, settings.mode === 'sandbox')
+  const prices = await pricesIn(context)
   const hops = await hopsOf(db, network, allowed)
   const done: { incoming: IncomingTransfer; transfer_id: string; isNew: boolean }[] = []
   const waiting = [...forged, ...held]
@@ -256,7 +281,7 @@ async function creditSome(
     allowed.map(async (incoming) => {
       try {
         const owner = theOwner(owners.get(incoming.address))
-        const terms = { owner, prices, hops: hops.get(incoming) ?? 0 }
+        const terms = { owner, prices, hops: hops.get(incoming) ?? 0, origin }
         done.push({ incoming, ...(await credit({ db, ledger }, adapter, incoming, terms)) })
       } catch (error) {
         waiting.push({ incoming, reason: 'FAILED', detail: (error as Error).message })
@@ -311,16 +336,10 @@ async function deactivatedAmong(db: Database, owners: readonly AddressOwner[]): 
 async function wait(db: Database, waiting: Waiting[], gathered: Gathered): Promise<void> {
   await keepWaiting(db, waiting)
   for (const { incoming, reason } of waiting) {
-    // Every deposit waits for its screening first, which is not counted.
-    if (reason !== 'SCREENING' && incoming.attempts === 0)
+    // A deposit always waits for its screening and its confirmations first, which is not counted.
+    if (reason !== 'SCREENING' && reason !== 'CONFIRMATIONS' && incoming.attempts === 0)
       gathered.waiting.set(reason, (gathered.waiting.get(reason) ?? 0) + 1)
   }
-}
-
-interface Waiting {
-  incoming: IncomingTransfer
-  reason: DepositWaitingReason
-  detail: string
 }
 
 /** Divides deposits by their screening. Without screening, all of them are allowed while none must be screened. */
@@ -439,8 +458,9 @@ async function credit(
   { db, ledger }: Pick<RailsContext, 'db' | 'ledger'>,
   { isSimulated }: Pick<NetworkAdapter, 'isSimulated'>,
   { network, asset, amount, address, crypto_tx_hash, crypto_tx_index }: IncomingTransfer,
-  { owner, prices, hops }: { owner: AddressOwner; prices: UsdPrices; hops: number },
+  terms: { owner: AddressOwner; prices: UsdPrices; hops: number; origin: Origin | undefined },
 ): Promise<{ transfer_id: string; isNew: boolean }> {
+  const { owner, prices, hops, origin = originOfLoop('deposits') } = terms
   const known = findAsset(asset)
   if (known === undefined) throw new Error(`${asset} is not in the catalogue any more`)
   const minor = parseStoredAmount(amount, known.decimals)
@@ -464,7 +484,7 @@ async function credit(
         notional_value: notionalUsd(minor, known, prices),
       },
     },
-    originOfLoop('deposits'),
+    origin,
   )
   for (let attempt = 1; attempt <= CREDIT_ATTEMPTS_MAX; attempt++) {
     try {

@@ -22,6 +22,8 @@ export type DepositWaitingReason =
   | 'FAILED'
   | 'BELOW_MINIMUM'
   | 'SECOND_NODE'
+  | 'ONE_NODE'
+  | 'CONFIRMATIONS'
   | 'NODES_DISAGREE'
   | 'SCREENING'
   | 'FORGED'
@@ -41,6 +43,13 @@ export interface IncomingTransfer extends Seal {
   block_hash: string | null
   cleared: boolean
   attempts: number
+}
+
+/** A deposit that is not credited, and why. */
+export interface Waiting {
+  incoming: IncomingTransfer
+  reason: DepositWaitingReason
+  detail: string
 }
 
 /** How many deposits are new, and how many that were gone are in the chain again. */
@@ -282,22 +291,23 @@ export async function networksWithDeposits(db: Queryable): Promise<Set<string>> 
 
 /** The longest pause before a deposit is tried again: pauses double, beginning with a second. */
 const RETRY_SECONDS_MAX = 3_600
+/** Blocks come by themselves: no attempt has failed. */
+const CONFIRMATIONS_SECONDS = 15
 
 /** Records why deposits are not credited, and when the worker tries again. */
-export async function keepWaiting(
-  db: Queryable,
-  waiting: readonly { incoming: IncomingTransfer; reason: DepositWaitingReason; detail: string }[],
-): Promise<void> {
+export async function keepWaiting(db: Queryable, waiting: readonly Waiting[]): Promise<void> {
   if (waiting.length === 0) return
-  // A deposit that waits for its screening becomes due with an ALLOW.
-  const seconds = waiting.map(({ incoming, reason }) =>
-    reason === 'SCREENING' ? RECHECK_MS / 1000 : 2 ** Math.min(incoming.attempts, 12),
-  )
+  const secondsOf = ({ incoming, reason }: Waiting) => {
+    // A deposit that waits for its screening becomes due with an ALLOW.
+    if (reason === 'SCREENING') return RECHECK_MS / 1000
+    return reason === 'CONFIRMATIONS' ? CONFIRMATIONS_SECONDS : 2 ** Math.min(incoming.attempts, 12)
+  }
   // In seconds: Citus adds no interval to a time in an UPDATE with columns.
   await db.query(
     `
     update incoming_transfers i
-    set reason = w.reason, detail = w.detail, attempts = i.attempts + 1, due_at = to_timestamp(w.now + w.seconds)
+    set reason = w.reason, detail = w.detail,
+        attempts = i.attempts + case when w.reason = 'CONFIRMATIONS' then 0 else 1 end, due_at = to_timestamp(w.now + w.seconds)
     from (
       select *, extract(epoch from statement_timestamp())::float8 as now
       from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::int[])
@@ -308,7 +318,7 @@ export async function keepWaiting(
     [
       ...keysOf(waiting),
       ...arraysOf(waiting, 'reason', 'detail'),
-      seconds.map((some) => Math.min(some, RETRY_SECONDS_MAX)),
+      waiting.map((one) => Math.min(secondsOf(one), RETRY_SECONDS_MAX)),
     ],
   )
 }

@@ -4,15 +4,15 @@ import { findAsset, type CryptoNetwork } from '../../contract/assets/catalogue.t
 import { transaction, violatedConstraint, type Queryable } from '../../db/database.ts'
 import { creditedAs, CREDITED_ONCE } from '../../money/movements/credited-deposits.ts'
 import { deposit } from '../../money/movements/deposit.ts'
-import type { Transfer } from '../../money/ledger/transfer.ts'
+import { readTransfer, type Transfer } from '../../money/ledger/transfer.ts'
 import { notionalUsd } from '../../contract/assets/usd-value.ts'
 import { usdPrices } from '../../money/records/usd-prices.ts'
 import { canonicalAddress } from '../../chains/addresses.ts'
 import type { NetworkAdapter } from '../../chains/network.ts'
 import { takingFromUnattributed } from '../treasury/audit-sweeps.ts'
-import { creditDepositsOn, type Crediting } from './credit-deposits.ts'
+import { creditDepositsOn, creditVouched, type Crediting } from './credit-deposits.ts'
 import { paymentOfDeposit } from '../screening/screened-payments.ts'
-import { recordCredited, recordIncoming } from './incoming-transfers.ts'
+import { recordCredited, recordIncoming, selectWaitingDeposit } from './incoming-transfers.ts'
 import { FORGED_ADDRESS, genuineAmong, selectOwners } from './owners.ts'
 import { audited, recordNow } from '../../money/records/audited.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
@@ -77,6 +77,8 @@ export interface SaidDeposit {
  * the value of no transaction and in no log. The node must confirm that the address received the amount in the transaction's
  * block. The deposit is recorded as CRYPTO_DEPOSIT under an index of its own, so that a repeated command credits it once.
  * Throws an Error with the reason otherwise.
+ *
+ * A deposit that a scan has found, and that one node's word does not credit (ONE_NODE), is credited by the operator's.
  */
 export async function creditSaidDeposit(
   { db, ledger, settings, screening }: Crediting,
@@ -85,8 +87,6 @@ export async function creditSaidDeposit(
   said: SaidDeposit,
   origin: Origin,
 ): Promise<Transfer> {
-  if (adapter.requireReceived === undefined)
-    throw new Error(`${network} has no deposits that a scan cannot find: use bursar deposits rescan`)
   const { asset, amount, crypto_tx_hash } = said
   const known = findAsset(asset)
   const minor = known && parseAmount(amount, known.decimals)
@@ -95,14 +95,15 @@ export async function creditSaidDeposit(
     throw new Error(`--amount must be above 0, with at most ${known.decimals} decimals`)
   const address = canonicalAddress(network, said.address, { testNetworks: true })
   if (address === undefined) throw new Error(`${said.address} is no address of ${network}`)
-  const found = (await selectOwners(db, network, [{ address }])).get(address)
-  if (found === undefined) throw new Error(`${address} is no deposit address that was given out`)
-  const owners = genuineAmong(ledger, found)
-  const [owner] = owners
-  if (owner === undefined) throw new Error(`${address}: ${FORGED_ADDRESS}`)
-  if (owners.length > 1) throw new Error(`${address} is the deposit address of more than one record`)
+  const owner = await onlyOwner({ db, ledger }, network, address)
+  const place: SaidPlace = [owner.customer_id, network, crypto_tx_hash, address, asset]
+  const context = { db, ledger, settings, screening, origin }
+  const vouched = await creditOfOneNode(context, network, adapter, [...place, amount])
+  if (vouched !== undefined) return vouched
+  if (adapter.requireReceived === undefined)
+    throw new Error(`${network} has no deposits that a scan cannot find: use bursar deposits rescan`)
   const crypto_tx_index = `internal-${asset}-${address}`
-  await requireNotFound(db, [owner.customer_id, network, crypto_tx_hash, address, asset, crypto_tx_index])
+  await requireNotFound(db, [...place, crypto_tx_index])
   await adapter.requireReceived(owner.customer_id, {
     address,
     asset,
@@ -158,17 +159,52 @@ export async function creditSaidDeposit(
   throw new Error(`${crypto_tx_hash} was credited to ${address} in ${asset} before`)
 }
 
-type SaidKey = [
-  customerId: string,
-  network: string,
-  hash: string,
+type SaidPlace = [customerId: string, network: string, hash: string, address: string, asset: string]
+
+/** The owner of a deposit address. Throws an Error where there is none, or more than one. */
+async function onlyOwner(
+  { db, ledger }: Pick<Crediting, 'db' | 'ledger'>,
+  network: CryptoNetwork,
   address: string,
-  asset: string,
-  index: string,
-]
+) {
+  const found = (await selectOwners(db, network, [{ address }])).get(address)
+  if (found === undefined) throw new Error(`${address} is no deposit address that was given out`)
+  const owners = genuineAmong(ledger, found)
+  const [owner] = owners
+  if (owner === undefined) throw new Error(`${address}: ${FORGED_ADDRESS}`)
+  if (owners.length > 1) throw new Error(`${address} is the deposit address of more than one record`)
+  return owner
+}
+
+/**
+ * Credits a deposit for which one node's word is not enough, by the operator's; of several in one transaction, the first. Undefined
+ * where none waits so.
+ */
+async function creditOfOneNode(
+  context: Crediting & { origin: Origin },
+  network: CryptoNetwork,
+  adapter: NetworkAdapter,
+  key: [...SaidPlace, amount: string],
+): Promise<Transfer | undefined> {
+  const { db } = context
+  const { rows } = await db.query<{ crypto_tx_index: string }>(
+    `select crypto_tx_index from incoming_transfers
+     where customer_id = $1 and network = $2 and crypto_tx_hash = $3 and address = $4 and asset = $5 and amount = $6
+       and state = 'WAITING' and reason = 'ONE_NODE'
+     order by crypto_tx_index
+     limit 1`,
+    key,
+  )
+  const [customerId, , hash] = key
+  const waiting =
+    rows[0] && (await selectWaitingDeposit(db, [customerId, network, hash, rows[0].crypto_tx_index]))
+  if (waiting === undefined) return undefined
+  await creditVouched(context, network, adapter, waiting)
+  return readTransfer(db, customerId, (await creditedAs(db, customerId, waiting))!)
+}
 
 /** Throws an Error for a deposit that a scan of blocks has found. */
-async function requireNotFound(db: Queryable, key: SaidKey): Promise<void> {
+async function requireNotFound(db: Queryable, key: [...SaidPlace, index: string]): Promise<void> {
   const { rowCount } = await db.query(
     `select 1 from incoming_transfers
      where customer_id = $1 and network = $2 and crypto_tx_hash = $3 and address = $4 and asset = $5
