@@ -3,6 +3,7 @@
 do $$
 begin
   alter table approvers alter column client_id type text;
-  alter table deployment add column verified_at timestamptz, add column verify_findings integer;
+  alter table deployment add column if not exists verified_at timestamptz,
+    add column if not exists verify_findings integer;
 end
 $$;

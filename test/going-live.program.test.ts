@@ -116,7 +116,9 @@ const HAS_ANALYZE = spawnSync('systemd-analyze', ['--version']).status === 0
 test.skipIf(!HAS_ANALYZE)('systemd takes the units', () => {
   const files = [...UNITS, ...OTHERS].map((name) => join(ROOT, 'ops/systemd', name.replace('@', '@8080')))
   const { stderr } = spawnSync('systemd-analyze', ['verify', ...files], { encoding: 'utf8' })
-  expect(stderr.split('\n').filter((line) => line.includes('bursar') && !/is not executable/.test(line))).toEqual([])
+  expect(
+    stderr.split('\n').filter((line) => line.includes('bursar') && !/is not executable/.test(line)),
+  ).toEqual([])
 })
 
 const GUIDE = read('docs/guides/going-live.md')

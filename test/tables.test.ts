@@ -28,7 +28,7 @@ const ALLOWED: Record<string, string> = {
   audit_heads: 'money/ledger | deliveries, money/records, money/verify, upkeep/metrics',
   audit_links: 'money/ledger | money/verify',
   audit_log:
-    'money/ledger | access/operators, access/tokens, governance/policy, money/movements, money/records, money/verify, rails/payouts, resources/statements',
+    'money/ledger | access/operators, access/tokens, governance/approvals, governance/policy, money/movements, money/records, money/verify, rails/payouts, resources/statements',
   balances:
     'money/ledger | money/verify, resources/profiles, resources/statements, resources/transfers, upkeep/metrics',
   bank_wires: 'money/records | money/verify',
@@ -42,7 +42,7 @@ const ALLOWED: Record<string, string> = {
   customers:
     'access/customers | access/console, access/operators, access/tokens, cli, money/records, money/verify, program, program/demo, rails/payouts, rails/wires, resources/webhooks',
   decided_orchestrations: 'resources/orchestrations | money/verify',
-  deployment: 'program',
+  deployment: 'program | upkeep/metrics',
   deposit_addresses:
     'money/records | chains/bitcoin, chains/evm, chains/simulated, chains/solana, chains/stellar, rails/deposits, rails/treasury, resources/deposit-addresses, resources/search',
   entries:

@@ -36,11 +36,7 @@ export function signerCommands(program: Command): void {
     'open',
     'begin a journal that is new, was lost, or was restored from a backup, at a nonce',
   )
-  defineChange(
-    signer,
-    'allow',
-    'allow transfers from before the journal began, which were not signed',
-  )
+  defineChange(signer, 'allow', 'allow transfers from before the journal began, which were not signed')
   defineChange(
     signer,
     'void',

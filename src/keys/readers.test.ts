@@ -43,21 +43,24 @@ test('a key that another process of Bursar can read is told, by its user, by its
   expect(says).not.toMatch(new RegExp(`\\b${holder} of user`))
 })
 
-test.skipIf(process.getuid!() !== 0)('users of this machine read a key by its mode, and no further', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'bursar-readers-'))
-  atEnd(() => rm(folder, { recursive: true }))
-  const key = join(folder, 'ethereum-key')
-  await writeFile(key, 'secret')
-  const pid = await start({ uid: NOBODY, gid: SHARED }, '/api.json')
-  const isTold = async (uid: number, gid: number, mode: number) => {
-    await chown(key, uid, gid)
-    await chmod(key, mode)
-    const found = await checkOtherReaders('BURSAR_NETWORKS_FILE', '/worker.json', [key])
-    return found.some(({ says }) => says.includes(`${pid} of user ${NOBODY}`))
-  }
-  expect(await isTold(0, 0, 0o640)).toBe(false)
-  expect(await isTold(0, SHARED, 0o640)).toBe(true)
-  expect(await isTold(0, SHARED, 0o600)).toBe(false)
-  expect(await isTold(NOBODY, 0, 0o400)).toBe(true)
-  expect(await isTold(0, 0, 0o644)).toBe(true)
-})
+test.skipIf(process.getuid!() !== 0)(
+  'users of this machine read a key by its mode, and no further',
+  async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'bursar-readers-'))
+    atEnd(() => rm(folder, { recursive: true }))
+    const key = join(folder, 'ethereum-key')
+    await writeFile(key, 'secret')
+    const pid = await start({ uid: NOBODY, gid: SHARED }, '/api.json')
+    const isTold = async (uid: number, gid: number, mode: number) => {
+      await chown(key, uid, gid)
+      await chmod(key, mode)
+      const found = await checkOtherReaders('BURSAR_NETWORKS_FILE', '/worker.json', [key])
+      return found.some(({ says }) => says.includes(`${pid} of user ${NOBODY}`))
+    }
+    expect(await isTold(0, 0, 0o640)).toBe(false)
+    expect(await isTold(0, SHARED, 0o640)).toBe(true)
+    expect(await isTold(0, SHARED, 0o600)).toBe(false)
+    expect(await isTold(NOBODY, 0, 0o400)).toBe(true)
+    expect(await isTold(0, 0, 0o644)).toBe(true)
+  },
+)

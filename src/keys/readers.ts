@@ -22,7 +22,8 @@ async function runningProcesses(): Promise<Running[]> {
     const command = words[words.findIndex((word) => PROGRAM.test(word)) + 1]
     const status = COMMANDS.includes(command ?? '') ? await read(pid, 'status') : undefined
     if (status === undefined) continue
-    const ids = (name: string) => (new RegExp(`^${name}:(.*)$`, 'm').exec(status)?.[1] ?? '').match(/\d+/g) ?? []
+    const ids = (name: string) =>
+      (new RegExp(`^${name}:(.*)$`, 'm').exec(status)?.[1] ?? '').match(/\d+/g) ?? []
     const [, uid] = ids('Uid').map(Number)
     const groups = [...ids('Gid').slice(1), ...ids('Groups')].map(Number)
     found.push({ pid, uid: uid!, groups, environment: (await read(pid, 'environ'))?.split('\0') })
@@ -50,7 +51,8 @@ export async function checkOtherReaders(
       const right = one.uid === uid ? 0o400 : one.groups.includes(gid) ? 0o040 : 0o004
       return one.uid === 0 || (mode & right) !== 0 ? `${one.pid} of user ${one.uid}` : []
     })
-    const advice = 'run API, worker and signer as three users, each with its own files (docs/guides/going-live.md)'
+    const advice =
+      'run API, worker and signer as three users, each with its own files (docs/guides/going-live.md)'
     if (readers.length > 0)
       found.push(warn(`other processes of Bursar can read ${path}: ${readers.join(', ')}`, advice))
   }

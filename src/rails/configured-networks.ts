@@ -67,7 +67,12 @@ export async function checkNetworks(db: Database | undefined, settings: Settings
   const files = [...opened.values()].flatMap(({ secretFiles, privateKeys }) =>
     secretFiles.filter(({ field }) => privateKeys.includes(field)).map(({ path }) => path),
   )
-  return [...found, ...unsafe, ...keys, ...(await checkOtherReaders('BURSAR_NETWORKS_FILE', networksFile, files))]
+  return [
+    ...found,
+    ...unsafe,
+    ...keys,
+    ...(await checkOtherReaders('BURSAR_NETWORKS_FILE', networksFile, files)),
+  ]
 }
 
 /** Warns of settings in the networks file that work but put real money at risk. */

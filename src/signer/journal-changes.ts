@@ -33,7 +33,10 @@ const isTime = (one: unknown): one is string =>
   typeof one === 'string' && new Date(Date.parse(one) || 0).toISOString() === one
 
 const areIds = (ids: unknown): ids is string[] =>
-  Array.isArray(ids) && ids.length > 0 && ids.length <= ALLOWED_MAX && ids.every((id) => typeof id === 'string')
+  Array.isArray(ids) &&
+  ids.length > 0 &&
+  ids.length <= ALLOWED_MAX &&
+  ids.every((id) => typeof id === 'string')
 
 /** Reads a change, with its members in their order. Throws Refused for anything else. */
 export function readChange(value: unknown): JournalChange {
@@ -59,12 +62,12 @@ export function readChange(value: unknown): JournalChange {
 }
 
 /** The line that a change appends to the journal. */
-export function lineOf(
-  approved: JournalChange,
-  now: Date,
-): AllowLine | FillLine | OpenLine | VoidLine {
+export function lineOf(approved: JournalChange, now: Date): AllowLine | FillLine | OpenLine | VoidLine {
   const { expires_at: _, ...line } = approved
-  const kept = { at: now.toISOString(), change: createHash('sha256').update(changeText(approved)).digest('hex') }
+  const kept = {
+    at: now.toISOString(),
+    change: createHash('sha256').update(changeText(approved)).digest('hex'),
+  }
   if (line.kind !== 'FILL') return { ...line, ...kept }
   const { gas, max_fee_per_gas, ...fill } = line
   return { ...fill, ...kept, fee: String(BigInt(gas) * BigInt(max_fee_per_gas)) }

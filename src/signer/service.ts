@@ -83,7 +83,9 @@ export class Signer {
    * windows of the next ones for a minute, in which they may be asked for.
    */
   check(payments: readonly PaymentToJudge[]): Promise<(string | null)[]> {
-    return this.#alone(async () => foresee(this.#config, this.#journal, payments, this.#foreseen, this.#now()))
+    return this.#alone(async () =>
+      foresee(this.#config, this.#journal, payments, this.#foreseen, this.#now()),
+    )
   }
 
   /**

@@ -107,7 +107,9 @@ describe('who is behind an order', () => {
       [second, 403],
       [(await register(by('OPERATOR', bob))).client_id, 200],
     ] as const) {
-      const { approval_id } = await withdrawWithApproval(service, customer, by('API_CLIENT', client), { approvals: 1 })
+      const { approval_id } = await withdrawWithApproval(service, customer, by('API_CLIENT', client), {
+        approvals: 1,
+      })
       const { to_sign } = (await read(approval_id)).body
       const given = { approver_id: id, ...signStatement(to_sign.APPROVE, jwk) }
       const path = `${APPROVALS}/${approval_id}/approve`
