@@ -188,10 +188,11 @@ describe('help', () => {
     bursar psbt export: --network <network>, <id>, --out <file>, --json
     bursar psbt import: --network <network>, <file...>, --json
     bursar psbt replace: --network <network>, <id>, --json
-    bursar signer: start, sign, open, void, fill
+    bursar signer: start, sign, open, allow, void, fill
     bursar signer start: --config <file>, --json
     bursar signer sign: <request...>, --config <file>, --answers <folder>, --json
-    bursar signer open: --network <network>, --wallet <address>, --nonce <number>, --transfers-from <time>, --expires <time>, --key <file>, --approval <jws>, --socket <path>, --config <file>, --json
+    bursar signer open: --network <network>, --wallet <address>, --nonce <number>, --transfers-from <time>, --expires <time>, --key <file>, --approvals <file>, --socket <path>, --config <file>, --json
+    bursar signer allow: --transfer <id...>, --json
     bursar signer void: --transfer <id>, --nonce <number>, --json
     bursar signer fill: --nonce <number>, --gas-price <wei>, --gas <number>, --json
     bursar account: disable, enable

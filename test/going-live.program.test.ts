@@ -30,6 +30,7 @@ const INSTANCE = '8080'
 /** The version of the installed Caddy. */
 const { stdout: CADDY } = spawnSync('caddy', ['version'], { encoding: 'utf8' }) as { stdout?: string }
 const UNITS = ['bursar-api@.service', 'bursar-worker.service']
+const OTHERS = ['bursar-signer.service', 'bursar-verify.service', 'bursar-verify.timer']
 
 /** Reads assignments NAME=value, one or more a line, and skips comments. */
 const assignments = (text: string): Record<string, string> =>
@@ -43,7 +44,7 @@ const assignments = (text: string): Record<string, string> =>
 const shared = assignments(read('ops/systemd/bursar.env'))
 /** Returns the command of a unit, and its settings besides the shared ones. */
 function unit(name: string) {
-  const text = read(`ops/systemd/${name}`).replaceAll('%i', INSTANCE)
+  const text = read(`ops/systemd/${name}`).replaceAll('%i', INSTANCE).replaceAll('%d/', '/run/credentials/')
   const environment = [...text.matchAll(/^Environment=(.*)$/gm)].map(([, line]) => line!).join('\n')
   return { own: assignments(environment), command: /^ExecStart=(.*)$/m.exec(text)![1]! }
 }
@@ -54,8 +55,7 @@ beforeAll(async () => {
   database = await cloneDatabase(2)
   folder = await mkdtemp(join(tmpdir(), 'bursar-going-live-'))
   await writeFile(join(folder, 'master-key'), MASTER_KEY, { mode: 0o600 })
-  await writeFile(join(folder, 'networks.json'), '{}')
-  await writeFile(join(folder, 'networks-api.json'), '{}')
+  for (const who of ['api', 'worker']) await writeFile(join(folder, `${who}_networks.json`), '{}')
 })
 afterAll(async () => {
   await database.drop()
@@ -100,6 +100,27 @@ describe.each(UNITS)('%s', (name) => {
   })
 })
 
+test('no unit runs as the user of another, and each is shown its own secrets alone', () => {
+  const texts = [...UNITS, 'bursar-signer.service'].map((name) => read(`ops/systemd/${name}`))
+  const each = (pattern: RegExp) => texts.map((text) => [...text.matchAll(pattern)].map(([, found]) => found))
+  expect(each(/^User=(.*)$/gm)).toEqual([['bursar-api'], ['bursar-worker'], ['bursar-signer']])
+  expect(each(/^LoadCredential=(.*)$/gm)).toEqual([
+    ['master-key:/etc/bursar/master-key', 'api:/etc/bursar/api'],
+    ['master-key:/etc/bursar/master-key', 'worker:/etc/bursar/worker'],
+    ['signer:/etc/bursar/signer'],
+  ])
+  for (const text of texts) expect(text).toMatch(/^ProtectProc=invisible$/m)
+})
+
+const HAS_ANALYZE = spawnSync('systemd-analyze', ['--version']).status === 0
+test.skipIf(!HAS_ANALYZE)('systemd takes the units', () => {
+  const files = [...UNITS, ...OTHERS].map((name) => join(ROOT, 'ops/systemd', name.replace('@', '@8080')))
+  const { stderr } = spawnSync('systemd-analyze', ['verify', ...files], { encoding: 'utf8' })
+  expect(
+    stderr.split('\n').filter((line) => line.includes('bursar') && !/is not executable/.test(line)),
+  ).toEqual([])
+})
+
 const GUIDE = read('docs/guides/going-live.md')
 
 /** The blocks of a step of the guide in this language. */
@@ -112,8 +133,9 @@ function blocksOf(step: number, language: string): string[] {
 const MACHINE = String.raw`
 sudo() { while [[ $1 == -* ]]; do [[ $1 == -u ]] && shift; shift; done; "$@"; }
 useradd() { :; }
+groupadd() { :; }
 systemctl() { :; }
-install() { local kept=() word; for word; do case $word in -g|-o|bursar|root) ;; *) kept+=("$word");; esac; done; command install "${'$'}{kept[@]}"; }
+install() { local kept=() word; for word; do case $word in -g|-o|bursar-api|root) ;; *) kept+=("$word");; esac; done; command install "${'$'}{kept[@]}"; }
 git() { mkdir "$3"; cp -r $CHECKOUT/{package.json,tsconfig.json,src,console,docs-page,migrations,ops} "$3"; ln -s $CHECKOUT/node_modules "$3"; }
 npm() {
   case "$1 $2" in

@@ -138,7 +138,7 @@ test('the statement of docs/upgrading.md takes over a database from before the f
     '010.do.deposits-of-one-node.sql',
     '011.do.deposits-with-tokens.sql',
     '012.do.ends-in-the-audit-log.sql',
-    '013.do.approvers-of-issuers.sql',
+    '013.do.keys-and-checks.sql',
   ])
 })
 

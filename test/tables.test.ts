@@ -42,7 +42,7 @@ const ALLOWED: Record<string, string> = {
   customers:
     'access/customers | access/console, access/operators, access/tokens, cli, money/records, money/verify, program, program/demo, rails/payouts, rails/wires, resources/webhooks',
   decided_orchestrations: 'resources/orchestrations | money/verify',
-  deployment: 'program',
+  deployment: 'program | upkeep/metrics',
   deposit_addresses:
     'money/records | chains/bitcoin, chains/evm, chains/simulated, chains/solana, chains/stellar, rails/deposits, rails/treasury, resources/deposit-addresses, resources/search',
   entries:

@@ -604,7 +604,7 @@ describe('a fault is reported with its section and field:', () => {
     [
       'a private key as the deposit key',
       ethereum({ deposit_key: { env: 'KEY' } }),
-      /^ETHEREUM.deposit_key: the deposit key is no mnemonic or extended key$/,
+      /^ETHEREUM.deposit_key: is no mnemonic \(BIP-39\) or extended key \(BIP-32\)$/,
     ],
     [
       'a public deposit key',

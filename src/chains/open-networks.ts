@@ -394,7 +394,7 @@ async function connectEvm(
 }
 
 function depositKeyOf(field: string, text: string, signs: boolean): DepositKey {
-  const key = text.includes(' ') ? { mnemonic: text } : { extendedKey: text }
+  const key = /\s/.test(text) ? { mnemonic: text } : { extendedKey: text }
   at(field, () => {
     if (!depositKeysOf(key).canSign && signs)
       throw new Error(

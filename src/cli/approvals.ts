@@ -209,7 +209,10 @@ function defineAdd(approvers: Subcommand): void {
       'APPROVER',
     )
     .option('--operator <id>', 'the same person as an operator', uuid)
-    .option('--client <id>', 'the same person as an API client', uuid)
+    .option(
+      '--client <id>',
+      'the same person as an API client; with an external issuer, as it names the client',
+    )
     .option(...APPROVAL)
     .answer(inOwnersDatabase, async (at, options: AddOptions) => {
       const { customer: customer_id, name, role, operator: operator_id, client: client_id } = options

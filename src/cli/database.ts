@@ -2,7 +2,7 @@ import { InvalidArgumentError, type Command } from 'commander'
 import { type Database, transaction } from '../db/database.ts'
 import { distribute, SHARDS_DEFAULT, SHARDS_MAX } from '../db/distribution.ts'
 import { faultsOfRole } from '../db/privileges.ts'
-import { changeIssuer, readStamp } from '../program/deployment.ts'
+import { changeIssuer, readStamp, recordVerify } from '../program/deployment.ts'
 import { findMasterKeys } from '../keys/master-keys.ts'
 import { verify } from '../money/verify/verify.ts'
 import { WithdrawalMacs } from '../money/movements/withdrawal-macs.ts'
@@ -87,6 +87,7 @@ function defineVerify(program: Command): void {
         : await configuredTokens(networksFile).catch(blame('BURSAR_NETWORKS_FILE'))
     const bar = startProgress(await countCustomers(db), { quiet: json })
     const result = await verify(db, { onCustomer: bar.step, macs, rowMacs, tokens }).finally(bar.stop)
+    await recordVerify(db, result.disagreements.length)
     const role_faults = await faultsOfRole(db)
     const { customers, transfers, entries, balances, disagreements } = result
     const clean = disagreements.length === 0

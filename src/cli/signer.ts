@@ -36,6 +36,7 @@ export function signerCommands(program: Command): void {
     'open',
     'begin a journal that is new, was lost, or was restored from a backup, at a nonce',
   )
+  defineChange(signer, 'allow', 'allow transfers from before the journal began, which were not signed')
   defineChange(
     signer,
     'void',
@@ -103,29 +104,33 @@ const VALID_MS = 23 * 3_600_000
 
 interface ChangeOptions {
   network: string
-  wallet: string
-  nonce: string
-  transfer?: string
+  wallet?: string
+  nonce?: string
+  transfer?: string | string[]
   transfersFrom?: string
   gas?: string
   gasPrice?: string
   expires?: string
   key?: string
-  approval: string[]
+  approvals?: string
   socket?: string
   config?: string
 }
 
 /** A change of the journal: with `--key` it is approved, with `--socket` or `--config` it is made. */
-function defineChange(signer: Subcommand, name: 'open' | 'void' | 'fill', description: string): void {
+function defineChange(
+  signer: Subcommand,
+  name: 'open' | 'allow' | 'void' | 'fill',
+  description: string,
+): void {
   const command = define(
     signer,
     name,
     `${description}; with --key, sign that you approve; with --socket or --config, do it`,
-  )
-    .requiredOption('--network <network>', 'network')
-    .requiredOption('--wallet <address>', 'hot wallet')
-    .requiredOption(
+  ).requiredOption('--network <network>', 'network')
+  if (name === 'allow') command.requiredOption('--transfer <id...>', 'transfers')
+  else
+    command.requiredOption('--wallet <address>', 'hot wallet').requiredOption(
       '--nonce <number>',
       {
         open: 'first nonce that nothing was signed with',
@@ -149,12 +154,7 @@ function defineChange(signer: Subcommand, name: 'open' | 'void' | 'fill', descri
       'when the approvals expire, as the first approver was told; by default in 23 hours',
     )
     .option('--key <file>', 'your key file')
-    .option(
-      '--approval <jws>',
-      'an approval, as --key prints it; repeat it',
-      (one, all: string[]) => [...all, one],
-      [],
-    )
+    .option('--approvals <file>', 'what --key printed for each approver; /dev/stdin reads it from a pipe')
     .option('--socket <path>', "the signer's unix socket")
     .option('--config <file>', "the signer's JSON file, on its machine, while it does not run")
     .answer(offline, async (_, options: ChangeOptions) => {
@@ -163,11 +163,12 @@ function defineChange(signer: Subcommand, name: 'open' | 'void' | 'fill', descri
         import('../governance/approvals/approval-statement.ts'),
         import('../chains/evm/remote-signer.ts'),
       ])
-      const { network, wallet, transfer: transfer_id, key, approval, socket, config } = options
+      const { network, wallet, transfer, key, approvals: path, socket, config } = options
       const nonce = Number(options.nonce)
       const expires_at = options.expires ?? new Date(Date.now() + VALID_MS).toISOString()
       const change = readChange({
-        ...{ kind: name.toUpperCase(), network, wallet, nonce, next_nonce: nonce, transfer_id, expires_at },
+        ...{ kind: name.toUpperCase(), network, wallet, nonce, next_nonce: nonce, expires_at },
+        ...{ transfer_id: transfer, transfer_ids: transfer },
         ...{
           transfers_from: options.transfersFrom,
           gas: Number(options.gas),
@@ -181,7 +182,9 @@ function defineChange(signer: Subcommand, name: 'open' | 'void' | 'fill', descri
         )
         return [{ statement: changeText(change), jws }, `--expires ${expires_at}\n${jws}`]
       }
-      const approvals = approval.map((jws) => ({ jws }))
+      // Not in the command itself, which everybody on the machine can see.
+      const given = path === undefined ? '' : await readFile(path, 'utf8')
+      const approvals = (given.match(/[\w-]+\.[\w-]*\.[\w-]+/g) ?? []).map((jws) => ({ jws }))
       if (config === undefined && socket === undefined)
         throw new Error('give --key to approve it, or --socket or --config to do it')
       const { signed } =

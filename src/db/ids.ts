@@ -45,6 +45,9 @@ const SEQUENCE_MAX = 0x3fff
  */
 export const newId = (createdAt: Moment, sequence = 0): string => idOf(timeOfId(createdAt.micros), sequence)
 
+/** The time in an id of version 7, in milliseconds since 1970. */
+export const millisOfId = (id: string): number => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)
+
 /** Returns a generator of ids for records of one moment, in ascending order. */
 export function idsAt(createdAt: Moment): () => string {
   const time = timeOfId(createdAt.micros)

@@ -72,7 +72,10 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   // Deletes a limit that an operator removes.
   customer_limits: { insert: true, update: ['value', 'updated_at'], delete: true },
   customers: { insert: true },
-  deployment: { insert: true, update: ['mode', 'issuer', 'stamped_at', 'sealed_at', 'mac'] },
+  deployment: {
+    insert: true,
+    update: ['mode', 'issuer', 'stamped_at', 'sealed_at', 'mac', 'verified_at', 'verify_findings'],
+  },
   // Only the schema's owner lets payments go on unscreened.
   screening_requirement: { insert: true },
   deposit_addresses: { insert: true, update: ['sealed_at', 'mac'] },

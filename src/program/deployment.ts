@@ -30,6 +30,27 @@ export async function readStamp(db: Queryable): Promise<Stamp | undefined> {
   return rows[0]
 }
 
+/** Keeps when `bursar verify` ended, and how much it found: metrics and doctor read it in other processes. */
+export async function recordVerify(db: Queryable, findings: number): Promise<void> {
+  await db.query('update deployment set verified_at = clock_timestamp(), verify_findings = $1', [findings])
+}
+
+const VERIFY_HOURS_MAX = 48
+
+/** Whether `bursar verify` runs again and again, and finds nothing. */
+export async function checkVerify(db: Queryable, { mode }: Pick<Settings, 'mode'>): Promise<Finding[]> {
+  const { rows } = await db.query<{ hours: number | null; findings: number | null }>(
+    `select (extract(epoch from clock_timestamp() - verified_at) / 3600)::integer as hours, verify_findings as findings
+     from deployment`,
+  )
+  const { hours = null, findings = null } = rows[0] ?? {}
+  if (findings !== null && findings > 0)
+    return [failed(`bursar verify found ${findings} disagreements ${hours} hours ago`, 'bursar verify')]
+  if (hours !== null && hours <= VERIFY_HOURS_MAX) return [ok(`clean ${hours} hours ago`)]
+  const says = hours === null ? 'bursar verify has not run yet' : `bursar verify ran ${hours} hours ago`
+  return mode === 'live' ? [warn(says, 'start bursar-verify.timer (docs/guides/going-live.md)')] : [ok(says)]
+}
+
 /** Throws `SettingsError` when the database belongs to the other mode. An unused database may still change its mode. */
 export async function requireMode(db: Queryable, mode: Settings['mode']): Promise<void> {
   const stamp = await readStamp(db)

@@ -8,6 +8,7 @@ import type { Database } from '../db/database.ts'
 import { failed, ok, warn, warnings, type Finding, type WarningRule } from '../finding.ts'
 import { isHere } from '../http/transport-security.ts'
 import { openMasterKeys } from '../keys/master-keys.ts'
+import { checkOtherReaders } from '../keys/readers.ts'
 import { checkSecretFile } from '../keys/secret-file.ts'
 import { givenBy } from '../money/records/deposit-address.ts'
 import { RowMacs } from '../money/records/row-macs.ts'
@@ -63,7 +64,15 @@ export async function checkNetworks(db: Database | undefined, settings: Settings
   const unsafe: Finding[] = []
   for (const one of opened) unsafe.push(...(await checkSafety(...one)))
   const keys = [...opened].flatMap(([name, { privateKeys }]) => checkPlaceOfKeys(name, privateKeys, settings))
-  return [...found, ...unsafe, ...keys]
+  const files = [...opened.values()].flatMap(({ secretFiles, privateKeys }) =>
+    secretFiles.filter(({ field }) => privateKeys.includes(field)).map(({ path }) => path),
+  )
+  return [
+    ...found,
+    ...unsafe,
+    ...keys,
+    ...(await checkOtherReaders('BURSAR_NETWORKS_FILE', networksFile, files)),
+  ]
 }
 
 /** Warns of settings in the networks file that work but put real money at risk. */

@@ -1,5 +1,6 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
+import { access, constants, readFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { Ajv } from 'ajv'
 import { Type, type Static } from 'typebox'
 import type { Hex } from 'viem'
@@ -64,7 +65,7 @@ const Config = Closed({
     }),
   ]),
   journal: Path,
-  /** While this file is there, nothing is signed. */
+  /** While this file is there, or its folder cannot be searched, nothing is signed. */
   stop_file: Path,
   /** The public keys (JWK, Ed25519) of the processes that accept withdrawals. */
   acceptance_keys: Type.Array(PublicKey, { minItems: 1 }),
@@ -121,6 +122,9 @@ export async function readSignerConfig(
     ].join('.')
     throw new Error(`${field || 'the file'} ${additionalProperty ? 'is not a known field' : message}`)
   }
+  await access(dirname(value.stop_file), constants.X_OK).catch((error: Error) => {
+    throw new Error(`stop_file: its folder must be one that the signer can search: ${error.message}`)
+  })
   const approvers = value.approvers.map((jwk) => readApproverKey(jwk))
   const most = Math.max(value.journal_approvals, ...value.approvals.map(({ required }) => required))
   if (most > approvers.length)

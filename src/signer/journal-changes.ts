@@ -1,36 +1,49 @@
+import { createHash } from 'node:crypto'
 import { getAddress, isAddress } from 'viem/utils'
 import type { SignedStatement } from '../contract/approval.ts'
 import { objectionToSignature, thumbprintOf } from '../governance/approvals/approval-statement.ts'
 import type { SignerConfig } from './config.ts'
-import type { FillLine, OpenLine, VoidLine } from './journal.ts'
+import type { AllowLine, FillLine, OpenLine, VoidLine } from './journal.ts'
 import { Refused } from './rules.ts'
 
 /** How long approvals of a change count: an old one must not open a journal that is lost again. */
 const CHANGE_VALID_MS = 86_400_000
 
+/** Most transfers that one change allows. */
+const ALLOWED_MAX = 1_000
+
 /**
- * What people may do to a journal: open it at a nonce, allow a transfer to be signed anew, or use up a nonce with a transaction
- * of nothing.
+ * What people may do to a journal: open it at a nonce, allow transfers that it does not know to be signed, allow one to be signed
+ * anew, or use up a nonce with a transaction of nothing.
  */
 export type JournalChange = { expires_at: string } & (
-  | Omit<OpenLine, 'at'>
-  | Omit<VoidLine, 'at'>
-  | (Omit<FillLine, 'at' | 'fee'> & { gas: number; max_fee_per_gas: string })
+  | Omit<OpenLine, 'at' | 'change'>
+  | Omit<VoidLine, 'at' | 'change'>
+  | Omit<AllowLine, 'at' | 'change'>
+  | (Omit<FillLine, 'at' | 'change' | 'fee'> & { gas: number; max_fee_per_gas: string })
 )
 
 /** The text that approvers sign for a change of the journal. */
 export const changeText = (change: JournalChange): string =>
-  JSON.stringify({ statement: 'bursar-signer/v1', ...change })
+  JSON.stringify({ statement: 'bursar-signer/v2', ...change })
 
 const isCount = (one: unknown): one is number => Number.isSafeInteger(one) && (one as number) >= 0
 /** A timestamp as `Date` writes it: the text decides the order, too. */
 const isTime = (one: unknown): one is string =>
   typeof one === 'string' && new Date(Date.parse(one) || 0).toISOString() === one
 
+const areIds = (ids: unknown): ids is string[] =>
+  Array.isArray(ids) &&
+  ids.length > 0 &&
+  ids.length <= ALLOWED_MAX &&
+  ids.every((id) => typeof id === 'string')
+
 /** Reads a change, with its members in their order. Throws Refused for anything else. */
 export function readChange(value: unknown): JournalChange {
   const { kind, network, wallet, nonce, expires_at, ...more } = Object(value) as Record<string, unknown>
-  const { next_nonce, transfers_from, transfer_id, gas, max_fee_per_gas } = more
+  const { next_nonce, transfers_from, transfer_id, transfer_ids, gas, max_fee_per_gas } = more
+  if (kind === 'ALLOW' && typeof network === 'string' && areIds(transfer_ids) && isTime(expires_at))
+    return { kind, network, transfer_ids, expires_at }
   if (typeof network === 'string' && typeof wallet === 'string' && isAddress(wallet) && isTime(expires_at)) {
     const of = { network, wallet: getAddress(wallet) }
     if (kind === 'OPEN' && isCount(next_nonce) && isTime(transfers_from))
@@ -42,20 +55,22 @@ export function readChange(value: unknown): JournalChange {
       return { kind, ...of, nonce, gas, max_fee_per_gas, expires_at }
   }
   throw new Refused(
-    'a change has network, wallet, expires_at, and is OPEN with next_nonce and transfers_from, VOID with nonce and transfer_id, ' +
-      'or FILL with nonce, gas and max_fee_per_gas. Times are written as 2026-01-31T08:00:00.000Z',
+    'a change has network and expires_at, and is OPEN with wallet, next_nonce and transfers_from, VOID with wallet, nonce and ' +
+      `transfer_id, FILL with wallet, nonce, gas and max_fee_per_gas, or ALLOW with 1 to ${ALLOWED_MAX} transfer_ids. ` +
+      'Times are written as 2026-01-31T08:00:00.000Z',
   )
 }
 
 /** The line that a change appends to the journal. */
-export function lineOf(
-  { expires_at: _, ...change }: JournalChange,
-  now: Date,
-): FillLine | OpenLine | VoidLine {
-  const at = now.toISOString()
-  if (change.kind !== 'FILL') return { ...change, at }
-  const { gas, max_fee_per_gas, ...fill } = change
-  return { ...fill, at, fee: String(BigInt(gas) * BigInt(max_fee_per_gas)) }
+export function lineOf(approved: JournalChange, now: Date): AllowLine | FillLine | OpenLine | VoidLine {
+  const { expires_at: _, ...line } = approved
+  const kept = {
+    at: now.toISOString(),
+    change: createHash('sha256').update(changeText(approved)).digest('hex'),
+  }
+  if (line.kind !== 'FILL') return { ...line, ...kept }
+  const { gas, max_fee_per_gas, ...fill } = line
+  return { ...fill, ...kept, fee: String(BigInt(gas) * BigInt(max_fee_per_gas)) }
 }
 
 /** Throws Refused unless enough of the configuration's approvers have signed this change, not long ago. */

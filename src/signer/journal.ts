@@ -2,6 +2,7 @@ import { open, stat, truncate, type FileHandle } from 'node:fs/promises'
 import type { Server } from 'node:net'
 import { dirname } from 'node:path'
 import type { Hex } from 'viem'
+import { millisOfId } from '../db/ids.ts'
 import { listenAlone } from './socket.ts'
 
 /**
@@ -24,8 +25,14 @@ export interface SignLine {
   fee: string
 }
 
+/** What people have approved. */
+interface Approved {
+  /** The SHA-256 of what they signed: it is applied once. Lines of version 0 have none. */
+  change?: string
+}
+
 /** By the approval of people, the journal begins at this nonce: it is new, was lost, or was restored from a backup. */
-export interface OpenLine {
+export interface OpenLine extends Approved {
   kind: 'OPEN'
   at: string
   network: string
@@ -35,11 +42,8 @@ export interface OpenLine {
   transfers_from: string
 }
 
-/**
- * By the approval of people, a transfer may be signed anew: what was signed for it with this nonce can never be mined, or it was not
- * signed before the journal began.
- */
-export interface VoidLine {
+/** By the approval of people, a transfer may be signed anew: what was signed for it with this nonce can never be mined. */
+export interface VoidLine extends Approved {
   kind: 'VOID'
   at: string
   network: string
@@ -48,8 +52,16 @@ export interface VoidLine {
   transfer_id: string
 }
 
+/** By the approval of people, transfers from before the journal began may be signed: none of them was. */
+export interface AllowLine extends Approved {
+  kind: 'ALLOW'
+  at: string
+  network: string
+  transfer_ids: string[]
+}
+
 /** By the approval of people, a nonce is used up by a transaction of nothing to the wallet itself. */
-export interface FillLine {
+export interface FillLine extends Approved {
   kind: 'FILL'
   at: string
   network: string
@@ -93,7 +105,7 @@ const larger = (a: bigint, b: bigint) => (a > b ? a : b)
 
 /** What a nonce was used for. */
 type NonceLine = SignLine | FillLine
-export type JournalLine = NonceLine | OpenLine | VoidLine | SignatureLine
+export type JournalLine = NonceLine | OpenLine | VoidLine | AllowLine | SignatureLine
 
 /** What is on record of a wallet. */
 interface Wallet {
@@ -103,10 +115,7 @@ interface Wallet {
   signatures: Map<string, Hex>
 }
 
-const walletKey = ({ network, wallet }: Pick<JournalLine, 'network' | 'wallet'>) => `${network} ${wallet}`
-
-/** The time in an id of version 7, in milliseconds. */
-const timeOfId = (id: string): number => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)
+const walletKey = ({ network, wallet }: Pick<SignLine, 'network' | 'wallet'>) => `${network} ${wallet}`
 
 /** Each line is an object of JSON. */
 const OPENING_BRACE = 0x7b
@@ -124,6 +133,10 @@ export class Journal {
   readonly #wallets = new Map<string, Wallet>()
   /** The last line of a transfer that counts, or the word of people that it may be signed. */
   readonly #transfers = new Map<string, SignLine | VoidLine>()
+  /** Transfers that may be signed, though they are from before. */
+  readonly #allowed = new Set<string>()
+  /** The SHA-256 of what people have approved. */
+  readonly #changes = new Set<string>()
   /** By network, the time from which on transfers are signed that are not on record. */
   readonly #transfersFrom = new Map<string, string>()
   /** What has left by lines that count, oldest first. */
@@ -201,16 +214,19 @@ export class Journal {
   }
 
   #apply(line: JournalLine): void {
-    const wallet = this.#walletOf(line)
-    const { network } = line
     if (line.kind === 'SIGNATURE') {
-      if (!wallet.signatures.has(line.digest)) wallet.signatures.set(line.digest, line.signature)
+      const { signatures } = this.#walletOf(line)
+      if (!signatures.has(line.digest)) signatures.set(line.digest, line.signature)
       return
     }
     // What was signed counts, also where the line that opened the journal is gone.
-    if (line.kind === 'SIGN' || line.kind === 'FILL') wallet.next ??= line.nonce
-    if (this.conflictOf(line) !== undefined) return
+    if (line.kind === 'SIGN' || line.kind === 'FILL') this.#walletOf(line).next ??= line.nonce
+    if (this.#isApplied(line) || this.conflictOf(line) !== undefined) return
+    if (line.kind !== 'SIGN' && line.change !== undefined) this.#changes.add(line.change)
+    if (line.kind === 'ALLOW') return void line.transfer_ids.forEach((id) => this.#allowed.add(id))
+    const wallet = this.#walletOf(line)
     if (line.kind === 'OPEN') {
+      const { network } = line
       wallet.next = Math.max(wallet.next ?? 0, line.next_nonce)
       const before = this.#transfersFrom.get(network) ?? ''
       if (line.transfers_from > before) this.#transfersFrom.set(network, line.transfers_from)
@@ -218,12 +234,18 @@ export class Journal {
     }
     if (line.kind !== 'FILL') this.#transfers.set(line.transfer_id, line)
     if (line.kind === 'VOID') return
-    this.#left.push(leftBy(line, wallet.byNonce.get(line.nonce)))
+    // Sorted by time, also where a clock was set back: a window reads its end alone.
+    const left = leftBy(line, wallet.byNonce.get(line.nonce))
+    this.#left.splice(this.#left.findLastIndex(({ at }) => at <= left.at) + 1, 0, left)
     wallet.next = Math.max(wallet.next ?? 0, line.nonce + 1)
     wallet.byNonce.set(line.nonce, line)
   }
 
-  #walletOf(of: Pick<JournalLine, 'network' | 'wallet'>): Wallet {
+  #isApplied(line: Exclude<JournalLine, SignatureLine>): boolean {
+    return line.kind !== 'SIGN' && line.change !== undefined && this.#changes.has(line.change)
+  }
+
+  #walletOf(of: Pick<SignLine, 'network' | 'wallet'>): Wallet {
     const known: Wallet = this.#wallets.get(walletKey(of)) ?? { byNonce: new Map(), signatures: new Map() }
     this.#wallets.set(walletKey(of), known)
     return known
@@ -237,16 +259,27 @@ export class Journal {
   /** Why a line contradicts what is on record; undefined where it does not. */
   conflictOf(line: Exclude<JournalLine, SignatureLine>): string | undefined {
     if (line.kind === 'OPEN') return undefined
+    if (line.kind === 'ALLOW') {
+      const signed = line.transfer_ids.find((id) => this.#transfers.has(id))
+      return signed && this.#signedAs(signed)
+    }
     const before = line.kind === 'FILL' ? undefined : this.#transfers.get(line.transfer_id)
     const isOther =
       before?.kind === 'SIGN' && (before.nonce !== line.nonce || walletKey(before) !== walletKey(line))
-    if (isOther)
-      return `transfer ${before.transfer_id} was signed with nonce ${before.nonce} of ${before.wallet}`
-    if (line.kind === 'VOID') return undefined
+    if (isOther) return this.#signedAs(before.transfer_id)
+    if (line.kind === 'VOID')
+      return before === undefined
+        ? `transfer ${line.transfer_id} was not signed on this journal: 'bursar signer allow' allows it`
+        : undefined
     const conflict = this.#conflictOfNonce(line)
     if (conflict !== undefined || line.kind === 'FILL' || before?.kind !== 'SIGN') return conflict
     const isItsPayment = before.asset === line.asset && before.units === line.units
     return isItsPayment ? undefined : `transfer ${line.transfer_id} was signed with another amount`
+  }
+
+  #signedAs(transferId: string): string {
+    const { nonce, wallet } = this.#transfers.get(transferId)!
+    return `transfer ${transferId} was signed with nonce ${nonce} of ${wallet}`
   }
 
   #conflictOfNonce(line: NonceLine): string | undefined {
@@ -272,9 +305,9 @@ export class Journal {
   /** Why a transfer that is not on record must not be signed: it may have been, before the journal began. */
   objectionTo(network: string, transferId: string): string | undefined {
     const from = this.#transfersFrom.get(network)
-    if (from === undefined || this.#transfers.has(transferId) || timeOfId(transferId) >= Date.parse(from))
-      return undefined
-    return `transfer ${transferId} is from before ${from}, and may have been signed on a journal that was lost: 'bursar signer void' allows it`
+    const isKnown = this.#transfers.has(transferId) || this.#allowed.has(transferId)
+    if (from === undefined || isKnown || millisOfId(transferId) >= Date.parse(from)) return undefined
+    return `transfer ${transferId} is from before ${from}, and may have been signed on a journal that was lost: 'bursar signer allow' allows it`
   }
 
   /** What was signed for a transfer, and is not void. */
@@ -288,23 +321,12 @@ export class Journal {
     return this.#walletOf(of).byNonce.get(of.nonce)
   }
 
-  /** Whether the journal says this already. */
+  /** Whether the journal says this already: the change was applied, or the nonce was used for this at no lower fee. */
   has(line: Exclude<JournalLine, SignatureLine>): boolean {
-    const { next, byNonce } = this.#walletOf(line)
-    switch (line.kind) {
-      case 'OPEN':
-        return (
-          next !== undefined &&
-          next >= line.next_nonce &&
-          (this.#transfersFrom.get(line.network) ?? '') >= line.transfers_from
-        )
-      case 'VOID':
-        return this.#transfers.get(line.transfer_id)?.kind === 'VOID'
-      default: {
-        const before = byNonce.get(line.nonce)
-        return before?.kind === line.kind && BigInt(before.fee) >= BigInt(line.fee)
-      }
-    }
+    if (this.#isApplied(line)) return true
+    if (line.kind !== 'SIGN' && line.kind !== 'FILL') return false
+    const before = this.signedAt(line)
+    return before?.kind === line.kind && BigInt(before.fee) >= BigInt(line.fee)
   }
 
   /** The signature of a digest that is kept. */
@@ -317,7 +339,8 @@ export class Journal {
     // Oldest first: what is older than the longest possible window is forgotten.
     const isOld = ({ at: then }: Left) => Date.parse(then) < Date.now() - WINDOW_MS_MAX
     while (this.#left.length > 0 && isOld(this.#left[0]!)) this.#left.shift()
-    return this.#left.filter((one) => one.network === network && one.at >= at)
+    const first = this.#left.findLastIndex((one) => one.at < at) + 1
+    return this.#left.slice(first).filter((one) => one.network === network)
   }
 
   /** Appends a line, and returns once it is on the disk; without one, once all that was read is. */

@@ -1,5 +1,6 @@
 import { verify } from 'node:crypto'
-import { existsSync } from 'node:fs'
+import { lstatSync } from 'node:fs'
+import { dirname } from 'node:path'
 import type { Hex } from 'viem'
 import { getAddress, hexToBytes } from 'viem/utils'
 import { parseAmount } from '../contract/assets/amount.ts'
@@ -41,6 +42,20 @@ export const isRefusal = (error: unknown): error is Error =>
 /** Throws Refused unless the rule holds. */
 export function require(isAllowed: boolean, rule: string): asserts isAllowed {
   if (!isAllowed) throw new Refused(rule)
+}
+
+/** Most that the clock may differ from the time that has passed since the signer started. */
+const CLOCK_MS_MAX = 60_000
+
+/** The clock, by which windows count: it throws Refused once it was set by more than a minute. */
+export function steadyClock(): () => Date {
+  const begun = Date.now() - performance.now()
+  return () => {
+    const off = Date.now() - performance.now() - begun
+    const rule = `the clock was set by ${Math.round(off / 1000)} s since the signer started: correct it, or start the signer again`
+    require(Math.abs(off) <= CLOCK_MS_MAX, rule)
+    return new Date()
+  }
 }
 
 /** Decimals of wei. */
@@ -116,6 +131,8 @@ export interface Foreseen extends Leaving {
 const FORESEEN_MS = 60_000
 /** It may count again after this time. */
 const FORESEEN_AGAIN_MS = 600_000
+/** Most payments of a question: nothing else is answered meanwhile. A worker signs for 100 in a round. */
+const FORESEEN_MAX = 250
 
 /**
  * Why payments would be refused before there are bytes of them, in order; null for those that would not be. Those before one
@@ -128,6 +145,7 @@ export function foresee(
   foreseen: Map<string, Foreseen>,
   now: Date,
 ): (string | null)[] {
+  require(payments.length <= FORESEEN_MAX, `at most ${FORESEEN_MAX} payments are judged at a time`)
   for (const [id, { until }] of foreseen)
     if (until + FORESEEN_AGAIN_MS < now.getTime() || journal.signedFor(id) !== undefined) foreseen.delete(id)
   const counted = new Map([...foreseen].filter(([, { until }]) => until >= now.getTime()))
@@ -161,9 +179,23 @@ export function foresee(
   })
 }
 
+const isThere = (path: string) => lstatSync(path, { throwIfNoEntry: false }) !== undefined
+
+/** Throws Refused unless the stop file's folder can be searched, and does not have it. */
+export function requireNotStopped(stopFile: string): void {
+  let why: string | undefined
+  try {
+    if (isThere(stopFile)) why = 'it is there'
+    else if (!isThere(dirname(stopFile))) why = 'its folder is not there'
+  } catch (error) {
+    why = (error as Error).message
+  }
+  require(why === undefined, `everything is stopped by ${stopFile}: ${why!}`)
+}
+
 /** Judges a payment by all rules but those of its bytes and its windows. Throws Refused. */
 function judgePayment(config: SignerConfig, payment: PaymentToJudge) {
-  require(!existsSync(config.stopFile), `everything is stopped by ${config.stopFile}`)
+  requireNotStopped(config.stopFile)
   const network = config.networks.get(payment.network)
   require(network !== undefined, `${payment.network} is not configured`)
   const accepted = acceptedIn(payment.accepted)

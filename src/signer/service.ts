@@ -7,6 +7,7 @@ import {
   judge,
   require,
   requireNoConflict,
+  steadyClock,
   type Foreseen,
   type PaymentToJudge,
   type SignRequest,
@@ -30,9 +31,12 @@ export class Signer {
   readonly #foreseen = new Map<string, Foreseen>()
   #turn: Promise<unknown> = Promise.resolve()
 
-  constructor(config: SignerConfig, journal: Journal) {
+  readonly #now: () => Date
+
+  constructor(config: SignerConfig, journal: Journal, now = steadyClock()) {
     this.#config = config
     this.#journal = journal
+    this.#now = now
   }
 
   /**
@@ -41,7 +45,7 @@ export class Signer {
    */
   async sign(request: SignRequest): Promise<Hex> {
     const { line, transaction, network } = await this.#alone(async () => {
-      const allowed = judge(this.#config, this.#journal, request, new Date())
+      const allowed = judge(this.#config, this.#journal, request, this.#now())
       const { line } = allowed
       // A line that another process wrote may not be on the disk yet.
       await this.#journal.keep(this.#journal.has(line) ? undefined : line)
@@ -50,7 +54,7 @@ export class Signer {
       return allowed
     })
     // Everything may be stopped while the device is asked.
-    const recheck = () => void judge(this.#config, this.#journal, request, new Date())
+    const recheck = () => void judge(this.#config, this.#journal, request, this.#now())
     // Outside the turn: a device may take seconds, and other wallets do not wait for it.
     return network.wallets
       .get(line.wallet as Hex)!
@@ -79,22 +83,26 @@ export class Signer {
    * windows of the next ones for a minute, in which they may be asked for.
    */
   check(payments: readonly PaymentToJudge[]): Promise<(string | null)[]> {
-    return this.#alone(async () => foresee(this.#config, this.#journal, payments, this.#foreseen, new Date()))
+    return this.#alone(async () =>
+      foresee(this.#config, this.#journal, payments, this.#foreseen, this.#now()),
+    )
   }
 
   /**
-   * Changes the journal by the approval of people. Returns the signed transaction of a FILL. Throws Refused without enough
-   * approvals, or where the journal contradicts it.
+   * Changes the journal by the approval of people, once: a repeat changes nothing. Returns the signed transaction of a FILL. Throws
+   * Refused without enough approvals, or where the journal contradicts it.
    */
   async change(change: JournalChange, approvals: readonly SignedStatement[]): Promise<{ signed?: Hex }> {
     const { wallets, feeMax, chainId } = this.#config.networks.get(change.network) ?? {}
-    const wallet = wallets?.get(change.wallet as Hex)
+    const wallet = change.kind === 'ALLOW' ? undefined : wallets?.get(change.wallet as Hex)
     await this.#alone(async () => {
-      const now = new Date()
+      const now = this.#now()
       requireApproved(this.#config, change, approvals, now)
-      require(wallet !== undefined, `${change.wallet} is no wallet of ${change.network}`)
+      require(wallets !== undefined, `${change.network} is not configured`)
+      if (change.kind !== 'ALLOW')
+        require(wallet !== undefined, `${change.wallet} is no wallet of ${change.network}`)
       const line = lineOf(change, now)
-      requireNoConflict(this.#journal, line)
+      if (!this.#journal.has(line)) requireNoConflict(this.#journal, line)
       if (line.kind === 'FILL')
         require(BigInt(line.fee) <= feeMax!, `it may cost ${line.fee} wei, above fee_max`)
       await this.#journal.keep(this.#journal.has(line) ? undefined : line)

@@ -96,6 +96,7 @@ interface Changes {
   key?: Hex
   wallets?: object[]
   treasury_destinations?: Hex[]
+  clock?: () => Date
 }
 
 /** Starts a signer whose wallets have 100 ETH and 1,000 USDG, if they are new. `close` ends it, as a crash does. */
@@ -134,7 +135,7 @@ async function startSigner(changes: Changes = {}) {
   const [address, ...further] = [...config.networks.get('ETHEREUM')!.wallets.keys()] as [Hex, ...Hex[]]
   if (changes.key === undefined && changes.journal === undefined) await fund([address, ...further])
   const opened = await Journal.open(config.journal)
-  const server = await serveSigner(new Signer(config, opened), config.listen)
+  const server = await serveSigner(new Signer(config, opened, changes.clock), config.listen)
   const client = await signerClient({ socket })
   if (changes.key === undefined && changes.journal === undefined)
     for (const wallet of [address, ...further]) await approved({ client }, openAt(wallet, 0))
@@ -333,7 +334,8 @@ test('no more leaves than the windows allow, whoever accepts it; what is above w
     { asset: 'ETH', period_seconds: 3_600, amount: '3.5' },
     { asset: 'USDG', period_seconds: 3_600, amount: '900' },
   ]
-  const [customer, signer] = [await newCustomer(service), await startSigner({ windows })]
+  const clock = () => new Date()
+  const [customer, signer] = [await newCustomer(service), await startSigner({ windows, clock })]
   const networks = networksOn(signer, signer.client)
   const made: Transfer[] = []
   for (const amount of ['1', '1', '1', '1']) made.push(await withdraw(customer, amount))
@@ -542,6 +544,46 @@ describe('the worker in the hands of a thief', () => {
   })
 })
 
+test('what people approved is applied once: a transfer has no second signature while the first may be mined', async () => {
+  const [customer, signer] = [await newCustomer(service), await startSigner()]
+  const made = await withdraw(customer, '1')
+  const evidence = (await evidenceOf(service.db, customer.customer_id, [made.id])).get(made.id)!
+  const signs = async (nonce: number, maxFeePerGas = 10n ** 9n) => {
+    const unsigned = serializeTransaction({
+      ...{ type: 'eip1559', chainId: 1, nonce, to: made.destination_address as Hex, value: ONE },
+      ...{ gas: 21_000n, maxFeePerGas, maxPriorityFeePerGas: 1n },
+    })
+    const body = JSON.stringify({ network: 'ETHEREUM', wallet: signer.address, unsigned, ...evidence })
+    return (await post(signer, '/v1/sign', body)).status
+  }
+  const expires_at = inMs(1_000_000)
+  const allow: JournalChange = { kind: 'ALLOW', network: 'ETHEREUM', transfer_ids: [made.id], expires_at }
+  const isVoid: JournalChange = {
+    ...{ kind: 'VOID', network: 'ETHEREUM', wallet: signer.address, nonce: 0, transfer_id: made.id },
+    expires_at,
+  }
+  // What was not signed is not void: its approvals would count once it is.
+  await expect(approved(signer, isVoid)).rejects.toThrow('was not signed on this journal')
+  await approved(signer, allow)
+  expect(await signs(0)).toBe(200)
+  await approved(signer, allow)
+  expect(await signs(1)).toBe(409)
+  // Something else has used the nonce, and people have said so once.
+  await approved(signer, isVoid)
+  expect(await signs(0, 2n * 10n ** 9n)).toBe(200)
+  await approved(signer, isVoid)
+  expect(await signs(1)).toBe(409)
+  expect((await journalOf(signer)).map(({ kind }) => kind)).toEqual(['OPEN', 'ALLOW', 'SIGN', 'VOID', 'SIGN'])
+  await approved(signer, { ...isVoid, expires_at: inMs(2_000_000) })
+  expect(await signs(1)).toBe(200)
+  await signer.close()
+  // The journal says the same when it is read again.
+  const again = await startSigner({ key: signer.key, journal: signer.journal })
+  await approved(again, isVoid)
+  await expect(approved(again, { ...allow, expires_at: inMs(2_000_000) })).rejects.toThrow('with nonce 1')
+  await cancelAll(customer, [made])
+})
+
 async function post({ socket }: Pick<Running, 'socket'>, path: string, body: string) {
   const { Agent, request } = await import('undici')
   const dispatcher = new Agent({ connect: { socketPath: socket } })
@@ -610,12 +652,13 @@ test('a lost journal signs nothing until two people open it; two signers with jo
   await settle(networksOn(signer, empty.client), [next])
   await requirePaidOnce(signer, [...before, after, waiting, next])
   // People may say that it was not paid.
-  const isUnpaid = { kind: 'VOID' as const, network: 'ETHEREUM', wallet: signer.address, nonce: 5 }
-  await approved(empty, { ...isUnpaid, transfer_id: after.id, expires_at: inMs(1_000_000) })
+  const areUnpaid = (...made: Transfer[]): JournalChange => ({
+    ...{ kind: 'ALLOW', network: 'ETHEREUM', transfer_ids: made.map(({ id }) => id) },
+    expires_at: inMs(1_000_000),
+  })
+  await expect(approved(empty, areUnpaid(after, next))).rejects.toThrow(/was signed with nonce 4 of/)
+  await approved(empty, areUnpaid(after, before[0]!))
   expect(await empty.client.check('ETHEREUM', [evidence])).toEqual([null])
-  await expect(
-    approved(empty, { ...isUnpaid, transfer_id: next.id, expires_at: inMs(1_000_000) }),
-  ).rejects.toThrow(/was signed with nonce 4 of/)
 })
 
 test('a nonce that the signer will not sign is used up by its approvers, and holds up no more than what has it', async () => {
@@ -1007,7 +1050,7 @@ describe('a key in AWS KMS', () => {
     await writeFile(signer.stopFile, '')
     kms.fail()
     await working
-    const detail = `the signer refuses it: everything is stopped by ${signer.stopFile}`
+    const detail = `the signer refuses it: everything is stopped by ${signer.stopFile}: it is there`
     expect(await standing([made])).toEqual([{ state: 'ASKED', code: 'SIGNER_REFUSES', detail }])
     expect((await journalOf(signer)).map(({ kind }) => kind)).toEqual(['OPEN', 'SIGN'])
     await rm(signer.stopFile)
@@ -1118,8 +1161,11 @@ test('by hand: requests and answers are files, and the signer has no socket', as
     ...['--transfers-from', change.transfers_from, '--expires', change.expires_at],
   ]
   for (const count of [1, 2]) {
-    const approvals = approvalsOf(change, count).flatMap(({ jws }) => ['--approval', jws])
-    const opened = await runBursar([...opening, ...approvals, '--config', signer.path], { KEY: signer.key })
+    const approvals = join(folder, 'approvals')
+    const printed = approvalsOf(change, count).map(({ jws }) => `--expires ${change.expires_at}\n${jws}\n`)
+    await writeFile(approvals, printed.join(''))
+    const making = [...opening, '--approvals', approvals, '--config', signer.path]
+    const opened = await runBursar(making, { KEY: signer.key })
     expect(opened.code).toBe(count === 2 ? 0 : 1)
   }
   expect(await run(signAll, waiting)).toMatchObject({ code: 0, rows: [{ outcome: 'signed' }] })

@@ -2,6 +2,7 @@ import { SANDBOX_SCOPES } from '../../contract/scopes.ts'
 import type { Database, Queryable } from '../../db/database.ts'
 import { failed, ok, orElse, warn, type Finding } from '../../finding.ts'
 import { findMasterKeys, HOW_TO_MAKE_ONE, masterKeyFile } from '../../keys/master-keys.ts'
+import { checkOtherReaders } from '../../keys/readers.ts'
 import { checkSecretFile } from '../../keys/secret-file.ts'
 import type { Settings } from '../../settings.ts'
 import { listSigningKeys } from './signing-keys.ts'
@@ -9,7 +10,7 @@ import { listSigningKeys } from './signing-keys.ts'
 /** Checks that there is a master key, that only this process can read it, and that it decrypts the signing keys. */
 export async function checkKeys(settings: Settings, db: Queryable | undefined): Promise<Finding[]> {
   const masterKeys = await findMasterKeys(settings)
-  const { mode, masterKeyFile: path, masterKey, dataDir } = settings
+  const { mode, masterKeyFile: path, masterKey, dataDir, acceptanceKeyFile } = settings
   if (masterKeys === undefined)
     return mode === 'live'
       ? [failed('live mode needs a master key, and none is set', `create one: ${HOW_TO_MAKE_ONE}`)]
@@ -21,6 +22,9 @@ export async function checkKeys(settings: Settings, db: Queryable | undefined): 
   return [
     ok(`master key ${masterKeys.current.id}${file === undefined ? '' : `, in ${file}`}`),
     ...(file === undefined ? [] : await checkSecretFile(file)),
+    ...(acceptanceKeyFile === undefined
+      ? []
+      : await checkOtherReaders('BURSAR_ACCEPTANCE_KEY_FILE', acceptanceKeyFile, [acceptanceKeyFile])),
     ...unreadable.map(({ id, master_key_id }) =>
       failed(
         `signing key ${id} is encrypted with master key ${master_key_id ?? 'unknown'}, which is not set`,

@@ -3,6 +3,7 @@ import { ECDH } from 'node:crypto'
 import { bytesToHex } from 'viem/utils'
 import { HDKey, mnemonicToAccount, privateKeyToAccount, publicKeyToAddress } from 'viem/accounts'
 import { UUID } from '../../db/ids.ts'
+import { requireMnemonic } from '../mnemonic.ts'
 import type { EvmSigner } from './transaction.ts'
 import type { NewAddress } from '../network.ts'
 
@@ -78,11 +79,13 @@ const addressOf = (publicKey: Uint8Array) =>
 
 /** Reads the key. The error for a wrong key does not contain it. */
 function rootOf(source: DepositKey): HDKey {
+  if ('mnemonic' in source) {
+    requireMnemonic(source.mnemonic)
+    return mnemonicToAccount(source.mnemonic, { path: ACCOUNT_PATH }).getHdKey()
+  }
   try {
-    return 'mnemonic' in source
-      ? mnemonicToAccount(source.mnemonic, { path: ACCOUNT_PATH }).getHdKey()
-      : HDKey.fromExtendedKey(source.extendedKey)
+    return HDKey.fromExtendedKey(source.extendedKey)
   } catch {
-    throw new Error('the deposit key is no mnemonic or extended key')
+    throw new Error('is no mnemonic (BIP-39) or extended key (BIP-32)')
   }
 }

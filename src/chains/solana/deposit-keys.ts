@@ -2,8 +2,8 @@ import { Buffer } from 'node:buffer'
 import { createHash, createHmac, pbkdf2Sync } from 'node:crypto'
 import { isAddress, type Address } from '@solana/addresses'
 import { base58 } from '@scure/base'
-import { mnemonicToAccount } from 'viem/accounts'
 import { pathOf } from '../evm/deposit-keys.ts'
+import { requireMnemonic } from '../mnemonic.ts'
 import type { NewAddress } from '../network.ts'
 import { isSignedBy, signerOfSeed, type SolanaSigner } from './keys.ts'
 
@@ -51,19 +51,11 @@ const HARDENED = 2 ** 31
 
 /** Reads a deposit key: words, or a public key. Throws an Error that does not show it. */
 export function depositKeyIn(text: string): DepositKey {
-  if (!/\s/.test(text)) {
-    if (isAddress(text)) return { publicKey: text }
-  } else if (isMnemonic(text)) return { mnemonic: text }
-  throw new Error('is no mnemonic (BIP-39), and no public key that bursar networks deposit-key has printed')
-}
-
-function isMnemonic(text: string): boolean {
-  try {
-    mnemonicToAccount(text)
-    return true
-  } catch {
-    return false
-  }
+  if (isAddress(text)) return { publicKey: text }
+  if (!/\s/.test(text))
+    throw new Error('is no mnemonic (BIP-39), and no public key that bursar networks deposit-key has printed')
+  requireMnemonic(text)
+  return { mnemonic: text }
 }
 
 /** Keys are derived when they are needed, and kept nowhere. */

@@ -27,7 +27,7 @@ import { plainTransports } from '../../http/transport-security.ts'
 import { findMasterKeys } from '../../keys/master-keys.ts'
 import { checkFreezes } from '../../money/records/freezes.ts'
 import { checkDataFolder, checkNode, checkUser, describeEmbedded } from '../../program/check-machine.ts'
-import { checkMode } from '../../program/deployment.ts'
+import { checkMode, checkVerify } from '../../program/deployment.ts'
 import { checkWorker } from '../../rails/check-worker.ts'
 import { checkNetworks } from '../../rails/configured-networks.ts'
 import { checkScreening } from '../../rails/screening/check-screening.ts'
@@ -70,6 +70,7 @@ const CHECKS: Check[] = [
   ['schema', 'bursar migrate', inDatabase(checkSchema)],
   ['mode', 'set BURSAR_MODE to the mode of the database', inSchema(checkMode)],
   ['database role', 'bursar migrate', inDatabase(checkRole)],
+  ['verify', 'bursar verify', inSchema(checkVerify)],
   ['clients', 'bursar client list', inSchema(checkClients)],
   ['sessions', 'see docs/guides/going-live.md', inDatabase(checkOwnSessions)],
   ['clock', 'synchronise both clocks with NTP', inDatabase(checkClock)],

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert'
-import type { ActorType, Origin } from '../../contract/actor.ts'
+import type { Actor, ActorType, Origin } from '../../contract/actor.ts'
 import type { SignedStatement } from '../../contract/approval.ts'
 import type { Queryable, Transaction } from '../../db/database.ts'
 import type { Moment } from '../../db/ids.ts'
@@ -118,16 +118,17 @@ export interface Judgement {
 
 /**
  * Judges an approval by its signed decisions. Only signatures over exactly this statement count, by ACTIVE approvers of the
- * role, one for each person, and none by the initiator. Nothing that the service's database role can write is trusted: the
+ * role, one for each person, and none by the `actors` behind the order. Nothing that the service's database role can write is trusted: the
  * schema's owner writes approvers, and the statement is rebuilt from the record that is about to be signed or changed.
  */
 export function judgeDecisions(
   of: StatementOf,
   decisions: readonly Pick<KeptDecision, 'approver_id' | 'decision' | 'signed'>[],
   approvers: readonly Approver[],
+  actors: readonly Actor[],
 ): Judgement {
   const personOf = personsOf(approvers)
-  const initiators = personsWhoAre(approvers, personOf, [of.initiator])
+  const initiators = personsWhoAre(approvers, personOf, actors)
   const approving = new Set<number>()
   const objections: Objection[] = []
   let isRejected = false
@@ -140,7 +141,8 @@ export function judgeDecisions(
     else if (approver.status !== 'ACTIVE') object('APPROVER', 'the approver is revoked')
     else if (!hasRole(approver.role, of.role))
       object('APPROVER', `the approver has the role ${approver.role}, not ${of.role}`)
-    else if (initiators.has(person)) object('APPROVER', 'the initiator cannot decide')
+    else if (initiators.has(person))
+      object('APPROVER', 'the initiator cannot decide, nor who made its credential')
     else {
       const wrong = objectionToSignature(statementText(decision, of), signed, approver.key)
       if (wrong !== undefined) object('SIGNATURE', wrong)

@@ -23,7 +23,7 @@ import {
   type ApprovalRow,
   type ChangeToApprove,
 } from './approval.ts'
-import { selectApprovers } from './approver.ts'
+import { actorsBehind, selectApprovers } from './approver.ts'
 import { DEFAULT_DEADLINE_SECONDS, DEFAULT_ROLE, type ChangeSubject } from '../policy/policy-document.ts'
 import { type Policies, type PolicyVersion } from '../policy/policy.ts'
 import type { Approval } from '../../contract/approval.ts'
@@ -101,6 +101,7 @@ async function requireApprovedChange(
     changeStatementOf(row),
     decisions,
     await selectApprovers(tx, customer_id),
+    await actorsBehind(tx, customer_id, initiatorOf(change.origin), row.id),
   )
   if (outcome !== 'APPROVED') return approvalToWire(row, decisions)
   await setApprovalStatus(tx, row, 'USED', now)

@@ -1,7 +1,7 @@
 import { Temporal } from 'temporal-polyfill'
 import { initiatorOf, type Origin } from '../../contract/actor.ts'
 import type { Queryable } from '../../db/database.ts'
-import { selectApprovers, type Approver } from './approver.ts'
+import { actorsBehind, selectApprovers, type Approver } from './approver.ts'
 import {
   judgeDecisions,
   selectDecisions,
@@ -115,11 +115,14 @@ export async function judgeWithdrawals(
     customerId,
     accepted.map(({ approval }) => approval.id),
   )
-  return new Map(
-    accepted.map((one) => {
-      const of = statementOf(one)
-      const decisions = all.filter(({ approval_id }) => approval_id === one.approval.id)
-      return [one.id, { of, decisions, approvers, judgement: judgeDecisions(of, decisions, approvers) }]
-    }),
-  )
+  const judged = new Map<string, ApprovedWithdrawal>()
+  for (const one of accepted) {
+    const { id: approvalId, initiator } = one.approval
+    const of = statementOf(one)
+    const decisions = all.filter(({ approval_id }) => approval_id === approvalId)
+    const actors = await actorsBehind(db, customerId, initiator, one.id)
+    const judgement = judgeDecisions(of, decisions, approvers, actors)
+    judged.set(one.id, { of, decisions, approvers, judgement })
+  }
+  return judged
 }

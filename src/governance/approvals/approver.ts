@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Actor, Origin } from '../../contract/actor.ts'
+import type { Actor, ActorType, Origin } from '../../contract/actor.ts'
+import type { AuditAction } from '../../contract/audit-actions.ts'
 import type { Queryable, Transaction } from '../../db/database.ts'
-import { newId, readClock } from '../../db/ids.ts'
+import { millisOfId, newId, PLATFORM_ID, readClock } from '../../db/ids.ts'
 import { recordChanges } from '../../money/ledger/audit.ts'
 import { thumbprintOf, type ApproverKey } from './approval-statement.ts'
 
@@ -10,7 +11,7 @@ export interface Approver {
   id: string
   created_at: string
   name: string
-  /** The same person as an operator, and as an API client. */
+  /** The same person as an operator, and as an API client: with an external issuer, the name that the issuer gives it. */
   operator_id: string | null
   client_id: string | null
   role: string
@@ -74,6 +75,46 @@ export function personsWhoAre(
 ): Set<number> {
   const are = approvers.filter((approver) => actors.some((actor) => isActor(approver, actor)))
   return new Set(are.map(({ id }) => personOf.get(id)!))
+}
+
+/** With these, an actor gets the credential of another. */
+const HANDED_OUT: Partial<Record<ActorType, AuditAction[]>> = {
+  API_CLIENT: ['api_client.create', 'api_client.rotate'],
+  OPERATOR: ['operator.create', 'operator.link'],
+}
+/** Most actors behind an order. */
+const BEHIND_MAX = 1_000
+
+/**
+ * The actors who may have given an order in the initiator's name: the initiator; who made its credential, if that was in force when
+ * the order, whose id this is, was given, or a day before, in which its tokens end; and who may have acted as those. Throws an
+ * Error for too many.
+ */
+export async function actorsBehind(
+  db: Queryable,
+  customerId: string,
+  initiator: Actor,
+  orderId: string,
+): Promise<Actor[]> {
+  const behind = [initiator]
+  for (const actor of behind)
+    for (const owner of HANDED_OUT[actor.type] === undefined ? [] : [customerId, PLATFORM_ID]) {
+      const { rows } = await db.query<Actor>(
+        `
+        select distinct actor_type as type, actor_id as id
+        from (
+          select actor_type, actor_id,
+                 lag(changes -> 'after' ->> 'previous_secret_expires_at') over (order by id desc) as ended_at
+          from audit_log
+          where customer_id = $1 and subject_id = $2 and action = any ($3)
+        ) as handed_out
+        where ended_at is null or ended_at::timestamptz > to_timestamp($4::float8 / 1000) - interval '1 day'`,
+        [owner, actor.id, HANDED_OUT[actor.type], millisOfId(orderId)],
+      )
+      behind.push(...rows.filter((row) => !behind.some((known) => isDeepStrictEqual(known, row))))
+      if (behind.length > BEHIND_MAX) throw new Error(`more than ${BEHIND_MAX} actors are behind ${actor.id}`)
+    }
+  return behind
 }
 
 // ---------------------------------------------------------------------------------------------- by the schema's owner

@@ -232,7 +232,7 @@ describe('the operation refuses', () => {
     const initiator = await approver({ client_id: INITIATOR })
     await expect(decide(two, initiator)).rejects.toMatchObject({
       slug: 'forbidden',
-      detail: `approver ${initiator.id} cannot decide: the initiator cannot decide`,
+      detail: `approver ${initiator.id} cannot decide: the initiator cannot decide, nor who made its credential`,
     })
     await expect(decide(two, { ...ada, id: randomUUID() })).rejects.toMatchObject({ slug: 'forbidden' })
     const gone = await approver()

@@ -19,7 +19,7 @@ import {
   type Objection,
 } from '../../governance/approvals/approval.ts'
 import { statementText, type StatementOf } from '../../governance/approvals/approval-statement.ts'
-import { selectApprovers } from '../../governance/approvals/approver.ts'
+import { actorsBehind, selectApprovers } from '../../governance/approvals/approver.ts'
 import { holdWithdrawal } from './hold-withdrawal.ts'
 import type { HeldWithdrawal } from './outgoing-transfers.ts'
 import { record } from './record-steps.ts'
@@ -100,8 +100,9 @@ async function decide(
   const of = await statementOf(tx, row)
   const approvers = await selectApprovers(tx, customerId)
   const kept = await selectDecisions(tx, customerId, [id])
-  const before = judgeDecisions(of, kept, approvers)
-  const after = judgeDecisions(of, [...kept, given], approvers)
+  const actors = await actorsBehind(tx, customerId, of.initiator, row.transfer_id ?? id)
+  const before = judgeDecisions(of, kept, approvers, actors)
+  const after = judgeDecisions(of, [...kept, given], approvers, actors)
   // The last objection is to the given decision.
   if (after.objections.length > before.objections.length)
     refuse(given, after.objections.at(-1)!, approvalToWire(row, kept))

@@ -6,8 +6,20 @@ import {
   type TestApprover,
   type Waiting,
 } from '../../../test/approvers.ts'
-import { newCustomer, sharedTestService, TEST_ORIGIN, type TestCustomer } from '../../../test/support.ts'
+import {
+  newCustomer,
+  ROW_MACS,
+  sharedTestService,
+  TEST_ORIGIN,
+  type TestCustomer,
+} from '../../../test/support.ts'
+import { registerApiClient, rotateSecret } from '../../access/tokens/api-clients.ts'
+import type { ActorType, Origin } from '../../contract/actor.ts'
 import type { Approval, ApprovalDecision } from '../../contract/approval.ts'
+import { transaction } from '../../db/database.ts'
+import { newId, PLATFORM_ID, readClock } from '../../db/ids.ts'
+import { actorsBehind } from '../../governance/approvals/approver.ts'
+import { audited, recordNow } from '../../money/records/audited.ts'
 import { signStatement } from '../../governance/approvals/approval-statement.ts'
 
 const APPROVALS = '/v2/approvals'
@@ -74,6 +86,55 @@ describe('Approve Approval', () => {
       body: { status: 'APPROVED', decisions: [{ approver_id: ada.id, decision: 'APPROVE' }] },
     })
     expect((await decide(one, 'approve', 'APPROVE')).status).toBe(409)
+  })
+})
+
+describe('who is behind an order', () => {
+  const by = (type: ActorType, id: string): Origin => ({ actor: { type, id } })
+  const eve = crypto.randomUUID()
+  const bob = crypto.randomUUID()
+  const register = (origin: Origin) =>
+    transaction(service.db, (tx) =>
+      registerApiClient(tx, ROW_MACS, customer.customer_id, { scopes: ['audit:read_audit_log'] }, origin),
+    )
+
+  test('does not approve it: who made the credential, or that of whoever made it', async () => {
+    const { id, jwk } = await addTestApprover(service.owner, customer.customer_id, { operator_id: eve })
+    const { client_id: first } = await register(by('OPERATOR', eve))
+    const { client_id: second } = await register(by('API_CLIENT', first))
+    for (const [client, status] of [
+      [first, 403],
+      [second, 403],
+      [(await register(by('OPERATOR', bob))).client_id, 200],
+    ] as const) {
+      const { approval_id } = await withdrawWithApproval(service, customer, by('API_CLIENT', client), {
+        approvals: 1,
+      })
+      const { to_sign } = (await read(approval_id)).body
+      const given = { approver_id: id, ...signStatement(to_sign.APPROVE, jwk) }
+      const path = `${APPROVALS}/${approval_id}/approve`
+      expect(await customer.call('POST', path, given)).toMatchObject({ status })
+    }
+  })
+
+  test('is whoever made a secret that was in force a day before, and who has made or linked an operator', async () => {
+    const { client_id } = await register(by('OPERATOR', eve))
+    const now = await transaction(service.db, readClock)
+    const behind = async (type: ActorType, id: string, days: number) => {
+      const orderId = newId({ ...now, micros: now.micros + days * 86_400_000_000 })
+      const actors = await actorsBehind(service.db, customer.customer_id, { type, id }, orderId)
+      return actors.slice(1).map((actor) => actor.id)
+    }
+    expect(await behind('API_CLIENT', client_id, 9)).toEqual([eve])
+    await transaction(service.db, (tx) => rotateSecret(tx, ROW_MACS, client_id, 3_600, by('OPERATOR', bob)))
+    expect((await behind('API_CLIENT', client_id, 1)).toSorted()).toEqual([eve, bob].toSorted())
+    expect(await behind('API_CLIENT', client_id, 2)).toEqual([bob])
+    for (const owner of [PLATFORM_ID, customer.customer_id])
+      await transaction(service.db, (tx) =>
+        recordNow(tx, owner, audited(by('OPERATOR', eve), 'operator.link', `${bob}-${owner}`)),
+      )
+    for (const owner of [PLATFORM_ID, customer.customer_id])
+      expect(await behind('OPERATOR', `${bob}-${owner}`, 9)).toEqual([eve])
   })
 })
 

@@ -66,6 +66,16 @@ const DEFINITIONS = {
     help: 'Time since the oldest transaction under way began, where ascending lists and lists of events end; -1: it cannot be read.',
     labelNames: [],
   },
+  verifyAge: {
+    name: 'bursar_verify_age_seconds',
+    help: 'Time since bursar verify last ended.',
+    labelNames: [],
+  },
+  verifyFindings: {
+    name: 'bursar_verify_findings',
+    help: 'Disagreements that bursar verify found the last time.',
+    labelNames: [],
+  },
   deposits: {
     name: 'bursar_deposits_read_age_seconds',
     help: 'Time since a network was last scanned for deposits.',
@@ -203,6 +213,14 @@ const readRecords = (db: Database): Promise<Samples> =>
           `select network, extract(epoch from clock_timestamp() - updated_at) as value from network_cursors`,
         ),
         frozen: await frozen(tx),
+        verifyAge: await rowsOf(
+          tx,
+          'select extract(epoch from clock_timestamp() - verified_at) as value from deployment where verified_at is not null',
+        ),
+        verifyFindings: await rowsOf(
+          tx,
+          'select verify_findings as value from deployment where verify_findings is not null',
+        ),
         auditLinks: await rowsOf(tx, AUDIT_LINKS),
         balances: await rowsOf(tx, `select asset, sum(available) as value from balances group by asset`),
       }
