@@ -424,6 +424,12 @@ describe('migrate', () => {
       expectRefused(await bursar([command], { ...alone, PORT: '0' }), [
         /^the schema is at version 0, this program needs \d+, .*: run "bursar migrate" with BURSAR_MIGRATIONS_DATABASE_URL/,
       ])
+    // The advice is not the command that has just failed.
+    for (const command of ['migrate', 'serve'])
+      expectRefused(
+        await bursar([command], { ...alone, BURSAR_MIGRATIONS_DATABASE_URL: empty.url, PORT: '0' }),
+        [/^permission denied for schema public: the role that migrates must own the database/],
+      )
     expect(await json(['migrate'], environment)).toEqual({ applied: files })
     expect(await json(['migrate'], environment)).toEqual({ applied: [] })
     expect((await bursar(['migrate'], alone)).stdout).toBe('The schema is up to date.\n')

@@ -355,6 +355,9 @@ export function tookTooLong(error: unknown): boolean {
   return code === QUERY_CANCELED || code === LOCK_NOT_AVAILABLE
 }
 
+/** Whether the session's role may not do what it tried. */
+export const lacksPrivilege = (error: unknown): boolean => (error as { code?: string }).code === '42501'
+
 const DEADLOCK_DETECTED = '40P01'
 
 /** Whether the database ended a transaction because of a deadlock. The transaction changed nothing and may be retried. */
