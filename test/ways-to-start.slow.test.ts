@@ -92,6 +92,9 @@ async function makeGround(place: Place, mode: Mode, owner?: OsUser) {
   )
   atEnd(() => asAdmin(`drop database ${name} with (force)`, ...roles.map((role) => `drop role ${role}`)))
   environment.DATABASE_URL = addressOf(name)
+  // One of the places is reached over a socket.
+  if (place === 'installed server, one role')
+    environment.DATABASE_URL = `postgres://${name}:x@/${name}?host=${installed!.folder}&port=${installed!.port}`
   if (roles.length > 1) environment.BURSAR_MIGRATIONS_DATABASE_URL = addressOf(roles[0]!)
   return {
     folder,

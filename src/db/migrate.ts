@@ -46,11 +46,17 @@ export async function migrate(owner: Database, serviceRole: string): Promise<str
     await applyPrivileges(tx, serviceRole)
     return applied.map((migration) => migration.filename.split('/').at(-1)!)
   }).catch((error: Error) => {
-    throw lacksPrivilege(error) ? new Error(`${error.message}: ${OWNERS_WORK}`) : error
+    if (lacksPrivilege(error))
+      throw new Error(
+        `${error.message}: the role that migrates must own the database (docs/guides/database-roles.md)`,
+      )
+    const [, other] = /^MD5 checksum failed for migration \[(\d+)\]/.exec(error.message) ?? []
+    if (other === undefined) throw error
+    throw new Error(
+      `another version of Bursar made the schema, with a migration ${other} that differs: ${UPDATE_ADVICE}`,
+    )
   })
 }
-
-const OWNERS_WORK = 'the role that migrates must own the database (docs/guides/database-roles.md)'
 
 /** What to do about a schema that this program does not know. */
 export const UPDATE_ADVICE =
