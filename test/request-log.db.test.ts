@@ -263,7 +263,7 @@ test('of health checks, the changes alone are logged', async () => {
   const { app } = service
   const from = lines().length
   for (const starting of [false, false, true, true, false]) {
-    ;(app as { requests: { starting: boolean } } & typeof app).requests.starting = starting
+    app.requests.starting = starting
     await app.inject('/health/ready')
     await app.inject('/health/live')
   }
