@@ -20,15 +20,47 @@ function wholeNumber<Default extends number | undefined>(
   return validator(spec as { default: number; desc: string })
 }
 
-/** A URL with one of these schemes. Error messages do not repeat it, because it may hold a password. */
-const address = (kinds: string[], { withQuery }: { withQuery: boolean }) =>
-  makeValidator<string>((text) => {
-    const { protocol, host, search, hash } = URL.canParse(text) ? new URL(text) : ({} as Partial<URL>)
-    if (protocol === undefined || !host || !kinds.includes(protocol))
-      throw new Error(`must be an address that begins with ${kinds.map((kind) => `${kind}//`).join(' or ')}`)
-    if (!withQuery && (search || hash)) throw new Error('must be an address without ? and #')
-    return text
-  })
+/** An address over HTTP. Error messages do not repeat it, because it may hold a password. */
+const http = makeValidator<string>((text) => {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const { protocol = '', host, search, hash, username, password } = url ?? ({} as Partial<URL>)
+  if (!host || !['http:', 'https:'].includes(protocol))
+    throw new Error('must be an address that begins with http:// or https://')
+  if (search || hash) throw new Error('must be an address without ? and #')
+  if (username || password) throw new Error('must be an address without a user and a password')
+  return text
+})
+
+/** `prefer` and `allow` would leave to the network whether a connection is encrypted. */
+const SSL_MODES = ['disable', 'no-verify', 'require', 'verify-ca', 'verify-full']
+
+/** The address of a database, on a host or over a socket (`?host=/folder`). Error messages do not repeat it. */
+const postgres = makeValidator<string>((given) => {
+  const [, scheme, authority, rest] = /^(postgres(?:ql)?:\/\/)([^/?#]*)(.*)$/s.exec(given.trim()) ?? []
+  if (scheme === undefined)
+    throw new Error('must be an address that begins with postgres:// or postgresql://')
+  const hosts = authority!.slice(authority!.lastIndexOf('@') + 1)
+  // `URL` refuses a user without a host. The driver goes by `?host=`.
+  const text = `${scheme}${authority}${hosts === '' && /[?&]host=/.test(rest!) ? 'localhost' : ''}${rest}`
+  const { host, username, password, searchParams } = URL.canParse(text) ? new URL(text) : ({} as Partial<URL>)
+  if (
+    !/[\s#]|@.*@/s.test(`${authority}${rest}`) &&
+    [hosts, searchParams?.get('host')].some((one) => one?.includes(','))
+  )
+    throw new Error('names several hosts: give the address of the primary, or of a proxy that follows it')
+  if (
+    !host ||
+    /[\s#]|[/?].*@/s.test(`${authority}${rest}`) ||
+    /%(?![\da-f]{2})/i.test(`${username}${password}`)
+  )
+    throw new Error(
+      'must name a host; in user and password, spaces and @ / : ? # % are percent-encoded (@ is %40)',
+    )
+  const mode = searchParams!.get('sslmode')
+  if (mode !== null && !SSL_MODES.includes(mode))
+    throw new Error(`has an sslmode that is none of ${SSL_MODES.join(', ')}`)
+  return text
+})
 
 /** Comma-separated IP addresses and networks in CIDR notation. */
 const addresses = makeValidator<string>((text) => {
@@ -48,9 +80,6 @@ const source = makeValidator<string>((text) => {
     throw new Error(`must be a name, path or URL of up to ${SOURCE_CHARACTERS_MAX} characters`)
   return text
 })
-
-const postgres = address(['postgres:', 'postgresql:'], { withQuery: true })
-const http = address(['http:', 'https:'], { withQuery: false })
 
 /** Every setting of Bursar, read from the environment. `bursar serve --help` prints this list. */
 export const SETTINGS = {

@@ -245,7 +245,18 @@ test.each<[string, string, RegExp]>([
 
 describe('settings', () => {
   const BAD: Record<keyof typeof SETTINGS, string[]> = {
-    DATABASE_URL: ['secret-word', 'http://secret-word@host/db', 'postgres://'],
+    DATABASE_URL: [
+      'secret-word',
+      'http://secret-word@host/db',
+      'postgres://',
+      'postgres://u:secret-word@/db',
+      'postgres://u:secret-word#1@host/db',
+      'postgres://u:secret-word/1@host/db',
+      'postgres://u:secret-word 1@host/db',
+      'postgres://u:secret-word%@host/db',
+      'postgres://u:secret-word@a:5432,b:5432/db',
+      'postgres://u:secret-word@host/db?sslmode=prefer',
+    ],
     BURSAR_MIGRATIONS_DATABASE_URL: ['secret-word', 'mysql://secret-word@host/db'],
     HOST: ['not a host', 'http://127.0.0.1'],
     PORT: ['http', '-1', '65536', '80.5', '1e3', '0x50'],
@@ -308,9 +319,27 @@ describe('settings', () => {
       const read = () => readSettings({ [name]: value })
       expect(read).toThrow(SettingsError)
       expect(read).toThrow(new RegExp(`^${name}: [^\n]+$`))
-      if (name.endsWith('DATABASE_URL')) expect(read).not.toThrow('secret-word')
+      expect(read).not.toThrow('secret-word')
     },
   )
+
+  test.each([
+    ['postgres://u:p@a,b/db', /several hosts/],
+    ['postgres://u:p@x/db?host=a,b', /several hosts/],
+    ['postgres://u:p@ss/word@host/db', /percent-encoded/],
+    ['postgres://u:p@host/db?sslmode=prefer', /an sslmode that is none of disable, .*verify-full/],
+  ])('%s is refused with the reason', (DATABASE_URL, reason) => {
+    expect(() => readSettings({ DATABASE_URL })).toThrow(reason)
+  })
+
+  test.each([
+    ['postgres://u:p@/db?host=/run/postgresql', 'postgres://u:p@localhost/db?host=/run/postgresql'],
+    ['postgresql:///db?host=/run/postgresql', 'postgresql://localhost/db?host=/run/postgresql'],
+    [' postgres://u:p%40%2F%3A%25@h/db ', 'postgres://u:p%40%2F%3A%25@h/db'],
+    ['postgres://u:p@%2Frun%2Fpostgresql/db', 'postgres://u:p@%2Frun%2Fpostgresql/db'],
+  ])('%s names a database', (DATABASE_URL, databaseUrl) => {
+    expect(readSettings({ DATABASE_URL }).databaseUrl).toBe(databaseUrl)
+  })
 
   test('bad and unknown settings stop the start, with a line for each', async () => {
     const bad = Object.entries(BAD).filter(([, values]) => values.length > 0)
@@ -339,6 +368,11 @@ describe('settings', () => {
       { DATABASE_URL: undefined, BURSAR_DATA_DIR: join(ROOT, 'package.json', 'data') },
       /^BURSAR_DATA_DIR: .+package\.json/,
     ],
+    [
+      'a folder that no file system takes',
+      { DATABASE_URL: undefined, BURSAR_DATA_DIR: '/proc/data' },
+      /^BURSAR_DATA_DIR: .+\/proc\/data/,
+    ],
   ])('%s stops the start with a line that names the setting', async (_name, environment, line) => {
     const ended = await bursar(['serve'], { BURSAR_MODE: 'live', PORT: '0', ...environment })
     expectRefused(ended, [line])
@@ -354,6 +388,7 @@ describe('settings', () => {
     const made = join(folder, 'data')
     const ended = await bursar(['serve'], { PORT, DATABASE_URL: undefined, BURSAR_DATA_DIR: made })
     expectRefused(ended, [new RegExp(`^PORT: .*in use.*:${PORT}$`)])
+    expect(ended.stderr).not.toContain('pool')
     // The server had started and has removed its postmaster.pid.
     expect(await readdir(made)).toContain('postgres')
     expect(existsSync(join(made, 'postgres', 'PG_VERSION'))).toBe(true)
@@ -425,6 +460,12 @@ describe('migrate', () => {
       expectRefused(await bursar([command], { ...alone, PORT: '0' }), [
         /^the schema is at version 0, this program needs \d+, .*: run "bursar migrate" with BURSAR_MIGRATIONS_DATABASE_URL/,
       ])
+    // The advice is not the command that has just failed.
+    for (const command of ['migrate', 'serve'])
+      expectRefused(
+        await bursar([command], { ...alone, BURSAR_MIGRATIONS_DATABASE_URL: empty.url, PORT: '0' }),
+        [/^permission denied for schema public: the role that migrates must own the database/],
+      )
     expect(await json(['migrate'], environment)).toEqual({ applied: files })
     expect(await json(['migrate'], environment)).toEqual({ applied: [] })
     expect((await bursar(['migrate'], alone)).stdout).toBe('The schema is up to date.\n')
@@ -1116,6 +1157,10 @@ describe('serve', () => {
     const before = await everyRecord()
     const second = await serve(environment)
     expect(second.ready.credentials_file).toBe(file)
+    // A third one beside it leaves the address of the one that goes on.
+    const named = await readFile(file, 'utf8')
+    expect((await (await serve(environment)).stop()).code).toBe(0)
+    expect(await readFile(file, 'utf8')).toBe(named)
     expect((await second.stop()).code).toBe(0)
     expect(await everyRecord()).toEqual(before)
     const address = second.ready.address
@@ -1128,6 +1173,9 @@ describe('serve', () => {
     expect(await readdir(folder)).toEqual(['sandbox-credentials.json'])
 
     await verified(own, environment)
+    // A link has the port that was served last, whatever PORT is here.
+    await json(['operator', 'create', '--name', 'Ada', '--role', 'VIEWER'], environment)
+    expect((await json<{ link: string }>(['console', 'link'], environment)).link).toContain(`${address}/`)
   })
 
   /** The demo's account, its rule, which a wire triggers, and its statements of the last three months. */

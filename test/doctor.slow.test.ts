@@ -474,6 +474,20 @@ test('no output contains a password', async () => {
   expect(stdout).toMatch(/^OK {3}database: PostgreSQL /m)
 })
 
+test.each<Record<string, string>>([
+  { DATABASE_URL: 'u:secret-word@127.0.0.1:5432/x' },
+  { DATABASE_URL: 'host=127.0.0.1 dbname=x user=u password=secret-word' },
+  { DATABASE_URL: 'jdbc:postgresql://h/x?user=u&password=secret-word' },
+  { DATABASE_URL: 'postgres://u:secret-word@/x' },
+  { DATABASE_URL: 'postgres://u@h/x?password=secret-word&options=secret-word' },
+  { BURSAR_MIGRATIONS_DATABASE_URL: 'secret-word' },
+  { BURSAR_SCREENING_URL: 'https://screening.example/secret-word' },
+  { BURSAR_OAUTH_ISSUER: 'https://u:secret-word@issuer.example' },
+])('%j is not printed', async (environment) => {
+  for (const more of [[], ['--json']])
+    expect((await bursar(['doctor', ...more], environment)).stdout).not.toContain('secret-word')
+})
+
 test('the findings come first, the most severe at the top, then the settings', async () => {
   const issuer = 'http://127.0.0.1:1'
   const environment = { DATABASE_URL: database.url, BURSAR_MODE: 'live', BURSAR_OAUTH_ISSUER: issuer }

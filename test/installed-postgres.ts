@@ -142,7 +142,7 @@ export class InstalledPostgres {
     const options = {
       port: String(this.port),
       listen_addresses: '127.0.0.1',
-      unix_socket_directories: '',
+      unix_socket_directories: this.folder,
       logging_collector: 'off',
     }
     const log = join(this.folder, 'log')

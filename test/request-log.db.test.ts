@@ -229,6 +229,55 @@ test('nor of failed statements: PostgreSQL repeats the row in its error, the log
   expectNothingPrivate()
 })
 
+test.skipIf(CLUSTER.length > 0)('a database without room, memory or a sound disk is a 503', async () => {
+  const { owner } = service
+  await owner.query(`
+    create function fails() returns trigger language plpgsql as $$ begin raise exception 'no room' using errcode = new.ref_id; end $$;
+    create trigger fails before insert on identities for each row execute function fails()`)
+  for (const code of [
+    '53000',
+    '53100',
+    '53200',
+    '53300',
+    '53400',
+    '57P01',
+    '57P04',
+    '57P05',
+    '58000',
+    '58030',
+    '58P01',
+  ]) {
+    const person = bodyOf('/v2/identity/identities')
+    const failed = await customer.call('POST', '/v2/identity/identities', { ...person, ref_id: code })
+    expect({ code, status: failed.status, after: failed.headers['retry-after'] }).toEqual({
+      code,
+      status: 503,
+      after: '1',
+    })
+    expect(lines().at(-2)).toMatchObject({ level: 50, err: { code } })
+  }
+  await owner.query('drop function fails() cascade')
+})
+
+test('of health checks, the changes alone are logged', async () => {
+  const { app } = service
+  const from = lines().length
+  for (const starting of [false, false, true, true, false]) {
+    app.requests.starting = starting
+    await app.inject('/health/ready')
+    await app.inject('/health/live')
+  }
+  const told = lines()
+    .slice(from)
+    .filter(({ msg }) => msg === 'request')
+  expect(told.map(({ route, status }) => `${route} ${status}`)).toEqual([
+    '/health/ready 200',
+    '/health/live 200',
+    '/health/ready 503',
+    '/health/ready 200',
+  ])
+})
+
 test('an error about a value is logged without the value', async () => {
   const error = await service.db
     .query(`select $1::uuid`, [PRIVATE.account_number])

@@ -36,7 +36,9 @@ test.skipIf(CLUSTER.length > 0)('a stopped sandbox is deleted and begins with an
   const before = await demo()
   const whileRunning = await reset({}, '--confirm', name)
   expect(whileRunning).toMatchObject({ code: 1 })
-  expect(whileRunning.stderr).toMatch(/sessions of Bursar's programs use the database: stop them first/)
+  expect(whileRunning.stderr).toMatch(
+    /sessions of other processes of Bursar use the database: stop them first/,
+  )
   await first.end('SIGTERM')
 
   await db.query('create table of_another_program (id int)')
@@ -85,7 +87,15 @@ test.skipIf(CLUSTER.length > 0)('Reset Sandbox begins anew, and the credentials 
   const ask = async (token: string, path: string, method = 'GET') =>
     fetch(`${service.address}${path}`, { method, headers: { authorization: `Bearer ${token}` } })
   const token = await takeToken()
-  expect((await ask(token, '/v2/sandbox/reset', 'POST')).status).toBe(200)
+  const other = openDatabase(new URL(environment.DATABASE_URL!).href, { max: 1, onError: () => undefined })
+  await other.query('select')
+  const inUse = await ask(token, '/v2/sandbox/reset', 'POST')
+  expect({ status: inUse.status, ...((await inUse.json()) as object) }).toMatchObject({
+    status: 409,
+    detail: '1 sessions of other processes of Bursar use the database: stop them first',
+  })
+  await other.end()
+  await expect.poll(async () => (await ask(token, '/v2/sandbox/reset', 'POST')).status).toBe(200)
   // From the answer on, readiness fails until the new demo is there.
   await expect
     .poll(

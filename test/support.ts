@@ -678,6 +678,7 @@ export interface BursarProcess {
 export async function spawnBursar(
   environment: Record<string, string>,
   program = PROGRAM,
+  user: { uid?: number; gid?: number } = {},
 ): Promise<BursarProcess> {
   const child = spawn(process.execPath, [program, 'serve', '--json'], {
     env: {
@@ -689,6 +690,7 @@ export async function spawnBursar(
       ...environment,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
+    ...user,
   })
   let log = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => (log += text))

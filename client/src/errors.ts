@@ -6,6 +6,7 @@ export type ProblemSlug =
   | 'not-found'
   | 'method-not-allowed'
   | 'request-timeout'
+  | 'conflict'
   | 'payload-too-large'
   | 'unsupported-media-type'
   | 'request-header-fields-too-large'

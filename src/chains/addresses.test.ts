@@ -377,6 +377,12 @@ describe('addressFault', () => {
     ['BITCOIN', 'tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx', LIVE, 'it is an address of a test network'],
     ['BITCOIN', 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t5', LIVE, 'its checksum is wrong'],
     ['BITCOIN', '1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNb', LIVE, 'its checksum is wrong'],
+    [
+      'BITCOIN',
+      'bc1zqurswpc8qurswpc8qurswpc8qurswpc8qurswpc8qurswpc8qursc3hgeh',
+      LIVE,
+      'it is of a witness version from 2 on',
+    ],
     ['LITECOIN', 'ltc1qw508d6qejxtdg4y5r3zarvary0c5xw7kgmn4n8', LIVE, 'its checksum is wrong'],
     ['BITCOIN_CASH', 'qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6b', LIVE, 'its checksum is wrong'],
     ['STELLAR', 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGA', LIVE, 'its checksum is wrong'],

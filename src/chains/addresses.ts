@@ -32,6 +32,10 @@ const LENGTH_MAX = 128
 const OTHER_FORMS: readonly [RegExp, string][] = [
   [/^(?:ltc|tltc|rltc)mweb1/i, 'an MWEB address of Litecoin: ask for one that begins with ltc1, L or M'],
   [/^t?sp1q/i, 'a silent payment address (BIP-352): ask for one that begins with bc1, 1 or 3'],
+  [
+    /^(?:bc|tb|bcrt|ltc|tltc|rltc)1[zry9x8gf2tvdw0s][0-9a-z]+$/i,
+    'of a witness version from 2 on, which has no owner yet: ask for one of version 0 or 1 (bc1q, bc1p, ltc1q, ltc1p)',
+  ],
   [/^ln(?:bc|tb|ltc)/i, 'a Lightning invoice: ask for an address of the chain'],
   [/^C[A-Z2-7]{55}$/, 'a contract of Stellar: ask for an account, which begins with G or M'],
   [/^[^@\s]+\*[^@\s]+\.[a-z]+$/i, 'a federated address of Stellar: send the account that it stands for'],

@@ -10,6 +10,7 @@ import {
   type Database,
   type Transaction,
 } from '../db/database.ts'
+import { credentialsFile, openCredentials } from '../program/demo/credentials.ts'
 import { prepareDatabase, readStamp, requireMode } from '../program/deployment.ts'
 import { logOptions, openLog, STANDARD_ERROR } from '../log.ts'
 import { Ledger } from '../money/movements/queue.ts'
@@ -140,9 +141,12 @@ export async function asOwner<T>(url: string | undefined, work: (owner: Database
   }
 }
 
-/** The address at which operators reach the service: as it is set, or as a live database is stamped. */
+/** The address at which operators reach the service: as it is set, as a live database is stamped, or as a sandbox wrote it. */
 export const baseUrlOf = async ({ db, settings }: Pick<AtDatabase, 'db' | 'settings'>): Promise<string> =>
-  settings.baseUrl ?? (await readStamp(db))?.issuer ?? `http://${settings.host}:${settings.port}`
+  settings.baseUrl ??
+  (await readStamp(db))?.issuer ??
+  (await openCredentials(credentialsFile(settings.dataDir)).catch(() => undefined))?.base_url ??
+  `http://${settings.host}:${settings.port}`
 
 type OfCustomer = Pick<Access, 'customer'>
 

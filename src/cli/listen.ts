@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import { renameSync, writeFileSync } from 'node:fs'
-import { mkdir, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import { bodyOf } from '../deliveries/body.ts'
+import { makeFolder } from '../keys/secret-file.ts'
 import { signatureHeaders } from '../http/outbound/signature.ts'
 import type { Event } from '../money/records/event.ts'
 import { newSigningSecret } from '../money/records/webhook-secrets.ts'
@@ -50,7 +51,7 @@ It keeps both in BURSAR_DATA_DIR, for each address and types. Lost connections a
       const secret = kept?.secret ?? newSigningSecret()
       const place =
         (after === undefined ? placeIn(kept) : undefined) ?? (await walkStartOf(api, after ?? 'now'))
-      await mkdir(dataDir, { recursive: true })
+      await makeFolder(dataDir)
       // Written before the announcement: after a restart the secret is the same, and no event is missed.
       writeState(file, { secret, ...place })
       announce(options, secret, place)

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { canonicalJson } from '../contract/canonical-json.ts'
 import { Problem } from '../contract/problems.ts'
-import { duplicateMember } from '../http/duplicate-member.ts'
+import { refusalOfJson } from '../http/duplicate-member.ts'
 import { fileValidator } from '../http/validation.ts'
 import { findMasterKeys, type MasterKeys } from '../keys/master-keys.ts'
 import { replacePolicy } from '../resources/policy/put-policy.ts'
@@ -182,8 +182,8 @@ async function readPolicyFile(file: string): Promise<PolicyDocument> {
   try {
     if (!isUtf8(bytes)) throw new Error('the file is not UTF-8')
     const value = JSON.parse(text) as Record<string, unknown>
-    const duplicate = duplicateMember(text, value)
-    if (duplicate !== undefined) throw new Error(`${duplicate.join('.')} is given more than once`)
+    const refusal = refusalOfJson(text, FILE_BYTES_MAX)
+    if (refusal !== undefined) throw refusal
     const checked = validate(value)
     if ('error' in checked) throw checked.error
     return completeDocument(checked.value as NewPolicyDocument)

@@ -1,4 +1,4 @@
-import { transaction, WRITER, type Database, type Transaction } from '../db/database.ts'
+import { sessionsOfProcess, transaction, WRITER, type Database, type Transaction } from '../db/database.ts'
 import { isDistributed } from '../db/distribution.ts'
 import { FUNCTIONS, PRIVILEGES } from '../db/privileges.ts'
 import { DROP_CLOCK } from '../db/sandbox-clock.ts'
@@ -14,6 +14,9 @@ import type { Settings } from '../settings.ts'
 /** Why a database is not reset. The message says what to do. */
 export class NotReset extends Error {}
 
+/** Another process uses the database. */
+export class InUse extends NotReset {}
+
 /** What a reset deletes. */
 export interface ToReset {
   database: string
@@ -23,8 +26,7 @@ export interface ToReset {
 
 /**
  * Throws an Error unless the database is a sandbox that has used no test network, is not distributed, and is used by no other
- * process. `service` must have at most one open connection, because every other one counts as a use. Returns what would be
- * deleted.
+ * process. Returns what would be deleted.
  */
 export async function requireResettable(
   service: Database,
@@ -42,7 +44,7 @@ export async function requireResettable(
 }
 
 /** Throws an Error unless the database is a sandbox that has used no test network and is not distributed. */
-export async function requireEmptiable(
+async function requireEmptiable(
   tx: Transaction,
   settings: Pick<Settings, 'mode' | 'networksFile'>,
 ): Promise<void> {
@@ -71,12 +73,12 @@ async function requireSandbox(tx: Transaction): Promise<void> {
 async function requireNobodyElse(tx: Transaction): Promise<void> {
   const { rows } = await tx.query<{ count: number }>(
     `select count(*)::integer as count from pg_stat_activity
-     where datname = current_database() and pid <> pg_backend_pid() and application_name like $1 || '%'`,
-    [WRITER],
+     where datname = current_database() and pid <> all ($2) and application_name like $1 || '%'`,
+    [WRITER, sessionsOfProcess()],
   )
   const { count } = rows[0]!
   if (count > 0)
-    throw new NotReset(`${count} sessions of Bursar's programs use the database: stop them first`)
+    throw new InUse(`${count} sessions of other processes of Bursar use the database: stop them first`)
 }
 
 const has = async (tx: Transaction, text: string): Promise<boolean> => (await tx.query(text)).rowCount !== 0

@@ -1,8 +1,7 @@
 import type { Command } from 'commander'
 import { problem } from '../contract/problems.ts'
-import { dropAll, NotReset, requireEmptiable, requireResettable, type ToReset } from './reset-sandbox.ts'
+import { dropAll, InUse, NotReset, requireResettable, type ToReset } from './reset-sandbox.ts'
 import { prepareDatabase } from '../program/deployment.ts'
-import { transaction } from '../db/database.ts'
 import { asOwner, inDatabase, withDatabase, type AtDatabase } from './command-line.ts'
 import { define } from './define.ts'
 import { EXIT } from './exit.ts'
@@ -41,13 +40,17 @@ async function empty({ db, settings, ownerUrl }: AtDatabase): Promise<void> {
   await prepareDatabase(db, settings, url)
 }
 
-/** Throws forbidden, with the reason, for a sandbox that may not be emptied. Its service may be running. */
+/**
+ * Throws forbidden for a sandbox that may not be emptied, and conflict while another process than this one uses it, with the
+ * reason.
+ */
 export const requireMayBeEmptied = (): Promise<void> =>
-  withDatabase({}, ({ db, settings }) =>
-    transaction(db, (tx) => requireEmptiable(tx, settings)).catch((error: unknown) => {
+  withDatabase({}, async ({ db, settings }) => {
+    await requireResettable(db, settings).catch((error: unknown) => {
+      if (error instanceof InUse) throw problem.conflict(error.message)
       throw error instanceof NotReset ? problem.forbidden(error.message) : error
-    }),
-  )
+    })
+  })
 
 /** Empties the sandbox of a service that has stopped. Throws as `requireResettable` does. */
 export const emptyStopped = (): Promise<void> =>

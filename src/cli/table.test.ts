@@ -22,6 +22,13 @@ test('output to a pipe has columns of any width', () => {
   ])
 })
 
+test('no cell makes a line or gives the terminal an order', () => {
+  const cell = 'Acme\nverified  yes\u001b[31m\u202e'
+  expect(table(['name'], [[cell]], { width: undefined, hasColour: false })).toBe(
+    'name\nAcme\\u000averified  yes\\u001b[31m\\u202e',
+  )
+})
+
 test('a terminal gets the same columns, with bold headings unless NO_COLOR is set', () => {
   expect(table(COLUMNS, ROWS, { width: 80, hasColour: false })).toBe(PLAIN)
   const coloured = table(COLUMNS, ROWS, { width: 80, hasColour: true })

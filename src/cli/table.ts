@@ -12,6 +12,11 @@ const NO_BORDERS = {
 /** `Screen` has decided about colours, so the check of the stream is off. */
 const bold = (text: string): string => styleText('bold', text, { validateStream: false })
 
+/** Characters that would make lines of their own, or give the terminal orders: names come from clients and providers. */
+const CONTROLS = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu
+const readable = (text: string): string =>
+  text.replaceAll(CONTROLS, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
 type Cell = string | number | boolean | null | undefined
 
 /** A column of a list: a member of the rows, or a name with what it shows. `>` aligns it to the right. */
@@ -46,7 +51,7 @@ export function table(
 ): string {
   const names = columns.map((name) => name.replace(/^>/, ''))
   const cells = rows.map((row) =>
-    row.map((cell) => (cell === undefined || cell === null ? '' : String(cell))),
+    row.map((cell) => (cell === undefined || cell === null ? '' : readable(String(cell)))),
   )
   const heading = (name: string) => (hasColour ? bold(name) : name)
   const made = new Table({

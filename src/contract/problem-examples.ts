@@ -9,6 +9,7 @@ export const PROBLEM_EXAMPLES: Record<ProblemSlug, Problem> = {
   'not-found': problem.notFound('profile', EXAMPLE.profile_id),
   'method-not-allowed': problem.methodNotAllowed('DELETE', 'GET, HEAD, POST'),
   'request-timeout': problem.requestTimeout(),
+  conflict: problem.conflict('2 sessions of other processes use the database: stop them first'),
   'payload-too-large': problem.payloadTooLarge(65_536),
   'unsupported-media-type': problem.unsupportedMediaType('application/json'),
   'request-header-fields-too-large': problem.headersTooLarge(131_072),

@@ -44,10 +44,15 @@ const kinds = {
     title: 'Request Timeout',
     hint: 'The request did not arrive in time. Send it again.',
   },
+  conflict: {
+    status: 409,
+    title: 'Conflict',
+    hint: 'Something else uses what the request would change. `detail` says what to end first. Nothing was changed.',
+  },
   'payload-too-large': {
     status: 413,
     title: 'Content Too Large',
-    hint: 'The body is larger than 64 KiB. Split the request.',
+    hint: 'The body is larger than this operation takes; `detail` says how much that is.',
   },
   'unsupported-media-type': {
     status: 415,
@@ -277,6 +282,7 @@ export const problem = {
       'request-header-fields-too-large',
       `the request line and headers are larger than ${limit} bytes`,
     ),
+  conflict: (detail: string) => new Problem('conflict', detail),
   payloadTooLarge: (limit: number) =>
     new Problem('payload-too-large', `the body is larger than ${limit} bytes`),
   unsupportedMediaType: (accepted: string) =>

@@ -112,8 +112,7 @@ export function openDatabase(
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     ...(options.socket && { stream: options.socket }),
     verify: (client, done) => {
-      client
-        .query(settings)
+      beginSession(client, settings)
         .then(() => (citus ??= hasCitus(client)))
         .then((has) => (has ? beginCitusSession(client) : undefined))
         .then(
@@ -138,6 +137,19 @@ export function openDatabase(
   })
   pool.on('acquire', (client: Transaction) => void (client.isEnded = false))
   return pool
+}
+
+const ownSessions = new Set<number>()
+
+/** The sessions of this process, as PostgreSQL numbers them (`pg_stat_activity.pid`). */
+export const sessionsOfProcess = (): number[] => [...ownSessions]
+
+/** Sets a new session up, which is one of this process until it ends. */
+export async function beginSession(client: pg.ClientBase, settings: string): Promise<void> {
+  const results: unknown = await client.query(`${settings}; select pg_backend_pid() as pid`)
+  const { pid } = (results as pg.QueryResult<{ pid: number }>[]).at(-1)!.rows[0]!
+  ownSessions.add(pid)
+  client.once('end', () => ownSessions.delete(pid))
 }
 
 const coordinators = new WeakMap<Queryable, Database>()
@@ -367,36 +379,27 @@ export function tookTooLong(error: unknown): boolean {
   return code === QUERY_CANCELED || code === LOCK_NOT_AVAILABLE
 }
 
+/** Whether the session's role may not do what it tried. */
+export const lacksPrivilege = (error: unknown): boolean => (error as { code?: string }).code === '42501'
+
+/** Whether the server lacks disk, memory or another resource (class 53), or its system failed (58). Nothing was changed. */
+export const lacksResources = (error: unknown): boolean =>
+  /^5[38]...$/.test((error as { code?: string }).code ?? '')
+
 const DEADLOCK_DETECTED = '40P01'
 
 /** Whether the database ended a transaction because of a deadlock. The transaction changed nothing and may be retried. */
 export const deadlocked = (error: unknown): boolean => (error as { code?: string }).code === DEADLOCK_DETECTED
 
-const CONNECTION_LOST = new Set([
-  '08000',
-  '08003',
-  '08006',
-  '25P03',
-  '53300',
-  '57P01',
-  '57P02',
-  '57P03',
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  'EHOSTUNREACH',
-  'EAI_AGAIN',
-  // No descriptor for a connection: this process, or the machine, has reached its limit.
-  'EMFILE',
-  'ENFILE',
-])
+/** The last two: no descriptor for a connection, because this process, or the machine, has reached its limit. */
+const CONNECTION_LOST =
+  /^(08(000|001|003|004|006)|25P03|53300|57P0[1-5]|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|EAI_AGAIN|EMFILE|ENFILE)$/
 
 /** Whether the connection to the database was lost, so that the caller may retry later. */
 export function connectionLost(error: unknown): boolean {
   const { code, message } = error as { code?: string; message?: string }
   return (
-    (code !== undefined && CONNECTION_LOST.has(code)) ||
+    CONNECTION_LOST.test(code ?? '') ||
     /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/.test(
       message ?? '',
     )

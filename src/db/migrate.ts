@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import Postgrator from 'postgrator'
 import { distributeNewTables, isDistributed } from './distribution.ts'
-import { OWNER, openDatabase, transaction, type Database } from './database.ts'
+import { lacksPrivilege, OWNER, openDatabase, transaction, type Database } from './database.ts'
 import { applyPrivileges, faultsOfRole, PRIVILEGES } from './privileges.ts'
 import { takeLock } from './locks.ts'
 import { ROOT } from '../package.ts'
@@ -12,11 +12,13 @@ const MIGRATIONS = fileURLToPath(new URL('migrations/*.sql', ROOT))
  * Brings the schema up to date as the role that owns it: numbered, forward-only SQL files and the privileges of the service's
  * role (privileges.ts), all in one transaction. On a distributed database it also places the tables that a migration made
  * (distribution.ts). Processes that start together wait for each other. Throws when the database is newer than this program, a
- * file was changed after it ran, or another role owns the tables. Returns the names of the migrations that ran.
+ * file was changed after it ran, another role owns the tables, or this role may not create any. Returns the names of the migrations that ran.
  */
 export async function migrate(owner: Database, serviceRole: string): Promise<string[]> {
   return transaction(owner, async (tx) => {
     await takeLock(tx, 'migrate')
+    // PostgreSQL makes tables in the first schema of the path: a sandbox's sessions have others before `public`.
+    await tx.query('set local search_path = public')
     const { rows } = await tx.query<{ role: string; others: string }>(
       `select distinct current_user as role, pg_get_userbyid(relowner) as others
        from pg_class
@@ -43,6 +45,16 @@ export async function migrate(owner: Database, serviceRole: string): Promise<str
     if (await isDistributed(tx)) await distributeNewTables(tx)
     await applyPrivileges(tx, serviceRole)
     return applied.map((migration) => migration.filename.split('/').at(-1)!)
+  }).catch((error: Error) => {
+    if (lacksPrivilege(error))
+      throw new Error(
+        `${error.message}: the role that migrates must own the database (docs/guides/database-roles.md)`,
+      )
+    const [, other] = /^MD5 checksum failed for migration \[(\d+)\]/.exec(error.message) ?? []
+    if (other === undefined) throw error
+    throw new Error(
+      `another version of Bursar made the schema, with a migration ${other} that differs: ${UPDATE_ADVICE}`,
+    )
   })
 }
 

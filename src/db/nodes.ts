@@ -263,5 +263,6 @@ export function addressOn(databaseUrl: string, node: string | undefined): string
   if (node === undefined) return databaseUrl
   const url = new URL(databaseUrl)
   url.host = node
+  url.searchParams.delete('host')
   return url.href
 }

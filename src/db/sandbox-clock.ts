@@ -1,4 +1,5 @@
 import {
+  lacksPrivilege,
   openDatabase,
   OWNER,
   SANDBOX_CLOCK as SCHEMA,
@@ -20,7 +21,6 @@ import { momentAt, type Moment } from './ids.ts'
 const WAIT_MS_MAX = 15_000
 const LOCK_MS_MAX = 250
 const LOCK_NOT_AVAILABLE = '55P03'
-const INSUFFICIENT_PRIVILEGE = '42501'
 /** Another request makes the schema at the same moment: a duplicate schema, or its row in the catalogue. */
 const MADE_MEANWHILE = ['42P06', '23505']
 const YEARS_MAX = 10
@@ -62,9 +62,8 @@ async function advance(owner: Database, duration: string): Promise<Moment> {
     )
     if (!rows[0]!.there) await tx.query(SETUP)
   }).catch((error: unknown) => {
-    const { code = '' } = error as { code?: string }
-    if (MADE_MEANWHILE.includes(code)) return
-    if (code !== INSUFFICIENT_PRIVILEGE) throw error
+    if (MADE_MEANWHILE.includes((error as { code?: string }).code ?? '')) return
+    if (!lacksPrivilege(error)) throw error
     throw new ClockNotMoved(
       `start the service with BURSAR_MIGRATIONS_DATABASE_URL, the role that owns the database: it makes the schema ${SCHEMA}`,
     )

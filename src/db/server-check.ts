@@ -2,7 +2,7 @@ import { isIP, Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { LISTEN } from './changes.ts'
-import { CHECKER, CONNECTION_MS_MAX, TCP_LIMITS } from './database.ts'
+import { beginSession, CHECKER, CONNECTION_MS_MAX, TCP_LIMITS } from './database.ts'
 
 /** How often a server is asked. */
 const EVERY_MS = 1_000
@@ -147,7 +147,10 @@ export class ServerCheck {
     client.on('notification', () => onTold?.())
     // A standby refuses to listen. Then the worker's loops find changes at the end of their rests.
     const listen = () => (onTold === undefined ? undefined : client.query(LISTEN).catch(() => undefined))
-    const connect = () => client.connect().then(() => client.query(TCP_LIMITS))
+    const connect = async () => {
+      await client.connect()
+      await beginSession(client, TCP_LIMITS)
+    }
     const session: CheckConnection = { client, socket, phase, ready: connect().then(listen) }
     socket.once('lookup', () => (session.phase = 'CONNECTING'))
     socket.once('connect', () => (session.phase = 'CONNECTING'))

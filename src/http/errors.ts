@@ -7,7 +7,7 @@ import type {
   FastifyRequest,
   onRequestHookHandler,
 } from 'fastify'
-import { connectionLost, deadlocked, notSerializable, tookTooLong } from '../db/database.ts'
+import { connectionLost, deadlocked, lacksResources, notSerializable, tookTooLong } from '../db/database.ts'
 import { differingMembers, type Comparable } from './differing-members.ts'
 import { problemPages } from './problem-pages.ts'
 import type { ProblemBody } from '../contract/problem-body.ts'
@@ -223,6 +223,8 @@ function problemOf(error: FastifyError, request: FastifyRequest): Problem {
   if (connectionLost(error)) return problem.unavailable('the database does not answer; try again')
   if (tookTooLong(error))
     return problem.unavailable('the database took too long; nothing was changed; try again')
+  if (lacksResources(error))
+    return problem.unavailable('the database lacks disk, memory or the like; nothing was changed', error)
   if (deadlocked(error) || notSerializable(error))
     return problem.unavailable('another change came in between; nothing was changed; try again')
   return problem.internalError()

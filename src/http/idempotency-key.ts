@@ -64,13 +64,19 @@ const memberOf = (body: unknown, name: string): unknown =>
 const QUOTED = /^"((?:[^"\\]|\\["\\])*)"$/
 const PRINTABLE = /^[\x20-\x7e]*$/
 
-/** Reads the key; undefined without one. Throws bad-request for text that is not printable ASCII, and for two different keys. */
-function keyOf({ headers }: FastifyRequest): string | undefined {
+const NAMES = ['idempotency-key', 'x-idempotency-key']
+type Lines = FastifyRequest['raw']['headersDistinct']
+
+/** Reads the key; undefined without one. Throws bad-request for text that is not printable ASCII, and for more than one key. */
+function keyOf({ headers, raw }: FastifyRequest): string | undefined {
   const { 'idempotency-key': key, 'x-idempotency-key': other } = headers
   if (key === undefined && other === undefined) return undefined
   if (key !== undefined && other !== undefined && key !== other)
     throw problem.badRequest('Idempotency-Key and X-Idempotency-Key differ')
   const text = String(key ?? other)
+  // Node joins repeated lines.
+  if (NAMES.some((name) => (raw.headersDistinct as Lines | undefined)?.[name]?.[1] !== undefined))
+    throw problem.badRequest('Idempotency-Key is given more than once')
   if (!PRINTABLE.test(text))
     throw problem.badRequest('Idempotency-Key must have printable ASCII characters only')
   return QUOTED.exec(text)?.[1]?.replaceAll(/\\(["\\])/g, '$1') ?? text

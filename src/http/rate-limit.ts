@@ -10,6 +10,15 @@ import type { Scope } from '../contract/scopes.ts'
 const KEYS_MAX = 10_000
 /** How many requests an access token is worth: its signature takes 1 to 4 ms of CPU. */
 const TOKEN_COST = 10
+/** A request counts once more for each further part of its path and body of this size. Most requests have one part. */
+const PART_BYTES = 4 * 1024
+
+/** How many requests a request counts as, before its body is read. One that does not say its length has the longest body. */
+export function partsOf({ headers, raw, routeOptions }: FastifyRequest): number {
+  const { 'content-length': length, 'transfer-encoding': encoding } = headers
+  const said = length === undefined ? (encoding === undefined ? 0 : Infinity) : Number(length)
+  return 1 + Math.floor((raw.url!.length + Math.min(said, routeOptions.bodyLimit)) / PART_BYTES)
+}
 
 interface Bucket {
   tokens: number
@@ -38,31 +47,23 @@ export class TokenBuckets {
     return tokens >= 1 ? 0 : (1 - tokens) / rate.perSecond
   }
 
-  /** Takes a token if one is available. Returns the same seconds as `wait`. */
-  take(key: string, rate = this.#rate): number {
-    const bucket = this.#filled(key, rate)
-    if (bucket.tokens < 1) return (1 - bucket.tokens) / rate.perSecond
-    bucket.tokens -= 1
-    return 0
-  }
-
-  /** Gives back the token of a request that another limit refused. */
-  giveBack(key: string): void {
-    const bucket = this.#buckets.get(key)
-    if (bucket !== undefined) bucket.tokens += 1
-  }
-
   /**
-   * Takes the tokens of a request of `count` items, of which `take` has taken one. A request larger than the bucket
-   * needs a full one and leaves a debt, so that the rate holds on average. Returns the seconds until all are available.
+   * Takes `count` tokens, of which `taken` were taken before. A request larger than the bucket needs a full one and leaves a
+   * debt, so that the rate holds on average. Returns the seconds until all are available; 0 if they were taken.
    */
-  takeRest(key: string, count: number, rate = this.#rate): number {
+  take(key: string, rate = this.#rate, count = 1, taken = 0): number {
     const bucket = this.#filled(key, rate)
     // The refused request is repeated from its beginning, so the wait is for all its tokens.
-    const missing = Math.min(count, rate.burst) - 1 - bucket.tokens
-    if (missing > 0) return (missing + 1) / rate.perSecond
-    bucket.tokens -= count - 1
+    const missing = Math.min(count, rate.burst) - taken - bucket.tokens
+    if (missing > 0) return (missing + taken) / rate.perSecond
+    bucket.tokens -= count - taken
     return 0
+  }
+
+  /** Gives back the tokens of a request that another limit refused. */
+  giveBack(key: string, count = 1): void {
+    const bucket = this.#buckets.get(key)
+    if (bucket !== undefined) bucket.tokens += count
   }
 
   #filled(key: string, { perSecond, burst }: Rate): Bucket {
@@ -87,8 +88,8 @@ export function rateLimitOfAddress({
   burst: number
 }): onRequestHookHandler {
   const buckets = new TokenBuckets({ perSecond, burst })
-  return ({ ip }, _reply, done) => {
-    const seconds = perSecond === 0 ? 0 : buckets.take(addressGroup(ip))
+  return (request, _reply, done) => {
+    const seconds = perSecond === 0 ? 0 : buckets.take(addressGroup(request.ip), undefined, partsOf(request))
     if (seconds === 0) return done()
     done(
       problem.tooManyRequests(
@@ -106,8 +107,8 @@ type Requester = Pick<Caller, 'customerId' | 'clientId'>
 export interface RateLimit {
   /** Requires an access token with a scope, and then that the client is within its rate. */
   requireScope: (scopes: readonly Scope[]) => Authenticate
-  /** Counts each item of a request as a request. `requireScope` has counted the first. */
-  requireRateOf: (caller: Caller, count: number) => void
+  /** Counts each item of a request as a request. `requireScope` has counted its parts. */
+  requireRateOf: (request: FastifyRequest, count: number) => void
   /** Requires that the client and its customer are within the rate of access tokens, before one is signed. */
   requireRateOfToken: (holder: Requester) => void
 }
@@ -118,7 +119,7 @@ export interface RequestQuota {
   keyOf: (caller: Requester) => string
   /** The rate of a caller. A rate of 0 is no limit. */
   rateOf: (caller: Requester) => Rate
-  /** Whether the limit counts requests that only read. */
+  /** Whether the limit counts requests that only read, and the work of a request: each of its parts (`partsOf`). */
   countsReads: boolean
   /** The detail of a refusal. */
   describe: (rate: Rate) => string
@@ -142,17 +143,19 @@ export function withRateLimit(
     throw problem.tooManyRequests(describe(rate), seconds)
   }
 
-  const requireRate = ({ caller, method }: FastifyRequest): undefined => {
-    const isRead = method === 'GET'
+  const requireRate = (request: FastifyRequest): undefined => {
+    const { caller } = request
+    const isRead = request.method === 'GET'
+    const parts = partsOf(request)
     for (let index = 0; index < counted.length; index++) {
       const limit = counted[index]!
       if (isRead && !limit.countsReads) continue
       const rate = limit.rateOf(caller)
       if (rate.perSecond === 0) continue
-      const seconds = limit.buckets.take(limit.keyOf(caller), rate)
+      const seconds = limit.buckets.take(limit.keyOf(caller), rate, limit.countsReads ? parts : 1)
       if (seconds === 0) continue
       for (const { buckets, keyOf, countsReads } of counted.slice(0, index))
-        if (!isRead || countsReads) buckets.giveBack(keyOf(caller))
+        if (!isRead || countsReads) buckets.giveBack(keyOf(caller), countsReads ? parts : 1)
       refuse(limit, rate, seconds)
     }
     return undefined
@@ -165,11 +168,13 @@ export function withRateLimit(
         return waiting === undefined ? requireRate(request) : waiting.then(() => requireRate(request))
       }
     },
-    requireRateOf(caller, count) {
+    requireRateOf(request, count) {
+      const { caller } = request
       for (const limit of counted) {
         const rate = limit.rateOf(caller)
         if (rate.perSecond === 0) continue
-        const seconds = limit.buckets.takeRest(limit.keyOf(caller), count, rate)
+        const taken = limit.countsReads ? partsOf(request) : 1
+        const seconds = limit.buckets.take(limit.keyOf(caller), rate, Math.max(count, taken), taken)
         if (seconds > 0) refuse(limit, rate, seconds)
       }
     },

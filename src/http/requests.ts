@@ -153,6 +153,8 @@ export class Requests {
   readonly #ofCustomer = new Map<string, number>()
   readonly #pages: Share
   readonly #tokens: Share
+  /** The last status of each health check. */
+  readonly #health = new Map<string | undefined, number>()
   #draining = false
   /** Whether the service makes its first records yet. */
   starting = false
@@ -245,6 +247,11 @@ export class Requests {
     })
     // Building the line costs more than this check.
     if (log?.isLevelEnabled('info') !== true) return
+    if (request.routeOptions.config.counts === 'always answered') {
+      // A load balancer asks each second: only changes are worth a line.
+      if (this.#health.get(url) === status) return
+      this.#health.set(url, status)
+    }
     log.info(
       {
         reqId: request.id,

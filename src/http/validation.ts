@@ -7,7 +7,7 @@ import type { FastifyInstance, FastifySchemaCompiler, FastifySerializerCompiler 
 import { Temporal } from 'temporal-polyfill'
 import { isFilledIn, UNREADABLE, UNSTORABLE, type TextKind } from '../contract/fields.ts'
 import { dropNulls, membersOf } from './body-members.ts'
-import { duplicateMember } from './duplicate-member.ts'
+import { refusalOfJson } from './duplicate-member.ts'
 import { problem, type Problem } from '../contract/problems.ts'
 import { schemaProblem } from './schema-errors.ts'
 
@@ -108,7 +108,7 @@ function validatorOf(ajv: Ajvs, schema: object, part: string, integers: string[]
   const unreadable = members === undefined ? UNSTORABLE : UNREADABLE
   return (input) => {
     if (members !== undefined) dropNulls(input, members)
-    const found = findUnreadable(input, unreadable, 0)
+    const found = findUnreadable(input, unreadable)
     if (found !== undefined) {
       const field = found.path.join('.').slice(0, 200)
       const detail = `${field === '' ? `the ${part}` : field} ${found.rule}`
@@ -195,29 +195,20 @@ export function parseJson(app: FastifyInstance): void {
     if (encoding.toLowerCase() !== 'identity') return done(problem.encodedBody())
     if (!isUtf8(body)) return done(problem.badRequest('the body is not UTF-8'))
     const text = body.toString('utf8')
-    void parse(request, text, (error, value: unknown) => {
-      const duplicate = error === null ? duplicateMember(text, value) : undefined
-      if (duplicate === undefined) done(error, value)
-      else done(problem.badRequest(`${duplicate.join('.').slice(0, 200)} is given more than once`, duplicate))
-    })
+    const refusal = refusalOfJson(text, request.routeOptions.bodyLimit)
+    if (refusal === undefined) void parse(request, text, done)
+    else done(refusal)
   })
 }
 
 /** Matches nearly all text. Unreadable text has other characters, and the pattern for those is slower. */
 const PLAIN = /^[ -~]*$/
 
-/** Deepest nesting of a value: more than any record needs, and far less than PostgreSQL's JSON parser supports. */
-const DEPTH_MAX = 32
-
 /**
- * Finds text with forbidden characters, at any depth and also in objects with free keys, and too deep nesting. JSON can
+ * Finds text with forbidden characters, at any depth and also in objects with free keys. JSON can
  * spell half of a surrogate pair ("\ud800").
  */
-function findUnreadable(
-  value: unknown,
-  unreadable: RegExp,
-  depth: number,
-): { path: string[]; rule: string } | undefined {
+function findUnreadable(value: unknown, unreadable: RegExp): { path: string[]; rule: string } | undefined {
   if (typeof value === 'string') {
     if (PLAIN.test(value)) return undefined
     const [character] = unreadable.exec(value) ?? []
@@ -228,11 +219,9 @@ function findUnreadable(
     return { path: [], rule: `must not hold the character U+${code}, which nobody sees` }
   }
   if (typeof value !== 'object' || value === null) return undefined
-  if (depth === DEPTH_MAX) return { path: [], rule: `must be nested at most ${DEPTH_MAX} deep` }
   // Parsed JSON inherits no members.
   for (const key in value) {
-    const found =
-      findUnreadable(key, unreadable, depth) ?? findUnreadable(value[key as never], unreadable, depth + 1)
+    const found = findUnreadable(key, unreadable) ?? findUnreadable(value[key as never], unreadable)
     if (found !== undefined) return { path: [key, ...found.path], rule: found.rule }
   }
   return undefined

@@ -1,6 +1,7 @@
 import { hkdfSync, randomBytes } from 'node:crypto'
-import { link, mkdir, open, readFile, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { link, open, readFile, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { makeFolder } from './secret-file.ts'
 import { blame, SettingsError, type Settings } from '../settings.ts'
 
 /**
@@ -163,7 +164,7 @@ function masterKeyOf(bytes: Buffer): MasterKey {
 
 /** Creates the file unless it exists. When processes start together, the first creates it and the others read its key. */
 async function generate(path: string): Promise<void> {
-  await mkdir(join(path, '..'), { recursive: true, mode: 0o700 })
+  await makeFolder(dirname(path), 0o700)
   const temporary = `${path}.${randomBytes(8).toString('hex')}`
   const file = await open(temporary, 'wx', 0o600)
   try {

@@ -1,5 +1,19 @@
-import { stat } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { warnings, type Finding } from '../finding.ts'
+
+/**
+ * Creates a folder and those above it. Not by Node's recursive `mkdir`, which never ends where a file system takes no folders
+ * (`/proc`). Throws the error of the system.
+ */
+export async function makeFolder(path: string, mode?: number): Promise<void> {
+  if (existsSync(path)) return
+  await makeFolder(dirname(path), mode)
+  await mkdir(path, mode).catch((error: Error) => {
+    if (!existsSync(path)) throw error
+  })
+}
 
 /** Warns when others than this process may read a file with a secret. */
 export async function checkSecretFile(path: string): Promise<Finding[]> {

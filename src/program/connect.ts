@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises'
 import type { Logger } from 'pino'
 import { Changes } from '../db/changes.ts'
 import { openDatabase, type Database, type Limits } from '../db/database.ts'
@@ -6,6 +5,7 @@ import { ServerCheck } from '../db/server-check.ts'
 import { EmbeddedPostgres } from '../db/embedded/server.ts'
 import { addressOn, Cluster } from '../db/nodes.ts'
 import { requireOwnSessions } from '../db/own-sessions.ts'
+import { makeFolder } from '../keys/secret-file.ts'
 import { blame, type Settings } from '../settings.ts'
 
 export interface Connected {
@@ -39,7 +39,7 @@ export async function connect(
   if (settings.databaseUrl === undefined) {
     // Under root, the embedded server runs as another user, which must be able to enter the folder.
     const mode = process.getuid?.() === 0 ? 0o711 : 0o700
-    await mkdir(settings.dataDir, { recursive: true, mode }).catch(blame('BURSAR_DATA_DIR'))
+    await makeFolder(settings.dataDir, mode).catch(blame('BURSAR_DATA_DIR'))
     embedded = await EmbeddedPostgres.start({
       dataDir: settings.dataDir,
       log: (message) => log.info(message),

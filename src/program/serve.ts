@@ -1,5 +1,4 @@
-import type { Server as HttpServer } from 'node:http'
-import { createServer, isIP, Server, type AddressInfo } from 'node:net'
+import { createServer, isIP, type AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { checkUser } from './check-machine.ts'
@@ -16,7 +15,7 @@ import type { SandboxCredentials } from './demo/credentials.ts'
 import { demoRecords } from './demo/demo-records.ts'
 import { makeDemo } from './demo/make-demo.ts'
 import { requireMode, stampDatabase } from './deployment.ts'
-import type { Requests } from '../http/requests.ts'
+import { stopListening } from '../http/stop-listening.ts'
 import { openAcceptanceKey } from '../keys/acceptance-key.ts'
 import { openMasterKeys, type MasterKeys } from '../keys/master-keys.ts'
 import { sealBalances, sealBalancesWith } from '../money/ledger/balance-macs.ts'
@@ -248,11 +247,15 @@ async function startService(
     logLinesDropped: parts.dropped,
   })
   app.requests.starting = isSandbox
-  const address = await app
-    .listen({ host: settings.host, port })
-    .catch((error: NodeJS.ErrnoException) => blame(PORT_ERRORS.has(error.code) ? 'PORT' : 'HOST')(error))
   const secrets = { rowMacs: new RowMacs(masterKeys), webhookSecrets: new WebhookSecrets(masterKeys) }
   const demoParts = { db: background, ledger, networks, ...secrets }
+  const address = await app
+    .listen({ host: settings.host, port })
+    .catch(async (error: NodeJS.ErrnoException) => {
+      // The app reads the database as long as it is open.
+      await app.close()
+      return blame(PORT_ERRORS.has(error.code) ? 'PORT' : 'HOST')(error)
+    })
   const demo = isSandbox ? await makeDemo(demoParts, { dataDir: settings.dataDir, baseUrl }) : undefined
   app.requests.starting = false
   const worker = settings.worker
@@ -315,39 +318,10 @@ async function openPayouts(
 
 /** Waits for the work. Throws when it takes longer than `ms`. */
 async function within(ms: number, work: () => Promise<void>): Promise<void> {
-  const tooLong = new AbortController()
-  const limit = pause(ms, undefined, { signal: tooLong.signal }).then(() => {
+  const late = pause(ms, undefined, { ref: false }).then(() => {
     throw new Error(`stopped with work under way, which did not end within ${ms} ms`)
   })
-  await Promise.race([work().finally(() => tooLong.abort()), limit.catch(ignoreAbort)])
-}
-
-function ignoreAbort(error: Error): void {
-  if (error.name !== 'AbortError') throw error
-}
-
-/** How long an idle connection stays open after the listener closed, because a request may be on its way. */
-const LINGER_MS = 500
-/** How long to wait for a request that has not arrived in full. */
-const ARRIVAL_MS_MAX = 3_000
-const RECHECK_MS = 20
-
-/**
- * Drains the API: readiness fails for `drainMs`, the listener closes, and requests under way are answered with
- * `Connection: close`.
- */
-async function stopListening(server: HttpServer, requests: Requests, drainMs: number): Promise<void> {
-  requests.drain()
-  await pause(drainMs)
-  // Not the HTTP server's own close(): it closes idle connections at once, although a request may be on its way.
-  const closed = new Promise((resolve) => Server.prototype.close.call(server, resolve))
-  const isClosed = closed.then(() => true)
-  const start = performance.now()
-  const elapsed = () => performance.now() - start
-  while (!(await Promise.race([isClosed, pause(RECHECK_MS, false)]))) {
-    if (elapsed() >= LINGER_MS) server.closeIdleConnections()
-    if (elapsed() >= ARRIVAL_MS_MAX && requests.accepted === 0) server.closeAllConnections()
-  }
+  await Promise.race([work(), late])
 }
 
 const METRICS_PORT = 9464

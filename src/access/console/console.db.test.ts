@@ -198,12 +198,10 @@ describe('is refused', () => {
   })
 
   test('an access token for the page', async () => {
-    const { status } = await ask(
-      'POST',
-      '/console/api/v2/operators/access-tokens',
-      having(cookie, { payload: {} }),
-    )
-    expect(status).toBe(403)
+    for (const spelt of ['access-tokens', '%61ccess-tokens', 'access%2Dtokens']) {
+      const path = `/console/api/v2/operators/${spelt}`
+      expect((await ask('POST', path, having(cookie, { payload: {} }))).status).toBe(403)
+    }
   })
 
   test('the cookie at the API itself', async () => {

@@ -173,7 +173,8 @@ const guardSignIn =
   (request, _reply, done) => {
     if (isOfConsole(request)) {
       requireOwnPage(request, baseUrl)
-      if (request.url.startsWith(ACCESS_TOKENS)) throw problem.forbidden('the console needs no access token')
+      if (request.routeOptions.url === ACCESS_TOKENS)
+        throw problem.forbidden('the console needs no access token')
     }
     done()
   }
@@ -185,7 +186,7 @@ const addSecret =
   (cookie: SessionCookie) =>
   async (request: FastifyRequest): Promise<void> => {
     if (request.method !== 'POST' || !isOfConsole(request)) return
-    if (!NEED_SECRET.has(request.url.slice(OPERATORS.length))) return
+    if (!NEED_SECRET.has(request.routeOptions.url!.slice(OPERATORS.length))) return
     const secret = cookie.secretIn(request)
     if (secret === undefined) throw signedOut('sign in to the console')
     request.body = { ...(request.body as object | undefined), session_secret: secret }
@@ -196,7 +197,7 @@ const keepSecret =
   (cookie: SessionCookie) =>
   async (request: FastifyRequest, reply: FastifyReply, answer: unknown): Promise<unknown> => {
     if (!isOfConsole(request) || reply.statusCode !== 200) return answer
-    if (request.url === `${OPERATORS}sign-out`) cookie.set(request, reply, undefined)
+    if (request.routeOptions.url === `${OPERATORS}sign-out`) cookie.set(request, reply, undefined)
     const { session_secret, ...rest } = answer as { session_secret?: string }
     if (session_secret === undefined) return answer
     cookie.set(request, reply, session_secret)

@@ -48,7 +48,8 @@ test('an address without a name has no passkeys', async () => {
   await bare.close()
   expect({ status, detail: body.detail }).toEqual({
     status: 400,
-    detail: 'passkeys need a host name: BURSAR_BASE_URL names the address 127.0.0.1',
+    detail:
+      'passkeys need a host name: BURSAR_BASE_URL names the address 127.0.0.1; at this machine, http://localhost:<port> will do',
   })
 })
 

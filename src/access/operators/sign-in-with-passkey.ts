@@ -44,7 +44,9 @@ interface Party {
 /** Throws bad-request for a base URL with an IP address: browsers make passkeys for host names only. */
 function requireName({ hostname }: Party): void {
   if (isIP(hostname.replaceAll(/[[\]]/g, '')) !== 0)
-    throw problem.badRequest(`passkeys need a host name: BURSAR_BASE_URL names the address ${hostname}`)
+    throw problem.badRequest(
+      `passkeys need a host name: BURSAR_BASE_URL names the address ${hostname}; at this machine, http://localhost:<port> will do`,
+    )
 }
 
 const OptionsBody = Closed({ session_secret: SessionSecret })

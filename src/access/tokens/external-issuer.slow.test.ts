@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { exportJWK, generateKeyPair, SignJWT, type JWTPayload } from 'jose'
 import { pino, type Logger } from 'pino'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { freePort } from '../../../test/free-port.ts'
 import { startTokenProvider } from '../../../test/openid-provider.ts'
 import { atEnd, runBursar, signerOf, startTestService, testSettings } from '../../../test/support.ts'
@@ -229,6 +229,13 @@ describe('an external issuer', () => {
     expect((await use(await issuer.sign(here))).status).toBe(200)
     await issuer.stop()
     expect((await use(await issuer.sign(here, { jti: 'another' }))).status).toBe(200)
+    // A token with a key that nobody knows asks for the keys again, half a minute later. It shuts out itself alone.
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 60_000 })
+    atEnd(async () => void vi.useRealTimers())
+    for (let round = 0; round < 3; round++) {
+      await expectUnavailable(await use(await issuer.sign(here, { jti: `f${round}` }, { kid: 'made up' })))
+      expect((await use(await issuer.sign(here, { jti: `h${round}` }))).status).toBe(200)
+    }
   })
 
   test.each(['', '/realms/acme', '/tenant/'])(

@@ -1,4 +1,4 @@
-import { createRemoteJWKSet, errors, type JWTPayload, type JWTVerifyGetKey } from 'jose'
+import { createLocalJWKSet, createRemoteJWKSet, errors, type JWTPayload, type JWTVerifyGetKey } from 'jose'
 import { problem } from '../../contract/problems.ts'
 import { invalidToken } from '../../http/authenticate.ts'
 import type { Settings } from '../../settings.ts'
@@ -7,6 +7,8 @@ import { customerIn, scopesIn, verifyJwt } from './jwt.ts'
 const METADATA_TIMEOUT_MS = 5_000
 /** Pause after an issuer did not answer. Without it, every anonymous request could cause a call. */
 const SILENT_MS = 2_000
+/** How long keys go on that an issuer gave before it stopped to answer. */
+const KNOWN_MS_MAX = 3_600_000
 /** How far the clocks of issuer and service may differ for `nbf`. */
 const CLOCK_TOLERANCE_SECONDS = 60
 /** The value of BURSAR_OAUTH_AUDIENCE for an issuer whose tokens name none. */
@@ -32,8 +34,10 @@ export class ExternalIssuer {
   readonly #issuer: string
   readonly #audience: string
   readonly #settings: OAuthSettings
-  #keySet: Promise<JWTVerifyGetKey> | undefined
+  #keySet: Promise<ReturnType<typeof createRemoteJWKSet>> | undefined
   #silentUntil = 0
+  /** The keys that were read last. */
+  #known: { keyOf: JWTVerifyGetKey; until: number } | undefined
 
   constructor(issuer: string, baseUrl: string, settings: OAuthSettings) {
     this.#issuer = issuer
@@ -72,25 +76,43 @@ export class ExternalIssuer {
     return { customerId, clientId, scopes, expiresAt: payload.exp!, keyId: protectedHeader.kid }
   }
 
-  /** The keys, found through the metadata at the first token. At most one request for the metadata is under way. */
+  /**
+   * The keys, found through the metadata at the first token. At most one request for the metadata is under way. While the issuer
+   * does not answer, the keys that it gave last go on: a token with a made-up key must not shut out the others.
+   */
   readonly #keyOf: JWTVerifyGetKey = async (header, token) => {
-    const silent = () => problem.unavailable('the configured token issuer does not answer with its keys')
-    if (performance.now() < this.#silentUntil) throw silent()
+    if (performance.now() < this.#silentUntil) return this.#knownKeyOf(header, token)
     try {
       this.#keySet ??= keysAddress(this.#issuer).then((address) => createRemoteJWKSet(new URL(address)))
       const keyOf = await this.#keySet.catch((error: unknown) => {
         this.#keySet = undefined
         throw error
       })
-      return await keyOf(header, token)
+      const key = await keyOf(header, token)
+      if (keyOf.fresh)
+        this.#known = { keyOf: createLocalJWKSet(keyOf.jwks()!), until: performance.now() + KNOWN_MS_MAX }
+      return key
     } catch (error) {
-      if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys)
-        throw error
+      if (isNoKey(error)) throw error
       this.#silentUntil = performance.now() + SILENT_MS
-      throw Object.assign(silent(), { cause: error })
+      return this.#knownKeyOf(header, token, error)
+    }
+  }
+
+  /** The key among those that the issuer gave last. Throws the 503 problem for another one: the issuer may have it. */
+  async #knownKeyOf(...[header, token, cause]: [...Parameters<JWTVerifyGetKey>, unknown?]) {
+    const silent = problem.unavailable('the configured token issuer does not answer with its keys', cause)
+    if (this.#known === undefined || performance.now() > this.#known.until) throw silent
+    try {
+      return await this.#known.keyOf(header, token)
+    } catch (error) {
+      throw isNoKey(error) ? silent : error
     }
   }
 }
+
+const isNoKey = (error: unknown): boolean =>
+  error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys
 
 /** Claims with the client's id, by provider: RFC 9068, Keycloak and Auth0, Okta, Entra. */
 const CLIENT_CLAIMS = ['client_id', 'azp', 'cid', 'appid', 'sub'] as const

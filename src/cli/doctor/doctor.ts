@@ -26,8 +26,8 @@ export function doctorCommand(program: Command, nodeNeeded: string): void {
     )
     .addHelpText('after', '\nExit code 1 when a check FAILs. A WARN is for you to judge.')
     .answer(offline, async (_, { all = false, tokenFile }: { all?: boolean; tokenFile?: string }) => {
-      const settings = listSettings(ownProcess().env)
       const checks = await runChecks(nodeNeeded, tokenFile)
+      const settings = listSettings(ownProcess().env, checks)
       const healthy = checks.every(({ result }) => result !== 'FAIL')
       if (!healthy) ownProcess().exitCode = EXIT.failed
       const text = `${describeChecks(checks)}\n\n${describeSettings(settings, all)}`
@@ -82,28 +82,41 @@ interface Setting {
   from: 'environment' | 'default'
 }
 
-/** Lists every setting with its value and its source. Secrets are hidden. */
-function listSettings(environment: Record<string, string | undefined>): Setting[] {
+/** Lists every setting with its value and its source. Secrets, and values that a check refuses, are hidden. */
+function listSettings(environment: Record<string, string | undefined>, checks: Checked[]): Setting[] {
   return Object.entries(SETTINGS).map(([name, spec]) => {
     const given = environment[name]
+    const isHidden =
+      SECRETS.has(name) ||
+      checks.some(({ check, says }) => check === 'settings' && says.startsWith(`${name}:`))
     if (given !== undefined && given !== '')
-      return { name, value: SECRETS.has(name) ? HIDDEN : mask(given), from: 'environment' }
+      return { name, value: isHidden ? HIDDEN : shown(given), from: 'environment' }
     const fallback = (spec as { default?: string | number | boolean }).default
     return { name, value: fallback === undefined ? undefined : String(fallback), from: 'default' }
   })
 }
 
 const HIDDEN = '***'
-/** Settings that are secrets as a whole. */
-const SECRETS = new Set(['BURSAR_MASTER_KEY'])
+/** Settings that are secrets as a whole. The path of an endpoint may be one. */
+const SECRETS = new Set(['BURSAR_MASTER_KEY', 'BURSAR_SCREENING_URL'])
 
-/** Hides the passwords in a URL's user part and query. Hides the whole of a value that is no URL but looks like one. */
-function mask(value: string): string {
-  if (!URL.canParse(value)) return /[/@]/.test(value) && value.includes('@') ? HIDDEN : value
+/** The members of a database's address that say nothing secret. */
+const SHOWN = new Set([
+  'host',
+  'port',
+  'user',
+  'sslmode',
+  'sslrootcert',
+  'application_name',
+  'connect_timeout',
+])
+
+/** Shows of an address what is known to be harmless, and nothing of a value that may be part of one. */
+function shown(value: string): string {
+  if (!URL.canParse(value)) return value.includes('@') ? HIDDEN : value
   const url = new URL(value)
   if (url.password !== '') url.password = HIDDEN
-  for (const name of [...url.searchParams.keys()])
-    if (/password|secret|key|token/i.test(name)) url.searchParams.set(name, HIDDEN)
+  for (const name of url.searchParams.keys()) if (!SHOWN.has(name)) url.searchParams.set(name, HIDDEN)
   return url.password === HIDDEN || url.search.includes(HIDDEN) ? url.href : value
 }
 

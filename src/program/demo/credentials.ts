@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir, open, readFile, rename } from 'node:fs/promises'
-import { join } from 'node:path'
+import { open, readFile, rename } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { ClientCredentials } from '../../access/tokens/api-clients.ts'
+import { makeFolder } from '../../keys/secret-file.ts'
 import { blame, SettingsError } from '../../settings.ts'
 
 /** The data that an integrator needs to begin: the content of sandbox-credentials.json. */
@@ -25,12 +26,23 @@ export const credentialsFile = (dataDir: string) => join(dataDir, 'sandbox-crede
 /** Returns the URLs at which clients reach the service. */
 export const addresses = (baseUrl: string) => ({ base_url: baseUrl, token_url: `${baseUrl}/oauth2/token` })
 
-/** Updates an existing credentials file when the service starts at another address. */
+/**
+ * Updates an existing credentials file when the service starts at another address, unless a service still answers at the one
+ * in the file: that one would be lost, and this one may end first.
+ */
 export async function followBaseUrl(path: string, baseUrl: string): Promise<void> {
   const content = await readFile(path, 'utf8').catch(() => undefined)
   if (content === undefined) return
   const credentials = readCredentials(path, content)
   if (credentials.base_url === baseUrl) return
+  const asked = { signal: AbortSignal.timeout(2_000) }
+  if (
+    await fetch(`${credentials.base_url}/health/live`, asked).then(
+      () => true,
+      () => false,
+    )
+  )
+    return
   await writeCredentials(path, { ...credentials, ...addresses(baseUrl) })
 }
 
@@ -70,7 +82,7 @@ export async function writeCredentials(path: string, credentials: SandboxCredent
 }
 
 async function writeSecretFile(path: string, content: string): Promise<void> {
-  await mkdir(join(path, '..'), { recursive: true })
+  await makeFolder(dirname(path))
   const temporary = `${path}.${randomUUID()}`
   const file = await open(temporary, 'wx', 0o600)
   try {

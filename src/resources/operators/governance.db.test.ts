@@ -117,6 +117,14 @@ describe('Try Policy', () => {
       { outcome: 'ALLOWED', count: 3 },
     ])
     expect(await everyTable(service.db)).toEqual(before)
+    // One at a time for each customer: two of one are one too many, and one of another is none.
+    const others = await newOperatorCaller(service, 'OPERATOR', { customerId: other.customer_id })
+    const atOnce = await Promise.all([
+      byOda('POST', path, trial),
+      byOda('POST', path, trial),
+      others('POST', path, trial),
+    ])
+    expect(atOnce.map(({ status }) => status)).toEqual([200, 429, 200])
     const foreign = await newOperatorCaller(service, 'ADMIN', { customerId: other.customer_id })
     expect((await foreign('POST', path, trial)).body).toMatchObject({ judged: 0, outcomes: [] })
     expect((await by.call('POST', path, trial)).status).toBe(403)

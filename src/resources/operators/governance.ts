@@ -25,8 +25,8 @@ export const listApprovers = operatorOperation({
   }),
 })
 
-/** A trial takes up to a second of CPU, so a process makes one at a time. */
-let isTrying = false
+/** A trial takes up to a second of CPU, so a process makes one at a time for each customer. */
+const trying = new Set<string>()
 
 /** What a policy would have done with the customer's payments of the last 30 days. It changes nothing. */
 export const createPolicyTrial = operatorOperation({
@@ -36,12 +36,12 @@ export const createPolicyTrial = operatorOperation({
   summary: 'Try Policy',
   body: NewPolicyDocument,
   async run({ body, customerId, db, policies }) {
-    if (isTrying) throw problem.tooManyRequests('another policy is being tried; try again', 1)
-    isTrying = true
+    if (trying.has(customerId)) throw problem.tooManyRequests('another policy is being tried; try again', 1)
+    trying.add(customerId)
     try {
       return await tryPolicy(db, policies, customerId, completeDocument(body))
     } finally {
-      isTrying = false
+      trying.delete(customerId)
     }
   },
 })

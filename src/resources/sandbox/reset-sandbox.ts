@@ -14,8 +14,9 @@ export const resetSandbox = operation({
   repeats: 'HARMLESS',
   summary: 'Reset Sandbox',
   description:
-    'Deletes every record of every customer, and makes the demo again. The answer comes first, then the service starts again: wait until `/health/ready` answers 200. Access tokens end; the API client of the demo keeps its id and secret. Exists in sandbox mode only.',
+    'Deletes every record of every customer, and makes the demo again. The answer comes first, then the service starts again: wait until `/health/ready` answers 200. A 409 says that another process uses the database: stop it first. Access tokens end; the API client of the demo keeps its id and secret. Exists in sandbox mode only.',
   sandboxOnly: true,
+  problems: ['conflict'],
   reply: Closed({}),
   async run({ beginAnew }) {
     if (beginAnew === undefined)
