@@ -98,19 +98,55 @@ async function generateOnNode(
 }
 
 /**
- * Generates the statements of the last ended month for the customers of a node, once there is a rate for it, unless that
- * month equals `done`. Returns the month's name and its statements.
+ * Generates the statements of a node's ended months, oldest first, unless the last of them equals `done`: from the month after
+ * a customer's last statement on, or from that of its first holding, where a rate was in force. So a worker that was down at the
+ * end of months, and a clock that jumped, lose none. Returns the last month's name and the statements.
  */
-export async function generateLastStatements(
+export async function generateEndedMonths(
   node: Node,
   done?: string,
 ): Promise<{ period: string; generated: Generated[] } | undefined> {
-  const period = lastPeriod(await completeUntil(node))
-  if (period.name === done || !(await hasRate(node.db, period))) return undefined
-  return {
-    period: period.name,
-    generated: await generateOnNode(node, period, undefined, () => undefined, originOfLoop('statements')),
+  const now = await completeUntil(node)
+  const last = lastPeriod(now)
+  if (last.name === done || !(await hasRate(node.db, last))) return undefined
+  const generated: Generated[] = []
+  await eachAlone(
+    await monthsWithout(node.hints, now),
+    ({ name }) => `statements of ${name}`,
+    async (period) => {
+      if (!(await hasRate(node.db, period))) return
+      const origin = originOfLoop('statements')
+      generated.push(...(await generateOnNode(node, period, undefined, () => undefined, origin)))
+    },
+    'months have no statements',
+  )
+  return { period: last.name, generated }
+}
+
+/** The ended months, oldest first, since the earliest that a customer has no statement for. */
+async function monthsWithout(hints: Queryable, now: string): Promise<Period[]> {
+  const { rows } = await hints.query<{ since: string | null }>(
+    `
+    select to_char(min(coalesce(
+             (select max(s.period_start) + interval '1 month' from statements s
+              where s.customer_id = b.customer_id and s.status <> 'STATEMENT_STATUS_INITIATED'),
+             (select min(e.created_at) from entries e
+              where e.customer_id = b.customer_id and e.profile_id = b.profile_id and e.asset = $1
+                and e.profile_id is not null)
+           )), 'YYYY-MM') as since
+    from balances b
+    where b.asset = $1`,
+    [REWARD_ASSET],
+  )
+  const [since] = rows.flatMap((row) => row.since ?? []).sort()
+  const months: Period[] = []
+  if (since === undefined) return months
+  let month = lastPeriod(now)
+  for (let earlier = 1; month.name >= since; earlier++) {
+    months.unshift(month)
+    month = lastPeriod(now, earlier)
   }
+  return months
 }
 
 /** How far apart the clocks of a cluster's nodes may be. `bursar doctor` warns long before. */
