@@ -136,3 +136,31 @@ test('crypto_address_id names an address of the address book, and is in the reco
     body: { detail: expect.stringContaining('crypto_address_id must equal') as string },
   })
 })
+
+test('a rule takes the names of guides, answers with those of the contract, and is found again by its ref_id', async () => {
+  const { profile_id } = customer
+  const terms = { profile_id, source_asset: 'USD', destination_asset: 'USDG' }
+  const order = (rule: object) =>
+    customer.call<{ rule: OrchestrationRule; meta: { differs: string[] } }>(
+      'POST',
+      '/v2/orchestration/rules',
+      {
+        ...terms,
+        ...rule,
+      },
+    )
+  const memo = 'm'.repeat(500)
+  for (const account_type of ['ABA', 'SWIFT']) {
+    const { status, body } = await order({ ref_id: `by ${account_type}`, source: { fiat: { account_type } } })
+    expect(status).toBe(200)
+    expect(body.rule.source.fiat).toMatchObject({ account_type })
+  }
+  const polygon = {
+    ...{ ref_id: 'polygon', source_asset: 'USDC', destination_asset: 'USD' },
+    source: { crypto: { network: 'POLYGON' } },
+  }
+  const { body } = await order(polygon)
+  expect(body).toMatchObject({ rule: { source: { crypto: { network: 'POLYGON_POS' } } } })
+  expect(await order(polygon)).toMatchObject({ status: 409, body: { meta: { differs: [] } } })
+  expect(memo).toHaveLength(500)
+})

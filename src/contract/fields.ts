@@ -61,6 +61,16 @@ export const Network = Type.Enum([...CRYPTO_NETWORKS], {
   examples: ['ETHEREUM'],
 })
 
+/** A network by its name or, as some clients send it, by another. Answers have its name. */
+export const NetworkByAnyName = Type.Enum([...CRYPTO_NETWORKS], {
+  ...Network,
+  alsoNamed: { POLYGON: 'POLYGON_POS' },
+  description: 'Blockchain network. POLYGON is taken as POLYGON_POS.',
+})
+
+/** Most characters of the memo of a wire. */
+export const WIRE_MEMO_LENGTH_MAX = 500
+
 /**
  * Characters that text of a request must not have: those that PostgreSQL cannot store; and control characters, invisible
  * characters, and those that change the direction of text. Emoji and the joiners of Persian or Hindi are allowed.

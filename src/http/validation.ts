@@ -9,7 +9,7 @@ import { isFilledIn, UNREADABLE, UNSTORABLE, type TextKind } from '../contract/f
 import { dropNulls, membersOf } from './body-members.ts'
 import { duplicateMember } from './duplicate-member.ts'
 import { problem, type Problem } from '../contract/problems.ts'
-import { schemaProblem } from './schema-errors.ts'
+import { IS_EMPTY, schemaProblem } from './schema-errors.ts'
 
 const options = {
   useDefaults: true,
@@ -44,6 +44,7 @@ function ajvsOf(options: typeof STRICT | typeof COERCING): Ajvs {
 /** Keywords of our schemas that are not in JSON Schema. The API document leaves them out. */
 export const OWN_KEYWORDS: readonly string[] = [
   'transform',
+  'alsoNamed',
   'commas',
   'maxBytes',
   'oneByOne',
@@ -53,13 +54,18 @@ export const OWN_KEYWORDS: readonly string[] = [
 ]
 /** The keyword under which @fastify/swagger expects the named examples of a body. */
 export const NAMED_EXAMPLES = 'x-examples'
-/** The offset that ends an RFC 3339 date-time. The library also accepts ISO 8601, whose offsets may be shorter. */
-const RFC3339_OFFSET = /(?:Z|[+-]\d\d:\d\d)$/i
+/** The offset that ends a date-time, also without its colon, as some generators write it. The library accepts shorter ones, too. */
+const OFFSET = /(?:Z|[+-]\d\d:?\d\d)$/i
+/** Where a validated value stands. */
+interface Place {
+  parentData: Record<string | number, unknown>
+  parentDataProperty: string | number
+}
 function ajvOf(options: Options): Ajv {
   const ajv = new Ajv(options)
   ajvFormats.default(ajv, ['uuid', 'date-time', 'date', 'uri'])
   const iso8601 = (ajv.formats['date-time'] as FormatDefinition<string>).validate as (text: string) => boolean
-  ajv.addFormat('date-time', (text) => RFC3339_OFFSET.test(text) && iso8601(text))
+  ajv.addFormat('date-time', (text) => OFFSET.test(text) && iso8601(text))
   ajvKeywords.default(ajv, 'transform')
   ajv.addKeyword({
     keyword: 'maxBytes',
@@ -73,6 +79,18 @@ function ajvOf(options: Options): Ajv {
     type: 'string',
     schemaType: 'string',
     validate: (kind: TextKind, text: string) => isFilledIn(kind, text),
+  })
+  ajv.addKeyword({
+    keyword: 'alsoNamed',
+    schemaType: 'object',
+    before: 'enum',
+    modifying: true,
+    errors: false,
+    validate(names: Record<string, string>, value: unknown, _schema?: object, place?: Place) {
+      if (typeof value === 'string' && Object.hasOwn(names, value))
+        place!.parentData[place!.parentDataProperty] = names[value]
+      return true
+    },
   })
   ajv.addVocabulary(['commas', 'oneByOne', 'inWords', NAMED_EXAMPLES])
   return ajv
@@ -116,7 +134,7 @@ function validatorOf(ajv: Ajvs, schema: object, part: string, integers: string[]
     }
     const invalid = integers.find((name) => typeof input[name] === 'string' && !INTEGER.test(input[name]))
     if (invalid !== undefined) {
-      const detail = `${invalid} must be an integer`
+      const detail = `${invalid} ${input[invalid] === '' ? IS_EMPTY : 'must be an integer'}`
       return { error: problem.badRequest(detail, [invalid]) }
     }
     validate ??= ajv.first.compile(schema)

@@ -794,9 +794,7 @@ describe('the last ended month', () => {
     const of = (customer: string, name: string) => `USDG_REWARDS-${customer}-${name}`
 
     await setClock('2027-12-31T23:30:00Z')
-    expect(await told()).toEqual([
-      `WARN customer ${early} held USDG, and has no statement of 2027-11`,
-    ])
+    expect(await told()).toEqual([`WARN customer ${early} held USDG, and has no statement of 2027-11`])
     expect(await generatedAt('2028-04-01T00:00:01Z')).toEqual([
       ...['2027-11', '2027-12'].map((name) => of(early, name)),
       ...['2028-01', '2028-02', '2028-03'].flatMap((name) => [of(early, name), of(late, name)]),
