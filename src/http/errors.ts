@@ -144,14 +144,16 @@ export function endConnection(socket: Socket, refusal: Problem): void {
 export function refuseOtherMethods(
   app: FastifyInstance,
   baseUrl: string,
-  routes: { method: string; url: string }[],
+  routes: { method: string; url: string; isPublic: boolean }[],
 ): void {
   for (const url of new Set(routes.map((route) => route.url))) {
-    const allowed = routes.filter((route) => route.url === url).map(({ method }) => method)
+    const known = routes.filter((route) => route.url === url)
+    const allowed = known.map(({ method }) => method)
     app.route({
       method: METHODS.filter((method) => !allowed.includes(method)),
       url,
       schema: { hide: true },
+      config: { allowed, isPublic: known.some(({ isPublic }) => isPublic) },
       // Refuse before the body is parsed.
       onRequest: async (request, reply) =>
         send(reply, problem.methodNotAllowed(request.method, allowed.join(', ')), baseUrl),

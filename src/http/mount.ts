@@ -110,7 +110,7 @@ export function mount(
     ...(takesNoBody && { preHandler: requireEmptyBody }),
     // A request without a token counts as a request for a page (requests.ts).
     config: {
-      ...(scope !== null && { counts: 'operation' as const }),
+      ...(scope === null ? { isPublic: true } : { counts: 'operation' as const }),
       ...(problems?.includes('already-exists') && { comparable: comparableOf(body, reply) }),
       ...(manyIn !== undefined && {
         comparable: comparableOf(itemsOf(body!, manyIn), itemsOf(reply as TObject, 'items')),

@@ -2,7 +2,9 @@ import type { IncomingMessage } from 'node:http'
 import Fastify, { LogController, type FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Settings } from '../settings.ts'
+import { compressAnswers } from './compression.ts'
 import { Connections } from './connections.ts'
+import { allowOrigins } from './cross-origin.ts'
 import { refuseConnection, refuseUrl } from './errors.ts'
 import { Requests, type RequestMeter } from './requests.ts'
 import type { Tracing } from '../contract/tracing.ts'
@@ -84,5 +86,7 @@ export function createServer({ settings, baseUrl, log, meter, tracing, rewriteUr
     ...(settings.logRequests && { log }),
   })
   requests.watch(app)
+  allowOrigins(app, settings.corsOrigins?.split(',') ?? [])
+  compressAnswers(app)
   return { app, requests }
 }
