@@ -622,7 +622,11 @@ const inQuery = (field: string, rule: string, ...values: string[]) =>
     .filter((value) => value !== '' || !/page_cursor|\./.test(field))
     .map((value): Row => {
       const query = `${field}=${value}`
-      return [`?${query.slice(0, 50)}`, { query }, bad(field, value === '' && !rule.includes('unknown') ? 'is empty' : rule)]
+      return [
+        `?${query.slice(0, 50)}`,
+        { query },
+        bad(field, value === '' && !rule.includes('unknown') ? 'is empty' : rule),
+      ]
     })
 
 /** Turns rows of an object's members into rows of a body with the object. `good` returns the object's other members. */

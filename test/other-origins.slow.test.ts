@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { createClient as createClientOf } from '../client/src/index.ts'
 import { PARTS } from '../src/http/lists.ts'
 import { OPERATIONS } from '../src/program/app.ts'
 import { HAS_CHROMIUM, launchBrowser } from './browser.ts'
@@ -98,7 +99,7 @@ describe('a page of another origin', () => {
           await page.goto(origin)
           return page.evaluate(
             async ({ nickname, ...options }) => {
-              const { createClient } = globalThis as unknown as typeof import('../client/src/index.ts')
+              const { createClient } = globalThis as unknown as { createClient: typeof createClientOf }
               const client = createClient({ ...options, retries: { attempts: 1 } })
               const name = (error: Error) => error.name
               return [

@@ -55,7 +55,7 @@ const KNOWN = [
     'oneByOne',
   ],
   // These keywords refuse no value.
-  ...['description', 'examples', 'default', 'transform', 'alsoNamed', 'commas', 'x-examples', 'inWords'],
+  ...['description', 'examples', 'default', 'transform', 'commas', 'x-examples', 'inWords'],
 ]
 
 /** A value that a schema forbids: the place of the fault in it, and the rule that the refusal must name. */

@@ -41,7 +41,7 @@ function describe(error: ErrorObject, part: string): string {
   if (part === 'querystring' && error.data === '') return `${where} ${IS_EMPTY}`
   switch (error.keyword) {
     case 'required':
-      return `${fieldName(`${error.instancePath}/${String(params.missingProperty)}`)} is required`
+      return `${fieldName(`${error.instancePath}/${String(params.missingProperty)}`)} is required${part === 'querystring' ? meaningOf(error) : ''}`
     case 'additionalProperties':
       return `${fieldName(`${error.instancePath}/${String(params.additionalProperty)}`) || '""'} is not a known ${
         part === 'querystring' ? 'query parameter' : 'field'
@@ -103,6 +103,13 @@ function describe(error: ErrorObject, part: string): string {
 
 /** Matches a date-time in a query whose + was decoded as a space, as in a form. */
 const OFFSET_AFTER_SPACE = /T[\d:.]{1,30} \d\d:?\d\d$/
+
+/** What a missing parameter is, by its description. */
+const meaningOf = ({ parentSchema, params }: ErrorObject) =>
+  `: ${(parentSchema as QuerySchema).properties[String(params.missingProperty)]!.description}`
+interface QuerySchema {
+  properties: Record<string, { description: string }>
+}
 
 /** The rule of a pattern in words: the keyword `inWords` of the same schema. */
 const ruleOf = ({ parentSchema }: ErrorObject) => (parentSchema as { inWords?: string }).inWords

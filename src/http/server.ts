@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import { METHODS, type IncomingMessage } from 'node:http'
 import Fastify, { LogController, type FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Settings } from '../settings.ts'
@@ -32,11 +32,11 @@ interface ServerOptions {
   rewriteUrl?: ((request: IncomingMessage) => string) | undefined
 }
 
-/** Removes a last slash, which some clients always send, from API and problem paths. Relative links of other pages need it. */
-const withoutTrailingSlash = (url: string): string =>
+/** Removes slashes that some clients send, the last one and a second one after `/v2`. Relative links of other pages need the last. */
+const withoutMoreSlashes = (url: string): string =>
   url.endsWith('/') || url.includes('/?')
     ? url.replace(/^(\/(?:(?:v2|oauth2)\/[^?]*[^/?]|problems(?:\/[^/?]+)?))\/(?=\?|$)/, '$1')
-    : url
+    : url.replace(/^\/v2\/+/, '/v2/')
 
 /** Creates the HTTP server with its limits, its parser of JSON and its validation, and counts its requests. */
 export function createServer({ settings, baseUrl, log, meter, tracing, rewriteUrl }: ServerOptions): {
@@ -52,7 +52,7 @@ export function createServer({ settings, baseUrl, log, meter, tracing, rewriteUr
     bodyLimit: BODY_LIMIT,
     // Overlong ids reach the schema and get its error. No route has a pattern that a long id could slow down.
     routerOptions: { ignoreTrailingSlash: false, maxParamLength: HEADERS_BYTES_MAX },
-    rewriteUrl: (request) => withoutTrailingSlash(rewriteUrl?.(request) ?? request.url!),
+    rewriteUrl: (request) => withoutMoreSlashes(rewriteUrl?.(request) ?? request.url!),
     frameworkErrors: refuseUrl(baseUrl),
     forceCloseConnections: 'idle',
     clientErrorHandler: refuseConnection(HEADERS_BYTES_MAX),
@@ -72,6 +72,8 @@ export function createServer({ settings, baseUrl, log, meter, tracing, rewriteUr
     log,
   })
   connections.watch(app.server)
+  for (const method of METHODS.filter((one) => one !== 'CONNECT' && !app.supportedMethods.includes(one)))
+    app.addHttpMethod(method)
   app.removeContentTypeParser('text/plain')
   parseJson(app)
   app.setValidatorCompiler(validatorCompiler)

@@ -44,7 +44,6 @@ function ajvsOf(options: typeof STRICT | typeof COERCING): Ajvs {
 /** Keywords of our schemas that are not in JSON Schema. The API document leaves them out. */
 export const OWN_KEYWORDS: readonly string[] = [
   'transform',
-  'alsoNamed',
   'commas',
   'maxBytes',
   'oneByOne',
@@ -56,11 +55,6 @@ export const OWN_KEYWORDS: readonly string[] = [
 export const NAMED_EXAMPLES = 'x-examples'
 /** The offset that ends a date-time, also without its colon, as some generators write it. The library accepts shorter ones, too. */
 const OFFSET = /(?:Z|[+-]\d\d:?\d\d)$/i
-/** Where a validated value stands. */
-interface Place {
-  parentData: Record<string | number, unknown>
-  parentDataProperty: string | number
-}
 function ajvOf(options: Options): Ajv {
   const ajv = new Ajv(options)
   ajvFormats.default(ajv, ['uuid', 'date-time', 'date', 'uri'])
@@ -79,18 +73,6 @@ function ajvOf(options: Options): Ajv {
     type: 'string',
     schemaType: 'string',
     validate: (kind: TextKind, text: string) => isFilledIn(kind, text),
-  })
-  ajv.addKeyword({
-    keyword: 'alsoNamed',
-    schemaType: 'object',
-    before: 'enum',
-    modifying: true,
-    errors: false,
-    validate(names: Record<string, string>, value: unknown, _schema?: object, place?: Place) {
-      if (typeof value === 'string' && Object.hasOwn(names, value))
-        place!.parentData[place!.parentDataProperty] = names[value]
-      return true
-    },
   })
   ajv.addVocabulary(['commas', 'oneByOne', 'inWords', NAMED_EXAMPLES])
   return ajv
@@ -215,10 +197,25 @@ export function parseJson(app: FastifyInstance): void {
     const text = body.toString('utf8')
     void parse(request, text, (error, value: unknown) => {
       const duplicate = error === null ? duplicateMember(text, value) : undefined
-      if (duplicate === undefined) done(error, value)
+      if (error !== null) done(faultOf(text))
+      else if (duplicate === undefined) done(null, value)
       else done(problem.badRequest(`${duplicate.join('.').slice(0, 200)} is given more than once`, duplicate))
     })
   })
+}
+
+/** Says why a body is refused: the engine names the place. A text that it reads has a key that would change a prototype. */
+function faultOf(text: string): Problem {
+  try {
+    JSON.parse(text)
+  } catch (error) {
+    const cause =
+      text === ''
+        ? 'the body is empty; it must be a JSON object'
+        : `the body is not valid JSON: ${(error as Error).message}`
+    return problem.badRequest(cause)
+  }
+  return problem.badRequest('the body has a key __proto__ or constructor.prototype')
 }
 
 /** Matches nearly all text. Unreadable text has other characters, and the pattern for those is slower. */

@@ -8,7 +8,6 @@ import {
   Closed,
   NamedObject,
   Network,
-  NetworkByAnyName,
   OneOf,
   RefId,
   Text,
@@ -44,7 +43,7 @@ export const DestinationBody = Closed(
       Closed(
         {
           address: Type.Optional(DestinationAddress),
-          network: Type.Optional(NetworkByAnyName),
+          network: Type.Optional(Network),
           address_id: Type.Optional(
             Uuid('The id of an address of the address book, instead of address and network.'),
           ),
@@ -122,7 +121,7 @@ export type KnownDestination = Static<typeof KnownDestination>
 /** The source of a rule, as clients request it. Exactly one member. */
 export const RuleSource = Closed(
   {
-    crypto: Type.Optional(Closed({ network: NetworkByAnyName })),
+    crypto: Type.Optional(Closed({ network: Network })),
     fiat: Type.Optional(
       Closed({ network: Type.Optional(FiatNetwork), account_type: Type.Optional(AccountType) }),
     ),
