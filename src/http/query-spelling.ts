@@ -12,11 +12,8 @@ const UNSET_WHEN_EMPTY = /^(?:page_cursor|order|order_by)$|\.(?:lt|lte|eq|gte|gt
 
 type Query = Record<string, unknown>
 
-/** Rewrites a query to the names of the contract. */
-export type ReadQuery = (query: Query, lenient: boolean) => void
-
-/** Makes the reader of an operation's query. With `lenient`, it drops unknown parameters, but none that looks like a known one. */
-export function queryReader({ properties }: TObject): ReadQuery {
+/** Makes what rewrites an operation's query to the names of the contract. With `lenient`, it drops unknown parameters, but none that looks like a known one. */
+export function queryReader({ properties }: TObject): (query: Query, lenient: boolean) => void {
   const known = new Map(Object.entries(properties as Record<string, { type?: string; commas?: boolean }>))
   const looks = new Set([...known.keys()].map(look))
   const isList = (name: string) => known.get(name)?.type === 'array'
