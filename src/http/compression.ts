@@ -22,9 +22,8 @@ export function compressAnswers(app: FastifyInstance): void {
     const asked = String(headers['accept-encoding'])
     const isLong = typeof payload === 'string' ? payload.length >= BYTES_MIN : payload instanceof Readable
     const encoding = ACCEPTS_BROTLI.test(asked) ? 'br' : ACCEPTS_GZIP.test(asked) ? 'gzip' : undefined
-    if (method !== 'GET' || headers.cookie !== undefined || !isLong || encoding === undefined)
-      return done(null, payload)
-    if (reply.hasHeader('content-encoding') || !/json/.test(String(reply.getHeader('content-type'))))
+    const isOpen = method === 'GET' && headers.cookie === undefined && !reply.hasHeader('content-encoding')
+    if (!isLong || encoding === undefined || !isOpen || !/json/.test(String(reply.getHeader('content-type'))))
       return done(null, payload)
     reply.header('content-encoding', encoding)
     reply.header('vary', [reply.getHeader('vary') ?? [], 'accept-encoding'].flat().join(', '))

@@ -10,10 +10,10 @@ const BRACKETS = /^([^[\]]+)\[([^[\]]*)\]$/
 /** Parameters that an empty text does not set. An empty filter by values is refused, so that no other records are answered. */
 const UNSET_WHEN_EMPTY = /^(?:page_cursor|order|order_by)$|\.(?:lt|lte|eq|gte|gt|begin|end)$/
 
-type Query = Record<string, unknown>
-
 /** Makes what rewrites an operation's query to the names of the contract. With `lenient`, it drops unknown parameters, but none that looks like a known one. */
-export function queryReader({ properties }: TObject): (query: Query, lenient: boolean) => void {
+export function queryReader({
+  properties,
+}: TObject): (query: Record<string, unknown>, lenient: boolean) => void {
   const known = new Map(Object.entries(properties as Record<string, { type?: string; commas?: boolean }>))
   const looks = new Set([...known.keys()].map(look))
   const isList = (name: string) => known.get(name)?.type === 'array'

@@ -30,7 +30,11 @@ const Result = (of: string) => Type.Optional(OneOf(STATUSES, `Simulated result o
 /** A flag, as a plain value or in an object. */
 const Flag = (description: string) =>
   Type.Optional(
-    Type.Union([Type.Boolean(), Closed({ disabled: Type.Boolean({ description: 'The flag.' }) })], {
+    Type.Unsafe<boolean | { disabled: boolean }>({
+      type: ['boolean', 'object'],
+      properties: { disabled: Type.Boolean({ description: 'The flag.' }) },
+      required: ['disabled'],
+      additionalProperties: false,
       description,
     }),
   )
