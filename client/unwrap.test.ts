@@ -138,3 +138,9 @@ test.each<[string, string | string[]]>([
   expect(error).toBeInstanceOf(TypeError)
   expect((error as Error).message).not.toContain('AAAA')
 })
+
+test('a body that a framework has parsed, or not read, is refused with its reason', async () => {
+  for (const body of [undefined, {}, JSON.parse(BODY) as object, null, 5])
+    expect(await faultOf(unwrap(body as never, HEADERS, SECRET))).toBe('BODY')
+  expect((await unwrap(Buffer.from(BODY), HEADERS, SECRET)).id).toBe(ID)
+})

@@ -31,6 +31,10 @@ const { metafile } = await build({
 })
 chmodSync(of('dist/main.js'), 0o755)
 
+// base32.js calls a constructor that Node warns of, except below node_modules (DEP0005).
+for (const path of Object.keys(metafile.outputs).filter((one) => one.endsWith('.js')))
+  writeFileSync(of(path), readFileSync(of(path), 'utf8').replace('return new Buffer(', 'return Buffer.from('))
+
 // What an earlier build has left.
 const built = new Set(Object.keys(metafile.outputs))
 for (const { name } of readdirSync(of('dist'), { withFileTypes: true }).filter((entry) => entry.isFile()))

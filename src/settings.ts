@@ -72,6 +72,15 @@ const addresses = makeValidator<string>((text) => {
   return text
 })
 
+/** Comma-separated origins, each as a browser sends it. */
+const origins = makeValidator<string>((text) => {
+  if (!text.split(',').every((one) => URL.canParse(one) && new URL(one).origin === one))
+    throw new Error(
+      'must be comma-separated origins without a path (https://app.example,http://localhost:3000)',
+    )
+  return text
+})
+
 const SOURCE_CHARACTERS_MAX = 200
 
 /** A URI reference (CloudEvents 1.0, source): a name, a path or a URL. */
@@ -235,6 +244,10 @@ export const SETTINGS = {
   BURSAR_TRUSTED_PROXIES: addresses({
     default: undefined,
     desc: 'proxies whose X-Forwarded-For is trusted: comma-separated addresses or networks (a,b/8)',
+  }),
+  BURSAR_CORS_ORIGINS: origins({
+    default: undefined,
+    desc: 'origins whose pages may call the API with an access token, comma-separated; public operations answer every page',
   }),
   BURSAR_WEBHOOK_SOURCE: source({
     default: 'bursar',

@@ -616,12 +616,18 @@ const nest = (field: string, value: unknown) =>
 /** Each of these values in a body field must be refused, with the field and the rule. */
 const inBody = (field: string, rule: string, ...values: unknown[]) =>
   values.map((value): Row => [`${field} ${show(value)}`, { body: nest(field, value) }, bad(field, rule)])
-/** As `inBody`, for a query parameter. */
+/** As `inBody`, for a query parameter. An empty one is named as such; cursors and bounds may be empty (spellings.test.ts). */
 const inQuery = (field: string, rule: string, ...values: string[]) =>
-  values.map((value): Row => {
-    const query = `${field}=${value}`
-    return [`?${query.slice(0, 50)}`, { query }, bad(field, rule)]
-  })
+  values
+    .filter((value) => value !== '' || !/page_cursor|\./.test(field))
+    .map((value): Row => {
+      const query = `${field}=${value}`
+      return [
+        `?${query.slice(0, 50)}`,
+        { query },
+        bad(field, value === '' && !rule.includes('unknown') ? 'is empty' : rule),
+      ]
+    })
 
 /** Turns rows of an object's members into rows of a body with the object. `good` returns the object's other members. */
 const inside = (object: string, good: () => object, rows: Row[]): Row[] =>
@@ -699,7 +705,7 @@ const many = Array.from({ length: 101 }, (_, index) => `V${index}`)
 const time = (bound: string) => [
   ...inQuery(bound, 'date-time', '', 'yesterday', '1767225600', '2026-01-01', '2026-01-01T00:00:00'),
   ...inQuery(bound, 'date-time', '2026-02-30T00:00:00Z', '2026-01-01T25:00:00Z'),
-  ...inQuery(bound, 'date-time', '2026-01-01T00:00:00%2B01', '2026-01-01T00:00:00%2B0100'),
+  ...inQuery(bound, 'date-time', '2026-01-01T00:00:00%2B01', '2026-01-01T00:00:00%2B010'),
   ...inQuery(bound, 'date-time', '2026-01-01T00:00:00.1234567890Z'),
   ...inQuery(bound, 'is given more than once', `2026-01-01T00:00:00Z&${bound}=2026-01-01T00:00:00Z`),
 ]
@@ -1400,7 +1406,7 @@ const CASES: Record<string, Case> = {
       ),
       ...inQuery('assets', 'must be a ticker', 'USD,e', 'USD&assets=U%20D'),
       ...inQuery('assets', 'DOGE is unknown', 'DOGE', 'USD,DOGE'),
-      ...inQuery('assets', 'at least 1', 'USD,', ','),
+      ...inQuery('assets', 'is empty', 'USD,', ','),
     ],
     order: [
       [['assets=usd', { query: 'assets=usd' }, bad('assets')]],
@@ -1671,7 +1677,7 @@ const CASES: Record<string, Case> = {
   'GET /v2/transfer/limits/utilizations': {
     good: () => ({ path: '/v2/transfer/limits/utilizations' }),
     rows: [
-      ...inQuery('transfer_type', 'transfer_type must be one of', 'WIRE_DEPOSIT', ''),
+      ...inQuery('transfer_type', 'transfer_type must be one of', 'WIRE', ''),
       ...inQuery('profile_id', 'profile_id must be a UUID', 'x', ''),
     ],
     order: [UNKNOWN_PARAMETER],
@@ -3482,6 +3488,7 @@ function faultsOfTexts({ properties = {} }: { properties?: Record<string, { type
       .filter(({ rule }) => !/^must be an? (string|array|object)/.test(rule))
       .map((fault) => ({
         ...fault,
+        rule: [fault.value].flat().join('&') === '' ? 'is empty' : fault.rule,
         at: /NUL/.test(fault.rule) ? [name] : [name, ...fault.at],
         // The text 'true' is valid here.
         value: property.type === 'boolean' ? 'yes' : fault.value,

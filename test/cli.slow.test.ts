@@ -295,6 +295,7 @@ describe('settings', () => {
     BURSAR_CUSTOMER_RATE_LIMIT_PER_SECOND: ['-1', '1000001'],
     BURSAR_CUSTOMER_CHANGES_PER_DAY: ['-1', '1.5'],
     BURSAR_TOKEN_FAILURES_PER_MINUTE: ['-1', '100001'],
+    BURSAR_CORS_ORIGINS: ['*', 'https://a.example/', 'https://a.example,b.example', 'https://A.example'],
     BURSAR_TRUSTED_PROXIES: ['proxy.example', '10.0.0.0/33', '10.0.0.1,', '::1/129', 'true'],
     BURSAR_WEBHOOK_SOURCE: ['two words', 'a'.repeat(201)],
     BURSAR_WEBHOOK_ALLOWED_NETWORKS: ['intranet.example', '10.0.0.0/33', '10.0.0.1,'],

@@ -136,3 +136,77 @@ test('crypto_address_id names an address of the address book, and is in the reco
     body: { detail: expect.stringContaining('crypto_address_id must equal') as string },
   })
 })
+
+test('a rule takes the kind of routing number as the type of its account, and answers with it', async () => {
+  const { profile_id } = customer
+  for (const account_type of ['ABA', 'SWIFT', 'CHECKING']) {
+    const { status, body } = await customer.call<{ rule: OrchestrationRule }>(
+      'POST',
+      '/v2/orchestration/rules',
+      {
+        ...{ ref_id: `by ${account_type}`, profile_id, source_asset: 'USD', destination_asset: 'USDG' },
+        source: { fiat: { account_type } },
+      },
+    )
+    expect(status).toBe(200)
+    expect(body.rule.source.fiat).toMatchObject({ account_type })
+  }
+})
+
+test('a memo of 500 characters goes with a wire', async () => {
+  await fund(customer, '100')
+  const { body: account } = await customer.call<{ id: string }>('POST', '/v2/transfer/fiat-accounts', {
+    fiat_account_owner: { person_details: { first_name: 'Ada', last_name: 'Lovelace' } },
+    fiat_network_instructions: {
+      wire: {
+        account_number: '000987654321',
+        routing_details: {
+          routing_number_type: 'ABA',
+          routing_number: '021000021',
+          bank_name: 'First Example Bank',
+        },
+      },
+    },
+  })
+  const wire = (memo: string) =>
+    customer.call('POST', '/v2/transfer/fiat-withdrawals', {
+      ...{ profile_id: customer.profile_id, asset: 'USD', fiat_account_id: account.id, amount: '1', memo },
+    })
+  expect((await wire('m'.repeat(500))).status).not.toBe(400)
+  expect(await wire('m'.repeat(501))).toMatchObject({
+    status: 400,
+    body: { detail: 'memo must have at most 500 characters' },
+  })
+})
+
+test('a Go client joins paths with two slashes', async () => {
+  expect((await customer.call('GET', '/v2//profiles?limit=1')).status).toBe(200)
+})
+
+test('a body that is not JSON is told why and where; methods of other protocols are told what there is', async () => {
+  const send = async (payload: string) =>
+    (
+      await service.app.inject({
+        ...{ method: 'POST', url: '/v2/profiles', payload },
+        headers: { authorization: `Bearer ${customer.token}`, 'content-type': 'application/json' },
+      })
+    ).json<{ detail: string }>().detail
+  expect(await send('{"nickname":"a",}')).toMatch(/^the body is not valid JSON: .*position 16/)
+  expect(await send('{"__proto__":{}}')).toBe('the body has a key __proto__ or constructor.prototype')
+  expect(await send('')).toMatch(/^the body is empty/)
+  for (const method of ['PROPFIND', 'SEARCH', 'TRACE', 'HEAD']) {
+    const { statusCode, headers } = await service.app.inject({
+      method: method as 'GET',
+      url: '/oauth2/token',
+    })
+    expect([statusCode, headers.allow]).toEqual([405, 'POST'])
+  }
+  const { headers } = await service.app.inject({ method: 'PROPFIND' as 'GET', url: '/v2/profiles' })
+  expect(headers.allow).toBe('POST, GET, HEAD')
+})
+
+test('List Statements says which id it needs', async () => {
+  expect((await customer.call<{ detail: string }>('GET', '/v2/statements')).body.detail).toBe(
+    'customer_id is required: Your own customer id, which each of your transfers and identities names.',
+  )
+})

@@ -64,6 +64,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'contract',
     'db',
     'settings',
+    'finding',
   ],
   /** Metrics, health and deletion by age. */
   upkeep: [

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -27,6 +27,14 @@ const run = (command: string, args: string[], environment: Record<string, string
 
 const start = (args: string[], environment: Record<string, string> = {}) =>
   run(process.execPath, [PROGRAM, ...args], { PORT: '0', BURSAR_METRICS_PORT: '0', ...environment })
+
+test('the program has no call that Node warns of on standard error', async () => {
+  const parts = readdirSync(new URL('../dist/', import.meta.url)).filter((name) => name.endsWith('.js'))
+  for (const name of parts)
+    expect(await readFile(new URL(`../dist/${name}`, import.meta.url), 'utf8'), name).not.toMatch(
+      /\bnew Buffer\(/,
+    )
+})
 
 test('the exit code, standard output and standard error are those of the command', async () => {
   expect(await execBursar(['--version'])).toEqual({

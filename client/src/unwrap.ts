@@ -60,6 +60,9 @@ export async function unwrap(
   secrets: string | readonly string[],
   { toleranceSeconds = TOLERANCE_SECONDS }: Unwrapping = {},
 ): Promise<ThinEvent | FullEvent> {
+  // A framework has parsed the body, or has not read it.
+  if (typeof body !== 'string' && !ArrayBuffer.isView(body))
+    throw new BursarSignatureError('BODY', 'unwrap needs the raw body of the request, as text or bytes')
   const keys = [secrets].flat().map(keyOf)
   if (keys.length === 0) throw new TypeError('unwrap needs a signing secret')
   const id = headerOf(headers, 'webhook-id')

@@ -7,7 +7,7 @@ const Line = line('POSTAL')
 /** An account or routing number, whose format `src/chains/bank/bank-identifiers.ts` checks. */
 const NumberLine = line('LINE')
 
-export const BankAccountType = OneOf(['CHECKING', 'SAVINGS'], 'Kind of bank account.')
+const BankAccountType = OneOf(['CHECKING', 'SAVINGS'], 'Kind of bank account.')
 
 /** A postal address (API behaviour, Fiat accounts). Other members are kept. */
 export const Address = Type.Object(

@@ -61,6 +61,9 @@ export const Network = Type.Enum([...CRYPTO_NETWORKS], {
   examples: ['ETHEREUM'],
 })
 
+/** Most characters of the memo of a wire. */
+export const WIRE_MEMO_LENGTH_MAX = 500
+
 /**
  * Characters that text of a request must not have: those that PostgreSQL cannot store; and control characters, invisible
  * characters, and those that change the direction of text. Emoji and the joiners of Persian or Hindi are allowed.
@@ -160,8 +163,8 @@ export const FilterWithoutCommas = <T extends TSchema>(item: T, description: str
     }),
   )
 
-/** Maximum length where the contract sets none: more characters than a request can hold. */
-export const LENGTH_MAX = 131_072
+/** Maximum length where the contract sets none. A request line with more of them is refused for its size. */
+export const LENGTH_MAX = 100_000
 
 /** An id in a list filter. A value that is not a UUID matches nothing; it is not an error. */
 export const FilterValue = Type.String({ maxLength: LENGTH_MAX })

@@ -6,6 +6,7 @@ export const SCOPES_WITHOUT_OPERATIONS = [
   'exchange:read_order',
   'exchange:write_order',
   'exchange:read_quote',
+  'exchange:read_aggregated_marketdata_stream',
   'exchange:read_quote_execution',
   'exchange:write_quote_execution',
   'exchange:read_issuer_quote',

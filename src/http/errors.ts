@@ -14,8 +14,6 @@ import type { ProblemBody } from '../contract/problem-body.ts'
 import { Problem, problem } from '../contract/problems.ts'
 import { Refusal } from '../contract/refusal.ts'
 
-const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const
-
 declare module 'fastify' {
   interface FastifyInstance {
     /** Called with each refusal for lack of authority, or by policy, of an authenticated caller. */
@@ -144,14 +142,16 @@ export function endConnection(socket: Socket, refusal: Problem): void {
 export function refuseOtherMethods(
   app: FastifyInstance,
   baseUrl: string,
-  routes: { method: string; url: string }[],
+  routes: { method: string; url: string; isPublic: boolean }[],
 ): void {
   for (const url of new Set(routes.map((route) => route.url))) {
-    const allowed = routes.filter((route) => route.url === url).map(({ method }) => method)
+    const known = routes.filter((route) => route.url === url)
+    const allowed = known.map(({ method }) => method)
     app.route({
-      method: METHODS.filter((method) => !allowed.includes(method)),
+      method: app.supportedMethods.filter((method) => !allowed.includes(method)),
       url,
       schema: { hide: true },
+      config: { allowed, isPublic: known.some(({ isPublic }) => isPublic) },
       // Refuse before the body is parsed.
       onRequest: async (request, reply) =>
         send(reply, problem.methodNotAllowed(request.method, allowed.join(', ')), baseUrl),
@@ -208,7 +208,7 @@ function problemOf(error: FastifyError, request: FastifyRequest): Problem {
   if (error instanceof Refusal) return problem.forbidden(error.message)
   switch (error.statusCode) {
     case 400:
-      return problem.badRequest(BODY_ERRORS[error.code] ?? error.message)
+      return problem.badRequest(error.message)
     // @fastify/static answers 403 for a forbidden file; answer 404 as for a missing one.
     case 403:
     case 404:
@@ -228,10 +228,4 @@ function problemOf(error: FastifyError, request: FastifyRequest): Problem {
   if (deadlocked(error) || notSerializable(error))
     return problem.unavailable('another change came in between; nothing was changed; try again')
   return problem.internalError()
-}
-
-const BODY_ERRORS: Record<string, string> = {
-  FST_ERR_CTP_EMPTY_JSON_BODY: 'the body is empty; it must be a JSON object',
-  FST_ERR_CTP_INVALID_JSON_BODY:
-    'the body is not valid JSON, or has a key __proto__ or constructor.prototype',
 }

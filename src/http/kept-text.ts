@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { ACCEPTS_GZIP } from './compression.ts'
 
 interface KeptText {
   etag: string
@@ -29,14 +30,11 @@ export function keptText(
     const { etag, gzipped } = await kept
     reply.type(type).headers({ etag, 'cache-control': cacheControl, vary: 'accept-encoding' })
     if (request.headers['if-none-match']?.includes(etag)) return reply.status(304).send()
-    return GZIP.test(request.headers['accept-encoding'] ?? '')
+    return ACCEPTS_GZIP.test(request.headers['accept-encoding'] ?? '')
       ? reply.header('content-encoding', 'gzip').send(gzipped)
       : reply.send(text)
   }
 }
-
-/** Matches an Accept-Encoding that accepts gzip with a weight above zero. */
-const GZIP = /(?:^|,) *gzip *(?:$|,|; *q=(?!0(?:\.0*)? *(?:$|,)))/i
 
 async function keep(text: string): Promise<KeptText> {
   const digest = createHash('sha256').update(text).digest('base64url').slice(0, 22)

@@ -21,6 +21,7 @@ import { isReadScope } from '../contract/roles.ts'
 import type { Scope } from '../contract/scopes.ts'
 import { itemProblems } from './errors.ts'
 import { ONE_BY_ONE_BODY_LIMIT, type OneByOneLimit } from './one-by-one.ts'
+import { queryReader } from './query-spelling.ts'
 import type { RateLimit } from './rate-limit.ts'
 import type { Requests } from './requests.ts'
 import type { Shares } from './shares.ts'
@@ -76,10 +77,6 @@ export function mount(
 ): void {
   const { rateLimit, limitAddress, oneByOne, requests, standing, failNext } = guards
   const { method, url, scope, alternativeScope, params, query, body, reply, example, problems } = operation
-  const commaParameters = Object.entries(query?.properties ?? {})
-    .filter(([, schema]) => (schema as { commas?: boolean }).commas)
-    .map(([name]) => name)
-
   const manyIn = body === undefined ? undefined : oneByOneMember(body)
   const scopes = [scope ?? [], alternativeScope ?? []].flat()
   const changing = scopes.filter((one) => !isReadScope(one))
@@ -113,11 +110,7 @@ export function mount(
       keys.onRequest,
       manyIn !== undefined && oneByOne.admit,
     ),
-    preValidation: hooks(
-      keys.preValidation,
-      lenient(query ?? NO_PARAMETERS, body),
-      commaParameters.length > 0 && splitCommas(commaParameters),
-    ),
+    preValidation: hooks(keys.preValidation, readRequest(query ?? NO_PARAMETERS, body)),
     bodyLimit: manyIn === undefined ? bodyLimitOf(body ?? {}) : ONE_BY_ONE_BODY_LIMIT,
     ...(manyIn !== undefined && {
       preHandler: requireRateOfItems(manyIn, rateLimit),
@@ -125,7 +118,7 @@ export function mount(
     ...(takesNoBody && { preHandler: requireEmptyBody }),
     // A request without a token counts as a request for a page (requests.ts).
     config: {
-      ...(scope !== null && { counts: 'operation' as const }),
+      ...(scope === null ? { isPublic: true } : { counts: 'operation' as const }),
       ...(problems?.includes('already-exists') && { comparable: comparableOf(body, reply) }),
       ...(manyIn !== undefined && {
         comparable: comparableOf(itemsOf(body!, manyIn), itemsOf(reply as TObject, 'items')),
@@ -317,27 +310,18 @@ async function requireEmptyBody({ body }: FastifyRequest): Promise<void> {
   throw problem.badRequest('the body must be empty, or an empty JSON object', [])
 }
 
-/** With `Prefer: handling=lenient` (RFC 7240), a request may have unknown members and parameters. */
-function lenient(query: TObject, body: TObject | undefined): preValidationHookHandler {
-  const [parameters, members] = [query, body].map((schema) => schema && membersOf(schema))
+/** Reads the query as clients spell it. With `Prefer: handling=lenient` (RFC 7240), a request may have unknown members and parameters. */
+function readRequest(query: TObject, body: TObject | undefined): preValidationHookHandler {
+  const readQuery = queryReader(query)
+  const members = body && membersOf(body)
   return (request, reply, done) => {
-    if (isLenient(request.headers.prefer)) {
-      dropUnknown(request.query, parameters!)
+    const lenient = isLenient(request.headers.prefer)
+    readQuery(request.query as Record<string, unknown>, lenient)
+    if (lenient) {
       if (members !== undefined) dropUnknown(request.body, members)
       reply.header('preference-applied', 'handling=lenient')
     }
     done()
-  }
-}
-
-/** `status=A,B` is `status=A&status=B` where values cannot hold a comma. */
-function splitCommas(names: string[]) {
-  return async (request: FastifyRequest) => {
-    const query = request.query as Record<string, string | string[] | undefined>
-    for (const name of names) {
-      const value = query[name]
-      if (value !== undefined) query[name] = [value].flat().flatMap((part) => part.split(','))
-    }
   }
 }
 

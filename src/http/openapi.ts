@@ -223,7 +223,10 @@ const securityScheme = ({ baseUrl, externalIssuer }: Issuer, scopes: Record<stri
       }
     : { type: 'http' as const, scheme: 'bearer', description: `An access token from ${externalIssuer}.` }
 
-const ALWAYS: ProblemSlug[] = ['bad-request', 'too-many-requests', 'internal-error', 'unavailable']
+const ALWAYS: ProblemSlug[] = [
+  ...(['bad-request', 'request-timeout', 'request-header-fields-too-large', 'too-many-requests'] as const),
+  ...(['internal-error', 'unavailable'] as const),
+]
 const OF_TOKENS: ProblemSlug[] = ['unauthorized', 'forbidden']
 const WITH_BODY: ProblemSlug[] = ['payload-too-large', 'unsupported-media-type']
 

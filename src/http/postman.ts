@@ -1,3 +1,6 @@
+import { readFileSync } from 'node:fs'
+import { ROOT } from '../package.ts'
+
 /** The parts of the API document that a collection has. */
 interface Described {
   servers: { url: string }[]
@@ -22,9 +25,12 @@ interface DescribedOperation {
   }
 }
 
+/** Fetches a token before the first request, and again before it expires. */
+const TOKEN_SCRIPT = readFileSync(new URL('docs-page/postman-token.js', ROOT), 'utf8')
+
 /**
  * Writes an API document as a collection of Postman (v2.1), which Bruno and others read, too: a folder for each tag, each request
- * with its first example, and a token that the program fetches with `client_id` and `client_secret`.
+ * with its first example, and a script before each that fetches a token with `client_id` and `client_secret`, also in a runner.
  */
 export function asPostman(text: string): string {
   const { servers, tags, paths, components } = JSON.parse(text) as Described
@@ -33,19 +39,12 @@ export function asPostman(text: string): string {
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
   )
   const { tokenUrl } = components.securitySchemes.oauth2.flows.clientCredentials
-  const settings = {
-    grant_type: 'client_credentials',
-    accessTokenUrl: tokenUrl.replace(base, '{{base_url}}'),
-    clientId: '{{client_id}}',
-    clientSecret: '{{client_secret}}',
-    client_authentication: 'header',
-    addTokenTo: 'header',
-    tokenName: 'Bursar',
-  }
+  const exec = TOKEN_SCRIPT.replace('TOKEN_URL', tokenUrl.replace(base, '{{base_url}}')).split('\n')
   return JSON.stringify({
     info: { name: 'Bursar', schema: 'https://schema.getpostman.com/json/collection/v2.1.0/collection.json' },
-    auth: { type: 'oauth2', oauth2: variablesOf(settings) },
-    variable: variablesOf({ base_url: base, client_id: '', client_secret: '' }),
+    auth: { type: 'bearer', bearer: variablesOf({ token: '{{access_token}}' }) },
+    event: [{ listen: 'prerequest', script: { type: 'text/javascript', exec } }],
+    variable: variablesOf({ base_url: base, client_id: '', client_secret: '', access_token: '' }),
     item: tags.map(({ name, description }) => ({
       name,
       description,

@@ -27,6 +27,9 @@ function pointerOf({ instancePath, params }: ErrorObject): string {
   return `#${instancePath}`.slice(0, 200) + (member === undefined ? '' : pointerTo([member]).slice(1))
 }
 
+/** The rule of a parameter without a value. */
+export const IS_EMPTY = 'is empty: leave it out, or give it a value'
+
 /** Most values that a message lists. */
 const LISTED_MAX = 25
 
@@ -35,9 +38,10 @@ function describe(error: ErrorObject, part: string): string {
   const field = fieldName(error.instancePath)
   const where = field === '' ? `the ${part === 'querystring' ? 'query' : part}` : field
   const params = error.params as Record<string, unknown>
+  if (part === 'querystring' && error.data === '') return `${where} ${IS_EMPTY}`
   switch (error.keyword) {
     case 'required':
-      return `${fieldName(`${error.instancePath}/${String(params.missingProperty)}`)} is required`
+      return `${fieldName(`${error.instancePath}/${String(params.missingProperty)}`)} is required${part === 'querystring' ? meaningOf(error) : ''}`
     case 'additionalProperties':
       return `${fieldName(`${error.instancePath}/${String(params.additionalProperty)}`) || '""'} is not a known ${
         part === 'querystring' ? 'query parameter' : 'field'
@@ -98,7 +102,14 @@ function describe(error: ErrorObject, part: string): string {
 }
 
 /** Matches a date-time in a query whose + was decoded as a space, as in a form. */
-const OFFSET_AFTER_SPACE = /T[\d:.]{1,30} \d\d:\d\d$/
+const OFFSET_AFTER_SPACE = /T[\d:.]{1,30} \d\d:?\d\d$/
+
+/** What a missing parameter is, by its description. */
+const meaningOf = ({ parentSchema, params }: ErrorObject) =>
+  `: ${(parentSchema as QuerySchema).properties[String(params.missingProperty)]!.description}`
+interface QuerySchema {
+  properties: Record<string, { description: string }>
+}
 
 /** The rule of a pattern in words: the keyword `inWords` of the same schema. */
 const ruleOf = ({ parentSchema }: ErrorObject) => (parentSchema as { inWords?: string }).inWords

@@ -1,8 +1,10 @@
-import type { IncomingMessage } from 'node:http'
+import { METHODS, type IncomingMessage } from 'node:http'
 import Fastify, { LogController, type FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Settings } from '../settings.ts'
+import { compressAnswers } from './compression.ts'
 import { Connections } from './connections.ts'
+import { allowOrigins } from './cross-origin.ts'
 import { refuseConnection, refuseUrl } from './errors.ts'
 import { Requests, type RequestMeter } from './requests.ts'
 import type { Tracing } from '../contract/tracing.ts'
@@ -30,11 +32,11 @@ interface ServerOptions {
   rewriteUrl?: ((request: IncomingMessage) => string) | undefined
 }
 
-/** Removes a last slash, which some clients always send, from API and problem paths. Relative links of other pages need it. */
-const withoutTrailingSlash = (url: string): string =>
+/** Removes slashes that some clients send, the last one and a second one after `/v2`. Relative links of other pages need the last. */
+const withoutMoreSlashes = (url: string): string =>
   url.endsWith('/') || url.includes('/?')
     ? url.replace(/^(\/(?:(?:v2|oauth2)\/[^?]*[^/?]|problems(?:\/[^/?]+)?))\/(?=\?|$)/, '$1')
-    : url
+    : url.replace(/^\/v2\/+/, '/v2/')
 
 /** Creates the HTTP server with its limits, its parser of JSON and its validation, and counts its requests. */
 export function createServer({ settings, baseUrl, log, meter, tracing, rewriteUrl }: ServerOptions): {
@@ -50,7 +52,7 @@ export function createServer({ settings, baseUrl, log, meter, tracing, rewriteUr
     bodyLimit: BODY_LIMIT,
     // Overlong ids reach the schema and get its error. No route has a pattern that a long id could slow down.
     routerOptions: { ignoreTrailingSlash: false, maxParamLength: HEADERS_BYTES_MAX },
-    rewriteUrl: (request) => withoutTrailingSlash(rewriteUrl?.(request) ?? request.url!),
+    rewriteUrl: (request) => withoutMoreSlashes(rewriteUrl?.(request) ?? request.url!),
     frameworkErrors: refuseUrl(baseUrl),
     forceCloseConnections: 'idle',
     clientErrorHandler: refuseConnection(HEADERS_BYTES_MAX),
@@ -70,6 +72,8 @@ export function createServer({ settings, baseUrl, log, meter, tracing, rewriteUr
     log,
   })
   connections.watch(app.server)
+  for (const method of METHODS.filter((one) => one !== 'CONNECT' && !app.supportedMethods.includes(one)))
+    app.addHttpMethod(method)
   app.removeContentTypeParser('text/plain')
   parseJson(app)
   app.setValidatorCompiler(validatorCompiler)
@@ -84,5 +88,7 @@ export function createServer({ settings, baseUrl, log, meter, tracing, rewriteUr
     ...(settings.logRequests && { log }),
   })
   requests.watch(app)
+  allowOrigins(app, settings.corsOrigins?.split(',') ?? [])
+  compressAnswers(app)
   return { app, requests }
 }

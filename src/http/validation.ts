@@ -9,7 +9,7 @@ import { isFilledIn, UNREADABLE, UNSTORABLE, type TextKind } from '../contract/f
 import { dropNulls, membersOf } from './body-members.ts'
 import { refusalOfJson } from './duplicate-member.ts'
 import { problem, type Problem } from '../contract/problems.ts'
-import { schemaProblem } from './schema-errors.ts'
+import { IS_EMPTY, schemaProblem } from './schema-errors.ts'
 
 const options = {
   useDefaults: true,
@@ -53,13 +53,13 @@ export const OWN_KEYWORDS: readonly string[] = [
 ]
 /** The keyword under which @fastify/swagger expects the named examples of a body. */
 export const NAMED_EXAMPLES = 'x-examples'
-/** The offset that ends an RFC 3339 date-time. The library also accepts ISO 8601, whose offsets may be shorter. */
-const RFC3339_OFFSET = /(?:Z|[+-]\d\d:\d\d)$/i
+/** The offset that ends a date-time, also without its colon, as some generators write it. The library accepts shorter ones, too. */
+const OFFSET = /(?:Z|[+-]\d\d:?\d\d)$/i
 function ajvOf(options: Options): Ajv {
   const ajv = new Ajv(options)
   ajvFormats.default(ajv, ['uuid', 'date-time', 'date', 'uri'])
   const iso8601 = (ajv.formats['date-time'] as FormatDefinition<string>).validate as (text: string) => boolean
-  ajv.addFormat('date-time', (text) => RFC3339_OFFSET.test(text) && iso8601(text))
+  ajv.addFormat('date-time', (text) => OFFSET.test(text) && iso8601(text))
   ajvKeywords.default(ajv, 'transform')
   ajv.addKeyword({
     keyword: 'maxBytes',
@@ -116,7 +116,7 @@ function validatorOf(ajv: Ajvs, schema: object, part: string, integers: string[]
     }
     const invalid = integers.find((name) => typeof input[name] === 'string' && !INTEGER.test(input[name]))
     if (invalid !== undefined) {
-      const detail = `${invalid} must be an integer`
+      const detail = `${invalid} ${input[invalid] === '' ? IS_EMPTY : 'must be an integer'}`
       return { error: problem.badRequest(detail, [invalid]) }
     }
     validate ??= ajv.first.compile(schema)
@@ -196,9 +196,23 @@ export function parseJson(app: FastifyInstance): void {
     if (!isUtf8(body)) return done(problem.badRequest('the body is not UTF-8'))
     const text = body.toString('utf8')
     const refusal = refusalOfJson(text, request.routeOptions.bodyLimit)
-    if (refusal === undefined) void parse(request, text, done)
-    else done(refusal)
+    if (refusal !== undefined) return done(refusal)
+    void parse(request, text, (error, value: unknown) => done(error === null ? null : faultOf(text), value))
   })
+}
+
+/** Says why a body is refused: the engine names the place. A text that it reads has a key that would change a prototype. */
+function faultOf(text: string): Problem {
+  try {
+    JSON.parse(text)
+  } catch (error) {
+    const cause =
+      text === ''
+        ? 'the body is empty; it must be a JSON object'
+        : `the body is not valid JSON: ${(error as Error).message}`
+    return problem.badRequest(cause)
+  }
+  return problem.badRequest('the body has a key __proto__ or constructor.prototype')
 }
 
 /** Matches nearly all text. Unreadable text has other characters, and the pattern for those is slower. */

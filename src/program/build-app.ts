@@ -53,10 +53,13 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
     ...options,
     rewriteUrl: settings.console ? rewriteConsole : undefined,
   })
-  const routes: { method: string; url: string }[] = []
+  const routes: { method: string; url: string; isPublic: boolean }[] = []
   app.addHook(
     'onRoute',
-    ({ method, url }) => void routes.push(...[method].flat().map((each) => ({ method: each, url }))),
+    ({ method: methods, url, config }) =>
+      void routes.push(
+        ...[methods].flat().map((method) => ({ method, url, isPublic: config?.isPublic === true })),
+      ),
   )
   errorRoutes(app, { baseUrl, docs: settings.docs })
   recordRefusals(app, options)

@@ -19,7 +19,7 @@ import { keepPartitions } from '../upkeep/retention/keep-partitions.ts'
 import { MovedHeads } from './audit-heads.ts'
 import { recordWaitingFreezes } from '../money/records/freezes.ts'
 import type { Settings } from '../settings.ts'
-import { generateLastStatements } from '../resources/statements/generate-statements.ts'
+import { generateEndedMonths } from '../resources/statements/generate-statements.ts'
 import type { Unattributed } from '../rails/deposits/unattributed.ts'
 import { auditSweeps } from '../rails/treasury/audit-sweeps.ts'
 import { creditDepositsOn, readable } from '../rails/deposits/credit-deposits.ts'
@@ -107,7 +107,7 @@ interface OfNode extends Shared {
 
 /**
  * Starts the worker: loops for orchestrations and settlement, which go on without a rest while there is work, and loops for
- * deposits, sweeps, and at the start of each month the statements of the last one. Each real network has its own loops for
+ * deposits, sweeps, and at the start of each month the statements of those that have ended. Each real network has its own loops for
  * settlement, deposits and sweeps, so that a node that hangs, or a long queue, delays no other network. Measured with one loop
  * and a node that hangs: a deposit on another network took 16 s instead of 0.6. For the same reason each node of a cluster has
  * its own loops for its customers: an unreachable node stops no others. Nodes that join get their loops within seconds.
@@ -451,11 +451,11 @@ function rebroadcasts(
   }
 }
 
-/** Generates the statements of the last month, once. */
+/** Generates the statements of the ended months, once. */
 function statements({ node, log, attempt }: OfNode): Round {
   let done: string | undefined
   return async () => {
-    const made = await attempt('statements', generateLastStatements(node, done))
+    const made = await attempt('statements', generateEndedMonths(node, done))
     done = made?.period ?? done
     if (made !== undefined && made.generated.length > 0)
       log.info({ period: made.period, statements: made.generated.length }, 'generated statements')

@@ -74,6 +74,7 @@ export async function tokenEndpoint(
     method: app.supportedMethods.filter((method) => method !== 'POST'),
     url: TOKEN_PATH,
     schema: { hide: true },
+    config: { allowed: ['POST'] },
     onRequest: async (request, reply) => {
       reply.header('allow', 'POST')
       throw new Refusal('invalid_request', `the method must be POST, not ${request.method}`, 405)

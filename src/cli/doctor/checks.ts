@@ -32,6 +32,7 @@ import { checkWorker } from '../../rails/check-worker.ts'
 import { checkNetworks } from '../../rails/configured-networks.ts'
 import { checkScreening } from '../../rails/screening/check-screening.ts'
 import { checkBank } from '../../rails/wires/bank.ts'
+import { checkStatements } from '../../resources/statements/check-statements.ts'
 import type { Settings } from '../../settings.ts'
 import { checkPartitions } from '../../upkeep/retention/partition-status.ts'
 
@@ -89,6 +90,7 @@ const CHECKS: Check[] = [
     'correct the BURSAR_SCREENING_ settings (docs/guides/screening.md)',
     inDatabase((_, { migrated, settings }) => checkScreening(migrated, settings)),
   ],
+  ['statements', 'bursar statements list', inSchema(checkStatements)],
   ['operators', 'see docs/reference/operators.md', inSchema(checkOperators)],
   [
     'policies',

@@ -12,6 +12,7 @@ import {
   Text,
   Timestamp,
   Uuid,
+  WIRE_MEMO_LENGTH_MAX,
 } from '../../contract/fields.ts'
 import { problem } from '../../contract/problems.ts'
 import { SecondaryStatus, StatusDetails } from '../../contract/transfer-status.ts'
@@ -77,7 +78,7 @@ export const Transfer = NamedObject('Transfer', {
   ),
   group_id: Type.Optional(Uuid('Links the debit and credit sides of an internal transfer.')),
   fiat_account_id: Type.Optional(Uuid("For fiat withdrawals, the owner's fiat account.")),
-  memo: Type.Optional(Text(256, 'Memo included with the transfer as an identifier.')),
+  memo: Type.Optional(Text(WIRE_MEMO_LENGTH_MAX, 'Memo included with the transfer as an identifier.')),
   metadata: Type.Optional(Metadata),
   created_at: Timestamp('Creation time.'),
   updated_at: Timestamp('Last update time.'),

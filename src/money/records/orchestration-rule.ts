@@ -2,7 +2,6 @@ import { Type, type Static } from 'typebox'
 import type { Queryable } from '../../db/database.ts'
 import { presentOf } from '../../db/rows.ts'
 import { problem } from '../../contract/problems.ts'
-import { BankAccountType } from '../../contract/bank-wire.ts'
 import type { RecordKind } from './need.ts'
 import {
   AssetSymbol,
@@ -14,12 +13,18 @@ import {
   Text,
   Timestamp,
   Uuid,
+  WIRE_MEMO_LENGTH_MAX,
 } from '../../contract/fields.ts'
 import { selectDepositAddress } from './deposit-address.ts'
 import { addressAsked, namedBoth } from './destination-address.ts'
 import { ownRowMacs, sealOf, type RowMacs, type Seal } from './row-macs.ts'
 import { CryptoEnd, type Orchestration } from './orchestration.ts'
 
+/** What clients call the account that money comes from: its kind, or that of its routing number. Nothing depends on it. */
+const AccountType = OneOf(
+  ['CHECKING', 'SAVINGS', 'ABA', 'SWIFT'],
+  'Kind of bank account, or of its routing number.',
+)
 const FiatNetwork = OneOf(['WIRE'], 'Fiat network.')
 const DestinationAddress = Type.String({
   minLength: 1,
@@ -29,7 +34,7 @@ const DestinationAddress = Type.String({
 })
 const ProfileEnd = Closed({ profile_id: Uuid('Profile.') }, { description: 'A balance of a profile.' })
 
-const Memo = Type.Optional(Text(256, 'Memo that goes with the money.'))
+const Memo = Type.Optional(Text(WIRE_MEMO_LENGTH_MAX, 'Memo that goes with the money.'))
 
 /** The destination of an orchestration, as clients request it. Exactly one member. */
 export const DestinationBody = Closed(
@@ -118,7 +123,7 @@ export const RuleSource = Closed(
   {
     crypto: Type.Optional(Closed({ network: Network })),
     fiat: Type.Optional(
-      Closed({ network: Type.Optional(FiatNetwork), account_type: Type.Optional(BankAccountType) }),
+      Closed({ network: Type.Optional(FiatNetwork), account_type: Type.Optional(AccountType) }),
     ),
     profile: Type.Optional(ProfileEnd),
   },
@@ -155,7 +160,7 @@ export const OrchestrationRule = NamedObject('OrchestrationRule', {
           deposit_instructions_id: Uuid("The rule's own deposit instructions."),
           memo_id: Type.String({ description: 'Memo that a deposit must carry.' }),
           network: FiatNetwork,
-          account_type: Type.Optional(BankAccountType),
+          account_type: Type.Optional(AccountType),
         }),
       ),
       profile: Type.Optional(ProfileEnd),

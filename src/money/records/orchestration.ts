@@ -19,6 +19,7 @@ import {
   Text,
   Timestamp,
   Uuid,
+  WIRE_MEMO_LENGTH_MAX,
 } from '../../contract/fields.ts'
 import { audited } from './audited.ts'
 import { recordChanges } from '../ledger/audit.ts'
@@ -80,7 +81,7 @@ export const Orchestration = NamedObject('Orchestration', {
       fiat: Type.Optional(
         Type.Object({
           bank_account_id: Uuid('Fiat account that is paid.'),
-          memo: Type.Optional(Text(256, 'Memo that goes with the money.')),
+          memo: Type.Optional(Text(WIRE_MEMO_LENGTH_MAX, 'Memo that goes with the money.')),
         }),
       ),
       profile: Type.Optional(ProfileEnd),

@@ -14,7 +14,7 @@ export const AccountType = OneOf(
 )
 
 const Role = (description: string) =>
-  OneOf(['BENEFICIAL_OWNER', 'AUTHORIZED_USER', 'FINANCIAL_ADVISOR'], description)
+  OneOf(['BENEFICIAL_OWNER', 'AUTHORIZED_USER', 'FINANCIAL_ADVISOR', 'SOLE_PROPRIETOR'], description)
 const Roles = Type.Array(Role('A role.'), {
   uniqueItems: true,
   default: [],

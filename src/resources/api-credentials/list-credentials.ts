@@ -1,3 +1,4 @@
+import { OneOf } from '../../contract/fields.ts'
 import { filterBy, listOperation } from '../operation.ts'
 import { ApiCredentials, CREDENTIALS_COLUMNS, credentialsToWire, type CredentialsRow } from './credentials.ts'
 
@@ -18,8 +19,8 @@ export const listCredentials = listOperation({
     statuses: {
       ...filterBy.values(
         "case when disabled_at is null then 'APPROVED' else 'DELETED' end",
-        'Filter by status; APPROVED by default.',
-        ApiCredentials.properties.status,
+        'Filter by status; APPROVED by default. No record is DISABLED.',
+        OneOf(['APPROVED', 'DELETED', 'DISABLED'], 'Status.'),
       ),
       compareWith: (given = ['APPROVED']) => given,
     },

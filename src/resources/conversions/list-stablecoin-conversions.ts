@@ -1,4 +1,5 @@
 import { EXAMPLE } from '../../contract/example-records.ts'
+import { timeBounds, timeConditions } from '../../http/lists.ts'
 import { filterBy, listOperation } from '../operation.ts'
 import { CONVERSION_COLUMNS, conversionOf, IS_CONVERSION, StablecoinConversion } from './conversion.ts'
 
@@ -17,6 +18,7 @@ export const listStablecoinConversions = listOperation({
     profile_id: filterBy.ids('profile_id', 'Filter by profiles.'),
     ref_id: filterBy.texts('ref_id', 'Filter by ref_ids.'),
   },
-  where: () => [[`(${IS_CONVERSION} and ?)`, true]],
+  parameters: timeBounds('updated_at'),
+  where: (query) => [[`(${IS_CONVERSION} and ?)`, true], ...timeConditions(query, 'updated_at')],
   toWire: conversionOf,
 })

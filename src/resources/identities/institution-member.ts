@@ -16,6 +16,7 @@ const Roles = Type.Array(
       'TRUSTEE',
       'GRANTOR',
       'BENEFICIARY',
+      'SOLE_PROPRIETOR',
     ],
     { type: 'string' },
   ),

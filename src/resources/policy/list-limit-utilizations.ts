@@ -4,6 +4,7 @@ import { Amount, AssetSymbol, Closed, OneOf, Uuid } from '../../contract/fields.
 import { operation } from '../operation.ts'
 import { decimalsCounted, LIMIT_SUBJECTS, type Rule } from '../../governance/policy/policy-document.ts'
 import { selectWindows, type CountedWindow } from '../../governance/policy/policy-windows.ts'
+import { TransferType } from '../../money/ledger/transfer.ts'
 import { GOVERNED_TYPES } from '../../money/movements/decision.ts'
 
 const ITEMS_MAX = 1_000
@@ -35,7 +36,8 @@ export const listLimitUtilizations = operation({
   description:
     'Lists the limits of the policy with what is left of them, in the order of the rules: one item for each subject with payments in the period, 1,000 at most.',
   query: Closed({
-    transfer_type: Type.Optional(Types),
+    // Types that no policy governs have no limits.
+    transfer_type: Type.Optional(TransferType),
     profile_id: Type.Optional(Uuid('Only the limits that can concern this profile.')),
   }),
   reply: Type.Object({ items: Type.Array(Utilization) }),
@@ -45,7 +47,8 @@ export const listLimitUtilizations = operation({
     const rules = (policy?.document.rules ?? []).filter(
       ({ limit, match = {} }) =>
         limit !== undefined &&
-        (transfer_type === undefined || (match.transfer_types ?? GOVERNED_TYPES).includes(transfer_type)) &&
+        (transfer_type === undefined ||
+          (match.transfer_types ?? GOVERNED_TYPES).some((type) => type === transfer_type)) &&
         (profile_id === undefined || (match.profile_ids ?? [profile_id]).includes(profile_id)),
     )
     if (rules.length === 0) return { items: [] }

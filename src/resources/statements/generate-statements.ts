@@ -98,20 +98,55 @@ async function generateOnNode(
 }
 
 /**
- * Generates the statements of the last ended month for the customers of a node, once there is a rate for it, unless that
- * month equals `done`. Returns the month's name and its statements.
+ * Generates the statements that a node's customers lack, oldest month first, unless the last ended month equals `done`. So a
+ * worker that was down at the end of months, and a clock that jumped, lose none. Returns that month's name and the statements.
  */
-export async function generateLastStatements(
+export async function generateEndedMonths(
   node: Node,
   done?: string,
 ): Promise<{ period: string; generated: Generated[] } | undefined> {
-  const period = lastPeriod(await completeUntil(node))
-  if (period.name === done || !(await hasRate(node.db, period))) return undefined
-  return {
-    period: period.name,
-    generated: await generateOnNode(node, period, undefined, () => undefined, originOfLoop('statements')),
-  }
+  const now = await completeUntil(node)
+  const last = lastPeriod(now)
+  if (last.name === done || !(await hasRate(node.db, last))) return undefined
+  const { rows } = await node.hints.query<{ since: string | null }>(
+    `select to_char(min(h.since), 'YYYY-MM') as since ${LACKING}`,
+    [REWARD_ASSET, last.next],
+  )
+  const [since = last.next] = rows.flatMap((row) => row.since ?? []).sort()
+  const months: Period[] = []
+  for (let month = last; month.name >= since; month = lastPeriod(month.start)) months.unshift(month)
+  const generated: Generated[] = []
+  await eachAlone(
+    months,
+    ({ name }) => `statements of ${name}`,
+    async (month) => {
+      const origin = originOfLoop('statements')
+      generated.push(...(await generateOnNode(node, month, undefined, () => undefined, origin)))
+    },
+    'months have no statements',
+  )
+  return { period: last.name, generated }
 }
+
+/**
+ * In SQL: the customers that lack a statement of a month before `$2`, and `since`: the first month in which they held the asset
+ * `$1` and a rate was in force.
+ */
+export const LACKING = `
+    from (
+      select b.customer_id, date_trunc('month', greatest(
+               (select min(r.effective_from) from reward_rates r)::timestamptz,
+               min((select min(e.created_at) from entries e
+                    where e.customer_id = b.customer_id and e.profile_id = b.profile_id and e.asset = $1
+                      and e.profile_id is not null)))) as since
+      from balances b
+      where b.asset = $1 and exists (select 1 from reward_rates r)
+      group by b.customer_id
+    ) h
+    where (select count(*) from statements s
+           where s.customer_id = h.customer_id and s.period_start >= h.since and s.period_start < $2
+             and s.status <> 'STATEMENT_STATUS_INITIATED')
+      < extract(year from age($2::timestamptz, h.since)) * 12 + extract(month from age($2::timestamptz, h.since))`
 
 /** How far apart the clocks of a cluster's nodes may be. `bursar doctor` warns long before. */
 const SKEW_MAX = '1 minute'

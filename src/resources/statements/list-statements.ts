@@ -37,7 +37,7 @@ export const listStatements = operation({
     customer_id: Type.String({
       maxLength: LENGTH_MAX,
       transform: ['toLowerCase'],
-      description: "Customer id; must be the token's customer.",
+      description: 'Your own customer id, which each of your transfers and identities names.',
       examples: ['0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'],
     }),
     ref_ids: FilterWithoutCommas(FilterValue, 'Filter by statement ref_ids.'),

@@ -9,6 +9,7 @@ import {
   RefId,
   Text,
   Uuid,
+  WIRE_MEMO_LENGTH_MAX,
 } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { fiatWithdrawal, wireAmount } from '../../money/movements/fiat-withdrawal.ts'
@@ -37,7 +38,7 @@ export const createFiatWithdrawal = operation({
     ref_id: Type.Optional(RefId),
     identity_id: Type.Optional(Uuid('Identity of the user making the withdrawal.')),
     account_id: Type.Optional(Uuid('Account of the identity making the withdrawal.')),
-    memo: Type.Optional(Text(256, 'Memo sent with the wire.')),
+    memo: Type.Optional(Text(WIRE_MEMO_LENGTH_MAX, 'Memo sent with the wire.')),
     metadata: Type.Optional(Metadata),
   }),
   example: {

@@ -1,0 +1,66 @@
+import type { TObject } from 'typebox'
+
+/**
+ * How clients of other platforms spell query parameters (API behaviour, Lists): lists with brackets, or in the other number,
+ * members with brackets, and empty text for what they do not send.
+ */
+
+/** What a query may have: `status[]`, `status[0]`, `created_at[gte]`. */
+const BRACKETS = /^([^[\]]+)\[([^[\]]*)\]$/
+/** Parameters that an empty text does not set. An empty filter by values is refused, so that no other records are answered. */
+const UNSET_WHEN_EMPTY = /^(?:page_cursor|order|order_by)$|\.(?:lt|lte|eq|gte|gt|begin|end)$/
+
+/** Makes what rewrites an operation's query to the names of the contract. With `lenient`, it drops unknown parameters, but none that looks like a known one. */
+export function queryReader({
+  properties,
+}: TObject): (query: Record<string, unknown>, lenient: boolean) => void {
+  const known = new Map(Object.entries(properties as Record<string, { type?: string; commas?: boolean }>))
+  const looks = new Set([...known.keys()].map(look))
+  const isList = (name: string) => known.get(name)?.type === 'array'
+  const otherNumber = (name: string) =>
+    [...known.keys()].find((list) => isList(list) && isNumberOf(list, name))
+
+  /** The name and, for an object of free members, the key that a parameter sets. */
+  const placeOf = (name: string): [name: string, key?: string] | undefined => {
+    const [, base = name, inner] = BRACKETS.exec(name) ?? []
+    const list = isList(base) ? base : otherNumber(base)
+    if (list !== undefined && (inner === undefined || /^\d*$/.test(inner))) return [list]
+    if (inner !== undefined && known.has(`${base}.${inner}`)) return [`${base}.${inner}`]
+    const [object = '', key = inner] = inner === undefined ? name.split(/\.(.*)/s) : [base]
+    return known.get(object)?.type === 'object' && key !== undefined ? [object, key] : undefined
+  }
+
+  return (query, lenient) => {
+    for (const [name, value] of Object.entries(query)) {
+      if (known.has(name)) {
+        if (value === '' && UNSET_WHEN_EMPTY.test(name)) delete query[name]
+        continue
+      }
+      const [to, key] = placeOf(name) ?? []
+      if (to === undefined) {
+        if (lenient && !looks.has(look(name))) delete query[name]
+        continue
+      }
+      delete query[name]
+      if (key !== undefined) query[to] = { ...(query[to] as object | undefined), [key]: value }
+      else if (value !== '' || !UNSET_WHEN_EMPTY.test(to))
+        query[to] = query[to] === undefined ? value : [query[to], value].flat()
+    }
+    for (const [name, { commas }] of known)
+      if (commas === true && query[name] !== undefined)
+        query[name] = [query[name]].flat().flatMap((part) => (part as string).split(','))
+  }
+}
+
+/** The letters of a name, without case, brackets and number: `status[eq]` and `Statuses` look like `status`. */
+const look = (name: string) =>
+  name
+    .replace(/\[.*/s, '')
+    .toLowerCase()
+    .replaceAll(/[^a-z.]/g, '')
+    .replace(/(?:e?s)+$/, '')
+
+/** Whether two names differ in their number: `status` and `statuses`, `profile_ids` and `profile_id`. */
+const isNumberOf = (one: string, other: string) =>
+  PLURALS.some((end) => one === other + end || one + end === other)
+const PLURALS = ['s', 'es']
