@@ -31,7 +31,7 @@ const ALLOWED: Record<string, string> = {
     'money/ledger | access/operators, access/tokens, governance/policy, money/movements, money/records, money/verify, rails/payouts, resources/statements',
   balances:
     'money/ledger | money/verify, resources/profiles, resources/statements, resources/transfers, upkeep/metrics',
-  bank_wires: 'money/records | money/verify',
+  bank_wires: 'money/records | money/ledger, money/verify, resources/search',
   credited_deposits: 'money/movements',
   crypto_destination_addresses:
     'resources/destination-addresses | money/records, money/verify, resources/orchestrations, resources/search',
@@ -95,7 +95,8 @@ const ALLOWED: Record<string, string> = {
   schema_version: ' | db',
   screening_requirement: 'rails/screening',
   screenings: 'rails/screening',
-  seen_deposits: 'money/movements, rails/deposits, rails/wires | chains, money/verify, upkeep/metrics',
+  seen_deposits:
+    'money/movements, rails/deposits, rails/wires | chains, money/ledger, money/verify, resources/search, upkeep/metrics',
   signing_keys: 'access/tokens | money/verify',
   simulated_chain: 'chains/simulated | program, rails/deposits',
   solana_lanes: 'chains/solana',

@@ -1,13 +1,18 @@
-import { Option, type Command } from 'commander'
-import { pageOf, EVER } from '../http/lists.ts'
+import { InvalidArgumentError, Option, type Command } from 'commander'
+import { momentAt, type Moment } from '../db/ids.ts'
+import { EVER, microsOf, microsToTimestamp, pageOf } from '../http/lists.ts'
+import { readLedgerBalances } from '../money/ledger/account-balances.ts'
 import { readTransfer, transferToWire, TransferStatus, TransferType } from '../money/ledger/transfer.ts'
 import { listCustomerBalances } from '../resources/profiles/list-balances.ts'
 import { selectLedgerEntries, selectPayout } from '../resources/transfers/transfer-history.ts'
 import { findOwner } from '../money/records/treasury.ts'
 import { selectTransfers } from '../resources/transfers/list-transfers.ts'
 import { uuid, wholeNumber } from './arguments.ts'
-import { inDatabase } from './command-line.ts'
+import { inDatabase, onNodes } from './command-line.ts'
 import { define, type Subcommand } from './define.ts'
+import { EXIT } from './exit.ts'
+import { ownProcess } from './own-process.ts'
+import { tableOf } from './table.ts'
 
 const LIST_MAX = 1_000
 
@@ -42,6 +47,51 @@ export function transferCommands(program: Command): void {
         listCustomerBalances(db, customer, profile, LIST_MAX),
       columns: ['profile_id', 'nickname', 'asset', '>available'],
     })
+  defineLedger(define(program, 'ledger', 'the accounts of the ledger: of the platform, and of all profiles'))
+}
+
+interface Between {
+  from?: Moment
+  to?: Moment
+  at?: Moment
+  customer?: string
+}
+
+function defineLedger(ledger: Subcommand): void {
+  define(
+    ledger,
+    'balances',
+    'opening, debit, credit and closing of each account by asset, and their sums; negative: what the platform has. Reads every entry. Exit code 1 when the sums are not 0',
+  )
+    .option('--from <time>', 'beginning of the time, such as 2026-01-01 (default: all time)', moment)
+    .option('--to <time>', 'its end, not included, at most now (default: now)', moment)
+    .addOption(
+      new Option('--at <time>', 'balances at this moment').argParser(moment).conflicts(['from', 'to']),
+    )
+    .option('--customer <id>', 'only the entries of this customer', uuid)
+    .answer(onNodes(inDatabase), async ({ nodes }, { from, to, at, customer }: Between) => {
+      const asked = {
+        from: from ?? momentOf(EVER.from),
+        to: to ?? (at && momentOf(at.micros + 1)) ?? momentOf(EVER.to),
+      }
+      const read = await readLedgerBalances(nodes, asked, customer)
+      if (read.sums.some(({ closing }) => closing !== '0')) ownProcess().exitCode = EXIT.failed
+      const columns = ['account', 'asset', '>opening', '>debit', '>credit', '>closing'] as const
+      const head =
+        from === undefined ? `Balances before ${read.to}` : `From ${read.from} to before ${read.to}`
+      return [read, `${head}\n${tableOf([...read.items, ...read.sums], columns, undefined)}`]
+    })
+}
+
+const momentOf = (micros: number) => momentAt(microsToTimestamp(micros))
+
+/** Reads a day, which begins at 00:00 UTC, or an RFC 3339 time. */
+function moment(text: string): Moment {
+  try {
+    return momentOf(microsOf(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text, 'it').floor)
+  } catch {
+    throw new InvalidArgumentError('must be a day, such as 2026-01-31, or an RFC 3339 time.')
+  }
 }
 
 interface ListOptions {

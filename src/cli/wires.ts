@@ -1,6 +1,7 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import { AMOUNT_LENGTH_MAX } from '../contract/fields.ts'
-import { bankReference } from '../money/records/bank-wires.ts'
+import { bankReference, findBankWireOf } from '../money/records/bank-wires.ts'
+import { presentOf } from '../db/rows.ts'
 import type { WireOrder } from '../chains/bank/manual-wires.ts'
 import { openScreeningOfCommand } from '../rails/screening/open-screening.ts'
 import {
@@ -59,11 +60,22 @@ export function wireCommands(program: Command): void {
     ],
   })
   defineTake(wire)
-  define(wire, 'show', 'print a taken wire again, with its operator')
+  define(
+    wire,
+    'show',
+    "print a taken wire again with its operator, and the bank's reference of a recorded one",
+  )
     .argument('<transfer_id>', 'wire', uuid)
     .answer(inDatabase, async ({ db }, id: string) => {
-      const order = await readTakenWire(db, id)
-      return [order, describeOrder(order)]
+      const recorded = await findBankWireOf(db, id)
+      const hasOrder = recorded === undefined || recorded.kind === 'SENT'
+      const order = hasOrder ? await readTakenWire(db, id) : undefined
+      const text = [
+        order && describeOrder(order),
+        recorded &&
+          `bank reference: ${recorded.bank_reference}, recorded by ${recorded.recorded_by} at ${recorded.recorded_at} (${recorded.kind})`,
+      ]
+      return [{ ...presentOf(recorded ?? {}), ...order }, text.filter(Boolean).join('\n')]
     })
   defineMarks(wire)
 }

@@ -208,7 +208,7 @@ async function recordOnce(
   }
   try {
     const { transfer } = await ledger.submit(customerId, recording)
-    return { transfer, changed: true }
+    return { transfer: { ...transfer, bank_reference: said.bank_reference }, changed: true }
   } catch (error) {
     const constraint = violatedConstraint(error)
     if (constraint === 'bank_wires_returned')

@@ -3,6 +3,7 @@ import { listActivity } from './activity.ts'
 import { createClient, renameClient } from './clients.ts'
 import { listAllCustomers, listLimits, makeCustomer, putLimit } from './customers.ts'
 import { createFreeze, endFreeze, listFreezes } from './freezes.ts'
+import { listLedgerBalances } from './ledger.ts'
 import { createPolicyTrial, listApprovers } from './governance.ts'
 import {
   getWire,
@@ -21,6 +22,7 @@ export const OPERATOR_WORK: readonly Operation[] = [
   ...[listFreezes, createFreeze, endFreeze],
   ...[listWires, getWire, take, markSent, markFailed, recordDeposit, recordReturn, sendBack],
   ...[listAllCustomers, makeCustomer, listLimits, putLimit],
+  listLedgerBalances,
   ...[createClient, renameClient],
   ...[listApprovers, createPolicyTrial],
 ]

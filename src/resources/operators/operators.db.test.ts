@@ -16,6 +16,8 @@ import {
   type TestService,
 } from '../../../test/support.ts'
 import { DEPLOYMENT_SCOPES } from '../../contract/scopes.ts'
+import { momentAt } from '../../db/ids.ts'
+import { microsToTimestamp } from '../../http/lists.ts'
 import { CUSTOMER_LIMITS } from '../../money/records/customer-limits.ts'
 import { settleWithdrawals } from '../../rails/payouts/settle-withdrawals.ts'
 import { OPERATOR_OPERATIONS } from '../../program/app.ts'
@@ -182,6 +184,26 @@ const stateOf = async (id: string) =>
   )?.state
 const read = async (id: string) => (await customer.call('GET', `/v2/transfer/transfers/${id}`)).body
 
+const found = async (reference: string, call: Call = customer.call) =>
+  (await call<{ items: { id: string }[] }>('GET', `/v2/search?q=${encodeURIComponent(reference)}`)).body.items
+const transferOf = async (reference: string) => (await found(reference))[0]!.id
+/** The bank's reference leads to the transfer, however it is typed, and only for its customer; a list has it, too. */
+async function expectFound(id: string, bank_reference: string) {
+  for (const typed of [bank_reference, ` ${bank_reference.toLowerCase()} `])
+    expect(await found(typed)).toMatchObject([{ id, found_by: 'BANK_REFERENCE' }])
+  expect(await found(bank_reference, other.call)).toEqual([])
+  const { body } = await customer.call('GET', `/v2/transfer/transfers?ids=${id}`)
+  expect(body.items).toMatchObject([{ id, bank_reference }])
+}
+
+const newMemo = async () =>
+  (
+    await customer.call('POST', '/v2/transfer/fiat-deposit-instructions', {
+      profile_id: customer.profile_id,
+      fiat_network: 'WIRE',
+    })
+  ).body.memo_id
+
 describe('List Open Wires', () => {
   test('has a wire until it has ended, with its state', async () => {
     const id = await newWire()
@@ -230,8 +252,9 @@ describe('Mark Wire Sent', () => {
         status: 200,
         body: { status: 'COMPLETED', changed },
       })
-    expect(await read(id)).toMatchObject({ status: 'COMPLETED' })
+    expect(await read(id)).toMatchObject({ status: 'COMPLETED', ...body })
     expect(await actionsOf(id)).toEqual(['transfer.mark_sent', 'transfer.take'])
+    await expectFound(id, body.bank_reference)
   })
 })
 
@@ -262,16 +285,25 @@ describe('Record Wire Return', () => {
 
 describe('Record Wire Deposit', () => {
   test('credits it once; a bad memo, amount and reference change nothing', async () => {
-    const { body: instructions } = await customer.call('POST', '/v2/transfer/fiat-deposit-instructions', {
-      profile_id: customer.profile_id,
-      fiat_network: 'WIRE',
-    })
-    const wire = { memo: instructions.memo_id, amount: '250.50', bank_reference: reference() }
+    const wire = { memo: await newMemo(), amount: '250.50', bank_reference: reference() }
     for (const changed of [true, false])
       expect(await people.operator('POST', `${WIRES}/deposits`, wire)).toMatchObject({
         status: 200,
-        body: { changed, transfer: { profile_id: customer.profile_id, amount: '250.5' } },
+        body: {
+          changed,
+          transfer: {
+            profile_id: customer.profile_id,
+            amount: '250.5',
+            bank_reference: wire.bank_reference,
+          },
+        },
       })
+    const { body: history } = await people.viewer<{ transfer: { id: string } }>(
+      'GET',
+      `/v2/transfer/transfers/${await transferOf(wire.bank_reference)}/history`,
+    )
+    expect(history).toMatchObject({ transfer: { bank_reference: wire.bank_reference } })
+    await expectFound(history.transfer.id, wire.bank_reference)
     const before = await everyTable(service.db)
     for (const [bad, status] of [
       [{ memo: 'NOBODY' }, 403],
@@ -293,6 +325,63 @@ describe('Send Wire Back', () => {
         detail: expect.stringMatching(/^no wire with the bank reference REF-\w+ is PENDING$/) as string,
       },
     })
+  })
+})
+
+describe('List Ledger Balances', () => {
+  type Balances = Record<'items' | 'sums', { account: string; asset: string }[]> & { to: string }
+  const balances = async (query: Record<string, string>) =>
+    (await people.viewer<Balances>('GET', `/v2/operators/ledger/balances?${new URLSearchParams(query)}`)).body
+  const arrives = async (amount: string) =>
+    people.operator('POST', `${WIRES}/deposits`, {
+      memo: await newMemo(),
+      amount,
+      bank_reference: reference(),
+    })
+  const canonical = (text: string) => microsToTimestamp(momentAt(text).micros)
+  const now = async () => {
+    const { rows } = await service.db.query<{ now: string }>('select clock_timestamp() as now')
+    return canonical(rows[0]!.now)
+  }
+  const bankOf = ({ items }: Balances) =>
+    items.find(({ account, asset }) => account === 'bank' && asset === 'USD')
+
+  test('has what each account had, what came and went in a time, and what it has; all of them sum to zero', async () => {
+    const from = await now()
+    const { closing } = bankOf(await balances({ 'created_at.lt': from })) as { closing?: string } & object
+    await arrives('7.25')
+    const between = await now()
+    await arrives('3')
+    const read = await balances({ 'created_at.gte': from, 'created_at.lt': between })
+    expect(canonical(read.to)).toBe(between)
+    expect(bankOf(read)).toMatchObject({ opening: closing, debit: '7.25', credit: '0' })
+    const zero = { account: 'all', asset: 'USD', opening: '0', debit: '7.25', credit: '7.25', closing: '0' }
+    expect(read.sums).toContainEqual(zero)
+    expect(bankOf(await balances({ 'created_at.gte': between }))).toMatchObject({ debit: '3' })
+    expect(bankOf(await balances({ 'created_at.gte': from, customer_id: other.customer_id }))).toBeUndefined()
+    const { rows } = await service.db.query<{ account: string; asset: string; closing: string }>(
+      'select account, asset, trim_scale(sum(amount)) as closing from entries group by 1, 2',
+    )
+    const { items } = await balances({ 'created_at.gte': '2020-01-01T00:00:00Z' })
+    expect(items).toHaveLength(rows.length)
+    expect(items).toEqual(expect.arrayContaining(rows.map((row) => expect.objectContaining(row) as unknown)))
+  })
+
+  test('ends where the oldest transaction under way began: what is answered never changes', async () => {
+    const from = await now()
+    const tx = await service.db.connect()
+    try {
+      await tx.query('begin')
+      const { rows } = await tx.query<{ began: string }>('select now() as began')
+      await arrives('5')
+      const read = await balances({ 'created_at.gte': from, 'created_at.lt': '2250-01-01T00:00:00Z' })
+      expect(canonical(read.to)).toBe(canonical(rows[0]!.began))
+      expect(bankOf(read)).toMatchObject({ debit: '0' })
+    } finally {
+      await tx.query('rollback')
+      tx.release()
+    }
+    expect(bankOf(await balances({ 'created_at.gte': from }))).toMatchObject({ debit: '5' })
   })
 })
 
