@@ -98,7 +98,7 @@ test('transfers, balances and open withdrawals are read with the role of the ser
         )
   }
   expect((await bursar('ledger', 'balances')).stdout).toMatch(
-    /^Balances before 20\S+\naccount +asset +opening/,
+    /^From \S+ to before 20\S+\naccount +asset +opening/,
   )
   expect((await bursar('ledger', 'balances', '--at', 'noon')).code).toBe(2)
 

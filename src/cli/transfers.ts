@@ -10,8 +10,6 @@ import { selectTransfers } from '../resources/transfers/list-transfers.ts'
 import { uuid, wholeNumber } from './arguments.ts'
 import { inDatabase, onNodes } from './command-line.ts'
 import { define, type Subcommand } from './define.ts'
-import { EXIT } from './exit.ts'
-import { ownProcess } from './own-process.ts'
 import { tableOf } from './table.ts'
 
 const LIST_MAX = 1_000
@@ -26,9 +24,10 @@ export function transferCommands(program: Command): void {
     .answer(inDatabase, async ({ db }, id: string) => {
       const owner = await findOwner(db, id)
       if (owner === undefined) throw new Error(`there is no transfer ${id}`)
+      const transfer = await readTransfer(db, owner, id)
       const shown = {
-        transfer: await readTransfer(db, owner, id),
-        ...(await selectPayout(db, owner, id)),
+        transfer,
+        ...(await selectPayout(db, transfer)),
         entries: await selectLedgerEntries(db, owner, id),
       }
       return [shown, JSON.stringify(shown, null, 2)]
@@ -50,37 +49,26 @@ export function transferCommands(program: Command): void {
   defineLedger(define(program, 'ledger', 'the accounts of the ledger: of the platform, and of all profiles'))
 }
 
-interface Between {
-  from?: Moment
-  to?: Moment
-  at?: Moment
-  customer?: string
-}
-
 function defineLedger(ledger: Subcommand): void {
   define(
     ledger,
     'balances',
-    'opening, debit, credit and closing of each account by asset, and their sums; negative: what the platform has. Reads every entry. Exit code 1 when the sums are not 0',
+    'opening, debit, credit and closing of each account, and their sums; negative: what the platform has. Reads every entry',
   )
     .option('--from <time>', 'beginning of the time, such as 2026-01-01 (default: all time)', moment)
-    .option('--to <time>', 'its end, not included, at most now (default: now)', moment)
-    .addOption(
-      new Option('--at <time>', 'balances at this moment').argParser(moment).conflicts(['from', 'to']),
-    )
+    .option('--to <time>', 'its end, not included (default: now)', moment)
+    .option('--at <time>', 'balances at this moment: as --to', moment)
     .option('--customer <id>', 'only the entries of this customer', uuid)
-    .answer(onNodes(inDatabase), async ({ nodes }, { from, to, at, customer }: Between) => {
-      const asked = {
-        from: from ?? momentOf(EVER.from),
-        to: to ?? (at && momentOf(at.micros + 1)) ?? momentOf(EVER.to),
-      }
-      const read = await readLedgerBalances(nodes, asked, customer)
-      if (read.sums.some(({ closing }) => closing !== '0')) ownProcess().exitCode = EXIT.failed
-      const columns = ['account', 'asset', '>opening', '>debit', '>credit', '>closing'] as const
-      const head =
-        from === undefined ? `Balances before ${read.to}` : `From ${read.from} to before ${read.to}`
-      return [read, `${head}\n${tableOf([...read.items, ...read.sums], columns, undefined)}`]
-    })
+    .answer(
+      onNodes(inDatabase),
+      async ({ nodes }, given: Record<'from' | 'to' | 'at', Moment | undefined> & { customer?: string }) => {
+        const { from = momentOf(EVER.from), at = momentOf(EVER.to), to = at, customer } = given
+        const read = await readLedgerBalances(nodes, { from, to }, customer)
+        const columns = ['account', 'asset', '>opening', '>debit', '>credit', '>closing'] as const
+        const rows = [...read.items, ...read.sums]
+        return [read, `From ${read.from} to before ${read.to}\n${tableOf(rows, columns, undefined)}`]
+      },
+    )
 }
 
 const momentOf = (micros: number) => momentAt(microsToTimestamp(micros))

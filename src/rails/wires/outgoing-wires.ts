@@ -2,6 +2,7 @@ import { strict as assert } from 'node:assert'
 import { violatedConstraint, type Database, type Queryable, type Transaction } from '../../db/database.ts'
 import { findBankWire, findBankWireOf, insertBankWires } from '../../money/records/bank-wires.ts'
 import type { FiatAccount } from '../../money/records/fiat-account.ts'
+import { describeFreeze, selectFreezes } from '../../money/records/freezes.ts'
 import { balanceMacs } from '../../money/ledger/balance-macs.ts'
 import { WithdrawalMacs } from '../../money/movements/withdrawal-macs.ts'
 import { readOrder, wiresTakenBy, type WireOrder } from '../../chains/bank/manual-wires.ts'
@@ -62,6 +63,7 @@ export async function listOpenWires(db: Queryable): Promise<OpenWire[]> {
     where t.status = 'PENDING' and t.type = 'WIRE_WITHDRAWAL'
     order by t.id
     limit ${WIRES_MAX}`)
+  const freezes = rows.length === 0 ? [] : await selectFreezes(db)
   return rows.map((row) => {
     const {
       raw_transaction,
@@ -73,13 +75,18 @@ export async function listOpenWires(db: Queryable): Promise<OpenWire[]> {
     } = row
     const order = readOrder(raw_transaction)
     const { account_number = '' } = fiat_network_instructions.wire
+    // The worker looks at a wire each half minute, and a freeze holds it at once.
+    const subjects = ['', 'WIRE', wire.customer_id, `${wire.customer_id}/${wire.profile_id}`]
+    const freeze = freezes.find(({ subject }) => subjects.includes(subject))
     return {
       ...wire,
       ...(order !== undefined
         ? { state: 'TAKEN' as const, detail: `by ${order.taken_by} at ${order.taken_at}` }
-        : waiting_code === 'WIRE_TO_TAKE'
-          ? { state: 'READY' as const, detail: null }
-          : { state: 'WAITING' as const, detail: waiting_detail }),
+        : freeze !== undefined
+          ? { state: 'WAITING' as const, detail: `${describeFreeze(freeze)}, since ${freeze.created_at}` }
+          : waiting_code === 'WIRE_TO_TAKE'
+            ? { state: 'READY' as const, detail: null }
+            : { state: 'WAITING' as const, detail: waiting_detail }),
       payee: ownerName(fiat_account_owner),
       account_number: `...${account_number.slice(-4)}`,
     }

@@ -167,8 +167,8 @@ const WIRES = '/v2/operators/wires'
 const reference = () => `REF-${Math.random().toString(36).slice(2).toUpperCase()}`
 
 /** A wire that may be taken. */
-async function newWire(): Promise<string> {
-  const { status, body } = await withdraw(customer.profile_id)
+async function newWire(profileId = customer.profile_id): Promise<string> {
+  const { status, body } = await withdraw(profileId)
   expect(status).toBe(200)
   await settleWithdrawals(service.db, service.networks)
   return String(body.id)
@@ -178,10 +178,11 @@ async function takenWire(): Promise<string> {
   expect((await people.operator('POST', `${WIRES}/${id}/take`)).status).toBe(200)
   return id
 }
-const stateOf = async (id: string) =>
+const openWire = async (id: string) =>
   (await people.viewer<{ items: { transfer_id: string; state: string }[] }>('GET', WIRES)).body.items.find(
     ({ transfer_id }) => transfer_id === id,
-  )?.state
+  )
+const stateOf = async (id: string) => (await openWire(id))?.state
 const read = async (id: string) => (await customer.call('GET', `/v2/transfer/transfers/${id}`)).body
 
 const found = async (reference: string, call: Call = customer.call) =>
@@ -213,6 +214,24 @@ describe('List Open Wires', () => {
     await people.operator('POST', `${WIRES}/${id}/sent`, { bank_reference: reference() })
     expect(await stateOf(id)).toBeUndefined()
   })
+})
+
+test('a wire of a frozen profile waits for the end of the freeze wherever it is shown, and not for an operator', async () => {
+  const profile_id = await newProfile()
+  const id = await newWire(profile_id)
+  const shown = async () => {
+    const { body } = await people.viewer<{ waiting?: object }>('GET', `/v2/transfer/transfers/${id}/history`)
+    return { waiting: body.waiting, wire: await openWire(id) }
+  }
+  expect(await shown()).toMatchObject({ waiting: { code: 'WIRE_TO_TAKE' }, wire: { state: 'READY' } })
+  await people.operator('POST', '/v2/operators/freezes', { profile_id, reason: 'a court asks' })
+  const detail = `profile ${profile_id} is frozen (OPERATOR): a court asks`
+  expect(await shown()).toMatchObject({
+    waiting: { code: 'FROZEN', detail, since: expect.stringMatching(/^20/) as string },
+    wire: { state: 'WAITING', detail: expect.stringContaining(`${detail}, since 20`) as string },
+  })
+  await people.admin('POST', '/v2/operators/freezes/end', { profile_id, cause: 'OPERATOR' })
+  expect(await shown()).toMatchObject({ waiting: { code: 'WIRE_TO_TAKE' }, wire: { state: 'READY' } })
 })
 
 describe('Take Wire', () => {

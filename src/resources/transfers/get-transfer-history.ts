@@ -82,7 +82,7 @@ export const getTransferHistory = operation({
     const transfer = await readTransfer(db, customerId, params.id)
     const { id } = transfer
     const has = (scope: Scope) => scopes.includes(scope)
-    const { transactions, waiting } = await selectPayout(db, customerId, id)
+    const { transactions, waiting } = await selectPayout(db, transfer)
     const approval = has('approvals:read_approval') ? await selectApprovalOf(db, customerId, id) : undefined
     const events = has('events:read_event') ? await selectEventsOf(db, customerId, id) : undefined
     const entries = await selectLedgerEntries(db, customerId, id)
