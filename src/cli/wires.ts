@@ -15,6 +15,7 @@ import {
   type By,
 } from '../rails/wires/outgoing-wires.ts'
 import {
+  readPayee,
   recordWireDeposit,
   recordWireReturn,
   sendWireBack,
@@ -136,12 +137,14 @@ function defineMarks(wire: Command): void {
 }
 
 function defineIncoming(wire: Command): void {
-  const recorded = ({ did }: AtDatabase, what: string, { transfer, changed }: RecordedWire) => {
+  const recorded = async ({ db, did }: AtDatabase, what: string, { transfer, changed }: RecordedWire) => {
+    const { profile, owner, customer } = await readPayee(db, transfer)
     const { id, customer_id, profile_id, amount, asset } = transfer
+    const whom = printable(`profile ${profile_id} (${[profile, owner, customer].filter(Boolean).join(', ')})`)
     if (changed) did(what, { transfer_id: id, customer_id, profile_id, amount, asset })
     const text = changed
-      ? `Credited ${amount} ${asset} to profile ${profile_id}: ${id}.`
-      : `Already recorded, nothing has changed: ${amount} ${asset} to profile ${profile_id}, ${id}.`
+      ? `Credited ${amount} ${asset} to ${whom}: ${id}.`
+      : `Already recorded, nothing has changed: ${amount} ${asset} to ${whom}, ${id}.`
     return [{ changed, transfer }, text] as const
   }
 

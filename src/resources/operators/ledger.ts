@@ -10,8 +10,6 @@ import { readLedgerBalances, type LedgerBalances } from '../../money/ledger/acco
 import { operatorOperation } from '../operation.ts'
 
 const reused = reusedAnswers<LedgerBalances>()
-/** An answer reads every entry, so a process makes one at a time. */
-let isReading = false
 
 /** The balances of the ledger's accounts for a time that ends now at the latest: of all customers, or of one. */
 export const listLedgerBalances = operatorOperation({
@@ -23,24 +21,16 @@ export const listLedgerBalances = operatorOperation({
     customer_id: Type.Optional(Uuid('Only the entries of this customer.')),
     ...timeBounds('created_at'),
   }),
-  run({ query, shared, nodes }) {
+  run({ query, shared, nodes: { list } }) {
     const { from, to } = timeRange(query, 'created_at')
     const asked = { from: momentAt(microsToTimestamp(from)), to: momentAt(microsToTimestamp(to)) }
-    return reused(JSON.stringify([query.customer_id, asked]), async () => {
-      if (isReading) throw problem.tooManyRequests('other balances are being summed; try again', 1)
-      isReading = true
-      try {
-        return await readLedgerBalances(
-          { shared: forEverybody(shared), list: nodes.list },
-          asked,
-          query.customer_id,
-        )
-      } catch (error) {
-        if (!(error instanceof HorizonUnknown)) throw error
-        throw problem.unavailable(`balances are final at no moment: ${error.message}`, error)
-      } finally {
-        isReading = false
-      }
-    })
+    return reused(JSON.stringify([query.customer_id, asked]), () =>
+      readLedgerBalances({ shared: forEverybody(shared), list }, asked, query.customer_id).catch(
+        (error: unknown) => {
+          if (!(error instanceof HorizonUnknown)) throw error
+          throw problem.unavailable(`balances are final at no moment: ${error.message}`, error)
+        },
+      ),
+    )
   },
 })

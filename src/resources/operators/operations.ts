@@ -6,6 +6,7 @@ import { createFreeze, endFreeze, listFreezes } from './freezes.ts'
 import { listLedgerBalances } from './ledger.ts'
 import { createPolicyTrial, listApprovers } from './governance.ts'
 import {
+  findWirePayee,
   getWire,
   listWires,
   markFailed,
@@ -20,7 +21,7 @@ import {
 export const OPERATOR_WORK: readonly Operation[] = [
   listActivity,
   ...[listFreezes, createFreeze, endFreeze],
-  ...[listWires, getWire, take, markSent, markFailed, recordDeposit, recordReturn, sendBack],
+  ...[listWires, findWirePayee, getWire, take, markSent, markFailed, recordDeposit, recordReturn, sendBack],
   ...[listAllCustomers, makeCustomer, listLimits, putLimit],
   listLedgerBalances,
   ...[createClient, renameClient],

@@ -234,6 +234,18 @@ test('a wire of a frozen profile waits for the end of the freeze wherever it is 
   expect(await shown()).toMatchObject({ waiting: { code: 'WIRE_TO_TAKE' }, wire: { state: 'READY' } })
 })
 
+describe('Find Wire Payee', () => {
+  test('tells whom a wire that arrived would credit, by names; a wrong memo is refused', async () => {
+    const memo = String(await newMemo())
+    const payee = { customer: expect.any(String) as string, profile: 'Default' }
+    const find = (of: string) => people.viewer('GET', `${WIRES}/payee?memo=${of}`)
+    for (const of of [memo, memo.toLowerCase()])
+      expect(await find(of)).toMatchObject({ status: 200, body: payee })
+    expect((await find('NOBODY')).status).toBe(403)
+    expect((await find('')).status).toBe(400)
+  })
+})
+
 describe('Take Wire', () => {
   test('gives it to one person', async () => {
     const id = await newWire()
