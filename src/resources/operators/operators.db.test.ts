@@ -205,6 +205,24 @@ const newMemo = async () =>
     })
   ).body.memo_id
 
+test("the deployment's people see each other's names and who may do what; the customer's people and programs do not", async () => {
+  const id = await takenWire()
+  const path = `/v2/audit-log?subject_ids=${id}&actions=transfer.take`
+  const whoTook = async (call: Call) =>
+    (await call<{ items: { actor: { name?: string } }[] }>('GET', path)).body.items[0]!.actor.name
+  expect(await whoTook(people.viewer)).toBe('Test OPERATOR')
+  for (const call of [people.ownAdmin, customer.call]) expect(await whoTook(call)).toBeUndefined()
+  type Listed = { items: { customer_id?: string; role: string }[] }
+  const listed = async (call: Call) => (await call<Listed>('GET', '/v2/operators')).body.items
+  const own = await listed(people.ownAdmin)
+  expect(own.map(({ customer_id }) => customer_id)).toEqual(own.map(() => customer.customer_id))
+  const all = await listed(people.viewer)
+  expect(all).toEqual(expect.arrayContaining(own))
+  expect(all.filter(({ customer_id }) => customer_id === undefined).map(({ role }) => role)).toEqual(
+    expect.arrayContaining(['ADMIN', 'OPERATOR', 'VIEWER']),
+  )
+})
+
 describe('List Open Wires', () => {
   test('has a wire until it has ended, with its state', async () => {
     const id = await newWire()

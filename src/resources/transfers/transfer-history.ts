@@ -241,6 +241,7 @@ export async function selectApprovalOf(
   db: Queryable,
   customerId: string,
   transferId: string,
+  allOperators: boolean,
 ): Promise<Approval | undefined> {
   const { rows } = await db.query<ApprovalRow>(
     `select ${APPROVAL_COLUMNS} from approvals a where a.customer_id = $1 and a.transfer_id = $2`,
@@ -248,7 +249,7 @@ export async function selectApprovalOf(
   )
   if (rows[0] === undefined) return undefined
   const approval = approvalToWire(rows[0], await selectDecisions(db, customerId, [rows[0].id]))
-  const [named] = await nameInitiators(db, customerId, [approval])
+  const [named] = await nameInitiators(db, customerId, [approval], allOperators)
   return named
 }
 
