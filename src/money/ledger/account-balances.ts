@@ -11,7 +11,7 @@ const FIGURES = ['opening', 'debit', 'credit', 'closing'] as const
  * An account in one asset; all customers' profiles are one account, and `all` is the sum of all accounts. Decimal strings:
  * `opening`, less `debit`, plus `credit` is `closing`. Negative: what the platform has, such as money at its bank.
  */
-export type AccountBalance = Record<'account' | 'asset' | (typeof FIGURES)[number], string>
+type AccountBalance = Record<'account' | 'asset' | (typeof FIGURES)[number], string>
 
 /** Balances for `from` <= time < `to`. */
 export type LedgerBalances = Record<'from' | 'to', string> & Record<'items' | 'sums', AccountBalance[]>

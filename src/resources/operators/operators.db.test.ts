@@ -380,7 +380,12 @@ describe('Send Wire Back', () => {
 describe('List Ledger Balances', () => {
   type Balances = Record<'items' | 'sums', { account: string; asset: string }[]> & { to: string }
   const balances = async (query: Record<string, string>) =>
-    (await people.viewer<Balances>('GET', `/v2/operators/ledger/balances?${new URLSearchParams(query)}`)).body
+    (
+      await people.viewer<Balances>(
+        'GET',
+        `/v2/operators/ledger/balances?${String(new URLSearchParams(query))}`,
+      )
+    ).body
   const arrives = async (amount: string) =>
     people.operator('POST', `${WIRES}/deposits`, {
       memo: await newMemo(),
