@@ -136,18 +136,19 @@ function defineMarks(wire: Command): void {
     })
 }
 
-function defineIncoming(wire: Command): void {
-  const recorded = async ({ db, did }: AtDatabase, what: string, { transfer, changed }: RecordedWire) => {
-    const { profile, owner, customer } = await readPayee(db, transfer)
-    const { id, customer_id, profile_id, amount, asset } = transfer
-    const whom = printable(`profile ${profile_id} (${[profile, owner, customer].filter(Boolean).join(', ')})`)
-    if (changed) did(what, { transfer_id: id, customer_id, profile_id, amount, asset })
-    const text = changed
-      ? `Credited ${amount} ${asset} to ${whom}: ${id}.`
-      : `Already recorded, nothing has changed: ${amount} ${asset} to ${whom}, ${id}.`
-    return [{ changed, transfer }, text] as const
-  }
+/** What a command says of a wire that it has recorded. */
+const recorded = async ({ db, did }: AtDatabase, what: string, { transfer, changed }: RecordedWire) => {
+  const { profile, owner, customer } = await readPayee(db, transfer)
+  const { id, customer_id, profile_id, amount, asset } = transfer
+  const whom = printable(`profile ${profile_id} (${[profile, owner, customer].filter(Boolean).join(', ')})`)
+  if (changed) did(what, { transfer_id: id, customer_id, profile_id, amount, asset })
+  const text = changed
+    ? `Credited ${amount} ${asset} to ${whom}: ${id}.`
+    : `Already recorded, nothing has changed: ${amount} ${asset} to ${whom}, ${id}.`
+  return [{ changed, transfer }, text] as const
+}
 
+function defineIncoming(wire: Command): void {
   define(
     wire,
     'record-deposit',
