@@ -109,7 +109,7 @@ describe('a withdrawal that is under way', () => {
         ...approvalOf('PENDING'),
         ...waits('FROZEN', 'the profile is frozen', '2026-11-28T03:24:00.000000Z'),
       },
-      'It has waited since 28 Nov 2026, 03:24:00 UTC: the profile is frozen. It goes on when the freeze is lifted.',
+      'Held since 28 Nov 2026, 03:24:00 UTC: the profile is frozen. It goes on when the freeze is lifted.',
     ],
     [
       'held by the sandbox',
@@ -135,8 +135,8 @@ describe('a withdrawal that is under way', () => {
     ],
     [
       'a wire that nobody has taken',
-      { transfer: wire, ...waits('WIRE_TO_TAKE') },
-      'It waits: why. It goes on when an operator takes and sends it.',
+      { transfer: wire, ...waits('WIRE_TO_TAKE', 'an operator must send it: bursar wire take') },
+      'It waits: an operator must send it. It goes on when an operator takes and sends it.',
     ],
     [
       'a person is to sign it',

@@ -14,7 +14,7 @@ const TABLES = Object.keys(PRIVILEGES)
 /** For each table: the rooms that own it, which are those that write it, and after the bar those that read across. */
 const ALLOWED: Record<string, string> = {
   account_members: 'resources/accounts | money/records, program/demo',
-  accounts: 'resources/accounts | money/records, money/verify, program/demo, resources/search',
+  accounts: 'resources/accounts | money/records, money/verify, program/demo, rails/wires, resources/search',
   acknowledged_transactions:
     'rails/treasury | chains/bitcoin, chains/evm, chains/stellar, money/verify, rails/payouts',
   api_clients:
@@ -31,7 +31,7 @@ const ALLOWED: Record<string, string> = {
     'money/ledger | access/operators, access/tokens, governance/approvals, governance/policy, money/movements, money/records, money/verify, rails/payouts, rails/wires, resources/statements',
   balances:
     'money/ledger | money/verify, resources/profiles, resources/statements, resources/transfers, upkeep/metrics',
-  bank_wires: 'money/records | money/verify',
+  bank_wires: 'money/records | money/ledger, money/verify, resources/search',
   credited_deposits: 'money/movements',
   crypto_destination_addresses:
     'resources/destination-addresses | money/records, money/verify, resources/orchestrations, resources/search',
@@ -62,7 +62,7 @@ const ALLOWED: Record<string, string> = {
     'money/records | program, program/demo, rails/wires, resources/fiat-deposit-instructions, resources/sandbox, resources/search',
   freezes: 'money/records | chains, upkeep/metrics',
   identities:
-    'resources/identities | money/records, money/verify, program/demo, resources/accounts, resources/search',
+    'resources/identities | money/records, money/verify, program/demo, rails/wires, resources/accounts, resources/search',
   incoming_transfers: 'rails/deposits | chains, money/verify, rails/screening, upkeep/metrics',
   institution_members: 'resources/identities | program/demo',
   markets: 'resources/markets | money/records, program',
@@ -87,7 +87,7 @@ const ALLOWED: Record<string, string> = {
   price_minutes: 'resources/markets | money/records',
   price_points: 'resources/markets',
   profiles:
-    'access/customers, money/records, resources/profiles | cli, money/ledger, money/movements, program/demo, rails/deposits, resources/accounts, resources/search, resources/statements, resources/webhooks',
+    'access/customers, money/records, resources/profiles | cli, money/ledger, money/movements, program/demo, rails/deposits, rails/wires, resources/accounts, resources/search, resources/statements, resources/webhooks',
   replaced_transactions:
     'rails/payouts | chains/bitcoin, chains/evm, money/records, money/verify, resources/search, resources/transfers',
   refills: 'rails/treasury | chains, upkeep/metrics',
@@ -96,7 +96,8 @@ const ALLOWED: Record<string, string> = {
   schema_version: ' | db',
   screening_requirement: 'rails/screening',
   screenings: 'rails/screening',
-  seen_deposits: 'money/movements, rails/deposits, rails/wires | chains, money/verify, upkeep/metrics',
+  seen_deposits:
+    'money/movements, rails/deposits, rails/wires | chains, money/ledger, money/verify, resources/search, upkeep/metrics',
   signing_keys: 'access/tokens | money/verify',
   simulated_chain: 'chains/simulated | program, rails/deposits',
   solana_lanes: 'chains/solana',

@@ -20,7 +20,7 @@ export function useWork() {
   return { isRunning, error, run }
 }
 
-/** A button. For a change that cannot be undone, `ask` is the question that a person answers first. */
+/** A button. For a change that cannot be undone, `ask` is the question that a person answers first, or makes and shows it. */
 export function AskedButton({
   ask,
   kind,
@@ -29,7 +29,7 @@ export function AskedButton({
   run,
   children,
 }: {
-  ask: string | undefined
+  ask: string | ((show: (question: string) => void) => void) | undefined
   kind?: 'main' | 'danger' | undefined
   disabled: boolean
   /** Whether the action may go on, to its question or its call. */
@@ -37,27 +37,27 @@ export function AskedButton({
   run: () => void
   children: ComponentChildren
 }) {
-  const asking = useSignal(false)
+  const asking = useSignal('')
   const yes = useRef<HTMLButtonElement>(null)
   const first = useRef<HTMLButtonElement>(null)
   const answered = useRef(false)
   // Moves the focus before the next key press, so that Enter after a click answers the question. "No" moves it back.
   useLayoutEffect(() => {
-    if (asking.value) yes.current?.focus()
+    if (asking.value !== '') yes.current?.focus()
     else if (answered.current) first.current?.focus()
-    answered.current = asking.value
+    answered.current = asking.value !== ''
   }, [asking.value])
   const confirmed = () => {
-    asking.value = false
+    asking.value = ''
     run()
   }
-  return asking.value ? (
-    <div class="ask" role="alertdialog" aria-label={ask}>
-      <span>{ask}</span>
+  return asking.value !== '' ? (
+    <div class="ask" role="alertdialog" aria-label={asking.value}>
+      <span>{asking.value}</span>
       <button ref={yes} type="button" class="danger" onClick={confirmed}>
         Yes
       </button>
-      <button type="button" onClick={() => (asking.value = false)}>
+      <button type="button" onClick={() => (asking.value = '')}>
         No
       </button>
     </div>
@@ -70,7 +70,8 @@ export function AskedButton({
       onClick={() => {
         if (!isReady()) return
         if (ask === undefined) run()
-        else asking.value = true
+        else if (typeof ask === 'string') asking.value = ask
+        else ask((question) => (asking.value = question))
       }}
     >
       {children}
@@ -110,7 +111,8 @@ export function Action<T>({
   call: Call | ((values: Values) => Call)
   fields?: readonly Field[]
   done: (answer: T) => void
-  ask?: string
+  /** The question of a change that cannot be undone; as a function, of the values. */
+  ask?: string | ((values: Values) => string | Promise<string>)
   kind?: 'main' | 'danger'
   /** The scope of the call. An operator without it has no button. */
   scope?: string
@@ -133,7 +135,9 @@ export function Action<T>({
   }
   const button = (
     <AskedButton
-      ask={ask}
+      // A question is about the values that it was asked for.
+      key={JSON.stringify(values)}
+      ask={typeof ask === 'function' ? (show) => run(async () => show(await ask(values))) : ask}
       kind={kind}
       disabled={isRunning.value}
       isReady={() => form.current?.reportValidity() ?? true}

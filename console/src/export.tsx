@@ -4,7 +4,7 @@ import { csvOf } from './csv.ts'
 import { filterOf } from './list.tsx'
 import type { Page } from './records.ts'
 
-/** Rows of an export: 100 pages of the API's largest size. The file says where it was cut. */
+/** Rows of an export: 100 pages of the API's largest size. The page and the file's name say where it was cut. */
 const EXPORT_MAX = 100_000
 const EXPORT_PAGE = 1_000
 
@@ -61,8 +61,9 @@ export function Export<T>({
       cursor = answer.next_page_cursor ?? ''
       progress.value = `${rows.length - 1} ${name}`
     } while (cursor !== '' && rows.length <= EXPORT_MAX)
-    if (cursor !== '') rows.push([`more than ${EXPORT_MAX} ${name}: choose a shorter time`])
-    save(`${fileOf(name)}.csv`, csvOf(rows), 'text/csv')
+    const isCut = cursor !== ''
+    save(`${fileOf(name)}${isCut ? '-incomplete' : ''}.csv`, csvOf(rows), 'text/csv')
+    if (isCut) throw new Error(`The file has the first ${EXPORT_MAX} ${name} alone: choose a shorter time.`)
   }
   return (
     <span class="export">

@@ -53,6 +53,26 @@ export function useCall<T>(call: Call | undefined): Loaded<T> {
   return { data, error, again: run }
 }
 
+/** Reads again what events of these types may have changed, this long after the first of a burst. */
+export function useFresh(again: ((background: true) => void) | undefined, types = /./, ms = 400): void {
+  const newest = useRef(again)
+  newest.current = again
+  useEffect(() => {
+    let timer: number | undefined
+    const stop = onEvents((event) => {
+      if (event !== undefined && !types.test(event.type)) return
+      timer ??= window.setTimeout(() => {
+        timer = undefined
+        newest.current?.(true)
+      }, ms)
+    })
+    return () => {
+      clearTimeout(timer)
+      stop()
+    }
+  }, [])
+}
+
 /** Reads a record again with each of its events, and when events may have been missed. */
 export const useEventsOf = (id: string, again: Loaded<unknown>['again']): void =>
   useEffect(

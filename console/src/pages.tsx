@@ -7,6 +7,7 @@ import { CustomersPage } from './pages/customers.tsx'
 import { EventsPage } from './pages/events.tsx'
 import { Home } from './pages/home.tsx'
 import { IdentitiesPage, IdentityPage } from './pages/identities.tsx'
+import { LedgerPage } from './pages/ledger.tsx'
 import { MarketPage, MarketsPage } from './pages/markets.tsx'
 import { NetworksPage } from './pages/networks.tsx'
 import { NoSuchPage } from './pages/no-such-page.tsx'
@@ -43,6 +44,7 @@ const ROUTES: [pattern: string, page: ComponentType<never>][] = [
   ['orchestrations/rules', RulesPage],
   ['orchestrations/rules/:id', RulePage],
   ['orchestrations/:id', OrchestrationPage],
+  ['ledger', LedgerPage],
   ['markets', MarketsPage],
   ['markets/:market', MarketPage],
   ['networks', NetworksPage],
@@ -82,6 +84,7 @@ const PAGES: { group: string; pages: Listed[] }[] = [
       { name: 'Profiles', to: 'profiles' },
       { name: 'Identities', to: 'identities', scope: 'identity:read_identity' },
       { name: 'Wires', to: 'wires', scope: 'operators:read_wire', onlyIn: 'live' },
+      { name: 'Ledger', to: 'ledger', scope: 'operators:read_ledger' },
       { name: 'Orchestrations', to: 'orchestrations' },
       { name: 'Statements', to: 'statements' },
     ],

@@ -24,6 +24,7 @@ const CHANGES_NOTHING = new Set([
     'identity',
     'transfer',
     'balance',
+    'ledger',
     'keys',
     'networks',
   ],

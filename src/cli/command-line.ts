@@ -1,7 +1,8 @@
 import { originOfUser, type Origin } from '../contract/actor.ts'
 import { userInfo } from 'node:os'
 import { pino, type Logger } from 'pino'
-import { connect, type Connected } from '../program/connect.ts'
+import { connect, openCluster, type Connected } from '../program/connect.ts'
+import type { Nodes } from '../db/nodes.ts'
 import {
   openDatabase,
   OWNER,
@@ -160,6 +161,23 @@ export const inMigratedDatabase: OpenContext<AtDatabase, OfCustomer> = (work, { 
   withDatabase({ customer, migrate: true }, work)
 export const inOwnersDatabase: OpenContext<AtDatabase, OfCustomer> = (work, { customer }) =>
   withDatabase({ customer, as: 'owner' }, work)
+
+/** Connections of a command to each node of a cluster besides the coordinator. */
+const NODE_CONNECTIONS = 2
+
+/** The same door, with connections to each node of a cluster. */
+export const onNodes =
+  (door: typeof inDatabase): OpenContext<AtDatabase & { nodes: Nodes }, OfCustomer> =>
+  (work, options) =>
+    door(async (at) => {
+      const cluster = await openCluster(at.db, at.log)
+      try {
+        const nodes = cluster.nodes(at.db, (node) => at.open(NODE_CONNECTIONS, undefined, node))
+        await work({ ...at, nodes })
+      } finally {
+        await cluster.close()
+      }
+    }, options)
 
 /** A change that a customer's policy can make dependent on approvers. */
 export type AskedChange = Omit<RequestedChange, 'origin' | 'approval_id'> & { approval?: string | undefined }

@@ -39,7 +39,7 @@ const GROUPS: [names: string[], load: () => Promise<Group>][] = [
   [['console'], async () => (await import('./console.ts')).consoleCommands],
   [['identity'], async () => (await import('./identities.ts')).identityCommands],
   [['statements', 'rewards'], async () => (await import('./statements.ts')).statementCommands],
-  [['transfer', 'balance'], async () => (await import('./transfers.ts')).transferCommands],
+  [['transfer', 'balance', 'ledger'], async () => (await import('./transfers.ts')).transferCommands],
   [['networks', 'withdrawal'], async () => (await import('./networks.ts')).networkCommands],
   [['psbt'], async () => (await import('./psbt.ts')).psbtCommands],
   [['treasury', 'wallet'], async () => (await import('./treasury.ts')).treasuryCommands],

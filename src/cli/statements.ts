@@ -9,11 +9,9 @@ import { periodOf, type Period } from '../resources/statements/period.ts'
 import { reversePayment } from '../resources/statements/reverse-payment.ts'
 import { listRewardRates, setRewardRate } from '../resources/statements/reward-rates.ts'
 import { RATE_DECIMALS, type Derivation } from '../resources/statements/reward.ts'
-import type { Nodes } from '../db/nodes.ts'
-import { openCluster } from '../program/connect.ts'
 import { uuid } from './arguments.ts'
-import { inDatabase, inMigratedDatabase, type AtDatabase } from './command-line.ts'
-import { define, type Subcommand, type OpenContext } from './define.ts'
+import { inDatabase, inMigratedDatabase, onNodes } from './command-line.ts'
+import { define, type Subcommand } from './define.ts'
 import { EXIT } from './exit.ts'
 import { startProgress, type Progress } from './progress.ts'
 import { table } from './table.ts'
@@ -55,16 +53,20 @@ function defineMonthly(statements: Subcommand): void {
   )
     .requiredOption('--period <YYYY-MM>', 'month, UTC', period)
     .option('--customer <id>', 'only for this customer', uuid)
-    .answer(onNodes, async ({ nodes, did, origin }, selected: Selection & { period: Period }) => {
-      const { period, customer, json } = selected
-      const generated = await withBar(json, (onStart) =>
-        generateStatements(nodes, period, customer, onStart, origin),
-      )
-      if (generated.length > 0) did('generated statements', { period: period.name, count: generated.length })
-      const lines = generated.map(({ ref_id, total_amount }) => `${ref_id}  ${total_amount} USDG`)
-      const count = `${generated.length} statements generated for ${period.name}.`
-      return [{ generated }, [...lines, count].join('\n')]
-    })
+    .answer(
+      onNodes(inMigratedDatabase),
+      async ({ nodes, did, origin }, selected: Selection & { period: Period }) => {
+        const { period, customer, json } = selected
+        const generated = await withBar(json, (onStart) =>
+          generateStatements(nodes, period, customer, onStart, origin),
+        )
+        if (generated.length > 0)
+          did('generated statements', { period: period.name, count: generated.length })
+        const lines = generated.map(({ ref_id, total_amount }) => `${ref_id}  ${total_amount} USDG`)
+        const count = `${generated.length} statements generated for ${period.name}.`
+        return [{ generated }, [...lines, count].join('\n')]
+      },
+    )
   define(
     statements,
     'pay',
@@ -81,21 +83,6 @@ function defineMonthly(statements: Subcommand): void {
       return [{ paid }, [...lines, `${paid.length} statements paid.`].join('\n')]
     })
 }
-
-/** Opens the database and each node of a cluster for a command. */
-const onNodes: OpenContext<AtDatabase & { nodes: Nodes }, { customer?: string }> = (work, options) =>
-  inMigratedDatabase(async (at) => {
-    const cluster = await openCluster(at.db, at.log)
-    try {
-      const nodes = cluster.nodes(at.db, (node) => at.open(NODE_CONNECTIONS, undefined, node))
-      await work({ ...at, nodes })
-    } finally {
-      await cluster.close()
-    }
-  }, options)
-
-/** Connections of a command to each node of a cluster besides the coordinator. */
-const NODE_CONNECTIONS = 2
 
 function defineOne(statements: Subcommand): void {
   define(

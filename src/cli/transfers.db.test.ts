@@ -82,6 +82,26 @@ test('transfers, balances and open withdrawals are read with the role of the ser
   expect(await read('balance', 'list', ...of)).toEqual({ balances: expected })
   expect(await read('balance', 'list', ...of, '--profile', other.profile_id)).toEqual({ balances: [] })
 
+  const day = new Date().toISOString().slice(0, 10)
+  for (const time of [[], ['--at', new Date().toISOString()], ['--from', day, ...of]]) {
+    type Ledger = Record<'items' | 'sums', { account: string; asset: string; closing: string }[]>
+    const { items, sums } = await read<Ledger>('ledger', 'balances', ...time)
+    expect(sums.map(({ closing }) => closing)).toEqual(sums.map(() => '0'))
+    // The withdrawals are in flight.
+    expect(items.map(({ account }) => account)).toEqual(
+      expect.arrayContaining(['bank', 'fees', 'in_flight:ETHEREUM', 'profile']),
+    )
+    if (time.includes('--from'))
+      for (const { asset, available } of expected)
+        expect(items).toContainEqual(
+          expect.objectContaining({ account: 'profile', asset, closing: available }),
+        )
+  }
+  expect((await bursar('ledger', 'balances')).stdout).toMatch(
+    /^From \S+ to before 20\S+\naccount +asset +opening/,
+  )
+  expect((await bursar('ledger', 'balances', '--at', 'noon')).code).toBe(2)
+
   expect((await bursar('freeze', 'customer', customer.customer_id, '--reason', 'a court asks')).code).toBe(0)
   await settleWithdrawals(service.db, service.networks)
   const { withdrawals } = await read<{ withdrawals: object[] }>('withdrawal', 'list', ...of)

@@ -1,13 +1,16 @@
-import { Option, type Command } from 'commander'
-import { pageOf, EVER } from '../http/lists.ts'
+import { InvalidArgumentError, Option, type Command } from 'commander'
+import { momentAt, type Moment } from '../db/ids.ts'
+import { EVER, microsOf, microsToTimestamp, pageOf } from '../http/lists.ts'
+import { readLedgerBalances } from '../money/ledger/account-balances.ts'
 import { readTransfer, transferToWire, TransferStatus, TransferType } from '../money/ledger/transfer.ts'
 import { listCustomerBalances } from '../resources/profiles/list-balances.ts'
 import { selectLedgerEntries, selectPayout } from '../resources/transfers/transfer-history.ts'
 import { findOwner } from '../money/records/treasury.ts'
 import { selectTransfers } from '../resources/transfers/list-transfers.ts'
 import { uuid, wholeNumber } from './arguments.ts'
-import { inDatabase } from './command-line.ts'
+import { inDatabase, onNodes } from './command-line.ts'
 import { define, type Subcommand } from './define.ts'
+import { tableOf } from './table.ts'
 
 const LIST_MAX = 1_000
 
@@ -21,9 +24,10 @@ export function transferCommands(program: Command): void {
     .answer(inDatabase, async ({ db }, id: string) => {
       const owner = await findOwner(db, id)
       if (owner === undefined) throw new Error(`there is no transfer ${id}`)
+      const transfer = await readTransfer(db, owner, id)
       const shown = {
-        transfer: await readTransfer(db, owner, id),
-        ...(await selectPayout(db, owner, id)),
+        transfer,
+        ...(await selectPayout(db, transfer)),
         entries: await selectLedgerEntries(db, owner, id),
       }
       return [shown, JSON.stringify(shown, null, 2)]
@@ -42,6 +46,40 @@ export function transferCommands(program: Command): void {
         listCustomerBalances(db, customer, profile, LIST_MAX),
       columns: ['profile_id', 'nickname', 'asset', '>available'],
     })
+  defineLedger(define(program, 'ledger', 'the accounts of the ledger: of the platform, and of all profiles'))
+}
+
+function defineLedger(ledger: Subcommand): void {
+  define(
+    ledger,
+    'balances',
+    'opening, debit, credit and closing of each account, and their sums; negative: what the platform has. Reads every entry',
+  )
+    .option('--from <time>', 'beginning of the time, such as 2026-01-01 (default: all time)', moment)
+    .option('--to <time>', 'its end, not included (default: now)', moment)
+    .option('--at <time>', 'balances at this moment: as --to', moment)
+    .option('--customer <id>', 'only the entries of this customer', uuid)
+    .answer(
+      onNodes(inDatabase),
+      async ({ nodes }, given: Record<'from' | 'to' | 'at', Moment | undefined> & { customer?: string }) => {
+        const { from = momentOf(EVER.from), at = momentOf(EVER.to), to = at, customer } = given
+        const read = await readLedgerBalances(nodes, { from, to }, customer)
+        const columns = ['account', 'asset', '>opening', '>debit', '>credit', '>closing'] as const
+        const rows = [...read.items, ...read.sums]
+        return [read, `From ${read.from} to before ${read.to}\n${tableOf(rows, columns, undefined)}`]
+      },
+    )
+}
+
+const momentOf = (micros: number) => momentAt(microsToTimestamp(micros))
+
+/** Reads a day, which begins at 00:00 UTC, or an RFC 3339 time. */
+function moment(text: string): Moment {
+  try {
+    return momentOf(microsOf(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text, 'it').floor)
+  } catch {
+    throw new InvalidArgumentError('must be a day, such as 2026-01-31, or an RFC 3339 time.')
+  }
 }
 
 interface ListOptions {

@@ -1,6 +1,7 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import { AMOUNT_LENGTH_MAX } from '../contract/fields.ts'
-import { bankReference } from '../money/records/bank-wires.ts'
+import { bankReference, findBankWireOf } from '../money/records/bank-wires.ts'
+import { presentOf } from '../db/rows.ts'
 import type { WireOrder } from '../chains/bank/manual-wires.ts'
 import { openScreeningOfCommand } from '../rails/screening/open-screening.ts'
 import {
@@ -14,6 +15,7 @@ import {
   type By,
 } from '../rails/wires/outgoing-wires.ts'
 import {
+  readPayee,
   recordWireDeposit,
   recordWireReturn,
   sendWireBack,
@@ -59,11 +61,22 @@ export function wireCommands(program: Command): void {
     ],
   })
   defineTake(wire)
-  define(wire, 'show', 'print a taken wire again, with its operator')
+  define(
+    wire,
+    'show',
+    "print a taken wire again with its operator, and the bank's reference of a recorded one",
+  )
     .argument('<transfer_id>', 'wire', uuid)
     .answer(inDatabase, async ({ db }, id: string) => {
-      const order = await readTakenWire(db, id)
-      return [order, describeOrder(order)]
+      const recorded = await findBankWireOf(db, id)
+      const hasOrder = recorded === undefined || recorded.kind === 'SENT'
+      const order = hasOrder ? await readTakenWire(db, id) : undefined
+      const text = [
+        order && describeOrder(order),
+        recorded &&
+          `bank reference: ${recorded.bank_reference}, recorded by ${recorded.recorded_by} at ${recorded.recorded_at} (${recorded.kind})`,
+      ]
+      return [{ ...presentOf(recorded ?? {}), ...order }, text.filter(Boolean).join('\n')]
     })
   defineMarks(wire)
 }
@@ -123,16 +136,19 @@ function defineMarks(wire: Command): void {
     })
 }
 
-function defineIncoming(wire: Command): void {
-  const recorded = ({ did }: AtDatabase, what: string, { transfer, changed }: RecordedWire) => {
-    const { id, customer_id, profile_id, amount, asset } = transfer
-    if (changed) did(what, { transfer_id: id, customer_id, profile_id, amount, asset })
-    const text = changed
-      ? `Credited ${amount} ${asset} to profile ${profile_id}: ${id}.`
-      : `Already recorded, nothing has changed: ${amount} ${asset} to profile ${profile_id}, ${id}.`
-    return [{ changed, transfer }, text] as const
-  }
+/** What a command says of a wire that it has recorded. */
+const recorded = async ({ db, did }: AtDatabase, what: string, { transfer, changed }: RecordedWire) => {
+  const { profile, owner, customer } = await readPayee(db, transfer)
+  const { id, customer_id, profile_id, amount, asset } = transfer
+  const whom = printable(`profile ${profile_id} (${[profile, owner, customer].filter(Boolean).join(', ')})`)
+  if (changed) did(what, { transfer_id: id, customer_id, profile_id, amount, asset })
+  const text = changed
+    ? `Credited ${amount} ${asset} to ${whom}: ${id}.`
+    : `Already recorded, nothing has changed: ${amount} ${asset} to ${whom}, ${id}.`
+  return [{ changed, transfer }, text] as const
+}
 
+function defineIncoming(wire: Command): void {
   define(
     wire,
     'record-deposit',

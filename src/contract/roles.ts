@@ -89,6 +89,7 @@ const RIGHT_OF: Record<Exclude<Scope, ScopeWithoutOperations>, Right> = {
   'operators:write_client': 'ADMINISTER',
   'operators:read_customer': 'READ',
   'operators:write_customer': 'ADMINISTER',
+  'operators:read_ledger': 'READ',
   'operators:read_wire': 'READ',
   'operators:write_wire': 'CHANGE',
   'operators:write_verification': 'CHANGE',

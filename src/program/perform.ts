@@ -57,6 +57,7 @@ export function performWith(
       asker: request.asker,
       db: part,
       shared: pool === db ? part : partOf(db, request),
+      nodes,
       ledger,
       networks,
       askNodes: (ask) => questions.run(request.customerId, request.asker, ask),

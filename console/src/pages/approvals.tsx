@@ -2,12 +2,12 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { ago, inWords } from '../format.ts'
 import { Choice, filterOf, useList, type Column } from '../list.tsx'
-import { onEvents } from '../live.ts'
-import { useTransfers } from '../load.ts'
+import { useFresh, useTransfers } from '../load.ts'
 import { Actor, Id, Link, Status, Time } from '../parts.tsx'
 import type { Approval, Transfer } from '../records.ts'
 import { changeOf } from '../statement.ts'
 import { amountColumn, ListPage } from '../tables.tsx'
+import { usePayees } from './transfers.tsx'
 
 /** The payments and changes that wait for approvers, or have waited. */
 
@@ -19,16 +19,11 @@ export const isOpen = ({ status }: Pick<Approval, 'status'>): boolean =>
 
 export function ApprovalsPage() {
   const list = useList<Approval>('/v2/approvals', { statuses: filterOf('status') })
-  useEffect(
-    () =>
-      onEvents((event) => {
-        if (event === undefined || event.type.startsWith('approval.')) list.again(true)
-      }),
-    [JSON.stringify(list.call)],
-  )
+  useFresh(list.again, /^approval\./)
   const transfers = useTransfers(
     list.items?.map(({ subject }) => (subject.type === 'transfer' ? subject.id : undefined)),
   )
+  const payeeOf = usePayees([...transfers.values()])
   return (
     <ListPage
       list={list}
@@ -36,14 +31,17 @@ export function ApprovalsPage() {
       none={
         filterOf('status') === '' ? 'Nothing has needed an approval yet.' : 'No approval has this status.'
       }
-      columns={columnsOf(transfers)}
+      columns={columnsOf(transfers, payeeOf)}
     >
       <Choice name="Status" filter="status" of={STATUSES} />
     </ListPage>
   )
 }
 
-const columnsOf = (transfers: ReadonlyMap<string | undefined, Transfer>): Column<Approval>[] => [
+const columnsOf = (
+  transfers: ReadonlyMap<string | undefined, Transfer>,
+  payeeOf: ReturnType<typeof usePayees>,
+): Column<Approval>[] => [
   {
     name: 'What',
     cell: ({ id, subject }) => (
@@ -59,13 +57,9 @@ const columnsOf = (transfers: ReadonlyMap<string | undefined, Transfer>): Column
     name: 'To, or the change',
     cell: (approval) => {
       const { type, id } = approval.subject
-      const { destination_address: address, fiat_account_id: account } = transfers.get(id) ?? {}
-      if (type === 'transfer') return <Id of={address ?? account ?? id} />
-      return (
-        <>
-          <code>{changeOf(approval)?.operation}</code> <Id of={id} />
-        </>
-      )
+      const transfer = transfers.get(id)
+      if (type === 'transfer') return transfer === undefined ? <Id of={id} /> : payeeOf(transfer)
+      return <code>{changeOf(approval)?.operation}</code>
     },
   },
   {

@@ -1,11 +1,10 @@
 import { useSignal } from '@preact/signals'
-import { useEffect, useMemo } from 'preact/hooks'
+import { useMemo } from 'preact/hooks'
 import { address, setQuery } from '../address.ts'
 import { Action } from '../action.tsx'
 import { dayOf } from '../format.ts'
-import { onEvents } from '../live.ts'
 import { Choice, filterOf, useList, type Column } from '../list.tsx'
-import { useCall } from '../load.ts'
+import { useCall, useFresh } from '../load.ts'
 import { Failure, Id, ShownOnce, Status, Time, Title } from '../parts.tsx'
 import { pageOf, webhookState, type Page } from '../records.ts'
 import type { Attempt, Event, Webhook, WebhookDelivery } from '../records.ts'
@@ -39,7 +38,7 @@ export function EventsPage() {
   const types = filterOf('types')
   const list = useList<Event>('/v2/events', { types, order: 'DESC' })
   const { isFirst, again } = list
-  useEffect(() => (isFirst ? onEvents(() => again(true)) : undefined), [isFirst, types])
+  useFresh(isFirst ? again : undefined)
   return (
     <ListPage
       head={

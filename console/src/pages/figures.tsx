@@ -137,7 +137,11 @@ function Waiting({
   const oldest = [...approvals.items, ...wires].sort((one, other) =>
     one.created_at.localeCompare(other.created_at),
   )
-  const note = wires.length > 0 ? `${wires.length} ${wires.length === 1 ? 'wire' : 'wires'} to send. ` : ''
+  const parts = [
+    countOf(approvals) + (approvals.items.length === 1 ? ' approval' : ' approvals'),
+    `${wires.length} ${wires.length === 1 ? 'wire' : 'wires'} to send`,
+  ]
+  const note = oldest.length > 0 ? `${parts.join(', ')}. ` : ''
   return (
     <Figure
       name="Waiting for a person"
@@ -171,8 +175,8 @@ function InAndOut({ volumes, usd, activity }: Moved) {
       }
       note={`${came.count} in, ${went.count} out, completed.${withoutPrice(without)}`}
     >
-      <Usd value={came.sum} sign={/[1-9]/.test(came.sum)} />{' '}
-      {/[1-9]/.test(went.sum) ? <Usd value={`-${went.sum}`} sign /> : <Usd value={went.sum} />}
+      <div>{/[1-9]/.test(came.sum) ? <Usd value={came.sum} sign /> : 'nothing in'}</div>
+      <div>{/[1-9]/.test(went.sum) ? <Usd value={`-${went.sum}`} sign /> : 'nothing out'}</div>
     </Figure>
   )
 }

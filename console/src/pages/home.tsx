@@ -1,13 +1,13 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect } from 'preact/hooks'
 import type { Call } from '../api.ts'
 import { downSince } from '../connection.ts'
 import { inWords } from '../format.ts'
 import { Frozen, FreezesOfCustomer, useFreezes } from '../freezes.tsx'
-import { live, onEvents } from '../live.ts'
-import { useCall, type Loaded } from '../load.ts'
-import { Amount, Curl, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
+import { live } from '../live.ts'
+import { useCall, useFresh, useTransfers, type Loaded } from '../load.ts'
+import { Amount, Curl, Failure, Link, Loading, Status, Time, Title } from '../parts.tsx'
 import { usePrices } from '../prices.tsx'
 import {
   countOf,
@@ -34,7 +34,7 @@ import { UndeliveredEvents, useUndelivered } from './undelivered.tsx'
 const SHOWN = 10
 const transfers = { method: 'GET', path: '/v2/transfer/transfers' } as const
 const waiting = { ...transfers, query: { statuses: ['PENDING'], order: 'ASC', limit: 100 } }
-const latest = { ...transfers, query: { limit: SHOWN } }
+const latest = { ...transfers, query: { statuses: ['COMPLETED', 'FAILED'], limit: SHOWN } }
 /** What waiting transfers are compared with. */
 const completedOf = (types: readonly string[]) => ({
   ...transfers,
@@ -53,28 +53,8 @@ const volumes = { method: 'GET', path: '/v2/transfer/volumes' } as const
 const wires = { method: 'GET', path: '/v2/operators/wires' } as const
 const activity = { method: 'GET', path: '/v2/operators/activity' } as const
 
-/** Events come in bursts: the lists are read again once for each burst. Sums cost more, and are read less often. */
-const LISTS_MS = 400
+/** Sums cost more than lists, and are read less often. */
 const SUMS_MS = 10_000
-
-/** Reads again what events may have changed, this long after the first of them. */
-function useFresh(again: () => void, ms: number): void {
-  const newest = useRef(again)
-  newest.current = again
-  useEffect(() => {
-    let timer: number | undefined
-    const stop = onEvents(() => {
-      timer ??= window.setTimeout(() => {
-        timer = undefined
-        newest.current()
-      }, ms)
-    })
-    return () => {
-      clearTimeout(timer)
-      stop()
-    }
-  }, [])
-}
 
 const readAgain = (lists: Record<string, Pick<Loaded<unknown>, 'again'>>) =>
   Object.values(lists).forEach(({ again }) => again(true))
@@ -101,11 +81,15 @@ function useHome() {
   }
   const reading = useSignal(0)
   const now = useSignal(Date.now())
-  useFresh(() => readAgain(lists), LISTS_MS)
-  useFresh(() => {
-    readAgain(sums)
-    reading.value++
-  }, SUMS_MS)
+  useFresh(() => readAgain(lists))
+  useFresh(
+    () => {
+      readAgain(sums)
+      reading.value++
+    },
+    /./,
+    SUMS_MS,
+  )
   useEffect(() => {
     const timer = setInterval(() => {
       now.value = Date.now()
@@ -120,6 +104,13 @@ function useHome() {
 export function Home() {
   const read = useHome()
   const { data: pending } = read.waiting
+  const more = pending.value?.next_page_cursor === undefined ? '' : '+'
+  // Each payment stands once on the page.
+  const above = [
+    ...(lateOf(read) ?? []).map(({ id }) => id),
+    ...(read.wires.data.value?.items ?? []).filter(isToSend).map(({ transfer_id }) => transfer_id),
+  ]
+  const others = pending.value?.items.filter(({ id }) => !above.includes(id))
   return (
     <>
       <div class="page-title">
@@ -139,12 +130,12 @@ export function Home() {
         volumes={read.volumes.data.value?.items}
       />
       <Attention read={read} />
-      {pending.value !== undefined && pending.value.items.length > 0 && (
-        <Section name="Waiting, oldest first" count={countOf(pending.value)} call={waiting}>
-          <Transfers items={pending.value.items.slice(0, SHOWN)} none="" />
+      {others !== undefined && others.length > 0 && (
+        <Section name="Also waiting, oldest first" count={`${others.length}${more}`} call={waiting}>
+          <Transfers items={others.slice(0, SHOWN)} none="" />
         </Section>
       )}
-      <h2>Latest transfers</h2>
+      <h2>Latest transfers that have ended</h2>
       {read.latest.data.value === undefined ? (
         <Loading />
       ) : (
@@ -193,9 +184,11 @@ interface Part {
 
 function Attention({ read }: { read: ReturnType<typeof useHome> }) {
   const undelivered = useUndelivered(read.webhooks.data.value?.items)
+  const asked = read.approvals.data.value
+  const ofAsked = useTransfers(asked?.items.map(({ subject }) => subject.id))
   const parts: Part[] = [
     ofTransfers(read),
-    ...(may('approvals:read_approval') ? [ofApprovals(read.approvals.data.value)] : []),
+    ...(may('approvals:read_approval') ? [ofApprovals(asked, ofAsked)] : []),
     ...(readsWires() ? [ofWires(read.wires.data.value?.items)] : []),
     ...(may('webhooks:read_webhook')
       ? [part('Undelivered events', undelivered.items, (items) => <UndeliveredEvents items={items} />)]
@@ -269,28 +262,27 @@ const lines = <T,>(
   )
 
 /** The transfers that wait for longer than is usual. An approval is asked for by itself. */
-function ofTransfers({ waiting: { data }, completed, now }: ReturnType<typeof useHome>): Part {
+function lateOf({ waiting: { data }, completed, now }: ReturnType<typeof useHome>) {
   const pending = data.value?.items
   const usual = pending?.length === 0 ? [] : completed.data.value?.items
-  const late = usual && pending?.filter((one) => isLate(one, usual, now))
-  const more = data.value?.next_page_cursor === undefined ? '' : '+'
-  return part(
-    'Waiting for longer than usual',
-    late,
-    (items) => <Transfers items={items.slice(0, SHOWN)} none="" />,
-    { count: `${late?.length}${more}` },
-  )
+  return usual && pending?.filter((one) => isLate(one, usual, now))
 }
 
-const ofApprovals = (page: Page<Approval> | undefined): Part =>
+const ofTransfers = (read: ReturnType<typeof useHome>): Part =>
+  part('Waiting for longer than usual', lateOf(read), (items) => (
+    <Transfers items={items.slice(0, SHOWN)} none="" />
+  ))
+
+const ofApprovals = (page: Page<Approval> | undefined, transfers: ReturnType<typeof useTransfers>): Part =>
   lines(
     'Approvals',
     page?.items,
     ({ id }) => id,
     ({ id, subject, approvals: given, required, role, deadline }) => (
       <>
-        <Link to={`approvals/${id}`}>{inWords(subject.type)}</Link> <Id of={subject.id} /> {given} of{' '}
-        {required} of role {inWords(role).toLowerCase()}, until <Time at={deadline} />
+        <Link to={`approvals/${id}`}>{inWords(transfers.get(subject.id)?.type ?? subject.type)}</Link>{' '}
+        <Amount amount={transfers.get(subject.id)?.amount} asset={transfers.get(subject.id)?.asset} /> {given}{' '}
+        of {required} of role {inWords(role).toLowerCase()}, until <Time at={deadline} />
       </>
     ),
     { call: approvals, count: countOf(page) },

@@ -13,6 +13,8 @@ interface Operator {
   name: string
   role: string
   status: 'ACTIVE' | 'DISABLED'
+  /** Absent: it works for all customers. */
+  customer_id?: string
   created_at: string
   updated_at: string
 }
@@ -29,7 +31,8 @@ export function OperatorsPage() {
       <Title>Operators</Title>
       <p class="quiet">
         The command <code>bursar operator create</code> creates an operator, and{' '}
-        <code>bursar console link</code> prints a link with which it signs in.
+        <code>bursar console link</code> prints a link with which it signs in. Those who work for all
+        customers are changed by command alone.
       </p>
       <TableOf
         of={read}
@@ -46,6 +49,10 @@ export function OperatorsPage() {
 const columnsOf = (again: () => void): Column<Operator>[] => [
   { name: 'Name', cell: ({ name }) => name },
   { name: 'Role', cell: ({ role }) => inWords(role) },
+  {
+    name: 'Works for',
+    cell: ({ customer_id }) => (customer_id === undefined ? 'all customers' : 'this customer'),
+  },
   { name: 'Status', cell: ({ status }) => <Status of={status} /> },
   { name: 'Created', cell: ({ created_at }) => <Time at={created_at} /> },
   { name: 'Id', cell: ({ id }) => <Id of={id} /> },
@@ -55,6 +62,7 @@ const columnsOf = (again: () => void): Column<Operator>[] => [
       operator.id === session.value!.operator.id ? (
         <small>you</small>
       ) : (
+        operator.customer_id !== undefined &&
         may('operators:write_operator') && <Changes of={operator} again={again} />
       ),
   },

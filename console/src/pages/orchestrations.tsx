@@ -1,10 +1,8 @@
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
 import { groupDigits, inWords, short } from '../format.ts'
 import { Graph, type Arrow, type Place } from '../graph.tsx'
 import { Choice, filterOf, Filters, Paged, TextFilter, useList, type Column } from '../list.tsx'
-import { onEvents } from '../live.ts'
-import { useCall, useRecords, useTransfers } from '../load.ts'
+import { useCall, useFresh, useRecords, useTransfers } from '../load.ts'
 import { Amount, Answered, Curl, Facts, Failure, Id, Link, Loading, Status, Time, Title } from '../parts.tsx'
 import type { Orchestration, Rule, Transfer } from '../records.ts'
 import { may } from '../session.ts'
@@ -12,6 +10,8 @@ import { amountColumn, ListPage } from '../tables.tsx'
 
 /** Orchestrations, which pass money on by themselves: the rules that start them, and each step of a run. */
 
+/** The events that change what these pages show. */
+const CHANGES = /^(orchestration|transfer)\./
 const PATH = '/v2/orchestration/orchestrations'
 const STATUSES = ['PROCESSING', 'COMPLETED', 'FAILED']
 
@@ -86,7 +86,7 @@ export function OrchestrationsPage() {
     order: filterOf('order'),
   })
   const named = useNamed(list.items)
-  useOrchestrationEvents(list.isFirst ? list.again : undefined)
+  useFresh(list.isFirst ? list.again : undefined, CHANGES)
   return (
     <ListPage
       head={<Heading of="orchestrations" />}
@@ -170,7 +170,7 @@ export function RulePage({ id }: { id: string }) {
   const call = { method: 'GET', path: '/v2/orchestration/rules', query: { ids: id } } as const
   const read = useCall<{ items: Rule[] }>(call)
   const list = useList<Orchestration>(PATH, { orchestration_rule_id: id, status: filterOf('status') })
-  useOrchestrationEvents(list.isFirst ? list.again : undefined)
+  useFresh(list.isFirst ? list.again : undefined, CHANGES)
   return (
     <>
       <Answered of={read}>
@@ -219,7 +219,7 @@ export function RulePage({ id }: { id: string }) {
 export function OrchestrationPage({ id }: { id: string }) {
   const call = { method: 'GET', path: `${PATH}/${id}` } as const
   const { data, error, again } = useCall<Orchestration>(call)
-  useOrchestrationEvents(again)
+  useFresh(again, CHANGES)
   const run = data.value
   const named = useNamed(run && [run])
   if (run === undefined)
@@ -258,23 +258,6 @@ export function OrchestrationPage({ id }: { id: string }) {
       <Curl of={call} />
     </>
   )
-}
-
-/** Reads again when an orchestration or a transfer has changed, once for each burst of events. */
-function useOrchestrationEvents(again: ((background: boolean) => void) | undefined) {
-  useEffect(() => {
-    if (again === undefined) return undefined
-    let timer = 0
-    const stop = onEvents((event) => {
-      if (event !== undefined && !/^(orchestration|transfer)\./.test(event.type)) return
-      clearTimeout(timer)
-      timer = window.setTimeout(() => again(true), 400)
-    })
-    return () => {
-      clearTimeout(timer)
-      stop()
-    }
-  }, [again === undefined])
 }
 
 // ------------------------------------------------------------------------------------------------- the money's route

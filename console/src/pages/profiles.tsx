@@ -212,14 +212,22 @@ function History({ id, asset }: { id: string; asset: string }) {
   const entries = charted.data.value?.items
   const points = useMemo(
     () =>
-      entries?.map(({ created_at, balance_after }) => ({ at: created_at, amount: balance_after })).reverse(),
+      entries && [
+        ...entries
+          .map(({ created_at, balance_after }) => ({ at: created_at, amount: balance_after }))
+          .reverse(),
+        // The balance stays as it is.
+        ...entries
+          .slice(0, 1)
+          .map(({ balance_after }) => ({ at: new Date().toISOString(), amount: balance_after })),
+      ],
     [entries],
   )
   return (
     <>
       <h2>{asset} over time</h2>
       {points !== undefined && points.length > 0 && (
-        <BalanceChart points={points} label={`Balance of ${asset}, the last ${points.length} changes`} />
+        <BalanceChart points={points} label={`Balance of ${asset}, the last ${points.length - 1} changes`} />
       )}
       <ListOf
         list={list}

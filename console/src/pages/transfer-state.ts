@@ -25,9 +25,15 @@ export function usualOf(completed: readonly Transfer[], kind: Kind): Usual | und
 /** How long a transfer may wait where none of its kind has completed yet. */
 const UNKNOWN_SECONDS = 600
 
+/** A person sends wires once a day. */
+const WIRE_SECONDS = 86_400
+
 /** Whether a transfer waits for longer than each of the latest of its kind took; for 10 minutes where there is none. */
 export const isLate = (transfer: Transfer, completed: readonly Transfer[], now: number): boolean =>
-  ageOf(transfer, now) > (usualOf(completed, transfer)?.slowestSeconds ?? UNKNOWN_SECONDS)
+  ageOf(transfer, now) >
+  (transfer.type.startsWith('WIRE_')
+    ? WIRE_SECONDS
+    : (usualOf(completed, transfer)?.slowestSeconds ?? UNKNOWN_SECONDS))
 
 /** Reasons to wait that pass without a person. */
 const PASSING = [
@@ -119,11 +125,15 @@ function payment(history: TransferHistory, known: Known): Pending {
   const since = (at: string) => ago(at, known.now)
   const current = currentOf(history)
   if (current !== undefined) return signed(history, current, known)
-  if (waiting !== undefined && waiting.code !== 'AWAITING_APPROVAL')
-    return [
-      `It ${waiting.since === undefined ? 'waits' : `has waited since ${moment(waiting.since)}`}: ${waiting.detail}.`,
-      nextAfter(waiting.code),
-    ]
+  if (waiting !== undefined && waiting.code !== 'AWAITING_APPROVAL') {
+    const { code, since } = waiting
+    const began =
+      since === undefined
+        ? 'It waits'
+        : `${code === 'FROZEN' ? 'Held' : 'It has waited'} since ${moment(since)}`
+    // The page Wires does what the command does.
+    return [`${began}: ${waiting.detail.replace(/: bursar wire .*$/, '')}.`, nextAfter(code)]
+  }
   if (approval?.status === 'PENDING') {
     const { approvals, required, role, created_at, deadline } = approval
     return [
@@ -238,6 +248,8 @@ function stateForCustomer(history: TransferHistory): string {
   if (direction === 'CREDIT') return `seen on ${moment(created_at)}, not credited yet`
   const began = `in progress since ${moment(created_at)}`
   if (waiting?.code === 'WIRE_TAKEN') return `${began}, being sent at the bank`
+  // The reason may be a suspicion, which the customer must not read.
+  if (waiting?.code === 'FROZEN') return `${began}, held and not sent`
   const current = currentOf(history)
   if (current === undefined) return `${began}, not sent yet`
   // A replacement for a higher fee begins anew, and the first one may be paid.

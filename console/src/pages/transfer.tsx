@@ -128,6 +128,7 @@ function State({ history }: { history: TransferHistory }) {
         <button type="button" onClick={() => void copy()}>
           Copy for the customer
         </button>{' '}
+        {history.waiting?.code.startsWith('WIRE_') && <Link to="wires">Wires</Link>}{' '}
         <small role="status">{copied.value}</small>
       </p>
     </>
@@ -137,7 +138,7 @@ function State({ history }: { history: TransferHistory }) {
 /** The transfer's own members. */
 function Members({ history: { transfer, fees } }: { history: TransferHistory }) {
   const { asset, amount, fee, crypto_network, destination_address, crypto_tx_hash, ref_id, memo } = transfer
-  const { notional_value, profile_id } = transfer
+  const { notional_value, profile_id, bank_reference } = transfer
   const profile = useCall<Profile>(
     may('funding:read_profile') ? { method: 'GET', path: `/v2/profiles/${profile_id}` } : undefined,
   ).data.value
@@ -158,6 +159,7 @@ function Members({ history: { transfer, fees } }: { history: TransferHistory }) 
           'Transaction',
           crypto_tx_hash && <OnNetwork of={crypto_tx_hash} kind="hash" network={crypto_network} />,
         ],
+        ["Bank's reference", bank_reference && <Id of={bank_reference} whole />],
         ['ref_id', ref_id && <code>{ref_id}</code>],
         ['Memo', memo],
         [

@@ -66,6 +66,8 @@ function filters(): Record<string, string> {
   }
 }
 
+const isFiltered = () => Object.values(filters()).some((value) => value !== '')
+
 export function TransfersPage() {
   const query = { ...filters(), order: filterOf('order') }
   const list = useList<Transfer>(PATH, query)
@@ -94,7 +96,10 @@ export function TransfersPage() {
       </Filters>
       <Paged list={list}>
         <Totals />
-        <Transfers items={list.items ?? []} none="No transfer has these properties." />
+        <Transfers
+          items={list.items ?? []}
+          none={isFiltered() ? 'No transfer has these properties.' : 'There is no transfer yet.'}
+        />
       </Paged>
     </>
   )
@@ -119,45 +124,37 @@ interface Total {
   asset: string
   in: string
   out: string
-  pending: string[]
+  fees: string
+  pending: string
 }
 
-const Sum = ({ of, asset }: { of: string; asset: string }) =>
-  /[1-9]/.test(of) ? <Amount amount={of} asset={asset} sign /> : <>0</>
+const totalColumn = (name: string, of: (total: Total) => string, sign: boolean): Column<Total> => ({
+  name,
+  number: true,
+  cell: (total) => <Amount amount={of(total)} asset={total.asset} sign={sign && /[1-9]/.test(of(total))} />,
+})
 
 const TOTAL_COLUMNS: Column<Total>[] = [
-  { name: 'Asset', cell: ({ asset }) => asset },
-  { name: 'In', number: true, cell: (total) => <Sum of={total.in} asset={total.asset} /> },
-  { name: 'Out', number: true, cell: (total) => <Sum of={total.out} asset={total.asset} /> },
-  {
-    name: 'Pending',
-    number: true,
-    cell: ({ pending, asset }) =>
-      pending.length === 0
-        ? '0'
-        : pending.map((sum) => (
-            <div key={sum}>
-              <Sum of={sum} asset={asset} />
-            </div>
-          )),
-  },
+  { name: 'Balance', cell: ({ asset }) => asset },
+  totalColumn('In', (total) => total.in, true),
+  totalColumn('Out', ({ out }) => out, true),
+  totalColumn('Fees in it', ({ fees }) => fees, false),
+  totalColumn('Pending', ({ pending }) => pending, true),
 ]
 
-/** Sums what has come in, gone out and is under way, by asset. What failed has moved nothing. */
+/** Sums the changes of balances, by the balance's asset, as `balance_change` in the CSV. What failed has moved nothing. */
 function totalsOf(volumes: readonly Volume[]): Total[] {
-  return [...new Set(volumes.map(({ asset }) => asset))].sort().map((asset) => {
-    const sum = (status: string, direction: string) =>
-      sumOf(
-        volumes
-          .filter((one) => one.asset === asset && one.status === status && one.direction === direction)
-          .map(({ amount }) => amount),
-      )
-    const pending = [sum('PENDING', 'CREDIT'), `-${sum('PENDING', 'DEBIT')}`]
+  const moved = volumes.filter(({ status }) => status !== 'FAILED')
+  return [...new Set(moved.map(({ balance_asset }) => balance_asset))].sort().map((asset) => {
+    const sum = (of: (one: Volume) => string | false) =>
+      sumOf(moved.flatMap((one) => (one.balance_asset === asset && of(one)) || []))
+    const isDone = ({ status }: Volume) => status === 'COMPLETED'
     return {
       asset,
-      in: sum('COMPLETED', 'CREDIT'),
-      out: `-${sum('COMPLETED', 'DEBIT')}`,
-      pending: pending.filter((one) => /[1-9]/.test(one)),
+      in: sum((one) => isDone(one) && one.direction === 'CREDIT' && one.total),
+      out: sum((one) => isDone(one) && one.direction === 'DEBIT' && changeOf({ ...one, asset })),
+      fees: sum((one) => isDone(one) && one.fee),
+      pending: sum((one) => !isDone(one) && changeOf({ ...one, asset })),
     }
   })
 }
@@ -165,15 +162,14 @@ function totalsOf(volumes: readonly Volume[]): Total[] {
 /** The sums of what the filters leave. Without a filter there are none: they would read all transfers. */
 function Totals() {
   const query = filters()
-  const isFiltered = Object.values(query).some((value) => value !== '')
   const hasTime = filterOf('from') + filterOf('before') !== ''
   const call = {
     method: 'GET',
     path: '/v2/transfer/volumes',
     query: { ...query, ...(!hasTime && { 'created_at.gte': '1970-01-01T00:00:00Z' }) },
   } as const
-  const { data, error } = useCall<{ items: Volume[] }>(isFiltered ? call : undefined)
-  if (!isFiltered || data.value?.items.length === 0) return null
+  const { data, error } = useCall<{ items: Volume[] }>(isFiltered() ? call : undefined)
+  if (!isFiltered() || data.value?.items.length === 0) return null
   return (
     <section class="part totals">
       <h2>Totals of these transfers</h2>
@@ -186,7 +182,9 @@ function Totals() {
             columns={TOTAL_COLUMNS}
             keyOf={({ asset }) => asset}
           />
-          <p class="quiet">Amounts without fees. A failed transfer counts in none.</p>
+          <p class="quiet">
+            What the transfers change the balances by, with fees: the sum of balance_change in the CSV.
+          </p>
         </>
       )}
       <Curl of={call} />
@@ -269,6 +267,21 @@ const ProfileLink = ({ id, of }: { id: string; of: ReadonlyMap<string | undefine
 
 /** Transfers, a line each. */
 export function Transfers({ items, none }: { items: readonly Transfer[]; none: string }) {
+  const payeeOf = usePayees(items)
+  const profiles = useRecords<Profile>(
+    PROFILES,
+    READ_PROFILE,
+    items.map(({ profile_id }) => profile_id),
+  )
+  return items.length === 0 ? (
+    <p class="quiet">{none}</p>
+  ) : (
+    <Table name="Transfers" items={items} columns={columnsOf(profiles, payeeOf)} keyOf={({ id }) => id} />
+  )
+}
+
+/** Whom each of these transfers pays, or who paid it: a profile, an address, or the owner of a bank account. */
+export function usePayees(items: readonly Transfer[]): (transfer: Transfer) => ComponentChildren {
   const groups = items.flatMap(({ type, group_id }) => (INTERNAL.includes(type) && group_id) || [])
   const sides =
     useCall<Page<Transfer>>(
@@ -292,9 +305,9 @@ export function Transfers({ items, none }: { items: readonly Transfer[]; none: s
   const profiles = useRecords<Profile>(
     PROFILES,
     READ_PROFILE,
-    [...items, ...sides].map(({ profile_id }) => profile_id),
+    sides.map(({ profile_id }) => profile_id),
   )
-  const counterpartyOf = (one: Transfer) => {
+  return (one) => {
     const other = otherOf(one)?.profile_id
     if (other !== undefined) return <ProfileLink id={other} of={profiles} />
     const { destination_address, fiat_account_id } = one
@@ -310,16 +323,6 @@ export function Transfers({ items, none }: { items: readonly Transfer[]; none: s
       </>
     )
   }
-  return items.length === 0 ? (
-    <p class="quiet">{none}</p>
-  ) : (
-    <Table
-      name="Transfers"
-      items={items}
-      columns={columnsOf(profiles, counterpartyOf)}
-      keyOf={({ id }) => id}
-    />
-  )
 }
 
 // ------------------------------------------------------------------------------------------------------- the CSV
@@ -348,6 +351,7 @@ const CSV_COLUMNS = [
   'fiat_account_id',
   'group_id',
   'memo',
+  'bank_reference',
   'metadata',
 ] as const
 

@@ -1,10 +1,11 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { Action, type Field } from '../action.tsx'
+import { send, type Call } from '../api.ts'
 import { inWords } from '../format.ts'
 import type { Column } from '../list.tsx'
 import { useCall } from '../load.ts'
-import { Amount, Failure, Id, Link, Members, Status, Time, Title } from '../parts.tsx'
+import { Failure, Id, Link, Members, Status, Time, Title } from '../parts.tsx'
 import type { OpenWire, Transfer } from '../records.ts'
 import { may, service, session } from '../session.ts'
 import { amountColumn, TableOf } from '../tables.tsx'
@@ -16,6 +17,7 @@ const PATH = '/v2/operators/wires'
 const REFRESH_MS = 5_000
 const wires = { method: 'GET', path: PATH } as const
 const REFERENCE: Field = { name: 'bank_reference', label: "The bank's reference", size: 24 }
+type Values = Readonly<Record<string, string>>
 const AMOUNT: Field = { name: 'amount', label: 'Amount in USD', size: 12 }
 
 export function WiresPage() {
@@ -72,14 +74,14 @@ const columnsOf = (again: () => void): Column<OpenWire>[] => [
   {
     name: 'Actions',
     onCard: 6,
-    cell: ({ transfer_id, state }) =>
-      state === 'TAKEN' ? (
-        <Taken id={transfer_id} again={again} />
+    cell: (wire) =>
+      wire.state === 'TAKEN' ? (
+        <Taken of={wire} again={again} />
       ) : (
         may('operators:write_wire') &&
-        state === 'READY' && (
+        wire.state === 'READY' && (
           <Action
-            call={{ method: 'POST', path: `${PATH}/${transfer_id}/take` }}
+            call={{ method: 'POST', path: `${PATH}/${wire.transfer_id}/take` }}
             ask="Take it? Then you send it at the bank, and it cannot be cancelled."
             done={again}
           >
@@ -91,7 +93,13 @@ const columnsOf = (again: () => void): Column<OpenWire>[] => [
 ]
 
 /** A taken wire: what to enter at the bank, and how it ended there. */
-function Taken({ id, again }: { id: string; again: () => void }) {
+function Taken({
+  of: { transfer_id: id, amount, asset, payee },
+  again,
+}: {
+  of: OpenWire
+  again: () => void
+}) {
   const isOpen = useSignal(false)
   const { data, error } = useCall<object>(isOpen.value ? { method: 'GET', path: `${PATH}/${id}` } : undefined)
   return (
@@ -103,6 +111,9 @@ function Taken({ id, again }: { id: string; again: () => void }) {
         <>
           <Action
             fields={[REFERENCE]}
+            ask={({ bank_reference }) =>
+              `Did the bank send ${amount} ${asset} to ${payee}, with the reference ${bank_reference}? It cannot be changed.`
+            }
             call={(values) => ({ method: 'POST', path: `${PATH}/${id}/sent`, body: values })}
             kind="main"
             done={again}
@@ -124,46 +135,64 @@ function Taken({ id, again }: { id: string; again: () => void }) {
   )
 }
 
+/** The question before a memo is credited, which names whom. */
+async function questionOf({ memo = '', amount = '' }: Values): Promise<string> {
+  const call = { method: 'GET', path: `${PATH}/payee`, query: { memo } } as const
+  const { profile, owner, customer } = await send<Record<'profile' | 'owner' | 'customer', string>>(call)
+  return `Credit ${amount} USD to ${profile} (${owner && `${owner}, `}${customer}), memo ${memo}? It cannot be taken back.`
+}
+
+const FORMS: {
+  name: string
+  fields: Field[]
+  ask: (of: Values) => string | Promise<string>
+  call: (of: Values) => Call
+}[] = [
+  {
+    name: 'A wire that arrived',
+    fields: [{ name: 'memo', label: 'Memo' }, AMOUNT, REFERENCE],
+    ask: questionOf,
+    call: (body) => ({ method: 'POST', path: `${PATH}/deposits`, body }),
+  },
+  {
+    name: 'A wire of ours that came back',
+    fields: [{ name: 'id', label: 'Transfer', size: 36 }, AMOUNT, REFERENCE],
+    ask: ({ id, amount }) => `Credit ${amount} USD to the profile that paid ${id}? It cannot be taken back.`,
+    call: ({ id, ...body }) => ({ method: 'POST', path: `${PATH}/${id}/return`, body }),
+  },
+  {
+    name: 'A held wire that was sent back to its sender',
+    fields: [REFERENCE],
+    ask: ({ bank_reference }) => `Did the bank send ${bank_reference} back? Then it is never credited.`,
+    call: (body) => ({ method: 'POST', path: `${PATH}/send-back`, body }),
+  },
+]
+
 /** What the bank's statement shows: each reference is recorded once. */
 function FromTheStatement() {
   const recorded = useSignal<{ transfer: Transfer; changed: boolean } | undefined>(undefined)
-  const done = (answer: { transfer: Transfer; changed: boolean }) => (recorded.value = answer)
-  const forms = [
-    {
-      name: 'A wire that arrived',
-      fields: [{ name: 'memo', label: 'Memo' }, AMOUNT, REFERENCE],
-      call: (values: object) => ({ method: 'POST', path: `${PATH}/deposits`, body: values }) as const,
-    },
-    {
-      name: 'A wire of ours that came back',
-      fields: [{ name: 'id', label: 'Transfer', size: 36 }, AMOUNT, REFERENCE],
-      call: ({ id, ...values }: Readonly<Record<string, string>>) =>
-        ({ method: 'POST', path: `${PATH}/${id}/return`, body: values }) as const,
-    },
-    {
-      name: 'A held wire that was sent back to its sender',
-      fields: [REFERENCE],
-      call: (values: object) => ({ method: 'POST', path: `${PATH}/send-back`, body: values }) as const,
-    },
-  ]
+  const asked = useSignal('')
+  const { transfer, changed } = recorded.value ?? {}
   return (
     <section>
       <h2>From the bank's statement</h2>
-      {forms.map(({ name, fields, call }) => (
+      {FORMS.map(({ name, ask, ...form }) => (
         <section key={name} aria-label={name}>
           <h3>{name}</h3>
-          <Action<{ transfer: Transfer; changed: boolean }> fields={fields} call={call} done={done}>
+          <Action<{ transfer: Transfer; changed: boolean }>
+            {...form}
+            ask={async (values) => (asked.value = await ask(values))}
+            done={(answer) => (recorded.value = answer)}
+          >
             Record
           </Action>
         </section>
       ))}
       <div role="status">
-        {recorded.value !== undefined && (
+        {transfer !== undefined && (
           <p>
-            {recorded.value.changed ? 'Recorded' : 'It was recorded before'}:{' '}
-            <Amount amount={recorded.value.transfer.amount} asset={recorded.value.transfer.asset} />,{' '}
-            {inWords(recorded.value.transfer.status).toLowerCase()}, transfer{' '}
-            <Link to={`transfers/${recorded.value.transfer.id}`}>{recorded.value.transfer.id}</Link>
+            {changed ? 'Recorded' : 'It was recorded before'}: {asked.value.split('?')[0]}.{' '}
+            {inWords(transfer.status)}, transfer <Link to={`transfers/${transfer.id}`}>{transfer.id}</Link>
           </p>
         )}
       </div>

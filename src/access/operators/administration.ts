@@ -9,6 +9,7 @@ import { hookOf } from '../../http/authenticate.ts'
 import type { RateLimit } from '../../http/rate-limit.ts'
 import { ApprovalQuery, withApprovedChange } from '../../governance/approvals/approved-change.ts'
 import type { Policies } from '../../governance/policy/policy.ts'
+import { namesAll } from '../../money/records/actor-names.ts'
 import type { RowMacs } from '../../money/records/row-macs.ts'
 import { administeredToWire } from './fields.ts'
 import {
@@ -54,7 +55,7 @@ export function addAdministration(app: FastifyInstance, options: AdministrationO
     '/v2/operators',
     { schema: { hide: true, querystring: NoQuery }, onRequest: onRequest('operators:read_operator') },
     async ({ caller }) => ({
-      items: (await listOperatorsOf(db, caller.customerId)).map(administeredToWire),
+      items: (await listOperatorsOf(db, caller.customerId, namesAll(caller.scopes))).map(administeredToWire),
     }),
   )
 

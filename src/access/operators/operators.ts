@@ -83,11 +83,12 @@ export async function listOperators(db: Queryable): Promise<Operator[]> {
 /** Most operators of a customer in one list. */
 const LISTED_MAX = 500
 
-/** Lists the operators who belong to a customer, oldest first. */
-export async function listOperatorsOf(db: Queryable, customerId: string): Promise<Operator[]> {
+/** Lists the operators who belong to a customer, oldest first; with `all`, before them those of the platform, who act for it, too. */
+export async function listOperatorsOf(db: Queryable, customerId: string, all = false): Promise<Operator[]> {
   const { rows } = await db.query<Operator>(
-    `select ${COLUMNS} from operators r where r.customer_id = $1 order by r.id limit $2`,
-    [customerId, LISTED_MAX],
+    `select ${COLUMNS} from operators r where r.customer_id = $1 or ($3 and r.customer_id is null)
+     order by r.customer_id nulls first, r.id limit $2`,
+    [customerId, LISTED_MAX, all],
   )
   return rows
 }

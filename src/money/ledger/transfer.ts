@@ -79,6 +79,9 @@ export const Transfer = NamedObject('Transfer', {
   group_id: Type.Optional(Uuid('Links the debit and credit sides of an internal transfer.')),
   fiat_account_id: Type.Optional(Uuid("For fiat withdrawals, the owner's fiat account.")),
   memo: Type.Optional(Text(WIRE_MEMO_LENGTH_MAX, 'Memo included with the transfer as an identifier.')),
+  bank_reference: Type.Optional(
+    Type.String({ description: "The bank's reference of a wire, once an operator has recorded it." }),
+  ),
   metadata: Type.Optional(Metadata),
   created_at: Timestamp('Creation time.'),
   updated_at: Timestamp('Last update time.'),
@@ -95,8 +98,20 @@ export function transferToWire({ beneficiary: _, ...row }: TransferRow): Transfe
   return presentOf(row) as Transfer
 }
 
+/**
+ * In SQL: the bank's reference of the wire that made or completed a transfer `t`; of one that waits for screening, as it was
+ * announced. Only transfers over wires look for it, each by a key.
+ */
+const BANK_REFERENCE = `
+  case when t.type in ('WIRE_DEPOSIT', 'WIRE_WITHDRAWAL') then coalesce(
+    (select w.bank_reference from bank_wires w where w.transfer_id = t.id),
+    (select s.crypto_tx_hash from seen_deposits s
+     where s.customer_id = t.customer_id and s.transfer_id = t.id and s.network = 'WIRE')) end as bank_reference`
+
 /** The columns of a transfer, for `select`. */
-export const TRANSFER_COLUMNS = [...Object.keys(Transfer.properties)].map((name) => `t.${name}`).join(', ')
+export const TRANSFER_COLUMNS = Object.keys(Transfer.properties)
+  .map((name) => (name === 'bank_reference' ? BANK_REFERENCE : `t.${name}`))
+  .join(', ')
 
 /** Reads a transfer of the customer. Throws not-found. */
 export async function readTransfer(db: Queryable, customerId: string, id: string): Promise<Transfer> {

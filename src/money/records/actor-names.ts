@@ -3,17 +3,21 @@ import type { Approval } from '../../contract/approval.ts'
 import { coordinatorOf, type Queryable } from '../../db/database.ts'
 import { PLATFORM_ID } from '../../db/ids.ts'
 
+/** Whether a token is of the platform's people, who see each other's names. */
+export const namesAll = (scopes: readonly string[]): boolean => scopes.includes('operators:read_customer')
+
 /** Gives an actor its name, where it has one. */
 export type NamedActors = (actor: Actor) => NamedActor
 
 /**
  * Reads the names that people gave to these API clients and operators of a customer, or of the platform. A customer does not see
- * the names of the platform's people who work on its records.
+ * the names of the platform's people who work on its records; the platform's people do (`namesAll`).
  */
 export async function nameActors(
   db: Queryable,
   customerId: string,
   actors: readonly { type: string; id: string }[],
+  allOperators = false,
 ): Promise<NamedActors> {
   const idsOf = (type: string) => [...new Set(actors.filter((one) => one.type === type).map(({ id }) => id))]
   const [clients, operators] = [idsOf('API_CLIENT'), idsOf('OPERATOR')]
@@ -28,8 +32,8 @@ export async function nameActors(
   if (operators.length > 0) {
     // Operators are records of the deployment, which a node of a cluster does not have.
     const { rows } = await (coordinatorOf(db) ?? db).query<{ id: string; name: string }>(
-      'select id, name from operators where coalesce(customer_id, $1) = $2 and id::text = any ($3::text[])',
-      [PLATFORM_ID, customerId, operators],
+      'select id, name from operators where (coalesce(customer_id, $1) = $2 or $4) and id::text = any ($3::text[])',
+      [PLATFORM_ID, customerId, operators, allOperators],
     )
     for (const { id, name } of rows) names.set(id, name)
   }
@@ -44,11 +48,13 @@ export async function nameInitiators(
   db: Queryable,
   customerId: string,
   approvals: readonly Approval[],
+  allOperators: boolean,
 ): Promise<Approval[]> {
   const named = await nameActors(
     db,
     customerId,
     approvals.map(({ initiator }) => initiator),
+    allOperators,
   )
   return approvals.map((one) => ({ ...one, initiator: named(one.initiator) }))
 }

@@ -113,6 +113,7 @@ export async function selectAuditRecords(
   customerId: string,
   filters: AuditFilters,
   { limit, descending, after, from, to }: AuditPage,
+  allOperators = false,
 ): Promise<AuditLogRecord[]> {
   const uuids = filters.subject_ids?.filter((id) => UUID.test(id)).map((id) => id.toLowerCase())
   const moments = uuids === undefined || uuids.length === 0 ? [] : await momentsOf(db, customerId, uuids)
@@ -185,6 +186,7 @@ export async function selectAuditRecords(
     db,
     customerId,
     rows.map(({ actor_type: type, actor_id: id }) => ({ type, id })),
+    allOperators,
   )
   return rows.map((row) => recordToWire(row, named))
 }

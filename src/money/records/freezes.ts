@@ -338,32 +338,43 @@ export interface Signs {
 }
 
 /**
- * Reads the freezes that block signing on a network, for a customer and for profiles. ALL comes first, and each kind is oldest
- * first. A freeze whose end is forged blocks, too. A freeze that is added later waits for this transaction (`waitForSigning`). So
+ * Reads the freezes that block signing (`freezesOf`). A freeze that is added later waits for this transaction (`waitForSigning`). So
  * nothing is signed once the freeze command has returned.
  */
 export async function freezesOfSigning(
   tx: Transaction,
   { isEndOfFreeze }: Pick<NetworkAdapter, 'isEndOfFreeze'>,
-  { network, customer_id, profile_ids = [] }: Signs,
+  signs: Signs,
 ): Promise<Freeze[]> {
   // The statements after this one see everything that was committed while this one waited.
   const lock = shareLock(tx, 'signingUnderFreezes')
-  const ofNetwork = tx.query<KeptFreeze>(
+  return (await inOrder([lock, freezesOf(tx, signs, isEndOfFreeze)]))[1]
+}
+
+/**
+ * Reads the freezes on a network, of a customer and of profiles. ALL comes first, and each kind is oldest first. A freeze whose
+ * end is forged holds, too, where `isEnd` can tell; without it each end counts.
+ */
+export async function freezesOf(
+  db: Queryable,
+  { network, customer_id, profile_ids = [] }: Signs,
+  isEnd?: IsEnd,
+): Promise<Freeze[]> {
+  const ofNetwork = db.query<KeptFreeze>(
     `${SELECT}
     where (kind, subject) in (('ALL', ''), ('NETWORK', $1))
     order by kind, created_at`,
     [network],
   )
-  if (customer_id === undefined) return held((await inOrder([lock, ofNetwork]))[1].rows, isEndOfFreeze)
-  const ofCustomer = tx.query<KeptFreeze>(
+  if (customer_id === undefined) return held((await ofNetwork).rows, isEnd)
+  const ofCustomer = db.query<KeptFreeze>(
     `${SELECT_OF_CUSTOMERS}
     where r.customer_id = $1 and r.subject = any ($2::uuid[])
     order by kind, created_at`,
     [customer_id, [customer_id, ...profile_ids]],
   )
-  const [, { rows: widest }, { rows }] = await inOrder([lock, ofNetwork, ofCustomer])
-  return held([...widest, ...rows], isEndOfFreeze).sort((a, b) => a.kind.localeCompare(b.kind))
+  const [{ rows: widest }, { rows }] = await inOrder([ofNetwork, ofCustomer])
+  return held([...widest, ...rows], isEnd).sort((a, b) => a.kind.localeCompare(b.kind))
 }
 
 /**

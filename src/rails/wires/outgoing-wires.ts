@@ -2,6 +2,7 @@ import { strict as assert } from 'node:assert'
 import { violatedConstraint, type Database, type Queryable, type Transaction } from '../../db/database.ts'
 import { findBankWire, findBankWireOf, insertBankWires } from '../../money/records/bank-wires.ts'
 import type { FiatAccount } from '../../money/records/fiat-account.ts'
+import { describeFreeze, selectFreezes } from '../../money/records/freezes.ts'
 import { balanceMacs } from '../../money/ledger/balance-macs.ts'
 import { objectionsTo, WithdrawalMacs } from '../../money/movements/withdrawal-macs.ts'
 import { readOrder, wiresTakenBy, type WireOrder } from '../../chains/bank/manual-wires.ts'
@@ -67,12 +68,18 @@ const SELECT_WIRES = `
   left join outgoing_transfers b on b.customer_id = t.customer_id and b.transfer_id = t.id
   left join audit_log l on l.customer_id = t.customer_id and l.subject_id = t.id::text and l.action = 'transfer.take'`
 
+const withdrawalMacs = async () => new WithdrawalMacs((await balanceMacs()).masterKeys)
+
 /**
  * Returns what is wrong with each of these wires, whose orders people follow: it is not what was accepted, it has ended, or its order
  * is not the one that was taken. The service's database role writes all of it, except the audit log.
  */
-async function objectionsToWires(db: Queryable, wires: readonly WireRow[]): Promise<(string | undefined)[]> {
-  const objections = await objectionsTo(db, new WithdrawalMacs((await balanceMacs()).masterKeys), wires)
+async function objectionsToWires(
+  db: Queryable,
+  macs: WithdrawalMacs,
+  wires: readonly WireRow[],
+): Promise<(string | undefined)[]> {
+  const objections = await objectionsTo(db, macs, wires)
   return wires.map(({ raw_transaction, fiat_account_owner, fiat_network_instructions, ...wire }, index) => {
     if (objections[index] !== undefined || raw_transaction === null) return objections[index]
     const payee = { fiat_account_owner, fiat_network_instructions }
@@ -87,19 +94,28 @@ export async function listOpenWires(db: Queryable): Promise<OpenWire[]> {
     where t.status = 'PENDING' and t.type = 'WIRE_WITHDRAWAL'
     order by t.id
     limit ${WIRES_MAX}`)
-  const objections = await objectionsToWires(db, rows)
+  const macs = await withdrawalMacs()
+  const objections = await objectionsToWires(db, macs, rows)
+  const freezes = rows.length === 0 ? [] : await selectFreezes(db, macs.rows)
   return rows.map((row, index) => {
     const { transfer_id, customer_id, profile_id, amount, asset, waiting_code, waiting_detail } = row
     const objection = objections[index]
     const order = objection === undefined ? readOrder(row.raw_transaction) : undefined
     const { account_number = '' } = row.fiat_network_instructions.wire
+    // The worker looks at a wire each half minute, and a freeze holds it at once.
+    const subjects = ['', 'WIRE', customer_id, `${customer_id}/${profile_id}`]
+    const freeze = freezes.find(({ subject }) => subjects.includes(subject))
     return {
       ...{ transfer_id, customer_id, profile_id, amount, asset, created_at: row.created_at },
       ...(order !== undefined
         ? { state: 'TAKEN' as const, detail: `by ${order.taken_by} at ${order.taken_at}` }
-        : waiting_code === 'WIRE_TO_TAKE' && objection === undefined
-          ? { state: 'READY' as const, detail: null }
-          : { state: 'WAITING' as const, detail: objection ?? waiting_detail }),
+        : objection !== undefined
+          ? { state: 'WAITING' as const, detail: objection }
+          : freeze !== undefined
+            ? { state: 'WAITING' as const, detail: `${describeFreeze(freeze)}, since ${freeze.created_at}` }
+            : waiting_code === 'WIRE_TO_TAKE'
+              ? { state: 'READY' as const, detail: null }
+              : { state: 'WAITING' as const, detail: waiting_detail }),
       payee: ownerName(row.fiat_account_owner),
       account_number: `...${account_number.slice(-4)}`,
     }
@@ -139,7 +155,7 @@ export async function takeWire(
       throw new Refusal(
         `wire ${transferId} was taken before, says the audit log, and its order is gone: bursar verify`,
       )
-    const macs = new WithdrawalMacs((await balanceMacs()).masterKeys)
+    const macs = await withdrawalMacs()
     const bank = wiresTakenBy(operator)
     const adapter = guarded(bank, { macs, screening })
     const claimed = { ...wire, state: 'HELD' as const, replaced: [], age_ms: 0 }
@@ -173,7 +189,7 @@ async function requireTaken(
   const raw = rows[0]?.raw_transaction ?? null
   if (raw === null)
     throw new Refusal(`nobody has taken wire ${transfer_id}: bursar wire take, or bursar withdrawal cancel`)
-  const [objection] = await objectionsToWires(db, rows)
+  const [objection] = await objectionsToWires(db, await withdrawalMacs(), rows)
   if (objection !== undefined)
     throw new Refusal(`wire ${transfer_id} must not be sent: ${objection} (bursar verify)`)
   return readOrder(raw)!

@@ -43,6 +43,25 @@ export interface RecordedWire {
   changed: boolean
 }
 
+/** Reads the names of the profile that a wire credits, of its customer, and of the money's owner, who may be unknown. */
+export async function readPayee(
+  db: Queryable,
+  { customer_id, profile_id, identity_id }: Pick<PlaceOfMemo, 'customer_id' | 'profile_id' | 'identity_id'>,
+) {
+  const { rows } = await db.query<{ customer: string; profile: string; owner: string | null }>(
+    `
+    select c.name as customer, p.nickname as profile,
+           coalesce(i.details ->> 'name', concat_ws(' ', i.details ->> 'first_name', i.details ->> 'last_name')) as owner
+    from profiles p
+    join customers c on c.id = p.customer_id
+    left join accounts a on a.customer_id = p.customer_id and a.id = p.account_id
+    left join identities i on i.customer_id = p.customer_id and i.id = coalesce($3::uuid, a.identity_id)
+    where p.customer_id = $1 and p.id = $2`,
+    [customer_id, profile_id, identity_id],
+  )
+  return rows[0]!
+}
+
 /** An incoming wire as the bank's statement has it. */
 export interface SaidWire extends By {
   /** A decimal string, as the bank writes it. */
@@ -208,7 +227,7 @@ async function recordOnce(
   }
   try {
     const { transfer } = await ledger.submit(customerId, recording)
-    return { transfer, changed: true }
+    return { transfer: { ...transfer, bank_reference: said.bank_reference }, changed: true }
   } catch (error) {
     const constraint = violatedConstraint(error)
     if (constraint === 'bank_wires_returned')
@@ -270,7 +289,7 @@ interface PlaceOfMemo extends DepositPlace {
 const MEMO_LENGTH_MAX = 100
 
 /** The deposit instructions with this memo, with or without the spaces and dashes that banks print. */
-async function instructionsOf(db: Queryable, memo: string): Promise<PlaceOfMemo> {
+export async function instructionsOf(db: Queryable, memo: string): Promise<PlaceOfMemo> {
   const memo_id = memo.replace(/[\s-]+/g, '').toUpperCase()
   const { rows } =
     memo_id.length > MEMO_LENGTH_MAX

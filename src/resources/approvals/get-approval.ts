@@ -3,7 +3,7 @@ import { Uuid } from '../../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { readApproval } from '../../rails/payouts/decide-approval.ts'
 import { EXAMPLE_APPROVAL } from './decision-body.ts'
-import { nameInitiators } from '../../money/records/actor-names.ts'
+import { nameInitiators, namesAll } from '../../money/records/actor-names.ts'
 import { Approval } from '../../contract/approval.ts'
 
 /** Reads an approval, with the texts that approvers sign (API behaviour, Approvals). */
@@ -28,9 +28,9 @@ export const getApproval = operation({
     ),
   }),
   problems: ['not-found'],
-  async run({ params, customerId, db }) {
+  async run({ params, customerId, scopes, db }) {
     const { approval, statements } = await readApproval(db, customerId, params.id)
-    const [named] = await nameInitiators(db, customerId, [approval])
+    const [named] = await nameInitiators(db, customerId, [approval], namesAll(scopes))
     return { approval: named!, to_sign: statements }
   },
 })

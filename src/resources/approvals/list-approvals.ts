@@ -14,7 +14,7 @@ import {
   selectDecisions,
   type ApprovalRow,
 } from '../../governance/approvals/approval.ts'
-import { nameInitiators } from '../../money/records/actor-names.ts'
+import { nameInitiators, namesAll } from '../../money/records/actor-names.ts'
 import { Approval } from '../../contract/approval.ts'
 
 /** Lists the customer's approvals, by creation time (API behaviour, Approvals). */
@@ -34,7 +34,7 @@ export const listApprovals = operation({
     ...pageParameters,
   }),
   reply: listReply(Approval),
-  async run({ query, customerId, db }) {
+  async run({ query, customerId, scopes, db }) {
     const { items, ...page } = await listByCreation(db, customerId, query, {
       list: 'approvals',
       select: `select ${APPROVAL_COLUMNS} from approvals a`,
@@ -47,6 +47,6 @@ export const listApprovals = operation({
     const ids = items.map(({ id }) => id)
     const decisions = await selectDecisions(db, customerId, ids)
     const approvals = items.map((row) => approvalToWire(row, decisions))
-    return { items: await nameInitiators(db, customerId, approvals), ...page }
+    return { items: await nameInitiators(db, customerId, approvals, namesAll(scopes)), ...page }
   },
 })

@@ -10,6 +10,7 @@ import {
   timeRange,
 } from '../../http/lists.ts'
 import { operation } from '../operation.ts'
+import { namesAll } from '../../money/records/actor-names.ts'
 import {
   ActorTypeField,
   AuditLogRecord,
@@ -40,15 +41,21 @@ export const listAuditLog = operation({
   }),
   example: { query: { actions: ['transfer.create'], limit: 10 } },
   reply: listReply(AuditLogRecord),
-  async run({ query, customerId, db }) {
+  async run({ query, customerId, scopes, db }) {
     const page = pageOf('audit-log', query)
     const records = await readPage(db, page, timeRange(query, 'created_at'), (range) =>
-      selectAuditRecords(db, customerId, query, {
-        ...range,
-        limit: page.limit + 1,
-        descending: page.descending,
-        after: page.after?.[0],
-      }),
+      selectAuditRecords(
+        db,
+        customerId,
+        query,
+        {
+          ...range,
+          limit: page.limit + 1,
+          descending: page.descending,
+          after: page.after?.[0],
+        },
+        namesAll(scopes),
+      ),
     )
     return pageReply(
       records,

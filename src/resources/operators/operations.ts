@@ -3,8 +3,10 @@ import { listActivity } from './activity.ts'
 import { createClient, renameClient } from './clients.ts'
 import { listAllCustomers, listLimits, makeCustomer, putLimit } from './customers.ts'
 import { createFreeze, endFreeze, listFreezes } from './freezes.ts'
+import { listLedgerBalances } from './ledger.ts'
 import { createPolicyTrial, listApprovers } from './governance.ts'
 import {
+  findWirePayee,
   getWire,
   listWires,
   markFailed,
@@ -19,8 +21,9 @@ import {
 export const OPERATOR_WORK: readonly Operation[] = [
   listActivity,
   ...[listFreezes, createFreeze, endFreeze],
-  ...[listWires, getWire, take, markSent, markFailed, recordDeposit, recordReturn, sendBack],
+  ...[listWires, findWirePayee, getWire, take, markSent, markFailed, recordDeposit, recordReturn, sendBack],
   ...[listAllCustomers, makeCustomer, listLimits, putLimit],
+  listLedgerBalances,
   ...[createClient, renameClient],
   ...[listApprovers, createPolicyTrial],
 ]

@@ -16,6 +16,8 @@ import {
   type TestService,
 } from '../../../test/support.ts'
 import { DEPLOYMENT_SCOPES } from '../../contract/scopes.ts'
+import { momentAt } from '../../db/ids.ts'
+import { microsToTimestamp } from '../../http/lists.ts'
 import { CUSTOMER_LIMITS } from '../../money/records/customer-limits.ts'
 import { settleWithdrawals } from '../../rails/payouts/settle-withdrawals.ts'
 import { OPERATOR_OPERATIONS } from '../../program/app.ts'
@@ -165,8 +167,8 @@ const WIRES = '/v2/operators/wires'
 const reference = () => `REF-${Math.random().toString(36).slice(2).toUpperCase()}`
 
 /** A wire that may be taken. */
-async function newWire(): Promise<string> {
-  const { status, body } = await withdraw(customer.profile_id)
+async function newWire(profileId = customer.profile_id): Promise<string> {
+  const { status, body } = await withdraw(profileId)
   expect(status).toBe(200)
   await settleWithdrawals(service.db, service.networks)
   return String(body.id)
@@ -176,11 +178,50 @@ async function takenWire(): Promise<string> {
   expect((await people.operator('POST', `${WIRES}/${id}/take`)).status).toBe(200)
   return id
 }
-const stateOf = async (id: string) =>
+const openWire = async (id: string) =>
   (await people.viewer<{ items: { transfer_id: string; state: string }[] }>('GET', WIRES)).body.items.find(
     ({ transfer_id }) => transfer_id === id,
-  )?.state
+  )
+const stateOf = async (id: string) => (await openWire(id))?.state
 const read = async (id: string) => (await customer.call('GET', `/v2/transfer/transfers/${id}`)).body
+
+const found = async (reference: string, call: Call = customer.call) =>
+  (await call<{ items: { id: string }[] }>('GET', `/v2/search?q=${encodeURIComponent(reference)}`)).body.items
+const transferOf = async (reference: string) => (await found(reference))[0]!.id
+/** The bank's reference leads to the transfer, however it is typed, and only for its customer; a list has it, too. */
+async function expectFound(id: string, bank_reference: string) {
+  for (const typed of [bank_reference, ` ${bank_reference.toLowerCase()} `])
+    expect(await found(typed)).toMatchObject([{ id, found_by: 'BANK_REFERENCE' }])
+  expect(await found(bank_reference, other.call)).toEqual([])
+  const { body } = await customer.call('GET', `/v2/transfer/transfers?ids=${id}`)
+  expect(body.items).toMatchObject([{ id, bank_reference }])
+}
+
+const newMemo = async () =>
+  (
+    await customer.call('POST', '/v2/transfer/fiat-deposit-instructions', {
+      profile_id: customer.profile_id,
+      fiat_network: 'WIRE',
+    })
+  ).body.memo_id
+
+test("the deployment's people see each other's names and who may do what; the customer's people and programs do not", async () => {
+  const id = await takenWire()
+  const path = `/v2/audit-log?subject_ids=${id}&actions=transfer.take`
+  const whoTook = async (call: Call) =>
+    (await call<{ items: { actor: { name?: string } }[] }>('GET', path)).body.items[0]!.actor.name
+  expect(await whoTook(people.viewer)).toBe('Test OPERATOR')
+  for (const call of [people.ownAdmin, customer.call]) expect(await whoTook(call)).toBeUndefined()
+  type Listed = { items: { customer_id?: string; role: string }[] }
+  const listed = async (call: Call) => (await call<Listed>('GET', '/v2/operators')).body.items
+  const own = await listed(people.ownAdmin)
+  expect(own.map(({ customer_id }) => customer_id)).toEqual(own.map(() => customer.customer_id))
+  const all = await listed(people.viewer)
+  expect(all).toEqual(expect.arrayContaining(own))
+  expect(all.filter(({ customer_id }) => customer_id === undefined).map(({ role }) => role)).toEqual(
+    expect.arrayContaining(['ADMIN', 'OPERATOR', 'VIEWER']),
+  )
+})
 
 describe('List Open Wires', () => {
   test('has a wire until it has ended, with its state', async () => {
@@ -190,6 +231,36 @@ describe('List Open Wires', () => {
     expect(await stateOf(id)).toBe('TAKEN')
     await people.operator('POST', `${WIRES}/${id}/sent`, { bank_reference: reference() })
     expect(await stateOf(id)).toBeUndefined()
+  })
+})
+
+test('a wire of a frozen profile waits for the end of the freeze wherever it is shown, and not for an operator', async () => {
+  const profile_id = await newProfile()
+  const id = await newWire(profile_id)
+  const shown = async () => {
+    const { body } = await people.viewer<{ waiting?: object }>('GET', `/v2/transfer/transfers/${id}/history`)
+    return { waiting: body.waiting, wire: await openWire(id) }
+  }
+  expect(await shown()).toMatchObject({ waiting: { code: 'WIRE_TO_TAKE' }, wire: { state: 'READY' } })
+  await people.operator('POST', '/v2/operators/freezes', { profile_id, reason: 'a court asks' })
+  const detail = `profile ${profile_id} is frozen (OPERATOR): a court asks`
+  expect(await shown()).toMatchObject({
+    waiting: { code: 'FROZEN', detail, since: expect.stringMatching(/^20/) as string },
+    wire: { state: 'WAITING', detail: expect.stringContaining(`${detail}, since 20`) as string },
+  })
+  await people.admin('POST', '/v2/operators/freezes/end', { profile_id, cause: 'OPERATOR' })
+  expect(await shown()).toMatchObject({ waiting: { code: 'WIRE_TO_TAKE' }, wire: { state: 'READY' } })
+})
+
+describe('Find Wire Payee', () => {
+  test('tells whom a wire that arrived would credit, by names; a wrong memo is refused', async () => {
+    const memo = String(await newMemo())
+    const payee = { customer: expect.any(String) as string, profile: 'Default' }
+    const find = (of: string) => people.viewer('GET', `${WIRES}/payee?memo=${of}`)
+    for (const of of [memo, memo.toLowerCase()])
+      expect(await find(of)).toMatchObject({ status: 200, body: payee })
+    expect((await find('NOBODY')).status).toBe(403)
+    expect((await find('')).status).toBe(400)
   })
 })
 
@@ -230,8 +301,9 @@ describe('Mark Wire Sent', () => {
         status: 200,
         body: { status: 'COMPLETED', changed },
       })
-    expect(await read(id)).toMatchObject({ status: 'COMPLETED' })
+    expect(await read(id)).toMatchObject({ status: 'COMPLETED', ...body })
     expect(await actionsOf(id)).toEqual(['transfer.mark_sent', 'transfer.take'])
+    await expectFound(id, body.bank_reference)
   })
 })
 
@@ -262,16 +334,25 @@ describe('Record Wire Return', () => {
 
 describe('Record Wire Deposit', () => {
   test('credits it once; a bad memo, amount and reference change nothing', async () => {
-    const { body: instructions } = await customer.call('POST', '/v2/transfer/fiat-deposit-instructions', {
-      profile_id: customer.profile_id,
-      fiat_network: 'WIRE',
-    })
-    const wire = { memo: instructions.memo_id, amount: '250.50', bank_reference: reference() }
+    const wire = { memo: await newMemo(), amount: '250.50', bank_reference: reference() }
     for (const changed of [true, false])
       expect(await people.operator('POST', `${WIRES}/deposits`, wire)).toMatchObject({
         status: 200,
-        body: { changed, transfer: { profile_id: customer.profile_id, amount: '250.5' } },
+        body: {
+          changed,
+          transfer: {
+            profile_id: customer.profile_id,
+            amount: '250.5',
+            bank_reference: wire.bank_reference,
+          },
+        },
       })
+    const { body: history } = await people.viewer<{ transfer: { id: string } }>(
+      'GET',
+      `/v2/transfer/transfers/${await transferOf(wire.bank_reference)}/history`,
+    )
+    expect(history).toMatchObject({ transfer: { bank_reference: wire.bank_reference } })
+    await expectFound(history.transfer.id, wire.bank_reference)
     const before = await everyTable(service.db)
     for (const [bad, status] of [
       [{ memo: 'NOBODY' }, 403],
@@ -293,6 +374,68 @@ describe('Send Wire Back', () => {
         detail: expect.stringMatching(/^no wire with the bank reference REF-\w+ is PENDING$/) as string,
       },
     })
+  })
+})
+
+describe('List Ledger Balances', () => {
+  type Balances = Record<'items' | 'sums', { account: string; asset: string }[]> & { to: string }
+  const balances = async (query: Record<string, string>) =>
+    (
+      await people.viewer<Balances>(
+        'GET',
+        `/v2/operators/ledger/balances?${String(new URLSearchParams(query))}`,
+      )
+    ).body
+  const arrives = async (amount: string) =>
+    people.operator('POST', `${WIRES}/deposits`, {
+      memo: await newMemo(),
+      amount,
+      bank_reference: reference(),
+    })
+  const canonical = (text: string) => microsToTimestamp(momentAt(text).micros)
+  const now = async () => {
+    const { rows } = await service.db.query<{ now: string }>('select clock_timestamp() as now')
+    return canonical(rows[0]!.now)
+  }
+  const bankOf = ({ items }: Balances) =>
+    items.find(({ account, asset }) => account === 'bank' && asset === 'USD')
+
+  test('has what each account had, what came and went in a time, and what it has; all of them sum to zero', async () => {
+    const from = await now()
+    const { closing } = bankOf(await balances({ 'created_at.lt': from })) as { closing?: string } & object
+    await arrives('7.25')
+    const between = await now()
+    await arrives('3')
+    const read = await balances({ 'created_at.gte': from, 'created_at.lt': between })
+    expect(canonical(read.to)).toBe(between)
+    expect(bankOf(read)).toMatchObject({ opening: closing, debit: '7.25', credit: '0' })
+    const zero = { account: 'all', asset: 'USD', opening: '0', debit: '7.25', credit: '7.25', closing: '0' }
+    expect(read.sums).toContainEqual(zero)
+    expect(bankOf(await balances({ 'created_at.gte': between }))).toMatchObject({ debit: '3' })
+    expect(bankOf(await balances({ 'created_at.gte': from, customer_id: other.customer_id }))).toBeUndefined()
+    const { rows } = await service.db.query<{ account: string; asset: string; closing: string }>(
+      'select account, asset, trim_scale(sum(amount)) as closing from entries group by 1, 2',
+    )
+    const { items } = await balances({ 'created_at.gte': '2020-01-01T00:00:00Z' })
+    expect(items).toHaveLength(rows.length)
+    expect(items).toEqual(expect.arrayContaining(rows.map((row) => expect.objectContaining(row) as unknown)))
+  })
+
+  test('ends where the oldest transaction under way began: what is answered never changes', async () => {
+    const from = await now()
+    const tx = await service.db.connect()
+    try {
+      await tx.query('begin')
+      const { rows } = await tx.query<{ began: string }>('select now() as began')
+      await arrives('5')
+      const read = await balances({ 'created_at.gte': from, 'created_at.lt': '2250-01-01T00:00:00Z' })
+      expect(canonical(read.to)).toBe(canonical(rows[0]!.began))
+      expect(bankOf(read)).toMatchObject({ debit: '0' })
+    } finally {
+      await tx.query('rollback')
+      tx.release()
+    }
+    expect(bankOf(await balances({ 'created_at.gte': from }))).toMatchObject({ debit: '5' })
   })
 })
 

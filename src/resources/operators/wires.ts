@@ -15,7 +15,13 @@ import {
   takeWire,
   type By,
 } from '../../rails/wires/outgoing-wires.ts'
-import { recordWireDeposit, recordWireReturn, sendWireBack } from '../../rails/wires/record-wires.ts'
+import {
+  instructionsOf,
+  readPayee,
+  recordWireDeposit,
+  recordWireReturn,
+  sendWireBack,
+} from '../../rails/wires/record-wires.ts'
 import type { Context } from '../context.ts'
 import { operatorOperation } from '../operation.ts'
 
@@ -74,6 +80,16 @@ export const getWire = operatorOperation({
     requireLive(settings)
     return readTakenWire(shared, id)
   },
+})
+
+/** Whom a wire that arrived would credit: for the question before it is recorded. */
+export const findWirePayee = operatorOperation({
+  method: 'GET',
+  url: '/v2/operators/wires/payee',
+  scope: 'operators:read_wire',
+  summary: 'Find Wire Payee',
+  query: Closed({ memo: Text(200, 'The memo of the wire.', 1) }),
+  run: async ({ query: { memo }, shared }) => readPayee(shared, await instructionsOf(shared, memo)),
 })
 
 /** Assigns a wire to the operator, who enters it at the bank. It cannot be cancelled any more. */

@@ -3,8 +3,9 @@ import type { Queryable } from '../../db/database.ts'
 import { UUID } from '../../db/ids.ts'
 import { canonicalAddress } from '../../chains/addresses.ts'
 import type { Scope } from '../../contract/scopes.ts'
+import { bankReference } from '../../money/records/bank-wires.ts'
 
-/** Finds records by any of their whole names: id, `ref_id`, hash, address or memo. Each look-up is by an index. */
+/** Finds records by any of their whole names: id, `ref_id`, hash, address, memo or the bank's reference. Each look-up is by an index. */
 
 /** The types of records that are found, and the scope that reads each. */
 export const FOUND_TYPES = {
@@ -34,6 +35,7 @@ export const FOUND_BY = [
   'HASH',
   'ADDRESS',
   'MEMO',
+  'BANK_REFERENCE',
   'PREFIX',
   'NAME',
   'AMOUNT',
@@ -52,7 +54,7 @@ export const FOUND_MAX = 50
 
 /**
  * `$2`: the text as an id; `$3`: as it was given; `$4`: as a hash; `$5`: as addresses; `$6`: all networks; `$7`: the limit;
- * `$8`: the types. The statement is not composed, because test/tables.test.ts and test/sql-rows.db.test.ts read it here.
+ * `$8`: the types; `$9`: the text as a bank's reference. The statement is not composed, because test/tables.test.ts and test/sql-rows.db.test.ts read it here.
  */
 const FIND = `
   select found.type, found.id, found.found_by, found.status, found.created_at
@@ -118,6 +120,15 @@ const FIND = `
       limit $7
     ) n
     join transfers t on t.customer_id = $1 and t.id = n.transfer_id
+    union all select 'transfer', t.id, 'BANK_REFERENCE', t.status, t.created_at
+    from bank_wires w
+    join transfers t on t.customer_id = $1 and t.id = w.transfer_id
+    where w.asset = 'USD' and w.direction = any ('{IN,OUT}') and w.bank_reference = $9
+    -- A wire that waits for screening is not recorded yet.
+    union all select 'transfer', t.id, 'BANK_REFERENCE', t.status, t.created_at
+    from seen_deposits s
+    join transfers t on t.customer_id = $1 and t.id = s.transfer_id
+    where s.customer_id = $1 and s.network = 'WIRE' and s.state = 'PENDING' and s.crypto_tx_hash = $9
     union all select 'deposit_address', id, 'ADDRESS', null, created_at
     from deposit_addresses where customer_id = $1 and address = any ($5)
     union all select 'destination_address', id, 'ADDRESS', status, created_at
@@ -153,6 +164,7 @@ export async function findByWholeName(
       CRYPTO_NETWORKS,
       FOUND_MAX,
       types,
+      bankReference(text),
     ],
   })
   return rows

@@ -34,13 +34,13 @@ export const searchRecords = operation({
   scope: 'transfer:read_transfer',
   tag: 'Transfers',
   summary: 'Search Records',
-  description: `Finds records by their id, \`ref_id\`, transaction hash, address or memo; then by the beginning of an id, hash, address or name, and by amount. At most ${FOUND_MAX}, each kind newest first. Records of types that the token may not read are left out.`,
+  description: `Finds records by their id, \`ref_id\`, transaction hash, address, memo or the bank's reference of a wire; then by the beginning of an id, hash, address or name, and by amount. At most ${FOUND_MAX}, each kind newest first. Records of types that the token may not read are left out.`,
   query: Closed({
     q: Type.String({
       minLength: 1,
       maxLength: TEXT_LENGTH_MAX,
       description:
-        'An id, `ref_id`, transaction hash, address or memo. Or the beginning of an id (8 hexadecimal digits), hash, address (6 characters after `0x`) or name (3 characters); or `0x529084…169EE7`, its beginning and its end; or an amount, such as `26.5` or `26.5 USDP`.',
+        'An id, `ref_id`, transaction hash, address, memo or the reference of a bank. Or the beginning of an id (8 hexadecimal digits), hash, address (6 characters after `0x`) or name (3 characters); or `0x529084…169EE7`, its beginning and its end; or an amount, such as `26.5` or `26.5 USDP`.',
     }),
   }),
   example: { query: { q: EXAMPLE.transfer_id } },

@@ -5,6 +5,7 @@ import type { Scope } from '../../contract/scopes.ts'
 import { EVER } from '../../http/lists.ts'
 import { readTransfer, Transfer } from '../../money/ledger/transfer.ts'
 import { operation } from '../operation.ts'
+import { namesAll } from '../../money/records/actor-names.ts'
 import { AuditLogRecord, selectAuditRecords } from '../../money/records/audit-record.ts'
 import { Event } from '../../money/records/event.ts'
 import { selectFeesOf, TransferFees } from './transfer-fees.ts'
@@ -82,8 +83,10 @@ export const getTransferHistory = operation({
     const transfer = await readTransfer(db, customerId, params.id)
     const { id } = transfer
     const has = (scope: Scope) => scopes.includes(scope)
-    const { transactions, waiting } = await selectPayout(db, customerId, id)
-    const approval = has('approvals:read_approval') ? await selectApprovalOf(db, customerId, id) : undefined
+    const { transactions, waiting } = await selectPayout(db, transfer)
+    const approval = has('approvals:read_approval')
+      ? await selectApprovalOf(db, customerId, id, namesAll(scopes))
+      : undefined
     const events = has('events:read_event') ? await selectEventsOf(db, customerId, id) : undefined
     const entries = await selectLedgerEntries(db, customerId, id)
     return {
@@ -113,6 +116,7 @@ export const getTransferHistory = operation({
           customerId,
           { subject_ids: [id] },
           { ...EVER, limit: CHANGES_MAX, descending: false },
+          namesAll(scopes),
         ),
       }),
       ...(approval !== undefined && { approval }),

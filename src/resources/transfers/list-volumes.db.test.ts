@@ -28,6 +28,9 @@ describe('List Transfer Volumes', () => {
         status: 'COMPLETED',
         count: 2,
         amount: '100.03',
+        fee: '0',
+        balance_asset: 'USD',
+        total: '100.03',
       },
     ])
     // Yesterday's do not count.
@@ -73,6 +76,26 @@ describe('List Transfer Volumes', () => {
     expect(since).toBe('2024-01-01T00:00:00Z')
     expect(items).toMatchObject([{ status: 'COMPLETED', amount: '100', count: 1 }])
     expect(await sums('directions=CREDIT&created_at.lt=2024-01-01T00:00:00Z')).toEqual([])
+  })
+
+  test('totals are what the transfers change the balances by, with fees and by the asset of the balance', async () => {
+    const customer = await newCustomer(service)
+    await fund(customer, '100')
+    for (const fields of [
+      { amount: '10', balance_asset: 'USD' },
+      { total: '20', amount: undefined, balance_asset: 'USD' },
+    ])
+      expect(
+        (await customer.call('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf(customer, fields)))
+          .status,
+      ).toBe(200)
+    const { body } = await customer.call<{
+      items: Record<'direction' | 'asset' | 'balance_asset' | 'total' | 'fee', string>[]
+    }>('GET', '/v2/transfer/volumes?directions=DEBIT')
+    expect(body.items).toMatchObject([{ asset: 'USDP', balance_asset: 'USD', count: 2 }])
+    const { body: balance } = await customer.call('GET', `/v2/profiles/${customer.profile_id}/balances/USD`)
+    expect(Number(body.items[0]!.total)).toBeCloseTo(100 - Number(balance.available), 10)
+    expect(Number(body.items[0]!.fee)).toBeGreaterThan(0)
   })
 
   test('requests that ask at once are answered by one sum', async () => {

@@ -21,6 +21,9 @@ const Volume = NamedObject('TransferVolume', {
   status: TransferStatus,
   count: Type.Integer({ description: 'Number of transfers.' }),
   amount: Amount('Sum of their amounts.'),
+  fee: Amount('Sum of their fees.'),
+  balance_asset: AssetSymbol,
+  total: Amount('Sum of what they change the balance by, in `balance_asset`.'),
 })
 
 const ListVolumesReply = Type.Object({
@@ -57,18 +60,22 @@ function readVolumes(db: Database, customerId: string, query: TransferFilters): 
     const created = isBounded ? asked : await lastDay()
     const { rows } = await tx.query<Omit<Static<typeof Volume>, 'count'> & { count: string }>(
       `
-      select t.type, t.direction, t.asset, t.status, count(*), sum(t.amount) as amount
+      select t.type, t.direction, t.asset, b.balance_asset, t.status, count(*), sum(t.amount) as amount, sum(t.fee) as fee,
+             sum(t.total) as total
       from transfers t
+      cross join lateral (select coalesce(t.balance_asset, t.asset) as balance_asset) b
       where ${FILTERED}
-      group by t.type, t.direction, t.asset, t.status
-      order by t.type, t.asset, t.direction, t.status`,
+      group by t.type, t.direction, t.asset, b.balance_asset, t.status
+      order by t.type, t.asset, t.direction, t.status, b.balance_asset`,
       filterValues(customerId, query, { created, updated }),
     )
-    const items = rows.map(({ count, amount, ...row }) => {
-      const decimals = decimalsOf(row.asset)
-      const sum = formatAmount(parseStoredAmount(amount, decimals), decimals)
-      return { ...row, count: Number(count), amount: sum }
-    })
+    const sumIn = (asset: string, sum: string) =>
+      formatAmount(parseStoredAmount(sum, decimalsOf(asset)), decimalsOf(asset))
+    const items = rows.map(({ count, amount, fee, total, ...row }) => ({
+      ...row,
+      ...{ count: Number(count), amount: sumIn(row.asset, amount), fee: sumIn(row.asset, fee) },
+      total: sumIn(row.balance_asset, total),
+    }))
     return { since: microsToTimestamp(created.from), items }
   })
 }

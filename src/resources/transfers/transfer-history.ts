@@ -12,6 +12,7 @@ import {
   selectDecisions,
   type ApprovalRow,
 } from '../../governance/approvals/approval.ts'
+import { describeFreeze, freezesOf } from '../../money/records/freezes.ts'
 import { nameInitiators } from '../../money/records/actor-names.ts'
 import {
   EVENT_COLUMNS,
@@ -182,11 +183,10 @@ const currentOf = (
   ...presentOf({ signed_at, broadcast_at, confirmations, confirmations_needed }),
 })
 
-/** Reads how far the payment of a withdrawal is: its transactions, oldest first, and why it waits. */
+/** Reads how far the payment of a withdrawal is: its transactions, oldest first, and why it waits: a freeze before all else. */
 export async function selectPayout(
   db: Queryable,
-  customerId: string,
-  transferId: string,
+  { customer_id: customerId, id: transferId, type, status, direction, profile_id, crypto_network }: Transfer,
 ): Promise<{
   transactions: Static<typeof NetworkTransaction>[]
   waiting: { code: string; detail: string; since: string | null } | undefined
@@ -207,6 +207,11 @@ export async function selectPayout(
     [customerId, transferId],
   )
   const [payout] = rows
+  // The worker may look at a payment later, and it is held at once. What is signed, no freeze holds.
+  const isUnsigned = status === 'PENDING' && direction === 'DEBIT' && (payout?.state ?? 'HELD') === 'HELD'
+  const network = type === 'WIRE_WITHDRAWAL' ? 'WIRE' : (crypto_network ?? '')
+  const signs = { network, customer_id: customerId, profile_ids: [profile_id] }
+  const [freeze] = isUnsigned ? await freezesOf(db, signs) : []
   const { crypto_tx_hash = null, waiting_code = null, waiting_detail = '' } = payout ?? {}
   return {
     transactions: [
@@ -223,9 +228,11 @@ export async function selectPayout(
         : [currentOf(payout, crypto_tx_hash)]),
     ],
     waiting:
-      waiting_code === null
-        ? undefined
-        : { code: waiting_code, detail: waiting_detail ?? '', since: payout?.waiting_since ?? null },
+      freeze !== undefined
+        ? { code: 'FROZEN', detail: describeFreeze(freeze), since: freeze.created_at }
+        : waiting_code === null
+          ? undefined
+          : { code: waiting_code, detail: waiting_detail ?? '', since: payout?.waiting_since ?? null },
   }
 }
 
@@ -234,6 +241,7 @@ export async function selectApprovalOf(
   db: Queryable,
   customerId: string,
   transferId: string,
+  allOperators: boolean,
 ): Promise<Approval | undefined> {
   const { rows } = await db.query<ApprovalRow>(
     `select ${APPROVAL_COLUMNS} from approvals a where a.customer_id = $1 and a.transfer_id = $2`,
@@ -241,7 +249,7 @@ export async function selectApprovalOf(
   )
   if (rows[0] === undefined) return undefined
   const approval = approvalToWire(rows[0], await selectDecisions(db, customerId, [rows[0].id]))
-  const [named] = await nameInitiators(db, customerId, [approval])
+  const [named] = await nameInitiators(db, customerId, [approval], allOperators)
   return named
 }
 

@@ -1,0 +1,36 @@
+import { Type } from 'typebox'
+import { Closed, Uuid } from '../../contract/fields.ts'
+import { problem } from '../../contract/problems.ts'
+import { forEverybody } from '../../db/customer-pool.ts'
+import { HorizonUnknown } from '../../db/horizon.ts'
+import { momentAt } from '../../db/ids.ts'
+import { microsToTimestamp, timeBounds, timeRange } from '../../http/lists.ts'
+import { reusedAnswers } from '../../http/reused-answers.ts'
+import { readLedgerBalances, type LedgerBalances } from '../../money/ledger/account-balances.ts'
+import { operatorOperation } from '../operation.ts'
+
+const reused = reusedAnswers<LedgerBalances>()
+
+/** The balances of the ledger's accounts for a time that ends now at the latest: of all customers, or of one. */
+export const listLedgerBalances = operatorOperation({
+  method: 'GET',
+  url: '/v2/operators/ledger/balances',
+  scope: 'operators:read_ledger',
+  summary: 'List Ledger Balances',
+  query: Closed({
+    customer_id: Type.Optional(Uuid('Only the entries of this customer.')),
+    ...timeBounds('created_at'),
+  }),
+  run({ query, shared, nodes: { list } }) {
+    const { from, to } = timeRange(query, 'created_at')
+    const asked = { from: momentAt(microsToTimestamp(from)), to: momentAt(microsToTimestamp(to)) }
+    return reused(JSON.stringify([query.customer_id, asked]), () =>
+      readLedgerBalances({ shared: forEverybody(shared), list }, asked, query.customer_id).catch(
+        (error: unknown) => {
+          if (!(error instanceof HorizonUnknown)) throw error
+          throw problem.unavailable(`balances are final at no moment: ${error.message}`, error)
+        },
+      ),
+    )
+  },
+})
