@@ -14,7 +14,7 @@ const TOKEN_COST = 10
 const PART_BYTES = 4 * 1024
 
 /** How many requests a request counts as, before its body is read. One that does not say its length has the longest body. */
-export function partsOf({ headers, raw, routeOptions }: FastifyRequest): number {
+function partsOf({ headers, raw, routeOptions }: FastifyRequest): number {
   const { 'content-length': length, 'transfer-encoding': encoding } = headers
   const said = length === undefined ? (encoding === undefined ? 0 : Infinity) : Number(length)
   return 1 + Math.floor((raw.url!.length + Math.min(said, routeOptions.bodyLimit)) / PART_BYTES)

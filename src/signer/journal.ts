@@ -223,7 +223,7 @@ export class Journal {
     if (line.kind === 'SIGN' || line.kind === 'FILL') this.#walletOf(line).next ??= line.nonce
     if (this.#isApplied(line) || this.conflictOf(line) !== undefined) return
     if (line.kind !== 'SIGN' && line.change !== undefined) this.#changes.add(line.change)
-    if (line.kind === 'ALLOW') return void line.transfer_ids.forEach((id) => this.#allowed.add(id))
+    if (line.kind === 'ALLOW') return line.transfer_ids.forEach((id) => this.#allowed.add(id))
     const wallet = this.#walletOf(line)
     if (line.kind === 'OPEN') {
       const { network } = line

@@ -182,12 +182,8 @@ export async function selectAuditRecords(
       AUDIT_ACTIONS.filter((action) => ofBatch && subjectOfAction(action) === filters.subject_type),
     ],
   )
-  const named = await nameActors(
-    db,
-    customerId,
-    rows.map(({ actor_type: type, actor_id: id }) => ({ type, id })),
-    allOperators,
-  )
+  const actors = rows.map(({ actor_type: type, actor_id: id }) => ({ type, id }))
+  const named = await nameActors(db, customerId, actors, allOperators)
   return rows.map((row) => recordToWire(row, named))
 }
 
