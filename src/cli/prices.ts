@@ -71,15 +71,20 @@ function defineImport(prices: Subcommand): void {
       ).choices(LAYOUT_NAMES),
     )
     .option(
+      '--columns <columns>',
+      'names of the columns in the header, or their positions: time=startTime,open=openPrice,high=..,low=..,close=.. or time=1,price=2',
+      columnsTold,
+    )
+    .option(
       '--interval <length>',
       'length of each record, if it cannot be derived from the file: 1m, 5m, 1h, 1d',
       intervalMinutes,
     )
     .option('--again', 're-import a file, overwriting prices that were imported after it')
     .answer(inMigratedDatabase, async ({ db, origin }, path: string, options: ImportArguments) => {
-      const { market, layout, interval, again, json } = options
+      const { market, layout, columns, interval, again, json } = options
       const bar = startProgress(statSync(path, { throwIfNoEntry: false })?.size ?? 0, { quiet: json })
-      const asked = { path, market, layout, intervalMinutes: interval, again, origin }
+      const asked = { path, market, layout, columns, intervalMinutes: interval, again, origin }
       const result = await importPrices(db, { ...asked, onBytes: bar.step }).finally(bar.stop)
       return [result, describeImport(result)]
     })
@@ -107,6 +112,7 @@ function defineFollow(prices: Subcommand): void {
 interface ImportArguments {
   market: Market
   layout?: LayoutName
+  columns?: ReadonlyMap<string, string>
   interval?: number
   again?: true
   json?: true
@@ -137,10 +143,15 @@ const describeRound = ({ exchange, markets }: FollowRound) =>
 
 function describeImport(result: ImportResult): string {
   const { market, file, records, done_before, unfinished, overwritten } = result
-  const { interval_minutes, minutes_changed } = result
+  const { interval_minutes, minutes_changed, leap } = result
   if (interval_minutes === undefined) return `${file} was already imported to ${market}: ${records} records.`
   return [
     `${file}: ${records} records of ${interval_minutes} min, ${minutes_changed} minutes of ${market} changed.`,
+    ...(leap === undefined
+      ? []
+      : [
+          `The first price is ${leap.to}, and the one before it ${leap.from}: check the market and the order of the columns.`,
+        ]),
     ...(done_before > 0 ? [`${done_before} records were already imported.`] : []),
     ...(overwritten > 0
       ? [
@@ -163,6 +174,16 @@ function markets(text: string): Market[] {
   const names = text.split(',').filter((name) => name !== '')
   if (names.length === 0) throw new InvalidArgumentError('no market.')
   return [...new Set(names.map(market))]
+}
+
+const COLUMN = /^(time|price|open|high|low|close)=(.+)$/
+
+/** Parses `time=startTime,price=2`. */
+function columnsTold(text: string): ReadonlyMap<string, string> {
+  const told = text.split(',').map((part) => COLUMN.exec(part)?.slice(1) as [string, string] | undefined)
+  if (told.includes(undefined))
+    throw new InvalidArgumentError('must be time=<column> with price=<column> or open, high, low and close.')
+  return new Map(told as [string, string][])
 }
 
 const UNIT_MINUTES: Record<string, number> = { '': 1, m: 1, h: 60, d: 1440, w: 10_080 }

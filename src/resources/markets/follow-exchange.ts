@@ -3,7 +3,7 @@ import type { Exchange } from 'ccxt'
 import { transaction, type Database } from '../../db/database.ts'
 import { minuteUnderWay } from './import-prices.ts'
 import { assetsOf, type Market } from './markets.ts'
-import { isPrice } from './price-layouts.ts'
+import { isCandle, isPrice } from './price-layouts.ts'
 import { COVERS_MINUTES_MAX, lockMarket, writePrices, type PriceRecords } from './write-prices.ts'
 
 export interface FollowExchangeOptions {
@@ -16,7 +16,7 @@ export interface FollowExchangeOptions {
   once: boolean
   signal: AbortSignal
   onRound: (round: FollowRound) => void
-  /** Called with the error that ended a round; the next round tries again. */
+  /** Called with the error that ended a round or a market's part of it; the next round tries again. */
   onFailure: (error: Error) => void
 }
 
@@ -57,7 +57,13 @@ export async function followExchange(db: Database, options: FollowExchangeOption
       const round: FollowRound = { exchange: options.exchange, markets: [] }
       for (const market of markets) {
         if (signal.aborted) break
-        round.markets.push({ market, ...(await followMarket(db, exchange, market)) })
+        try {
+          round.markets.push({ market, ...(await followMarket(db, exchange, market)) })
+        } catch (error) {
+          // What the exchange no longer has, or sends wrong, stops no other market.
+          if (error instanceof NetworkError || markets.length === 1) throw error
+          onFailure(error as Error)
+        }
       }
       onRound(round)
       failures = 0
@@ -168,7 +174,7 @@ function readCandle(candle: readonly unknown[]): Candle {
   const [milliseconds, ...values] = candle
   const minute = Number(milliseconds) / 60_000
   const prices = values.slice(0, 4)
-  if (!Number.isInteger(minute) || prices.length !== 4 || !prices.every(isPrice))
+  if (!Number.isInteger(minute) || prices.length !== 4 || !prices.every(isPrice) || !isCandle(prices))
     throw new Error(`the exchange sent an invalid candle: ${JSON.stringify(candle).slice(0, 200)}`)
   return { minute, prices }
 }

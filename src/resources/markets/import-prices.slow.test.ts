@@ -293,6 +293,17 @@ describe('the files of exchanges and data sites', () => {
       '1',
       '0',
     ].join(',')
+  const ohlc = (time: string, price: string) => [time, price, price, price, price, '1'].join(',')
+  /** Both days with their date, what follows it, and the candle. */
+  const dated = (between: string, suffix: string, separator = ',') =>
+    [
+      ['2026', '01', '05', '10'],
+      ['2026', '01', '06', '93050.4'],
+    ]
+      .map(([year, month, day, price]) =>
+        [[year, month, day].join(between) + suffix, price, price, price, price, '1'].join(separator),
+      )
+      .join('\n') + '\n'
   const days = (suffix: string, line: (time: string, price: string, day: number) => string = kline) =>
     [line(`${T}${suffix}`, '10', 0), line(`${T + 86_400}${suffix}`, '93050.4', 1), ''].join('\n')
   const HEADER =
@@ -349,6 +360,49 @@ describe('the files of exchanges and data sites', () => {
       '"Date","Price","Open","High","Low","Vol.","Change %"\n"01/13/2026","10","10","10","10","1K","0%"\n"01/06/2026","93,050.4","93,050.4","93,050.4","93,050.4","1K","0%"\n"01/05/2026","10.0","10.0","10.0","10.0","1K","0%"\n',
     ],
     ['days before months', 'date,price\n13/01/2026,10\n06/01/2026,93050.4\n05/01/2026,10\n'],
+    ['Bybit', days('000', ohlc).replace(/^/, 'startTime,openPrice,highPrice,lowPrice,closePrice,volume\n')],
+    ['OKX', days('000', ohlc).replace(/^/, 'ts,o,h,l,c,vol\n')],
+    ['Messari', days('', ohlc).replace(/^/, 'timestamps,open,high,low,close,volume\n')],
+    ['OANDA', dated('-', 'T00:00:00.000000000Z').replace(/^/, 'time,mid.o,mid.h,mid.l,mid.c,volume\n')],
+    [
+      'CoinAPI',
+      dated('-', 'T00:00:00.0000000Z;2026-01-06T00:00:00.0000000Z;x;x', ';').replace(
+        /^/,
+        'time_period_start;time_period_end;time_open;time_close;price_open;price_high;price_low;price_close;volume_traded\n',
+      ),
+    ],
+    [
+      'Dukascopy',
+      'Gmt time,Open,High,Low,Close,Volume\n05.01.2026 00:00:00.000,10,10,10,10,1\n06.01.2026 00:00:00.000,93050.4,93050.4,93050.4,93050.4,1\n',
+    ],
+    [
+      'MetaTrader 5',
+      dated('.', '\t00:00:00', '\t').replace(
+        /^/,
+        '<DATE>\t<TIME>\t<OPEN>\t<HIGH>\t<LOW>\t<CLOSE>\t<TICKVOL>\n',
+      ),
+    ],
+    ['MetaTrader 4', dated('.', ',00:00')],
+    [
+      'Stooq',
+      dated('', ',000000')
+        .replaceAll(/^(?=\d)/gm, 'BTC,D,')
+        .replace(/^/, '<TICKER>,<PER>,<DATE>,<TIME>,<OPEN>,<HIGH>,<LOW>,<CLOSE>,<VOL>\n'),
+    ],
+    ['HistData', dated('', ' 000000', ';')],
+    ['BitMEX', dated('-', 'D00:00:00.000000000').replace(/^/, 'timestamp,open,high,low,close,volume\n')],
+    [
+      "Yahoo's table",
+      'Date,Open,High,Low,Close,Volume\n"Jan 06, 2026",93050.4,93050.4,93050.4,93050.4,1\n"Jan 05, 2026",10,10,10,10,1\n',
+    ],
+    [
+      'a title, comments and the address of the site before the header',
+      '# made by hand\n#\nhttps://example.com/prices\ndate,price\n2026-01-05,10\n2026-01-06,93050.4\n',
+    ],
+    [
+      'a row of NaN for a day without trades',
+      'date,price\n2026-01-04,NaN\n2026-01-05,10\n2026-01-06,93050.4\n',
+    ],
     ['prices with the sign of a currency', 'date,price\n2026-01-05,$10.00\n2026-01-06,"$93,050.40"\n'],
   ]
   test.each(files)('%s', async (_name, text, name = 'prices.csv') => {
@@ -457,7 +511,7 @@ describe('an error in a file names line and column:', () => {
       'a header without a price',
       `time,volume\n${T},1\n`,
       {},
-      /, line 1: the header must contain a time .*; it has time, volume$/,
+      /, line 1: the header must contain a time .*; it has time, volume; name them by --columns/,
     ],
     ['the future', csv([['2100-01-01', 1]]), {}, /, line 1, column 1 \(timestamp\) is in the future$/],
     [
@@ -506,13 +560,75 @@ test('a candle that has not ended is skipped', async () => {
   expect(result).toMatchObject({ records: 2, unfinished: 1, minutes_changed: 60 })
 })
 
+describe('the order of the columns', () => {
+  /** Thirty minutes that open at 93500, close at 93501 and lie between 93495 and 93505. */
+  const rowsOf = (...fields: (string | number)[]) =>
+    csv(Array.from({ length: 30 }, (_, minute) => [(START + minute) * 60, ...fields]))
+  const candle = async () => {
+    const { rows } = await database.db.query<Record<string, string>>(
+      `select trim_scale(open) as open, trim_scale(high) as high, trim_scale(low) as low, trim_scale(close) as close
+       from price_minutes where minute = $1`,
+      [START],
+    )
+    return rows[0]
+  }
+  const RIGHT = { open: '93500', high: '93505', low: '93495', close: '93501' }
+
+  test.each([
+    ['Kraken', [93500, 93505, 93495, 93501, 1.5, 9]],
+    ['KuCoin', [93500, 93501, 93505, 93495, 1.5, 140251]],
+    ['Bitfinex', [93500, 93501, 93505, 93495, 1.5]],
+    ['Coinbase', [93495, 93505, 93500, 93501, 1.5]],
+    ['the usual five', [93500, 93505, 93495, 93501, 1.5]],
+    ['Gate.io', [140251, 93501, 93505, 93495, 93500, 1.5]],
+    ['HTX', [93500, 93501, 93495, 93505, 1.5, 140251, 9]],
+  ])('without a header follows from the candles: %s', async (_name, fields) => {
+    await importText(rowsOf(...fields), { again: true })
+    expect(await candle()).toEqual(RIGHT)
+  })
+
+  test('in which a candle has a low above its high is refused by its line', async () => {
+    const text = `time,open,high,low,close\n${rowsOf(93500, 93495, 93505, 93501)}`
+    await expect(importText(text)).rejects.toThrow(
+      /, line 2: open 93500, high 93495, low 93505 and close 93501 are no candle; /,
+    )
+    expect(await candle()).toBeUndefined()
+  })
+
+  test('that two orders fit with other prices is asked for', async () => {
+    // The volume may be the open of another layout.
+    const text = rowsOf(93500, 93500, 93500, 93495, 93497, 9)
+    await expect(importText(text)).rejects.toThrow(
+      /: the columns may be those of .* or .*; specify the layout$/,
+    )
+    await importText(text, { layout: 'gateio' })
+    expect(await candle()).toMatchObject({ open: '93497', close: '93500' })
+  })
+
+  test('is told by the names or positions of the columns', async () => {
+    const columns = new Map([
+      ['time', 'When'],
+      ['price', '3'],
+    ])
+    await importText('volume,When,ReferenceRateUSD\n1,2026-01-05,10\n', { columns, intervalMinutes: 1 })
+    expect(await minutesOf()).toEqual([[START, '10']])
+  })
+
+  test('is doubted where the first price is far from the one before it', async () => {
+    expect((await importText(rowsOf(90, 90, 90, 90, 1, 1))).leap).toBeUndefined()
+    const next = csv([[(START + 30) * 60, 140251, 140251, 140251, 140251, 1, 1]])
+    const { leap } = await importText(next, { intervalMinutes: 1 })
+    expect(leap).toEqual({ from: '90', to: '140251' })
+  })
+})
+
 describe('a file whose last record had not ended', () => {
   const HOURS = 1000
   const oldestFirst = Array.from({ length: HOURS }, (_, n) => [
     (START + n * 60) * 60,
     n,
-    n,
     n + 1,
+    n,
     n + 1,
     1,
     1,

@@ -5,6 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import { inOrder, transaction, type Database } from '../../db/database.ts'
 import type { Market } from './markets.ts'
 import { PriceFileError } from './open-price-file.ts'
+import { DAY } from './increments.ts'
 import type { LayoutName } from './price-layouts.ts'
 import { readPriceFile, type PriceBatch } from './read-price-file.ts'
 import { lockMarket, writePrices } from './write-prices.ts'
@@ -16,6 +17,7 @@ export interface ImportOptions {
   path: string
   market: Market
   layout?: LayoutName | undefined
+  columns?: ReadonlyMap<string, string> | undefined
   intervalMinutes?: number | undefined
   /** Imports a file again, overwriting newer prices. */
   again?: boolean | undefined
@@ -40,7 +42,12 @@ export interface ImportResult {
   interval_minutes?: number
   /** Minutes with a new or changed price. */
   minutes_changed: number
+  /** The file's first price and the market's last one before it, where one is more than twice the other. */
+  leap?: { from: string; to: string }
 }
+
+/** A price of a market that is at most this old is compared with a file's first price. */
+const NEIGHBOUR_MINUTES_MAX = DAY
 
 /**
  * Imports a file of a market's prices. Progress is stored by content hash and parse options, in the same transaction
@@ -48,7 +55,7 @@ export interface ImportResult {
  * finished file.
  */
 export async function importPrices(db: Database, options: ImportOptions): Promise<ImportResult> {
-  const { path, market, layout, intervalMinutes, again = false, onBytes = () => undefined } = options
+  const { path, market, layout, columns, intervalMinutes, again = false, onBytes = () => undefined } = options
   const { origin = originOfLoop('prices') } = options
   const result: ImportResult = {
     market,
@@ -59,7 +66,7 @@ export async function importPrices(db: Database, options: ImportOptions): Promis
     overwritten: 0,
     minutes_changed: 0,
   }
-  const digest = await digestOf(path, [layout, intervalMinutes])
+  const digest = await digestOf(path, [layout, intervalMinutes, ...(columns ?? [])])
   const before = again ? undefined : await selectImport(db, market, digest)
   if (before !== undefined) {
     const records = Number(before.records)
@@ -70,11 +77,19 @@ export async function importPrices(db: Database, options: ImportOptions): Promis
   const now = await minuteUnderWay(db)
   const file = { market, digest, name: result.file, origin }
   let done = 0
-  const reading = readPriceFile(path, { layout, intervalMinutes, now, onBytes, skip: result.done_before })
+  const reading = readPriceFile(path, {
+    layout,
+    columns,
+    intervalMinutes,
+    now,
+    onBytes,
+    skip: result.done_before,
+  })
   try {
     // Each batch is written while the next is read. When reading fails, the batches read before are still written.
     for (let next = await reading.next(); next.done !== true;) {
       const batch = next.value
+      if (result.records === 0) result.leap = await leapTo(db, market, batch)
       const [changed, following] = await inOrder([writeBatch(db, file, batch), reading.next()])
       result.minutes_changed += changed
       result.records = batch.read
@@ -125,6 +140,22 @@ async function selectImport(
     [market, digest],
   )
   return rows[0]
+}
+
+/** Compares the first price of a file with the market's price before it. */
+async function leapTo(db: Database, market: Market, { records }: PriceBatch): Promise<ImportResult['leap']> {
+  const [first, to] = [records.minute[0], records.prices[0]?.[0]]
+  if (first === undefined || to === undefined) return undefined
+  const { rows } = await db.query<{ from: string }>(
+    `select trim_scale(price)::text as from
+     from price_minutes
+     where market_id = (select id from markets where market = $1 and source = 'REAL') and minute < $2 and minute >= $3
+       and (price > $4::numeric * 2 or price < $4::numeric / 2)
+     order by minute desc
+     limit 1`,
+    [market, first, first - NEIGHBOUR_MINUTES_MAX, to],
+  )
+  return rows[0] && { from: rows[0].from, to }
 }
 
 /** Writes a batch and the file's progress in one transaction. Returns the number of changed minutes. */

@@ -23,7 +23,7 @@ const BINARY: readonly [string, string][] = [
 /** How text begins that is not CSV, and what such text is. */
 const TEXT: readonly [RegExp, string][] = [
   [/^\s*[[{]/, 'JSON'],
-  [/^\s*</, 'a web page or XML'],
+  [/^\s*<(?:!doctype|html|\?xml)/i, 'a web page or XML'],
 ]
 
 /** Number of bytes at the start of the text that decide its layout. */

@@ -2,8 +2,8 @@ import { Temporal } from 'temporal-polyfill'
 import { DAY } from './increments.ts'
 
 /**
- * The column layouts of files without a header, by name; the number of columns tells them apart. A header may list its
- * columns in any order.
+ * The column layouts of files without a header, by name. Of those with the file's number of columns, the one in which every
+ * candle can be true is taken. A header may list its columns in any order.
  */
 export const LAYOUTS = {
   /** Kraken's public OHLCVT download. Older ones have the average price before the volume. */
@@ -14,8 +14,12 @@ export const LAYOUTS = {
     ...['open_time', 'open', 'high', 'low', 'close', 'volume', 'close_time', 'quote_volume', 'count'],
     ...['taker_buy_volume', 'taker_buy_quote_volume', 'ignore'],
   ],
-  /** Coinbase's candles. */
+  ohlcv: ['time', 'open', 'high', 'low', 'close', 'volume'],
   coinbase: ['time', 'low', 'high', 'open', 'close', 'volume'],
+  bitfinex: ['time', 'open', 'close', 'high', 'low', 'volume'],
+  kucoin: ['time', 'open', 'close', 'high', 'low', 'volume', 'turnover'],
+  gateio: ['timestamp', 'volume', 'close', 'high', 'low', 'open', 'amount'],
+  htx: ['time', 'open', 'close', 'low', 'high', 'amount', 'volume', 'count'],
   price: ['timestamp', 'price'],
 } as const satisfies Record<string, readonly string[]>
 export type LayoutName = keyof typeof LAYOUTS
@@ -36,6 +40,9 @@ export const TIME_NAMES = [
   'snapped_at',
 ]
 const CANDLE_NAMES = ['open', 'high', 'low', 'close']
+const TIME_WORDS = /^(?:date|datetime|times?|timestamps?|ts)$/
+/** A candle's time is the one at which it opened. */
+const END_WORDS = /^(?:close|closed|end)$/
 
 /** The positions of the columns in a line. */
 export interface Columns {
@@ -45,17 +52,54 @@ export interface Columns {
   prices: number[]
 }
 
-/** Finds the columns by their names; undefined without a time, or without a price or a candle. */
-export function columnsNamed(names: readonly string[], header: boolean): Columns | undefined {
-  const plain = names.map((name) => name.toLowerCase().trim().replaceAll(' ', '_'))
-  const time = TIME_NAMES.map((one) => plain.indexOf(one)).find((at) => at !== -1)
-  const price = plain.indexOf('price')
-  // In investing.com's candles, the close is called `Price`.
-  const candle = CANDLE_NAMES.map((one) =>
-    one === 'close' && !plain.includes(one) ? price : plain.indexOf(one),
+/**
+ * Finds the columns by their names, or by a word inside that no other column has: `startTime`, `mid.o`, `price_open`. `told` has
+ * the name or the position, from 1, of the time and of the price or the four prices. Undefined without a time, or without a
+ * price or a candle.
+ */
+export function columnsNamed(
+  names: readonly string[],
+  header: boolean,
+  told?: ReadonlyMap<string, string>,
+): Columns | undefined {
+  const plain = names.map((name) =>
+    name
+      .toLowerCase()
+      .trim()
+      .replace(/^<(.*)>$/, '$1')
+      .replaceAll(' ', '_'),
   )
+  const words = names.map((name) =>
+    name
+      .replaceAll(/([a-z])([A-Z])/g, '$1 $2')
+      .toLowerCase()
+      .split(/[^a-z0-9]+/),
+  )
+  const isTime = (at: number) => words[at]!.some((word) => TIME_WORDS.test(word))
+  const placeOf = (column: string) => {
+    const named = told?.get(column)?.toLowerCase()
+    if (told !== undefined)
+      return named !== undefined && /^\d+$/.test(named) ? Number(named) - 1 : plain.indexOf(named ?? '')
+    const exact = plain.indexOf(column)
+    if (exact !== -1 || column === 'price') return exact
+    const inside = words.flatMap((parts, at) =>
+      !isTime(at) && parts.some((word) => word === column || word === column[0]) ? [at] : [],
+    )
+    return inside.length === 1 ? inside[0]! : -1
+  }
+  const time =
+    told !== undefined
+      ? placeOf('time')
+      : (TIME_NAMES.map((one) => plain.indexOf(one)).find((at) => at !== -1) ??
+        words.findIndex((parts, at) => isTime(at) && !parts.some((word) => END_WORDS.test(word))))
+  const price = placeOf('price')
+  // In investing.com's candles, the close is called `Price`.
+  const candle = CANDLE_NAMES.map((one) => {
+    const at = placeOf(one)
+    return one === 'close' && at === -1 ? price : at
+  })
   const prices = candle.includes(-1) ? [price] : candle
-  return time === undefined || prices.includes(-1)
+  return [time, ...prices].some((at) => at < 0 || at >= names.length)
     ? undefined
     : { header, names: header ? plain : names, time, prices }
 }
@@ -69,12 +113,16 @@ export interface Style {
   dates: 'MDY' | 'DMY' | undefined
 }
 
-/** The separator is a semicolon or tab where the first line has one outside quotes. */
+/** The separator is a semicolon or tab where the first line that is separated has one outside quotes. */
 export function delimiterOf(text: string): Style['delimiter'] {
-  const [line = ''] = text.trimStart().split(/\r\n|\r|\n/, 1)
-  const bare = line.replace(/"[^"]*"/g, '')
+  const lines = text.trimStart().split(/\r\n|\r|\n/, PREAMBLE_LINES_MAX)
+  const bare =
+    lines.map((line) => line.replace(/"[^"]*"/g, '')).find((line) => /^[^#].*[,;\t]/.test(line)) ?? ''
   return bare.includes(';') ? ';' : bare.includes('\t') ? '\t' : ','
 }
+
+/** Lines before a header that are passed over, such as the address of the data's site. */
+export const PREAMBLE_LINES_MAX = 20
 
 /** What the first rows say about numbers and dates. */
 export function styleOf(rows: readonly string[][], columns: Columns): Pick<Style, 'decimal' | 'dates'> {
@@ -122,20 +170,58 @@ export function readPrice(text: string, decimal: Style['decimal']): string | und
   return isPrice(pointed) ? pointed : undefined
 }
 
+/** Whether prices can be those of a candle, in the order open, high, low, close: no price is outside of low and high. */
+export const isCandle = ([open, high, low, close]: readonly string[]): boolean =>
+  [open!, close!].every((price) => !isBelow(price, low!) && !isBelow(high!, price))
+
+/** Whether a price is below another, exactly. */
+export function isBelow(one: string, other: string): boolean {
+  const [whole, fraction = ''] = one.replace(/^0+/, '').split('.') as [string, string?]
+  const [otherWhole, otherFraction = ''] = other.replace(/^0+/, '').split('.') as [string, string?]
+  if (whole.length !== otherWhole.length) return whole.length < otherWhole.length
+  if (whole !== otherWhole) return whole < otherWhole
+  const decimals = Math.max(fraction.length, otherFraction.length)
+  return fraction.padEnd(decimals, '0') < otherFraction.padEnd(decimals, '0')
+}
+
 const UNIX_SECONDS = /^([0-9]{1,10})(?:\.[0-9]{1,9})?$/
 /** Milliseconds, microseconds (Binance since 2025) or nanoseconds. */
 const UNIX_FINER = /^([0-9]{10})(?:[0-9]{3}){1,3}$/
 const CLOCK =
-  '(?:[T ](\\d{1,2}):([0-5]\\d)(?::([0-5]\\d)(?:\\.\\d{1,9})?)?)?(?: ?(?:Z|UTC)|([+-])([01]\\d):?([0-5]\\d))?$'
-const ISO_TIME = new RegExp(`^(\\d{4})[-/](\\d{2})[-/](\\d{2})${CLOCK}`)
+  '(?:[DT ](\\d{1,2}):([0-5]\\d)(?::([0-5]\\d)(?:\\.\\d{1,9})?)?)?(?: ?(?:Z|UTC)|([+-])([01]\\d):?([0-5]\\d))?$'
+const ISO_TIME = new RegExp(`^(\\d{4})[-/.](\\d{2})[-/.](\\d{2})${CLOCK}`)
 const SLASHED = new RegExp(`^(\\d{1,2})/(\\d{1,2})/(\\d{4})${CLOCK}`)
 const DOTTED = new RegExp(`^(\\d{1,2})\\.(\\d{1,2})\\.(\\d{4})${CLOCK}`)
 
+const COMPACT = /^((?:19|20)\d\d)(\d\d)(\d\d)(?: (\d\d)(\d\d)(\d\d))?$/
+const WORDED = /^([A-Z][a-z]{2}) (\d{1,2}), (\d{4})$/
+const MONTHS = 'JanFebMarAprMayJunJulAugSepOctNovDec'
+
+/** `20250101 000000` and `Jan 01, 2025` in the form of ISO 8601. */
+function isoOf(text: string): string {
+  const [, year, month, day, hours = '00', minutes = '00', seconds = '00'] = COMPACT.exec(text) ?? []
+  if (year !== undefined) return `${year}-${month!}-${day!} ${hours}:${minutes}:${seconds}`
+  const [, name, date, yearAfter] = WORDED.exec(text) ?? []
+  const place = name === undefined ? -1 : MONTHS.indexOf(name)
+  return place === -1
+    ? text
+    : `${yearAfter!}-${String(place / 3 + 1).padStart(2, '0')}-${date!.padStart(2, '0')}`
+}
+
+/** Whether two columns are a day and its time of day, as MetaTrader and Stooq write them. `name` is the second column's. */
+export const isDayAndClock = (day: string, clock: string, name = ''): boolean =>
+  /^(?:\d{4}([-/.])\d\d\1\d\d|\d{8}|\d{1,2}([./])\d{1,2}\2\d{4})$/.test(day) &&
+  (/^\d{1,2}:\d\d(?::\d\d)?$/.test(clock) || (/^\d{6}$/.test(clock) && /^<?time>?$/i.test(name)))
+
 /**
- * Parses a time: Unix seconds or finer, ISO 8601, `31.12.2024`, or `12/31/2024` where the file tells days from months. In
- * UTC unless it has an offset.
+ * Parses a time: Unix seconds or finer, ISO 8601, `20241231 235900`, `Dec 31, 2024`, `31.12.2024`, or `12/31/2024` where the file
+ * tells days from months. In UTC unless it has an offset.
  */
-export function timeOf(text: string, dates?: Style['dates']): { minute: number; second: number } | undefined {
+export function timeOf(
+  written: string,
+  dates?: Style['dates'],
+): { minute: number; second: number } | undefined {
+  const text = isoOf(written)
   const unix = UNIX_SECONDS.exec(text) ?? UNIX_FINER.exec(text)
   if (unix !== null) {
     const seconds = Number(unix[1])

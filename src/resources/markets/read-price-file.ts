@@ -8,8 +8,11 @@ import {
   columnsNamed,
   delimiterOf,
   isAmbiguousDate,
+  isCandle,
+  isDayAndClock,
   LAYOUT_NAMES,
   LAYOUTS,
+  PREAMBLE_LINES_MAX,
   readPrice,
   styleOf,
   TIME_NAMES,
@@ -23,6 +26,8 @@ import { COVERS_MINUTES_MAX, type PriceRecords } from './write-prices.ts'
 export interface PriceFileOptions {
   /** Overrides the layout that follows from the header or the number of columns. */
   layout?: LayoutName | undefined
+  /** The names or positions, from 1, of the columns time and price, or time, open, high, low and close. */
+  columns?: ReadonlyMap<string, string> | undefined
   /** Overrides the candle length that follows from the file's name or from the spacing of its records. */
   intervalMinutes?: number | undefined
   /** The current minute: candles that have not ended by then are left out. */
@@ -58,6 +63,8 @@ const PARSING = {
   trim: true,
   relax_column_count: true,
   skip_empty_lines: true,
+  comment: '#',
+  comment_no_infix: true,
   max_record_size: RECORD_BYTES_MAX,
 } as const
 
@@ -127,13 +134,24 @@ async function* batches(
   const waiting: Row[] = []
   const begin = () =>
     new Collector(format, intervalOf(name, waiting, format, options.intervalMinutes), options)
+  let before = preambleOf(head)
+  const rows = head.slice(before)
+  const clock = clockOf(rows)
   for await (const { info, record } of lines) {
+    if (before-- > 0) continue
+    const fields = withoutClock(record, clock)
     if (format === undefined) {
-      const columns = columnsOf(name, record, options.layout)
-      format = { name, columns, ...styleOf(columns.header ? head.slice(1) : head, columns) }
+      const columns = columnsOf(
+        name,
+        fields,
+        rows.map((row) => withoutClock(row, clock)),
+        options,
+      )
+      format = { name, columns, ...styleOf(columns.header ? rows.slice(1) : rows, columns) }
       if (columns.header) continue
     }
-    waiting.push(rowOf(format, info.lines, record))
+    const row = rowOf(format, info.lines, fields)
+    if (row !== undefined) waiting.push(row)
     if (collector === undefined && waiting.length < HEAD_RECORDS_MAX) continue
     collector ??= begin()
     yield* collector.add(waiting.splice(0))
@@ -237,30 +255,85 @@ class Seen {
   }
 }
 
-function columnsOf(name: string, first: string[], layout: LayoutName | undefined): Columns {
+/** How many rows come before a header: a title, or the address of the site that has the data. */
+function preambleOf(head: string[][]): number {
+  const first = head.slice(0, PREAMBLE_LINES_MAX)
+  const isData = first.findIndex(([field = '']) => timeOf(field) !== undefined)
+  const header = first.findIndex((row) => columnsNamed(row, true) !== undefined)
+  return header === -1 || (isData !== -1 && isData < header) ? 0 : header
+}
+
+/** The column of the time of day, where the day has a column of its own before it. */
+function clockOf([first = [], second = first]: string[][]): number | undefined {
+  const at = second.findIndex(
+    (field, place) => place > 0 && isDayAndClock(second[place - 1]!, field, first[place]),
+  )
+  return at === -1 ? undefined : at
+}
+
+/** The fields of a row with its day and its time of day in one column, which keeps the name of the day's. */
+function withoutClock(record: string[], clock: number | undefined): string[] {
+  if (clock === undefined) return record
+  const [day = '', time = ''] = record.slice(clock - 1)
+  const compact = time.replace(/^(\d\d)(\d\d)(\d\d)$/, '$1:$2:$3').replace(/^(?=\d:)/, '0')
+  const dated = day.replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3')
+  return record.toSpliced(clock - 1, 2, /^\d/.test(time) ? `${dated} ${compact}` : day)
+}
+
+function columnsOf(
+  name: string,
+  first: string[],
+  rows: string[][],
+  { layout, columns }: Pick<PriceFileOptions, 'layout' | 'columns'>,
+): Columns {
   const header = timeOf(first[0] ?? '') === undefined && first.some((field) => /[a-z]/i.test(field))
   if (layout !== undefined) return { ...columnsNamed(LAYOUTS[layout], false)!, header }
-  if (header) {
-    const found = columnsNamed(first, true)
+  if (header || columns !== undefined) {
+    const found = columnsNamed(first, header, columns)
     if (found !== undefined) return found
     throw new PriceFileError(
-      `${name}, line 1: the header must contain a time (${TIME_NAMES.join(', ')}) and a price, or open, high, low and close; it has ${first.join(', ')}`,
+      `${name}, line 1: the header must contain a time (${TIME_NAMES.join(', ')}) and a price, or open, high, low and close; it has ${first.join(', ')}; name them by --columns time=...,price=...`,
     )
   }
-  // Coinbase's six columns differ from the usual six only in the places of low and open, which `rowOf` corrects.
-  const found = LAYOUT_NAMES.find((one) => LAYOUTS[one].length === first.length)
-  if (found !== undefined) return columnsNamed(LAYOUTS[found], false)!
+  const known = LAYOUT_NAMES.filter((one) => LAYOUTS[one].length === first.length)
+  const read = new Map<string, LayoutName>()
+  for (const one of known.toReversed()) {
+    const prices = pricesAs(columnsNamed(LAYOUTS[one], false)!, rows)
+    if (prices !== undefined) read.set(prices, one)
+  }
+  // Where no order of the prices can be true, the line that cannot be is named.
+  const found = read.size === 0 ? known[0] : [...read.values()].at(-1)
+  if (found !== undefined && read.size <= 1) return columnsNamed(LAYOUTS[found], false)!
   throw new PriceFileError(
-    `${name}, line 1: ${first.length} columns match no layout; specify the layout: ${LAYOUT_NAMES.join(', ')}`,
+    found === undefined
+      ? `${name}, line 1: ${first.length} columns match no layout; specify the layout: ${LAYOUT_NAMES.join(', ')}; or the columns`
+      : `${name}: the columns may be those of ${[...read.values()].join(' or ')}; specify the layout`,
   )
 }
 
-function rowOf(format: Format, line: number, record: string[]): Row {
+/**
+ * What the rows say when they are read in these columns; undefined where one of them would be no candle. A row that cannot be read
+ * is left out: it is refused later, by its line.
+ */
+function pricesAs(columns: Columns, rows: string[][]): string | undefined {
+  const { decimal } = styleOf(rows, columns)
+  const read = rows.flatMap((row) => {
+    const prices = columns.prices.flatMap((at) => readPrice(row[at] ?? '', decimal) ?? [])
+    return prices.length === columns.prices.length ? [prices] : []
+  })
+  return read.every((prices) => prices.length === 1 || isCandle(prices)) ? JSON.stringify(read) : undefined
+}
+
+const NO_PRICE = /^(?:nan|null|n\/a)?$/i
+
+/** Reads a row; undefined for a minute without trades, whose prices are all empty or NaN. */
+function rowOf(format: Format, line: number, record: string[]): Row | undefined {
   const { name, columns, decimal, dates } = format
   if (record.length < columns.names.length)
     throw new PriceFileError(
       `${name}, line ${line}: ${record.length} columns where ${columns.names.length} are due (${columns.names.join(', ')})`,
     )
+  if (columns.prices.every((at) => NO_PRICE.test(record[at]!))) return undefined
   const written = record[columns.time]!
   const time = timeOf(written, dates)
   if (time === undefined)
@@ -289,20 +362,13 @@ function rowOf(format: Format, line: number, record: string[]): Row {
       throw fault(format, line, column, `is not a decimal number above 0: ${quoted(text)}`)
     return price
   })
-  // Six columns may be in Coinbase's order or in the usual one: an open is never below the low.
-  if (candle && columns.names === LAYOUTS.coinbase && isBelow(prices[0]!, prices[2]!))
-    [prices[0], prices[2]] = [prices[2]!, prices[0]!]
+  if (candle && !isCandle(prices)) {
+    const [open, high, low, close] = prices
+    throw new PriceFileError(
+      `${name}, line ${line}: open ${open}, high ${high}, low ${low} and close ${close} are no candle; are the columns in another order? Specify the layout or the columns`,
+    )
+  }
   return { line, ...time, prices }
-}
-
-/** Whether a price is below another, exactly. */
-function isBelow(one: string, other: string): boolean {
-  const [whole, fraction = ''] = one.replace(/^0+/, '').split('.') as [string, string?]
-  const [otherWhole, otherFraction = ''] = other.replace(/^0+/, '').split('.') as [string, string?]
-  if (whole.length !== otherWhole.length) return whole.length < otherWhole.length
-  if (whole !== otherWhole) return whole < otherWhole
-  const decimals = Math.max(fraction.length, otherFraction.length)
-  return fraction.padEnd(decimals, '0') < otherFraction.padEnd(decimals, '0')
 }
 
 function fault({ name, columns }: Format, line: number, column: number, what: string) {
