@@ -62,6 +62,7 @@ const READS = [
     'identity list',
     'keys list',
     'freeze list',
+    'ledger balances',
     'statements list',
     'statements explain',
     'rewards rate list',

@@ -121,6 +121,12 @@ export async function startCashNode() {
 
   const methods: Record<string, (...params: never[]) => unknown> = {
     getblockcount: () => height,
+    getblockchaininfo: () => ({
+      chain: 'regtest',
+      blocks: height,
+      headers: height,
+      initialblockdownload: false,
+    }),
     getnewaddress: () => own[own.push(newAddress()) - 1],
     getbalance: () => coin(ownAmount(unspent())),
     listsinceblock: (block: string, depth: number) => ({

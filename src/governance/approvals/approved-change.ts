@@ -244,8 +244,9 @@ async function requirePolicyMet(tx: Transaction, policies: PolicyInForce, row: A
 }
 
 function requireOpen({ id, status, deadline, has_ended }: LockedApproval, now: Moment): void {
-  if (has_ended || (status !== 'PENDING' && status !== 'APPROVED'))
-    throw problem.approvalEnded({ id, status }, has_ended ? 'has ended before' : `is ${status}`)
+  const isOpen = status === 'PENDING' || status === 'APPROVED'
+  if (has_ended || !isOpen)
+    throw problem.approvalEnded({ id, status }, isOpen ? 'has ended before' : `is ${status}`)
   if (deadline <= now.text)
     throw problem.approvalEnded({ id, status }, `had to be decided and used by ${deadline}`)
 }

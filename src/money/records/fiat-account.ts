@@ -164,12 +164,13 @@ export async function selectFiatAccounts(
   db: Queryable,
   customerId: string,
   ids: readonly string[],
-  lock = '',
+  locked = false,
 ): Promise<Map<string, FiatAccount>> {
   if (ids.length === 0) return new Map()
   const { rows } = await db.query<FiatAccountRow>(
     `select ${FIAT_ACCOUNT_COLUMNS} from fiat_accounts
-     where customer_id = $1 and id = any ($2::uuid[]) and deleted_at is null ${lock}`,
+     where customer_id = $1 and id = any ($2::uuid[]) and deleted_at is null
+     ${locked ? 'order by id for share' : ''}`,
     [customerId, ids],
   )
   return new Map(rows.map((row) => [row.id, fiatAccountToWire(row)]))
@@ -177,7 +178,7 @@ export async function selectFiatAccounts(
 
 /** The same, and prevents their deletion until the transaction ends. */
 const lockFiatAccounts = (tx: Transaction, customerId: string, ids: readonly string[]) =>
-  selectFiatAccounts(tx, customerId, ids, 'order by id for share')
+  selectFiatAccounts(tx, customerId, ids, true)
 
 /** Fiat accounts by id. */
 export const FIAT_ACCOUNTS: RecordKind<string, FiatAccount> = {

@@ -114,14 +114,17 @@ export async function selectProfiles(
   db: Queryable,
   customerId: string,
   profileIds: string[],
-  lock = '',
+  locked = false,
 ): Promise<Map<string, Standing>> {
   if (profileIds.length === 0) return new Map()
-  const text = `select id, account_id, deactivated_at from profiles where customer_id = $1 and id = any ($2::uuid[]) ${lock}`
-  const { rows } = await db.query<Standing>(text, [customerId, profileIds])
+  const { rows } = await db.query<Standing>(
+    `select id, account_id, deactivated_at from profiles where customer_id = $1 and id = any ($2::uuid[])
+     ${locked ? 'order by id for share' : ''}`,
+    [customerId, profileIds],
+  )
   return new Map(rows.map((row) => [row.id, row]))
 }
 
 /** The same, and prevents their deactivation until the transaction ends: a deactivation locks the row before it looks. */
 export const lockProfiles = (tx: Queryable, customerId: string, profileIds: string[]) =>
-  selectProfiles(tx, customerId, profileIds, 'order by id for share')
+  selectProfiles(tx, customerId, profileIds, true)

@@ -442,6 +442,7 @@ test('with the role of the database, nobody sends on the deposits of another, or
   const { disagreements } = await verify(service.db, { rowMacs: ROW_MACS })
   expect(disagreements).toMatchObject([
     { customer_id: victim.customer_id, rule: 'every row of orchestration_rules matches its MAC' },
+    { customer_id: victim.customer_id, rule: 'nothing is in use that has ended, says the audit log' },
   ])
   await service.owner.query('delete from orchestration_rules where customer_id = $1', [victim.customer_id])
 })

@@ -205,7 +205,10 @@ describe('List Statements', () => {
 
     test.each(['', '?limit=5', '?statuses=STATEMENT_STATUS_PAID'])('is required: %j', async (query) => {
       const { status, body } = await customer.call<Page>('GET', LIST + query)
-      expect({ status, body }).toMatchObject({ status: 400, body: { detail: 'customer_id is required' } })
+      expect({ status, body }).toMatchObject({
+        status: 400,
+        body: { detail: expect.stringMatching(/^customer_id is required: /) as string },
+      })
     })
 
     test("other than the token's is a 403 that reveals nothing", async () => {
@@ -424,7 +427,8 @@ describe('List Statements', () => {
           return bytes.toString('base64url')
         }
       }),
-      'that is any text': anyText().map((text) => () => text),
+      // An empty one is none.
+      'that is any text': anyText().map((text) => () => text || ' '),
     }
     test.each(Object.entries(edits))('%s is refused', async (_, edit) => {
       await fc.assert(
