@@ -8,7 +8,7 @@ import { runs } from '../../test/seed.ts'
 import { CRYPTO_NETWORKS, NETWORKS } from '../contract/assets/catalogue.ts'
 import { addressFromBytes, canonicalAddress } from './addresses.ts'
 import { BANK_RULES } from './bank/bank-identifiers.ts'
-import { ADDRESS_RULES, addressRefusal, MEMO_RULES, memoRefusal } from './destination-rules.ts'
+import { ADDRESS_RULES, addressRefusal, MEMO_RULES, memoRefusal, stellarMemo } from './destination-rules.ts'
 
 const EVM = CRYPTO_NETWORKS.filter((network) => NETWORKS[network].family === 'evm')
 const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length })
@@ -201,5 +201,43 @@ describe('memos', () => {
       runs(400),
     )
     expect(memoOf('')).toBe('is empty: leave it out')
+  })
+
+  test('on STELLAR that name a kind are of that kind, or refused; none of them is text', () => {
+    const named = fc
+      .tuple(
+        fc.constantFrom('id', 'ID', 'Id', 'hash', 'Hash', 'return', 'text', 'memo_id', 'MEMO_HASH'),
+        fc.constantFrom(':', ' :', ': '),
+        fc.oneof(
+          fc.bigInt({ min: -1n, max: 2n ** 65n }).map(String),
+          fc.constantFrom(
+            '',
+            '0',
+            '00',
+            '0123',
+            '5e3',
+            '0x5',
+            '１２',
+            '18446744073709551615',
+            '18446744073709551616',
+          ),
+          bytes(32).map((hash) => Buffer.from(hash).toString('hex')),
+          anyText({ maxLength: 8 }),
+        ),
+      )
+      .map((parts) => parts.join(''))
+    fc.assert(
+      fc.property(named, (memo) => {
+        const [, id] = /^id:([0-9]+)$/.exec(memo) ?? []
+        const isId = id !== undefined && String(BigInt.asUintN(64, BigInt(id))) === id
+        const kind = isId ? 'id' : /^hash:[0-9a-f]{64}$/.test(memo) ? 'hash' : undefined
+        expect(stellarMemo(memo)?.kind, memo).toBe(kind)
+        if (kind === undefined) expect(memoRefusal('STELLAR', { address: '', memo }), memo).toBeDefined()
+        else expect(memoRefusal('STELLAR', { address: '', memo }), memo).toBeUndefined()
+      }),
+      runs(1000),
+    )
+    for (const text of ['42', 'id 42', 'identity: 42', 'hash', 'my id:5'])
+      expect(stellarMemo(text)).toEqual({ kind: 'text', value: text })
   })
 })

@@ -75,6 +75,19 @@ const SOLANA_PROGRAMS = new Map([
 
 /** Most bytes of a text memo on Stellar. */
 const STELLAR_MEMO_BYTES_MAX = 28
+const STELLAR_ID_MAX = 2n ** 64n - 1n
+
+/**
+ * The memo of a transaction on Stellar: `id:` and a number of 64 bits, `hash:` and 64 hexadecimal digits, or text. Undefined for
+ * what begins with the name of a kind and is neither: as text, it would reach nobody, and the payment would succeed.
+ */
+export function stellarMemo(memo: string): { kind: 'id' | 'hash' | 'text'; value: string } | undefined {
+  const [, id] = /^id:(0|[1-9][0-9]{0,19})$/.exec(memo) ?? []
+  if (id !== undefined && BigInt(id) <= STELLAR_ID_MAX) return { kind: 'id', value: id }
+  const [, hash] = /^hash:([0-9a-f]{64})$/.exec(memo) ?? []
+  if (hash !== undefined) return { kind: 'hash', value: hash }
+  return /^(?:memo_)?(?:id|hash|return|text)\s*:/i.test(memo) ? undefined : { kind: 'text', value: memo }
+}
 
 /** The rules about addresses, in their order. */
 export const ADDRESS_RULES: readonly DestinationRule[] = [
@@ -239,11 +252,23 @@ export const MEMO_RULES: readonly DestinationRule[] = [
   },
   {
     networks: ['STELLAR'],
-    refuses: `a memo of more than ${STELLAR_MEMO_BYTES_MAX} bytes`,
+    refuses:
+      'a memo that begins with the name of a kind and a colon (`id:`, `hash:`, `return:`, `text:`), but `id:` and a number of 64 bits, and `hash:` and 64 hexadecimal digits in lower case',
     source:
       'https://developers.stellar.org/docs/learn/fundamentals/transactions/operations-and-transactions#memo',
     fault: ({ memo = '' }) =>
-      Buffer.byteLength(memo) > STELLAR_MEMO_BYTES_MAX
+      stellarMemo(memo) === undefined
+        ? 'names a kind, but is neither id: and a number from 0 to 18446744073709551615, nor hash: and 64 hexadecimal digits in lower case'
+        : undefined,
+    example: { address: '', memo: 'id:18446744073709551616' },
+  },
+  {
+    networks: ['STELLAR'],
+    refuses: `a memo of text of more than ${STELLAR_MEMO_BYTES_MAX} bytes`,
+    source:
+      'https://developers.stellar.org/docs/learn/fundamentals/transactions/operations-and-transactions#memo',
+    fault: ({ memo = '' }) =>
+      stellarMemo(memo)?.kind === 'text' && Buffer.byteLength(memo) > STELLAR_MEMO_BYTES_MAX
         ? `is longer than the ${STELLAR_MEMO_BYTES_MAX} bytes that STELLAR carries`
         : undefined,
     example: { address: '', memo: 'a memo of twenty-nine letters' },

@@ -82,7 +82,12 @@ export const CreateCryptoWithdrawalBody = Closed({
       },
     ),
   ),
-  memo: Type.Optional(Text(256, 'Memo sent with the withdrawal.')),
+  memo: Type.Optional(
+    Text(
+      256,
+      'Memo sent with the withdrawal. On STELLAR it is text, unless it is `id:` and a number of 64 bits, or `hash:` and 64 hexadecimal digits.',
+    ),
+  ),
 })
 type CreateCryptoWithdrawalBody = Static<typeof CreateCryptoWithdrawalBody>
 
