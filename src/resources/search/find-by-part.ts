@@ -8,12 +8,12 @@ import { FOUND_MAX, type FoundRow } from './find-by-whole-name.ts'
 
 /** How many of the newest records of a type are searched where no index serves the search: by name and by amount. */
 const SEARCHED_MAX = 10_000
-/** The shortest beginning of a name. */
-const NAME_LENGTH_MIN = 3
+/** The shortest beginning of a name. Two signs of Chinese, Japanese or Korean are a name. */
+const NAME_BEGINNING = /...|[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]{2}/u
 
 /**
  * `$2` and `$3`: the lowest and highest id; `$4`: a pattern of ids; `$5` and `$6`: the beginnings of hashes and addresses;
- * `$7`: a pattern of either, in lower case; `$8`: a pattern of names, in lower case; `$9` and `$10`: an amount, and its asset;
+ * `$7`: a pattern of either, in lower case; `$8`: a pattern of names; `$9` and `$10`: an amount, and its asset;
  * `$11`: all networks; `$12`: the types; `$13`: the limit; `$14`: how many records are searched. What is null finds nothing.
  *
  * A beginning is a range of an index: `chr(1114111)` is the last character of Unicode. The newest of the last hash or address
@@ -59,15 +59,15 @@ const FIND = `
     cross join lateral (
       (select id from transfers
        where customer_id = $1 and crypto_tx_hash >= hashes.beginning
-         and crypto_tx_hash < hashes.beginning || chr(1114111) and lower(crypto_tx_hash) like $7
+         and crypto_tx_hash < hashes.beginning || chr(1114111) and lower(crypto_tx_hash collate "C") like $7
        order by crypto_tx_hash desc limit $13)
       union all (select transfer_id from outgoing_transfers
        where customer_id = $1 and network = any ($11) and crypto_tx_hash >= hashes.beginning
-         and crypto_tx_hash < hashes.beginning || chr(1114111) and lower(crypto_tx_hash) like $7
+         and crypto_tx_hash < hashes.beginning || chr(1114111) and lower(crypto_tx_hash collate "C") like $7
        limit $13)
       union all (select transfer_id from replaced_transactions
        where customer_id = $1 and crypto_tx_hash >= hashes.beginning
-         and crypto_tx_hash < hashes.beginning || chr(1114111) and lower(crypto_tx_hash) like $7
+         and crypto_tx_hash < hashes.beginning || chr(1114111) and lower(crypto_tx_hash collate "C") like $7
        limit $13)
     ) n
     join transfers t on t.customer_id = $1 and t.id = n.id
@@ -76,7 +76,7 @@ const FIND = `
     cross join lateral (
       select transfer_id from withdrawal_names
       where customer_id = $1 and name >= addresses.beginning and name < addresses.beginning || chr(1114111)
-        and lower(name) like $7
+        and lower(name collate "C") like $7
       order by name desc, transfer_id desc
       limit $13
     ) n
@@ -86,7 +86,7 @@ const FIND = `
     cross join lateral (
       select id, created_at from deposit_addresses
       where customer_id = $1 and address >= addresses.beginning and address < addresses.beginning || chr(1114111)
-        and lower(address) like $7
+        and lower(address collate "C") like $7
       limit $13
     ) n
     union all select 'destination_address', n.id, 'PREFIX', n.status, n.created_at
@@ -94,24 +94,29 @@ const FIND = `
     cross join lateral (
       select id, status, created_at from crypto_destination_addresses
       where customer_id = $1 and crypto_network = any ($11) and canonical_address >= addresses.beginning
-        and canonical_address < addresses.beginning || chr(1114111) and lower(canonical_address) like $7
+        and canonical_address < addresses.beginning || chr(1114111) and lower(canonical_address collate "C") like $7
       limit $13
     ) n
-    -- Names, of the newest records of each type.
-    union all (select 'profile', id, 'NAME', null, created_at
-     from (select * from profiles where customer_id = $1 and $8::text is not null order by id desc limit $14) p
-     where lower(nickname) like $8 limit $13)
-    union all (select 'identity', id, 'NAME', status, created_at
-     from (select * from identities where customer_id = $1 and $8::text is not null order by id desc limit $14) i
-     where lower(details ->> 'name') like $8 or lower(details ->> 'last_name') like $8
-       or lower(concat_ws(' ', details ->> 'first_name', details ->> 'last_name')) like $8
-     limit $13)
-    union all (select 'api_client', id, 'NAME', null, created_at
-     from (select * from api_clients where customer_id = $1 and $8::text is not null order by id desc limit $14) c
-     where lower(name) like $8 and disabled_at is null limit $13)
-    union all (select 'webhook', id, 'NAME', status, created_at
-     from (select * from webhooks where customer_id = $1 and $8::text is not null order by id desc limit $14) w
-     where lower(name) like $8 limit $13)
+    -- Names, of the newest records of each type. Both sides are made capitals here, by ICU's rules, whatever the database's
+    -- locale is: ß and ẞ are SS, ς is Σ, İ is I. Accents are marks of their own, so that both ways to write É are the same.
+    union all (select n.type, n.id, 'NAME', n.status, n.created_at
+     from (
+       (select 'profile' as type, id, null as status, created_at, nickname as name
+        from profiles where customer_id = $1 and $8::text is not null order by id desc limit $14)
+       union all select 'identity', i.id, i.status, i.created_at, names.name
+       from (select * from identities where customer_id = $1 and $8::text is not null order by id desc limit $14) i
+       cross join lateral (values (details ->> 'name'), (details ->> 'last_name'),
+         (concat_ws(' ', details ->> 'first_name', details ->> 'last_name'))) names (name)
+       union all (select 'api_client', id, null, created_at, case when disabled_at is null then name end
+        from api_clients where customer_id = $1 and $8::text is not null order by id desc limit $14)
+       union all (select 'webhook', id, status, created_at, name
+        from webhooks where customer_id = $1 and $8::text is not null order by id desc limit $14)
+     ) n
+     where n.type = any ($12)
+       and replace(upper(lower(normalize(n.name, nfd) collate "und-x-icu")), 'I' || chr(775), 'I')
+         like replace(upper(lower(normalize($8, nfd) collate "und-x-icu")), 'I' || chr(775), 'I')
+     group by n.type, n.id, n.status, n.created_at
+     order by n.created_at desc limit $13)
     -- Amounts, of the newest transfers.
     union all (select 'transfer', id, 'AMOUNT', status, created_at
      from (select * from transfers where customer_id = $1 and $9::numeric is not null order by id desc limit $14) t
@@ -135,8 +140,8 @@ export async function findByPart(
   const { prefix, suffix } = partsOf(text)
   const ids = idsFrom(prefix)
   const beginning = /^[0-9A-Za-z:]+$/.test(prefix) && prefix.replace(/^0x/i, '').length >= 6
-  const isName = text.length >= NAME_LENGTH_MIN && suffix === '' && !/^0x/i.test(text)
-  const name = isName ? `${literal(text.toLowerCase())}%` : undefined
+  const isName = NAME_BEGINNING.test(text) && suffix === '' && !/^0x/i.test(text)
+  const name = isName ? `${literal(text)}%` : undefined
   const amount = amountOf(text)
   if (ids === undefined && !beginning && name === undefined && amount === undefined) return []
   // The statement has no name: a plan that was made while its tables were empty would stay.
