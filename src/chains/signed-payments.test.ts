@@ -252,7 +252,7 @@ describe('on STELLAR', () => {
     // Text that reads as an id, and a hash.
     const inner = innerOf(raw_transaction.toString('base64'), 'Test')
     const carrying = (memo: Memo) =>
-      Buffer.from(TransactionBuilder.cloneFrom(inner, { memo }).build().toEnvelope().toXDR())
+      Buffer.from(TransactionBuilder.cloneFrom(inner, { fee: inner.fee, memo }).build().toEnvelope().toXDR())
     const texts = { raw_transaction: carrying(Memo.text('id:42')) }
     expect(says(payment(texts))).toBe('signed memo text:id:42 for id:42')
     const hash = '0f'.repeat(32)
