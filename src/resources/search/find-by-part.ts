@@ -13,7 +13,7 @@ const NAME_BEGINNING = /...|[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana
 
 /**
  * `$2` and `$3`: the lowest and highest id; `$4`: a pattern of ids; `$5` and `$6`: the beginnings of hashes and addresses;
- * `$7`: a pattern of either, in lower case; `$8`: a pattern of names; `$9` and `$10`: an amount, and its asset;
+ * `$7`: a pattern of either, in lower case; `$8`: an expression of names; `$9` and `$10`: an amount, and its asset;
  * `$11`: all networks; `$12`: the types; `$13`: the limit; `$14`: how many records are searched. What is null finds nothing.
  *
  * A beginning is a range of an index: `chr(1114111)` is the last character of Unicode. The newest of the last hash or address
@@ -23,36 +23,24 @@ const NAME_BEGINNING = /...|[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana
 const FIND = `
   select distinct found.type, found.id, found.found_by, found.status, found.created_at
   from (
-    (select 'transfer' as type, id, 'PREFIX' as found_by, status, created_at from transfers
-     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 order by id desc limit $13)
-    union all (select 'orchestration', id, 'PREFIX', status, created_at from orchestrations
-     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 order by id desc limit $13)
-    union all (select 'orchestration_rule', id, 'PREFIX', status, created_at from orchestration_rules
-     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 order by id desc limit $13)
-    union all (select 'profile', id, 'PREFIX', null, created_at from profiles
-     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 order by id desc limit $13)
-    union all (select 'account', id, 'PREFIX', null, created_at from accounts
-     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 order by id desc limit $13)
-    union all (select 'identity', id, 'PREFIX', status, created_at from identities
-     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 order by id desc limit $13)
-    union all (select 'statement', id, 'PREFIX', status, created_at from statements
-     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 order by id desc limit $13)
-    union all (select 'deposit_address', id, 'PREFIX', null, created_at from deposit_addresses
-     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 order by id desc limit $13)
-    union all (select 'destination_address', id, 'PREFIX', status, created_at from crypto_destination_addresses
-     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 order by id desc limit $13)
-    union all (select 'fiat_account', id, 'PREFIX', status, created_at from fiat_accounts
-     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 and deleted_at is null
-     order by id desc limit $13)
-    union all (select 'fiat_deposit_instructions', id, 'PREFIX', status, created_at from fiat_deposit_instructions
-     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 order by id desc limit $13)
-    union all (select 'approval', id, 'PREFIX', status, created_at from approvals
-     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 order by id desc limit $13)
-    union all (select 'webhook', id, 'PREFIX', status, created_at from webhooks
-     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 order by id desc limit $13)
-    union all (select 'api_client', id, 'PREFIX', null, created_at from api_clients
-     where customer_id = $1 and id >= $2 and id <= $3 and id::text like $4 and disabled_at is null
-     order by id desc limit $13)
+    (select n.type, n.id, 'PREFIX' as found_by, n.status, n.created_at
+     from (
+       select 'transfer' as type, id, status, created_at from transfers where customer_id = $1
+       union all select 'orchestration', id, status, created_at from orchestrations where customer_id = $1
+       union all select 'orchestration_rule', id, status, created_at from orchestration_rules where customer_id = $1
+       union all select 'profile', id, null, created_at from profiles where customer_id = $1
+       union all select 'account', id, null, created_at from accounts where customer_id = $1
+       union all select 'identity', id, status, created_at from identities where customer_id = $1
+       union all select 'statement', id, status, created_at from statements where customer_id = $1
+       union all select 'deposit_address', id, null, created_at from deposit_addresses where customer_id = $1
+       union all select 'destination_address', id, status, created_at from crypto_destination_addresses where customer_id = $1
+       union all select 'fiat_account', id, status, created_at from fiat_accounts where customer_id = $1 and deleted_at is null
+       union all select 'fiat_deposit_instructions', id, status, created_at from fiat_deposit_instructions where customer_id = $1
+       union all select 'approval', id, status, created_at from approvals where customer_id = $1
+       union all select 'webhook', id, status, created_at from webhooks where customer_id = $1
+       union all select 'api_client', id, null, created_at from api_clients where customer_id = $1 and disabled_at is null
+     ) n
+     where n.type = any ($12) and n.id >= $2 and n.id <= $3 and n.id::text like $4 order by n.id desc limit $13)
     -- A withdrawal that is under way has no hash of its own yet.
     union all select 'transfer', t.id, 'PREFIX', t.status, t.created_at
     from unnest($5::text[]) as hashes (beginning)
@@ -97,8 +85,7 @@ const FIND = `
         and canonical_address < addresses.beginning || chr(1114111) and lower(canonical_address collate "C") like $7
       limit $13
     ) n
-    -- Names, of the newest records of each type. Both sides are made capitals here, by ICU's rules, whatever the database's
-    -- locale is: ß and ẞ are SS, ς is Σ, İ is I. Accents are marks of their own, so that both ways to write É are the same.
+    -- Names, of the newest records of each type.
     union all (select n.type, n.id, 'NAME', n.status, n.created_at
      from (
        (select 'profile' as type, id, null as status, created_at, nickname as name
@@ -112,9 +99,7 @@ const FIND = `
        union all (select 'webhook', id, status, created_at, name
         from webhooks where customer_id = $1 and $8::text is not null order by id desc limit $14)
      ) n
-     where n.type = any ($12)
-       and replace(upper(lower(normalize(n.name, nfd) collate "und-x-icu")), 'I' || chr(775), 'I')
-         like replace(upper(lower(normalize($8, nfd) collate "und-x-icu")), 'I' || chr(775), 'I')
+     where n.type = any ($12) and n.name ~ $8
      group by n.type, n.id, n.status, n.created_at
      order by n.created_at desc limit $13)
     -- Amounts, of the newest transfers.
@@ -141,7 +126,7 @@ export async function findByPart(
   const ids = idsFrom(prefix)
   const beginning = /^[0-9A-Za-z:]+$/.test(prefix) && prefix.replace(/^0x/i, '').length >= 6
   const isName = NAME_BEGINNING.test(text) && suffix === '' && !/^0x/i.test(text)
-  const name = isName ? `${literal(text)}%` : undefined
+  const name = isName ? namesFrom(text) : undefined
   const amount = amountOf(text)
   if (ids === undefined && !beginning && name === undefined && amount === undefined) return []
   // The statement has no name: a plan that was made while its tables were empty would stay.
@@ -187,6 +172,41 @@ function beginningsOf(prefix: string): string[] {
       [...new Set([digit.toLowerCase(), digit.toUpperCase()])].map((way) => one + way),
     )
   return all
+}
+
+/** Text in capitals: ß and ẞ are SS, ς is Σ, and both ways to write É are one. İ is I. */
+const capitals = (text: string) =>
+  text.normalize('NFC').toLowerCase().toUpperCase().normalize('NFC').replaceAll('İ', 'I')
+
+/** Characters by what they are in capitals. The first search by name fills it, in some 30 ms. */
+const SPELLINGS = new Map<string, string[]>()
+const CODES = 0x1f000
+
+/**
+ * A regular expression of the names that begin like this in any case. It lists the spellings of each character: what
+ * PostgreSQL makes of case depends on the database's locale and encoding.
+ */
+function namesFrom(text: string): string {
+  for (let code = SPELLINGS.size === 0 ? 0 : CODES; code < CODES; code++) {
+    const sign = String.fromCodePoint(code)
+    if (!/\p{Changes_When_Casemapped}/u.test(sign)) continue
+    SPELLINGS.set(capitals(sign), [...(SPELLINGS.get(capitals(sign)) ?? []), sign])
+  }
+  const spelled = (sign: string) =>
+    (SPELLINGS.get(sign) ?? [sign])
+      .flatMap((way) => [way, way.normalize('NFD')])
+      .map((way) => way.replaceAll(/[!-/:-@[-`{-~]/g, String.raw`\$&`))
+  const signs = [...capitals(text)]
+  let names = '^'
+  for (let at = 0; at < signs.length;) {
+    const whole = [3, 2]
+      .map((length) => signs.slice(at, at + length))
+      .find((one) => SPELLINGS.has(one.join('')))
+    const apart = (whole ?? [signs[at]!]).map((sign) => `(?:${spelled(sign).join('|')})`)
+    names += `(?:${[apart.join(''), ...(whole ? spelled(whole.join('')) : [])].join('|')})`
+    at += apart.length
+  }
+  return names
 }
 
 /** Text as a pattern of `like` that matches itself. */
