@@ -1,5 +1,8 @@
 import { Buffer } from 'node:buffer'
+import { ed25519 } from '@noble/curves/ed25519.js'
 import { bech32m } from '@scure/base'
+import { Address } from '@scure/btc-signer/payment.js'
+import { hash160, pubECDSA, pubSchnorr, sha256, sha256x2 } from '@scure/btc-signer/utils.js'
 import { StrKey } from '@stellar/stellar-base'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -7,6 +10,7 @@ import { anyText } from '../../test/any-text.ts'
 import { runs } from '../../test/seed.ts'
 import { CRYPTO_NETWORKS, NETWORKS } from '../contract/assets/catalogue.ts'
 import { addressFromBytes, canonicalAddress } from './addresses.ts'
+import { encodeCashAddress } from './cash-address.ts'
 import { BANK_RULES } from './bank/bank-identifiers.ts'
 import { ADDRESS_RULES, addressRefusal, MEMO_RULES, memoRefusal, stellarMemo } from './destination-rules.ts'
 
@@ -169,10 +173,52 @@ describe('addresses', () => {
     )
   })
 
+  test('of keys and scripts that everybody knows are refused in each form', () => {
+    const one = Buffer.alloc(32).fill(1, 31)
+    const keys = [
+      Buffer.of(),
+      Buffer.of(0),
+      Buffer.of(1),
+      Buffer.alloc(33),
+      pubECDSA(one),
+      pubECDSA(one, false),
+    ]
+    const scripts = keys.flatMap((key) => {
+      const [hash, check] = [hash160(key), Buffer.of(key.length, ...key, 0xac)]
+      const nested = [
+        Buffer.of(0, 20, ...hash),
+        Buffer.of(0, 32, ...sha256(check)),
+        Buffer.of(0, 32, ...sha256(key)),
+      ]
+      return [
+        ...[key, check, ...nested].map((script) => ({ type: 'sh' as const, hash: hash160(script) })),
+        ...[
+          { type: 'pkh' as const, hash },
+          { type: 'wpkh' as const, hash },
+        ],
+        ...[key, check].map((script) => ({ type: 'wsh' as const, hash: sha256(script) })),
+      ]
+    })
+    for (const script of [...scripts, { type: 'tr' as const, pubkey: pubSchnorr(one) }]) {
+      const address = Address().encode(script)
+      expect(addressRefusal('BITCOIN', { address }), address).toMatch(/nobody has/)
+    }
+    expect(addressRefusal('BITCOIN', { address: '14p5cGy5DZmtNMQwTQiytBvxMVuTmFMSyU' })).toMatch(/nobody has/)
+  })
+
   test.each([
     ['BITCOIN', '1111111111111111111114oLvT2'],
     ['BITCOIN', 'bc1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq9e75rs'],
     ['BITCOIN', '1CounterpartyXXXXXXXXXXXXXXXUWLpVr'],
+    // The key of 1 on each chain of the family, hashed, and an empty script as the hash of BITCOIN_CASH with 32 bytes.
+    ['BITCOIN', 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4'],
+    ['BITCOIN', '1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH'],
+    ['LITECOIN', 'ltc1qw508d6qejxtdg4y5r3zarvary0c5xw7kgmn4n9'],
+    ['BITCOIN_CASH', encodeCashAddress('bitcoincash', { type: 'P2SH', hash: sha256x2(Buffer.of()) })],
+    ['ETHEREUM', '0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf'],
+    ['ETHEREUM', '0xdcc703c0e500b653ca82273b7bfad8045d85a470'],
+    ['SOLANA', addressFromBytes('SOLANA', ed25519.Point.BASE.toBytes())],
+    ['STELLAR', addressFromBytes('STELLAR', ed25519.getPublicKey(new Uint8Array(32)))],
     ['LITECOIN', addressFromBytes('LITECOIN', new Uint8Array(32))],
     ['BITCOIN_CASH', addressFromBytes('BITCOIN_CASH', new Uint8Array(32))],
     ['SOLANA', '11111111111111111111111111111111'],

@@ -1,7 +1,17 @@
 import { Buffer } from 'node:buffer'
+import { ed25519, ED25519_TORSION_SUBGROUP } from '@noble/curves/ed25519.js'
+import {
+  hash160,
+  pubECDSA,
+  pubSchnorr,
+  sha256,
+  sha256x2,
+  taprootTweakPubkey,
+} from '@scure/btc-signer/utils.js'
 import type { StrKey as StellarStrKey } from '@stellar/stellar-base'
 // @ts-expect-error: no types for this module alone (addresses.ts)
 import { StrKey as untypedStrKey } from '@stellar/stellar-base/lib/strkey.js'
+import { keccak256 } from 'viem/utils'
 import {
   ASSETS,
   CRYPTO_NETWORKS,
@@ -9,7 +19,7 @@ import {
   NETWORKS,
   type CryptoNetwork,
 } from '../contract/assets/catalogue.ts'
-import { outputScriptOf } from './addresses.ts'
+import { addressFromBytes, outputScriptOf } from './addresses.ts'
 
 const StrKey = untypedStrKey as typeof StellarStrKey
 
@@ -51,16 +61,38 @@ const TOKENS: ReadonlyMap<string, string> = new Map(
 
 const TOKEN_ADDRESSES = new Set([...TOKENS.keys()].map((key) => key.slice(key.indexOf(' ') + 1)))
 
-// By their scripts, which are the same on each chain of the family: 1BitcoinEaterAddressDontSendf59kuE and
-// 1CounterpartyXXXXXXXXXXXXXXXUWLpVr.
+/** Nothing, small numbers, zeros, and the keys of 1 (generators of curves): what everybody knows, so that nobody owns its hash. */
+const ONE = Buffer.alloc(32, 0).fill(1, 31)
+const KNOWN: readonly Uint8Array[] = [
+  ...[0, 1, 20, 32, 33, 64, 65].map((length) => Buffer.alloc(length)),
+  ...[Buffer.of(1), Buffer.of(0x51), ONE, pubSchnorr(ONE)],
+  ...[pubECDSA(ONE), pubECDSA(ONE, false), pubECDSA(ONE, false).subarray(1)],
+]
+/** As they are, as a script that checks a key's signature, and each of these as a witness program within P2SH. */
+const KNOWN_SCRIPTS = KNOWN.flatMap((known) => [known, Buffer.of(known.length, ...known, 0xac)]).flatMap(
+  (script) => [script, Buffer.of(0, 20, ...hash160(script)), Buffer.of(0, 32, ...sha256(script))],
+)
+const hexOf = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
+const KNOWN_HASHES = new Set([
+  ...KNOWN_SCRIPTS.flatMap((script) => [hash160(script), sha256(script), sha256x2(script)]).map(hexOf),
+  ...[pubSchnorr(ONE), taprootTweakPubkey(pubSchnorr(ONE), Buffer.of())[0]].map(hexOf),
+])
+const KNOWN_POINTS = new Set(
+  [ed25519.getPublicKey(Buffer.alloc(32)), ed25519.getPublicKey(ONE), ed25519.Point.BASE.toBytes()]
+    .concat(ED25519_TORSION_SUBGROUP.map((point) => Buffer.from(point, 'hex')))
+    .flatMap((key) => [addressFromBytes('SOLANA', key), addressFromBytes('STELLAR', key)]),
+)
+
+// Of 1BitcoinEaterAddressDontSendf59kuE and 1CounterpartyXXXXXXXXXXXXXXXUWLpVr.
 const EATERS = new Set([
-  '76a914759d6677091e973b9e9d99f19c68fbf43e3f05f988ac',
-  '76a914818895f3dc2c178629d3d2d8fa3ec4a3f817982188ac',
+  '759d6677091e973b9e9d99f19c68fbf43e3f05f9',
+  '818895f3dc2c178629d3d2d8fa3ec4a3f8179821',
 ])
 
 const DEAD = new Set([
   '0x000000000000000000000000000000000000dead',
   '0xdead000000000000000042069420694206942069',
+  ...KNOWN.map((key) => `0x${keccak256(key).slice(-40)}`),
 ])
 
 const SOLANA_PROGRAMS = new Map([
@@ -101,9 +133,11 @@ export const ADDRESS_RULES: readonly DestinationRule[] = [
   },
   {
     networks: EVM,
-    refuses: 'addresses that are used to burn: they end with `dEaD`, or begin with it',
+    refuses:
+      'addresses that are used to burn (they end with `dEaD`, or begin with it), and those of keys that everybody knows',
     source: 'https://etherscan.io/address/0x000000000000000000000000000000000000dead',
-    fault: ({ address }) => (DEAD.has(address.toLowerCase()) ? 'it is used to destroy tokens' : undefined),
+    fault: ({ address }) =>
+      DEAD.has(address.toLowerCase()) ? 'nobody has its key, or everybody' : undefined,
     example: { address: '0x000000000000000000000000000000000000dEaD' },
   },
   {
@@ -177,6 +211,15 @@ export const ADDRESS_RULES: readonly DestinationRule[] = [
     example: { address: 'GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF' },
   },
   {
+    networks: ['SOLANA', 'STELLAR'],
+    refuses:
+      'keys that everybody knows: of the seeds 0 and 1, the generator of the curve, and its points of small order',
+    source: 'https://www.rfc-editor.org/rfc/rfc8032',
+    fault: ({ address }) =>
+      KNOWN_POINTS.has(accountOf(address)) ? 'nobody has its key, or everybody' : undefined,
+    example: { address: '4zvwRjXUKGfvwnParsHAS3HuSVzV5cA4McphgmoCtajS' },
+  },
+  {
     networks: ['STELLAR'],
     refuses: 'the issuer of the asset, in each of its forms',
     source: 'https://developers.stellar.org/docs/tokens/anatomy-of-an-asset',
@@ -200,12 +243,15 @@ export const ADDRESS_RULES: readonly DestinationRule[] = [
   },
   {
     networks: BITCOINS,
-    refuses: 'hashes that were written by hand to destroy coins: `1BitcoinEater…` and `1Counterparty…`',
+    refuses:
+      'hashes that were written by hand (`1BitcoinEater…`, `1Counterparty…`), and those of keys and scripts that everybody knows: empty, zeros, one, the key of 1',
     source: 'https://en.bitcoin.it/wiki/Proof_of_burn',
-    fault: ({ address }, network) =>
-      EATERS.has(scriptOf(address, network))
-        ? 'it was made to destroy coins, and nobody has its key'
-        : undefined,
+    fault({ address }, network) {
+      const [, hash20, hash32] =
+        /^(?:76a9|a9|aa|00|51)(?:14(.{40})|20(.{64}))/.exec(scriptOf(address, network)) ?? []
+      const hash = hash20 ?? hash32 ?? ''
+      return EATERS.has(hash) || KNOWN_HASHES.has(hash) ? 'nobody has its key, or everybody' : undefined
+    },
     example: { address: '1BitcoinEaterAddressDontSendf59kuE' },
   },
   {

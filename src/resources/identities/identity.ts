@@ -33,10 +33,7 @@ export const PersonDetails = Type.Object(
     phone_number: Type.Optional(Text(100, 'Phone number.')),
     nationality: Type.Optional(Text(100, 'Nationality.')),
   },
-  {
-    ...Free,
-    description: 'A person, by first_name, last_name or both. Other members are kept, 8 KiB at most in all.',
-  },
+  { ...Free, description: 'A person, by one name or both. Other members are kept, 8 KiB at most in all.' },
 )
 
 /** Details of an institution. Other members are kept. */

@@ -16,7 +16,7 @@ const NAME_BEGINNING = /...|[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana
  * `$7`: a pattern of either, in lower case; `$8`: an expression of names; `$9` and `$10`: an amount, and its asset;
  * `$11`: all networks; `$12`: the types; `$13`: the limit; `$14`: how many records are searched. What is null finds nothing.
  *
- * A beginning is a range of an index: `chr(1114111)` is the last character of Unicode. The newest of the last hash or address
+ * A beginning is a range of an index: `U+10FFFF` is the last character of Unicode. The newest of the last hash or address
  * in that range are read, so that a beginning of many names reads no more than the limit. The statement is not composed,
  * because test/tables.test.ts and test/sql-rows.db.test.ts read it here.
  */
@@ -47,15 +47,15 @@ const FIND = `
     cross join lateral (
       (select id from transfers
        where customer_id = $1 and crypto_tx_hash >= hashes.beginning
-         and crypto_tx_hash < hashes.beginning || chr(1114111) and lower(crypto_tx_hash collate "C") like $7
+         and crypto_tx_hash < hashes.beginning || '\u{10ffff}' and lower(crypto_tx_hash collate "C") like $7
        order by crypto_tx_hash desc limit $13)
       union all (select transfer_id from outgoing_transfers
        where customer_id = $1 and network = any ($11) and crypto_tx_hash >= hashes.beginning
-         and crypto_tx_hash < hashes.beginning || chr(1114111) and lower(crypto_tx_hash collate "C") like $7
+         and crypto_tx_hash < hashes.beginning || '\u{10ffff}' and lower(crypto_tx_hash collate "C") like $7
        limit $13)
       union all (select transfer_id from replaced_transactions
        where customer_id = $1 and crypto_tx_hash >= hashes.beginning
-         and crypto_tx_hash < hashes.beginning || chr(1114111) and lower(crypto_tx_hash collate "C") like $7
+         and crypto_tx_hash < hashes.beginning || '\u{10ffff}' and lower(crypto_tx_hash collate "C") like $7
        limit $13)
     ) n
     join transfers t on t.customer_id = $1 and t.id = n.id
@@ -63,7 +63,7 @@ const FIND = `
     from unnest($6::text[]) as addresses (beginning)
     cross join lateral (
       select transfer_id from withdrawal_names
-      where customer_id = $1 and name >= addresses.beginning and name < addresses.beginning || chr(1114111)
+      where customer_id = $1 and name >= addresses.beginning and name < addresses.beginning || '\u{10ffff}'
         and lower(name collate "C") like $7
       order by name desc, transfer_id desc
       limit $13
@@ -73,7 +73,7 @@ const FIND = `
     from unnest($6::text[]) as addresses (beginning)
     cross join lateral (
       select id, created_at from deposit_addresses
-      where customer_id = $1 and address >= addresses.beginning and address < addresses.beginning || chr(1114111)
+      where customer_id = $1 and address >= addresses.beginning and address < addresses.beginning || '\u{10ffff}'
         and lower(address collate "C") like $7
       limit $13
     ) n
@@ -82,7 +82,7 @@ const FIND = `
     cross join lateral (
       select id, status, created_at from crypto_destination_addresses
       where customer_id = $1 and crypto_network = any ($11) and canonical_address >= addresses.beginning
-        and canonical_address < addresses.beginning || chr(1114111) and lower(canonical_address collate "C") like $7
+        and canonical_address < addresses.beginning || '\u{10ffff}' and lower(canonical_address collate "C") like $7
       limit $13
     ) n
     -- Names, of the newest records of each type.

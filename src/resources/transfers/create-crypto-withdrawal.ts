@@ -82,12 +82,7 @@ export const CreateCryptoWithdrawalBody = Closed({
       },
     ),
   ),
-  memo: Type.Optional(
-    Text(
-      256,
-      'Memo sent with the withdrawal. On STELLAR it is text, unless it is `id:` and a number of 64 bits, or `hash:` and 64 hexadecimal digits.',
-    ),
-  ),
+  memo: Type.Optional(Text(256, 'Memo to send. STELLAR: text, `id:<number>` or `hash:<64 hex digits>`.')),
 })
 type CreateCryptoWithdrawalBody = Static<typeof CreateCryptoWithdrawalBody>
 
